@@ -1,1 +1,11 @@
+//! moot lets documents argue: every document gets an agent, the agents debate, an aggregator concludes.
+//!
+//! The life of a question is told in `ARCHITECTURE.md`; its vocabulary is in [`question`].
 
+pub mod error;
+pub mod eval;
+pub mod llm;
+pub mod methods;
+pub mod question;
+
+pub use error::{MootError, Result};

@@ -1,0 +1,97 @@
+//! The one error of this package: each variant says what was expected, what was found, and where.
+
+use std::path::PathBuf;
+
+/// Result of anything in this package.
+pub type Result<T> = std::result::Result<T, MootError>;
+
+/// What can go wrong between a question and its record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MootError {
+    /// Weights, tokenizer, template or source.
+    #[error(transparent)]
+    Model(#[from] moot_models::ModelError),
+    /// The operating system refused.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A line or field of the user's own file is not what it should be.
+    #[error("{}{}: expected {expected}, found {found}", path.display(), line.map(|n| format!(":{n}")).unwrap_or_default())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// From 1; `None` where the whole file is meant.
+        line: Option<usize>,
+        /// What was expected there.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// An argument or setting has no meaning here.
+    #[error("{0}")]
+    Usage(String),
+    /// A name that no table knows.
+    #[error("no {kind} is called {name:?} (known: {known})")]
+    UnknownName {
+        /// "method", "dataset", "metric".
+        kind: &'static str,
+        /// What was typed.
+        name: String,
+        /// All names, comma-separated.
+        known: String,
+    },
+    /// A request can never run here: the numbers say why.
+    #[error("{what}: needs {needed} tokens ({prompt} of prompt, {generate} to generate), {limit_name} is {limit}")]
+    TooLong {
+        /// Which request: "agent of notes.txt, round 1".
+        what: String,
+        /// `prompt + generate`.
+        needed: usize,
+        /// Prompt tokens.
+        prompt: usize,
+        /// Tokens that may be generated.
+        generate: usize,
+        /// "the context of the model" or "the key-value memory".
+        limit_name: &'static str,
+        /// In tokens.
+        limit: usize,
+    },
+    /// A prompt or grammar of ours is broken, or a template refuses it.
+    #[error("{file}: {reason}")]
+    Prompt {
+        /// The prompt or grammar file.
+        file: String,
+        /// One line.
+        reason: String,
+    },
+    /// The engine stopped: its reason goes to every request in flight.
+    #[error("the engine stopped: {0}")]
+    Engine(String),
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl MootError {
+    /// What the user might do about it, where something can be said.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Model(e) => e.hint(),
+            Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {
+                Some("raise --kv-memory, shorten the document, or lower --max-tokens".into())
+            }
+            Self::TooLong { .. } => {
+                Some("split the document, lower --max-tokens, or take a model with a longer context".into())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Running methods over datasets, keeping records, and scoring them.
+
+pub mod record;

@@ -1,0 +1,142 @@
+//! The seam between methods and models: a stage of calls goes in, replies come out.
+
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+pub mod scripted;
+
+/// Who speaks in a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Standing instructions.
+    System,
+    /// The one who asks.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One turn of a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said; never read as control tokens.
+    pub content: String,
+}
+
+/// How the next token is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sampling {
+    /// The most likely token; of equals the lowest id.
+    Greedy,
+    /// By chance, reproducibly: temperature, then top-k, then top-p.
+    Seeded {
+        /// Above 0.
+        temperature: f32,
+        /// Keep the k most likely; 0 keeps all.
+        top_k: usize,
+        /// Keep the smallest set whose probability reaches p; 1 keeps all.
+        top_p: f32,
+    },
+}
+
+/// A grammar that holds a reply to its format while it is decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grammar {
+    /// For the record: the file it came from.
+    pub name: &'static str,
+    /// In llguidance's Lark dialect.
+    pub lark: Arc<str>,
+}
+
+/// One call of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The chat so far.
+    pub messages: Vec<Message>,
+    /// At most this many tokens are generated.
+    pub max_tokens: usize,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Seeds this call alone; see [`crate::methods::ctx`] for how it is derived.
+    pub seed: u64,
+    /// Holds the reply to a format, where the model can do that.
+    pub grammar: Option<Grammar>,
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Finish {
+    /// The model ended its turn, or the grammar was complete.
+    Stop,
+    /// `max_tokens` was reached.
+    Length,
+}
+
+/// Tokens of one call, or of many added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt: `reused + computed`.
+    pub prompt: usize,
+    /// Prompt tokens whose keys and values another call had left or was making.
+    pub reused: usize,
+    /// Prompt tokens computed for this call.
+    pub computed: usize,
+    /// Tokens generated.
+    pub generated: usize,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.prompt += other.prompt;
+        self.reused += other.reused;
+        self.computed += other.computed;
+        self.generated += other.generated;
+    }
+}
+
+/// What a model replied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Without the template's end-of-turn tokens.
+    pub text: String,
+    /// Why it ended.
+    pub finish: Finish,
+    /// What it cost.
+    pub usage: Usage,
+    /// From submission to the last token, waiting included.
+    pub seconds: f64,
+}
+
+/// Which model answered; goes into every record.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ModelIdentity {
+    /// As the user named it.
+    pub name: String,
+    /// Hex SHA-256 of the weights file; empty where there is none.
+    #[serde(default)]
+    pub sha256: String,
+    /// "llama", "qwen2", "scripted".
+    pub architecture: String,
+    /// Tokens a prompt and its reply may have together.
+    pub context: usize,
+}
+
+/// Anything that answers calls: the engine in this process, a script, a record.
+pub trait Llm: Send + Sync {
+    /// Which model this is.
+    fn identity(&self) -> &ModelIdentity;
+
+    /// Answers a stage of calls, all in flight at once; blocks until each has its reply, in the order of `calls`.
+    ///
+    /// `on_reply(i, reply)` is called as each reply arrives, from this thread, in order of arrival.
+    ///
+    /// # Errors
+    /// The first call that failed, by its place in `calls`; the others are cancelled.
+    fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>>;
+}

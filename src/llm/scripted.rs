@@ -1,0 +1,1 @@
+//! Replies written beforehand: the model of the transcript tests.

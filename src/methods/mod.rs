@@ -1,0 +1,70 @@
+//! Ways to answer a question from documents: one file a method, one row a file.
+
+use crate::error::{MootError, Result};
+use crate::question::{Conclusion, Question};
+use serde::{Deserialize, Serialize};
+
+pub mod ctx;
+
+pub use ctx::Ctx;
+
+/// One way to answer. Straight-line blocking code: batching belongs to the engine.
+pub trait Method: Send + Sync {
+    /// Answers `question`; every call goes through `ctx`, which records it.
+    ///
+    /// # Errors
+    /// A call that failed, or a prompt that cannot be rendered. A malformed reply is no error.
+    fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion>;
+
+    /// The switches as resolved, for the record.
+    fn switches(&self) -> serde_json::Value;
+}
+
+/// What agents of a later round are told of the round before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum History {
+    /// The aggregator's answers and explanation (MADAM-RAG, section 4).
+    Aggregate,
+    /// The other agents' replies (MADAM-RAG, appendix E and its reference code).
+    Peers,
+}
+
+/// Switches as typed: `None` where nothing was; a method refuses those it has no use for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Switches {
+    /// Debate rounds at most.
+    pub rounds: Option<usize>,
+    /// What later rounds are told.
+    pub history: Option<History>,
+    /// Concatenate the agents' answers instead of aggregating.
+    pub no_aggregator: bool,
+}
+
+/// A row of [`METHODS`].
+pub struct Row {
+    /// As typed after `--method`.
+    pub name: &'static str,
+    /// Paper and section.
+    pub paper: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    /// Resolves switches, refusing those without meaning here.
+    pub build: fn(&Switches) -> Result<Box<dyn Method>>,
+}
+
+/// Every method there is.
+pub const METHODS: &[Row] = &[];
+
+/// Builds the method called `name`.
+///
+/// # Errors
+/// [`MootError::UnknownName`] with all known names; [`MootError::Usage`] for a switch without meaning.
+pub fn build(name: &str, switches: &Switches) -> Result<Box<dyn Method>> {
+    let row = METHODS.iter().find(|row| row.name == name).ok_or_else(|| MootError::UnknownName {
+        kind: "method",
+        name: name.to_owned(),
+        known: METHODS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "),
+    })?;
+    (row.build)(switches)
+}
