@@ -1,1 +1,16 @@
+//! Operations on tensors that Candle lacks or does slowly. Knows tensors, nothing of models.
+//!
+//! An op is one file in [`ops`]: its shapes, the slow reference that judges it, and its `CustomOp`. The kernel is
+//! chosen by where the tensor lives. On the CPU every op follows one numeric recipe on every instruction set (see
+//! [`cpu`]), so a row's bits depend neither on its neighbours nor on the machine's vector width.
 
+pub mod cpu;
+pub mod ops;
+
+pub use ops::attention::{AttentionPlan, PAGE, SequenceRows};
+pub use ops::linear::Weight;
+
+/// Whether this build can use an NVIDIA GPU.
+pub const CUDA: bool = cfg!(feature = "cuda");
+/// Whether this build can use an Apple GPU.
+pub const METAL: bool = cfg!(feature = "metal");

@@ -1,0 +1,124 @@
+//! Every table this machine can run, against plain arithmetic and against the others, bit for bit.
+
+use super::*;
+use crate::ops::attention::PAGE;
+
+/// Numbers in [-1, 1) from a small generator, so that no test depends on a random crate.
+fn numbers(count: usize, mut seed: u64) -> Vec<f32> {
+    std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+    })
+    .take(count)
+    .collect()
+}
+
+fn pack(dense: &[f32], outputs: usize, inputs: usize) -> Vec<f32> {
+    let mut packed = vec![0.0; outputs.div_ceil(PANEL) * inputs * PANEL];
+    for o in 0..outputs {
+        for k in 0..inputs {
+            packed[(o / PANEL * inputs + k) * PANEL + o % PANEL] = dense[o * inputs + k];
+        }
+    }
+    packed
+}
+
+fn linear(table: &Table, x: &[f32], packed: &[f32], (rows, inputs, outputs): (usize, usize, usize)) -> Vec<f32> {
+    let mut out = vec![0.0; rows * outputs];
+    let call = LinearCall { x, packed, out: out.as_mut_ptr(), rows, inputs, outputs };
+    // SAFETY: `tables` lists what this machine can run; one task has all panels.
+    unsafe { (table.linear)(&call, 0..outputs.div_ceil(PANEL)) };
+    out
+}
+
+#[test]
+fn an_unknown_table_is_refused_with_the_known_ones() {
+    let error = choose(Some("mmx")).expect_err("mmx is no table");
+    assert!(error.contains("MOOT_CPU=mmx") && error.contains("portable"), "{error}");
+}
+
+#[test]
+fn linear_equals_ascending_fused_sums_on_every_table() {
+    for (rows, inputs, outputs) in [(1, 1, 1), (3, 7, 33), (13, 64, 32), (8, 1025, 31), (29, 1100, 65), (25, 576, 96)] {
+        let (x, dense) = (numbers(rows * inputs, 1), numbers(outputs * inputs, 2));
+        let packed = pack(&dense, outputs, inputs);
+        let mut want = Vec::new();
+        for r in 0..rows {
+            for o in 0..outputs {
+                let terms = (0..inputs).map(|k| (x[r * inputs + k], dense[o * inputs + k]));
+                want.push(terms.fold(0.0_f32, |sum, (a, b)| a.mul_add(b, sum)));
+            }
+        }
+        for table in tables() {
+            let got = linear(table, &x, &packed, (rows, inputs, outputs));
+            let same = got.iter().zip(&want).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(same, "{} at {rows} x {inputs} x {outputs}", table.name);
+        }
+    }
+}
+
+/// One sequence of `len` new tokens from `start`, over pages 0, 1, ..: softmax attention in f64.
+fn plain_attention(q: &[f32], k: &[f32], v: &[f32], dims: (usize, usize, usize), span: (usize, usize)) -> Vec<f64> {
+    let ((heads, kv_heads, dim), (start, len)) = (dims, span);
+    let mut out = vec![0.0; len * heads * dim];
+    for row in 0..len {
+        for head in 0..heads {
+            let kv = head / (heads / kv_heads);
+            let plane = |position: usize| (position / PAGE * kv_heads + kv) * PAGE * dim;
+            let scores: Vec<f64> = (0..=start + row)
+                .map(|p| {
+                    let key = |d: usize| f64::from(k[plane(p) + d * PAGE + p % PAGE]);
+                    (0..dim).map(|d| f64::from(q[(row * heads + head) * dim + d]) * key(d)).sum::<f64>()
+                })
+                .collect();
+            let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let total: f64 = scores.iter().map(|s| (s - highest).exp()).sum();
+            for (p, score) in scores.iter().enumerate() {
+                for d in 0..dim {
+                    let value = f64::from(v[plane(p) + p % PAGE * dim + d]);
+                    out[(row * heads + head) * dim + d] += (score - highest).exp() / total * value;
+                }
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn attention_is_close_to_f64_and_the_same_on_every_table() {
+    for (heads, kv_heads, dim, start, len) in
+        [(1, 1, 16, 0_usize, 1), (4, 2, 64, 15, 3), (6, 3, 80, 16, 33), (7, 1, 128, 40, 5)]
+    {
+        let pages = (start + len).div_ceil(PAGE);
+        let q = numbers(len * heads * dim, 3).iter().map(|x| x * 3.0).collect::<Vec<_>>();
+        let (k, v) = (numbers(pages * kv_heads * PAGE * dim, 4), numbers(pages * kv_heads * PAGE * dim, 5));
+        let want = plain_attention(&q, &k, &v, (heads, kv_heads, dim), (start, len));
+        let positions: Vec<u32> = (start..start + len).map(|p| p as u32).collect();
+        let visits = (0..pages).map(|page| Visit { page, start: page * PAGE, rows: 0..len }).collect();
+        let tile = Tile { rows: 0..len, visits };
+        let mut first: Option<Vec<u32>> = None;
+        for table in tables() {
+            let mut out = vec![0.0; q.len()];
+            let (positions, out_ptr) = (&positions[..], out.as_mut_ptr());
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                out: out_ptr,
+                positions,
+                heads,
+                kv_heads,
+                head_dim: dim,
+                scale: 1.0,
+            };
+            for kv_head in 0..kv_heads {
+                // SAFETY: `tables` lists what this machine can run; one task at a time.
+                unsafe { (table.attention)(&call, &tile, kv_head) };
+            }
+            let error = out.iter().zip(&want).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
+            assert!(error < 2e-5, "{}: off by {error} at {heads}/{kv_heads} heads of {dim}, {start}+{len}", table.name);
+            let bits: Vec<u32> = out.iter().map(|x| x.to_bits()).collect();
+            assert_eq!(first.get_or_insert_with(|| bits.clone()), &bits, "{}", table.name);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Causal grouped-query attention over paged keys and values, for packed rows of many sequences at once.
+
+use super::{cpu_table, f32_slice};
+use crate::cpu::{AttentionCall, Tile, Visit};
+use candle_core::{CpuStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Tokens of a KV page: one per lane of the widest vectors.
+pub const PAGE: usize = 16;
+
+/// Rows of a tile: enough to read a page for many, few enough that their running sums stay in L2.
+const TILE_ROWS: usize = 32;
+
+/// The new tokens of one sequence in a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SequenceRows {
+    /// Position of the first new token; the others follow it.
+    pub start: usize,
+    /// New tokens.
+    pub len: usize,
+    /// The sequence's pages in the order of positions, the new tokens' included.
+    pub pages: Vec<u32>,
+}
+
+/// Which rows read which pages. Sequences that share pages and lie side by side in the batch read them together.
+#[derive(Debug, Clone)]
+pub struct AttentionPlan {
+    positions: Vec<u32>,
+    sequences: Vec<SequenceRows>,
+    tiles: Vec<Tile>,
+}
+
+impl AttentionPlan {
+    /// Plans a batch whose rows are those of `sequences`, one after the other.
+    #[must_use]
+    pub fn new(sequences: Vec<SequenceRows>) -> Self {
+        let positions = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p as u32).collect();
+        let tiles = tiles(&sequences);
+        Self { positions, sequences, tiles }
+    }
+
+    /// Position of each row: `[tokens]`.
+    #[must_use]
+    pub fn positions(&self) -> &[u32] {
+        &self.positions
+    }
+
+    /// Rows in the batch.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// Pages read by the kernel, per layer and KV head: a page that a tile's rows share counts once.
+    #[must_use]
+    pub fn page_reads(&self) -> usize {
+        self.tiles.iter().map(|tile| tile.visits.len()).sum()
+    }
+
+    /// Pages that would be read if every sequence were alone.
+    #[must_use]
+    pub fn page_reads_unshared(&self) -> usize {
+        self.sequences.iter().map(|s| AttentionPlan::alone(s).iter().map(|tile| tile.visits.len()).sum::<usize>()).sum()
+    }
+
+    fn alone(sequence: &SequenceRows) -> Vec<Tile> {
+        tiles(std::slice::from_ref(sequence))
+    }
+}
+
+/// One sequence's part of a tile.
+struct Part<'a> {
+    sequence: &'a SequenceRows,
+    rows: Range<usize>,
+    /// Pages up to and with the last row's own.
+    pages: usize,
+}
+
+fn tiles(sequences: &[SequenceRows]) -> Vec<Tile> {
+    let mut tiles = Vec::new();
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    let mut row = 0;
+    for sequence in sequences {
+        let mut done = 0;
+        while done < sequence.len {
+            let open = parts.last().map_or(0, |last| last.rows.end - parts[0].rows.start);
+            // A tile holds what fits of one sequence, or whole short sequences that begin with the same page.
+            let joins = open > 0 && open + sequence.len <= TILE_ROWS && parts[0].sequence.pages[0] == sequence.pages[0];
+            if open > 0 && !joins {
+                tiles.push(close(&mut parts));
+            }
+            let take = (sequence.len - done).min(TILE_ROWS);
+            let pages = (sequence.start + done + take).div_ceil(PAGE);
+            parts.push(Part { sequence, rows: row..row + take, pages });
+            row += take;
+            done += take;
+        }
+    }
+    if !parts.is_empty() {
+        tiles.push(close(&mut parts));
+    }
+    tiles
+}
+
+fn close(parts: &mut Vec<Part<'_>>) -> Tile {
+    let rows = parts[0].rows.start..parts[parts.len() - 1].rows.end;
+    let mut visits: Vec<Visit> = Vec::new();
+    for index in 0..parts.iter().map(|part| part.pages).max().unwrap_or(0) {
+        let level = visits.len();
+        for part in parts.iter().filter(|part| index < part.pages) {
+            let page = part.sequence.pages[index] as usize;
+            match visits[level..].last_mut() {
+                Some(visit) if visit.page == page && visit.rows.end == part.rows.start => {
+                    visit.rows.end = part.rows.end;
+                }
+                _ => visits.push(Visit { page, start: index * PAGE, rows: part.rows.clone() }),
+            }
+        }
+    }
+    parts.clear();
+    Tile { rows, visits }
+}
+
+/// Softmax(q · kᵀ · scale) · v, each row over the positions up to its own.
+///
+/// `q` is `[tokens, heads, head_dim]`; the caches are as [`super::kv_store`] writes them; the result is like `q`. Heads
+/// `i * heads / kv_heads ..` read KV head `i`. The tokens' own keys and values must be stored already.
+///
+/// # Errors
+/// Shapes that do not fit, or a page beyond the cache.
+pub fn attention(q: &Tensor, k_cache: &Tensor, v_cache: &Tensor, plan: &AttentionPlan, scale: f32) -> Result<Tensor> {
+    match q.device() {
+        Device::Cpu => q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &Attention { plan, scale }),
+        _ => reference(q, k_cache, v_cache, plan, scale),
+    }
+}
+
+/// The reference by Candle's own operations, one sequence at a time; what devices without a kernel of ours use.
+///
+/// # Errors
+/// Shapes that do not fit, or a page beyond the cache.
+pub fn reference(q: &Tensor, k_cache: &Tensor, v_cache: &Tensor, plan: &AttentionPlan, scale: f32) -> Result<Tensor> {
+    let (_, heads, dim) = q.dims3()?;
+    let kv_heads = k_cache.dim(1)?;
+    let mut row = 0;
+    let mut outs = Vec::with_capacity(plan.sequences.len());
+    for sequence in &plan.sequences {
+        let total = sequence.start + sequence.len;
+        let pages = Tensor::new(&sequence.pages[..total.div_ceil(PAGE)], q.device())?;
+        // To [kv_heads, positions, head_dim].
+        let k = k_cache.index_select(&pages, 0)?.permute((1, 0, 3, 2))?.reshape((kv_heads, (), dim))?;
+        let v = v_cache.index_select(&pages, 0)?.permute((1, 0, 2, 3))?.reshape((kv_heads, (), dim))?;
+        let positions = k.dim(1)?;
+        // To [kv_heads, group * len, head_dim].
+        let own = q.narrow(0, row, sequence.len)?.reshape((sequence.len, kv_heads, heads / kv_heads, dim))?;
+        let own = own.permute((1, 2, 0, 3))?.reshape((kv_heads, (), dim))?;
+        let mask = (0..sequence.len).flat_map(|i| (0..positions).map(move |j| (i, j)));
+        let mask = mask.map(|(i, j)| if j <= sequence.start + i { 0.0 } else { f32::NEG_INFINITY });
+        let mask = Tensor::from_iter(mask, q.device())?.reshape((1, 1, sequence.len, positions))?;
+        let scores = (own.matmul(&k.t()?.contiguous()?)?.to_dtype(DType::F32)? * f64::from(scale))?;
+        let scores = scores.reshape((kv_heads, heads / kv_heads, sequence.len, positions))?.broadcast_add(&mask)?;
+        let highest = scores.max_keepdim(D::Minus1)?;
+        let weights = scores.broadcast_sub(&highest)?.exp()?;
+        let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?.to_dtype(q.dtype())?;
+        let out = weights.reshape((kv_heads, (), positions))?.matmul(&v.contiguous()?)?;
+        let out = out.reshape((kv_heads, heads / kv_heads, sequence.len, dim))?.permute((2, 0, 1, 3))?;
+        outs.push(out.reshape((sequence.len, heads, dim))?);
+        row += sequence.len;
+    }
+    Tensor::cat(&outs, 0)
+}
+
+struct Attention<'a> {
+    plan: &'a AttentionPlan,
+    scale: f32,
+}
+
+impl Attention<'_> {
+    fn check(&self, q: &Layout, k: &Layout) -> Result<(usize, usize, usize, usize)> {
+        let (tokens, heads, dim) = q.shape().dims3()?;
+        let (pages, kv_heads, k_dim, page) = k.shape().dims4()?;
+        let fits = tokens == self.plan.rows() && dim == k_dim && page == PAGE && heads % kv_heads == 0 && dim % 16 == 0;
+        if !fits {
+            bail!(
+                "attention: q {:?} and keys {:?} do not fit a plan of {} rows (head_dim must be a multiple of 16)",
+                q.shape(),
+                k.shape(),
+                self.plan.rows()
+            );
+        }
+        for sequence in &self.plan.sequences {
+            let needed = (sequence.start + sequence.len).div_ceil(PAGE);
+            if sequence.pages.len() < needed || sequence.pages.iter().any(|&p| p as usize >= pages) {
+                bail!("attention: a sequence of {needed} pages has {:?}, of {pages} in the cache", sequence.pages);
+            }
+        }
+        Ok((tokens, heads, kv_heads, dim))
+    }
+}
+
+impl CustomOp3 for Attention<'_> {
+    fn name(&self) -> &'static str {
+        "attention"
+    }
+
+    fn cpu_fwd(
+        &self,
+        q: &CpuStorage,
+        q_layout: &Layout,
+        k: &CpuStorage,
+        k_layout: &Layout,
+        v: &CpuStorage,
+        v_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (tokens, heads, kv_heads, head_dim) = self.check(q_layout, k_layout)?;
+        let table = cpu_table()?;
+        let mut out = vec![0.0_f32; tokens * heads * head_dim];
+        let call = AttentionCall {
+            q: f32_slice("attention", q, q_layout)?,
+            k: f32_slice("attention", k, k_layout)?,
+            v: f32_slice("attention", v, v_layout)?,
+            out: out.as_mut_ptr(),
+            positions: &self.plan.positions,
+            heads,
+            kv_heads,
+            head_dim,
+            scale: self.scale,
+        };
+        let tasks = self.plan.tiles.len() * kv_heads;
+        (0..tasks).into_par_iter().for_each(|task| {
+            let (tile, kv_head) = (&self.plan.tiles[task / kv_heads], task % kv_heads);
+            // SAFETY: the table was chosen by what this machine can run; tasks own disjoint (rows, heads).
+            #[allow(unsafe_code)]
+            unsafe {
+                (table.attention)(&call, tile, kv_head);
+            }
+        });
+        Ok((CpuStorage::F32(out), Shape::from((tokens, heads, head_dim))))
+    }
+}

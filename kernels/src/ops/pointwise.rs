@@ -1,0 +1,28 @@
+//! Norm, rotary embedding and gate, by Candle's own kernels: row by row, so a row's bits are its own.
+
+use candle_core::{Result, Tensor};
+
+/// Root-mean-square norm over the last dimension: `x / rms(x) * weight`; `[.., hidden]`, weight `[hidden]`.
+///
+/// # Errors
+/// Shapes that do not fit.
+pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
+    candle_nn::ops::rms_norm(&x.contiguous()?, weight, eps)
+}
+
+/// Rotary embedding in halves (GPT-NeoX order): `x` is `[tokens, heads, head_dim]`, `cos` and `sin` are
+/// `[tokens, head_dim / 2]`, the row of each token's own position.
+///
+/// # Errors
+/// Shapes that do not fit.
+pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    candle_nn::rotary_emb::rope_thd(&x.unsqueeze(0)?.contiguous()?, cos, sin)?.squeeze(0)
+}
+
+/// `silu(gate) * up`, all of one shape.
+///
+/// # Errors
+/// Shapes that do not fit.
+pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
+    gate.silu()? * up
+}
