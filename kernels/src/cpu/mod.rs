@@ -13,6 +13,7 @@
 mod attention;
 mod lanes;
 mod linear;
+mod swiglu;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ pub struct Table {
     pub name: &'static str,
     pub(crate) linear: unsafe fn(&LinearCall<'_>, std::ops::Range<usize>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
+    pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
 }
 
 impl std::fmt::Debug for Table {
@@ -48,7 +50,12 @@ macro_rules! table {
             // SAFETY: as above.
             unsafe { attention::run::<$lanes>(call, tile, kv_head) }
         }
-        Table { name: $name, linear, attention }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn swiglu(gate: &[f32], up: &[f32], out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { swiglu::run::<$lanes>(gate, up, out) }
+        }
+        Table { name: $name, linear, attention, swiglu }
     }};
 }
 

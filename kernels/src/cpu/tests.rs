@@ -122,3 +122,21 @@ fn attention_is_close_to_f64_and_the_same_on_every_table() {
         }
     }
 }
+
+#[test]
+fn swiglu_is_close_to_f64_and_the_same_on_every_table() {
+    let gate: Vec<f32> = numbers(77, 6).iter().map(|x| x * 20.0).chain([-200.0, 200.0, 0.0]).collect();
+    let up = numbers(gate.len(), 7);
+    let mut first: Option<Vec<u32>> = None;
+    for table in tables() {
+        let mut out = vec![0.0; gate.len()];
+        // SAFETY: `tables` lists what this machine can run.
+        unsafe { (table.swiglu)(&gate, &up, &mut out) };
+        for ((g, u), o) in gate.iter().zip(&up).zip(&out) {
+            let want = f64::from(*g) / (1.0 + (-f64::from(*g)).exp()) * f64::from(*u);
+            assert!((f64::from(*o) - want).abs() <= 1e-6 * want.abs() + 1e-30, "{}: {o} for {want}", table.name);
+        }
+        let bits: Vec<u32> = out.iter().map(|x| x.to_bits()).collect();
+        assert_eq!(first.get_or_insert_with(|| bits.clone()), &bits, "{}", table.name);
+    }
+}

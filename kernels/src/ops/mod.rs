@@ -4,6 +4,7 @@ pub mod attention;
 pub mod kv_store;
 pub mod linear;
 pub mod pointwise;
+pub mod swiglu;
 
 use candle_core::{CpuStorage, Error, Layout, Result};
 

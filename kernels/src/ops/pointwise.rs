@@ -1,4 +1,4 @@
-//! Norm, rotary embedding and gate, by Candle's own kernels: row by row, so a row's bits are its own.
+//! Norm and rotary embedding, by Candle's own kernels: row by row, so a row's bits are its own.
 
 use candle_core::{Result, Tensor};
 
@@ -17,12 +17,4 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
 /// Shapes that do not fit.
 pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     candle_nn::rotary_emb::rope_thd(&x.unsqueeze(0)?.contiguous()?, cos, sin)?.squeeze(0)
-}
-
-/// `silu(gate) * up`, all of one shape.
-///
-/// # Errors
-/// Shapes that do not fit.
-pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
-    gate.silu()? * up
 }

@@ -1,0 +1,35 @@
+//! `silu(gate) * up`.
+
+use super::lanes::{Lanes, exp};
+
+/// Three slices of one length.
+///
+/// # Safety
+/// The instructions of `L` exist.
+#[inline(always)]
+pub(super) unsafe fn run<L: Lanes>(gate: &[f32], up: &[f32], out: &mut [f32]) {
+    let whole = out.len() / 16 * 16;
+    // SAFETY: full sixteens lie within the slices; the rest goes through buffers of sixteen.
+    unsafe {
+        for at in (0..whole).step_by(16) {
+            gated::<L>(gate.as_ptr().add(at), up.as_ptr().add(at), out.as_mut_ptr().add(at));
+        }
+        let (mut g, mut u, mut o) = ([0.0; 16], [0.0; 16], [0.0; 16]);
+        let rest = out.len() - whole;
+        g[..rest].copy_from_slice(&gate[whole..]);
+        u[..rest].copy_from_slice(&up[whole..]);
+        gated::<L>(g.as_ptr(), u.as_ptr(), o.as_mut_ptr());
+        out[whole..].copy_from_slice(&o[..rest]);
+    }
+}
+
+/// Sixteen values of `gate / (1 + exp(-gate)) * up`.
+#[inline(always)]
+unsafe fn gated<L: Lanes>(gate: *const f32, up: *const f32, out: *mut f32) {
+    // SAFETY: the caller's.
+    unsafe {
+        let x = L::load(gate);
+        let denominator = L::splat(1.0).fma(L::splat(1.0), exp(L::splat(0.0).sub(x)));
+        x.div(denominator).mul(L::load(up)).store(out);
+    }
+}
