@@ -1,6 +1,20 @@
 //! Weights and text in; logits out. Knows nothing of questions or requests.
 
+pub mod arch;
+mod batch;
+mod decoder;
 pub mod error;
+mod kv;
+mod layers;
+mod model;
+mod spec;
 pub mod weights;
 
+pub use batch::Batch;
+pub use candle_core::{DType, Device};
+pub use decoder::{Decoder, LoadOptions, Residency};
 pub use error::{ModelError, Result};
+pub use kv::KvCache;
+pub use model::Model;
+pub use moot_kernels::{PAGE, SequenceRows};
+pub use spec::{Bias, DecoderSpec, Output, QkRows};

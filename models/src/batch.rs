@@ -1,0 +1,35 @@
+//! One step's work, flat: the new tokens of many sequences, side by side, without padding.
+
+use moot_kernels::ops::kv_store::Slots;
+use moot_kernels::{AttentionPlan, PAGE, SequenceRows};
+
+/// What [`crate::Decoder::forward`] computes at once.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// `[tokens]`
+    pub(crate) tokens: Vec<u32>,
+    /// Which rows read which pages, and each row's position.
+    pub(crate) plan: AttentionPlan,
+    /// Where each token's keys and values go.
+    pub(crate) slots: Slots,
+    /// Rows whose logits are wanted.
+    pub(crate) logit_rows: Vec<u32>,
+}
+
+impl Batch {
+    /// `tokens` are those of `sequences`, one after the other. Sequences that share pages should lie side by side:
+    /// attention then reads these pages once for all of them.
+    #[must_use]
+    pub fn new(tokens: Vec<u32>, sequences: Vec<SequenceRows>, logit_rows: Vec<u32>) -> Self {
+        debug_assert_eq!(tokens.len(), sequences.iter().map(|s| s.len).sum::<usize>());
+        let slot = |pages: &[u32], p: usize| pages[p / PAGE] * PAGE as u32 + (p % PAGE) as u32;
+        let slots = sequences.iter().flat_map(|s| (s.start..s.start + s.len).map(move |p| slot(&s.pages, p))).collect();
+        Self { tokens, plan: AttentionPlan::new(sequences), slots: Slots::new(slots), logit_rows }
+    }
+
+    /// The attention plan, with its count of page reads.
+    #[must_use]
+    pub fn plan(&self) -> &AttentionPlan {
+        &self.plan
+    }
+}

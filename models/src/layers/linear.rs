@@ -1,0 +1,42 @@
+//! A linear layer, dense or as quantised in its file: one type, no twins.
+
+use candle_core::quantized::{QMatMul, QTensor};
+use candle_core::{Module, Result, Tensor};
+use moot_kernels::Weight;
+use std::sync::Arc;
+
+/// `x · wᵀ + b`.
+#[derive(Debug, Clone)]
+pub(crate) struct Linear {
+    matrix: Matrix,
+    /// `[outputs]`
+    bias: Option<Tensor>,
+}
+
+#[derive(Debug, Clone)]
+enum Matrix {
+    Dense(Weight),
+    Quantized(QMatMul),
+}
+
+impl Linear {
+    pub(crate) fn dense(weight: Weight, bias: Option<Tensor>) -> Self {
+        Self { matrix: Matrix::Dense(weight), bias }
+    }
+
+    pub(crate) fn quantized(weight: QTensor, bias: Option<Tensor>) -> Result<Self> {
+        Ok(Self { matrix: Matrix::Quantized(QMatMul::from_arc(Arc::new(weight))?), bias })
+    }
+
+    /// `[tokens, inputs]` to `[tokens, outputs]`.
+    pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let y = match &self.matrix {
+            Matrix::Dense(weight) => weight.apply(x)?,
+            Matrix::Quantized(weight) => weight.forward(x)?,
+        };
+        match &self.bias {
+            Some(bias) => y.broadcast_add(bias),
+            None => Ok(y),
+        }
+    }
+}
