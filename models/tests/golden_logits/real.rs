@@ -1,0 +1,145 @@
+//! The real GGUF files. They are looked for in the folder that `MOOT_MODELS` names, else in `~/.cache/moot/models`:
+//! `cargo test --release -p moot-models -- --ignored golden_logits::real`
+
+use super::{argmax, golden, logits, open};
+use moot_models::Model;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// Relative difference allowed to the mean next-token loss.
+const LOSS_TOLERANCE: f64 = 0.005;
+
+/// A step counts only where the reference's two largest logits lie further apart than this, in logits: below it the
+/// order of the sums decides. It leaves 99 steps of 100 to compare.
+const GAP_TOLERANCE: f32 = 0.02;
+
+/// Continuations are compared this far.
+const STEPS: usize = 16;
+
+/// `tests/golden/real/<alias>.json`; its maker says how each number came about.
+#[derive(Deserialize)]
+struct Reference {
+    file: String,
+    loss: Loss,
+    greedy: Vec<Greedy>,
+}
+
+#[derive(Deserialize)]
+struct Loss {
+    window: usize,
+    /// In nats a token.
+    mean: f64,
+    window_means: Vec<f64>,
+    /// One more than windows x window: the last is only ever a target.
+    ids: Vec<u32>,
+}
+
+#[derive(Deserialize)]
+struct Greedy {
+    prompt: String,
+    ids: Vec<u32>,
+    continuation: Vec<u32>,
+    /// Per step, the reference's largest logit less its second.
+    gaps: Vec<f32>,
+}
+
+fn reference(alias: &str) -> Reference {
+    let text = std::fs::read_to_string(golden("real").join(format!("{alias}.json"))).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn open_real(reference: &Reference) -> Model {
+    let folder = std::env::var_os("MOOT_MODELS")
+        .map(PathBuf::from)
+        .or_else(|| Some(std::env::home_dir()?.join(".cache/moot/models")))
+        .expect("MOOT_MODELS or a home folder");
+    open(&folder.join(&reference.file))
+}
+
+/// `-ln softmax(row)[target]`, in f64 as in the reference.
+fn surprise(row: &[f32], target: u32) -> f64 {
+    let largest = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let sum: f64 = row.iter().map(|&logit| (f64::from(logit) - largest).exp()).sum();
+    sum.ln() + largest - f64::from(row[target as usize])
+}
+
+fn check_loss(alias: &str) {
+    let reference = reference(alias);
+    let model = open_real(&reference);
+    let Loss { window, mean, window_means, ids } = reference.loss;
+    let of_window = |start: usize| {
+        let rows = logits(&model, &ids[start..start + window]);
+        assert_eq!(rows.len(), window, "rows");
+        let targets = &ids[start + 1..];
+        rows.iter().zip(targets).map(|(row, &target)| surprise(row, target)).sum::<f64>() / window as f64
+    };
+    let found: Vec<f64> = (0..window_means.len()).map(|number| of_window(number * window)).collect();
+    let found_mean = found.iter().sum::<f64>() / found.len() as f64;
+    assert!(
+        (found_mean / mean - 1.0).abs() <= LOSS_TOLERANCE,
+        "{alias}: loss {found_mean}, expected {mean}; by window {found:.4?}, expected {window_means:.4?}"
+    );
+}
+
+/// Steps compared and steps that differ, as text. Every step is fed the reference's own tokens, so that one near-tie
+/// taken the other way does not spoil the steps after it.
+fn compare_continuation(model: &Model, run: &Greedy) -> (usize, Vec<String>) {
+    let fed = [&run.ids[..], &run.continuation[..STEPS - 1]].concat();
+    let rows = logits(model, &fed);
+    let clear: Vec<usize> = (0..STEPS).filter(|&step| run.gaps[step] > GAP_TOLERANCE).collect();
+    let differ = clear.iter().filter_map(|&step| {
+        let (found, expected) = (argmax(&rows[run.ids.len() - 1 + step]), run.continuation[step]);
+        let (prompt, gap) = (&run.prompt, run.gaps[step]);
+        (found != expected).then(|| format!("{prompt:?}, step {step}: token {found}, expected {expected} (gap {gap})"))
+    });
+    let differ = differ.collect();
+    (clear.len(), differ)
+}
+
+fn check_greedy(alias: &str) {
+    let reference = reference(alias);
+    let model = open_real(&reference);
+    assert_eq!(reference.greedy.len(), 20);
+    let runs: Vec<_> = reference.greedy.iter().map(|run| compare_continuation(&model, run)).collect();
+    let differ: Vec<_> = runs.iter().flat_map(|(_, differ)| differ).collect();
+    assert!(differ.is_empty(), "{alias}: {differ:#?}");
+    // A tolerance that excused many steps would make the line above empty talk.
+    let compared: usize = runs.iter().map(|(compared, _)| compared).sum();
+    assert!(compared * 100 >= 95 * STEPS * runs.len(), "{alias}: only {compared} steps are clear enough to compare");
+}
+
+#[test]
+#[ignore = "needs the real model files (see the top of this file)"]
+fn smollm2_135m_loss() {
+    check_loss("smollm2-135m");
+}
+
+#[test]
+#[ignore = "needs the real model files (see the top of this file)"]
+fn smollm2_135m_greedy() {
+    check_greedy("smollm2-135m");
+}
+
+#[test]
+#[ignore = "needs the real model files (see the top of this file)"]
+fn qwen25_coder_05b_loss() {
+    check_loss("qwen2.5-coder-0.5b");
+}
+
+#[test]
+#[ignore = "needs the real model files (see the top of this file)"]
+fn qwen25_coder_05b_greedy() {
+    check_greedy("qwen2.5-coder-0.5b");
+}
+
+#[test]
+#[ignore = "needs the real model files (see the top of this file)"]
+fn qwen25_coder_15b_loss() {
+    check_loss("qwen2.5-coder-1.5b");
+}
+
+#[test]
+#[ignore = "needs the real model files (see the top of this file)"]
+fn qwen25_coder_15b_greedy() {
+    check_greedy("qwen2.5-coder-1.5b");
+}
