@@ -8,6 +8,7 @@ mod kv;
 mod layers;
 mod model;
 mod spec;
+pub mod tokenizer;
 pub mod weights;
 
 pub use batch::Batch;

@@ -1,0 +1,337 @@
+//! A Hugging Face `tokenizer.json`, and what the files beside it say of special tokens.
+
+use super::added::Flags;
+use super::pipeline::{Blueprint, BpeOptions, Entry, Places};
+use super::table::{Spelling, TokenKind};
+use crate::error::{ModelError, Result};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+const FORMAT: &str = "tokenizer.json";
+/// Several times the largest real file (Gemma's, 33 MB): beyond it, it is not a tokenizer.
+const LARGEST_FILE: u64 = 256 << 20;
+/// Normalisers known to take any text without failing or panicking.
+const NORMALIZERS: [&str; 9] =
+    ["NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Prepend", "Replace", "Strip", "StripAccents"];
+/// Splitters of which the same is known.
+const SPLITTERS: [&str; 7] =
+    ["ByteLevel", "Digits", "Metaspace", "Punctuation", "Split", "Whitespace", "WhitespaceSplit"];
+
+/// The special tokens that a model folder names outside its `tokenizer.json`.
+#[derive(Debug, Clone, Default)]
+pub struct SpecialTokens {
+    /// The text of the beginning-of-sequence token.
+    pub bos: Option<String>,
+    /// The text of the end-of-sequence token.
+    pub eos: Option<String>,
+    /// Ids that end generation.
+    pub eos_ids: Vec<u32>,
+    /// Whether BOS is to be added; where not said, the post-processor of `tokenizer.json` decides.
+    pub add_bos: Option<bool>,
+}
+
+impl SpecialTokens {
+    /// Reads `tokenizer_config.json`, else `special_tokens_map.json` (bos, eos, whether BOS is added) and
+    /// `generation_config.json`, `config.json` (all ids that end generation); each may be absent.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`] when one is there and unreadable, [`ModelError::Format`] when it is not JSON,
+    /// [`ModelError::Field`] when a field has a form that Hugging Face does not write.
+    pub fn from_dir(dir: &Path) -> Result<Self> {
+        let mut special = Self::default();
+        for name in ["tokenizer_config.json", "special_tokens_map.json"] {
+            let path = dir.join(name);
+            let Some(config) = read_optional(&path)? else { continue };
+            special.bos = special.bos.or(token_text(&path, &config, "bos_token")?);
+            special.eos = special.eos.or(token_text(&path, &config, "eos_token")?);
+            special.add_bos = special.add_bos.or_else(|| config.get("add_bos_token").and_then(Value::as_bool));
+        }
+        for name in ["generation_config.json", "config.json"] {
+            let path = dir.join(name);
+            let Some(config) = read_optional(&path)? else { continue };
+            special.eos_ids.extend(ids(&path, &config, "eos_token_id")?);
+        }
+        Ok(special)
+    }
+}
+
+fn token_text(path: &Path, config: &Value, field: &str) -> Result<Option<String>> {
+    let text = match config.get(field) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Object(token)) => token.get("content").and_then(Value::as_str),
+        Some(other) => other.as_str(),
+    };
+    let text =
+        text.ok_or_else(|| wrong(path, field, "a text, or an object with one in \"content\"", "another value"))?;
+    Ok(Some(text.to_owned()))
+}
+
+fn ids(path: &Path, config: &Value, field: &str) -> Result<Vec<u32>> {
+    let values = match config.get(field) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(values)) => values.clone(),
+        Some(value) => vec![value.clone()],
+    };
+    let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
+    let ids: Option<Vec<u32>> = values.iter().map(id).collect();
+    ids.ok_or_else(|| wrong(path, field, "a token id or a list of them", &Value::from(values).to_string()))
+}
+
+/// The JSON in `path`; `None` where there is no such file.
+pub(super) fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    match read_text(path) {
+        Ok(text) => parse(path, &text).map(Some),
+        Err(ModelError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn read_text(path: &Path) -> Result<String> {
+    let io = |source| ModelError::Io { path: path.to_owned(), action: "read", source };
+    let size = std::fs::metadata(path).map_err(io)?.len();
+    if size > LARGEST_FILE {
+        return Err(unsound(path, "size", &format!("at most {LARGEST_FILE} bytes"), size.to_string()));
+    }
+    std::fs::read_to_string(path).map_err(io)
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|reason| {
+        let place = format!("line {} column {}", reason.line(), reason.column());
+        unsound(path, &place, "JSON as Hugging Face writes it", reason.to_string())
+    })
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    added_tokens: Vec<Added>,
+    normalizer: Option<Value>,
+    pre_tokenizer: Option<Value>,
+    post_processor: Option<Value>,
+    decoder: Option<Value>,
+    model: Value,
+}
+
+#[derive(Deserialize)]
+struct Added {
+    id: u32,
+    content: String,
+    #[serde(default)]
+    lstrip: bool,
+    #[serde(default)]
+    rstrip: bool,
+    #[serde(default)]
+    single_word: bool,
+    #[serde(default)]
+    special: bool,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    vocab: HashMap<String, u32>,
+    merges: Vec<Merge>,
+    unk_token: Option<String>,
+    continuing_subword_prefix: Option<String>,
+    end_of_word_suffix: Option<String>,
+    #[serde(default)]
+    fuse_unk: bool,
+    #[serde(default)]
+    byte_fallback: bool,
+    #[serde(default)]
+    ignore_merges: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Merge {
+    Pair(String, String),
+    Line(String),
+}
+
+/// Reads `path`.
+pub(super) fn read(path: &Path, special: &SpecialTokens) -> Result<Blueprint> {
+    let document: Document = parse(path, &read_text(path)?)?;
+    let kind = document.model.get("type").and_then(Value::as_str).unwrap_or("BPE");
+    if kind != "BPE" {
+        return Err(wrong(path, "model.type", "\"BPE\" (the only one supported)", kind));
+    }
+    let model: Model = serde_json::from_value(document.model)
+        .map_err(|reason| unsound(path, "model", "a BPE model", reason.to_string()))?;
+    for (field, affix) in [
+        ("model.continuing_subword_prefix", &model.continuing_subword_prefix),
+        ("model.end_of_word_suffix", &model.end_of_word_suffix),
+    ] {
+        if let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) {
+            return Err(wrong(path, field, "none (affixes are not supported)", affix));
+        }
+    }
+    let spelling = spelling(path, document.decoder.as_ref())?;
+    let mut entries = entries(path, &model.vocab, &document.added_tokens)?;
+    let find = |text: &str| id_of(text, &model.vocab, &document.added_tokens);
+    let named = |field, text: &Option<String>| match text {
+        None => Ok(None),
+        Some(text) => find(text).map(Some).ok_or_else(|| wrong(path, field, "a token of the vocabulary", text)),
+    };
+    let bos = named("bos_token", &special.bos)?;
+    let mut eos: Vec<u32> = named("eos_token", &special.eos)?.into_iter().collect();
+    for &id in &special.eos_ids {
+        // A vocabulary may be smaller than the model's: such an id cannot come out as text either.
+        eos.extend(entries.get(id as usize).filter(|e| e.kind != TokenKind::Absent).map(|_| id));
+    }
+    if let Some(id) = named("model.unk_token", &model.unk_token)? {
+        entries[id as usize].kind = TokenKind::Unknown;
+    }
+    let adds = || bos.is_some() && first_special(document.post_processor.as_ref()) == special.bos.as_deref();
+    Ok(Blueprint {
+        path: path.to_owned(),
+        places: Places { tokens: "model.vocab", merges: "model.merges" },
+        entries,
+        merges: merges(path, model.merges)?,
+        flags: document.added_tokens.iter().map(|t| (t.id, t.flags())).collect::<BTreeMap<_, _>>(),
+        spelling,
+        bpe: BpeOptions {
+            ignore_merges: model.ignore_merges,
+            byte_fallback: model.byte_fallback,
+            fuse_unknown: model.fuse_unk,
+        },
+        normalizer: steps(path, "normalizer", "normalizers", &NORMALIZERS, document.normalizer)?,
+        splitter: steps(path, "pre_tokenizer", "pretokenizers", &SPLITTERS, document.pre_tokenizer)?,
+        bos,
+        eos,
+        add_bos: bos.is_some() && special.add_bos.unwrap_or_else(adds),
+    })
+}
+
+impl Added {
+    fn flags(&self) -> Flags {
+        Flags { lstrip: self.lstrip, rstrip: self.rstrip, single_word: self.single_word }
+    }
+
+    fn kind(&self) -> TokenKind {
+        if self.special { TokenKind::Control } else { TokenKind::Marker }
+    }
+}
+
+fn id_of(text: &str, vocab: &HashMap<String, u32>, added: &[Added]) -> Option<u32> {
+    added.iter().find(|token| token.content == text).map(|token| token.id).or_else(|| vocab.get(text).copied())
+}
+
+/// Entries by id, gaps filled; as many gaps as tokens are taken for honest.
+fn entries(path: &Path, vocab: &HashMap<String, u32>, added: &[Added]) -> Result<Vec<Entry>> {
+    let count = vocab.len() + added.len();
+    let highest = vocab.values().copied().chain(added.iter().map(|token| token.id)).max();
+    let highest = highest.ok_or_else(|| wrong(path, "model.vocab", "at least one token", "none"))? as usize;
+    if highest > 2 * count + 1024 {
+        return Err(wrong(
+            path,
+            "model.vocab",
+            &format!("ids near {count}, the number of tokens"),
+            &highest.to_string(),
+        ));
+    }
+    let mut entries = vec![Entry::absent(); highest + 1];
+    for (text, &id) in vocab {
+        let entry = &mut entries[id as usize];
+        if entry.kind != TokenKind::Absent {
+            let found = format!("{:?} and {text:?} at {id}", entry.text);
+            return Err(wrong(path, "model.vocab", "one token an id", &found));
+        }
+        *entry = Entry { text: text.clone(), kind: TokenKind::Text };
+    }
+    for token in added {
+        let entry = &mut entries[token.id as usize];
+        if entry.kind != TokenKind::Absent && entry.text != token.content {
+            let found = format!("{:?} and {:?} at {}", entry.text, token.content, token.id);
+            return Err(wrong(path, "added_tokens", "the text that model.vocab has for the id", &found));
+        }
+        *entry = Entry { text: token.content.clone(), kind: token.kind() };
+    }
+    Ok(entries)
+}
+
+fn merges(path: &Path, merges: Vec<Merge>) -> Result<Vec<(String, String)>> {
+    let rows = merges.into_iter().enumerate();
+    rows.map(|(index, merge)| match merge {
+        Merge::Pair(left, right) => Ok((left, right)),
+        Merge::Line(line) => match line.split_once(' ').filter(|(_, right)| !right.contains(' ')) {
+            Some((left, right)) => Ok((left.to_owned(), right.to_owned())),
+            None => Err(wrong(path, &format!("model.merges[{index}]"), "two tokens with a space between", &line)),
+        },
+    })
+    .collect()
+}
+
+/// The names of a component's steps: its own, or those of its sequence, nested ones included.
+fn step_names<'a>(step: &'a Value, list: &str, names: &mut Vec<&'a str>) {
+    match step.get("type").and_then(Value::as_str) {
+        Some("Sequence") => {
+            for inner in step.get(list).and_then(Value::as_array).into_iter().flatten() {
+                step_names(inner, list, names);
+            }
+        }
+        name => names.push(name.unwrap_or("no type")),
+    }
+}
+
+fn steps<T: DeserializeOwned>(
+    path: &Path,
+    field: &str,
+    list: &str,
+    known: &[&str],
+    step: Option<Value>,
+) -> Result<Option<T>> {
+    let Some(step) = step else { return Ok(None) };
+    let mut names = Vec::new();
+    step_names(&step, list, &mut names);
+    if let Some(stranger) = names.iter().find(|name| !known.contains(name)) {
+        return Err(wrong(path, field, &format!("steps among {}", known.join(", ")), stranger));
+    }
+    let sound = format!("sound {} steps", names.join(", "));
+    serde_json::from_value(step).map(Some).map_err(|reason| wrong(path, field, &sound, &reason.to_string()))
+}
+
+fn spelling(path: &Path, decoder: Option<&Value>) -> Result<Spelling> {
+    let mut names = Vec::new();
+    if let Some(decoder) = decoder {
+        step_names(decoder, "decoders", &mut names);
+    }
+    if names.contains(&"ByteLevel") {
+        Ok(Spelling::ByteLevel)
+    } else if names.iter().any(|name| ["ByteFallback", "Metaspace"].contains(name)) {
+        Ok(Spelling::Metaspace)
+    } else {
+        Err(wrong(path, "decoder", "ByteLevel, or ByteFallback or Metaspace", &format!("{names:?}")))
+    }
+}
+
+/// The special token that the post-processor sets in front of a single text.
+fn first_special(processor: Option<&Value>) -> Option<&str> {
+    let processor = processor?;
+    if let Some(inner) = processor.get("processors").and_then(Value::as_array) {
+        return inner.iter().find_map(|processor| first_special(Some(processor)));
+    }
+    processor.get("single")?.get(0)?.get("SpecialToken")?.get("id")?.as_str()
+}
+
+fn wrong(path: &Path, field: &str, expected: &str, found: &str) -> ModelError {
+    ModelError::Field {
+        path: path.to_owned(),
+        field: field.to_owned(),
+        expected: expected.to_owned(),
+        found: found.chars().take(120).collect(),
+    }
+}
+
+fn unsound(path: &Path, place: &str, expected: &str, found: String) -> ModelError {
+    ModelError::Format {
+        path: path.to_owned(),
+        format: FORMAT,
+        place: place.to_owned(),
+        expected: expected.to_owned(),
+        found,
+    }
+}
