@@ -1,31 +1,11 @@
 //! The seam between methods and models: a stage of calls goes in, replies come out.
 
 use crate::error::Result;
+pub use moot_models::tokenizer::{Message, Role};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub mod scripted;
-
-/// Who speaks in a chat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Standing instructions.
-    System,
-    /// The one who asks.
-    User,
-    /// The model.
-    Assistant,
-}
-
-/// One turn of a chat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    /// Who speaks.
-    pub role: Role,
-    /// What is said; never read as control tokens.
-    pub content: String,
-}
 
 /// How the next token is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,295 @@
+//! The engine: one thread that decodes everything in flight together.
+//!
+//! A [`Request`] waits until its pages are sure, runs chunk by chunk and token by token in batches with whatever else
+//! is ready, and reports through the sender inside it. Requests with a common prefix share its pages while they run.
+
+mod detokenize;
+mod grammar;
+mod prefix;
+mod request;
+mod runner;
+mod sampler;
+mod scheduler;
+mod sequence;
+mod stats;
+
+pub use request::{Cancel, Completion, Event, Request, TokenLogprobs};
+pub use scheduler::Limits;
+pub use stats::Stats;
+
+use crate::error::{MootError, Result};
+use crate::llm::Finish;
+use grammar::Grammars;
+use moot_models::{KvCache, Model};
+use rayon::prelude::*;
+use runner::Row;
+use scheduler::{Chunk, Scheduler};
+use sequence::Sequence;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// How an engine is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Bytes of KV pages.
+    pub kv_memory: usize,
+    /// Sequences that run at once.
+    pub rows: usize,
+    /// Tokens of a step.
+    pub step_tokens: usize,
+    /// Whether prefixes are shared; off only to measure what sharing gains.
+    pub share_prefixes: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self { kv_memory: 1 << 30, rows: 64, step_tokens: 512, share_prefixes: true }
+    }
+}
+
+/// A handle to the engine thread; dropping it ends the thread once what is in flight is done.
+#[derive(Debug)]
+pub struct Engine {
+    model: Arc<Model>,
+    limits: Limits,
+    requests: Option<Sender<Request>>,
+    stats: Arc<Mutex<Stats>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Engine {
+    /// Reserves KV memory and starts the thread.
+    ///
+    /// # Errors
+    /// The memory does not hold one page, the device has not that much, or the vocabulary cannot carry grammars.
+    pub fn start(model: Model, options: EngineOptions) -> Result<Self> {
+        let model = Arc::new(model);
+        let page_bytes = model.decoder.page_bytes();
+        let pages = options.kv_memory / page_bytes;
+        if pages == 0 {
+            let given = options.kv_memory;
+            return Err(MootError::Usage(format!("--kv-memory {given}: one page of this model takes {page_bytes} bytes")));
+        }
+        let limits = Limits {
+            rows: options.rows.max(1),
+            tokens: options.step_tokens.max(1),
+            context: model.decoder.spec().context,
+            pages,
+            share: options.share_prefixes,
+        };
+        let kv = model.decoder.kv_cache(pages)?;
+        let grammars = Grammars::new(&model.tokenizer)?;
+        let stats = Arc::new(Mutex::new(Stats::default()));
+        let (sender, receiver) = channel();
+        let worker = Worker {
+            model: model.clone(),
+            kv,
+            grammars,
+            scheduler: Scheduler::new(limits),
+            stats: stats.clone(),
+        };
+        let thread = std::thread::Builder::new().name("engine".into()).spawn(move || worker.serve(&receiver));
+        let thread = thread.map_err(|e| MootError::Engine(format!("its thread did not start: {e}")))?;
+        Ok(Self { model, limits, requests: Some(sender), stats, thread: Some(thread) })
+    }
+
+    /// The model it runs.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// What a step and the memory allow.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Counts so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts `request` in line; everything else comes through its events.
+    ///
+    /// # Errors
+    /// The engine thread is gone.
+    pub fn submit(&self, request: Request) -> Result<()> {
+        let gone = || MootError::Engine("its thread is gone".into());
+        self.requests.as_ref().ok_or_else(gone)?.send(request).map_err(|_| gone())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed; there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the engine thread owns.
+struct Worker {
+    model: Arc<Model>,
+    kv: KvCache,
+    grammars: Grammars,
+    scheduler: Scheduler,
+    stats: Arc<Mutex<Stats>>,
+}
+
+impl Worker {
+    fn serve(mut self, requests: &Receiver<Request>) {
+        while self.receive(requests) {
+            self.drop_cancelled();
+            self.step();
+        }
+    }
+
+    /// One step of everything in flight.
+    fn step(&mut self) {
+        let chunks = self.scheduler.schedule();
+        let rows = self.run(&chunks);
+        self.settle(rows);
+    }
+
+    /// Takes in what was submitted; blocks while there is nothing to do. False when nothing can come any more.
+    fn receive(&mut self, requests: &Receiver<Request>) -> bool {
+        if self.scheduler.is_idle() {
+            match requests.recv() {
+                Ok(request) => self.accept(request),
+                Err(_) => return false,
+            }
+        }
+        loop {
+            match requests.try_recv() {
+                Ok(request) => self.accept(request),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return !self.scheduler.is_idle(),
+            }
+        }
+    }
+
+    fn accept(&mut self, request: Request) {
+        let constraint = self
+            .scheduler
+            .check(&request)
+            .and_then(|()| request.grammar.as_ref().map(|grammar| self.grammars.start(grammar)).transpose());
+        match constraint {
+            Ok(constraint) => self.scheduler.wait(Sequence::new(request, constraint)),
+            Err(error) => report(&request, Event::Failed(error)),
+        }
+    }
+
+    fn drop_cancelled(&mut self) {
+        for sequence in self.scheduler.drain(|sequence| sequence.request.cancel.is_cancelled()) {
+            report(&sequence.request, Event::Failed(MootError::Interrupted));
+        }
+    }
+
+    fn run(&mut self, chunks: &[Chunk]) -> Result<Vec<Row>> {
+        if chunks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = runner::run(&self.model.decoder, &self.kv, &self.scheduler, chunks, &mut stats);
+        stats.evicted = self.scheduler.tree.evicted();
+        rows
+    }
+
+    /// Samples for every row, tells the askers, and lets go of what has ended.
+    fn settle(&mut self, rows: Result<Vec<Row>>) {
+        let mut rows = match rows {
+            Ok(rows) => rows,
+            Err(error) => return self.fail_all(&error),
+        };
+        rows.sort_by_key(|(place, _)| *place);
+        let mut by_place: Vec<Option<Vec<f32>>> = vec![None; self.scheduler.running.len()];
+        for (place, logits) in rows {
+            by_place[place] = Some(logits);
+        }
+        let model = &self.model;
+        let outcomes: Vec<Option<Result<Option<Finish>>>> = self
+            .scheduler
+            .running
+            .par_iter_mut()
+            .zip(by_place)
+            .map(|(sequence, logits)| logits.map(|logits| extend(sequence, logits, model)))
+            .collect();
+        for (place, outcome) in outcomes.into_iter().enumerate().rev() {
+            match outcome {
+                None | Some(Ok(None)) => {}
+                Some(Ok(Some(finish))) => complete(self.scheduler.finish(place), finish),
+                Some(Err(error)) => report(&self.scheduler.finish(place).request, Event::Failed(error)),
+            }
+        }
+    }
+
+    /// A forward failed: pages may hold anything, so every request in flight ends and every prefix is forgotten.
+    fn fail_all(&mut self, error: &MootError) {
+        for sequence in self.scheduler.drain(|_| true) {
+            report(&sequence.request, Event::Failed(MootError::Engine(error.to_string())));
+        }
+        self.scheduler.tree.clear_unheld();
+    }
+}
+
+/// Samples one token for `sequence`; whether that ended it.
+fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<Finish>> {
+    let original = sequence.request.logprobs.map(|count| (logits.clone(), count));
+    if let Some(constraint) = &mut sequence.constraint {
+        constraint.mask(&mut logits)?;
+    }
+    let eos = model.tokenizer.eos_ids();
+    if sequence.request.ignore_eos {
+        eos.iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
+    }
+    // Rows beyond the vocabulary pad the embedding; they stand for nothing.
+    logits.truncate(model.tokenizer.vocab_size());
+    let Some(token) = sequence.sampler.choose(&logits) else {
+        return Err(MootError::Engine("no token has a finite logit: are the weights sound?".into()));
+    };
+    sequence.tokens.push(token);
+    if let Some((logits, count)) = original {
+        sequence.logprobs.push(sampler::logprobs(&logits, token, count));
+    }
+    let ended = eos.contains(&token);
+    let stopped = !ended && sequence.detokenizer.push(&model.tokenizer.decode_bytes(&[token]));
+    let complete = match &mut sequence.constraint {
+        Some(constraint) => constraint.accept(token)?,
+        None => false,
+    };
+    if ended || stopped || complete {
+        return Ok(Some(Finish::Stop));
+    }
+    if let Some(text) = sequence.detokenizer.ready() {
+        report(&sequence.request, Event::Text(text));
+    }
+    Ok((sequence.generated().len() == sequence.request.max_tokens).then_some(Finish::Length))
+}
+
+fn complete(mut sequence: Sequence, finish: Finish) {
+    let (rest, text) = std::mem::take(&mut sequence.detokenizer).finish();
+    if let Some(rest) = rest {
+        report(&sequence.request, Event::Text(rest));
+    }
+    let completion = Completion {
+        text,
+        tokens: sequence.generated().to_vec(),
+        finish,
+        usage: sequence.usage(),
+        logprobs: std::mem::take(&mut sequence.logprobs),
+        seconds: sequence.submitted.elapsed().as_secs_f64(),
+    };
+    report(&sequence.request, Event::Done(completion));
+}
+
+/// Sends an event; an asker that has gone away wants no more of them.
+fn report(request: &Request, event: Event) {
+    if request.events.send((request.tag, event)).is_err() {
+        request.cancel.cancel();
+    }
+}

@@ -1,0 +1,100 @@
+//! What goes into the engine and what comes out.
+
+use crate::error::MootError;
+use crate::llm::{Finish, Grammar, Sampling, Usage};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+/// One sequence to decode.
+#[derive(Debug)]
+pub struct Request {
+    /// Returned with every event: the asker's own number for this request.
+    pub tag: usize,
+    /// At least one token.
+    pub prompt: Vec<u32>,
+    /// At most this many tokens are generated; at least one.
+    pub max_tokens: usize,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Seeds this request alone.
+    pub seed: u64,
+    /// Holds the reply to a format.
+    pub grammar: Option<Grammar>,
+    /// The reply ends before the first of these texts.
+    pub stop: Vec<String>,
+    /// How many of the likeliest tokens to report at each step; `None` reports nothing.
+    pub logprobs: Option<usize>,
+    /// The end of a turn does not end the reply: benches force lengths so.
+    pub ignore_eos: bool,
+    /// Where events go; a closed receiver cancels.
+    pub events: Sender<(usize, Event)>,
+    /// Cancels when set.
+    pub cancel: Cancel,
+}
+
+/// Cancels the requests that share it.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel {
+    own: Arc<AtomicBool>,
+    /// Set with a whole program's requests, say.
+    above: Option<Arc<AtomicBool>>,
+}
+
+impl Cancel {
+    /// One that is also cancelled with `self`, and not the other way round.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self { own: Arc::default(), above: Some(self.own.clone()) }
+    }
+
+    /// Asks the engine to drop these requests; they end with [`MootError::Interrupted`].
+    pub fn cancel(&self) {
+        self.own.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Self::cancel`] was called, here or above.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.own.load(Ordering::Relaxed) || self.above.as_ref().is_some_and(|above| above.load(Ordering::Relaxed))
+    }
+}
+
+/// What happens to a request.
+#[derive(Debug)]
+pub enum Event {
+    /// More text, whole characters only.
+    Text(String),
+    /// It ended; the last event.
+    Done(Completion),
+    /// It cannot go on; the last event.
+    Failed(MootError),
+}
+
+/// A finished reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// Everything that was sent as [`Event::Text`].
+    pub text: String,
+    /// As sampled, the end-of-turn token included.
+    pub tokens: Vec<u32>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// What it cost.
+    pub usage: Usage,
+    /// One a token, where they were asked for.
+    pub logprobs: Vec<TokenLogprobs>,
+    /// From submission to the last token.
+    pub seconds: f64,
+}
+
+/// Natural logarithms of probabilities at one step, before temperature and grammar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenLogprobs {
+    /// The token that was chosen.
+    pub token: u32,
+    /// Its own.
+    pub logprob: f32,
+    /// The likeliest tokens, likeliest first.
+    pub top: Vec<(u32, f32)>,
+}

@@ -1,0 +1,48 @@
+//! Makes a step's chunks flat and runs the decoder over them.
+
+use super::scheduler::{Chunk, Scheduler};
+use super::stats::Stats;
+use crate::error::{MootError, Result};
+use moot_models::{Batch, Decoder, KvCache, SequenceRows};
+use std::time::Instant;
+
+/// Logits `[vocab]` for the running sequence at `.0`.
+pub(super) type Row = (usize, Vec<f32>);
+
+/// One forward pass over `chunks`.
+///
+/// # Errors
+/// The forward failed.
+pub(super) fn run(
+    decoder: &Decoder,
+    kv: &KvCache,
+    scheduler: &Scheduler,
+    chunks: &[Chunk],
+    stats: &mut Stats,
+) -> Result<Vec<Row>> {
+    let started = Instant::now();
+    let mut tokens = Vec::with_capacity(chunks.iter().map(|chunk| chunk.len).sum());
+    let mut rows = Vec::with_capacity(chunks.len());
+    let mut wanted = Vec::new();
+    for chunk in chunks {
+        let sequence = &scheduler.running[chunk.sequence];
+        tokens.extend_from_slice(&sequence.tokens[chunk.start..chunk.start + chunk.len]);
+        rows.push(SequenceRows { start: chunk.start, len: chunk.len, pages: chunk.pages.clone() });
+        let prompt = sequence.request.prompt.len().saturating_sub(chunk.start).min(chunk.len);
+        stats.prefilled += prompt;
+        stats.decoded += chunk.len - prompt;
+        if chunk.samples {
+            wanted.push((chunk.sequence, tokens.len() as u32 - 1));
+        }
+    }
+    let longest = chunks.iter().map(|chunk| chunk.len).max().unwrap_or(0);
+    stats.padding_avoided += longest * chunks.len() - tokens.len();
+    stats.peak_rows = stats.peak_rows.max(chunks.len());
+    let batch = Batch::new(tokens, rows, wanted.iter().map(|(_, row)| *row).collect());
+    stats.page_reads += batch.plan().page_reads();
+    stats.page_reads_unshared += batch.plan().page_reads_unshared();
+    let logits = decoder.forward(&batch, kv)?.to_vec2::<f32>().map_err(|e| MootError::Engine(e.to_string()))?;
+    stats.steps += 1;
+    stats.forward_seconds += started.elapsed().as_secs_f64();
+    Ok(wanted.into_iter().map(|(sequence, _)| sequence).zip(logits).collect())
+}

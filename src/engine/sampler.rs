@@ -1,0 +1,131 @@
+//! From logits to a token: greedy, or by chance from a generator of the request's own.
+
+use super::request::TokenLogprobs;
+use crate::llm::Sampling;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Chooses tokens for one request.
+#[derive(Debug)]
+pub(super) struct Sampler {
+    sampling: Sampling,
+    random: ChaCha8Rng,
+}
+
+impl Sampler {
+    pub(super) fn new(sampling: Sampling, seed: u64) -> Self {
+        Self { sampling, random: ChaCha8Rng::seed_from_u64(seed) }
+    }
+
+    /// The next token; `None` when no allowed logit is a number. Forbidden tokens are those at minus infinity.
+    pub(super) fn choose(&mut self, logits: &[f32]) -> Option<u32> {
+        match self.sampling {
+            Sampling::Greedy => greedy(logits),
+            Sampling::Seeded { temperature, top_k, top_p } => {
+                // 24 bits: as many as an f32 in [0, 1) holds.
+                let draw = (self.random.next_u32() >> 8) as f32 / (1_u32 << 24) as f32;
+                by_chance(logits, temperature, top_k, top_p, draw)
+            }
+        }
+    }
+}
+
+/// The likeliest token; of equals the lowest id.
+fn greedy(logits: &[f32]) -> Option<u32> {
+    let mut best: Option<(usize, f32)> = None;
+    for (id, &logit) in logits.iter().enumerate() {
+        if logit > best.map_or(f32::NEG_INFINITY, |(_, value)| value) {
+            best = Some((id, logit));
+        }
+    }
+    best.map(|(id, _)| id as u32)
+}
+
+/// Temperature, then top-k, then top-p, then the token at `draw` of what is left.
+fn by_chance(logits: &[f32], temperature: f32, top_k: usize, top_p: f32, draw: f32) -> Option<u32> {
+    let mut kept: Vec<(u32, f32)> =
+        logits.iter().enumerate().filter(|(_, l)| l.is_finite()).map(|(id, &l)| (id as u32, l)).collect();
+    // By logit, then by id: a total order, so that equal inputs give equal outputs everywhere.
+    let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    if top_k > 0 && top_k < kept.len() {
+        kept.select_nth_unstable_by(top_k - 1, order);
+        kept.truncate(top_k);
+    }
+    kept.sort_unstable_by(order);
+    let highest = kept.first()?.1;
+    let mut total = 0.0;
+    for (_, weight) in &mut kept {
+        *weight = ((*weight - highest) / temperature).exp();
+        total += *weight;
+    }
+    let mut nucleus = 0.0;
+    let mut count = 0;
+    while count < kept.len() && (count == 0 || nucleus < top_p * total) {
+        nucleus += kept[count].1;
+        count += 1;
+    }
+    let mut left = draw * nucleus;
+    for &(id, weight) in &kept[..count] {
+        left -= weight;
+        if left < 0.0 {
+            return Some(id);
+        }
+    }
+    Some(kept[count - 1].0)
+}
+
+/// The chosen token's log-probability and the `count` likeliest.
+pub(super) fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
+    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let total: f64 = logits.iter().map(|l| f64::from(l - highest).exp()).sum();
+    let normal = highest + total.ln() as f32;
+    let mut order: Vec<u32> = (0..logits.len() as u32).collect();
+    let by = |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
+    let count = count.min(order.len());
+    if count > 0 && count < order.len() {
+        order.select_nth_unstable_by(count - 1, by);
+    }
+    order.truncate(count);
+    order.sort_unstable_by(by);
+    let top = order.into_iter().map(|id| (id, logits[id as usize] - normal)).collect();
+    TokenLogprobs { token, logprob: logits[token as usize] - normal, top }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn greedy_takes_the_lowest_of_equals_and_refuses_what_is_no_number() {
+        assert_eq!(greedy(&[0.0, 2.0, 2.0]), Some(1));
+        assert_eq!(greedy(&[f32::NAN, f32::NEG_INFINITY]), None);
+        assert_eq!(greedy(&[f32::NAN, -5.0]), Some(1));
+    }
+
+    #[test]
+    fn top_k_and_top_p_keep_what_they_say() {
+        let logits = [1.0_f32.ln(), 2.0_f32.ln(), 3.0_f32.ln(), 4.0_f32.ln()];
+        for (top_k, top_p, kept) in [(1, 1.0, vec![3]), (2, 1.0, vec![3, 2]), (0, 0.5, vec![3, 2]), (0, 1.0, vec![3, 2, 1, 0])] {
+            let mut seen: Vec<u32> =
+                (0..1000).filter_map(|i| by_chance(&logits, 1.0, top_k, top_p, i as f32 / 1000.0)).collect();
+            seen.dedup();
+            assert_eq!(seen, kept, "top_k {top_k}, top_p {top_p}");
+        }
+    }
+
+    #[test]
+    fn frequencies_follow_the_probabilities() {
+        let mut sampler = Sampler::new(Sampling::Seeded { temperature: 1.0, top_k: 0, top_p: 1.0 }, 7);
+        let logits = [0.25_f32.ln(), 0.75_f32.ln()];
+        let ones = (0..4000).filter(|_| sampler.choose(&logits) == Some(1)).count();
+        assert!((2880..3120).contains(&ones), "{ones} of 4000 for 3000 expected");
+    }
+
+    #[test]
+    fn logprobs_are_a_log_softmax() {
+        let report = logprobs(&[0.5_f32.ln(), 0.25_f32.ln(), 0.25_f32.ln()], 1, 2);
+        assert!((report.logprob - 0.25_f32.ln()).abs() < 1e-6);
+        assert_eq!(report.top.iter().map(|t| t.0).collect::<Vec<_>>(), [0, 1]);
+        assert!((report.top[0].1 - 0.5_f32.ln()).abs() < 1e-6);
+    }
+}

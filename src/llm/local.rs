@@ -1,0 +1,71 @@
+//! The engine in this process as an [`Llm`].
+
+use super::{Call, Llm, ModelIdentity, Reply};
+use crate::engine::{Cancel, Engine, Event, Request};
+use crate::error::{MootError, Result};
+use std::sync::mpsc::channel;
+
+/// A model that runs here.
+#[derive(Debug)]
+pub struct Local {
+    engine: Engine,
+    identity: ModelIdentity,
+    cancel: Cancel,
+}
+
+impl Local {
+    /// `cancel` ends every call in flight when it is set: Ctrl-C's way in.
+    #[must_use]
+    pub fn new(engine: Engine, identity: ModelIdentity, cancel: Cancel) -> Self {
+        Self { engine, identity, cancel }
+    }
+
+    /// The engine, for its counts.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl Llm for Local {
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>> {
+        let (events, inbox) = channel();
+        let cancel = self.cancel.child();
+        for (tag, call) in calls.iter().enumerate() {
+            self.engine.submit(Request {
+                tag,
+                prompt: self.engine.model().prompt(&call.messages)?,
+                max_tokens: call.max_tokens,
+                sampling: call.sampling,
+                seed: call.seed,
+                grammar: call.grammar.clone(),
+                stop: Vec::new(),
+                logprobs: None,
+                ignore_eos: false,
+                events: events.clone(),
+                cancel: cancel.clone(),
+            })?;
+        }
+        drop(events);
+        let mut replies: Vec<Option<Reply>> = vec![None; calls.len()];
+        // Leaving early closes `inbox`, which cancels what is still in flight.
+        for (tag, event) in &inbox {
+            match event {
+                Event::Text(_) => {}
+                Event::Failed(error) => return Err(error.of_call(tag)),
+                Event::Done(done) => {
+                    let reply =
+                        Reply { text: done.text, finish: done.finish, usage: done.usage, seconds: done.seconds };
+                    on_reply(tag, &reply);
+                    replies[tag] = Some(reply);
+                }
+            }
+        }
+        let all: Option<Vec<Reply>> = replies.into_iter().collect();
+        all.ok_or_else(|| MootError::Engine("a reply did not come".into()))
+    }
+}
