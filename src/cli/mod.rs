@@ -1,0 +1,3 @@
+//! What the program shows: one file a subject.
+
+pub mod debate;
