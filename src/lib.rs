@@ -2,10 +2,12 @@
 //!
 //! The life of a question is told in `ARCHITECTURE.md`; its vocabulary is in [`question`].
 
+pub mod cli;
 pub mod error;
 pub mod eval;
 pub mod llm;
 pub mod methods;
+pub mod prompts;
 pub mod question;
 
 pub use error::{MootError, Result};

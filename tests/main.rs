@@ -1,0 +1,4 @@
+//! One binary of tests; its folders mirror `src`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod methods;
