@@ -2,10 +2,13 @@
 //!
 //! The life of a question is told in `ARCHITECTURE.md`; its vocabulary is in [`question`].
 
+pub mod cli;
 pub mod error;
 pub mod eval;
+pub mod jsonl;
 pub mod llm;
 pub mod methods;
 pub mod question;
+pub mod retrieval;
 
 pub use error::{MootError, Result};

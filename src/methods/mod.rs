@@ -5,6 +5,7 @@ use crate::question::{Conclusion, Question};
 use serde::{Deserialize, Serialize};
 
 pub mod ctx;
+pub mod normalise;
 
 pub use ctx::Ctx;
 
