@@ -8,6 +8,7 @@ pub mod eval;
 pub mod jsonl;
 pub mod llm;
 pub mod methods;
+pub mod prompts;
 pub mod question;
 pub mod retrieval;
 

@@ -4,6 +4,7 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+pub mod replay;
 pub mod scripted;
 
 /// Who speaks in a chat.
@@ -56,6 +57,8 @@ pub struct Grammar {
 /// One call of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
+    /// Names the call in errors: "agent of notes.txt, round 1". No model sees it.
+    pub what: String,
     /// The chat so far.
     pub messages: Vec<Message>,
     /// At most this many tokens are generated.
@@ -137,6 +140,7 @@ pub trait Llm: Send + Sync {
     /// `on_reply(i, reply)` is called as each reply arrives, from this thread, in order of arrival.
     ///
     /// # Errors
-    /// The first call that failed, by its place in `calls`; the others are cancelled.
+    /// The first call that failed, by its place in `calls`; the others are cancelled. A
+    /// [`MootError::TooLong`](crate::MootError::TooLong) names the call as its [`Call::what`] does.
     fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>>;
 }

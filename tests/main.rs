@@ -1,5 +1,6 @@
-//! All tests of the root package, in one binary; folders mirror `src`.
+//! One binary of tests; its folders mirror `src`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
 
 mod eval;
+mod methods;
 mod retrieval;

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand, thin.
 
 pub mod calls;
+pub mod debate;
 pub mod output;
 pub mod run;
 pub mod score;

@@ -1,10 +1,10 @@
 //! `moot show`: a recorded debate.
 
-use crate::cli::output;
+use crate::cli::{debate, output};
 use crate::error::{MootError, Result};
 use crate::eval::record::QuestionRecord;
 use crate::eval::record::reader::Record;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Print a recorded debate, or list the questions of a record
 #[derive(Debug, clap::Args)]
@@ -24,8 +24,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let record = Record::read(&args.record)?;
     match (&args.question, record.questions.as_slice()) {
-        (Some(wanted), questions) => show(&record, find(questions, wanted)?),
-        (None, [only]) => show(&record, only),
+        (Some(wanted), questions) => show(find(questions, wanted)?),
+        (None, [only]) => show(only),
         (None, questions) => output::print(&list(questions)),
     }
 }
@@ -77,7 +77,8 @@ fn list(questions: &[QuestionRecord]) -> String {
     questions.iter().enumerate().map(row).collect()
 }
 
-fn show(record: &Record, question: &QuestionRecord) -> Result<()> {
-    let _ = (record, question);
-    Ok(())
+fn show(question: &QuestionRecord) -> Result<()> {
+    let printed = debate::show(Vec::new(), question, output::columns());
+    let text = printed.map_err(|e| MootError::io(Path::new("standard output"), "write", e))?;
+    output::print(&String::from_utf8_lossy(&text))
 }

@@ -1,8 +1,13 @@
-//! What a method holds while it answers: it renders, seeds, sends and records every call.
+//! What a method holds while it answers: it renders, seeds, sends, parses and records every call.
 
+use crate::error::Result;
 use crate::eval::record::CallRecord;
-use crate::llm::{Llm, Sampling};
+use crate::llm::{Call, Llm, Message, Reply, Role, Sampling};
+use crate::methods::reply::Format;
+use crate::prompts;
+use crate::question::Question;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// Settings of a run that every method obeys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,8 +32,8 @@ impl Default for Settings {
 pub trait Observer: Sync {
     /// `count` calls are in flight as stage `stage`.
     fn stage(&self, stage: usize, count: usize);
-    /// One of them came back.
-    fn call(&self, call: &CallRecord);
+    /// One of them came back: the one asked in place `place` of its stage, from 0. They come in any order.
+    fn call(&self, place: usize, call: &CallRecord);
 }
 
 /// An [`Observer`] that looks away.
@@ -36,7 +41,24 @@ pub struct Silent;
 
 impl Observer for Silent {
     fn stage(&self, _: usize, _: usize) {}
-    fn call(&self, _: &CallRecord) {}
+    fn call(&self, _: usize, _: &CallRecord) {}
+}
+
+/// One call to make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// "agent", "aggregator", "reader".
+    pub role: &'static str,
+    /// From 1.
+    pub round: usize,
+    /// The document that this agent speaks for, as a place in [`Question::documents`].
+    pub document: Option<usize>,
+    /// The prompt file.
+    pub prompt: &'static str,
+    /// What is put into it, an object.
+    pub values: serde_json::Value,
+    /// What the reply must look like.
+    pub format: Format,
 }
 
 /// One question's way through a method.
@@ -54,9 +76,109 @@ impl<'a> Ctx<'a> {
         Self { llm, settings, observer, calls: Vec::new(), stage: 0 }
     }
 
-    /// Every call made, in the order asked.
+    /// Every call answered, in the order asked.
     #[must_use]
     pub fn into_calls(self) -> Vec<CallRecord> {
         self.calls
+    }
+
+    /// Makes a stage of calls, all in flight at once; records each, and returns their records in the order of `asks`.
+    ///
+    /// # Errors
+    /// A prompt that cannot be rendered; a call that failed, named by role, document and round. What was answered
+    /// before is recorded.
+    pub fn ask_all(&mut self, question: &Question, asks: &[Ask]) -> Result<Vec<CallRecord>> {
+        let calls = self.prepare(question, asks)?;
+        let (stage, llm, observer) = (self.stage, self.llm, self.observer);
+        let mut records: Vec<Option<CallRecord>> = vec![None; calls.len()];
+        observer.stage(stage, calls.len());
+        let result = llm.ask_all(&calls, &mut |place, reply| {
+            let record = record(stage, &asks[place], &calls[place], reply);
+            observer.call(place, &record);
+            records[place] = Some(record);
+        });
+        self.stage += 1;
+        let records: Vec<CallRecord> = records.into_iter().flatten().collect();
+        self.calls.extend_from_slice(&records);
+        let replies = result?.len();
+        assert!(
+            records.len() == asks.len() && replies == asks.len(),
+            "a model reports every reply that it returns (bug)"
+        );
+        Ok(records)
+    }
+
+    /// Makes one call, a stage of its own.
+    ///
+    /// # Errors
+    /// As [`Ctx::ask_all`].
+    pub fn ask(&mut self, question: &Question, ask: Ask) -> Result<CallRecord> {
+        Ok(self.ask_all(question, &[ask])?.swap_remove(0))
+    }
+
+    /// Seeds what a role does by chance in a round, apart from every other role, round and question.
+    #[must_use]
+    pub fn seed(&self, question: &Question, role: &str, round: usize, call: usize) -> u64 {
+        derive_seed(self.settings.seed, &question.id, role, round, call)
+    }
+
+    fn prepare(&self, question: &Question, asks: &[Ask]) -> Result<Vec<Call>> {
+        let mut calls = Vec::with_capacity(asks.len());
+        for (place, ask) in asks.iter().enumerate() {
+            let before = self.calls.iter().filter(|call| call.role == ask.role && call.round == ask.round).count();
+            let beside =
+                asks[..place].iter().filter(|other| other.role == ask.role && other.round == ask.round).count();
+            calls.push(Call {
+                what: what(question, ask),
+                messages: vec![Message { role: Role::User, content: prompts::render(ask.prompt, &ask.values)? }],
+                max_tokens: self.settings.max_tokens,
+                sampling: self.settings.sampling,
+                seed: self.seed(question, ask.role, ask.round, before + beside),
+                grammar: (!self.settings.free_form).then(|| ask.format.grammar()),
+            });
+        }
+        Ok(calls)
+    }
+}
+
+/// A call's seed: the first eight bytes, little-endian, of the SHA-256 of (run seed, question id, role, round, call),
+/// each number as eight bytes, each text led by its length. A call is counted among those of its role and round.
+#[must_use]
+pub fn derive_seed(run: u64, question: &str, role: &str, round: usize, call: usize) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(run.to_le_bytes());
+    for text in [question, role] {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    for number in [round, call] {
+        hash.update((number as u64).to_le_bytes());
+    }
+    let digest = hash.finalize();
+    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+}
+
+fn what(question: &Question, ask: &Ask) -> String {
+    let document = ask.document.and_then(|place| question.documents.get(place));
+    let of = document.map(|document| format!(" of {}", document.name)).unwrap_or_default();
+    format!("{}{of}, round {}", ask.role, ask.round)
+}
+
+fn record(stage: usize, ask: &Ask, call: &Call, reply: &Reply) -> CallRecord {
+    CallRecord {
+        role: ask.role.to_owned(),
+        round: ask.round,
+        stage,
+        document: ask.document,
+        prompt: ask.prompt.to_owned(),
+        grammar: call.grammar.as_ref().map(|grammar| grammar.name.to_owned()),
+        messages: call.messages.clone(),
+        max_tokens: call.max_tokens,
+        seed: call.seed,
+        reply: reply.text.clone(),
+        finish: reply.finish,
+        parsed: ask.format.parse(&reply.text, reply.finish),
+        usage: reply.usage,
+        seconds: reply.seconds,
     }
 }

@@ -4,8 +4,13 @@ use crate::error::{MootError, Result};
 use crate::question::{Conclusion, Question};
 use serde::{Deserialize, Serialize};
 
+pub mod closed_book;
+pub mod concatenated;
 pub mod ctx;
+pub mod madam_rag;
 pub mod normalise;
+pub mod reply;
+pub mod vote;
 
 pub use ctx::Ctx;
 
@@ -42,6 +47,33 @@ pub struct Switches {
     pub no_aggregator: bool,
 }
 
+impl Switches {
+    /// For a method without switches.
+    fn refuse_all(&self, method: &str) -> Result<()> {
+        let typed = [
+            (self.rounds.is_some(), "rounds"),
+            (self.history.is_some(), "history"),
+            (self.no_aggregator, "no aggregator"),
+        ];
+        match typed.iter().find(|(typed, _)| *typed) {
+            Some((_, switch)) => {
+                Err(MootError::Usage(format!("{method} has no debate: the switch `{switch}` has no meaning")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn require_documents(method: &str, question: &Question) -> Result<()> {
+    if question.documents.is_empty() {
+        return Err(MootError::Usage(format!(
+            "{method} needs at least 1 document, question {:?} has none (the method closed-book answers without)",
+            question.id
+        )));
+    }
+    Ok(())
+}
+
 /// A row of [`METHODS`].
 pub struct Row {
     /// As typed after `--method`.
@@ -50,12 +82,14 @@ pub struct Row {
     pub paper: &'static str,
     /// One line for people.
     pub about: &'static str,
+    /// Every prompt and grammar file it may use, by its name in [`crate::prompts::FILES`].
+    pub prompts: &'static [&'static str],
     /// Resolves switches, refusing those without meaning here.
     pub build: fn(&Switches) -> Result<Box<dyn Method>>,
 }
 
 /// Every method there is.
-pub const METHODS: &[Row] = &[];
+pub const METHODS: &[Row] = &[madam_rag::ROW, concatenated::ROW, closed_book::ROW];
 
 /// Builds the method called `name`.
 ///

@@ -77,7 +77,7 @@ fn parts_words(c: char) -> bool {
 /// ASCII's, and the blocks of Unicode that hold little else; currency and other symbols carry meaning and stay.
 fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation()
-        || matches!(c, '«' | '»' | '¡' | '¿' | '·' | '§' | '¶' | '\u{200b}'..='\u{206f}' | '\u{2016}'..='\u{2027}'
+        || matches!(c, '«' | '»' | '¡' | '¿' | '·' | '§' | '¶' | '\u{200b}'..='\u{206f}'
             | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}'
             | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}' | '\u{ff3b}'..='\u{ff40}' | '\u{ff5b}'..='\u{ff65}')
 }

@@ -1,0 +1,181 @@
+//! Reply formats: the grammar that holds a reply to its format, and the parser that reads it.
+//!
+//! One parser a format reads replies held by a grammar and free ones alike: strict about the marker, tolerant of case,
+//! white space and Markdown's stars. A chatty reply is read from its first marker on; without one it is malformed.
+
+use crate::eval::record::Parsed;
+use crate::llm::{Finish, Grammar};
+use crate::methods::normalise;
+use crate::prompts::{self, File};
+use std::sync::Arc;
+
+/// What a role must reply; the wording stands in its prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `Answer: X. Explanation: Y`: one answer, or "unknown".
+    Answer,
+    /// `All Correct Answers: ["X", "Y"]. Explanation: Z`, or "unknown".
+    Answers,
+    /// `Answers: ["X", "Y"]` and no reasons.
+    List,
+}
+
+impl Format {
+    /// The grammar's name in [`prompts::FILES`].
+    #[must_use]
+    pub fn grammar_name(self) -> &'static str {
+        match self {
+            Self::Answer => "reply/answer.lark",
+            Self::Answers => "reply/answers.lark",
+            Self::List => "reply/list.lark",
+        }
+    }
+
+    /// The grammar of a reply in this format; it bounds what a small model might repeat for ever.
+    #[must_use]
+    pub fn grammar(self) -> Grammar {
+        let File { name, text } = prompts::file(self.grammar_name()).expect("every format's grammar is a file (bug)");
+        Grammar { name, lark: Arc::from(*text) }
+    }
+
+    /// Reads a reply. One that was cut after its answer was complete is as good as a whole one.
+    #[must_use]
+    pub fn parse(self, reply: &str, finish: Finish) -> Parsed {
+        let parsed = match self {
+            Self::Answer => parse_answer(reply, finish),
+            Self::Answers => parse_answers(reply, "all correct answers", finish),
+            Self::List => parse_answers(reply, "answers", finish),
+        };
+        parsed.unwrap_or(Parsed::Malformed)
+    }
+}
+
+fn parse_answer(reply: &str, finish: Finish) -> Option<Parsed> {
+    let (answer, explanation) = part_explanation(after_marker(reply, "answer")?, finish)?;
+    let answer = undress(answer);
+    if normalise::words(answer).is_empty() {
+        return None;
+    }
+    let answer = (!normalise::is_unknown(answer)).then(|| answer.to_owned());
+    Some(Parsed::Answer { answer, explanation })
+}
+
+fn parse_answers(reply: &str, marker: &str, finish: Finish) -> Option<Parsed> {
+    let after = after_marker(reply, marker);
+    if let Some(list) = after.and_then(|after| after.trim_start_matches(is_dress).strip_prefix('[')) {
+        let (answers, rest) = parse_list(list)?;
+        if answers.iter().any(|answer| normalise::words(answer).is_empty()) {
+            return None;
+        }
+        let known = answers.into_iter().filter(|answer| !normalise::is_unknown(answer));
+        let explanation = after_marker(rest, "explanation").unwrap_or(rest);
+        return Some(Parsed::Answers {
+            answers: normalise::without_repeats(known),
+            explanation: explanation.trim_start_matches(['.', ',', ';', '*', '_']).trim().to_owned(),
+        });
+    }
+    // The papers' prompt asks for the bare word where no answer is correct, so it needs no marker.
+    let (word, explanation) = part_explanation(after.unwrap_or(reply), finish)?;
+    normalise::is_unknown(word).then_some(Parsed::Answers { answers: Vec::new(), explanation })
+}
+
+/// What follows the first `marker:` in `text`.
+fn after_marker<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
+    find_marker(text, marker).map(|(_, after)| after)
+}
+
+/// Where the first `marker:` begins and what follows it, whatever its case; one inside a longer word is none.
+fn find_marker<'a>(text: &'a str, marker: &str) -> Option<(usize, &'a str)> {
+    let starts = text.char_indices().scan(' ', |before, (at, c)| Some((at, std::mem::replace(before, c))));
+    starts
+        .filter(|(_, before)| !before.is_alphanumeric())
+        .find_map(|(at, _)| Some((at, strip_marker(&text[at..], marker)?)))
+}
+
+fn strip_marker<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
+    let mut rest = text;
+    for word in marker.split(' ') {
+        let (head, tail) = rest.trim_start().split_at_checked(word.len())?;
+        rest = head.eq_ignore_ascii_case(word).then_some(tail)?;
+    }
+    rest.trim_start_matches(is_star).strip_prefix(':')
+}
+
+/// Markdown's emphasis, and the space around it.
+fn is_star(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '*' | '_')
+}
+
+/// Parts an answer from its explanation: at the marker or at the end of the line, whichever is first. `None` where the
+/// reply was cut before either.
+fn part_explanation(text: &str, finish: Finish) -> Option<(&str, String)> {
+    let text = text.trim_start_matches(is_dress);
+    let marker = find_marker(text, "explanation");
+    let Some(end) = marker.map(|(at, _)| at).into_iter().chain(text.find('\n')).min() else {
+        return (finish == Finish::Stop).then(|| (text, String::new()));
+    };
+    let explanation = marker.map_or(&text[end..], |(_, after)| after.trim_start_matches(is_star));
+    Some((&text[..end], explanation.trim().to_owned()))
+}
+
+/// An answer without what a model may put around it: stars, quotes, the braces of the format, the full stop.
+fn undress(answer: &str) -> &str {
+    answer.trim_matches(is_dress).trim_end_matches('.').trim_matches(is_dress)
+}
+
+fn is_dress(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '*' | '`' | '"' | '“' | '”' | '{' | '}')
+}
+
+/// The items of a list whose `[` was read, and what follows its `]`. JSON as a model writes it: single and curly quotes
+/// and bare words pass. `None` where it does not end.
+fn parse_list(text: &str) -> Option<(Vec<String>, &str)> {
+    let mut items = Vec::new();
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(after) = rest.strip_prefix(']') {
+            return Some((items, after));
+        }
+        let (item, after) = parse_item(rest)?;
+        items.push(item.trim().to_owned());
+        let after = after.trim_start();
+        rest = match after.strip_prefix(',') {
+            Some(more) => more.trim_start(),
+            None if after.starts_with(']') => after,
+            None => return None,
+        };
+    }
+}
+
+fn parse_item(text: &str) -> Option<(String, &str)> {
+    let first = text.chars().next()?;
+    match first {
+        '"' => {
+            let mut stream = serde_json::Deserializer::from_str(text).into_iter::<String>();
+            let item = stream.next()?.ok()?;
+            Some((item, &text[stream.byte_offset()..]))
+        }
+        '\'' | '‘' | '“' | '”' => {
+            let inner = &text[first.len_utf8()..];
+            let end = inner.char_indices().find(|&(at, c)| closes(first, c) && item_ends(&inner[at + c.len_utf8()..]));
+            let (at, c) = end?;
+            Some((inner[..at].to_owned(), &inner[at + c.len_utf8()..]))
+        }
+        _ => {
+            let end = text.find([',', ']', '[', '"', '\n'])?;
+            (end > 0).then(|| (text[..end].to_owned(), &text[end..]))
+        }
+    }
+}
+
+fn closes(open: char, c: char) -> bool {
+    match open {
+        '\'' | '‘' => matches!(c, '\'' | '’'),
+        _ => matches!(c, '“' | '”' | '"'),
+    }
+}
+
+/// An apostrophe within an item is no closing quote.
+fn item_ends(after: &str) -> bool {
+    after.trim_start().starts_with([',', ']'])
+}

@@ -1,0 +1,3 @@
+//! Methods, their prompts and formats.
+
+mod reply;

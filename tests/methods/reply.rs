@@ -1,0 +1,186 @@
+//! Every format: what its grammar lets through, and what its parser reads.
+
+use llguidance::api::TopLevelGrammar;
+use llguidance::{Matcher, ParserFactory};
+use moot::eval::record::Parsed;
+use moot::llm::Finish;
+use moot::methods::reply::Format;
+use toktrie::{ApproximateTokEnv, TokEnv};
+
+fn matcher(format: Format) -> (Matcher, TokEnv) {
+    let env = ApproximateTokEnv::single_byte_env();
+    let factory = ParserFactory::new_simple(&env).unwrap();
+    let grammar = TopLevelGrammar::from_lark(format.grammar().lark.to_string());
+    let matcher = Matcher::new(factory.create_parser(grammar));
+    assert!(!matcher.is_error(), "{}: {:?}", format.grammar_name(), matcher.get_error());
+    (matcher, env)
+}
+
+/// Bytes of `reply` that the grammar lets through, and whether the reply may end there.
+fn walk(format: Format, reply: &str) -> (usize, bool) {
+    let (mut matcher, env) = matcher(format);
+    let tokens = env.tokenize(reply);
+    assert_eq!(tokens.len(), reply.len());
+    let taken = matcher.try_consume_tokens(&tokens).unwrap();
+    (taken, matcher.is_accepting().unwrap())
+}
+
+fn accepts(format: Format, reply: &str) {
+    assert_eq!(walk(format, reply), (reply.len(), true), "{reply:?}");
+    assert_ne!(format.parse(reply, Finish::Stop), Parsed::Malformed, "what the grammar accepts is read: {reply:?}");
+}
+
+fn refuses(format: Format, reply: &str) {
+    assert_ne!(walk(format, reply), (reply.len(), true), "{reply:?}");
+}
+
+#[test]
+fn the_answer_grammar_holds_a_reply_to_its_line() {
+    let f = Format::Answer;
+    accepts(f, "Answer: 1956. Explanation: It says so.");
+    accepts(f, "Answer: unknown. Explanation: It does not say.");
+    accepts(f, "Answer: St. Louis, Missouri. Explanation: x");
+    accepts(f, "Answer: J. R. R. Tolkien. Explanation: x");
+    accepts(f, "Answer: Zürich – 2.5 km². Explanation: Ja.");
+    accepts(f, &format!("Answer: {}. Explanation: x", "é".repeat(100)));
+    refuses(f, &format!("Answer: {}. Explanation: x", "é".repeat(101)));
+    refuses(f, "Answer: 1956. The document says so. Explanation: x");
+    refuses(f, "Answer: . Explanation: x");
+    refuses(f, "Answer:  1956. Explanation: x");
+    refuses(f, "Answer: {1956}. Explanation: x");
+    refuses(f, "Answer: 19\n56. Explanation: x");
+    refuses(f, "Answer: 1956. Explanation: ");
+    refuses(f, "Answer: 1956. Explanation: two\nlines");
+    refuses(f, "The answer is 1956.");
+}
+
+#[test]
+fn after_a_sentence_the_answer_grammar_forces_the_explanation() {
+    let (mut matcher, env) = matcher(Format::Answer);
+    matcher.consume_tokens(&env.tokenize("Answer: 1956. ")).unwrap();
+    assert_eq!(String::from_utf8(matcher.compute_ff_bytes()).unwrap(), "Explanation: ");
+}
+
+#[test]
+fn the_answers_grammar_is_a_json_list_or_the_word() {
+    let f = Format::Answers;
+    accepts(f, r#"All Correct Answers: ["1963", "1956"]. Explanation: Two men."#);
+    accepts(f, r#"All Correct Answers: []. Explanation: None."#);
+    accepts(f, r#"All Correct Answers: unknown. Explanation: None."#);
+    accepts(f, r#"All Correct Answers: ["the \"Fox\" inn"]. Explanation: x"#);
+    refuses(f, r#"All Correct Answers: [""]. Explanation: x"#);
+    refuses(f, r#"All Correct Answers: [" 1963"]. Explanation: x"#);
+    refuses(f, r#"All Correct Answers: [1963]. Explanation: x"#);
+    refuses(f, r#"All Correct Answers: ["a"]."#);
+    refuses(f, r#"All Correct Answers: ["a\n"]. Explanation: x"#);
+    let list = |n: usize| vec!["\"a\""; n].join(", ");
+    accepts(f, &format!("All Correct Answers: [{}]. Explanation: x", list(8)));
+    refuses(f, &format!("All Correct Answers: [{}]. Explanation: x", list(9)));
+    accepts(f, &format!("All Correct Answers: [\"{}\"]. Explanation: x", "b".repeat(100)));
+    refuses(f, &format!("All Correct Answers: [\"{}\"]. Explanation: x", "b".repeat(101)));
+}
+
+#[test]
+fn the_list_grammar_ends_with_its_list() {
+    let f = Format::List;
+    accepts(f, r#"Answers: ["Paris"]"#);
+    accepts(f, r#"Answers: ["Paris", "Paris, Texas"]"#);
+    refuses(f, r#"Answers: []"#);
+    refuses(f, r#"Answers: ["Paris"] and"#);
+}
+
+fn answer(answer: Option<&str>, explanation: &str) -> Parsed {
+    Parsed::Answer { answer: answer.map(str::to_owned), explanation: explanation.to_owned() }
+}
+
+fn answers(answers: &[&str], explanation: &str) -> Parsed {
+    Parsed::Answers { answers: answers.iter().map(|&a| a.to_owned()).collect(), explanation: explanation.to_owned() }
+}
+
+#[test]
+fn an_answer_is_read_from_its_marker_on() {
+    for (reply, want) in [
+        ("Answer: 1956. Explanation: It says so.", answer(Some("1956"), "It says so.")),
+        ("  answer :  1956 .\n EXPLANATION : It says so.\n", answer(Some("1956"), "It says so.")),
+        ("Sure! Here it is:\n\n**Answer:** 1956\n\n**Explanation:** Because.", answer(Some("1956"), "Because.")),
+        ("Answer: {1956}. Explanation: {Because.}", answer(Some("1956"), "{Because.}")),
+        ("Answer:\n1956\nThe document says so.", answer(Some("1956"), "The document says so.")),
+        ("Final Answer: \"Port Hale\"", answer(Some("Port Hale"), "")),
+        ("Answer: Unknown. Explanation: No word of it.", answer(None, "No word of it.")),
+        ("Answer: The unknown. Explanation: No word of it.", answer(None, "No word of it.")),
+        ("Answer: the unknown soldier. Explanation: x", answer(Some("the unknown soldier"), "x")),
+    ] {
+        assert_eq!(Format::Answer.parse(reply, Finish::Stop), want, "{reply:?}");
+    }
+}
+
+#[test]
+fn nothing_is_read_where_the_marker_or_the_answer_is_missing() {
+    for reply in [
+        "",
+        "1956",
+        "The document says 1956.",
+        "Answer 1956. Explanation: x",
+        "Answer:",
+        "Answer: . Explanation: x",
+        "Answer: ... Explanation: x",
+        "Answer: \"\". Explanation: x",
+        "Explanation: It was 1956.",
+        "Answers: 1956",
+        "Unanswer: 1956",
+        "unknown",
+    ] {
+        assert_eq!(Format::Answer.parse(reply, Finish::Stop), Parsed::Malformed, "{reply:?}");
+    }
+}
+
+#[test]
+fn a_reply_cut_after_its_answer_is_read_and_one_cut_within_is_not() {
+    for (reply, want) in [
+        ("Answer: 1956. Explanation: It sa", answer(Some("1956"), "It sa")),
+        ("Answer: 1956. Explanation:", answer(Some("1956"), "")),
+        ("Answer: 1956\nIt sa", answer(Some("1956"), "It sa")),
+        ("Answer: 195", Parsed::Malformed),
+        ("Answer: 1956. Expl", Parsed::Malformed),
+    ] {
+        assert_eq!(Format::Answer.parse(reply, Finish::Length), want, "{reply:?}");
+    }
+    for (reply, want) in [
+        (r#"All Correct Answers: ["a"]. Expl"#, answers(&["a"], "Expl")),
+        (r#"All Correct Answers: ["a"]"#, answers(&["a"], "")),
+        (r#"All Correct Answers: ["a", "b"#, Parsed::Malformed),
+        (r#"All Correct Answers: ["a","#, Parsed::Malformed),
+        (r#"All Correct Answers: unknown"#, Parsed::Malformed),
+        (r#"All Correct Answers: unknown. Explanation: x"#, answers(&[], "x")),
+    ] {
+        assert_eq!(Format::Answers.parse(reply, Finish::Length), want, "{reply:?}");
+    }
+}
+
+#[test]
+fn a_list_is_read_as_models_write_it() {
+    for (reply, want) in [
+        (r#"All Correct Answers: ["1963", "1956"]. Explanation: Two men."#, answers(&["1963", "1956"], "Two men.")),
+        (r#"all  correct answers: [ '1963' ,'Jordan's Inn' ] Explanation: x"#, answers(&["1963", "Jordan's Inn"], "x")),
+        ("**All Correct Answers**: [“1963”, ”1956”]\nBecause.", answers(&["1963", "1956"], "Because.")),
+        ("All Correct Answers: [1963, Port Hale,]. Explanation: x", answers(&["1963", "Port Hale"], "x")),
+        (r#"All Correct Answers: ["The Fox", "fox", "unknown"]. Explanation: x"#, answers(&["The Fox"], "x")),
+        (r#"All Correct Answers: ["say \"hi\" é"]."#, answers(&["say \"hi\" é"], "")),
+        ("All Correct Answers: []. Explanation: None is.", answers(&[], "None is.")),
+        ("All Correct Answers: Unknown.", answers(&[], "")),
+        ("Unknown.", answers(&[], "")),
+        ("unknown. Explanation: Nobody knows.", answers(&[], "Nobody knows.")),
+        ("All Correct Answers: 1963. Explanation: x", Parsed::Malformed),
+        (r#"All Correct Answers: [""]. Explanation: x"#, Parsed::Malformed),
+        (r#"All Correct Answers: ["a", ","]. Explanation: x"#, Parsed::Malformed),
+        (r#"All Correct Answers: [["a"]]. Explanation: x"#, Parsed::Malformed),
+        (r#"All Correct Answers: ["a" "b"]. Explanation: x"#, Parsed::Malformed),
+        (r#"["1963"]"#, Parsed::Malformed),
+        ("Nobody is unknown here.", Parsed::Malformed),
+        ("", Parsed::Malformed),
+    ] {
+        assert_eq!(Format::Answers.parse(reply, Finish::Stop), want, "{reply:?}");
+    }
+    assert_eq!(Format::List.parse(r#"Answers: ["Paris"]"#, Finish::Stop), answers(&["Paris"], ""));
+    assert_eq!(Format::List.parse("Paris", Finish::Stop), Parsed::Malformed);
+}
