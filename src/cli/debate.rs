@@ -1,1 +1,347 @@
-//! Prints a debate.
+//! A debate in a terminal: round by round as it happens, then the conclusion, the tokens and the time.
+//!
+//! Colour only repeats what words and places say already; an `anstream` around the writer takes it away where it does
+//! not belong (a pipe, `NO_COLOR`).
+
+use crate::cli::columns::{pad, printable, shorten, width, wrap};
+use crate::eval::record::{CallRecord, Parsed, QuestionRecord};
+use crate::llm::Usage;
+use crate::methods::ctx::Observer;
+use crate::methods::normalise;
+use crate::question::{Answer, Conclusion, Question};
+use anstyle::{AnsiColor, Style};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+const STRONG: Style = Style::new().bold();
+const FAINT: Style = Style::new().dimmed();
+const HELD: Style = AnsiColor::Green.on_default().bold();
+const CHANGED: Style = AnsiColor::Yellow.on_default();
+const WRONG: Style = AnsiColor::Red.on_default();
+
+/// Prints one question's debate. Calls are printed in the order asked, each as soon as those before it are there, so
+/// that a live debate reads like a recorded one.
+pub struct DebatePrinter<W> {
+    state: Mutex<State<W>>,
+}
+
+struct State<W> {
+    out: W,
+    page: Page,
+    /// What each document's agent replied last.
+    before: BTreeMap<usize, Parsed>,
+    /// The round whose heading stands above.
+    round: usize,
+    /// Of this stage: the place printed next, and what came before its turn.
+    next: usize,
+    early: BTreeMap<usize, CallRecord>,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write + Send> DebatePrinter<W> {
+    /// A printer for `question` that fills `columns` of `out`; prints the question.
+    pub fn new(out: W, question: &Question, columns: usize) -> Self {
+        let page = Page::new(question, columns);
+        let mut state =
+            State { out, page, before: BTreeMap::new(), round: 0, next: 0, early: BTreeMap::new(), failed: None };
+        let lines = wrap(&printable(&question.text), state.page.columns);
+        state.print(&lines.iter().map(|line| format!("{STRONG}{line}{STRONG:#}\n")).collect::<String>());
+        Self { state: Mutex::new(state) }
+    }
+
+    /// Prints how it ended: the answers with the documents for and against each, what was not taken up, tokens, time.
+    ///
+    /// # Errors
+    /// The first error of the writer, now or while the debate was printed.
+    pub fn finish(self, record: &QuestionRecord) -> io::Result<W> {
+        let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.settle();
+        let mut text = match (&record.conclusion, &record.error) {
+            (Some(conclusion), _) => state.page.conclusion(conclusion, &record.calls),
+            (None, error) => {
+                let reason = error.as_deref().map_or("no reason is recorded".to_owned(), printable);
+                state.page.block(&format!("{WRONG}No conclusion{WRONG:#}"), &reason)
+            }
+        };
+        text.push_str(&ledger(&record.calls));
+        text.push_str(&format!("\n{STRONG}Time{STRONG:#}  {:.1} s\n", record.seconds));
+        state.print(&text);
+        match state.failed {
+            Some(error) => Err(error),
+            None => Ok(state.out),
+        }
+    }
+}
+
+/// Prints a recorded debate as it looked when it was held.
+///
+/// # Errors
+/// Those of `out`.
+pub fn show<W: Write + Send>(out: W, record: &QuestionRecord, columns: usize) -> io::Result<W> {
+    let printer = DebatePrinter::new(out, &record.question, columns);
+    for stage in record.calls.chunk_by(|a, b| a.stage == b.stage) {
+        printer.stage(stage.first().map_or(0, |call| call.stage), stage.len());
+        for (place, call) in stage.iter().enumerate() {
+            printer.call(place, call);
+        }
+    }
+    printer.finish(record)
+}
+
+impl<W: Write + Send> Observer for DebatePrinter<W> {
+    fn stage(&self, _: usize, _: usize) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.settle();
+        state.next = 0;
+    }
+
+    fn call(&self, place: usize, call: &CallRecord) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.early.insert(place, call.clone());
+        while let Some(call) = {
+            let next = state.next;
+            state.early.remove(&next)
+        } {
+            state.next += 1;
+            state.turn(&call);
+        }
+    }
+}
+
+impl<W: Write> State<W> {
+    /// Prints what still waits for its turn: a stage that failed halfway.
+    fn settle(&mut self) {
+        for call in std::mem::take(&mut self.early).into_values() {
+            self.turn(&call);
+        }
+    }
+
+    fn turn(&mut self, call: &CallRecord) {
+        let mut text = String::new();
+        if call.round != self.round && call.document.is_some() {
+            text.push_str(&format!("\n{STRONG}Round {}{STRONG:#}\n", call.round));
+            self.round = call.round;
+        } else if self.round == 0 {
+            text.push('\n');
+        }
+        let before = call.document.and_then(|place| self.before.insert(place, call.parsed.clone()));
+        text.push_str(&self.page.turn(call, before.as_ref()));
+        self.print(&text);
+    }
+
+    /// The first error stays for [`DebatePrinter::finish`]: an observer cannot fail.
+    fn print(&mut self, text: &str) {
+        if self.failed.is_none() {
+            self.failed = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).err();
+        }
+    }
+}
+
+/// The layout: a column of speakers, a column of what they say.
+struct Page {
+    columns: usize,
+    names: Vec<String>,
+    /// Columns of the largest document number.
+    digits: usize,
+    /// Columns of a speaker's name.
+    speaker: usize,
+}
+
+impl Page {
+    fn new(question: &Question, columns: usize) -> Self {
+        let columns = columns.max(40);
+        let names: Vec<String> = question.documents.iter().map(|document| printable(&document.name)).collect();
+        let widest = names.iter().map(|name| width(name)).max().unwrap_or(0).max("aggregator".len());
+        Self { columns, digits: names.len().to_string().len(), speaker: widest.min(columns / 3), names }
+    }
+
+    /// Where the second column begins.
+    fn margin(&self) -> usize {
+        2 + self.digits + 1 + self.speaker + 2
+    }
+
+    fn turn(&self, call: &CallRecord, before: Option<&Parsed>) -> String {
+        let speaker = match call.document {
+            Some(place) => format!("  {:>1$} {2}", place + 1, self.digits, self.name(place, self.speaker)),
+            None => format!("  {} {}", " ".repeat(self.digits), shorten(&call.role, self.speaker)),
+        };
+        let (answer, style, reason) = match &call.parsed {
+            Parsed::Answer { answer: Some(answer), explanation } => (printable(answer), STRONG, printable(explanation)),
+            Parsed::Answer { answer: None, explanation } => ("unknown".to_owned(), FAINT, printable(explanation)),
+            Parsed::Answers { answers, explanation } if answers.is_empty() => {
+                ("unknown".to_owned(), FAINT, printable(explanation))
+            }
+            Parsed::Answers { answers, explanation } => {
+                (printable(&answers.join(" | ")), STRONG, printable(explanation))
+            }
+            Parsed::Malformed => ("malformed reply".to_owned(), WRONG, quoted(&call.reply)),
+        };
+        let change = before.and_then(|before| change(before, &call.parsed));
+        let room = self.columns - self.margin();
+        let mut lines: Vec<String> = wrap(&answer, room);
+        let last = lines.last().map_or(0, |line| width(line));
+        for line in &mut lines {
+            *line = format!("{style}{line}{style:#}");
+        }
+        match (change, lines.last_mut()) {
+            (Some((note, style)), Some(line)) if last + 2 + width(&note) <= room => {
+                line.push_str(&format!("  {style}{note}{style:#}"));
+            }
+            (Some((note, style)), _) => lines.push(format!("{style}{}{style:#}", shorten(&note, room))),
+            (None, _) => {}
+        }
+        if !reason.is_empty() {
+            lines.push(format!("{FAINT}{}{FAINT:#}", shorten(&reason, room)));
+        }
+        hang(&speaker, self.margin(), &lines)
+    }
+
+    fn conclusion(&self, conclusion: &Conclusion, calls: &[CallRecord]) -> String {
+        let mut text = format!("\n{STRONG}Conclusion{STRONG:#}{}\n", held(conclusion));
+        if conclusion.malformed {
+            text.push_str(&format!("  {WRONG}none: the concluding reply does not keep its format{WRONG:#}\n"));
+        } else if conclusion.answers.is_empty() {
+            text.push_str("  unknown: no answer was held to be right\n");
+        }
+        for answer in &conclusion.answers {
+            for line in wrap(&printable(&answer.text), self.columns - 2) {
+                text.push_str(&format!("  {HELD}{line}{HELD:#}\n"));
+            }
+            if !self.names.is_empty() {
+                text.push_str(&self.entry("for", &self.list(&answer.supporters, &|_| None), "no document"));
+                text.push_str(&self.entry(
+                    "against",
+                    &self.list(&answer.opponents, &|place| view(conclusion, place)),
+                    "",
+                ));
+            }
+        }
+        for answer in &conclusion.rejected {
+            let said = format!("{} ({})", printable(&answer.text), self.list(&answer.supporters, &|_| None));
+            text.push_str(&self.entry("not taken up", &said, ""));
+        }
+        let last = last_turns(calls);
+        let silent = |call: &&CallRecord| matches!(call.parsed, Parsed::Answer { answer: None, .. });
+        let places = |calls: Vec<usize>| self.list(&calls, &|_| None);
+        let (knew_nothing, unread): (Vec<&CallRecord>, Vec<&CallRecord>) =
+            last.into_iter().filter(|call| silent(call) || call.parsed == Parsed::Malformed).partition(silent);
+        let of = |calls: Vec<&CallRecord>| places(calls.iter().filter_map(|call| call.document).collect());
+        text.push_str(&self.entry("knew nothing", &of(knew_nothing), ""));
+        text.push_str(&self.entry("malformed", &of(unread), ""));
+        if !conclusion.explanation.trim().is_empty() {
+            text.push_str(&self.block(&format!("{STRONG}Why{STRONG:#}"), &conclusion.explanation));
+        }
+        text
+    }
+
+    /// A heading and a wrapped paragraph a line of `body`.
+    fn block(&self, heading: &str, body: &str) -> String {
+        let paragraphs = body.lines().flat_map(|line| wrap(&printable(line), self.columns - 2));
+        paragraphs.fold(format!("\n{heading}\n"), |text, line| text + "  " + &line + "\n")
+    }
+
+    /// `label  text`, wrapped; `otherwise` where there is no text, nothing where that is empty too.
+    fn entry(&self, label: &str, text: &str, otherwise: &str) -> String {
+        let text = if text.is_empty() { otherwise } else { text };
+        let margin = 4 + "not taken up".len() + 2;
+        if text.is_empty() {
+            String::new()
+        } else {
+            hang(&format!("    {label}"), margin, &wrap(text, self.columns - margin))
+        }
+    }
+
+    /// "1 notes.txt, 3 blog.md (1998)": documents and, where `view` has one, what they say instead.
+    fn list(&self, places: &[usize], view: &dyn Fn(usize) -> Option<String>) -> String {
+        let one = |&place: &usize| {
+            let said = view(place).map(|view| format!(" ({view})")).unwrap_or_default();
+            format!("{} {}{said}", place + 1, self.name(place, self.columns / 2))
+        };
+        places.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    fn name(&self, place: usize, columns: usize) -> String {
+        self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten(name, columns))
+    }
+}
+
+/// The label, and the lines in a column beside it.
+fn hang(label: &str, margin: usize, lines: &[String]) -> String {
+    let mut text = String::new();
+    for (i, line) in lines.iter().enumerate() {
+        let label = if i == 0 { label } else { "" };
+        text.push_str(&format!("{}{line}\n", pad(label, margin)));
+    }
+    text
+}
+
+/// What an agent did with its answer since its last round.
+fn change(before: &Parsed, now: &Parsed) -> Option<(String, Style)> {
+    let was = match before {
+        Parsed::Answer { answer, .. } => answer.as_deref().unwrap_or("unknown"),
+        _ => return Some(("was malformed".to_owned(), CHANGED)),
+    };
+    match now {
+        Parsed::Answer { answer, .. } if normalise::equal(answer.as_deref().unwrap_or("unknown"), was) => {
+            Some(("kept".to_owned(), FAINT))
+        }
+        _ => Some((format!("was {}", printable(was)), CHANGED)),
+    }
+}
+
+fn held(conclusion: &Conclusion) -> String {
+    match (conclusion.rounds, conclusion.converged) {
+        (rounds, true) => format!(" after {rounds} rounds: every agent kept its answer"),
+        (rounds, false) if rounds > 1 => format!(" after {rounds} rounds"),
+        _ => String::new(),
+    }
+}
+
+/// What a document stands for instead: the first answer that it supports.
+fn view(conclusion: &Conclusion, place: usize) -> Option<String> {
+    let stands = |answer: &&Answer| answer.supporters.contains(&place);
+    conclusion.answers.iter().chain(&conclusion.rejected).find(stands).map(|answer| printable(&answer.text))
+}
+
+/// Each agent's call of its last round, by document.
+fn last_turns(calls: &[CallRecord]) -> Vec<&CallRecord> {
+    let spoken = calls.iter().filter_map(|call| Some((call.document?, call)));
+    spoken.collect::<BTreeMap<usize, &CallRecord>>().into_values().collect()
+}
+
+fn quoted(reply: &str) -> String {
+    let reply = printable(reply);
+    if reply.is_empty() { "(an empty reply)".to_owned() } else { format!("\"{reply}\"") }
+}
+
+/// Tokens by role, and in all.
+fn ledger(calls: &[CallRecord]) -> String {
+    let mut roles: Vec<(&str, usize, Usage)> = Vec::new();
+    let mut total = Usage::default();
+    for call in calls {
+        total += call.usage;
+        match roles.iter_mut().find(|(role, ..)| *role == call.role) {
+            Some((_, count, usage)) => {
+                *count += 1;
+                *usage += call.usage;
+            }
+            None => roles.push((&call.role, 1, call.usage)),
+        }
+    }
+    if roles.len() > 1 {
+        roles.push(("in all", calls.len(), total));
+    }
+    let head = ["calls", "prompt", "reused", "computed", "generated"];
+    let mut text = format!("\n{STRONG}{}{STRONG:#}", pad("Tokens", 14));
+    head.iter().for_each(|title| text.push_str(&format!("{title:>10}")));
+    text.push('\n');
+    for (role, count, usage) in roles {
+        text.push_str(&pad(&format!("  {}", shorten(role, 11)), 14));
+        for number in [count, usage.prompt, usage.reused, usage.computed, usage.generated] {
+            text.push_str(&format!("{number:>10}"));
+        }
+        text.push('\n');
+    }
+    text
+}

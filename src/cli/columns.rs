@@ -1,0 +1,82 @@
+//! Text in a terminal's columns: what others wrote is made harmless, shortened, wrapped and padded.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// One line of text without what could steer a terminal: control characters and changes of writing direction become
+/// spaces, and white space is folded. Models and documents write what they like.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let harmless: String = text.chars().map(|c| if steers(c) { ' ' } else { c }).collect();
+    harmless.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Columns that `text` fills.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// `text` in at most `columns`; what was cut shows as an ellipsis, after a whole word where one is near.
+#[must_use]
+pub fn shorten(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let head = prefix(text, columns.saturating_sub(1));
+    let whole = head.rfind(' ').filter(|&end| width(&head[..end]) * 4 >= columns * 3).map_or(head, |end| &head[..end]);
+    format!("{}…", whole.trim_end_matches([' ', ',', ';', '.', ':']))
+}
+
+/// `text` in lines of at most `columns` each (at least one); a word longer than a line is broken.
+#[must_use]
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let mut word = word;
+        let line = lines.last_mut().expect("there is always a line (bug)");
+        if !line.is_empty() && width(line) + 1 + width(word) <= columns {
+            line.push(' ');
+            line.push_str(word);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(String::new());
+        }
+        while width(word) > columns {
+            let head = match prefix(word, columns) {
+                "" => &word[..word.chars().next().map_or(word.len(), char::len_utf8)],
+                head => head,
+            };
+            *lines.last_mut().expect("there is always a line (bug)") = head.to_owned();
+            lines.push(String::new());
+            word = &word[head.len()..];
+        }
+        lines.last_mut().expect("there is always a line (bug)").push_str(word);
+    }
+    if lines.len() > 1 && lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
+}
+
+/// `text` and the spaces that fill it up to `columns`.
+#[must_use]
+pub fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// As many whole characters as fit into `columns`.
+fn prefix(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > columns {
+            return &text[..at];
+        }
+    }
+    text
+}
