@@ -80,6 +80,12 @@ pub enum MootError {
 }
 
 impl MootError {
+    /// The operating system refused `action` ("open", "read", "write") on `path`.
+    #[must_use]
+    pub fn io(path: &std::path::Path, action: &'static str, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_path_buf(), action, source }
+    }
+
     /// What the user might do about it, where something can be said.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

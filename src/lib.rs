@@ -5,9 +5,11 @@
 pub mod cli;
 pub mod error;
 pub mod eval;
+pub mod jsonl;
 pub mod llm;
 pub mod methods;
 pub mod prompts;
 pub mod question;
+pub mod retrieval;
 
 pub use error::{MootError, Result};

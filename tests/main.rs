@@ -1,4 +1,6 @@
 //! One binary of tests; its folders mirror `src`.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
 
+mod eval;
 mod methods;
+mod retrieval;

@@ -1,3 +1,8 @@
 //! Running methods over datasets, keeping records, and scoring them.
 
+pub mod datasets;
+pub mod metrics;
 pub mod record;
+pub mod report;
+pub mod runner;
+pub mod stats;

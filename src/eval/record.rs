@@ -6,6 +6,12 @@ use crate::question::{Conclusion, Question};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub mod reader;
+pub mod writer;
+
+pub use reader::Reader;
+pub use writer::Writer;
+
 /// Raised when a field changes its meaning; a reader refuses versions it does not know.
 pub const VERSION: u32 = 1;
 

@@ -1,0 +1,236 @@
+//! `moot run`: a method over a dataset.
+
+use crate::error::Result;
+use crate::eval::datasets::{self, Dataset};
+use crate::eval::record::{Header, VERSION, Writer};
+use crate::eval::runner::{self, Progress, Run};
+use crate::llm::{Llm, Sampling};
+use crate::methods::ctx::Settings;
+use crate::methods::{self, History, Method, Switches};
+use crate::prompts;
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Seldom enough for a log file, often enough to see that it goes on.
+const PLAIN_EVERY: Duration = Duration::from_secs(30);
+
+/// What a shell reports of a program that Ctrl-C ended.
+pub const INTERRUPTED: i32 = 130;
+
+/// Answer every question of a dataset and record it; the same command goes on where it was stopped
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A dataset file, as its authors publish it (RAMDocs)
+    #[arg(value_name = "DATASET")]
+    pub dataset: PathBuf,
+    /// How each question is answered
+    #[arg(long, default_value = "madam-rag")]
+    pub method: String,
+    /// The record: one JSON object a line; one that exists is continued
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Only the first N questions
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Questions asked at once
+    #[arg(long, value_name = "N", default_value = "8")]
+    pub in_flight: NonZeroUsize,
+    /// Debate rounds at most
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<usize>,
+    /// What agents of later rounds are told: the aggregator's answers, or the other agents'
+    #[arg(long, value_name = "aggregate|peers", value_parser = history)]
+    pub history: Option<History>,
+    /// Concatenate the agents' answers instead of aggregating them
+    #[arg(long)]
+    pub no_aggregator: bool,
+    /// Seeds everything that is left to chance
+    #[arg(long, value_name = "N", default_value_t = Settings::default().seed)]
+    pub seed: u64,
+    /// Tokens that a reply may have
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_tokens)]
+    pub max_tokens: usize,
+    /// Do not hold replies to their format by a grammar
+    #[arg(long)]
+    pub free_form: bool,
+}
+
+/// Reads what is typed after `--history`.
+///
+/// # Errors
+/// One line with the words that are known.
+pub fn history(typed: &str) -> std::result::Result<History, String> {
+    match typed {
+        "aggregate" => Ok(History::Aggregate),
+        "peers" => Ok(History::Peers),
+        _ => Err("expected aggregate or peers".into()),
+    }
+}
+
+/// A run that needs nothing but a model: what can be wrong with what was typed has been found.
+pub struct Prepared {
+    dataset: Dataset,
+    method: Box<dyn Method>,
+    row: &'static methods::Row,
+    settings: Settings,
+    output: PathBuf,
+    in_flight: usize,
+}
+
+/// Reads the dataset and resolves the switches, before a model is loaded for nothing.
+///
+/// # Errors
+/// An unknown method, a switch without meaning, a dataset that cannot be read.
+pub fn prepare(args: &Args) -> Result<Prepared> {
+    let switches = Switches { rounds: args.rounds, history: args.history, no_aggregator: args.no_aggregator };
+    let method = methods::build(&args.method, &switches)?;
+    let row = methods::METHODS.iter().find(|row| row.name == args.method).expect("a method that was built (bug)");
+    let mut dataset = datasets::load(&args.dataset)?;
+    dataset.questions.truncate(args.limit.unwrap_or(usize::MAX));
+    let settings = Settings {
+        seed: args.seed,
+        max_tokens: args.max_tokens,
+        sampling: Sampling::Greedy,
+        free_form: args.free_form,
+    };
+    let (output, in_flight) = (args.output.clone(), args.in_flight.get());
+    Ok(Prepared { dataset, method, row, settings, output, in_flight })
+}
+
+impl Prepared {
+    /// The record's first line, with `llm` as the model.
+    ///
+    /// # Errors
+    /// A method that names a prompt that does not exist.
+    pub fn header(&self, llm: &dyn Llm) -> Result<Header> {
+        Ok(Header {
+            moot_record: VERSION,
+            program: concat!("moot ", env!("CARGO_PKG_VERSION")).to_owned(),
+            dataset: Some(self.dataset.identity.clone()),
+            method: self.row.name.to_owned(),
+            switches: self.method.switches(),
+            settings: self.settings.clone(),
+            model: llm.identity().clone(),
+            prompts: prompts::hashes(self.row.prompts)?,
+        })
+    }
+
+    /// Asks `llm` all questions not yet recorded.
+    ///
+    /// Once `stop` is set the process ends with [`INTERRUPTED`], abandoning what is in flight: every finished
+    /// question is on the disk already.
+    ///
+    /// # Errors
+    /// A record that cannot be continued; what ends a run (see [`runner::run`]).
+    pub fn run(&self, llm: &dyn Llm, stop: &AtomicBool) -> Result<()> {
+        let mut writer = Writer::open(&self.output, &self.header(llm)?)?;
+        let run = Run {
+            questions: &self.dataset.questions,
+            method: self.method.as_ref(),
+            llm,
+            settings: &self.settings,
+            in_flight: self.in_flight,
+            stop,
+        };
+        let mut display = Display::new();
+        let output = self.output.display();
+        let ended = runner::run(&run, &mut writer, &mut |progress| {
+            if progress.stopping && progress.done < progress.total {
+                display.clear();
+                say(&format!("interrupted: {} of {} questions are in {output}", progress.done, progress.total));
+                say("the same command goes on from there");
+                std::process::exit(INTERRUPTED);
+            }
+            display.show(progress);
+        });
+        display.clear();
+        if let Ok(progress) = &ended {
+            say(&summary(progress));
+            say(&format!("recorded in {output}; `moot score {output}` scores it"));
+        } else if !writer.finished().is_empty() {
+            let done = writer.finished().len();
+            say(&format!("{done} finished questions are in {output}; the same command goes on from there"));
+        }
+        ended.map(drop)
+    }
+}
+
+/// [`prepare`] and [`Prepared::run`], for a model that is there already.
+///
+/// # Errors
+/// As those two.
+pub fn run(args: &Args, llm: &dyn Llm, stop: &AtomicBool) -> Result<()> {
+    prepare(args)?.run(llm, stop)
+}
+
+fn say(line: &str) {
+    anstream::eprintln!("{line}");
+}
+
+/// A bar on a terminal; elsewhere a line now and then.
+struct Display {
+    bar: Option<ProgressBar>,
+    last: Instant,
+    told: Option<usize>,
+}
+
+impl Display {
+    fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}");
+            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
+        });
+        Self { bar, last: Instant::now(), told: None }
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(progress.total as u64);
+            bar.set_position(progress.done as u64);
+            bar.set_message(rates(progress));
+        } else if self.told.is_none() || (self.last.elapsed() >= PLAIN_EVERY && self.told != Some(progress.done)) {
+            say(&format!("{}/{} questions  {}", progress.done, progress.total, rates(progress)));
+            self.last = Instant::now();
+            self.told = Some(progress.done);
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn rates(progress: &Progress) -> String {
+    let mut parts = Vec::new();
+    if let Some(remaining) = progress.remaining() {
+        parts.push(format!("{:.1}/min", progress.per_minute()));
+        parts.push(format!("{} left", HumanDuration(remaining)));
+    }
+    parts.push(format!("{} malformed", progress.malformed));
+    if progress.errors > 0 {
+        parts.push(format!("{} errors", progress.errors));
+    }
+    parts.push(format!("{} tokens in, {} out", progress.usage.prompt, progress.usage.generated));
+    parts.join("  ")
+}
+
+fn summary(progress: &Progress) -> String {
+    let new = progress.done - progress.before;
+    let earlier = if progress.before > 0 { format!(" ({} were there)", progress.before) } else { String::new() };
+    format!(
+        "{new} questions{earlier} in {:.1} s: {} calls, {} malformed replies, {} errors, {} tokens in ({} reused), {} out",
+        progress.elapsed.as_secs_f64(),
+        progress.calls,
+        progress.malformed,
+        progress.errors,
+        progress.usage.prompt,
+        progress.usage.reused,
+        progress.usage.generated
+    )
+}

@@ -1,0 +1,84 @@
+//! `moot show`: a recorded debate.
+
+use crate::cli::{debate, output};
+use crate::error::{MootError, Result};
+use crate::eval::record::QuestionRecord;
+use crate::eval::record::reader::Record;
+use std::path::{Path, PathBuf};
+
+/// Print a recorded debate, or list the questions of a record
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A record, as `moot run -o` writes it
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// A question: its number in the list, its id, or part of its text
+    #[arg(value_name = "QUESTION")]
+    pub question: Option<String>,
+}
+
+/// Prints what `args` ask for.
+///
+/// # Errors
+/// A record that cannot be read, or is corrupt; a question that is not in it, or several that might be meant.
+pub fn run(args: &Args) -> Result<()> {
+    let record = Record::read(&args.record)?;
+    match (&args.question, record.questions.as_slice()) {
+        (Some(wanted), questions) => show(find(questions, wanted)?),
+        (None, [only]) => show(only),
+        (None, questions) => output::print(&list(questions)),
+    }
+}
+
+/// The question that `wanted` names: by id, else by number from 1 in the order recorded, else by a part of its text.
+///
+/// # Errors
+/// [`MootError::Usage`] where none or several are meant.
+pub fn find<'a>(questions: &'a [QuestionRecord], wanted: &str) -> Result<&'a QuestionRecord> {
+    if let Some(found) = questions.iter().find(|q| q.question.id == wanted) {
+        return Ok(found);
+    }
+    if let Some(found) = wanted.parse::<usize>().ok().and_then(|n| questions.get(n.checked_sub(1)?)) {
+        return Ok(found);
+    }
+    let part = wanted.to_lowercase();
+    let holding: Vec<_> = questions.iter().filter(|q| q.question.text.to_lowercase().contains(&part)).collect();
+    match holding.as_slice() {
+        [only] => Ok(only),
+        [] => Err(MootError::Usage(format!(
+            "no question of the {} recorded has the id, number or text {wanted:?}",
+            questions.len()
+        ))),
+        several => {
+            let ids: Vec<_> = several.iter().take(5).map(|q| q.question.id.as_str()).collect();
+            let more = if several.len() > ids.len() { ", ..." } else { "" };
+            let count = several.len();
+            Err(MootError::Usage(format!("{count} questions hold {wanted:?}: {}{more}", ids.join(", "))))
+        }
+    }
+}
+
+fn list(questions: &[QuestionRecord]) -> String {
+    let row = |(i, q): (usize, &QuestionRecord)| {
+        let outcome = match (&q.conclusion, &q.error) {
+            (_, Some(error)) => format!("error: {error}"),
+            (Some(c), _) if c.malformed => "malformed".into(),
+            (Some(c), _) if c.answers.is_empty() => "unknown".into(),
+            (Some(c), _) => c.answers.iter().map(|a| a.text.as_str()).collect::<Vec<_>>().join("; "),
+            (None, None) => "nothing concluded".into(),
+        };
+        // One line a question, whatever a model put into its answer.
+        let outcome = outcome.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("{}  {}  -> {outcome}\n", i + 1, q.question.text)
+    };
+    if questions.is_empty() {
+        return "no question recorded yet\n".into();
+    }
+    questions.iter().enumerate().map(row).collect()
+}
+
+fn show(question: &QuestionRecord) -> Result<()> {
+    let printed = debate::show(Vec::new(), question, output::columns());
+    let text = printed.map_err(|e| MootError::io(Path::new("standard output"), "write", e))?;
+    output::print(&String::from_utf8_lossy(&text))
+}

@@ -1,0 +1,57 @@
+//! What a question cost, and where its replies failed.
+
+use crate::eval::record::{Parsed, QuestionRecord};
+use crate::llm::Usage;
+
+fn share(yes: bool) -> Option<f64> {
+    Some(f64::from(u8::from(yes)))
+}
+
+/// No answer was given, by a reply that kept its format.
+#[must_use]
+pub fn unknown(record: &QuestionRecord) -> Option<f64> {
+    share(record.conclusion.as_ref().is_some_and(|c| c.answers.is_empty() && !c.malformed))
+}
+
+/// The concluding reply did not keep its format.
+#[must_use]
+pub fn malformed(record: &QuestionRecord) -> Option<f64> {
+    share(record.conclusion.as_ref().is_some_and(|c| c.malformed))
+}
+
+/// There is no conclusion.
+#[must_use]
+pub fn error(record: &QuestionRecord) -> Option<f64> {
+    share(record.conclusion.is_none())
+}
+
+/// Replies of any role that did not keep their format.
+#[must_use]
+pub fn malformed_replies(record: &QuestionRecord) -> Option<f64> {
+    Some(record.calls.iter().filter(|call| call.parsed == Parsed::Malformed).count() as f64)
+}
+
+/// Calls of the model.
+#[must_use]
+pub fn calls(record: &QuestionRecord) -> Option<f64> {
+    Some(record.calls.len() as f64)
+}
+
+/// Rounds held; of a question that ended in an error, the last round that was asked.
+#[must_use]
+pub fn rounds(record: &QuestionRecord) -> Option<f64> {
+    let asked = || record.calls.iter().map(|call| call.round).max().unwrap_or(0);
+    Some(record.conclusion.as_ref().map_or_else(asked, |c| c.rounds) as f64)
+}
+
+/// Tokens of all calls, the kind that `kind` picks.
+#[must_use]
+pub fn tokens(record: &QuestionRecord, kind: fn(&Usage) -> usize) -> Option<f64> {
+    Some(record.calls.iter().map(|call| kind(&call.usage)).sum::<usize>() as f64)
+}
+
+/// Wall time.
+#[must_use]
+pub fn seconds(record: &QuestionRecord) -> Option<f64> {
+    Some(record.seconds)
+}

@@ -1,0 +1,175 @@
+//! Reading a record back: the header, then one question after the other.
+
+use super::{Header, QuestionRecord, VERSION};
+use crate::error::{MootError, Result};
+use crate::jsonl::{json_fault, shortened};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// How every record's first line starts: serde writes a struct's fields in their order.
+pub(super) const MARK: &str = "{\"moot_record\":";
+
+/// An open record; iterating gives its questions, each with the bytes of the file up to its line's end.
+///
+/// A last line that a kill cut short is left out and told by [`Reader::torn`]; any other line that is not what it should be
+/// is an error.
+pub struct Reader<R = BufReader<File>> {
+    lines: R,
+    path: PathBuf,
+    line: usize,
+    /// Bytes of all lines read so far, the torn one left out.
+    whole: u64,
+    torn: bool,
+    /// Whether the last line read ended in a line end.
+    ended: bool,
+    /// By question id, the line it was recorded on.
+    seen: HashMap<String, usize>,
+    header: Header,
+}
+
+impl Reader {
+    /// Opens the record at `path` and reads its header.
+    ///
+    /// # Errors
+    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a file that is no record, or one of a
+    /// newer version.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|e| MootError::io(path, "open", e))?;
+        Self::new(BufReader::new(file), path)
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header from `lines`; `path` is for what errors say.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn new(mut lines: R, path: &Path) -> Result<Self> {
+        let mut bytes = Vec::new();
+        lines.read_until(b'\n', &mut bytes).map_err(|e| MootError::io(path, "read", e))?;
+        let header = parse_header(&bytes, path)?;
+        Ok(Self {
+            lines,
+            path: path.into(),
+            line: 1,
+            whole: bytes.len() as u64,
+            torn: false,
+            ended: bytes.ends_with(b"\n"),
+            seen: HashMap::new(),
+            header,
+        })
+    }
+
+    /// What the questions have in common.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whether the last line was cut short; known once the iterator has ended.
+    #[must_use]
+    pub fn torn(&self) -> bool {
+        self.torn
+    }
+
+    /// Bytes up to the end of the last whole line read.
+    #[must_use]
+    pub fn whole(&self) -> u64 {
+        self.whole
+    }
+
+    /// Whether the last whole line has its line end; a whole line without one was killed one byte early.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    fn read(&mut self) -> Result<Option<QuestionRecord>> {
+        let mut bytes = Vec::new();
+        self.lines.read_until(b'\n', &mut bytes).map_err(|e| MootError::io(&self.path, "read", e))?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.line += 1;
+        let ended = bytes.ends_with(b"\n");
+        let record: QuestionRecord = match serde_json::from_slice(&bytes) {
+            Ok(record) => record,
+            Err(_) if !ended => {
+                self.torn = true;
+                return Ok(None);
+            }
+            Err(e) => return Err(self.complaint("a question's record", json_fault(&e))),
+        };
+        if let Some(first) = self.seen.insert(record.question.id.clone(), self.line) {
+            let found = format!("question {:?} again, as on line {first}", record.question.id);
+            return Err(self.complaint("each question once", found));
+        }
+        self.whole += bytes.len() as u64;
+        self.ended = ended;
+        Ok(Some(record))
+    }
+
+    fn complaint(&self, expected: &str, found: String) -> MootError {
+        MootError::Input { path: self.path.clone(), line: Some(self.line), expected: expected.into(), found }
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<QuestionRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+/// A whole record in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Where it was read from.
+    pub path: PathBuf,
+    /// The first line.
+    pub header: Header,
+    /// In the order recorded, which is the order of completion.
+    pub questions: Vec<QuestionRecord>,
+    /// The last line was cut short and left out.
+    pub torn: bool,
+}
+
+impl Record {
+    /// Reads all of the record at `path`.
+    ///
+    /// # Errors
+    /// As [`Reader::open`]; [`MootError::Input`] with the line for the first that is corrupt.
+    pub fn read(path: &Path) -> Result<Self> {
+        let mut reader = Reader::open(path)?;
+        let questions = reader.by_ref().collect::<Result<Vec<_>>>()?;
+        Ok(Self { path: path.into(), header: reader.header, questions, torn: reader.torn })
+    }
+}
+
+/// The version is looked at before anything else: a newer header may have other fields.
+fn parse_header(bytes: &[u8], path: &Path) -> Result<Header> {
+    let wrong = |expected: String, found: String| MootError::Input {
+        path: path.into(),
+        line: Some(1),
+        expected,
+        found,
+    };
+    let expected = || "a record of moot (a header as its first line)".to_owned();
+    if bytes.is_empty() {
+        return Err(wrong(expected(), "an empty file".into()));
+    }
+    let value: Value = serde_json::from_slice(bytes).map_err(|e| wrong(expected(), json_fault(&e)))?;
+    let Some(version) = value.get("moot_record").and_then(Value::as_u64) else {
+        return Err(wrong(expected(), format!("{:?}", shortened(&String::from_utf8_lossy(bytes)))));
+    };
+    if version > u64::from(VERSION) {
+        let program = value.get("program").and_then(Value::as_str).unwrap_or("a later moot");
+        let found = format!("version {version}, written by {program}");
+        return Err(wrong(format!("a record of version {VERSION} or older"), found));
+    }
+    serde_json::from_value(value).map_err(|e| wrong("a record's header".into(), json_fault(&e)))
+}

@@ -1,0 +1,260 @@
+//! Lines of JSON that people wrote: every complaint names the file, the line and the field.
+
+use crate::error::{MootError, Result};
+use serde_json::{Map, Value};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes that one line may have. No real question comes near it; without a limit a file that is no
+/// JSONL at all (a disk image, `/dev/zero`) would be read into memory before anything could be said.
+pub const MAX_LINE: u64 = 256 << 20;
+
+/// The byte-order mark that some editors put before UTF-8.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The lines of a file, with their numbers from 1; blank ones are left out.
+pub struct Lines {
+    reader: BufReader<File>,
+    path: Arc<Path>,
+    number: usize,
+    offset: usize,
+}
+
+impl Lines {
+    /// Opens `path`.
+    ///
+    /// # Errors
+    /// [`MootError::Io`] where it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|e| MootError::io(path, "open", e))?;
+        Ok(Self { reader: BufReader::new(file), path: path.into(), number: 0, offset: 0 })
+    }
+
+    /// One raw line without its end, or `None` at the end of the file.
+    fn raw(&mut self) -> Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        let read = (&mut self.reader)
+            .take(MAX_LINE)
+            .read_until(b'\n', &mut bytes)
+            .map_err(|e| MootError::io(&self.path, "read", e))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if bytes.last() != Some(&b'\n') && read as u64 == MAX_LINE {
+            return Err(self.complaint("a line of JSON", format!("more than {MAX_LINE} bytes without a line end")));
+        }
+        Ok(Some(bytes))
+    }
+
+    fn text(&self, mut bytes: Vec<u8>) -> Result<String> {
+        let start = self.offset;
+        if self.number == 1 && bytes.starts_with(BOM) {
+            bytes.drain(..BOM.len());
+        }
+        if let Some(at) = bytes.iter().position(|&b| b == 0) {
+            return Err(self.complaint("UTF-8 text", format!("a binary file (NUL byte at byte {})", start + at)));
+        }
+        String::from_utf8(bytes).map_err(|e| {
+            let at = start + e.utf8_error().valid_up_to();
+            self.complaint("UTF-8 text", format!("an invalid byte at byte {at}"))
+        })
+    }
+
+    fn complaint(&self, expected: &str, found: String) -> MootError {
+        MootError::Input { path: self.path.to_path_buf(), line: Some(self.number), expected: expected.into(), found }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<(usize, String)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let bytes = match self.raw() {
+                Ok(bytes) => bytes?,
+                Err(e) => return Some(Err(e)),
+            };
+            let length = bytes.len();
+            let text = self.text(bytes);
+            self.offset += length;
+            match text {
+                Ok(text) if text.trim().is_empty() => {}
+                Ok(text) => return Some(Ok((self.number, text))),
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}
+
+/// A JSON object that knows where it stands.
+pub struct Object {
+    path: PathBuf,
+    line: usize,
+    /// What comes before its fields' names: empty, or "documents[2].".
+    prefix: String,
+    fields: Map<String, Value>,
+}
+
+impl Object {
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// [`MootError::Input`] for text that is no JSON, or JSON that is no object.
+    pub fn parse(path: &Path, line: usize, text: &str) -> Result<Self> {
+        let wrong = |found| MootError::Input {
+            path: path.into(),
+            line: Some(line),
+            expected: "a JSON object".into(),
+            found,
+        };
+        match serde_json::from_str(text.trim()) {
+            Ok(Value::Object(fields)) => Ok(Self { path: path.into(), line, prefix: String::new(), fields }),
+            Ok(other) => Err(wrong(describe(&other))),
+            Err(e) => Err(wrong(json_fault(&e))),
+        }
+    }
+
+    /// Whether `field` is there and not null.
+    #[must_use]
+    pub fn has(&self, field: &str) -> bool {
+        self.get(field).is_some()
+    }
+
+    /// The names of all fields, comma-separated.
+    #[must_use]
+    pub fn names(&self) -> String {
+        if self.fields.is_empty() {
+            return "none".into();
+        }
+        self.fields.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A string that must be there.
+    ///
+    /// # Errors
+    /// [`MootError::Input`] where it is missing or something else.
+    pub fn string(&self, field: &str) -> Result<String> {
+        match self.get(field) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            other => Err(self.wrong("a string", field, other)),
+        }
+    }
+
+    /// A string that must be there and hold more than white space.
+    ///
+    /// # Errors
+    /// [`MootError::Input`] where it is missing, empty or something else.
+    pub fn full_string(&self, field: &str) -> Result<String> {
+        let text = self.string(field)?;
+        if text.trim().is_empty() {
+            return Err(self.complaint(&format!("text in `{}{field}`", self.prefix), "an empty string".into()));
+        }
+        Ok(text)
+    }
+
+    /// A string that may be missing or null.
+    ///
+    /// # Errors
+    /// [`MootError::Input`] where it is something else.
+    pub fn optional_string(&self, field: &str) -> Result<Option<String>> {
+        if self.has(field) { self.string(field).map(Some) } else { Ok(None) }
+    }
+
+    /// A date: a string, or a number as people write years; may be missing or null.
+    ///
+    /// # Errors
+    /// [`MootError::Input`] where it is something else.
+    pub fn optional_date(&self, field: &str) -> Result<Option<String>> {
+        match self.get(field) {
+            Some(Value::Number(year)) => Ok(Some(year.to_string())),
+            _ => self.optional_string(field),
+        }
+    }
+
+    /// A list of strings that must be there.
+    ///
+    /// # Errors
+    /// [`MootError::Input`] where it is missing or holds something else.
+    pub fn strings(&self, field: &str) -> Result<Vec<String>> {
+        let item = |(i, value): (usize, &Value)| match value {
+            Value::String(text) => Ok(text.clone()),
+            other => Err(self.wrong("a string", &format!("{field}[{i}]"), Some(other))),
+        };
+        self.list("a list of strings", field)?.iter().enumerate().map(item).collect()
+    }
+
+    /// A list of objects that must be there.
+    ///
+    /// # Errors
+    /// [`MootError::Input`] where it is missing or holds something else.
+    pub fn objects(&self, field: &str) -> Result<Vec<Self>> {
+        let item = |(i, value): (usize, &Value)| match value {
+            Value::Object(fields) => Ok(Self {
+                path: self.path.clone(),
+                line: self.line,
+                prefix: format!("{}{field}[{i}].", self.prefix),
+                fields: fields.clone(),
+            }),
+            other => Err(self.wrong("an object", &format!("{field}[{i}]"), Some(other))),
+        };
+        self.list("a list of objects", field)?.iter().enumerate().map(item).collect()
+    }
+
+    /// An error about this line.
+    #[must_use]
+    pub fn complaint(&self, expected: &str, found: String) -> MootError {
+        MootError::Input { path: self.path.clone(), line: Some(self.line), expected: expected.into(), found }
+    }
+
+    fn get(&self, field: &str) -> Option<&Value> {
+        self.fields.get(field).filter(|value| !value.is_null())
+    }
+
+    fn list(&self, expected: &str, field: &str) -> Result<&Vec<Value>> {
+        match self.get(field) {
+            Some(Value::Array(items)) => Ok(items),
+            other => Err(self.wrong(expected, field, other)),
+        }
+    }
+
+    fn wrong(&self, expected: &str, field: &str, found: Option<&Value>) -> MootError {
+        let found = found.map_or_else(|| "no such field".to_owned(), describe);
+        self.complaint(&format!("{expected} in `{}{field}`", self.prefix), found)
+    }
+}
+
+/// What a parser stumbled over, without the "at line 1" that would contradict the file's own line.
+#[must_use]
+pub fn json_fault(e: &serde_json::Error) -> String {
+    let text = e.to_string();
+    let reason = text.split(" at line ").next().unwrap_or(&text);
+    match e.classify() {
+        serde_json::error::Category::Eof => format!("JSON that ends too early ({reason})"),
+        serde_json::error::Category::Data => reason.to_owned(),
+        _ => format!("broken JSON ({reason} at column {})", e.column()),
+    }
+}
+
+/// A value in a few words.
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(b) => format!("{b}"),
+        Value::Number(n) => format!("the number {n}"),
+        Value::String(s) => format!("the string {:?}", shortened(s)),
+        Value::Array(items) => format!("a list of {}", items.len()),
+        Value::Object(_) => "an object".into(),
+    }
+}
+
+/// The first 40 characters, so that a complaint stays one line.
+#[must_use]
+pub fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

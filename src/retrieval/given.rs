@@ -1,0 +1,327 @@
+//! Documents that people name on the command line: files, folders and globs.
+
+use crate::error::{MootError, Result};
+use crate::jsonl::{Lines, Object};
+use crate::question::{Document, Gold, Label};
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Bytes that one text document may have: some hundred times what a model's context holds, and small
+/// enough that a wrong path never fills the memory.
+const MAX_DOCUMENT: u64 = 64 << 20;
+
+/// What was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Given {
+    /// In the order given; a folder's by name.
+    pub documents: Vec<Document>,
+    /// The question that came with them, where a dataset line was given.
+    pub question: Option<String>,
+    /// What that line says is right.
+    pub gold: Option<Gold>,
+    /// What was left out, and why: "notes.pdf: not .txt, .md or .jsonl". People should see it.
+    pub skipped: Vec<String>,
+}
+
+/// Reads the documents that `paths` name.
+///
+/// A path is a file (`.txt`, `.md`, `.jsonl`), a line of a JSONL file (`file.jsonl:17`), a folder (one level,
+/// by name, hidden files left out), or a glob. A `.md` file may start with lines `source:`, `date:`, `url:` or
+/// `title:` between two lines `---`. A JSONL line is one document (`text`, and where known `source`, `date`,
+/// `url`, `title`), or a question with its `documents`, as in RAMDocs. A document is named by its title, else
+/// by its file (and line); where two would have the same name, the path tells them apart.
+///
+/// # Errors
+/// [`MootError::Input`] or [`MootError::Io`] for the first path that is missing or matches nothing, and for
+/// the first file that is binary, not UTF-8, empty or not what its ending promises.
+pub fn load(paths: &[String]) -> Result<Given> {
+    let mut gathering = Gathering::default();
+    for path in paths {
+        gathering.add(path)?;
+    }
+    Ok(gathering.finish())
+}
+
+#[derive(Default)]
+struct Gathering {
+    given: Given,
+    /// Beside each document, where it came from: "folder/a.txt" or "b.jsonl:3".
+    origins: Vec<String>,
+    /// Files already read, by their real path.
+    seen: HashSet<PathBuf>,
+    /// A dataset line was among them.
+    asked: bool,
+}
+
+impl Gathering {
+    fn add(&mut self, typed: &str) -> Result<()> {
+        let path = Path::new(typed);
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => self.add_folder(path),
+            Ok(_) => self.add_file(path, None),
+            Err(e) => match numbered(typed) {
+                Some((file, line)) => self.add_file(file, Some(line)),
+                None if typed.contains(['*', '?', '[']) => self.add_glob(typed),
+                None => Err(MootError::io(path, "open", e)),
+            },
+        }
+    }
+
+    fn add_folder(&mut self, folder: &Path) -> Result<()> {
+        let refused = |e| MootError::io(folder, "list", e);
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(folder).map_err(refused)? {
+            let entry = entry.map_err(refused)?;
+            if !entry.file_name().to_string_lossy().starts_with('.') {
+                entries.push(entry.path());
+            }
+        }
+        entries.sort();
+        self.add_found(folder, &entries, "an empty folder")
+    }
+
+    fn add_glob(&mut self, pattern: &str) -> Result<()> {
+        let options = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::new() };
+        let matches = glob::glob_with(pattern, options)
+            .map_err(|e| MootError::Usage(format!("{pattern}: not a glob: {} (at {})", e.msg, e.pos)))?;
+        let mut entries = Vec::new();
+        for entry in matches {
+            entries.push(entry.map_err(|e| MootError::io(&e.path().to_path_buf(), "list", e.into()))?);
+        }
+        entries.sort();
+        self.add_found(Path::new(pattern), &entries, "no match")
+    }
+
+    /// Files that were found rather than named: the wrong kinds are left out instead of refused.
+    fn add_found(&mut self, place: &Path, entries: &[PathBuf], nothing: &str) -> Result<()> {
+        let mut taken = 0;
+        for entry in entries {
+            if entry.is_dir() {
+                self.skip(entry, "a folder");
+            } else if Kind::of(entry).is_some() {
+                self.add_file(entry, None)?;
+                taken += 1;
+            } else {
+                self.skip(entry, "not .txt, .md or .jsonl");
+            }
+        }
+        if taken > 0 {
+            return Ok(());
+        }
+        let found = match entries {
+            [] => nothing.to_owned(),
+            [only] => format!("only {}", only.display()),
+            [first, ..] => format!("only other things ({}, ...)", first.display()),
+        };
+        Err(input(place, None, "at least one .txt, .md or .jsonl file", found))
+    }
+
+    fn add_file(&mut self, path: &Path, line: Option<usize>) -> Result<()> {
+        let kind = Kind::of(path).ok_or_else(|| {
+            let found = path.extension().map_or("no ending".into(), |e| format!(".{}", e.to_string_lossy()));
+            input(path, None, "a .txt, .md or .jsonl file, or a folder", found)
+        })?;
+        let real = fs::canonicalize(path).map_err(|e| MootError::io(path, "open", e))?;
+        if line.is_none() && !self.seen.insert(real) {
+            self.skip(path, "given before");
+            return Ok(());
+        }
+        match kind {
+            Kind::Text => {
+                let text = read_text(path)?;
+                self.push(path.display().to_string(), named(path, None), text_document(path, text)?);
+            }
+            Kind::Markdown => {
+                let document = markdown_document(path, &read_text(path)?)?;
+                self.push(path.display().to_string(), named(path, None), document);
+            }
+            Kind::Jsonl => self.add_jsonl(path, line)?,
+        }
+        Ok(())
+    }
+
+    fn add_jsonl(&mut self, path: &Path, wanted: Option<usize>) -> Result<()> {
+        let mut any = false;
+        for numbered in Lines::open(path)? {
+            let (number, text) = numbered?;
+            if wanted.is_some_and(|n| n != number) {
+                continue;
+            }
+            any = true;
+            let object = Object::parse(path, number, &text)?;
+            if object.has("documents") {
+                self.add_dataset_line(path, number, &object)?;
+            } else if object.has("text") {
+                let origin = format!("{}:{number}", path.display());
+                self.push(origin, named(path, Some(number)), json_document(&object)?);
+            } else {
+                let expected = "an object with `text`, or with `question` and `documents`";
+                return Err(object.complaint(expected, format!("the fields {}", object.names())));
+            }
+        }
+        match wanted {
+            _ if any => Ok(()),
+            Some(line) => Err(input(path, Some(line), "a line of JSON", "a blank line or the end of the file".into())),
+            None => Err(input(path, None, "one JSON object a line", "an empty file".into())),
+        }
+    }
+
+    fn add_dataset_line(&mut self, path: &Path, number: usize, object: &Object) -> Result<()> {
+        if std::mem::replace(&mut self.asked, true) {
+            let found = format!("a second question (take one as {}:{number}, or `moot run` for all)", path.display());
+            return Err(object.complaint("the documents of one question", found));
+        }
+        self.given.question = object.optional_string("question")?;
+        if object.has("gold_answers") {
+            let wrong = if object.has("wrong_answers") { object.strings("wrong_answers")? } else { Vec::new() };
+            self.given.gold = Some(Gold { answers: object.strings("gold_answers")?, wrong });
+        }
+        let documents = object.objects("documents")?;
+        if documents.is_empty() {
+            return Err(object.complaint("at least one document in `documents`", "an empty list".into()));
+        }
+        for (i, object) in documents.iter().enumerate() {
+            let mut document = json_document(object)?;
+            if object.has("type") {
+                let answer = object.optional_string("answer")?.unwrap_or_default();
+                document.label = Some(Label { kind: object.string("type")?, answer });
+            }
+            let origin = format!("{}:{number}, document {}", path.display(), i + 1);
+            self.push(origin, format!("document {}", i + 1), document);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, origin: String, name: String, mut document: Document) {
+        if document.name.is_empty() {
+            document.name = name;
+        }
+        self.origins.push(origin);
+        self.given.documents.push(document);
+    }
+
+    fn skip(&mut self, path: &Path, why: &str) {
+        self.given.skipped.push(format!("{}: {why}", path.display()));
+    }
+
+    fn finish(mut self) -> Given {
+        let mut uses: HashMap<String, usize> = HashMap::new();
+        for document in &self.given.documents {
+            *uses.entry(document.name.clone()).or_default() += 1;
+        }
+        for (document, origin) in self.given.documents.iter_mut().zip(&self.origins) {
+            if uses[&document.name] > 1 {
+                document.name.clone_from(origin);
+            }
+        }
+        self.given
+    }
+}
+
+enum Kind {
+    Text,
+    Markdown,
+    Jsonl,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Some(Self::Text),
+            "md" => Some(Self::Markdown),
+            "jsonl" => Some(Self::Jsonl),
+            _ => None,
+        }
+    }
+}
+
+fn input(path: &Path, line: Option<usize>, expected: &str, found: String) -> MootError {
+    MootError::Input { path: path.to_path_buf(), line, expected: expected.to_owned(), found }
+}
+
+/// "file.jsonl:17" as its two parts, where that file exists.
+fn numbered(typed: &str) -> Option<(&Path, usize)> {
+    let (file, line) = typed.rsplit_once(':')?;
+    let path = Path::new(file);
+    let line = line.parse().ok()?;
+    (matches!(Kind::of(path), Some(Kind::Jsonl)) && path.is_file()).then_some((path, line))
+}
+
+fn named(path: &Path, line: Option<usize>) -> String {
+    let file = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    line.map_or(file.clone(), |line| format!("{file}:{line}"))
+}
+
+/// A whole text file, without its byte-order mark.
+fn read_text(path: &Path) -> Result<String> {
+    let file = File::open(path).map_err(|e| MootError::io(path, "open", e))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes).map_err(|e| MootError::io(path, "read", e))?;
+    if bytes.len() as u64 > MAX_DOCUMENT {
+        return Err(input(path, None, &format!("at most {MAX_DOCUMENT} bytes of text"), "more".into()));
+    }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(input(path, None, "UTF-8 text", "UTF-16 (by its byte-order mark)".into()));
+    }
+    if let Some(at) = bytes.iter().position(|&b| b == 0) {
+        return Err(input(path, None, "UTF-8 text", format!("a binary file (NUL byte at byte {at})")));
+    }
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        input(path, None, "UTF-8 text", format!("an invalid byte at byte {at}"))
+    })?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+fn text_document(path: &Path, text: String) -> Result<Document> {
+    if text.trim().is_empty() {
+        return Err(input(path, None, "text", "an empty document".into()));
+    }
+    Ok(Document { text, ..Document::default() })
+}
+
+/// Front matter is read only where it is whole: a first line `---` without a second is a rule, and text.
+fn markdown_document(path: &Path, text: &str) -> Result<Document> {
+    let Some((front, body)) = front_matter(text) else { return text_document(path, text.to_owned()) };
+    let mut document = text_document(path, body.to_owned())?;
+    for line in front.lines() {
+        // Lists and nested values are other programs' business.
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let value = value.trim().trim_matches(['"', '\'']).to_owned();
+        match key {
+            _ if value.is_empty() => {}
+            "source" => document.source = Some(value),
+            "date" => document.date = Some(value),
+            "url" => document.url = Some(value),
+            "title" => document.name = value,
+            _ => {}
+        }
+    }
+    Ok(document)
+}
+
+/// What stands between a first line `---` and the next, and what follows.
+fn front_matter(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
+    let mut at = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some((&rest[..at], rest[at + line.len()..].trim_start_matches(['\r', '\n'])));
+        }
+        at += line.len();
+    }
+    None
+}
+
+fn json_document(object: &Object) -> Result<Document> {
+    Ok(Document {
+        name: object.optional_string("title")?.unwrap_or_default(),
+        text: object.full_string("text")?,
+        source: object.optional_string("source")?,
+        date: object.optional_date("date")?,
+        url: object.optional_string("url")?,
+        label: None,
+    })
+}

@@ -1,0 +1,3 @@
+//! Where a question's documents come from.
+
+pub mod given;

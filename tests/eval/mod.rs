@@ -1,0 +1,81 @@
+//! Records, runs, datasets and scores.
+
+mod datasets;
+mod kill;
+mod metrics;
+mod record;
+mod report;
+mod runner;
+mod stats;
+
+use moot::eval::record::{CallRecord, DatasetIdentity, Header, Parsed, QuestionRecord, VERSION};
+use moot::llm::{Finish, Message, ModelIdentity, Role, Usage};
+use moot::methods::ctx::Settings;
+use moot::question::{Answer, Conclusion, Document, Gold, Question};
+use serde_json::json;
+
+pub(crate) fn header() -> Header {
+    Header {
+        moot_record: VERSION,
+        program: "moot 0.1.0".into(),
+        dataset: Some(DatasetIdentity { name: "some.jsonl".into(), sha256: "ab".repeat(32), questions: 3 }),
+        method: "echo".into(),
+        switches: json!({"rounds": 3}),
+        settings: Settings::default(),
+        model: ModelIdentity { name: "scripted".into(), architecture: "scripted".into(), ..Default::default() },
+        prompts: [("echo/reader.jinja".to_owned(), "cd".repeat(32))].into(),
+    }
+}
+
+pub(crate) fn question(id: &str, gold: &[&str], wrong: &[&str]) -> Question {
+    Question {
+        id: id.into(),
+        text: format!("What of {id}? \"Ünï\"\n"),
+        documents: vec![Document { name: "document 1".into(), text: "Some text.".into(), ..Default::default() }],
+        gold: Some(Gold { answers: owned(gold), wrong: owned(wrong) }),
+    }
+}
+
+pub(crate) fn questions(count: usize) -> Vec<Question> {
+    (0..count).map(|i| question(&format!("q{i}"), &["yes"], &["no"])).collect()
+}
+
+pub(crate) fn concluded(answers: &[&str]) -> Conclusion {
+    let answer = |text: &&str| Answer { text: (*text).into(), supporters: vec![0], opponents: vec![] };
+    Conclusion { answers: answers.iter().map(answer).collect(), rounds: 1, ..Default::default() }
+}
+
+pub(crate) fn call(stage: usize, reply: &str, parsed: Parsed) -> CallRecord {
+    CallRecord {
+        role: "aggregator".into(),
+        round: stage + 1,
+        stage,
+        document: None,
+        prompt: "echo/reader.jinja".into(),
+        grammar: None,
+        messages: vec![Message { role: Role::User, content: "What?".into() }],
+        max_tokens: 16,
+        seed: 1,
+        reply: reply.into(),
+        finish: Finish::Stop,
+        parsed,
+        usage: Usage { prompt: 10, reused: 4, computed: 6, generated: 2 },
+        seconds: 0.5,
+    }
+}
+
+/// A record whose question has this gold, and whose method concluded with these answers.
+pub(crate) fn answered(id: &str, gold: &[&str], wrong: &[&str], answers: &[&str]) -> QuestionRecord {
+    let parsed = Parsed::Answers { answers: owned(answers), explanation: String::new() };
+    QuestionRecord {
+        question: question(id, gold, wrong),
+        conclusion: Some(concluded(answers)),
+        error: None,
+        calls: vec![call(0, &answers.join(" and "), parsed)],
+        seconds: 1.25,
+    }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}

@@ -1,0 +1,183 @@
+use super::{answered, header};
+use moot::eval::record::reader::Record;
+use moot::eval::record::{QuestionRecord, Writer};
+use proptest::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn three() -> Vec<QuestionRecord> {
+    vec![
+        answered("1-aa", &["yes"], &["no"], &["yes"]),
+        QuestionRecord { conclusion: None, error: Some("too long".into()), ..answered("2-bb", &["yes"], &[], &[]) },
+        answered("3-cc", &["ja", "oui"], &[], &["oui", "ça \u{1F600}"]),
+    ]
+}
+
+fn written(folder: &Path, records: &[QuestionRecord]) -> PathBuf {
+    let path = folder.join("out.jsonl");
+    let mut writer = Writer::open(&path, &header()).unwrap();
+    for record in records {
+        writer.append(record).unwrap();
+    }
+    path
+}
+
+fn refused(path: &Path, header: &moot::eval::record::Header) -> String {
+    match Writer::open(path, header) {
+        Ok(_) => panic!("opened"),
+        Err(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.header, header());
+    assert_eq!(record.questions, three());
+    assert!(!record.torn);
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 4);
+}
+
+#[test]
+fn goes_on_after_a_cut_at_every_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let whole = fs::read(&path).unwrap();
+    let ends: Vec<usize> = whole.iter().enumerate().filter(|&(_, &b)| b == b'\n').map(|(i, _)| i).collect();
+    for cut in 0..=whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let mut writer = Writer::open(&path, &header()).unwrap();
+        // A line counts once its last brace is there, with or without its end.
+        let expected = ends[1..].iter().filter(|&&end| end <= cut).count();
+        assert_eq!(writer.finished().len(), expected, "cut at {cut}");
+        for record in three().iter().filter(|r| !writer.finished().contains(&r.question.id)).collect::<Vec<_>>() {
+            writer.append(record).unwrap();
+        }
+        drop(writer);
+        assert_eq!(fs::read(&path).unwrap(), whole, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_torn_end_is_told_and_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    let record = Record::read(&path).unwrap();
+    assert!(record.torn);
+    assert_eq!(record.questions, three()[..2]);
+}
+
+#[test]
+fn another_header_is_refused_by_its_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let before = fs::read(&path).unwrap();
+    let mut other = header();
+    other.settings.seed = 7;
+    other.switches["rounds"] = 2.into();
+    other.model.architecture = "llama".into();
+    let error = refused(&path, &other);
+    for part in ["settings.seed 0 there, 7 now", "switches.rounds 3 there, 2 now", "model.architecture", "another -o"] {
+        assert!(error.contains(part), "{part} is not in {error}");
+    }
+    assert!(!error.contains("max_tokens"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn names_of_files_change_no_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = header();
+    first.model.sha256 = "12".repeat(32);
+    let path = folder.path().join("out.jsonl");
+    drop(Writer::open(&path, &first).unwrap());
+    let mut renamed = first.clone();
+    renamed.model.name = "elsewhere/model.gguf".into();
+    renamed.dataset.as_mut().unwrap().name = "copy.jsonl".into();
+    drop(Writer::open(&path, &renamed).unwrap());
+    renamed.model.sha256 = "13".repeat(32);
+    assert!(refused(&path, &renamed).contains("model.sha256"));
+}
+
+#[test]
+fn a_file_that_is_no_record_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    for content in ["my notes", "{\"question\": 1}\n", "\n", "{\"moot_record\":true}\n", "{\"moot_record\":1}\n"] {
+        fs::write(&path, content).unwrap();
+        let error = refused(&path, &header());
+        assert!(error.contains("out.jsonl:1: expected a record"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+    }
+}
+
+#[test]
+fn a_newer_record_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    fs::write(&path, "{\"moot_record\":2,\"program\":\"moot 9.0\",\"new\":1}\n").unwrap();
+    let error = Record::read(&path).unwrap_err().to_string();
+    assert!(error.ends_with("out.jsonl:1: expected a record of version 1 or older, found version 2, written by moot 9.0"));
+    assert!(refused(&path, &header()).contains("version 2"));
+}
+
+#[test]
+fn a_corrupt_line_in_the_middle_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(&path, format!("{}\n{}\n{}\n", lines[0], &lines[1][..50], lines[2])).unwrap();
+    let error = Record::read(&path).unwrap_err().to_string();
+    assert!(error.contains("out.jsonl:2: expected a question's record, found JSON that ends too early"), "{error}");
+    assert!(refused(&path, &header()).contains("out.jsonl:2"));
+    fs::write(&path, format!("{}\n{}\n{}\n", lines[0], lines[1], lines[1])).unwrap();
+    let error = Record::read(&path).unwrap_err().to_string();
+    assert!(error.ends_with("out.jsonl:3: expected each question once, found question \"1-aa\" again, as on line 2"));
+}
+
+#[test]
+fn two_writers_are_one_too_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    let first = Writer::open(&path, &header()).unwrap();
+    assert!(refused(&path, &header()).contains("another process is writing this record"));
+    drop(first);
+    assert!(Writer::open(&path, &header()).is_ok());
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    let error = refused(Path::new("no/such/folder/out.jsonl"), &header());
+    assert!(error.starts_with("no/such/folder/out.jsonl: cannot open:"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn any_text_survives(text in any::<String>(), answers in prop::collection::vec(any::<String>(), 0..4), seconds in 0.0..1e9f64) {
+        let folder = tempfile::tempdir().unwrap();
+        let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+        let mut record = answered("x", &answers, &[&text], &answers);
+        record.question.text = text;
+        record.seconds = seconds;
+        let path = written(folder.path(), std::slice::from_ref(&record));
+        let read = Record::read(&path).unwrap();
+        prop_assert_eq!(&read.questions, &[record]);
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic(tail in prop::collection::vec(any::<u8>(), 0..200)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path(), &three());
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend(&tail);
+        fs::write(&path, bytes).unwrap();
+        let _ = Record::read(&path);
+        fs::write(&path, tail).unwrap();
+        prop_assert!(Record::read(&path).is_err());
+    }
+}
