@@ -3,6 +3,7 @@
 //! The life of a question is told in `ARCHITECTURE.md`; its vocabulary is in [`question`].
 
 pub mod cli;
+pub mod engine;
 pub mod error;
 pub mod eval;
 pub mod jsonl;

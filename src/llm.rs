@@ -5,6 +5,7 @@ pub use moot_models::tokenizer::{Message, Role};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+pub mod local;
 pub mod replay;
 pub mod scripted;
 

@@ -56,7 +56,7 @@ impl Llm for Local {
         for (tag, event) in &inbox {
             match event {
                 Event::Text(_) => {}
-                Event::Failed(error) => return Err(error.of_call(tag)),
+                Event::Failed(error) => return Err(named(error, &calls[tag])),
                 Event::Done(done) => {
                     let reply =
                         Reply { text: done.text, finish: done.finish, usage: done.usage, seconds: done.seconds };
@@ -67,5 +67,15 @@ impl Llm for Local {
         }
         let all: Option<Vec<Reply>> = replies.into_iter().collect();
         all.ok_or_else(|| MootError::Engine("a reply did not come".into()))
+    }
+}
+
+/// The engine knows a request by its number; people know it by what it was for.
+fn named(error: MootError, call: &Call) -> MootError {
+    match error {
+        MootError::TooLong { needed, prompt, generate, limit_name, limit, .. } => {
+            MootError::TooLong { what: call.what.clone(), needed, prompt, generate, limit_name, limit }
+        }
+        other => other,
     }
 }
