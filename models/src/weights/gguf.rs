@@ -1,0 +1,354 @@
+//! GGUF files, versions 2 and 3: the header parsed with every number checked, the tensors left where they lie.
+//!
+//! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. Candle has a reader of its own; this one
+//! exists because a header is somebody else's bytes, so that nothing is allocated, skipped or multiplied by a number
+//! from it before that number is compared with the bytes that are really there.
+
+use super::cursor::Cursor;
+use super::mapped::MappedFile;
+use super::{Metadata, Value};
+use crate::error::{ModelError, Result};
+use candle_core::quantized::GgmlDType;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Array elements a file's metadata may hold in all. An element of one byte becomes eight here, so the file's length
+/// alone would let 1 GB of zeros ask for 8 GB. The largest vocabularies in use have 256k tokens and 500k merges.
+const MAX_ARRAY_ELEMENTS: usize = 1 << 24;
+
+/// Longest key or tensor name in bytes (the specification's limit for keys).
+const MAX_NAME: usize = u16::MAX as usize;
+
+/// ggml's own limit.
+const MAX_DIMS: u32 = 4;
+
+/// Alignment where the file says nothing.
+const DEFAULT_ALIGNMENT: usize = 32;
+
+/// Element types this package can read, for messages.
+pub(super) const SUPPORTED_TYPES: &str = "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K";
+
+/// Where one tensor lies in its file and how it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// Row-major, outermost first (the file has it innermost first).
+    pub shape: Vec<usize>,
+    /// Block type.
+    pub dtype: GgmlDType,
+    /// First byte, from the start of the file; a multiple of 8.
+    pub offset: usize,
+    /// Length in bytes.
+    pub bytes: usize,
+}
+
+/// An open GGUF file: metadata in memory, tensors mapped.
+#[derive(Debug)]
+pub struct Gguf {
+    file: MappedFile,
+    metadata: Metadata,
+    tensors: BTreeMap<String, TensorInfo>,
+}
+
+impl Gguf {
+    /// Maps `path` and reads its header.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`] when the system refuses; [`ModelError::Format`] naming the field or tensor that is not as a
+    /// sound file has it; [`ModelError::ElementType`] for a tensor of a type outside F32 .. `Q6_K`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = MappedFile::open(path, "GGUF")?;
+        let mut header = Header { cursor: Cursor::new(path, file.bytes()), array_elements: 0 };
+        let (tensor_count, value_count) = header.counts()?;
+        let values = header.values(value_count)?;
+        let alignment = header.alignment(&values)?;
+        let mut tensors = header.tensors(tensor_count)?;
+        header.place(&mut tensors, alignment, file.bytes().len())?;
+        let metadata = Metadata::new(path.to_owned(), values);
+        Ok(Self { metadata, tensors, file })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// All metadata.
+    #[must_use]
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Where tensor `name` lies, when it is there.
+    #[must_use]
+    pub fn tensor_info(&self, name: &str) -> Option<&TensorInfo> {
+        self.tensors.get(name)
+    }
+
+    /// All tensors in name order.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, &TensorInfo)> {
+        self.tensors.iter().map(|(name, info)| (name.as_str(), info))
+    }
+
+    /// The stored bytes of a tensor of this file.
+    pub(super) fn bytes(&self, info: &TensorInfo) -> &[u8] {
+        &self.file.bytes()[info.offset..info.offset + info.bytes]
+    }
+}
+
+/// The header while it is being read.
+struct Header<'a> {
+    cursor: Cursor<'a>,
+    array_elements: usize,
+}
+
+impl Header<'_> {
+    /// Magic, version, tensor count, metadata count.
+    fn counts(&mut self) -> Result<(usize, usize)> {
+        let magic = self.cursor.take(4, "magic")?;
+        if magic != b"GGUF" {
+            return Err(self.cursor.wrong("magic", "the bytes \"GGUF\"", format!("\"{}\"", magic.escape_ascii())));
+        }
+        let version = self.cursor.u32("version")?;
+        if version.swap_bytes() == 3 {
+            return Err(self.cursor.wrong("version", "a little-endian file", "a big-endian one"));
+        }
+        if !(2..=3).contains(&version) {
+            return Err(self.cursor.wrong("version", "2 or 3", version.to_string()));
+        }
+        // The smallest tensor entry: name length, dimension count, type, offset. The smallest value: key length, type, one byte.
+        let tensors = self.cursor.count(8 + 4 + 4 + 8, "tensor count")?;
+        let values = self.cursor.count(8 + 4 + 1, "metadata count")?;
+        Ok((tensors, values))
+    }
+
+    fn values(&mut self, count: usize) -> Result<BTreeMap<String, Value>> {
+        let mut values = BTreeMap::new();
+        for index in 0..count {
+            let key = self.name(&format!("key of metadata field {index}"))?;
+            let place = format!("metadata field {key}");
+            let kind = self.cursor.u32(&place)?;
+            let value = self.value(kind, &place)?;
+            if values.insert(key, value).is_some() {
+                return Err(self.cursor.wrong(&place, "one value", "a second one"));
+            }
+        }
+        Ok(values)
+    }
+
+    fn name(&mut self, place: &str) -> Result<String> {
+        let name = self.cursor.text(place)?;
+        if name.is_empty() || name.len() > MAX_NAME {
+            return Err(self.cursor.wrong(place, format!("1 to {MAX_NAME} bytes"), name.len().to_string()));
+        }
+        Ok(name.to_owned())
+    }
+
+    /// One value of the specification's type number `kind`.
+    fn value(&mut self, kind: u32, place: &str) -> Result<Value> {
+        let cursor = &mut self.cursor;
+        Ok(match kind {
+            0 => Value::Unsigned(cursor.fixed::<1>(place)?[0].into()),
+            1 => Value::Signed(i8::from_le_bytes(cursor.fixed(place)?).into()),
+            2 => Value::Unsigned(u16::from_le_bytes(cursor.fixed(place)?).into()),
+            3 => Value::Signed(i16::from_le_bytes(cursor.fixed(place)?).into()),
+            4 => Value::Unsigned(cursor.u32(place)?.into()),
+            5 => Value::Signed(i32::from_le_bytes(cursor.fixed(place)?).into()),
+            6 => Value::Float(f32::from_le_bytes(cursor.fixed(place)?).into()),
+            7 => Value::Bool(self.boolean(place)?),
+            8 => Value::String(cursor.text(place)?.to_owned()),
+            9 => self.array(place)?,
+            10 => Value::Unsigned(cursor.u64(place)?),
+            11 => Value::Signed(i64::from_le_bytes(cursor.fixed(place)?)),
+            12 => Value::Float(f64::from_le_bytes(cursor.fixed(place)?)),
+            _ => return Err(self.cursor.wrong(place, "a value type from 0 to 12", kind.to_string())),
+        })
+    }
+
+    fn boolean(&mut self, place: &str) -> Result<bool> {
+        match self.cursor.fixed::<1>(place)?[0] {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(self.cursor.wrong(place, "a boolean, 0 or 1", other.to_string())),
+        }
+    }
+
+    fn array(&mut self, place: &str) -> Result<Value> {
+        let kind = self.cursor.u32(place)?;
+        let smallest = match kind {
+            0 | 1 | 7 => 1,
+            2 | 3 => 2,
+            4..=6 => 4,
+            8 | 10..=12 => 8,
+            9 => {
+                return Err(self.cursor.wrong(place, "an array of numbers, booleans or strings", "an array of arrays"));
+            }
+            _ => return Err(self.cursor.wrong(place, "an element type from 0 to 12", kind.to_string())),
+        };
+        let count = self.cursor.count(smallest, place)?;
+        self.array_elements += count;
+        if self.array_elements > MAX_ARRAY_ELEMENTS {
+            let found = format!("{} up to here", self.array_elements);
+            return Err(self.cursor.wrong(
+                place,
+                format!("at most {MAX_ARRAY_ELEMENTS} elements in all arrays"),
+                found,
+            ));
+        }
+        let cursor = &mut self.cursor;
+        Ok(match kind {
+            0 => Value::UnsignedArray(cursor.numbers(count, place, |b: [u8; 1]| b[0].into())?),
+            1 => Value::SignedArray(cursor.numbers(count, place, |b| i8::from_le_bytes(b).into())?),
+            2 => Value::UnsignedArray(cursor.numbers(count, place, |b| u16::from_le_bytes(b).into())?),
+            3 => Value::SignedArray(cursor.numbers(count, place, |b| i16::from_le_bytes(b).into())?),
+            4 => Value::UnsignedArray(cursor.numbers(count, place, |b| u32::from_le_bytes(b).into())?),
+            5 => Value::SignedArray(cursor.numbers(count, place, |b| i32::from_le_bytes(b).into())?),
+            6 => Value::FloatArray(cursor.numbers(count, place, |b| f32::from_le_bytes(b).into())?),
+            7 => Value::BoolArray((0..count).map(|_| self.boolean(place)).collect::<Result<_>>()?),
+            10 => Value::UnsignedArray(cursor.numbers(count, place, u64::from_le_bytes)?),
+            11 => Value::SignedArray(cursor.numbers(count, place, i64::from_le_bytes)?),
+            12 => Value::FloatArray(cursor.numbers(count, place, f64::from_le_bytes)?),
+            _ => Value::StringArray(
+                (0..count).map(|_| Ok(cursor.counted_bytes(place)?.to_vec())).collect::<Result<_>>()?,
+            ),
+        })
+    }
+
+    /// The alignment of tensor data. The specification asks for a multiple of 8; candle's block types need 4 at most,
+    /// so with it every block of a mapped file is where a reference to it may point.
+    fn alignment(&self, values: &BTreeMap<String, Value>) -> Result<usize> {
+        let field = "general.alignment";
+        let number = match values.get(field) {
+            None => return Ok(DEFAULT_ALIGNMENT),
+            Some(Value::Unsigned(number)) => usize::try_from(*number).ok(),
+            Some(_) => None,
+        };
+        number.filter(|n| n.is_power_of_two() && *n >= 8).ok_or_else(|| {
+            let found = match values.get(field) {
+                Some(Value::Unsigned(number)) => number.to_string(),
+                other => other.map_or("nothing", Value::kind).to_owned(),
+            };
+            self.cursor.wrong(&format!("metadata field {field}"), "a power of two of at least 8", found)
+        })
+    }
+
+    /// The table of tensors; offsets are still counted from the start of the data.
+    fn tensors(&mut self, count: usize) -> Result<BTreeMap<String, TensorInfo>> {
+        let mut tensors = BTreeMap::new();
+        for index in 0..count {
+            let name = self.name(&format!("name of tensor {index}"))?;
+            let place = format!("tensor {name}");
+            let info = self.tensor(&name, &place)?;
+            if tensors.insert(name, info).is_some() {
+                return Err(self.cursor.wrong(&place, "one entry", "a second one"));
+            }
+        }
+        Ok(tensors)
+    }
+
+    fn tensor(&mut self, name: &str, place: &str) -> Result<TensorInfo> {
+        let dims = self.cursor.u32(place)?;
+        if dims > MAX_DIMS {
+            return Err(self.cursor.wrong(place, format!("at most {MAX_DIMS} dimensions"), dims.to_string()));
+        }
+        let mut sizes = (0..dims).map(|_| self.cursor.u64(place)).collect::<Result<Vec<_>>>()?;
+        let type_number = self.cursor.u32(place)?;
+        let dtype = block_type(type_number).ok_or_else(|| ModelError::ElementType {
+            path: self.cursor.path().to_owned(),
+            tensor: name.to_owned(),
+            found: format!("number {type_number} of ggml's types"),
+            supported: SUPPORTED_TYPES,
+        })?;
+        let offset = self.cursor.u64(place)?;
+        sizes.reverse();
+        let (shape, bytes) = stored_size(&sizes, dtype).ok_or_else(|| {
+            let expected = format!("whole rows of blocks of {} elements, countable in 64 bits", dtype.block_size());
+            self.cursor.wrong(place, expected, format!("shape {sizes:?} of type {}", type_name(dtype)))
+        })?;
+        let offset = usize::try_from(offset)
+            .map_err(|_| self.cursor.wrong(place, "an offset this machine can address", offset.to_string()))?;
+        Ok(TensorInfo { shape, dtype, offset, bytes })
+    }
+
+    /// Moves offsets to the start of the file; sees to it that each tensor is aligned, inside the file, and alone.
+    fn place(&self, tensors: &mut BTreeMap<String, TensorInfo>, alignment: usize, length: usize) -> Result<()> {
+        let start = self.cursor.position().checked_next_multiple_of(alignment);
+        for (name, info) in tensors.iter_mut() {
+            let place = format!("tensor {name}");
+            if !info.offset.is_multiple_of(alignment) {
+                let expected = format!("an offset that is a multiple of {alignment}");
+                return Err(self.cursor.wrong(&place, expected, info.offset.to_string()));
+            }
+            let first = start.and_then(|start| start.checked_add(info.offset));
+            let end = first.and_then(|first| first.checked_add(info.bytes)).filter(|end| *end <= length);
+            let (Some(first), Some(_)) = (first, end) else {
+                let expected = format!("{} bytes at offset {} of the tensor data", info.bytes, info.offset);
+                return Err(self.cursor.wrong(&place, expected, format!("a file of {length} bytes")));
+            };
+            info.offset = first;
+        }
+        let mut by_offset: Vec<_> = tensors.iter().collect();
+        by_offset.sort_by_key(|(_, info)| info.offset);
+        for pair in by_offset.windows(2) {
+            let [(before, info), (after, next)] = [pair[0], pair[1]];
+            if info.offset + info.bytes > next.offset {
+                let found = format!("bytes that belong to tensor {before} too");
+                return Err(self.cursor.wrong(&format!("tensor {after}"), "bytes of its own", found));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shape and length in bytes; `None` where a dimension is 0, a row is no whole number of blocks, or the product overflows.
+fn stored_size(sizes: &[u64], dtype: GgmlDType) -> Option<(Vec<usize>, usize)> {
+    let shape: Vec<usize> = sizes.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<_>>()?;
+    let elements = shape.iter().try_fold(1usize, |product, n| product.checked_mul(*n))?;
+    let row = shape.last().copied().unwrap_or(1);
+    if elements == 0 || !row.is_multiple_of(dtype.block_size()) {
+        return None;
+    }
+    let bytes = (elements / dtype.block_size()).checked_mul(dtype.type_size())?;
+    Some((shape, bytes))
+}
+
+/// ggml's type numbers, as far as candle has the type and files use it.
+fn block_type(number: u32) -> Option<GgmlDType> {
+    Some(match number {
+        0 => GgmlDType::F32,
+        1 => GgmlDType::F16,
+        2 => GgmlDType::Q4_0,
+        3 => GgmlDType::Q4_1,
+        6 => GgmlDType::Q5_0,
+        7 => GgmlDType::Q5_1,
+        8 => GgmlDType::Q8_0,
+        10 => GgmlDType::Q2K,
+        11 => GgmlDType::Q3K,
+        12 => GgmlDType::Q4K,
+        13 => GgmlDType::Q5K,
+        14 => GgmlDType::Q6K,
+        30 => GgmlDType::BF16,
+        _ => return None,
+    })
+}
+
+/// The type's name as the field writes it.
+pub(super) fn type_name(dtype: GgmlDType) -> &'static str {
+    match dtype {
+        GgmlDType::F32 => "F32",
+        GgmlDType::F16 => "F16",
+        GgmlDType::BF16 => "BF16",
+        GgmlDType::Q4_0 => "Q4_0",
+        GgmlDType::Q4_1 => "Q4_1",
+        GgmlDType::Q5_0 => "Q5_0",
+        GgmlDType::Q5_1 => "Q5_1",
+        GgmlDType::Q8_0 => "Q8_0",
+        GgmlDType::Q8_1 => "Q8_1",
+        GgmlDType::Q2K => "Q2_K",
+        GgmlDType::Q3K => "Q3_K",
+        GgmlDType::Q4K => "Q4_K",
+        GgmlDType::Q5K => "Q5_K",
+        GgmlDType::Q6K => "Q6_K",
+        GgmlDType::Q8K => "Q8_K",
+    }
+}
