@@ -1,4 +1,5 @@
-//! Tests of the models package, one folder or file a part.
-#![allow(clippy::unwrap_used, clippy::panic)]
+//! The tests of this package, as one program.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::result_large_err)]
 
 mod golden_logits;
+mod tokenizer;

@@ -111,6 +111,7 @@ impl Flags {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::{AddedToken, AddedTokens, Flags, Found};
 

@@ -149,20 +149,20 @@ fn entries(metadata: &Metadata) -> Result<Vec<Entry>> {
     let texts = metadata.strings(TOKENS)?;
     // Ids are u32, and half of that range is more than any vocabulary.
     if texts.is_empty() || texts.len() > i32::MAX as usize {
-        return Err(out_of_place(metadata, TOKENS, "at least one token", format!("{} tokens", texts.len())));
+        return Err(out_of_place(metadata, TOKENS, "at least one token", &format!("{} tokens", texts.len())));
     }
     let types = types(metadata)?;
     if types.len() != texts.len() {
         let expected = format!("{} values, one a token", texts.len());
-        return Err(out_of_place(metadata, TYPES, &expected, types.len().to_string()));
+        return Err(out_of_place(metadata, TYPES, &expected, &types.len().to_string()));
     }
     let rows = texts.iter().zip(types).enumerate();
     rows.map(|(index, (text, kind))| {
         let text = String::from_utf8(text.clone()).map_err(|_| {
-            out_of_place(metadata, &format!("{TOKENS}[{index}]"), "UTF-8", String::from_utf8_lossy(text).into_owned())
+            out_of_place(metadata, &format!("{TOKENS}[{index}]"), "UTF-8", &String::from_utf8_lossy(text))
         })?;
         let kind = kind_of(kind).ok_or_else(|| {
-            out_of_place(metadata, &format!("{TYPES}[{index}]"), "a token type from 1 to 6", kind.to_string())
+            out_of_place(metadata, &format!("{TYPES}[{index}]"), "a token type from 1 to 6", &kind.to_string())
         })?;
         Ok(Entry { text, kind })
     })
@@ -198,7 +198,7 @@ fn merges(metadata: &Metadata) -> Result<Vec<(String, String)>> {
             None => {
                 let field = format!("{MERGES}[{index}]");
                 let found = format!("{:?}", String::from_utf8_lossy(row));
-                Err(out_of_place(metadata, &field, "two tokens with a space between", found))
+                Err(out_of_place(metadata, &field, "two tokens with a space between", &found))
             }
         }
     })
@@ -213,7 +213,7 @@ fn id(metadata: &Metadata, field: &str, tokens: usize) -> Result<Option<u32>> {
     Ok(id.and_then(|id| u32::try_from(id).ok()))
 }
 
-fn out_of_place(metadata: &Metadata, field: &str, expected: &str, found: String) -> ModelError {
+fn out_of_place(metadata: &Metadata, field: &str, expected: &str, found: &str) -> ModelError {
     ModelError::Field {
         path: metadata.path().to_owned(),
         field: field.to_owned(),

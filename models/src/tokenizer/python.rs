@@ -151,6 +151,7 @@ fn line(indent: Option<usize>, depth: usize, out: &mut String) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::{Date, json_dumps};
     use serde_json::json;

@@ -229,6 +229,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
+#[allow(clippy::needless_pass_by_value)] // minijinja hands arguments over by value
 fn to_json(value: &Value, options: Kwargs) -> std::result::Result<Value, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let _: Option<bool> = options.get("ensure_ascii")?;

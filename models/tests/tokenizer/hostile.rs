@@ -1,0 +1,167 @@
+//! Broken and malicious vocabularies are refused with the field's name, never with a panic.
+
+use super::fixture::{json, path, tiny_metadata, with};
+use moot_models::ModelError;
+use moot_models::tokenizer::{SpecialTokens, Tokenizer};
+use moot_models::weights::{Metadata, Value};
+use proptest::prelude::*;
+
+fn strings(list: &[&str]) -> Value {
+    Value::StringArray(list.iter().map(|s| s.as_bytes().to_vec()).collect())
+}
+
+/// The message when `field` of the tiny vocabulary is `value`.
+fn message(field: &str, value: Option<Value>) -> String {
+    Tokenizer::from_gguf(&with(&tiny_metadata("qwen2"), field, value)).unwrap_err().to_string()
+}
+
+fn tokens_and_types(tokens: &[&str], types: Vec<i64>, merges: &[&str]) -> Result<Tokenizer, ModelError> {
+    let metadata = with(&tiny_metadata("qwen2"), "tokenizer.ggml.tokens", Some(strings(tokens)));
+    let metadata = with(&metadata, "tokenizer.ggml.token_type", Some(Value::SignedArray(types)));
+    Tokenizer::from_gguf(&with(&metadata, "tokenizer.ggml.merges", Some(strings(merges))))
+}
+
+#[test]
+fn fields_that_are_wrong_are_named() {
+    let text = |s: &str| Some(Value::String(s.into()));
+    for (field, value, expected) in [
+        ("tokenizer.ggml.model", text("llama"), r#"expected "gpt2""#),
+        ("tokenizer.ggml.model", None, "found nothing"),
+        ("tokenizer.ggml.pre", text("tekken"), r#"one of "qwen2", "smollm", "llama-bpe", found "tekken""#),
+        ("tokenizer.ggml.pre", None, "found nothing"),
+        ("tokenizer.ggml.tokens", None, "an array of strings"),
+        ("tokenizer.ggml.tokens", Some(Value::StringArray(vec![])), "at least one token"),
+        ("tokenizer.ggml.tokens", Some(Value::StringArray(vec![b"a\xff".to_vec()])), "values, one a token"),
+        ("tokenizer.ggml.token_type", Some(Value::SignedArray(vec![1])), "one a token, found 1"),
+        ("tokenizer.ggml.token_type", text("1"), "an array of integers"),
+        ("tokenizer.ggml.merges", Some(strings(&["Ġt"])), "merges[0]: expected two tokens"),
+        ("tokenizer.ggml.merges", Some(strings(&["t h", "a b c"])), "merges[1]: expected two tokens"),
+        ("tokenizer.ggml.merges", Some(strings(&[" a"])), "merges[0]: expected two tokens"),
+        ("tokenizer.ggml.merges", Some(strings(&["t zzzz"])), "merges[0]: expected tokens of the vocabulary"),
+        ("tokenizer.ggml.bos_token_id", Some(Value::Unsigned(u64::MAX)), "an id below"),
+        ("tokenizer.ggml.eos_token_id", Some(Value::Unsigned(4096)), "an id below"),
+        ("tokenizer.ggml.eos_token_id", Some(Value::Signed(-1)), "non-negative"),
+        ("tokenizer.ggml.add_bos_token", text("yes"), "a boolean"),
+    ] {
+        let message = message(field, value);
+        let named = field != "tokenizer.ggml.tokens" || message.contains("tokenizer.ggml.token");
+        assert!(named && message.contains(expected) && message.starts_with("model.gguf: "), "{field}: {message}");
+        assert!(message.len() < 400 && !message.contains('\n'), "{message}");
+    }
+    let metadata = with(&tiny_metadata("llama-bpe"), "tokenizer.ggml.bos_token_id", None);
+    assert!(Tokenizer::from_gguf(&metadata).unwrap_err().to_string().contains("add_bos_token"));
+}
+
+#[test]
+fn merges_and_texts_that_would_break_the_builder() {
+    // A product longer than every token.
+    let error = tokens_and_types(&["aaaa", "b", "c"], vec![1, 1, 1], &["aaaa aaaa"]).unwrap_err();
+    assert!(error.to_string().contains("merges[0]"), "{error}");
+    let error = tokens_and_types(&["a", "b", "a"], vec![1, 1, 1], &[]).unwrap_err();
+    assert!(error.to_string().contains("\"a\" at both 0 and 2"), "{error}");
+    let error = tokens_and_types(&["a", "b"], vec![1, 7], &[]).unwrap_err();
+    assert!(error.to_string().contains("token_type[1]"), "{error}");
+}
+
+#[test]
+fn merges_cannot_spell_a_control_token() {
+    // 0 and 1 are the tiny vocabulary's bos_token_id and eos_token_id.
+    let tokens = ["<s>", "</s>", "<", "x", "<x", "<x<"];
+    let tokenizer = tokens_and_types(&tokens, vec![3, 3, 1, 1, 3, 3], &["< x", "<x <"]).unwrap();
+    assert_eq!(tokenizer.encode_text("<x<").unwrap(), [2, 3, 2]);
+    assert!(tokenizer.is_special(4) && tokenizer.is_special(5));
+}
+
+#[test]
+fn an_ill_typed_end_of_turn_token_is_still_special() {
+    let tokenizer = tokens_and_types(&["<", "x", "<|eot_id|>", "</s>"], vec![1; 4], &[]).unwrap();
+    assert_eq!(tokenizer.eos_ids(), [1, 2]);
+    assert!(tokenizer.is_special(2) && !tokenizer.is_special(3));
+}
+
+/// The message when `change` was done to the tiny `tokenizer.json`.
+fn json_message(change: impl FnOnce(&mut serde_json::Value)) -> String {
+    let mut document = json("tiny.tokenizer.json");
+    change(&mut document);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("tokenizer.json");
+    std::fs::write(&file, document.to_string()).unwrap();
+    Tokenizer::from_file(&file, &SpecialTokens::default()).unwrap_err().to_string()
+}
+
+#[test]
+fn tokenizer_json_that_is_wrong() {
+    use serde_json::json;
+    assert!(json_message(|d| d["model"]["type"] = json!("Unigram")).contains("model.type: expected \"BPE\""));
+    assert!(json_message(|d| d["model"]["continuing_subword_prefix"] = json!("##")).contains("affixes"));
+    assert!(json_message(|d| d["model"]["merges"] = json!([["a", "qqq"]])).contains("model.merges[0]"));
+    assert!(json_message(|d| d["model"]["merges"] = json!(["a b c"])).contains("model.merges[0]"));
+    assert!(json_message(|d| d["model"]["vocab"]["far"] = json!(4_000_000_000_u32)).contains("ids near"));
+    assert!(json_message(|d| d["model"]["vocab"]["twin"] = json!(5)).contains("one token an id"));
+    assert!(json_message(|d| d["model"]["vocab"] = json!([])).contains("a BPE model"));
+    assert!(json_message(|d| d["added_tokens"][0]["content"] = json!("other")).contains("added_tokens"));
+    assert!(json_message(|d| d["model"]["unk_token"] = json!("<none>")).contains("model.unk_token"));
+    assert!(json_message(|d| d["pre_tokenizer"] = json!({"type": "FixedLength", "length": 0})).contains("FixedLength"));
+    assert!(json_message(|d| d["normalizer"] = json!({"type": "Precompiled"})).contains("normalizer"));
+    assert!(json_message(|d| d["decoder"] = json!(null)).contains("decoder"));
+    let bad = json!({"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated", "invert": false});
+    assert!(json_message(|d| d["pre_tokenizer"] = bad).contains("pre_tokenizer: expected sound Split steps"));
+    let deep = (0..200).fold(json!({"type": "NFC"}), |inner, _| json!({"type": "Sequence", "normalizers": [inner]}));
+    assert!(json_message(|d| d["normalizer"] = deep).contains("line 1"));
+}
+
+#[test]
+fn special_tokens_beside_tokenizer_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    std::fs::copy(path("tiny.tokenizer.json"), dir.path().join("tokenizer.json")).unwrap();
+    write(
+        "tokenizer_config.json",
+        r#"{"bos_token": {"content": "<s>"}, "eos_token": "<|im_end|>", "add_bos_token": false}"#,
+    );
+    write("generation_config.json", r#"{"eos_token_id": [1, 3]}"#);
+    let tokenizer = Tokenizer::from_dir(dir.path()).unwrap();
+    assert_eq!((tokenizer.bos_id(), tokenizer.eos_id(), tokenizer.eos_ids()), (Some(0), Some(3), &[1, 3][..]));
+    assert!(!tokenizer.add_bos());
+    for (name, text, expected) in [
+        ("generation_config.json", r#"{"eos_token_id": "x"}"#, "eos_token_id"),
+        ("tokenizer_config.json", r#"{"bos_token": 3}"#, "bos_token"),
+        ("tokenizer_config.json", r#"{"bos_token": "<none>"}"#, "a token of the vocabulary, found <none>"),
+        ("tokenizer_config.json", "{", "line 1"),
+        ("tokenizer.json", "[]", "line 1"),
+    ] {
+        let before = std::fs::read(dir.path().join(name)).unwrap();
+        write(name, text);
+        let error = Tokenizer::from_dir(dir.path()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        std::fs::write(dir.path().join(name), before).unwrap();
+    }
+    std::fs::remove_file(dir.path().join("tokenizer.json")).unwrap();
+    assert!(matches!(Tokenizer::from_dir(dir.path()), Err(ModelError::Io { .. })));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_gguf_vocabulary_gives_a_tokenizer_or_an_error(
+        tokens in proptest::collection::btree_map("[ab<|>Ġ]{0,3}", 1..7_i64, 1..12),
+        merges in proptest::collection::vec("[ab<|>Ġ]{0,2} [ab<|>Ġ]{0,2}", 0..4),
+        eos in 0..10_u64,
+        text in "[ab<|> ]{0,12}",
+    ) {
+        let list = |list: &[String]| Value::StringArray(list.iter().map(|s| s.clone().into_bytes()).collect());
+        let mut metadata: Metadata = tiny_metadata("llama-bpe");
+        let (texts, types): (Vec<String>, Vec<i64>) = tokens.into_iter().unzip();
+        for (field, value) in [
+            ("tokens", list(&texts)), ("token_type", Value::SignedArray(types)), ("merges", list(&merges)),
+            ("eos_token_id", Value::Unsigned(eos)),
+        ] {
+            metadata = with(&metadata, &format!("tokenizer.ggml.{field}"), Some(value));
+        }
+        if let Ok(tokenizer) = Tokenizer::from_gguf(&metadata) {
+            let ids = tokenizer.encode_text(&text).unwrap();
+            prop_assert!(ids.iter().all(|&id| !tokenizer.is_special(id) && tokenizer.token_bytes(id).is_some()));
+        }
+    }
+}
