@@ -104,12 +104,8 @@ impl Object {
     /// # Errors
     /// [`MootError::Input`] for text that is no JSON, or JSON that is no object.
     pub fn parse(path: &Path, line: usize, text: &str) -> Result<Self> {
-        let wrong = |found| MootError::Input {
-            path: path.into(),
-            line: Some(line),
-            expected: "a JSON object".into(),
-            found,
-        };
+        let wrong =
+            |found| MootError::Input { path: path.into(), line: Some(line), expected: "a JSON object".into(), found };
         match serde_json::from_str(text.trim()) {
             Ok(Value::Object(fields)) => Ok(Self { path: path.into(), line, prefix: String::new(), fields }),
             Ok(other) => Err(wrong(describe(&other))),

@@ -1,6 +1,7 @@
 //! One binary of tests; its folders mirror `src`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
 
+mod cli;
 mod eval;
 mod methods;
 mod retrieval;

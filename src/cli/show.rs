@@ -1,5 +1,6 @@
 //! `moot show`: a recorded debate.
 
+use crate::cli::columns::printable;
 use crate::cli::{debate, output};
 use crate::error::{MootError, Result};
 use crate::eval::record::QuestionRecord;
@@ -67,9 +68,8 @@ fn list(questions: &[QuestionRecord]) -> String {
             (Some(c), _) => c.answers.iter().map(|a| a.text.as_str()).collect::<Vec<_>>().join("; "),
             (None, None) => "nothing concluded".into(),
         };
-        // One line a question, whatever a model put into its answer.
-        let outcome = outcome.split_whitespace().collect::<Vec<_>>().join(" ");
-        format!("{}  {}  -> {outcome}\n", i + 1, q.question.text)
+        // One line a question, whatever a dataset or a model put into it.
+        format!("{}  {} -> {}\n", i + 1, printable(&q.question.text), printable(&outcome))
     };
     if questions.is_empty() {
         return "no question recorded yet\n".into();

@@ -64,9 +64,7 @@ impl Progress {
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let rate = self.per_minute();
-        (rate > 0.0)
-            .then(|| Duration::try_from_secs_f64((self.total - self.done) as f64 * 60.0 / rate).ok())
-            .flatten()
+        (rate > 0.0).then(|| Duration::try_from_secs_f64((self.total - self.done) as f64 * 60.0 / rate).ok()).flatten()
     }
 
     fn count(&mut self, record: &QuestionRecord) {

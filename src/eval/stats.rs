@@ -40,9 +40,8 @@ pub fn bootstrap(values: &[f64], resamples: usize, seed: u64) -> Option<Estimate
         return Some(Estimate { mean, low: mean, high: mean, n });
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut means: Vec<f64> = (0..resamples)
-        .map(|_| (0..n).map(|_| values[rng.random_range(0..n)]).sum::<f64>() / n as f64)
-        .collect();
+    let mut means: Vec<f64> =
+        (0..resamples).map(|_| (0..n).map(|_| values[rng.random_range(0..n)]).sum::<f64>() / n as f64).collect();
     means.sort_by(f64::total_cmp);
     Some(Estimate { mean, low: percentile(&means, 0.025), high: percentile(&means, 0.975), n })
 }

@@ -88,7 +88,10 @@ impl Gathering {
             .map_err(|e| MootError::Usage(format!("{pattern}: not a glob: {} (at {})", e.msg, e.pos)))?;
         let mut entries = Vec::new();
         for entry in matches {
-            entries.push(entry.map_err(|e| MootError::io(&e.path().to_path_buf(), "list", e.into()))?);
+            entries.push(entry.map_err(|e| {
+                let path = e.path().to_path_buf();
+                MootError::io(&path, "list", e.into())
+            })?);
         }
         entries.sort();
         self.add_found(Path::new(pattern), &entries, "no match")

@@ -73,7 +73,9 @@ fn each_bad_line_is_named_with_field_and_value() {
     let found = load(&format!("{}\n{{\"question\": \n", line())).unwrap_err();
     assert!(found.starts_with("set.jsonl:2: expected a JSON object, found JSON that ends too early"), "{found}");
     let found = load(&format!("{}\n{{question}}\n", line())).unwrap_err();
-    assert!(found.starts_with("set.jsonl:2: expected a JSON object, found broken JSON (") && found.ends_with("column 2)"));
+    assert!(
+        found.starts_with("set.jsonl:2: expected a JSON object, found broken JSON (") && found.ends_with("column 2)")
+    );
 }
 
 #[test]
@@ -81,7 +83,9 @@ fn a_file_of_no_known_format() {
     assert_eq!(load("").unwrap_err(), "set.jsonl: expected a dataset (ramdocs), found an empty file");
     let found = load("{\"text\": 1}\n").unwrap_err();
     assert_eq!(found, "set.jsonl:1: expected a line of a known dataset (ramdocs), found the fields `text`");
-    assert!(datasets::load("no/such.jsonl".as_ref()).unwrap_err().to_string().starts_with("no/such.jsonl: cannot open:"));
+    assert!(
+        datasets::load("no/such.jsonl".as_ref()).unwrap_err().to_string().starts_with("no/such.jsonl: cannot open:")
+    );
 }
 
 #[test]

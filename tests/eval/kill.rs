@@ -61,8 +61,7 @@ fn killed_runs_neither_lose_nor_repeat_a_question() {
             std::thread::sleep(Duration::from_millis(1));
         };
         // A duplicate would be an error here.
-        let now: HashSet<String> =
-            Record::read(&path).unwrap().questions.into_iter().map(|q| q.question.id).collect();
+        let now: HashSet<String> = Record::read(&path).unwrap().questions.into_iter().map(|q| q.question.id).collect();
         assert!(finished.is_subset(&now), "a finished question was lost");
         finished = now;
         match ended {

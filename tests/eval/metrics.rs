@@ -23,11 +23,13 @@ fn close(found: [f64; 4], expected: [f64; 4]) {
 
 const F: f64 = 2.0 / 3.0;
 
+/// Gold, wrong and given answers; em, precision, recall, f1.
+type Row = (&'static [&'static str], &'static [&'static str], &'static [&'static str], [f64; 4]);
+
 #[test]
 fn by_containment_of_the_gold_words_in_the_answer() {
     #[rustfmt::skip]
-    let rows: &[(&[&str], &[&str], &[&str], [f64; 4])] = &[
-        // gold, wrong, answers, [em, precision, recall, f1]
+    let rows: &[Row] = &[
         (&["1856"], &["1900"], &["1856"], [1.0, 1.0, 1.0, 1.0]),
         (&["1856"], &["1900"], &["It was founded in 1856."], [1.0, 1.0, 1.0, 1.0]),
         // Not the other way round: too little was said.
@@ -115,9 +117,11 @@ fn without_gold_there_is_no_score_but_a_cost() {
 #[test]
 fn costs_are_sums_over_calls() {
     let mut record = answered("x", &["1856"], &[], &["1856"]);
-    record.calls = vec![call(0, "?", Parsed::Malformed), call(0, "?", Parsed::Malformed), call(1, "!", Parsed::Malformed)];
+    record.calls =
+        vec![call(0, "?", Parsed::Malformed), call(0, "?", Parsed::Malformed), call(1, "!", Parsed::Malformed)];
     record.conclusion.as_mut().unwrap().rounds = 2;
-    let names = ["calls", "rounds", "prompt-tokens", "reused-tokens", "generated-tokens", "malformed-replies", "seconds"];
+    let names =
+        ["calls", "rounds", "prompt-tokens", "reused-tokens", "generated-tokens", "malformed-replies", "seconds"];
     let found = names.map(|name| of(name, &record).unwrap());
     assert_eq!(found, [3.0, 2.0, 30.0, 12.0, 6.0, 3.0, 1.25]);
     record.conclusion = None;
@@ -133,6 +137,8 @@ fn the_table_is_whole() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn shares_stay_shares_and_agree(
         gold in prop::collection::vec("[a-c]( [a-c])?", 0..4),

@@ -35,7 +35,10 @@ fn a_table_that_lines_up() {
     let a = record("a.jsonl", &[("1", "yes"), ("2", "yes")]);
     let b = record("b.jsonl", &[("1", "no"), ("2", "no")]);
     let text = report::table(&[report::score(&a), report::score(&b)], &[report::compare(&a, &b)]);
-    assert!(text.starts_with("a.jsonl: echo on some.jsonl with scripted: 2 of 3 questions, 2 calls, 0 malformed\n"), "{text}");
+    assert!(
+        text.starts_with("a.jsonl: echo on some.jsonl with scripted: 2 of 3 questions, 2 calls, 0 malformed\n"),
+        "{text}"
+    );
     let lines: Vec<&str> = text.lines().collect();
     let em = lines.iter().position(|line| line.starts_with("em ")).unwrap();
     assert!(lines[em].contains("1.000 [1.000, 1.000]  0.000 [0.000, 0.000]  -1.000 [-1.000, -1.000]"), "{text}");

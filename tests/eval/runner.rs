@@ -130,13 +130,8 @@ fn stopping_starts_nothing_more_and_keeps_what_is_finished() {
 
 #[test]
 fn rate_and_rest_of_a_progress() {
-    let progress = Progress {
-        total: 30,
-        done: 15,
-        before: 5,
-        elapsed: Duration::from_secs(120),
-        ..Progress::default()
-    };
+    let progress =
+        Progress { total: 30, done: 15, before: 5, elapsed: Duration::from_secs(120), ..Progress::default() };
     assert!((progress.per_minute() - 5.0).abs() < 1e-9);
     assert_eq!(progress.remaining(), Some(Duration::from_secs(180)));
     assert_eq!(Progress { done: 5, ..progress }.remaining(), None);

@@ -55,6 +55,8 @@ fn pairs_cancel_what_they_share() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn the_interval_lies_within_the_values(values in prop::collection::vec(-1e3..1e3f64, 1..40), seed in any::<u64>()) {
         let e = bootstrap(&values, 200, seed).unwrap();

@@ -147,13 +147,20 @@ fn what_is_wrong_is_said_in_one_line() {
     }
     let f = folder(&[("d/p.pdf", b"P")]);
     fs::create_dir(f.path().join("e")).unwrap();
-    assert_eq!(given(&f, &["e"]).unwrap_err(), "e: expected at least one .txt, .md or .jsonl file, found an empty folder");
-    assert!(given(&f, &["d"]).unwrap_err().starts_with("d: expected at least one .txt, .md or .jsonl file, found only "));
+    assert_eq!(
+        given(&f, &["e"]).unwrap_err(),
+        "e: expected at least one .txt, .md or .jsonl file, found an empty folder"
+    );
+    assert!(
+        given(&f, &["d"]).unwrap_err().starts_with("d: expected at least one .txt, .md or .jsonl file, found only ")
+    );
     assert!(given(&f, &["none.txt"]).unwrap_err().starts_with("none.txt: cannot open: No such file"));
     assert!(!Path::new("none.txt").exists());
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_bytes_are_a_document_or_an_error(content in prop::collection::vec(any::<u8>(), 0..200), kind in 0..3usize) {
         let name = ["a.txt", "a.md", "a.jsonl"][kind];

@@ -122,13 +122,7 @@ fn in_text(text: &str, gold: &Gold) -> Found {
     let text = normalise::words(text);
     let count = |of: &[String]| of.iter().filter(|a| contains(&text, &normalise::words(a))).count();
     let (gold_given, wrong_given) = (count(&gold.answers), count(&gold.wrong));
-    Found {
-        gold: gold.answers.len(),
-        gold_given,
-        wrong_given,
-        given: gold_given + wrong_given,
-        right: gold_given,
-    }
+    Found { gold: gold.answers.len(), gold_given, wrong_given, given: gold_given + wrong_given, right: gold_given }
 }
 
 /// The raw replies of the last stage: the aggregator's, or without one the agents' of the last round.

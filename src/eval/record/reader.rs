@@ -95,7 +95,7 @@ impl<R: BufRead> Reader<R> {
         }
         self.line += 1;
         let ended = bytes.ends_with(b"\n");
-        let record: QuestionRecord = match serde_json::from_slice(&bytes) {
+        let record: QuestionRecord = match serde_json::from_slice(bytes.trim_ascii_end()) {
             Ok(record) => record,
             Err(_) if !ended => {
                 self.torn = true;
@@ -152,17 +152,13 @@ impl Record {
 
 /// The version is looked at before anything else: a newer header may have other fields.
 fn parse_header(bytes: &[u8], path: &Path) -> Result<Header> {
-    let wrong = |expected: String, found: String| MootError::Input {
-        path: path.into(),
-        line: Some(1),
-        expected,
-        found,
-    };
+    let wrong =
+        |expected: String, found: String| MootError::Input { path: path.into(), line: Some(1), expected, found };
     let expected = || "a record of moot (a header as its first line)".to_owned();
     if bytes.is_empty() {
         return Err(wrong(expected(), "an empty file".into()));
     }
-    let value: Value = serde_json::from_slice(bytes).map_err(|e| wrong(expected(), json_fault(&e)))?;
+    let value: Value = serde_json::from_slice(bytes.trim_ascii_end()).map_err(|e| wrong(expected(), json_fault(&e)))?;
     let Some(version) = value.get("moot_record").and_then(Value::as_u64) else {
         return Err(wrong(expected(), format!("{:?}", shortened(&String::from_utf8_lossy(bytes)))));
     };

@@ -177,7 +177,9 @@ fn is_fresh(file: &mut File) -> io::Result<bool> {
 /// The fields of two headers that differ and can change a number: everything but how files are called.
 fn differing_fields(recorded: &Header, now: &Header) -> Vec<String> {
     let comparable = |header: &Header| {
-        let mut header = header.clone();
+        // Through text and back, as the recorded one went: a parsed fraction may differ from its source in the last bit.
+        let text = serde_json::to_vec(header).unwrap_or_default();
+        let mut header: Header = serde_json::from_slice(&text).unwrap_or_else(|_| header.clone());
         if let Some(dataset) = &mut header.dataset {
             dataset.name.clear();
         }

@@ -1,0 +1,180 @@
+//! Subcommands, called as functions; what they print is checked in processes of their own.
+
+use crate::eval::{answered, header};
+use moot::MootError;
+use moot::cli::{calls, run, score, show};
+use moot::eval::record::Writer;
+use moot::eval::record::reader::Record;
+use moot::llm::scripted::Scripted;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+/// Tells the child what to do: a word and a path.
+const COMMAND: &str = "MOOT_TEST_COMMAND";
+
+/// Not a test: a subcommand in a process of its own.
+#[test]
+#[ignore = "run by the tests below, in a process of its own"]
+fn child() {
+    let Ok(command) = std::env::var(COMMAND) else { return };
+    let (word, path) = command.split_once(' ').unwrap();
+    let record = PathBuf::from(path);
+    match word {
+        "calls" => calls::run(&calls::Args { record }),
+        "list" => show::run(&show::Args { record, question: None }),
+        "show" => show::run(&show::Args { record, question: Some("2".into()) }),
+        "score" => score::run(&score::Args { records: vec![record.clone(), record], json: false }),
+        "json" => score::run(&score::Args { records: vec![record], json: true }),
+        _ => panic!("{word}"),
+    }
+    .unwrap();
+}
+
+fn spawned(word: &str, path: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", "-q", "cli::child"]);
+    command.env(COMMAND, format!("{word} {}", path.display())).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn printed(word: &str, path: &Path) -> String {
+    let output = spawned(word, path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn recorded(folder: &Path, count: usize) -> PathBuf {
+    let path = folder.join("out.jsonl");
+    let mut writer = Writer::open(&path, &header()).unwrap();
+    for i in 0..count {
+        writer.append(&answered(&format!("q{i}"), &["yes"], &["no"], &["yes", "ja"])).unwrap();
+    }
+    path
+}
+
+#[test]
+fn calls_are_one_object_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = printed("calls", &recorded(folder.path(), 3));
+    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    let keys: Vec<_> = lines[0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["question", "stage", "role", "round", "messages", "max_tokens", "completion_tokens"]);
+    assert_eq!(lines[2]["question"], "q2");
+    assert_eq!(lines[2]["completion_tokens"], 2);
+    assert_eq!(lines[2]["messages"][0]["role"], "user");
+}
+
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = recorded(folder.path(), 1);
+    // Longer than any pipe's buffer.
+    let long = "word ".repeat(100_000);
+    let line = fs::read_to_string(&path).unwrap().replace("What?", &long);
+    fs::write(&path, &line).unwrap();
+    let mut child = spawned("calls", &path).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    drop(out);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // The test harness itself prints after the subcommand and may fail at it; the subcommand must not.
+    assert!(!stderr.contains("cli/mod.rs"), "{stderr}");
+}
+
+#[test]
+fn a_record_is_listed_and_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = recorded(folder.path(), 3);
+    let list = printed("list", &path);
+    assert!(list.contains("2  What of q1? \"Ünï\" -> yes; ja\n"), "{list}");
+    let debate = printed("show", &path);
+    assert!(debate.contains("What of q1?") && debate.contains("yes"), "{debate}");
+    assert!(!debate.contains('\u{1b}'), "colours in a pipe: {debate:?}");
+}
+
+#[test]
+fn scores_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = recorded(folder.path(), 3);
+    assert!(printed("score", &path).contains("paired by question, 3 in both"));
+    let text = printed("json", &path);
+    let line = text.lines().find(|line| line.starts_with('{')).unwrap();
+    let json: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(json["records"][0]["metrics"]["em"]["mean"], 1.0);
+    assert_eq!(json["records"][0]["metrics"]["precision"]["mean"], 0.5);
+}
+
+#[test]
+fn a_question_is_found_by_id_number_or_text() {
+    let records: Vec<_> = ["7-aa", "q1", "2"].map(|id| answered(id, &[], &[], &[])).into();
+    let id = |wanted: &str| show::find(&records, wanted).map(|q| q.question.id.clone()).map_err(|e| e.to_string());
+    assert_eq!(id("q1").unwrap(), "q1");
+    assert_eq!(id("1").unwrap(), "7-aa");
+    // An id goes before a number.
+    assert_eq!(id("2").unwrap(), "2");
+    assert_eq!(id("OF Q1?").unwrap(), "q1");
+    assert_eq!(id("what").unwrap_err(), "3 questions hold \"what\": 7-aa, q1, 2");
+    assert_eq!(id("4").unwrap_err(), "no question of the 3 recorded has the id, number or text \"4\"");
+    assert!(id("0").is_err() && id("nowhere").is_err());
+}
+
+const LINE: &str = "{\"question\":\"When?\",\"documents\":[{\"text\":\"In 1902.\",\"type\":\"correct\",\"answer\":\"1902\"},\
+    {\"text\":\"In 1903.\",\"type\":\"misinfo\",\"answer\":\"1903\"}],\"disambig_entity\":[],\"gold_answers\":[\"1902\"],\
+    \"wrong_answers\":[\"1903\"]}\n";
+
+fn arguments(folder: &Path, method: &str) -> run::Args {
+    let dataset = folder.join("set.jsonl");
+    fs::write(&dataset, LINE.repeat(5)).unwrap();
+    run::Args {
+        dataset,
+        method: method.into(),
+        output: folder.join("out.jsonl"),
+        limit: Some(3),
+        in_flight: 2.try_into().unwrap(),
+        rounds: None,
+        history: None,
+        no_aggregator: false,
+        seed: 0,
+        max_tokens: 64,
+        free_form: true,
+    }
+}
+
+#[test]
+fn a_dataset_is_run_and_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut args = arguments(folder.path(), "concatenated");
+    let llm = Scripted::new(|_| "no format at all".into());
+    let never = AtomicBool::new(false);
+    run::run(&args, &llm, &never).unwrap();
+    let record = Record::read(&args.output).unwrap();
+    assert_eq!(record.questions.len(), 3);
+    assert_eq!(record.header.dataset.as_ref().unwrap().questions, 5);
+    assert!(!record.header.prompts.is_empty());
+    args.limit = None;
+    run::run(&args, &llm, &never).unwrap();
+    assert_eq!(Record::read(&args.output).unwrap().questions.len(), 5);
+    args.seed = 1;
+    assert!(run::run(&args, &llm, &never).unwrap_err().to_string().contains("settings.seed 0 there, 1 now"));
+}
+
+#[test]
+fn what_was_typed_is_checked_before_a_model_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = run::prepare(&arguments(folder.path(), "shouting")).err().unwrap();
+    assert!(matches!(wrong, MootError::UnknownName { .. }));
+    let mut args = arguments(folder.path(), "closed-book");
+    args.rounds = Some(2);
+    assert!(matches!(run::prepare(&args).err().unwrap(), MootError::Usage(_)));
+    args.rounds = None;
+    fs::write(&args.dataset, "{}").unwrap();
+    assert!(run::prepare(&args).err().unwrap().to_string().contains("set.jsonl:1: expected a line of a known dataset"));
+    assert!(!args.output.exists());
+    assert!(run::history("gossip").is_err());
+}
