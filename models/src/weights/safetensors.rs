@@ -1,0 +1,216 @@
+//! A folder of safetensors: one file, or shards and the index that says which tensor lies in which.
+//!
+//! Format: <https://github.com/huggingface/safetensors>. The crate checks a header (lengths, overlaps, gaps, product
+//! against byte range); this file checks the index, names the culprit, and keeps the maps.
+
+use super::mapped::MappedFile;
+use crate::error::{ModelError, Result};
+use safetensors::tensor::{Dtype, Metadata, SafeTensorError, TensorInfo};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+/// Names of the element types that can be widened, for messages.
+pub(super) const SUPPORTED_TYPES: &str = "F32, F16, BF16";
+
+const SINGLE: &str = "model.safetensors";
+const INDEX: &str = "model.safetensors.index.json";
+
+/// Largest index read. The largest published ones (61 layers of 256 experts) have about 10 MB.
+const MAX_INDEX_BYTES: u64 = 128 << 20;
+
+/// Where one tensor lies.
+#[derive(Debug)]
+pub(super) struct Entry {
+    shard: usize,
+    pub(super) dtype: Dtype,
+    /// Row-major, outermost first.
+    pub(super) shape: Vec<usize>,
+    start: usize,
+    end: usize,
+}
+
+/// The open safetensors files of one folder.
+#[derive(Debug)]
+pub struct Safetensors {
+    folder: PathBuf,
+    shards: Vec<MappedFile>,
+    tensors: BTreeMap<String, Entry>,
+}
+
+/// `model.safetensors.index.json`, as far as it is needed.
+#[derive(serde::Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
+impl Safetensors {
+    /// Maps `model.safetensors` in `folder`, or the shards that `model.safetensors.index.json` names.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`] when the system refuses; [`ModelError::Format`] naming file and tensor when a header or the
+    /// index is not sound, or when the folder has no safetensors (a pickle is never read, and the message says so).
+    pub fn open(folder: &Path) -> Result<Self> {
+        let mut opened = Self { folder: folder.to_owned(), shards: vec![], tensors: BTreeMap::new() };
+        if folder.join(SINGLE).exists() {
+            let (file, data, header) = open_shard(&folder.join(SINGLE))?;
+            for (name, info) in header.tensors() {
+                opened.tensors.insert(name, entry(0, data, info));
+            }
+            opened.shards.push(file);
+            return Ok(opened);
+        }
+        let index_path = folder.join(INDEX);
+        if !index_path.exists() {
+            return Err(no_safetensors(folder));
+        }
+        for (shard, tensors) in read_index(&index_path)? {
+            opened.add_shard(&index_path, &shard, tensors)?;
+        }
+        Ok(opened)
+    }
+
+    /// Maps one shard and takes the tensors that the index looks for in it.
+    fn add_shard(&mut self, index: &Path, shard: &str, tensors: Vec<String>) -> Result<()> {
+        let path = self.folder.join(shard);
+        if !path.exists() {
+            let place = format!("tensor {}", tensors.first().map_or("", String::as_str));
+            return Err(wrong(index, &place, format!("the shard {shard} beside the index"), "no such file"));
+        }
+        let (file, data, header) = open_shard(&path)?;
+        for name in tensors {
+            let info = header.info(&name).ok_or_else(|| {
+                wrong(&path, &format!("tensor {name}"), "the tensor, as the index says", "no tensor of that name")
+            })?;
+            self.tensors.insert(name, entry(self.shards.len(), data, info));
+        }
+        self.shards.push(file);
+        Ok(())
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The mapped files, in the order of their names.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.shards.iter().map(MappedFile::path)
+    }
+
+    pub(super) fn entry(&self, name: &str) -> Option<&Entry> {
+        self.tensors.get(name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    pub(super) fn bytes(&self, entry: &Entry) -> &[u8] {
+        &self.shards[entry.shard].bytes()[entry.start..entry.end]
+    }
+}
+
+fn wrong(path: &Path, place: &str, expected: impl Into<String>, found: impl Into<String>) -> ModelError {
+    ModelError::Format {
+        path: path.to_owned(),
+        format: "safetensors",
+        place: place.to_owned(),
+        expected: expected.into(),
+        found: found.into(),
+    }
+}
+
+fn entry(shard: usize, data: usize, info: &TensorInfo) -> Entry {
+    let (start, end) = info.data_offsets;
+    Entry { shard, dtype: info.dtype, shape: info.shape.clone(), start: data + start, end: data + end }
+}
+
+/// Maps one file: the map, where its data starts, its header. The crate has then seen to it that the ranges follow
+/// one another from the start of the data to the end of the file and that each fits its shape.
+fn open_shard(path: &Path) -> Result<(MappedFile, usize, Metadata)> {
+    let file = MappedFile::open(path, "safetensors")?;
+    let (header_length, header) =
+        safetensors::SafeTensors::read_metadata(file.bytes()).map_err(|e| unsound(path, file.bytes(), &e))?;
+    Ok((file, 8 + header_length, header))
+}
+
+/// The crate's reason as this package's error, with the tensor's name where one tensor is to blame.
+fn unsound(path: &Path, bytes: &[u8], error: &SafeTensorError) -> ModelError {
+    let place = match error {
+        SafeTensorError::InvalidOffset(name) => format!("tensor {name}"),
+        _ => misfit(bytes).map_or_else(|| "header".to_owned(), |name| format!("tensor {name}")),
+    };
+    let expected = match error {
+        SafeTensorError::InvalidOffset(_) => "bytes that follow the tensor before it".to_owned(),
+        SafeTensorError::MetadataIncompleteBuffer => "data as long as the header says".to_owned(),
+        SafeTensorError::TensorInvalidInfo | SafeTensorError::ValidationOverflow => {
+            "as many bytes as the shape takes".to_owned()
+        }
+        _ => "a length and a JSON table of tensors".to_owned(),
+    };
+    let found = match error {
+        SafeTensorError::MetadataIncompleteBuffer => format!("a file of {} bytes", bytes.len()),
+        other => other.to_string(),
+    };
+    wrong(path, &place, expected, found)
+}
+
+/// The first tensor, by name, whose shape and byte range disagree: the crate says only that there is one.
+fn misfit(bytes: &[u8]) -> Option<String> {
+    let length = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
+    let header = bytes.get(8..8usize.checked_add(length)?)?;
+    let table: BTreeMap<String, serde_json::Value> = serde_json::from_slice(header).ok()?;
+    table.into_iter().filter(|(name, _)| name != "__metadata__").find_map(|(name, value)| {
+        let Ok(info) = serde_json::from_value::<TensorInfo>(value) else { return Some(name) };
+        let bits = info.shape.iter().try_fold(info.dtype.bitsize(), |product, n| product.checked_mul(*n));
+        let (start, end) = info.data_offsets;
+        (bits.map(|bits| bits.div_ceil(8)) != end.checked_sub(start)).then_some(name)
+    })
+}
+
+/// The index as shard -> tensors. A shard must be a plain file name: an index comes with the weights, from anywhere.
+fn read_index(path: &Path) -> Result<BTreeMap<String, Vec<String>>> {
+    let io = |source| ModelError::Io { path: path.to_owned(), action: "read", source };
+    let length = std::fs::metadata(path).map_err(io)?.len();
+    if length > MAX_INDEX_BYTES {
+        return Err(wrong(path, "the file itself", format!("at most {MAX_INDEX_BYTES} bytes"), length.to_string()));
+    }
+    let text = std::fs::read(path).map_err(io)?;
+    let index: Index = serde_json::from_slice(&text)
+        .map_err(|e| wrong(path, "weight_map", "a JSON table from tensor to file name", e.to_string()))?;
+    let mut shards = BTreeMap::<String, Vec<String>>::new();
+    for (tensor, shard) in index.weight_map {
+        let mut parts = Path::new(&shard).components();
+        let plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+        if !plain || shard.contains(['/', '\\']) || !shard.ends_with(".safetensors") {
+            let expected = "a file name ending in .safetensors, without a folder";
+            return Err(wrong(path, &format!("tensor {tensor}"), expected, format!("{shard:?}")));
+        }
+        shards.entry(shard).or_default().push(tensor);
+    }
+    if shards.is_empty() {
+        return Err(wrong(path, "weight_map", "at least one tensor", "none"));
+    }
+    Ok(shards)
+}
+
+/// Why a folder cannot be opened, by what lies in it instead.
+fn no_safetensors(folder: &Path) -> ModelError {
+    let listing = match std::fs::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(source) => return ModelError::Io { path: folder.to_owned(), action: "list", source },
+    };
+    let mut names: Vec<String> =
+        listing.filter_map(|file| Some(file.ok()?.file_name().to_string_lossy().into_owned())).collect();
+    names.sort();
+    let ending = |endings: &[&str]| names.iter().find(|name| endings.iter().any(|ending| name.ends_with(ending)));
+    let found = if let Some(gguf) = ending(&[".gguf"]) {
+        format!("{gguf}, which is a model by itself: name that file instead of the folder")
+    } else if let Some(pickle) = ending(&[".bin", ".pt", ".pth", ".ckpt", ".pkl"]) {
+        format!("{pickle}, a pickle, which is never read because reading one runs code: convert it to safetensors")
+    } else {
+        "neither".to_owned()
+    };
+    wrong(folder, "the folder", format!("{SINGLE} or {INDEX}"), found)
+}
