@@ -102,6 +102,13 @@ impl Decoder {
         KvCache::page_bytes(&self.spec, self.dtype)
     }
 
+    /// What one token's forward multiplies by: weights of all linear layers, and the bytes they are held in.
+    #[must_use]
+    pub fn linear_weights(&self) -> (usize, usize) {
+        let blocks = self.blocks.iter().flat_map(Block::linears);
+        blocks.chain([&self.output]).fold((0, 0), |(n, b), linear| (n + linear.elements(), b + linear.bytes()))
+    }
+
     /// Stores the batch's keys and values in `kv` and gives the logits of the wanted rows: `[logit rows, vocab]`, f32.
     ///
     /// # Errors
@@ -171,6 +178,13 @@ impl Block {
             up: loader.linear(name(Part::Up), spec.intermediate, spec.hidden, None)?,
             down: loader.linear(name(Part::Down), spec.hidden, spec.intermediate, None)?,
         })
+    }
+}
+
+impl Block {
+    fn linears(&self) -> [&Linear; 7] {
+        let Self { query, key, value, attention_output, gate, up, down, .. } = self;
+        [query, key, value, attention_output, gate, up, down]
     }
 }
 

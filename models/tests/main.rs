@@ -3,3 +3,4 @@
 
 mod golden_logits;
 mod tokenizer;
+mod weights;

@@ -51,8 +51,11 @@ fn by_chance(logits: &[f32], temperature: f32, top_k: usize, top_p: f32, draw: f
         kept.select_nth_unstable_by(top_k - 1, order);
         kept.truncate(top_k);
     }
-    kept.sort_unstable_by(order);
-    let highest = kept.first()?.1;
+    // Without a cut the order does not matter, as long as it is always the same: that of the ids.
+    if top_k > 0 || top_p < 1.0 {
+        kept.sort_unstable_by(order);
+    }
+    let highest = kept.iter().map(|(_, logit)| *logit).fold(f32::NEG_INFINITY, f32::max);
     let mut total = 0.0;
     for (_, weight) in &mut kept {
         *weight = ((*weight - highest) / temperature).exp();
@@ -71,7 +74,7 @@ fn by_chance(logits: &[f32], temperature: f32, top_k: usize, top_p: f32, draw: f
             return Some(id);
         }
     }
-    Some(kept[count - 1].0)
+    kept[..count].last().map(|(id, _)| *id)
 }
 
 /// The chosen token's log-probability and the `count` likeliest.
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn top_k_and_top_p_keep_what_they_say() {
         let logits = [1.0_f32.ln(), 2.0_f32.ln(), 3.0_f32.ln(), 4.0_f32.ln()];
-        for (top_k, top_p, kept) in [(1, 1.0, vec![3]), (2, 1.0, vec![3, 2]), (0, 0.5, vec![3, 2]), (0, 1.0, vec![3, 2, 1, 0])] {
+        for (top_k, top_p, kept) in [(1, 1.0, vec![3]), (2, 1.0, vec![3, 2]), (0, 0.5, vec![3, 2]), (0, 1.0, vec![0, 1, 2, 3])] {
             let mut seen: Vec<u32> =
                 (0..1000).filter_map(|i| by_chance(&logits, 1.0, top_k, top_p, i as f32 / 1000.0)).collect();
             seen.dedup();

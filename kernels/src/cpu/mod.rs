@@ -12,6 +12,7 @@
 
 mod attention;
 mod lanes;
+pub mod limits;
 mod linear;
 mod swiglu;
 #[cfg(test)]
@@ -29,6 +30,8 @@ pub struct Table {
     pub(crate) linear: unsafe fn(&LinearCall<'_>, std::ops::Range<usize>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
+    pub(crate) read: unsafe fn(&[f32]) -> f32,
+    pub(crate) multiply: unsafe fn(usize) -> f32,
 }
 
 impl std::fmt::Debug for Table {
@@ -55,7 +58,17 @@ macro_rules! table {
             // SAFETY: as above.
             unsafe { swiglu::run::<$lanes>(gate, up, out) }
         }
-        Table { name: $name, linear, attention, swiglu }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn read(data: &[f32]) -> f32 {
+            // SAFETY: as above.
+            unsafe { limits::read::<$lanes>(data) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn multiply(rounds: usize) -> f32 {
+            // SAFETY: as above.
+            unsafe { limits::multiply::<$lanes>(rounds) }
+        }
+        Table { name: $name, linear, attention, swiglu, read, multiply }
     }};
 }
 

@@ -28,6 +28,22 @@ impl Linear {
         Ok(Self { matrix: Matrix::Quantized(QMatMul::from_arc(Arc::new(weight))?), bias })
     }
 
+    /// Weights in the matrix.
+    pub(crate) fn elements(&self) -> usize {
+        match &self.matrix {
+            Matrix::Dense(weight) => weight.outputs() * weight.inputs(),
+            Matrix::Quantized(weight) => stored(weight).map_or(0, |w| w.shape().elem_count()),
+        }
+    }
+
+    /// Bytes the matrix is held in.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.matrix {
+            Matrix::Dense(weight) => weight.bytes(),
+            Matrix::Quantized(weight) => stored(weight).map_or(0, QTensor::storage_size_in_bytes),
+        }
+    }
+
     /// `[tokens, inputs]` to `[tokens, outputs]`.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let y = match &self.matrix {
@@ -38,5 +54,13 @@ impl Linear {
             Some(bias) => y.broadcast_add(bias),
             None => Ok(y),
         }
+    }
+}
+
+/// The tensor behind Candle's matmul, where it kept it quantised.
+fn stored(weight: &QMatMul) -> Option<&QTensor> {
+    match weight {
+        QMatMul::QTensor(tensor) => Some(tensor),
+        QMatMul::Tensor(_) | QMatMul::TensorF16(_) => None,
     }
 }

