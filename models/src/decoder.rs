@@ -88,6 +88,12 @@ impl Decoder {
         &self.spec
     }
 
+    /// Whether the tensors live in the CPU's memory.
+    #[must_use]
+    pub fn is_on_cpu(&self) -> bool {
+        self.device.is_cpu()
+    }
+
     /// A cache of `pages` on this decoder's device.
     ///
     /// # Errors

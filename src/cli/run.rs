@@ -1,13 +1,11 @@
 //! `moot run`: a method over a dataset.
 
+use crate::cli::method::{self, Resolved};
 use crate::error::Result;
 use crate::eval::datasets::{self, Dataset};
-use crate::eval::record::{Header, VERSION, Writer};
+use crate::eval::record::{Header, Writer};
 use crate::eval::runner::{self, Progress, Run};
-use crate::llm::{Llm, Sampling};
-use crate::methods::ctx::Settings;
-use crate::methods::{self, History, Method, Switches};
-use crate::prompts;
+use crate::llm::Llm;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
@@ -27,9 +25,6 @@ pub struct Args {
     /// A dataset file, as its authors publish it (RAMDocs)
     #[arg(value_name = "DATASET")]
     pub dataset: PathBuf,
-    /// How each question is answered
-    #[arg(long, default_value = "madam-rag")]
-    pub method: String,
     /// The record: one JSON object a line; one that exists is continued
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -39,44 +34,14 @@ pub struct Args {
     /// Questions asked at once
     #[arg(long, value_name = "N", default_value = "8")]
     pub in_flight: NonZeroUsize,
-    /// Debate rounds at most
-    #[arg(long, value_name = "N")]
-    pub rounds: Option<usize>,
-    /// What agents of later rounds are told: the aggregator's answers, or the other agents'
-    #[arg(long, value_name = "aggregate|peers", value_parser = history)]
-    pub history: Option<History>,
-    /// Concatenate the agents' answers instead of aggregating them
-    #[arg(long)]
-    pub no_aggregator: bool,
-    /// Seeds everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = Settings::default().seed)]
-    pub seed: u64,
-    /// Tokens that a reply may have
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_tokens)]
-    pub max_tokens: usize,
-    /// Do not hold replies to their format by a grammar
-    #[arg(long)]
-    pub free_form: bool,
-}
-
-/// Reads what is typed after `--history`.
-///
-/// # Errors
-/// One line with the words that are known.
-pub fn history(typed: &str) -> std::result::Result<History, String> {
-    match typed {
-        "aggregate" => Ok(History::Aggregate),
-        "peers" => Ok(History::Peers),
-        _ => Err("expected aggregate or peers".into()),
-    }
+    #[command(flatten)]
+    pub method: method::Args,
 }
 
 /// A run that needs nothing but a model: what can be wrong with what was typed has been found.
 pub struct Prepared {
     dataset: Dataset,
-    method: Box<dyn Method>,
-    row: &'static methods::Row,
-    settings: Settings,
+    resolved: Resolved,
     output: PathBuf,
     in_flight: usize,
 }
@@ -86,19 +51,10 @@ pub struct Prepared {
 /// # Errors
 /// An unknown method, a switch without meaning, a dataset that cannot be read.
 pub fn prepare(args: &Args) -> Result<Prepared> {
-    let switches = Switches { rounds: args.rounds, history: args.history, no_aggregator: args.no_aggregator };
-    let method = methods::build(&args.method, &switches)?;
-    let row = methods::METHODS.iter().find(|row| row.name == args.method).expect("a method that was built (bug)");
+    let resolved = args.method.resolve()?;
     let mut dataset = datasets::load(&args.dataset)?;
     dataset.questions.truncate(args.limit.unwrap_or(usize::MAX));
-    let settings = Settings {
-        seed: args.seed,
-        max_tokens: args.max_tokens,
-        sampling: Sampling::Greedy,
-        free_form: args.free_form,
-    };
-    let (output, in_flight) = (args.output.clone(), args.in_flight.get());
-    Ok(Prepared { dataset, method, row, settings, output, in_flight })
+    Ok(Prepared { dataset, resolved, output: args.output.clone(), in_flight: args.in_flight.get() })
 }
 
 impl Prepared {
@@ -107,16 +63,7 @@ impl Prepared {
     /// # Errors
     /// A method that names a prompt that does not exist.
     pub fn header(&self, llm: &dyn Llm) -> Result<Header> {
-        Ok(Header {
-            moot_record: VERSION,
-            program: concat!("moot ", env!("CARGO_PKG_VERSION")).to_owned(),
-            dataset: Some(self.dataset.identity.clone()),
-            method: self.row.name.to_owned(),
-            switches: self.method.switches(),
-            settings: self.settings.clone(),
-            model: llm.identity().clone(),
-            prompts: prompts::hashes(self.row.prompts)?,
-        })
+        self.resolved.header(Some(self.dataset.identity.clone()), llm.identity())
     }
 
     /// Asks `llm` all questions not yet recorded.
@@ -130,9 +77,9 @@ impl Prepared {
         let mut writer = Writer::open(&self.output, &self.header(llm)?)?;
         let run = Run {
             questions: &self.dataset.questions,
-            method: self.method.as_ref(),
+            method: self.resolved.method.as_ref(),
             llm,
-            settings: &self.settings,
+            settings: &self.resolved.settings,
             in_flight: self.in_flight,
             stop,
         };

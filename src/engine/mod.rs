@@ -69,7 +69,9 @@ impl Engine {
         let pages = options.kv_memory / page_bytes;
         if pages == 0 {
             let given = options.kv_memory;
-            return Err(MootError::Usage(format!("--kv-memory {given}: one page of this model takes {page_bytes} bytes")));
+            return Err(MootError::Usage(format!(
+                "--kv-memory {given}: one page of this model takes {page_bytes} bytes"
+            )));
         }
         let limits = Limits {
             rows: options.rows.max(1),
@@ -82,13 +84,8 @@ impl Engine {
         let grammars = Grammars::new(&model.tokenizer)?;
         let stats = Arc::new(Mutex::new(Stats::default()));
         let (sender, receiver) = channel();
-        let worker = Worker {
-            model: model.clone(),
-            kv,
-            grammars,
-            scheduler: Scheduler::new(limits),
-            stats: stats.clone(),
-        };
+        let worker =
+            Worker { model: model.clone(), kv, grammars, scheduler: Scheduler::new(limits), stats: stats.clone() };
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || worker.serve(&receiver));
         let thread = thread.map_err(|e| MootError::Engine(format!("its thread did not start: {e}")))?;
         Ok(Self { model, limits, requests: Some(sender), stats, thread: Some(thread) })

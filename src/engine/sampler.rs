@@ -108,7 +108,9 @@ mod tests {
     #[test]
     fn top_k_and_top_p_keep_what_they_say() {
         let logits = [1.0_f32.ln(), 2.0_f32.ln(), 3.0_f32.ln(), 4.0_f32.ln()];
-        for (top_k, top_p, kept) in [(1, 1.0, vec![3]), (2, 1.0, vec![3, 2]), (0, 0.5, vec![3, 2]), (0, 1.0, vec![0, 1, 2, 3])] {
+        for (top_k, top_p, kept) in
+            [(1, 1.0, vec![3]), (2, 1.0, vec![3, 2]), (0, 0.5, vec![3, 2]), (0, 1.0, vec![0, 1, 2, 3])]
+        {
             let mut seen: Vec<u32> =
                 (0..1000).filter_map(|i| by_chance(&logits, 1.0, top_k, top_p, i as f32 / 1000.0)).collect();
             seen.dedup();

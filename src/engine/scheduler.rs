@@ -60,10 +60,8 @@ impl Scheduler {
         }
         let (prompt, generate) = (request.prompt.len(), request.max_tokens);
         let needed = prompt.saturating_add(generate);
-        let limits = [
-            ("the context of the model", self.limits.context),
-            ("the key-value memory", self.limits.pages * PAGE),
-        ];
+        let limits =
+            [("the context of the model", self.limits.context), ("the key-value memory", self.limits.pages * PAGE)];
         for (limit_name, limit) in limits {
             if needed > limit {
                 return Err(MootError::TooLong { what: "request".into(), needed, prompt, generate, limit_name, limit });

@@ -1,0 +1,106 @@
+//! `moot ask`: one question over the user's own documents, debated before their eyes.
+
+use crate::cli::debate::DebatePrinter;
+use crate::cli::{method, model, output};
+use crate::engine::Cancel;
+use crate::error::{MootError, Result};
+use crate::eval::record::QuestionRecord;
+use crate::llm::Llm;
+use crate::methods::ctx::{Observer, Silent};
+use crate::methods::{Ctx, Method};
+use crate::question::Question;
+use crate::retrieval::given;
+use std::path::Path;
+use std::time::Instant;
+
+/// Ask a question of documents that contradict each other, and watch them debate it
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to ask; may be left out where a dataset line brings its own question
+    #[arg(value_name = "QUESTION")]
+    pub question: Option<String>,
+    /// Documents: .txt, .md, .jsonl, a line of it (file.jsonl:17), folders, globs
+    #[arg(short, long, value_name = "PATH", num_args = 1..)]
+    pub docs: Vec<String>,
+    /// Print the record (two JSON lines, as `moot run` writes them) instead of the debate
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub method: method::Args,
+    #[command(flatten)]
+    pub model: model::Args,
+}
+
+/// Asks and prints.
+///
+/// # Errors
+/// Documents, arguments, a model or a call that failed.
+pub fn run(args: &Args, cancel: Cancel) -> Result<()> {
+    let resolved = args.method.resolve()?;
+    let question = question(args)?;
+    let llm = args.model.start(cancel)?;
+    let ask = |observer: &dyn Observer| answer(&question, resolved.method.as_ref(), &llm, &resolved.settings, observer);
+    if args.json {
+        let record = ask(&Silent)?;
+        let header = resolved.header(None, llm.identity())?;
+        let lines = [serde_json::to_string(&header), serde_json::to_string(&record)];
+        for line in lines {
+            let line =
+                line.map_err(|e| MootError::Usage(format!("the record cannot be written as JSON: {e} (bug)")))?;
+            output::print(&format!("{line}\n"))?;
+        }
+        return Ok(());
+    }
+    let printer = DebatePrinter::new(anstream::stdout(), &question, output::columns());
+    let record = ask(&printer)?;
+    match printer.finish(&record) {
+        Ok(_) => output::print(&packing(&llm.engine().stats())),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(e) => Err(MootError::io(Path::new("standard output"), "write", e)),
+    }
+}
+
+/// The question and its documents; what was left out of a folder is said.
+fn question(args: &Args) -> Result<Question> {
+    let given = given::load(&args.docs)?;
+    for skipped in &given.skipped {
+        anstream::eprintln!("skipped {skipped}");
+    }
+    let Some(text) = args.question.clone().or(given.question) else {
+        return Err(MootError::Usage("no question: expected moot ask \"QUESTION\" --docs PATH".into()));
+    };
+    if text.trim().is_empty() {
+        return Err(MootError::Usage("the question is empty".into()));
+    }
+    Ok(Question { id: "asked".into(), text, documents: given.documents, gold: given.gold })
+}
+
+fn answer(
+    question: &Question,
+    method: &dyn Method,
+    llm: &dyn Llm,
+    settings: &crate::methods::ctx::Settings,
+    observer: &dyn Observer,
+) -> Result<QuestionRecord> {
+    let started = Instant::now();
+    let mut ctx = Ctx::new(llm, settings, observer);
+    let conclusion = method.answer(question, &mut ctx)?;
+    Ok(QuestionRecord {
+        question: question.clone(),
+        conclusion: Some(conclusion),
+        error: None,
+        calls: ctx.into_calls(),
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// What packing and page sharing spared.
+fn packing(stats: &crate::engine::Stats) -> String {
+    let computed = stats.prefilled + stats.decoded;
+    format!(
+        "Steps  {} forward passes, {computed} tokens; padded batches would have computed {} more ({:.0} %)\n",
+        stats.steps,
+        stats.padding_avoided,
+        100.0 * stats.padding_avoided as f64 / computed.max(1) as f64
+    )
+}

@@ -1,0 +1,225 @@
+//! `moot bench`: tokens a second by rows, beside the limits of this machine measured in the same call.
+
+use crate::cli::{model, output};
+use crate::engine::{Cancel, Engine, Event, Request};
+use crate::error::{MootError, Result};
+use crate::llm::local::Local;
+use crate::llm::{Llm, Sampling};
+use moot_models::kernels::cpu::{self, limits};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::Serialize;
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+/// Measure prefill and decoding by rows, and the share of this machine's limits that they reach
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Prompt tokens of a row
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub prompt: usize,
+    /// Tokens that each row generates
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub generate: usize,
+    /// Rows at once, one measurement each
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
+    pub rows: Vec<usize>,
+    /// All rows have the same prompt but for its last token
+    #[arg(long)]
+    pub shared_prefix: bool,
+    /// Measurements of each number of rows; their medians are reported
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub repeat: usize,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub model: model::Args,
+}
+
+/// One number of rows.
+#[derive(Debug, Clone, Serialize)]
+struct Measured {
+    model: String,
+    /// The CPU table, or the device.
+    device: String,
+    threads: usize,
+    rows: usize,
+    prompt: usize,
+    generate: usize,
+    shared_prefix: bool,
+    /// Prompt tokens computed in a second, over all rows; a shared prefix is computed once.
+    prefill_tok_s: f64,
+    /// Tokens generated in a second, over all rows.
+    decode_tok_s: f64,
+    prefill_seconds: f64,
+    decode_seconds: f64,
+    seconds: f64,
+    peak_resident_bytes: u64,
+    /// Measured in this call.
+    read_bytes_s: f64,
+    /// Measured in this call; a fused multiply-add is two.
+    f32_operations_s: f64,
+    /// Of the limit set by `f32_operations_s`: two operations a weight and token, output layer once a row.
+    prefill_share: f64,
+    /// Of the limit set by `read_bytes_s` and `f32_operations_s`: all weights once and each row's pages a step.
+    decode_share: f64,
+    page_reads: usize,
+    page_reads_unshared: usize,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// A model that does not load, numbers that do not fit its context or memory.
+pub fn run(args: &Args) -> Result<()> {
+    if args.prompt == 0 || args.generate == 0 || args.repeat == 0 || args.rows.contains(&0) {
+        return Err(MootError::Usage("--prompt, --generate, --rows and --repeat must be at least 1".into()));
+    }
+    let most = args.rows.iter().copied().max().unwrap_or(1);
+    let model = model::Args { max_rows: most.max(args.model.max_rows), ..args.model.clone() };
+    let llm = model.start(Cancel::default())?;
+    let limits = limits::measure().map_err(MootError::Usage)?;
+    if !args.json {
+        let (gb, gflop) = (limits.bytes / 1e9, limits.operations / 1e9);
+        output::print(&format!(
+            "{}, {} threads, {}: reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s (f32)\n\
+             rows  prefill tok/s  of limit  decode tok/s  of limit   seconds  peak MB\n",
+            args.model.model,
+            rayon::current_num_threads(),
+            device(&llm),
+        ))?;
+    }
+    for &rows in &args.rows {
+        let runs: Result<Vec<Measured>> =
+            (0..args.repeat).map(|round| measure(args, &llm, limits, rows, round as u64)).collect();
+        let measured = median(runs?);
+        let line = if args.json {
+            serde_json::to_string(&measured).map_err(|e| MootError::Usage(format!("{e} (bug)")))?
+        } else {
+            format!(
+                "{:>4}  {:>13.1}  {:>6.0} %  {:>12.1}  {:>6.0} %  {:>8.2}  {:>7.0}",
+                measured.rows,
+                measured.prefill_tok_s,
+                100.0 * measured.prefill_share,
+                measured.decode_tok_s,
+                100.0 * measured.decode_share,
+                measured.seconds,
+                measured.peak_resident_bytes as f64 / 1e6
+            )
+        };
+        output::print(&format!("{line}\n"))?;
+    }
+    Ok(())
+}
+
+/// First all prompts with one token each, then the same prompts, now warm, with all tokens: two clean figures, where
+/// one run would overlap its prefill with its decoding.
+fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round: u64) -> Result<Measured> {
+    let engine = llm.engine();
+    let prompts = prompts(args, engine, rows, round);
+    let before = engine.stats();
+    let prefill_seconds = generate(engine, &prompts, 1)?;
+    let between = engine.stats();
+    let decode_seconds = generate(engine, &prompts, args.generate)?;
+    let after = engine.stats();
+    let decoder = &engine.model().decoder;
+    let (weights, bytes) = decoder.linear_weights();
+    let output = decoder.spec().vocab * decoder.spec().hidden;
+    let computed = (between.prefilled - before.prefilled) as f64;
+    let operations = 2.0 * (computed * (weights - output) as f64 + (rows * output) as f64);
+    let page_reads = after.page_reads - between.page_reads;
+    let decoded = (rows * args.generate) as f64;
+    let read = (args.generate * bytes + page_reads * decoder.page_bytes()) as f64;
+    let decode_limit = (read / limits.bytes).max(2.0 * decoded * weights as f64 / limits.operations);
+    Ok(Measured {
+        model: llm.identity().name.clone(),
+        device: device(llm),
+        threads: rayon::current_num_threads(),
+        rows,
+        prompt: args.prompt,
+        generate: args.generate,
+        shared_prefix: args.shared_prefix,
+        prefill_tok_s: computed / prefill_seconds,
+        decode_tok_s: decoded / decode_seconds,
+        prefill_seconds,
+        decode_seconds,
+        seconds: prefill_seconds + decode_seconds,
+        peak_resident_bytes: peak_resident_bytes(),
+        read_bytes_s: limits.bytes,
+        f32_operations_s: limits.operations,
+        prefill_share: operations / limits.operations / prefill_seconds,
+        decode_share: decode_limit / decode_seconds,
+        page_reads,
+        page_reads_unshared: after.page_reads_unshared - between.page_reads_unshared,
+    })
+}
+
+/// Prompts of random tokens, new in every round; with a shared prefix they differ in their last token alone.
+fn prompts(args: &Args, engine: &Engine, rows: usize, round: u64) -> Vec<Vec<u32>> {
+    let vocab = engine.model().tokenizer.vocab_size() as u32;
+    let mut random = ChaCha8Rng::seed_from_u64((rows as u64) << 32 | round);
+    let mut prompt = || (0..args.prompt).map(|_| random.next_u32() % vocab).collect::<Vec<u32>>();
+    if !args.shared_prefix {
+        return (0..rows).map(|_| prompt()).collect();
+    }
+    let shared = prompt();
+    let last = |row: usize| row as u32 % vocab;
+    (0..rows).map(|row| [&shared[..args.prompt - 1], &[last(row)]].concat()).collect()
+}
+
+/// Seconds until every prompt has its `max_tokens`, which no end of turn cuts short.
+fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) -> Result<f64> {
+    let (events, inbox) = channel();
+    let started = Instant::now();
+    for (tag, prompt) in prompts.iter().enumerate() {
+        engine.submit(Request {
+            tag,
+            prompt: prompt.clone(),
+            max_tokens,
+            sampling: Sampling::Greedy,
+            seed: 0,
+            grammar: None,
+            stop: Vec::new(),
+            logprobs: None,
+            ignore_eos: true,
+            events: events.clone(),
+            cancel: Cancel::default(),
+        })?;
+    }
+    drop(events);
+    for (_, event) in &inbox {
+        if let Event::Failed(error) = event {
+            return Err(error);
+        }
+    }
+    Ok(started.elapsed().as_secs_f64())
+}
+
+/// The run whose total time is the median.
+fn median(mut runs: Vec<Measured>) -> Measured {
+    runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let middle = runs.len() / 2;
+    runs.swap_remove(middle)
+}
+
+fn device(llm: &Local) -> String {
+    if llm.engine().model().decoder.is_on_cpu() {
+        cpu::table().map_or("cpu".into(), |table| table.name.to_owned())
+    } else {
+        "gpu".into()
+    }
+}
+
+/// The most memory this process has held; where the system does not tell, what it holds now.
+fn peak_resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.map(|kib| kib * 1024).unwrap_or_else(|| {
+        let mut system = sysinfo::System::new();
+        let Ok(pid) = sysinfo::get_current_pid() else { return 0 };
+        system.refresh_processes(sysinfo::ProcessesToUpdate::Some(&[pid]), true);
+        system.process(pid).map_or(0, sysinfo::Process::memory)
+    })
+}

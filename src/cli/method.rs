@@ -1,0 +1,115 @@
+//! The arguments that say how questions are answered, shared by `ask` and `run`.
+
+use crate::error::{MootError, Result};
+use crate::eval::record::{DatasetIdentity, Header, VERSION};
+use crate::llm::{ModelIdentity, Sampling};
+use crate::methods::ctx::Settings;
+use crate::methods::{self, History, Method, Row, Switches};
+use crate::prompts;
+
+/// As typed.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Method")]
+pub struct Args {
+    /// How each question is answered
+    #[arg(long, default_value = "madam-rag")]
+    pub method: String,
+    /// Debate rounds at most
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<usize>,
+    /// What agents of later rounds are told: the aggregator's answers, or the other agents'
+    #[arg(long, value_name = "aggregate|peers", value_parser = history)]
+    pub history: Option<History>,
+    /// Concatenate the agents' answers instead of aggregating them
+    #[arg(long)]
+    pub no_aggregator: bool,
+    /// Seeds everything that is left to chance
+    #[arg(long, value_name = "N", default_value_t = Settings::default().seed)]
+    pub seed: u64,
+    /// Tokens that a reply may have
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_tokens)]
+    pub max_tokens: usize,
+    /// Do not hold replies to their format by a grammar
+    #[arg(long)]
+    pub free_form: bool,
+    /// Sample at this temperature instead of taking the likeliest token
+    #[arg(long, value_name = "T")]
+    pub temperature: Option<f32>,
+    /// With --temperature: keep only the K likeliest tokens
+    #[arg(long, value_name = "K", requires = "temperature", default_value_t = 0, hide_default_value = true)]
+    pub top_k: usize,
+    /// With --temperature: keep the likeliest tokens that together reach probability P
+    #[arg(long, value_name = "P", requires = "temperature", default_value_t = 1.0, hide_default_value = true)]
+    pub top_p: f32,
+}
+
+/// Reads what is typed after `--history`.
+fn history(typed: &str) -> std::result::Result<History, String> {
+    match typed {
+        "aggregate" => Ok(History::Aggregate),
+        "peers" => Ok(History::Peers),
+        _ => Err("expected aggregate or peers".into()),
+    }
+}
+
+/// What the arguments mean.
+pub struct Resolved {
+    /// The method, its switches inside.
+    pub method: Box<dyn Method>,
+    /// Its row.
+    pub row: &'static Row,
+    /// What every method obeys.
+    pub settings: Settings,
+}
+
+impl Args {
+    /// Resolves the method, its switches and the settings.
+    ///
+    /// # Errors
+    /// An unknown method, a switch without meaning there, a number out of range.
+    pub fn resolve(&self) -> Result<Resolved> {
+        let switches = Switches { rounds: self.rounds, history: self.history, no_aggregator: self.no_aggregator };
+        let method = methods::build(&self.method, &switches)?;
+        let row = methods::METHODS.iter().find(|row| row.name == self.method).expect("a method that was built (bug)");
+        if self.max_tokens == 0 {
+            return Err(MootError::Usage("--max-tokens 0: a reply needs at least one token".into()));
+        }
+        let settings = Settings {
+            seed: self.seed,
+            max_tokens: self.max_tokens,
+            sampling: self.sampling()?,
+            free_form: self.free_form,
+        };
+        Ok(Resolved { method, row, settings })
+    }
+
+    fn sampling(&self) -> Result<Sampling> {
+        let Some(temperature) = self.temperature.filter(|&t| t != 0.0) else { return Ok(Sampling::Greedy) };
+        if !(temperature > 0.0 && temperature.is_finite()) {
+            return Err(MootError::Usage(format!("--temperature {temperature}: expected a number of at least 0")));
+        }
+        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
+            return Err(MootError::Usage(format!("--top-p {}: expected a number above 0 and up to 1", self.top_p)));
+        }
+        Ok(Sampling::Seeded { temperature, top_k: self.top_k, top_p: self.top_p })
+    }
+}
+
+impl Resolved {
+    /// The record's first line.
+    ///
+    /// # Errors
+    /// A method that names a prompt that does not exist.
+    pub fn header(&self, dataset: Option<DatasetIdentity>, model: &ModelIdentity) -> Result<Header> {
+        Ok(Header {
+            moot_record: VERSION,
+            program: concat!("moot ", env!("CARGO_PKG_VERSION")).to_owned(),
+            dataset,
+            method: self.row.name.to_owned(),
+            switches: self.method.switches(),
+            settings: self.settings.clone(),
+            model: model.clone(),
+            prompts: prompts::hashes(self.row.prompts)?,
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! The arguments that say which model runs and on what, shared by `ask`, `run` and `bench`.
+
+use crate::engine::{Cancel, Engine, EngineOptions};
+use crate::error::{MootError, Result};
+use crate::llm::ModelIdentity;
+use crate::llm::local::Local;
+use indicatif::{ProgressBar, ProgressStyle};
+use moot_models::kernels;
+use moot_models::source::{self, Progress};
+use moot_models::{DType, Device, LoadOptions, Model, Residency};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The smallest model that gets the demo right; see the README.
+pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
+
+/// As typed.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct Args {
+    /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo/file.gguf
+    #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
+    pub model: String,
+    /// Never use the network
+    #[arg(long)]
+    pub offline: bool,
+    /// Where it runs: auto, cpu, cuda, cuda:N or metal
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the CPU kernels; all cores by default
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Memory for keys and values, as 512M or 4G; a quarter of what is free by default
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub kv_memory: Option<usize>,
+    /// Sequences that run at once
+    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows)]
+    pub max_rows: usize,
+    /// Tokens of one forward pass at most
+    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().step_tokens)]
+    pub step_tokens: usize,
+    /// Keep quantised weights as they are in the file, at Candle's speed (less memory, slower on a CPU)
+    #[arg(long)]
+    pub stored_weights: bool,
+    /// Do not share common prefixes between calls (to measure what sharing gains)
+    #[arg(long)]
+    pub no_prefix_reuse: bool,
+}
+
+/// Reads `512M`, `4G`, `1.5GiB` or plain bytes.
+fn bytes(typed: &str) -> std::result::Result<usize, String> {
+    let wrong = || "expected bytes, as 512M, 4G or 1073741824".to_owned();
+    let digits = typed.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match typed[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" | "kib" => 1024.0,
+        "m" | "mb" | "mib" => 1_048_576.0,
+        "g" | "gb" | "gib" => 1_073_741_824.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    if !(0.0..1e15).contains(&(number * unit)) {
+        return Err(wrong());
+    }
+    Ok((number * unit) as usize)
+}
+
+impl Args {
+    /// Finds the model, fetching it where need be, loads it, and starts an engine on it.
+    ///
+    /// # Errors
+    /// Whatever stands between a name and a loaded model.
+    pub fn start(&self, cancel: Cancel) -> Result<Local> {
+        self.set_threads()?;
+        let (device, dtype) = self.device()?;
+        let cache = source::default_cache()?;
+        let located = locate(&self.model, &source::Options { cache: cache.clone(), offline: self.offline })?;
+        let identity_hash = source::model_hash(&located, &cache)?;
+        let started = Instant::now();
+        let residency = if self.stored_weights { Residency::AsStored } else { Residency::Dense };
+        let model = Model::open(&located, &LoadOptions { device, dtype, residency })?;
+        let spec = model.decoder.spec();
+        let identity = ModelIdentity {
+            name: self.model.clone(),
+            sha256: identity_hash,
+            architecture: spec.architecture.to_owned(),
+            context: spec.context,
+        };
+        let kv_memory = self.kv_memory.unwrap_or_else(|| default_kv_memory(&model));
+        let engine = Engine::start(
+            model,
+            EngineOptions {
+                kv_memory,
+                rows: self.max_rows,
+                step_tokens: self.step_tokens,
+                share_prefixes: !self.no_prefix_reuse,
+            },
+        )?;
+        tell(&format!("{} loaded in {:.1} s", self.model, started.elapsed().as_secs_f64()));
+        Ok(Local::new(engine, identity, cancel))
+    }
+
+    /// One pool for everything on the CPU, as wide as asked.
+    fn set_threads(&self) -> Result<()> {
+        kernels::cpu::table().map_err(MootError::Usage)?;
+        let Some(threads) = self.threads else { return Ok(()) };
+        if threads == 0 {
+            return Err(MootError::Usage("--threads 0: expected at least 1".into()));
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        pool.map_err(|e| MootError::Usage(format!("--threads {threads}: {e}")))
+    }
+
+    /// The device, and the type that dense weights and activations have on it.
+    fn device(&self) -> Result<(Device, DType)> {
+        let failed = |e: &dyn std::fmt::Display| MootError::Usage(format!("--device {}: {e}", self.device));
+        let cuda = |n| Ok((Device::new_cuda(n).map_err(|e| failed(&e))?, DType::BF16));
+        let metal = || Ok((Device::new_metal(0).map_err(|e| failed(&e))?, DType::F32));
+        match self.device.as_str() {
+            "cpu" => Ok((Device::Cpu, DType::F32)),
+            "auto" if kernels::CUDA => cuda(0).or_else(|e| fall_back(&e)),
+            "auto" if kernels::METAL => metal().or_else(|e| fall_back(&e)),
+            "auto" => Ok((Device::Cpu, DType::F32)),
+            "metal" if kernels::METAL => metal(),
+            "metal" => Err(failed(&"this program was built without it: build with --features metal")),
+            typed => {
+                let number = typed.strip_prefix("cuda").map(|n| n.strip_prefix(':').unwrap_or("0").parse());
+                match number {
+                    Some(Ok(n)) if kernels::CUDA => cuda(n),
+                    Some(Ok(_)) => Err(failed(&"this program was built without it: build with --features cuda")),
+                    _ => Err(failed(&"expected auto, cpu, cuda, cuda:N or metal")),
+                }
+            }
+        }
+    }
+}
+
+fn fall_back(why: &MootError) -> Result<(Device, DType)> {
+    tell(&format!("running on the CPU: {why}"));
+    Ok((Device::Cpu, DType::F32))
+}
+
+/// A quarter of the free memory, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
+fn default_kv_memory(model: &Model) -> usize {
+    const GIB: usize = 1 << 30;
+    if !model.decoder.is_on_cpu() {
+        return 4 * GIB;
+    }
+    let mut system = sysinfo::System::new();
+    system.refresh_memory();
+    // Containers: the limit of the control group, where there is one, is what counts.
+    let free =
+        system.cgroup_limits().map_or(system.available_memory(), |c| c.free_memory.min(system.available_memory()));
+    (usize::try_from(free).unwrap_or(usize::MAX) / 4).clamp(GIB / 4, 8 * GIB)
+}
+
+/// Finds the model and shows what is going on while it does.
+fn locate(name: &str, options: &source::Options) -> Result<PathBuf> {
+    let bar = std::io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
+        ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
+    });
+    let mut fetching = false;
+    let located = source::locate(name, options, &mut |progress| match (progress, &bar) {
+        (Progress::Trying { source }, _) => {
+            fetching = true;
+            tell(&format!("fetching {name} from {source}"));
+        }
+        (Progress::Failed { source, reason }, _) => tell(&format!("not from {source}: {reason}")),
+        (Progress::Bytes { done, total }, Some(bar)) => {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        (Progress::Part { index, count }, Some(bar)) => bar.set_message(format!("part {index} of {count}")),
+        (Progress::Part { index, count }, None) => tell(&format!("part {index} of {count}")),
+        (Progress::Using { source }, _) => tell(&format!("{name}: from {source}")),
+        (Progress::Bytes { .. }, None) => {}
+    });
+    if let Some(bar) = bar.filter(|_| fetching) {
+        bar.finish_and_clear();
+    }
+    Ok(located.map(|located| Path::new(&located.path).to_owned())?)
+}
+
+fn tell(line: &str) {
+    anstream::eprintln!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (typed, expected) in [("1024", 1024), ("512M", 512 << 20), ("1.5GiB", 3 << 29), ("2k", 2048)] {
+            assert_eq!(bytes(typed), Ok(expected));
+        }
+        for typed in ["", "G", "-1", "3 apples", "1e30", "1e30G", "NaN"] {
+            assert!(bytes(typed).is_err(), "{typed}");
+        }
+    }
+}
