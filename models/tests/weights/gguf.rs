@@ -94,7 +94,7 @@ fn no_byte_can_be_changed_into_a_panic() {
         }
     };
     for at in 0..whole.len() {
-        for change in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+        for change in [0x00, 0x80, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] = change;
             check(&bytes);
