@@ -1,0 +1,60 @@
+//! The baselines' transcripts.
+
+use super::{answer, four, question, usage_error};
+use moot::eval::record::Parsed;
+use moot::llm::scripted::Scripted;
+use moot::methods::{self, History, Switches};
+
+#[test]
+fn concatenated_sends_all_documents_once_and_finds_who_supports_what() {
+    let llm = Scripted::list([r#"All Correct Answers: ["1931", "1968"]. Explanation: Two women."#]);
+    let (conclusion, calls) = answer("concatenated", &Switches::default(), &four(), &llm);
+    assert_eq!(calls.len(), 1);
+    let sent = &calls[0].messages[0].content;
+    assert!(sent.contains("Document 1: She was born in 1931.\n\nDocument 2: She was born in 1968.\n\nDocument 3:"));
+    let conclusion = conclusion.unwrap();
+    assert_eq!(conclusion.answers[0].supporters, [0]);
+    assert_eq!(conclusion.answers[0].opponents, [1]);
+    assert_eq!((conclusion.rounds, conclusion.explanation.as_str()), (1, "Two women."));
+}
+
+#[test]
+fn closed_book_sends_no_document() {
+    let llm = Scripted::list([r#"Answers: ["1931"]"#]);
+    let (conclusion, calls) = answer("closed-book", &Switches::default(), &four(), &llm);
+    assert!(!calls[0].messages[0].content.contains("She was born"));
+    let conclusion = conclusion.unwrap();
+    assert_eq!(conclusion.answers[0].text, "1931");
+    assert!(conclusion.answers[0].supporters.is_empty());
+    let llm = Scripted::list([r#"Answers: ["1931"]"#]);
+    assert!(answer("closed-book", &Switches::default(), &question(&[]), &llm).0.is_ok());
+}
+
+#[test]
+fn malformed_replies_conclude_nothing() {
+    for method in ["concatenated", "closed-book"] {
+        let (conclusion, calls) = answer(method, &Switches::default(), &four(), &Scripted::list(["1931"]));
+        let conclusion = conclusion.unwrap();
+        assert!(conclusion.malformed && conclusion.answers.is_empty());
+        assert_eq!(calls[0].parsed, Parsed::Malformed);
+    }
+}
+
+#[test]
+fn a_script_that_ends_is_an_error_that_names_the_call() {
+    let (conclusion, _) = answer("concatenated", &Switches::default(), &four(), &Scripted::list([""; 0]));
+    assert!(conclusion.unwrap_err().to_string().contains("reader, round 1"));
+}
+
+#[test]
+fn debate_switches_have_no_meaning_here() {
+    for method in ["concatenated", "closed-book"] {
+        for (switches, name) in [
+            (Switches { rounds: Some(1), ..Switches::default() }, "rounds"),
+            (Switches { history: Some(History::Peers), ..Switches::default() }, "history"),
+            (Switches { no_aggregator: true, ..Switches::default() }, "aggregator"),
+        ] {
+            assert!(usage_error(methods::build(method, &switches).map(|_| ())).contains(name));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Properties of normalisation and votes.
+
+use moot::methods::normalise::{agree, contains, equal, is_unknown, normalise, without_repeats, words};
+use moot::methods::vote;
+use moot::question::Document;
+use proptest::prelude::*;
+
+#[test]
+fn normalisation_by_example() {
+    for (text, want) in [
+        ("The  Beatles!", "beatles"),
+        ("U.S.", "us"),
+        ("1,000", "1000"),
+        ("Jean-Paul", "jean paul"),
+        ("1914–1918", "1914 1918"),
+        ("“Ash & Elm”", "ash elm"),
+        ("A", "a"),
+        ("the", "the"),
+        ("O’Brien", "obrien"),
+        ("ÉCOLE", "école"),
+        ("€ 5", "€ 5"),
+        ("...", ""),
+        ("", ""),
+    ] {
+        assert_eq!(normalise(text), want, "{text:?}");
+    }
+}
+
+#[test]
+fn matching_is_by_whole_words() {
+    assert!(contains("born on 17 February 1963.", "1963"));
+    assert!(!contains("19630", "1963"));
+    assert!(!contains("Port of Hale", "Port Hale"));
+    assert!(agree("Hale", "Port Hale") && agree("Port Hale", "Hale"));
+    assert!(is_unknown("Unknown.") && !is_unknown("the unknown soldier"));
+    for empty in ["", "...", " \n"] {
+        assert!(
+            !contains("anything", empty) && !agree(empty, "anything") && !agree(empty, empty) && !equal(empty, empty)
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn normalising_twice_changes_nothing(text in "\\PC{0,40}") {
+        prop_assert_eq!(normalise(&normalise(&text)), normalise(&text));
+    }
+
+    #[test]
+    fn equality_is_blind_to_case_space_articles_and_full_stops(text in "[b-z]{1,8}( [b-z]{1,8}){0,3}") {
+        let dressed = format!(" The {}. ", text.to_uppercase().replace(' ', "\t "));
+        prop_assert!(equal(&text, &dressed));
+    }
+
+    #[test]
+    fn containment_is_of_words_in_a_row(words_in in prop::collection::vec("[b-z]{1,3}", 1..8), from in 0usize..8, to in 0usize..8) {
+        let (from, to) = (from.min(words_in.len()), to.min(words_in.len()));
+        let part = words_in.get(from..to).unwrap_or_default().join(" ");
+        prop_assert_eq!(contains(&words_in.join(" "), &part), !words(&part).is_empty());
+    }
+
+    #[test]
+    fn containment_both_ways_is_equality(a in "[a-c ]{0,6}", b in "[a-c ]{0,6}") {
+        prop_assert_eq!(contains(&a, &b) && contains(&b, &a), equal(&a, &b));
+    }
+
+    #[test]
+    fn nothing_is_left_twice(answers in prop::collection::vec("[a-c.]{0,2}", 0..8)) {
+        let kept = without_repeats(answers.clone());
+        for (i, a) in kept.iter().enumerate() {
+            prop_assert!(!kept[..i].iter().any(|b| equal(a, b)));
+        }
+        prop_assert!(answers.iter().all(|a| words(a).is_empty() || kept.iter().any(|b| equal(a, b))));
+    }
+
+    #[test]
+    fn every_agent_that_spoke_stands_somewhere(
+        concluded in prop::collection::vec("[b-e]{1}( [b-e])?", 0..3),
+        stances in prop::collection::vec(prop::option::of("[b-e]{1}( [b-e])?"), 0..6),
+    ) {
+        let stances: Vec<Option<&str>> = stances.iter().map(Option::as_deref).collect();
+        let (answers, rejected) = vote::by_stance(&concluded, &stances);
+        prop_assert_eq!(answers.len(), concluded.len());
+        for (place, stance) in stances.iter().enumerate() {
+            for answer in answers.iter().chain(&rejected) {
+                let stands = (answer.supporters.contains(&place), answer.opponents.contains(&place));
+                let want = if stance.is_none() { (false, false) } else { (stands.0, !stands.0) };
+                prop_assert_eq!(stands, want);
+            }
+            let backed = answers.iter().chain(&rejected).any(|answer| answer.supporters.contains(&place));
+            prop_assert_eq!(backed, stance.is_some());
+        }
+    }
+}
+
+#[test]
+fn documents_support_the_answers_whose_words_they_hold() {
+    let document = |text: &str| Document { text: text.into(), ..Document::default() };
+    let documents = [document("in Port Hale, 1963"), document("in 1956"), document("soup")];
+    let answers = vote::by_text(&["1963".into(), "1956".into(), "".into()], &documents);
+    assert_eq!((answers[0].supporters.clone(), answers[0].opponents.clone()), (vec![0], vec![1]));
+    assert_eq!((answers[1].supporters.clone(), answers[1].opponents.clone()), (vec![1], vec![0]));
+    assert!(answers[2].supporters.is_empty());
+}

@@ -1,0 +1,116 @@
+//! What a debate looks like, against `tests/golden/printer`.
+
+use super::prompts::golden;
+use super::{prompt, question, record};
+use moot::cli::columns::{shorten, width, wrap};
+use moot::cli::debate::{DebatePrinter, show};
+use moot::eval::record::QuestionRecord;
+use moot::llm::scripted::Scripted;
+use moot::methods::ctx::{Ctx, Observer, Settings};
+use moot::methods::{self, History, Switches};
+use proptest::prelude::*;
+
+/// Each speaker's replies, round by round.
+fn script() -> Scripted {
+    Scripted::new(|call| {
+        let later = prompt(call).contains("You are Agent");
+        let of = |document: &str| prompt(call).contains(&format!("Document: {document}"));
+        match () {
+            () if of("She was born in 1931") => "Answer: 1931. Explanation: The register of the guild says that Mira Tolland, \
+                glassblower, was born in 1931 in Sandholm, and she signed it herself.",
+            () if of("She was born in 1968") => "Answer: 1968. Explanation: The yearbook says so.",
+            () if of("She was born in 1913") && later => "Answer: 1931. Explanation: The register is the better source.",
+            () if of("She was born in 1913") => "Answer: 1913. Explanation: A seller \u{1b}[31msaid so.",
+            () if of("Soup") && later => "Answer: unknown. Explanation: The text tells when the museum is open.",
+            () if of("Soup") => "I would say that nothing is known.",
+            () => "All Correct Answers: [\"1931\", \"1968\"]. Explanation: Agent 1 quotes the register of the guild on the \
+                glassblower, so 1931 is correct. Agent 2 speaks of an ornithologist of the same name, so 1968 is correct too.",
+        }
+        .into()
+    })
+}
+
+fn held(switches: &Switches, llm: &Scripted, columns: usize) -> (String, QuestionRecord) {
+    let mut asked =
+        question(&["She was born in 1931.", "She was born in 1968.", "She was born in 1913.", "Soup is served."]);
+    asked.documents[1].name = "a-very-long-folder-name/the-yearbook-of-the-observatory.md".into();
+    let settings = Settings::default();
+    let printer = DebatePrinter::new(Vec::new(), &asked, columns);
+    let mut ctx = Ctx::new(llm, &settings, &printer);
+    let conclusion = methods::build("madam-rag", switches).unwrap().answer(&asked, &mut ctx).unwrap();
+    let record = record(&asked, conclusion, ctx.into_calls());
+    (String::from_utf8(printer.finish(&record).unwrap()).unwrap(), record)
+}
+
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[test]
+fn a_debate_looks_as_it_did() {
+    let (text, _) = held(&Switches::default(), &script(), 80);
+    golden("printer/debate.txt", &plain(&text));
+    assert!(text.contains("\u{1b}[1m") && !plain(&text).contains('\u{1b}'));
+    assert!(plain(&text).lines().all(|line| width(line) <= 80));
+    let (text, _) = held(&Switches::default(), &script(), 46);
+    golden("printer/narrow.txt", &plain(&text));
+    assert!(plain(&text).lines().take_while(|line| !line.starts_with("Tokens")).all(|line| width(line) <= 46));
+}
+
+#[test]
+fn a_recorded_debate_reads_like_the_live_one_whatever_came_first() {
+    for history in [History::Aggregate, History::Peers] {
+        let switches = Switches { history: Some(history), ..Switches::default() };
+        let (live, record) = held(&switches, &script(), 80);
+        assert_eq!(live, held(&switches, &script().backwards(), 80).0);
+        assert_eq!(live, String::from_utf8(show(Vec::new(), &record, 80).unwrap()).unwrap());
+    }
+}
+
+#[test]
+fn a_malformed_verdict_an_unknown_and_a_failure_are_shown() {
+    let (_, held) = held(&Switches::default(), &script(), 80);
+    let show = |record: &QuestionRecord| plain(&String::from_utf8(show(Vec::new(), record, 80).unwrap()).unwrap());
+    let mut malformed = held.clone();
+    let conclusion = malformed.conclusion.as_mut().unwrap();
+    (conclusion.malformed, conclusion.answers) = (true, Vec::new());
+    assert!(show(&malformed).contains("none: the concluding reply does not keep its format"));
+    let mut unknown = held.clone();
+    unknown.conclusion.as_mut().unwrap().answers.clear();
+    assert!(show(&unknown).contains("unknown: no answer was held to be right"));
+    let failed = QuestionRecord { conclusion: None, error: Some("the engine stopped: no memory".into()), ..held };
+    assert!(show(&failed).contains("No conclusion\n  the engine stopped: no memory\n"));
+}
+
+#[test]
+fn a_writer_that_fails_is_reported_at_the_end() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let (_, record) = held(&Switches::default(), &script(), 80);
+    let printer = DebatePrinter::new(Full, &record.question, 80);
+    printer.stage(0, 1);
+    printer.call(0, &record.calls[0]);
+    assert_eq!(printer.finish(&record).err().unwrap().kind(), std::io::ErrorKind::StorageFull);
+}
+
+proptest! {
+    #[test]
+    fn wrapped_lines_fit_and_lose_nothing(text in "[a-z世é]{0,12}( [a-z世é]{0,12}){0,8}", columns in 2usize..20) {
+        let lines = wrap(&text, columns);
+        prop_assert!(lines.iter().all(|line| width(line) <= columns), "{lines:?}");
+        let squeeze = |text: &str| text.split_whitespace().collect::<String>();
+        prop_assert_eq!(squeeze(&lines.concat()), squeeze(&text));
+    }
+
+    #[test]
+    fn shortened_text_fits(text in "\\PC{0,40}", columns in 1usize..20) {
+        prop_assert!(width(&shorten(&text, columns)) <= columns);
+    }
+}

@@ -1,0 +1,52 @@
+//! Every prompt rendered on a fixed example, against `tests/golden/prompts`.
+//! `MOOT_GOLDEN=write cargo test` writes the files anew: read the difference before you commit it.
+
+use moot::MootError;
+use moot::prompts::{self, FILES};
+use serde_json::json;
+use std::path::Path;
+
+/// Equal to the file below `tests/golden`, or written there where the environment says so.
+pub(super) fn golden(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var("MOOT_GOLDEN").is_ok_and(|value| value == "write") {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, found).unwrap();
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e} (MOOT_GOLDEN=write)", path.display()));
+    assert_eq!(found, want, "{}", path.display());
+}
+
+#[test]
+fn every_prompt_looks_as_it_did() {
+    let values = json!({
+        "question": "Who wrote \"Ash & Elm\"?",
+        "document": "First line, <b>not</b> escaped.\n{{ question }} stays as it is.",
+        "documents": ["The first.", "The second."],
+        "number": 2,
+        "history": null,
+        "replies": ["Agent 2: Answer: unknown. Explanation: x", "Agent 1: Answer: A. Tor. Explanation: y"],
+    });
+    for file in FILES.iter().filter(|file| file.name.ends_with(".jinja")) {
+        let rendered = prompts::render(file.name, &values).unwrap();
+        assert!(!rendered.contains("MADAM"), "the paper's name is no part of the prompt");
+        assert_eq!(rendered, rendered.trim());
+        golden(&format!("prompts/{}", file.name.replace('/', ".").replace(".jinja", ".txt")), &rendered);
+    }
+    let mut later = values;
+    later["history"] = json!(["Agent 1: Answer: A. Tor. Explanation: y", "Agent 3: Answer: B. Ley. Explanation: z"]);
+    let rendered = prompts::render("madam_rag/agent.jinja", &later).unwrap();
+    golden("prompts/madam_rag.agent.later.txt", &rendered);
+}
+
+#[test]
+fn a_value_that_is_missing_is_an_error_that_names_the_file() {
+    match prompts::render("closed_book/answerer.jinja", json!({})).unwrap_err() {
+        MootError::Prompt { file, reason } => {
+            assert_eq!(file, "closed_book/answerer.jinja");
+            assert!(reason.contains("undefined") && !reason.contains('\n'), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(prompts::render("nowhere.jinja", json!({})), Err(MootError::UnknownName { .. })));
+}
