@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// A record open for appending, locked against other processes.
 ///
@@ -140,8 +141,17 @@ pub fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// How long a writer is waited for: a process that was just killed, or is just starting another, lets go in a moment.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 fn lock(file: &File, path: &Path) -> Result<()> {
-    match file.try_lock() {
+    let start = Instant::now();
+    let mut locked = file.try_lock();
+    while matches!(locked, Err(TryLockError::WouldBlock)) && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+        locked = file.try_lock();
+    }
+    match locked {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(MootError::Usage(format!(
             "{}: another process is writing this record (wait for it, or choose another -o)",
