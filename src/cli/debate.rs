@@ -153,7 +153,7 @@ impl Page {
         let columns = columns.max(40);
         let names: Vec<String> = question.documents.iter().map(|document| printable(&document.name)).collect();
         let widest = names.iter().map(|name| width(name)).max().unwrap_or(0).max("aggregator".len());
-        Self { columns, digits: names.len().to_string().len(), speaker: widest.min(columns / 3), names }
+        Self { columns, digits: names.len().to_string().len(), speaker: widest.min(columns / 3).min(24), names }
     }
 
     /// Where the second column begins.
@@ -164,74 +164,75 @@ impl Page {
     fn turn(&self, call: &CallRecord, before: Option<&Parsed>) -> String {
         let speaker = match call.document {
             Some(place) => format!("  {:>1$} {2}", place + 1, self.digits, self.name(place, self.speaker)),
-            None => format!("  {} {}", " ".repeat(self.digits), shorten(&call.role, self.speaker)),
+            None => format!("  {} {}", " ".repeat(self.digits), shorten(&printable(&call.role), self.speaker)),
         };
-        let (answer, style, reason) = match &call.parsed {
-            Parsed::Answer { answer: Some(answer), explanation } => (printable(answer), STRONG, printable(explanation)),
-            Parsed::Answer { answer: None, explanation } => ("unknown".to_owned(), FAINT, printable(explanation)),
-            Parsed::Answers { answers, explanation } if answers.is_empty() => {
-                ("unknown".to_owned(), FAINT, printable(explanation))
-            }
-            Parsed::Answers { answers, explanation } => {
-                (printable(&answers.join(" | ")), STRONG, printable(explanation))
-            }
-            Parsed::Malformed => ("malformed reply".to_owned(), WRONG, quoted(&call.reply)),
-        };
-        let change = before.and_then(|before| change(before, &call.parsed));
         let room = self.columns - self.margin();
-        let mut lines: Vec<String> = wrap(&answer, room);
+        let (answer, style, reason) = said(call);
+        let mut lines = wrap(&answer, room);
         let last = lines.last().map_or(0, |line| width(line));
         for line in &mut lines {
             *line = format!("{style}{line}{style:#}");
         }
-        match (change, lines.last_mut()) {
+        match (before.map(|before| change(before, &call.parsed)), lines.last_mut()) {
             (Some((note, style)), Some(line)) if last + 2 + width(&note) <= room => {
                 line.push_str(&format!("  {style}{note}{style:#}"));
             }
             (Some((note, style)), _) => lines.push(format!("{style}{}{style:#}", shorten(&note, room))),
             (None, _) => {}
         }
-        if !reason.is_empty() {
+        // Who repeats itself is not heard twice.
+        if !reason.is_empty() && before != Some(&call.parsed) {
             lines.push(format!("{FAINT}{}{FAINT:#}", shorten(&reason, room)));
         }
         hang(&speaker, self.margin(), &lines)
     }
 
     fn conclusion(&self, conclusion: &Conclusion, calls: &[CallRecord]) -> String {
-        let mut text = format!("\n{STRONG}Conclusion{STRONG:#}{}\n", held(conclusion));
+        let heading = format!("\n{STRONG}Conclusion{STRONG:#}  ");
+        let mut text = heading + hang("", 12, &wrap(&held(conclusion), self.columns - 12)).trim_start() + "\n";
         if conclusion.malformed {
-            text.push_str(&format!("  {WRONG}none: the concluding reply does not keep its format{WRONG:#}\n"));
+            text.push_str(&format!("  {WRONG}none: the concluding reply does not keep its format{WRONG:#}\n\n"));
         } else if conclusion.answers.is_empty() {
-            text.push_str("  unknown: no answer was held to be right\n");
+            text.push_str("  unknown: no answer was held to be right\n\n");
         }
-        for answer in &conclusion.answers {
-            for line in wrap(&printable(&answer.text), self.columns - 2) {
-                text.push_str(&format!("  {HELD}{line}{HELD:#}\n"));
-            }
-            if !self.names.is_empty() {
-                text.push_str(&self.entry("for", &self.list(&answer.supporters, &|_| None), "no document"));
-                text.push_str(&self.entry(
-                    "against",
-                    &self.list(&answer.opponents, &|place| view(conclusion, place)),
-                    "",
-                ));
-            }
-        }
-        for answer in &conclusion.rejected {
-            let said = format!("{} ({})", printable(&answer.text), self.list(&answer.supporters, &|_| None));
-            text.push_str(&self.entry("not taken up", &said, ""));
-        }
-        let last = last_turns(calls);
-        let silent = |call: &&CallRecord| matches!(call.parsed, Parsed::Answer { answer: None, .. });
-        let places = |calls: Vec<usize>| self.list(&calls, &|_| None);
-        let (knew_nothing, unread): (Vec<&CallRecord>, Vec<&CallRecord>) =
-            last.into_iter().filter(|call| silent(call) || call.parsed == Parsed::Malformed).partition(silent);
-        let of = |calls: Vec<&CallRecord>| places(calls.iter().filter_map(|call| call.document).collect());
-        text.push_str(&self.entry("knew nothing", &of(knew_nothing), ""));
-        text.push_str(&self.entry("malformed", &of(unread), ""));
+        conclusion.answers.iter().for_each(|answer| text.push_str(&self.answer(conclusion, answer)));
+        text.push_str(&self.others(conclusion, calls));
         if !conclusion.explanation.trim().is_empty() {
             text.push_str(&self.block(&format!("{STRONG}Why{STRONG:#}"), &conclusion.explanation));
         }
+        // One blank line parts the sections, whichever of them there are.
+        text.replace("\n\n\n", "\n\n")
+    }
+
+    /// An answer held to be right, with the documents for and against it.
+    fn answer(&self, conclusion: &Conclusion, answer: &Answer) -> String {
+        let lines = wrap(&printable(&answer.text), self.columns - 2);
+        let mut text: String = lines.iter().map(|line| format!("  {HELD}{line}{HELD:#}\n")).collect();
+        let supporters = self.list(&answer.supporters, &|_| None);
+        let opponents = self.list(&answer.opponents, &|place| view(conclusion, place));
+        if !self.names.is_empty() {
+            text.push_str(&self.entry("    for", 13, if supporters.is_empty() { "no document" } else { &supporters }));
+            text.push_str(&self.entry("    against", 13, &opponents));
+        }
+        text + "\n"
+    }
+
+    /// What was not taken up, and those who gave no answer.
+    fn others(&self, conclusion: &Conclusion, calls: &[CallRecord]) -> String {
+        let mut text = String::new();
+        for answer in &conclusion.rejected {
+            let said = format!("{} ({})", printable(&answer.text), self.list(&answer.supporters, &|_| None));
+            text.push_str(&self.entry("  not taken up", 16, &said));
+        }
+        let last = last_turns(calls);
+        let of = |keep: fn(&Parsed) -> bool| {
+            let places: Vec<usize> =
+                last.iter().filter(|(_, call)| keep(&call.parsed)).map(|(&place, _)| place).collect();
+            self.list(&places, &|_| None)
+        };
+        let knew_nothing = of(|parsed| matches!(parsed, Parsed::Answer { answer: None, .. }));
+        text.push_str(&self.entry("  knew nothing", 16, &knew_nothing));
+        text.push_str(&self.entry("  malformed", 16, &of(|parsed| *parsed == Parsed::Malformed)));
         text
     }
 
@@ -241,15 +242,9 @@ impl Page {
         paragraphs.fold(format!("\n{heading}\n"), |text, line| text + "  " + &line + "\n")
     }
 
-    /// `label  text`, wrapped; `otherwise` where there is no text, nothing where that is empty too.
-    fn entry(&self, label: &str, text: &str, otherwise: &str) -> String {
-        let text = if text.is_empty() { otherwise } else { text };
-        let margin = 4 + "not taken up".len() + 2;
-        if text.is_empty() {
-            String::new()
-        } else {
-            hang(&format!("    {label}"), margin, &wrap(text, self.columns - margin))
-        }
+    /// A label and, from column `margin` on, the wrapped text; nothing where there is no text.
+    fn entry(&self, label: &str, margin: usize, text: &str) -> String {
+        if text.is_empty() { String::new() } else { hang(label, margin, &wrap(text, self.columns - margin)) }
     }
 
     /// "1 notes.txt, 3 blog.md (1998)": documents and, where `view` has one, what they say instead.
@@ -276,24 +271,35 @@ fn hang(label: &str, margin: usize, lines: &[String]) -> String {
     text
 }
 
+/// A reply's answer, how it is set, and the reason given; of a malformed one the reply itself.
+fn said(call: &CallRecord) -> (String, Style, String) {
+    let (answer, explanation) = match &call.parsed {
+        Parsed::Answer { answer, explanation } => (answer.clone(), explanation),
+        Parsed::Answers { answers, explanation } => ((!answers.is_empty()).then(|| answers.join(" | ")), explanation),
+        Parsed::Malformed => return ("malformed reply".to_owned(), WRONG, quoted(&call.reply)),
+    };
+    let (answer, style) = answer.map_or(("unknown".to_owned(), FAINT), |answer| (printable(&answer), STRONG));
+    (answer, style, printable(explanation))
+}
+
 /// What an agent did with its answer since its last round.
-fn change(before: &Parsed, now: &Parsed) -> Option<(String, Style)> {
+fn change(before: &Parsed, now: &Parsed) -> (String, Style) {
     let was = match before {
         Parsed::Answer { answer, .. } => answer.as_deref().unwrap_or("unknown"),
-        _ => return Some(("was malformed".to_owned(), CHANGED)),
+        _ => return ("was malformed".to_owned(), CHANGED),
     };
     match now {
         Parsed::Answer { answer, .. } if normalise::equal(answer.as_deref().unwrap_or("unknown"), was) => {
-            Some(("kept".to_owned(), FAINT))
+            ("kept".to_owned(), FAINT)
         }
-        _ => Some((format!("was {}", printable(was)), CHANGED)),
+        _ => (format!("was {}", printable(was)), CHANGED),
     }
 }
 
 fn held(conclusion: &Conclusion) -> String {
     match (conclusion.rounds, conclusion.converged) {
-        (rounds, true) => format!(" after {rounds} rounds: every agent kept its answer"),
-        (rounds, false) if rounds > 1 => format!(" after {rounds} rounds"),
+        (rounds, true) => format!("after {rounds} rounds: every agent kept its answer"),
+        (rounds, false) if rounds > 1 => format!("after {rounds} rounds"),
         _ => String::new(),
     }
 }
@@ -305,9 +311,8 @@ fn view(conclusion: &Conclusion, place: usize) -> Option<String> {
 }
 
 /// Each agent's call of its last round, by document.
-fn last_turns(calls: &[CallRecord]) -> Vec<&CallRecord> {
-    let spoken = calls.iter().filter_map(|call| Some((call.document?, call)));
-    spoken.collect::<BTreeMap<usize, &CallRecord>>().into_values().collect()
+fn last_turns(calls: &[CallRecord]) -> BTreeMap<usize, &CallRecord> {
+    calls.iter().filter_map(|call| Some((call.document?, call))).collect()
 }
 
 fn quoted(reply: &str) -> String {
@@ -334,13 +339,12 @@ fn ledger(calls: &[CallRecord]) -> String {
     }
     let head = ["calls", "prompt", "reused", "computed", "generated"];
     let mut text = format!("\n{STRONG}{}{STRONG:#}", pad("Tokens", 14));
-    head.iter().for_each(|title| text.push_str(&format!("{title:>10}")));
+    text.extend(head.iter().map(|title| format!("{title:>10}")));
     text.push('\n');
     for (role, count, usage) in roles {
         text.push_str(&pad(&format!("  {}", shorten(role, 11)), 14));
-        for number in [count, usage.prompt, usage.reused, usage.computed, usage.generated] {
-            text.push_str(&format!("{number:>10}"));
-        }
+        let numbers = [count, usage.prompt, usage.reused, usage.computed, usage.generated];
+        text.extend(numbers.iter().map(|number| format!("{number:>10}")));
         text.push('\n');
     }
     text

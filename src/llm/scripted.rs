@@ -17,16 +17,16 @@ pub struct Scripted {
 impl Scripted {
     /// Each reply is what `script` makes of its call.
     pub fn new(script: impl Fn(&Call) -> String + Send + Sync + 'static) -> Self {
-        Self::scripted(move |call| Some(script(call)))
+        Self::with_script(move |call| Some(script(call)))
     }
 
     /// These replies, in the order of the calls; a call beyond the last one is an error.
     pub fn list(replies: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let left: Mutex<VecDeque<String>> = Mutex::new(replies.into_iter().map(Into::into).collect());
-        Self::scripted(move |_| left.lock().unwrap_or_else(PoisonError::into_inner).pop_front())
+        Self::with_script(move |_| left.lock().unwrap_or_else(PoisonError::into_inner).pop_front())
     }
 
-    fn scripted(script: impl Fn(&Call) -> Option<String> + Send + Sync + 'static) -> Self {
+    fn with_script(script: impl Fn(&Call) -> Option<String> + Send + Sync + 'static) -> Self {
         let identity = ModelIdentity {
             name: "scripted".into(),
             architecture: "scripted".into(),

@@ -65,10 +65,7 @@ fn agents_see_their_document_alone_and_then_the_aggregators_reply() {
     let sent = |i: usize| calls[i].messages[0].content.as_str();
     assert!(sent(0).contains("Document: She was born in 1931.\n"));
     assert!(!sent(0).contains("1968") && !sent(0).contains("You are Agent") && !sent(0).contains("Aggregator"));
-    assert!(
-        sent(5).contains(&format!("You are Agent 1. Other agents"))
-            && sent(5).contains(&format!("Aggregator: {VERDICT}\n"))
-    );
+    assert!(sent(5).contains("You are Agent 1. Other agents") && sent(5).contains(&format!("Aggregator: {VERDICT}\n")));
     assert!(!sent(5).contains("Agent 2:"));
     // The rounds of an agent share all of its prompt up to the end of its document.
     let document_ends = sent(0).find("born in 1931.").unwrap() + "born in 1931.".len();
