@@ -25,8 +25,10 @@ pub struct Args {
     /// Print the record (two JSON lines, as `moot run` writes them) instead of the debate
     #[arg(long)]
     pub json: bool,
+    /// How the question is answered.
     #[command(flatten)]
     pub method: method::Args,
+    /// Which model, and on what.
     #[command(flatten)]
     pub model: model::Args,
 }

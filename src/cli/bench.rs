@@ -33,6 +33,7 @@ pub struct Args {
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// Which model, and on what.
     #[command(flatten)]
     pub model: model::Args,
 }

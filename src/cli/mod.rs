@@ -73,7 +73,7 @@ fn on_ctrl_c(stop: &Arc<AtomicBool>) -> Result<Cancel> {
     let (stop, handle) = (stop.clone(), cancel.clone());
     let installed = ctrlc::set_handler(move || {
         if stop.swap(true, Ordering::Relaxed) {
-            std::process::exit(run::INTERRUPTED);
+            std::process::exit(i32::from(run::INTERRUPTED));
         }
         handle.cancel();
     });

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const PLAIN_EVERY: Duration = Duration::from_secs(30);
 
 /// What a shell reports of a program that Ctrl-C ended.
-pub const INTERRUPTED: i32 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// Answer every question of a dataset and record it; the same command goes on where it was stopped
 #[derive(Debug, clap::Args)]
@@ -34,6 +34,7 @@ pub struct Args {
     /// Questions asked at once
     #[arg(long, value_name = "N", default_value = "8")]
     pub in_flight: NonZeroUsize,
+    /// How the question is answered.
     #[command(flatten)]
     pub method: method::Args,
 }
@@ -90,7 +91,7 @@ impl Prepared {
                 display.clear();
                 say(&format!("interrupted: {} of {} questions are in {output}", progress.done, progress.total));
                 say("the same command goes on from there");
-                std::process::exit(INTERRUPTED);
+                std::process::exit(i32::from(INTERRUPTED));
             }
             display.show(progress);
         });

@@ -91,7 +91,8 @@ impl Constraint {
         let allowed = |mask: &SimpleVob, id: usize| id < mask.len() && mask.is_allowed(id as u32);
         let ending = self.eos.iter().any(|&id| allowed(&mask, id as usize));
         for (id, logit) in logits.iter_mut().enumerate() {
-            if !allowed(&mask, id) && !(ending && self.eos.contains(&(id as u32))) {
+            let ends = ending && self.eos.contains(&(id as u32));
+            if !ends && !allowed(&mask, id) {
                 *logit = f32::NEG_INFINITY;
             }
         }

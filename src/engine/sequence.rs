@@ -84,13 +84,10 @@ impl Sequence {
         while let Some(tokens) = self.next_page().filter(|_| (self.held.len() + 1) * PAGE < self.tokens.len()) {
             let Some(node) = tree.child(self.tip(), &tokens) else { return };
             tree.hold(node);
-            match self.own.pop() {
+            if let Some(page) = self.own.pop() {
                 // A page of its own was begun, or filled at the same time as another's: the other's stays.
-                Some(page) => {
-                    tree.free(page);
-                    self.reserved += 1;
-                }
-                None => {}
+                tree.free(page);
+                self.reserved += 1;
             }
             self.held.push(node);
             self.reserved = self.reserved.saturating_sub(1);

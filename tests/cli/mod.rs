@@ -128,22 +128,20 @@ const LINE: &str = "{\"question\":\"When?\",\"documents\":[{\"text\":\"In 1902.\
     {\"text\":\"In 1903.\",\"type\":\"misinfo\",\"answer\":\"1903\"}],\"disambig_entity\":[],\"gold_answers\":[\"1902\"],\
     \"wrong_answers\":[\"1903\"]}\n";
 
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    args: run::Args,
+}
+
 fn arguments(folder: &Path, method: &str) -> run::Args {
     let dataset = folder.join("set.jsonl");
     fs::write(&dataset, LINE.repeat(5)).unwrap();
-    run::Args {
-        dataset,
-        method: method.into(),
-        output: folder.join("out.jsonl"),
-        limit: Some(3),
-        in_flight: 2.try_into().unwrap(),
-        rounds: None,
-        history: None,
-        no_aggregator: false,
-        seed: 0,
-        max_tokens: 64,
-        free_form: true,
-    }
+    let output = folder.join("out.jsonl");
+    let (dataset, output) = (dataset.to_str().unwrap(), output.to_str().unwrap());
+    let fixed = ["--limit", "3", "--in-flight", "2", "--max-tokens", "64", "--free-form"];
+    let typed = ["run", dataset, "-o", output, "--method", method].into_iter().chain(fixed);
+    <Line as clap::Parser>::try_parse_from(typed).unwrap().args
 }
 
 #[test]
@@ -160,7 +158,7 @@ fn a_dataset_is_run_and_gone_on_with() {
     args.limit = None;
     run::run(&args, &llm, &never).unwrap();
     assert_eq!(Record::read(&args.output).unwrap().questions.len(), 5);
-    args.seed = 1;
+    args.method.seed = 1;
     assert!(run::run(&args, &llm, &never).unwrap_err().to_string().contains("settings.seed 0 there, 1 now"));
 }
 
@@ -170,11 +168,12 @@ fn what_was_typed_is_checked_before_a_model_is_needed() {
     let wrong = run::prepare(&arguments(folder.path(), "shouting")).err().unwrap();
     assert!(matches!(wrong, MootError::UnknownName { .. }));
     let mut args = arguments(folder.path(), "closed-book");
-    args.rounds = Some(2);
+    args.method.rounds = Some(2);
     assert!(matches!(run::prepare(&args).err().unwrap(), MootError::Usage(_)));
-    args.rounds = None;
+    args.method.rounds = None;
     fs::write(&args.dataset, "{}").unwrap();
     assert!(run::prepare(&args).err().unwrap().to_string().contains("set.jsonl:1: expected a line of a known dataset"));
     assert!(!args.output.exists());
-    assert!(run::history("gossip").is_err());
+    let gossip = ["run", "set.jsonl", "-o", "out.jsonl", "--history", "gossip"];
+    assert!(<Line as clap::Parser>::try_parse_from(gossip).is_err());
 }

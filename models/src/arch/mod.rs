@@ -84,17 +84,17 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
             return wrong(field, &format!("1 to {limit}"), found.to_string());
         }
     }
-    if spec.heads % spec.kv_heads != 0 {
+    if !spec.heads.is_multiple_of(spec.kv_heads) {
         let found = format!("{} and {}", spec.heads, spec.kv_heads);
         return wrong("heads and key-value heads", "the second to divide the first", found);
     }
-    if spec.head_dim % 16 != 0 {
+    if !spec.head_dim.is_multiple_of(16) {
         return wrong("head size", "a multiple of 16", spec.head_dim.to_string());
     }
     if !(spec.norm_eps > 0.0 && spec.norm_eps < 1.0) {
         return wrong("norm epsilon", "between 0 and 1", spec.norm_eps.to_string());
     }
-    if !(spec.rope_theta >= 1.0) {
+    if spec.rope_theta.is_nan() || spec.rope_theta < 1.0 {
         return wrong("rope theta", "at least 1", spec.rope_theta.to_string());
     }
     Ok(())
