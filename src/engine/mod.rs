@@ -53,7 +53,7 @@ impl Default for EngineOptions {
 pub struct Engine {
     model: Arc<Model>,
     limits: Limits,
-    requests: Option<Sender<Request>>,
+    requests: Option<Sender<Vec<Request>>>,
     stats: Arc<Mutex<Stats>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -114,8 +114,17 @@ impl Engine {
     /// # Errors
     /// The engine thread is gone.
     pub fn submit(&self, request: Request) -> Result<()> {
+        self.submit_all(vec![request])
+    }
+
+    /// Puts `requests` in line at once: no step sees some of them without the others, so they start side by side
+    /// where rows and memory allow it.
+    ///
+    /// # Errors
+    /// The engine thread is gone.
+    pub fn submit_all(&self, requests: Vec<Request>) -> Result<()> {
         let gone = || MootError::Engine("its thread is gone".into());
-        self.requests.as_ref().ok_or_else(gone)?.send(request).map_err(|_| gone())
+        self.requests.as_ref().ok_or_else(gone)?.send(requests).map_err(|_| gone())
     }
 }
 
@@ -139,7 +148,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn serve(mut self, requests: &Receiver<Request>) {
+    fn serve(mut self, requests: &Receiver<Vec<Request>>) {
         while self.receive(requests) {
             self.drop_cancelled();
             self.step();
@@ -154,16 +163,16 @@ impl Worker {
     }
 
     /// Takes in what was submitted; blocks while there is nothing to do. False when nothing can come any more.
-    fn receive(&mut self, requests: &Receiver<Request>) -> bool {
+    fn receive(&mut self, requests: &Receiver<Vec<Request>>) -> bool {
         if self.scheduler.is_idle() {
             match requests.recv() {
-                Ok(request) => self.accept(request),
+                Ok(requests) => requests.into_iter().for_each(|request| self.accept(request)),
                 Err(_) => return false,
             }
         }
         loop {
             match requests.try_recv() {
-                Ok(request) => self.accept(request),
+                Ok(requests) => requests.into_iter().for_each(|request| self.accept(request)),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return !self.scheduler.is_idle(),
             }
