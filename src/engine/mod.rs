@@ -181,13 +181,21 @@ impl Worker {
 
     fn accept(&mut self, request: Request) {
         let constraint = self
-            .scheduler
             .check(&request)
             .and_then(|()| request.grammar.as_ref().map(|grammar| self.grammars.start(grammar)).transpose());
         match constraint {
             Ok(constraint) => self.scheduler.wait(Sequence::new(request, constraint)),
             Err(error) => report(&request, Event::Failed(error)),
         }
+    }
+
+    /// Whether `request` could ever run here. Its ids too: an unknown one would fail the whole step's forward.
+    fn check(&self, request: &Request) -> Result<()> {
+        let vocab = self.model.decoder.spec().vocab;
+        if let Some(id) = request.prompt.iter().find(|&&id| id as usize >= vocab) {
+            return Err(MootError::Usage(format!("token {id} of the prompt: the model knows those below {vocab}")));
+        }
+        self.scheduler.check(request)
     }
 
     fn drop_cancelled(&mut self) {
