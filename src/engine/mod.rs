@@ -253,6 +253,8 @@ impl Worker {
 
 /// Samples one token for `sequence`; whether that ended it.
 fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<Finish>> {
+    // Rows beyond the vocabulary pad the embedding; they stand for nothing.
+    logits.truncate(model.tokenizer.vocab_size());
     let original = sequence.request.logprobs.map(|count| (logits.clone(), count));
     if let Some(constraint) = &mut sequence.constraint {
         constraint.mask(&mut logits)?;
@@ -261,8 +263,6 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
     if sequence.request.ignore_eos {
         eos.iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
     }
-    // Rows beyond the vocabulary pad the embedding; they stand for nothing.
-    logits.truncate(model.tokenizer.vocab_size());
     let Some(token) = sequence.sampler.choose(&logits) else {
         return Err(MootError::Engine("no token has a finite logit: are the weights sound?".into()));
     };
