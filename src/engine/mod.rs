@@ -158,6 +158,7 @@ impl Worker {
     /// One step of everything in flight.
     fn step(&mut self) {
         let chunks = self.scheduler.schedule();
+        self.count_pages();
         let rows = self.run(&chunks);
         self.settle(rows);
     }
@@ -199,7 +200,11 @@ impl Worker {
     }
 
     fn drop_cancelled(&mut self) {
-        for sequence in self.scheduler.drain(|sequence| sequence.request.cancel.is_cancelled()) {
+        let cancelled = self.scheduler.drain(|sequence| sequence.request.cancel.is_cancelled());
+        if !cancelled.is_empty() {
+            self.count_pages();
+        }
+        for sequence in cancelled {
             report(&sequence.request, Event::Failed(MootError::Interrupted));
         }
     }
@@ -233,21 +238,38 @@ impl Worker {
             .zip(by_place)
             .map(|(sequence, logits)| logits.map(|logits| extend(sequence, logits, model)))
             .collect();
+        let mut ended = Vec::new();
+        // From the last, so that the places before stay true.
         for (place, outcome) in outcomes.into_iter().enumerate().rev() {
+            if let Some(outcome) = outcome.and_then(Result::transpose) {
+                ended.push((self.scheduler.finish(place), outcome));
+            }
+        }
+        self.count_pages();
+        for (sequence, outcome) in ended.into_iter().rev() {
             match outcome {
-                None | Some(Ok(None)) => {}
-                Some(Ok(Some(finish))) => complete(self.scheduler.finish(place), finish),
-                Some(Err(error)) => report(&self.scheduler.finish(place).request, Event::Failed(error)),
+                Ok(finish) => complete(sequence, finish),
+                Err(error) => report(&sequence.request, Event::Failed(error)),
             }
         }
     }
 
+    /// Counts pages in use: before events go out, so that whoever has the last of them finds every page given back.
+    fn count_pages(&self) {
+        let held = self.scheduler.pages_held();
+        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.pages_held = held;
+        stats.peak_pages = stats.peak_pages.max(held);
+    }
+
     /// A forward failed: pages may hold anything, so every request in flight ends and every prefix is forgotten.
     fn fail_all(&mut self, error: &MootError) {
-        for sequence in self.scheduler.drain(|_| true) {
+        let all = self.scheduler.drain(|_| true);
+        self.scheduler.tree.clear_unheld();
+        self.count_pages();
+        for sequence in all {
             report(&sequence.request, Event::Failed(MootError::Engine(error.to_string())));
         }
-        self.scheduler.tree.clear_unheld();
     }
 }
 
