@@ -54,11 +54,15 @@ impl Llm for Local {
         self.engine.submit_all(calls.iter().enumerate().map(request).collect::<Result<_>>()?)?;
         drop(events);
         let mut replies: Vec<Option<Reply>> = vec![None; calls.len()];
-        // Leaving early closes `inbox`, which cancels what is still in flight.
         for (tag, event) in &inbox {
             match event {
                 Event::Text(_) => {}
-                Event::Failed(error) => return Err(named(error, &calls[tag])),
+                Event::Failed(error) => {
+                    // Nobody waits for the others any more. A closed inbox would tell them at their next event only,
+                    // after the prefill of a long prompt.
+                    cancel.cancel();
+                    return Err(named(error, &calls[tag]));
+                }
                 Event::Done(done) => {
                     let reply =
                         Reply { text: done.text, finish: done.finish, usage: done.usage, seconds: done.seconds };
