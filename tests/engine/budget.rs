@@ -1,6 +1,6 @@
 //! Pages are a budget: what does not fit waits, what can never fit is refused, what is forgotten goes in order.
 
-use super::{CONTEXT, PAGE_BYTES, alone, ask, assert_balanced, bits, collect, done, greedy, golden, one, pages};
+use super::{CONTEXT, PAGE_BYTES, alone, ask, assert_balanced, bits, collect, done, golden, greedy, one, pages};
 use super::{start, submit, words};
 use moot::MootError;
 use moot::engine::{Engine, EngineOptions, Request};
@@ -101,7 +101,8 @@ fn nonsense_is_refused_and_others_go_on() {
         greedy(vec![u32::MAX], 5),
     ];
     let replies = ask(&engine, requests);
-    for (place, said) in [(1, "at least one prompt token"), (2, "one token to generate"), (3, "320"), (4, "4294967295")] {
+    for (place, said) in [(1, "at least one prompt token"), (2, "one token to generate"), (3, "320"), (4, "4294967295")]
+    {
         match &replies[place] {
             Err(MootError::Usage(text)) => assert!(text.contains(said), "{text}"),
             other => panic!("request {place}: {other:?}"),

@@ -5,7 +5,7 @@ use super::{start_patient, submit, words};
 use candle_core::{Device, Tensor};
 use moot::MootError;
 use moot::engine::{Cancel, Completion, EngineOptions, Event, Request};
-use moot::llm::Finish;
+use moot::llm::{Finish, Sampling};
 use moot_models::tokenizer::Tokenizer;
 use std::collections::HashMap;
 use std::sync::mpsc::channel;
@@ -27,9 +27,8 @@ fn tokens(tensor: &Tensor) -> Vec<u32> {
 fn greedy_replies_are_those_of_transformers() {
     for form in FORMS {
         let (expected, engine) = (expected(form), start(form, pages(64)));
-        let requests = (0..3).map(|n| {
-            Request { ignore_eos: false, ..greedy(tokens(&expected[&format!("ids.{n}")]), 20) } //
-        });
+        let prompts = (0..3).map(|n| tokens(&expected[&format!("ids.{n}")]));
+        let requests = prompts.map(|prompt| Request { ignore_eos: false, ..greedy(prompt, 20) });
         let replies = done(&engine, requests.collect());
         for (n, reply) in replies.iter().enumerate() {
             let mut continuation = tokens(&expected[&format!("greedy.{n}")]);
@@ -67,7 +66,7 @@ fn log_probabilities_are_those_of_transformers() {
 #[test]
 fn log_probabilities_are_in_order_and_are_the_models_own() {
     let engine = start("qwen2", pages(64));
-    for sampling in [moot::llm::Sampling::Greedy, CHANCE] {
+    for sampling in [Sampling::Greedy, CHANCE] {
         let reply = one(&engine, Request { sampling, logprobs: Some(VOCAB as usize), ..greedy(words(1, 20), 30) });
         assert_eq!(reply.logprobs.len(), 30);
         for report in &reply.logprobs {
@@ -84,7 +83,8 @@ fn log_probabilities_are_in_order_and_are_the_models_own() {
 
 /// Enough random replies that some end by themselves and some do not.
 fn chatter(ignore_eos: bool) -> impl Iterator<Item = Request> {
-    (0..40).map(move |seed| Request { sampling: CHANCE, seed, ignore_eos, ..greedy(words(seed, 9), 120) })
+    let way = |seed: u64| if seed.is_multiple_of(2) { Sampling::Greedy } else { CHANCE };
+    (0..40).map(move |seed| Request { sampling: way(seed), seed, ignore_eos, ..greedy(words(seed, 9), 120) })
 }
 
 #[test]
@@ -112,12 +112,15 @@ fn ignoring_the_end_of_a_turn_forces_the_length() {
         let engine = start(form, pages(1024));
         let eos = engine.model().tokenizer.eos_ids().to_vec();
         let free = done(&engine, chatter(false).collect());
-        for (reply, free) in done(&engine, chatter(true).collect()).iter().zip(&free) {
+        let forced = done(&engine, chatter(true).collect());
+        for reply in &forced {
             assert_eq!((reply.finish, reply.tokens.len()), (Finish::Length, 120));
             assert!(!reply.tokens.iter().any(|id| eos.contains(id)));
-            if free.finish == Finish::Length {
-                assert_eq!(bits(reply), bits(free), "it never met one");
-            }
+        }
+        // By chance even an end that is not taken has its share; the greedy ones are the same up to theirs.
+        for (forced, free) in forced.iter().zip(&free).step_by(2) {
+            let met = free.tokens.len() - usize::from(free.finish == Finish::Stop);
+            assert_eq!(forced.tokens[..met], free.tokens[..met]);
         }
     }
 }
@@ -127,9 +130,11 @@ fn across_tokens(tokenizer: &Tokenizer, reply: &Completion) -> Option<(String, u
     let bytes: Vec<Vec<u8>> = reply.tokens.iter().map(|id| tokenizer.decode_bytes(&[*id])).collect();
     for from in 5..bytes.len() - 4 {
         let [first, middle @ .., last] = &bytes[from..from + 4] else { unreachable!() };
-        let long = first.len() > 1 && last.len() > 1;
+        if first.len() < 2 || last.len() < 2 {
+            continue;
+        }
         let text = [&first[1..], &middle.concat(), &last[..1]].concat();
-        if long && text.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ') {
+        if text.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ') {
             let text = String::from_utf8(text).unwrap();
             let at = reply.text.find(&text).unwrap();
             return Some((text, at));

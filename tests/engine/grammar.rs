@@ -61,7 +61,9 @@ fn is_list(text: &str, whole: bool) -> bool {
         let begun = i + 1 == parts.len() && !closed;
         let digits = if i == 0 { Some(*part) } else { part.strip_prefix(' ') };
         match digits {
-            Some(digits) => digits.len() <= 3 && digits.bytes().all(|b| b.is_ascii_digit()) && (begun || !digits.is_empty()),
+            Some(digits) => {
+                digits.len() <= 3 && digits.bytes().all(|b| b.is_ascii_digit()) && (begun || !digits.is_empty())
+            }
             None => begun && part.is_empty(),
         }
     };

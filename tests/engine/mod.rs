@@ -145,12 +145,20 @@ fn alone(form: &str, request: Request) -> Completion {
 }
 
 /// Everything of a reply that must not depend on its company, log-probabilities to the last bit.
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 struct Bits {
     tokens: Vec<u32>,
     text: String,
     /// Per token: its own log-probability, then the likeliest tokens with theirs.
     logprobs: Vec<(u32, Vec<(u32, u32)>)>,
+}
+
+impl std::fmt::Debug for Bits {
+    /// Short enough to see where two replies part.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut rows = self.tokens.iter().zip(&self.logprobs);
+        rows.try_for_each(|(token, (own, top))| write!(f, "{token}:{own:08x}:{:x?} ", top.first()))
+    }
 }
 
 fn bits(reply: &Completion) -> Bits {
