@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
 
 mod cli;
+mod engine;
 mod eval;
 mod methods;
 mod retrieval;

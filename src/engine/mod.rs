@@ -53,7 +53,7 @@ impl Default for EngineOptions {
 pub struct Engine {
     model: Arc<Model>,
     limits: Limits,
-    requests: Option<Sender<Request>>,
+    requests: Option<Sender<Vec<Request>>>,
     stats: Arc<Mutex<Stats>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -114,8 +114,17 @@ impl Engine {
     /// # Errors
     /// The engine thread is gone.
     pub fn submit(&self, request: Request) -> Result<()> {
+        self.submit_all(vec![request])
+    }
+
+    /// Puts `requests` in line at once: no step sees some of them without the others, so they start side by side
+    /// where rows and memory allow it.
+    ///
+    /// # Errors
+    /// The engine thread is gone.
+    pub fn submit_all(&self, requests: Vec<Request>) -> Result<()> {
         let gone = || MootError::Engine("its thread is gone".into());
-        self.requests.as_ref().ok_or_else(gone)?.send(request).map_err(|_| gone())
+        self.requests.as_ref().ok_or_else(gone)?.send(requests).map_err(|_| gone())
     }
 }
 
@@ -139,7 +148,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn serve(mut self, requests: &Receiver<Request>) {
+    fn serve(mut self, requests: &Receiver<Vec<Request>>) {
         while self.receive(requests) {
             self.drop_cancelled();
             self.step();
@@ -149,21 +158,22 @@ impl Worker {
     /// One step of everything in flight.
     fn step(&mut self) {
         let chunks = self.scheduler.schedule();
+        self.count_pages();
         let rows = self.run(&chunks);
         self.settle(rows);
     }
 
     /// Takes in what was submitted; blocks while there is nothing to do. False when nothing can come any more.
-    fn receive(&mut self, requests: &Receiver<Request>) -> bool {
+    fn receive(&mut self, requests: &Receiver<Vec<Request>>) -> bool {
         if self.scheduler.is_idle() {
             match requests.recv() {
-                Ok(request) => self.accept(request),
+                Ok(requests) => requests.into_iter().for_each(|request| self.accept(request)),
                 Err(_) => return false,
             }
         }
         loop {
             match requests.try_recv() {
-                Ok(request) => self.accept(request),
+                Ok(requests) => requests.into_iter().for_each(|request| self.accept(request)),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return !self.scheduler.is_idle(),
             }
@@ -172,7 +182,6 @@ impl Worker {
 
     fn accept(&mut self, request: Request) {
         let constraint = self
-            .scheduler
             .check(&request)
             .and_then(|()| request.grammar.as_ref().map(|grammar| self.grammars.start(grammar)).transpose());
         match constraint {
@@ -181,8 +190,21 @@ impl Worker {
         }
     }
 
+    /// Whether `request` could ever run here. Its ids too: an unknown one would fail the whole step's forward.
+    fn check(&self, request: &Request) -> Result<()> {
+        let vocab = self.model.decoder.spec().vocab;
+        if let Some(id) = request.prompt.iter().find(|&&id| id as usize >= vocab) {
+            return Err(MootError::Usage(format!("token {id} of the prompt: the model knows those below {vocab}")));
+        }
+        self.scheduler.check(request)
+    }
+
     fn drop_cancelled(&mut self) {
-        for sequence in self.scheduler.drain(|sequence| sequence.request.cancel.is_cancelled()) {
+        let cancelled = self.scheduler.drain(|sequence| sequence.request.cancel.is_cancelled());
+        if !cancelled.is_empty() {
+            self.count_pages();
+        }
+        for sequence in cancelled {
             report(&sequence.request, Event::Failed(MootError::Interrupted));
         }
     }
@@ -223,26 +245,45 @@ impl Worker {
             .zip(by_place)
             .map(|(sequence, logits)| logits.map(|logits| extend(sequence, logits, model)))
             .collect();
+        let mut ended = Vec::new();
+        // From the last, so that the places before stay true.
         for (place, outcome) in outcomes.into_iter().enumerate().rev() {
+            if let Some(outcome) = outcome.and_then(Result::transpose) {
+                ended.push((self.scheduler.finish(place), outcome));
+            }
+        }
+        self.count_pages();
+        for (sequence, outcome) in ended.into_iter().rev() {
             match outcome {
-                None | Some(Ok(None)) => {}
-                Some(Ok(Some(finish))) => complete(self.scheduler.finish(place), finish),
-                Some(Err(error)) => report(&self.scheduler.finish(place).request, Event::Failed(error)),
+                Ok(finish) => complete(sequence, finish),
+                Err(error) => report(&sequence.request, Event::Failed(error)),
             }
         }
     }
 
+    /// Counts pages in use: before events go out, so that whoever has the last of them finds every page given back.
+    fn count_pages(&self) {
+        let held = self.scheduler.pages_held();
+        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.pages_held = held;
+        stats.peak_pages = stats.peak_pages.max(held);
+    }
+
     /// A forward failed: pages may hold anything, so every request in flight ends and every prefix is forgotten.
     fn fail_all(&mut self, error: &MootError) {
-        for sequence in self.scheduler.drain(|_| true) {
+        let all = self.scheduler.drain(|_| true);
+        self.scheduler.tree.clear_unheld();
+        self.count_pages();
+        for sequence in all {
             report(&sequence.request, Event::Failed(MootError::Engine(error.to_string())));
         }
-        self.scheduler.tree.clear_unheld();
     }
 }
 
 /// Samples one token for `sequence`; whether that ended it.
 fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<Finish>> {
+    // Rows beyond the vocabulary pad the embedding; they stand for nothing.
+    logits.truncate(model.tokenizer.vocab_size());
     let original = sequence.request.logprobs.map(|count| (logits.clone(), count));
     if let Some(constraint) = &mut sequence.constraint {
         constraint.mask(&mut logits)?;
@@ -251,8 +292,6 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
     if sequence.request.ignore_eos {
         eos.iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
     }
-    // Rows beyond the vocabulary pad the embedding; they stand for nothing.
-    logits.truncate(model.tokenizer.vocab_size());
     let Some(token) = sequence.sampler.choose(&logits) else {
         return Err(MootError::Engine("no token has a finite logit: are the weights sound?".into()));
     };

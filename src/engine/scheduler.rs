@@ -78,6 +78,11 @@ impl Scheduler {
         self.running.is_empty() && self.waiting.is_empty()
     }
 
+    /// Pages that running sequences hold; the others are free or can be made so.
+    pub(super) fn pages_held(&self) -> usize {
+        self.limits.pages - self.tree.available()
+    }
+
     /// Takes out every sequence for which `gone` holds.
     pub(super) fn drain(&mut self, gone: impl Fn(&Sequence) -> bool) -> Vec<Sequence> {
         let (mut out, staying): (Vec<_>, Vec<_>) = std::mem::take(&mut self.running).into_iter().partition(&gone);

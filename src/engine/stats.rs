@@ -18,6 +18,10 @@ pub struct Stats {
     pub page_reads_unshared: usize,
     /// Pages of prefixes that were forgotten to make room.
     pub evicted: usize,
+    /// Pages that requests hold now; the others are free, or keep a prefix until its room is needed.
+    pub pages_held: usize,
+    /// Most pages that requests held at once.
+    pub peak_pages: usize,
     /// Most sequences in one step.
     pub peak_rows: usize,
     /// Seconds in forward passes.

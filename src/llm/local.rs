@@ -35,8 +35,8 @@ impl Llm for Local {
     fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>> {
         let (events, inbox) = channel();
         let cancel = self.cancel.child();
-        for (tag, call) in calls.iter().enumerate() {
-            self.engine.submit(Request {
+        let request = |(tag, call): (usize, &Call)| {
+            Ok(Request {
                 tag,
                 prompt: self.engine.model().prompt(&call.messages)?,
                 max_tokens: call.max_tokens,
@@ -48,15 +48,21 @@ impl Llm for Local {
                 ignore_eos: false,
                 events: events.clone(),
                 cancel: cancel.clone(),
-            })?;
-        }
+            })
+        };
+        // Submitted together, so that a stage runs in the same steps and its common prefix is there for all.
+        self.engine.submit_all(calls.iter().enumerate().map(request).collect::<Result<_>>()?)?;
         drop(events);
         let mut replies: Vec<Option<Reply>> = vec![None; calls.len()];
-        // Leaving early closes `inbox`, which cancels what is still in flight.
         for (tag, event) in &inbox {
             match event {
                 Event::Text(_) => {}
-                Event::Failed(error) => return Err(named(error, &calls[tag])),
+                Event::Failed(error) => {
+                    // Nobody waits for the others any more. A closed inbox would tell them at their next event only,
+                    // after the prefill of a long prompt.
+                    cancel.cancel();
+                    return Err(named(error, &calls[tag]));
+                }
                 Event::Done(done) => {
                     let reply =
                         Reply { text: done.text, finish: done.finish, usage: done.usage, seconds: done.seconds };

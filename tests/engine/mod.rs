@@ -1,0 +1,187 @@
+//! The engine on the tiny random models of `models/tests/golden/tiny`, whose replies mean nothing and whose logits are
+//! as sensitive to a mistake as real ones.
+
+mod budget;
+mod ending;
+mod grammar;
+mod invariance;
+mod lifetime;
+mod local;
+mod sharing;
+
+use moot::MootError;
+use moot::engine::{Cancel, Completion, Engine, EngineOptions, Event, Request, Stats};
+use moot::llm::Sampling;
+use moot_models::{LoadOptions, Model, PAGE};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Both architectures, from a GGUF file and from a folder.
+const FORMS: [&str; 2] = ["llama.gguf", "qwen2"];
+/// Tokens of both vocabularies.
+const VOCAB: u32 = 320;
+/// Positions of both models.
+const CONTEXT: usize = 256;
+/// Keys and values in 2 layers of 2 heads of 16 dimensions, 4 bytes each.
+const PAGE_BYTES: usize = 2 * 2 * 2 * 16 * 4 * PAGE;
+
+const CHANCE: Sampling = Sampling::Seeded { temperature: 0.9, top_k: 50, top_p: 0.95 };
+
+fn golden() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "models", "tests", "golden", "tiny"].iter().collect()
+}
+
+/// Memory for `pages` and room for more than any test asks of a step.
+fn pages(pages: usize) -> EngineOptions {
+    EngineOptions { kv_memory: pages * PAGE_BYTES, rows: 64, step_tokens: 4096, share_prefixes: true }
+}
+
+fn start(form: &str, options: EngineOptions) -> Engine {
+    let model = Model::open(&golden().join(form), &LoadOptions::default()).unwrap();
+    assert_eq!(model.decoder.page_bytes(), PAGE_BYTES);
+    assert_eq!((model.decoder.spec().vocab, model.decoder.spec().context), (VOCAB as usize, CONTEXT));
+    Engine::start(model, options).unwrap()
+}
+
+/// The llama again, for `context` positions: replies so long that only cancelling ends them within a test.
+fn start_patient(context: usize, options: EngineOptions) -> Engine {
+    let (from, to) = (golden().join("llama"), tempfile::tempdir().unwrap());
+    for file in ["tokenizer.json", "tokenizer_config.json", "model.safetensors"] {
+        std::fs::copy(from.join(file), to.path().join(file)).unwrap();
+    }
+    let config = std::fs::read_to_string(from.join("config.json")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    config["max_position_embeddings"] = context.into();
+    std::fs::write(to.path().join("config.json"), config.to_string()).unwrap();
+    Engine::start(Model::open(to.path(), &LoadOptions::default()).unwrap(), options).unwrap()
+}
+
+/// `len` tokens drawn by `seed`, control tokens among them.
+fn words(seed: u64, len: usize) -> Vec<u32> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    (0..len).map(|_| random.next_u32() % VOCAB).collect()
+}
+
+/// A greedy request that generates exactly `max_tokens` and reports log-probabilities.
+fn greedy(prompt: Vec<u32>, max_tokens: usize) -> Request {
+    Request {
+        tag: 0,
+        prompt,
+        max_tokens,
+        sampling: Sampling::Greedy,
+        seed: 0,
+        grammar: None,
+        stop: Vec::new(),
+        logprobs: Some(5),
+        ignore_eos: true,
+        events: channel().0,
+        cancel: Cancel::default(),
+    }
+}
+
+type Inbox = Receiver<(usize, Event)>;
+
+/// Submits all at once, each with its place as its tag.
+fn submit(engine: &Engine, requests: Vec<Request>) -> Inbox {
+    let (events, inbox) = channel();
+    let numbered = requests.into_iter().enumerate();
+    engine.submit_all(numbered.map(|(tag, r)| Request { tag, events: events.clone(), ..r }).collect()).unwrap();
+    inbox
+}
+
+/// The next event; an engine that hangs fails the test instead of stopping it.
+fn next(inbox: &Inbox) -> Option<(usize, Event)> {
+    match inbox.recv_timeout(Duration::from_secs(120)) {
+        Ok(event) => Some(event),
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("the engine sent nothing for two minutes"),
+    }
+}
+
+/// How each of `count` requests ended, and the order in which they did. Every one ends once and says nothing after
+/// that, and its text is what it streamed.
+fn collect(inbox: &Inbox, count: usize) -> (Vec<Result<Completion, MootError>>, Vec<usize>) {
+    let mut texts = vec![String::new(); count];
+    let mut ends: Vec<Option<Result<Completion, MootError>>> = (0..count).map(|_| None).collect();
+    let mut order = Vec::new();
+    while let Some((tag, event)) = next(inbox) {
+        assert!(ends[tag].is_none(), "request {tag} goes on after its end: {event:?}");
+        match event {
+            Event::Text(text) => {
+                assert!(!text.is_empty());
+                texts[tag].push_str(&text);
+                continue;
+            }
+            Event::Failed(error) => ends[tag] = Some(Err(error)),
+            Event::Done(done) => {
+                assert_eq!(done.text, texts[tag], "request {tag} streamed something else");
+                ends[tag] = Some(Ok(done));
+            }
+        }
+        order.push(tag);
+    }
+    (ends.into_iter().map(|end| end.expect("every request ends")).collect(), order)
+}
+
+fn ask(engine: &Engine, requests: Vec<Request>) -> Vec<Result<Completion, MootError>> {
+    let count = requests.len();
+    collect(&submit(engine, requests), count).0
+}
+
+fn done(engine: &Engine, requests: Vec<Request>) -> Vec<Completion> {
+    ask(engine, requests).into_iter().map(Result::unwrap).collect()
+}
+
+fn one(engine: &Engine, request: Request) -> Completion {
+    done(engine, vec![request]).remove(0)
+}
+
+/// The reply of an engine that knows nothing and has nothing else to do.
+fn alone(form: &str, request: Request) -> Completion {
+    one(&start(form, pages(CONTEXT / PAGE)), request)
+}
+
+/// Everything of a reply that must not depend on its company, log-probabilities to the last bit.
+#[derive(PartialEq)]
+struct Bits {
+    tokens: Vec<u32>,
+    text: String,
+    /// Per token: its own log-probability, then the likeliest tokens with theirs.
+    logprobs: Vec<(u32, Vec<(u32, u32)>)>,
+}
+
+impl std::fmt::Debug for Bits {
+    /// Short enough to see where two replies part.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut rows = self.tokens.iter().zip(&self.logprobs);
+        rows.try_for_each(|(token, (own, top))| write!(f, "{token}:{own:08x}:{:x?} ", top.first()))
+    }
+}
+
+fn bits(reply: &Completion) -> Bits {
+    assert_eq!(reply.tokens, reply.logprobs.iter().map(|report| report.token).collect::<Vec<_>>());
+    assert_eq!(reply.tokens.len(), reply.usage.generated);
+    let top = |top: &[(u32, f32)]| top.iter().map(|(id, p)| (*id, p.to_bits())).collect();
+    Bits {
+        tokens: reply.tokens.clone(),
+        text: reply.text.clone(),
+        logprobs: reply.logprobs.iter().map(|report| (report.logprob.to_bits(), top(&report.top))).collect(),
+    }
+}
+
+/// What must hold once the engine has answered just `replies`: the counts of requests and of steps agree, and every
+/// page has been given back.
+fn assert_balanced(stats: &Stats, replies: &[Completion]) {
+    for usage in replies.iter().map(|reply| reply.usage) {
+        assert_eq!(usage.prompt, usage.reused + usage.computed, "{usage:?}");
+        assert!(usage.computed > 0, "the last token's logits are wanted: {usage:?}");
+    }
+    assert_eq!(stats.prefilled, replies.iter().map(|reply| reply.usage.computed).sum::<usize>(), "{stats:?}");
+    // The last token of a reply is never computed.
+    assert_eq!(stats.decoded, replies.iter().map(|reply| reply.usage.generated - 1).sum::<usize>(), "{stats:?}");
+    assert_eq!(stats.pages_held, 0, "{stats:?}");
+    assert!(stats.page_reads <= stats.page_reads_unshared, "{stats:?}");
+}
