@@ -6,6 +6,11 @@ use moot::MootError;
 use moot::cli::{Cli, run::INTERRUPTED};
 use std::process::ExitCode;
 
+/// Activations come and go by the megabyte at every operation; the system's allocator returns each to the kernel and
+/// faults it in again.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     const WRONG: Style = AnsiColor::Red.on_default().bold();
     const HINT: Style = AnsiColor::Cyan.on_default().bold();

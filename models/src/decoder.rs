@@ -71,7 +71,7 @@ impl Decoder {
     /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
         let loader = Loader { spec: &spec, naming: Naming::of(weights), weights, options };
-        let embedding = Weight::new(&loader.dense(Name::Embedding, &[spec.vocab, spec.hidden])?)?;
+        let embedding = loader.matrix(Name::Embedding, spec.vocab, spec.hidden, |row| row)?;
         let output = match spec.output {
             Output::Tied => Linear::dense(embedding.clone(), None),
             Output::Own => loader.linear(Name::Output, spec.vocab, spec.hidden, None)?,
@@ -215,7 +215,26 @@ impl Loader<'_> {
                 return Ok(Linear::quantized(stored, bias)?);
             }
         }
-        Ok(Linear::dense(Weight::new(&self.dense(name, &[outputs, inputs])?)?, bias))
+        Ok(Linear::dense(self.matrix(name, outputs, inputs, |row| row)?, bias))
+    }
+
+    /// A matrix whose row `i` is the file's row `from(i)`.
+    fn matrix(
+        &self,
+        name: Name,
+        outputs: usize,
+        inputs: usize,
+        from: impl Fn(usize) -> usize + Sync,
+    ) -> Result<Weight> {
+        let name = self.naming.name(name);
+        if self.options.device.is_cpu()
+            && let Some(rows) = self.weights.rows(&name, outputs, inputs)?
+        {
+            return Ok(Weight::from_rows(outputs, inputs, |row, out| rows.read(from(row), out))?);
+        }
+        let dense = self.weights.dense(&name, &[outputs, inputs], self.options.dtype, &self.options.device)?;
+        let order = Tensor::from_iter((0..outputs).map(|row| from(row) as u32), &self.options.device)?;
+        Ok(Weight::new(&dense.index_select(&order, 0)?)?)
     }
 
     /// A query or key projection: its rows in the order that [`pointwise::rope`] rotates them.
@@ -224,16 +243,15 @@ impl Loader<'_> {
             return self.linear(name, outputs, inputs, bias);
         }
         // Widened even under `AsStored`: rows of a quantised tensor cannot be taken apart through Candle.
-        let half = self.spec.head_dim / 2;
-        let order = |t: &Tensor, width| {
-            let heads = outputs / self.spec.head_dim;
-            t.reshape((heads, half, 2, width))?.transpose(1, 2)?.contiguous()?.reshape((outputs, width))
-        };
-        let weight = Weight::new(&order(&self.dense(name, &[outputs, inputs])?, inputs)?)?;
+        let (dim, half) = (self.spec.head_dim, self.spec.head_dim / 2);
+        let from = |row: usize| row / dim * dim + row % half * 2 + row % dim / half;
         let bias = match bias {
-            Some(bias) => Some(order(&self.dense(bias, &[outputs])?, 1)?.reshape(outputs)?),
+            Some(bias) => {
+                let order = Tensor::from_iter((0..outputs).map(|row| from(row) as u32), &self.options.device)?;
+                Some(self.dense(bias, &[outputs])?.index_select(&order, 0)?)
+            }
             None => None,
         };
-        Ok(Linear::dense(weight, bias))
+        Ok(Linear::dense(self.matrix(name, outputs, inputs, from)?, bias))
     }
 }

@@ -4,6 +4,7 @@ use crate::error::{ModelError, Result};
 use crate::spec::DecoderSpec;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::PAGE;
+use moot_kernels::cpu::zeroed;
 
 /// Keys and values of every layer, in pages of [`PAGE`] positions.
 #[derive(Debug)]
@@ -20,9 +21,13 @@ impl KvCache {
     /// The device has not that much memory.
     pub fn new(spec: &DecoderSpec, pages: usize, dtype: DType, device: &Device) -> Result<Self> {
         let what = |source| ModelError::Tensor { what: format!("reserving {pages} KV pages"), source };
+        let zeros = |shape: (usize, usize, usize, usize)| match (device, dtype) {
+            (Device::Cpu, DType::F32) => Tensor::from_vec(zeroed(shape.0 * shape.1 * shape.2 * shape.3), shape, device),
+            _ => Tensor::zeros(shape, dtype, device),
+        };
         let layer = |_| {
-            let k = Tensor::zeros((pages, spec.kv_heads, spec.head_dim, PAGE), dtype, device)?;
-            Ok((k, Tensor::zeros((pages, spec.kv_heads, PAGE, spec.head_dim), dtype, device)?))
+            let k = zeros((pages, spec.kv_heads, spec.head_dim, PAGE))?;
+            Ok((k, zeros((pages, spec.kv_heads, PAGE, spec.head_dim))?))
         };
         let layers = (0..spec.layers).map(layer).collect::<candle_core::Result<_>>().map_err(what)?;
         Ok(Self { layers, pages })

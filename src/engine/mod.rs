@@ -191,10 +191,17 @@ impl Worker {
         if chunks.is_empty() {
             return Ok(Vec::new());
         }
-        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = runner::run(&self.model.decoder, &self.kv, &self.scheduler, chunks, &mut stats);
+        let mut stats = self.stats();
+        let (decoder, kv, scheduler) = (&self.model.decoder, &self.kv, &self.scheduler);
+        // Inside the pool: each of a step's hundreds of small parallel loops would else wake it from outside.
+        let rows = rayon::scope(|_| runner::run(decoder, kv, scheduler, chunks, &mut stats));
         stats.evicted = self.scheduler.tree.evicted();
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;
         rows
+    }
+
+    fn stats(&self) -> Stats {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Samples for every row, tells the askers, and lets go of what has ended.

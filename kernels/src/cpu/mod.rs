@@ -14,6 +14,7 @@ mod attention;
 mod lanes;
 pub mod limits;
 mod linear;
+mod memory;
 mod swiglu;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use std::sync::OnceLock;
 
 pub(crate) use attention::{AttentionCall, Tile, Visit};
 pub(crate) use linear::{LinearCall, PANEL};
+pub use memory::zeroed;
 
 /// The kernels of one instruction set.
 pub struct Table {

@@ -1,7 +1,7 @@
 //! `x · wᵀ`, and the rows of `w` by number: a linear layer and an embedding over one weight.
 
 use super::{cpu_table, f32_slice};
-use crate::cpu::{LinearCall, PANEL};
+use crate::cpu::{LinearCall, PANEL, zeroed};
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
@@ -21,13 +21,38 @@ impl Weight {
     /// Not two dimensions, or not f32 on the CPU.
     pub fn new(dense: &Tensor) -> Result<Self> {
         let (outputs, inputs) = dense.dims2()?;
-        let data = match dense.device() {
-            Device::Cpu => {
-                let packed = pack(&dense.flatten_all()?, outputs, inputs)?;
-                Tensor::from_vec(packed, (outputs.div_ceil(PANEL), inputs, PANEL), &Device::Cpu)?
-            }
-            _ => dense.clone(),
-        };
+        if !dense.device().is_cpu() {
+            return Ok(Self { data: dense.clone(), outputs, inputs });
+        }
+        if dense.dtype() != DType::F32 {
+            bail!("a CPU weight must be f32, this one is {:?}", dense.dtype());
+        }
+        let flat = dense.flatten_all()?;
+        let (storage, layout) = flat.storage_and_layout();
+        let candle_core::Storage::Cpu(storage) = &*storage else { bail!("a CPU tensor lies elsewhere (bug)") };
+        let rows = f32_slice("pack", storage, layout)?;
+        Self::from_rows(outputs, inputs, |row, out| out.copy_from_slice(&rows[row * inputs..][..inputs]))
+    }
+
+    /// A weight on the CPU whose row `i` is what `read(i, row)` writes: no dense copy is made on the way.
+    ///
+    /// # Errors
+    /// None but Candle's own.
+    pub fn from_rows(outputs: usize, inputs: usize, read: impl Fn(usize, &mut [f32]) + Sync) -> Result<Self> {
+        let panels = outputs.div_ceil(PANEL);
+        let mut packed = zeroed(panels * inputs * PANEL);
+        packed.par_chunks_mut((inputs * PANEL).max(1)).enumerate().for_each_init(
+            || vec![0.0; inputs],
+            |row, (panel, chunk)| {
+                for column in 0..PANEL.min(outputs - panel * PANEL) {
+                    read(panel * PANEL + column, row);
+                    for (place, value) in chunk[column..].iter_mut().step_by(PANEL).zip(&*row) {
+                        *place = *value;
+                    }
+                }
+            },
+        );
+        let data = Tensor::from_vec(packed, (panels, inputs, PANEL), &Device::Cpu)?;
         Ok(Self { data, outputs, inputs })
     }
 
@@ -81,25 +106,6 @@ impl Weight {
 /// Shapes or types that do not fit.
 pub fn reference(x: &Tensor, dense: &Tensor) -> Result<Tensor> {
     x.matmul(&dense.t()?)
-}
-
-fn pack(flat: &Tensor, outputs: usize, inputs: usize) -> Result<Vec<f32>> {
-    if flat.dtype() != DType::F32 {
-        bail!("a CPU weight must be f32, this one is {:?}", flat.dtype());
-    }
-    let (storage, layout) = flat.storage_and_layout();
-    let candle_core::Storage::Cpu(storage) = &*storage else { bail!("a CPU tensor lies elsewhere (bug)") };
-    let dense = f32_slice("pack", storage, layout)?;
-    let mut packed = vec![0.0_f32; outputs.div_ceil(PANEL) * inputs * PANEL];
-    packed.par_chunks_mut((inputs * PANEL).max(1)).enumerate().for_each(|(panel, chunk)| {
-        for column in 0..PANEL.min(outputs - panel * PANEL) {
-            let row = &dense[(panel * PANEL + column) * inputs..][..inputs];
-            for (k, value) in row.iter().enumerate() {
-                chunk[k * PANEL + column] = *value;
-            }
-        }
-    });
-    Ok(packed)
 }
 
 struct Linear {

@@ -34,6 +34,21 @@ struct Stored<'a> {
     bytes: &'a [u8],
 }
 
+/// A matrix as it is stored, read a row at a time from any thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    bytes: &'a [u8],
+    dtype: GgmlDType,
+    row_bytes: usize,
+}
+
+impl Rows<'_> {
+    /// Widens row `row` into `out`, which has the matrix's `inputs` places.
+    pub fn read(&self, row: usize, out: &mut [f32]) {
+        widen::row_to_f32(&self.bytes[row * self.row_bytes..][..self.row_bytes], self.dtype, out);
+    }
+}
+
 impl Weights {
     /// Opens a `.gguf` file or a folder of safetensors.
     ///
@@ -116,6 +131,20 @@ impl Weights {
         };
         let placed = tensor.and_then(|tensor| tensor.to_dtype(dtype)).and_then(|tensor| tensor.to_device(device));
         placed.map_err(|source| self.refused(name, source))
+    }
+
+    /// The rows of matrix `name`, `[outputs, inputs]`, to be widened one by one; `None` where a row is no whole number
+    /// of blocks.
+    ///
+    /// # Errors
+    /// As [`Self::dense`].
+    pub fn rows(&self, name: &str, outputs: usize, inputs: usize) -> Result<Option<Rows<'_>>> {
+        let stored = self.shaped(name, &[outputs, inputs])?;
+        let dtype = stored.dtype.ok_or_else(|| self.unsupported(name))?;
+        if !inputs.is_multiple_of(dtype.block_size()) {
+            return Ok(None);
+        }
+        Ok(Some(Rows { bytes: stored.bytes, dtype, row_bytes: inputs / dtype.block_size() * dtype.type_size() }))
     }
 
     /// Tensor `name` of `shape` as it is stored, where that is a block-quantised type; `None` where it is plain floats.

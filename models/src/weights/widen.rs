@@ -23,6 +23,16 @@ pub(super) fn to_f32(bytes: &[u8], dtype: GgmlDType) -> Vec<f32> {
     }
 }
 
+/// The elements of one row, on the caller's thread; as [`to_f32`].
+pub(super) fn row_to_f32(bytes: &[u8], dtype: GgmlDType, row: &mut [f32]) {
+    match dtype {
+        GgmlDType::F32 => copy(bytes.as_chunks().0, row, f32::from_le_bytes),
+        GgmlDType::F16 => widen_half(bytes.as_chunks().0, row, f16::from_le_bytes),
+        GgmlDType::BF16 => widen_half(bytes.as_chunks().0, row, bf16::from_le_bytes),
+        _ => dequantize_chunk(bytes, dtype, row),
+    }
+}
+
 /// All elements of `bytes`, which are f16.
 pub(super) fn to_f16(bytes: &[u8]) -> Vec<f16> {
     decode(bytes, |from, to| copy(from, to, f16::from_le_bytes))
@@ -64,12 +74,15 @@ where
 fn dequantize(bytes: &[u8], dtype: GgmlDType) -> Vec<f32> {
     let chunk_bytes = CHUNK / dtype.block_size() * dtype.type_size();
     let mut out = vec![0f32; bytes.len() / dtype.type_size() * dtype.block_size()];
-    out.par_chunks_mut(CHUNK).zip(bytes.par_chunks(chunk_bytes)).for_each(|(to, from)| {
-        let blocks = dtype.from_data(Cow::Borrowed(from));
-        match blocks.dequantize(to.len()).expect("candle dequantises whole blocks on the CPU (bug)") {
-            CpuStorage::F32(floats) => to.copy_from_slice(&floats),
-            _ => unreachable!("candle dequantises to f32 (bug)"),
-        }
-    });
+    let chunks = out.par_chunks_mut(CHUNK).zip(bytes.par_chunks(chunk_bytes));
+    chunks.for_each(|(to, from)| dequantize_chunk(from, dtype, to));
     out
+}
+
+fn dequantize_chunk(bytes: &[u8], dtype: GgmlDType, to: &mut [f32]) {
+    let blocks = dtype.from_data(Cow::Borrowed(bytes));
+    match blocks.dequantize(to.len()).expect("candle dequantises whole blocks on the CPU (bug)") {
+        CpuStorage::F32(floats) => to.copy_from_slice(&floats),
+        _ => unreachable!("candle dequantises to f32 (bug)"),
+    }
 }
