@@ -9,8 +9,10 @@ pub mod eval;
 pub mod jsonl;
 pub mod llm;
 pub mod methods;
+pub mod open;
 pub mod prompts;
 pub mod question;
 pub mod retrieval;
 
 pub use error::{MootError, Result};
+pub use open::Moot;

@@ -4,3 +4,11 @@
 mod golden_logits;
 mod tokenizer;
 mod weights;
+
+use moot_models::source::{Options, default_cache, locate};
+
+/// The file of a model of the catalog, from the caches of this machine; no test that runs on one fetches it.
+fn cached(alias: &str) -> std::path::PathBuf {
+    let options = Options { cache: default_cache().unwrap(), offline: true };
+    locate(alias, &options, &mut |_| {}).unwrap_or_else(|error| panic!("{error}")).path
+}

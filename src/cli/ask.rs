@@ -4,14 +4,12 @@ use crate::cli::debate::DebatePrinter;
 use crate::cli::{method, model, output};
 use crate::engine::Cancel;
 use crate::error::{MootError, Result};
-use crate::eval::record::QuestionRecord;
 use crate::llm::Llm;
+use crate::methods;
 use crate::methods::ctx::{Observer, Silent};
-use crate::methods::{Ctx, Method};
 use crate::question::Question;
 use crate::retrieval::given;
 use std::path::Path;
-use std::time::Instant;
 
 /// Ask a question of documents that contradict each other, and watch them debate it
 #[derive(Debug, clap::Args)]
@@ -41,7 +39,9 @@ pub fn run(args: &Args, cancel: Cancel) -> Result<()> {
     let resolved = args.method.resolve()?;
     let question = question(args)?;
     let llm = args.model.start(cancel)?;
-    let ask = |observer: &dyn Observer| answer(&question, resolved.method.as_ref(), &llm, &resolved.settings, observer);
+    let ask = |observer: &dyn Observer| {
+        methods::hold(&question, resolved.method.as_ref(), &llm, &resolved.settings, observer)
+    };
     if args.json {
         let record = ask(&Silent)?;
         let header = resolved.header(None, llm.identity())?;
@@ -75,25 +75,6 @@ fn question(args: &Args) -> Result<Question> {
         return Err(MootError::Usage("the question is empty".into()));
     }
     Ok(Question { id: "asked".into(), text, documents: given.documents, gold: given.gold })
-}
-
-fn answer(
-    question: &Question,
-    method: &dyn Method,
-    llm: &dyn Llm,
-    settings: &crate::methods::ctx::Settings,
-    observer: &dyn Observer,
-) -> Result<QuestionRecord> {
-    let started = Instant::now();
-    let mut ctx = Ctx::new(llm, settings, observer);
-    let conclusion = method.answer(question, &mut ctx)?;
-    Ok(QuestionRecord {
-        question: question.clone(),
-        conclusion: Some(conclusion),
-        error: None,
-        calls: ctx.into_calls(),
-        seconds: started.elapsed().as_secs_f64(),
-    })
 }
 
 /// What packing and page sharing spared.

@@ -1,15 +1,14 @@
 //! The arguments that say which model runs and on what, shared by `ask`, `run` and `bench`.
 
-use crate::engine::{Cancel, Engine, EngineOptions};
+use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
-use crate::llm::ModelIdentity;
 use crate::llm::local::Local;
+use crate::open::{self, Options};
 use indicatif::{ProgressBar, ProgressStyle};
 use moot_models::kernels;
-use moot_models::source::{self, Progress};
-use moot_models::{DType, Device, LoadOptions, Model, Residency};
+use moot_models::source::Progress;
+use moot_models::{DType, Device, LoadOptions, Residency};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The smallest model that gets the demo right; see the README.
@@ -74,31 +73,22 @@ impl Args {
     pub fn start(&self, cancel: Cancel) -> Result<Local> {
         self.set_threads()?;
         let (device, dtype) = self.device()?;
-        let cache = source::default_cache()?;
-        let located = locate(&self.model, &source::Options { cache: cache.clone(), offline: self.offline })?;
-        let identity_hash = source::model_hash(&located, &cache)?;
-        let started = Instant::now();
         let residency = if self.stored_weights { Residency::AsStored } else { Residency::Dense };
-        let model = Model::open(&located, &LoadOptions { device, dtype, residency })?;
-        let spec = model.decoder.spec();
-        let identity = ModelIdentity {
-            name: self.model.clone(),
-            sha256: identity_hash,
-            architecture: spec.architecture.to_owned(),
-            context: spec.context,
-        };
-        let kv_memory = self.kv_memory.unwrap_or_else(|| default_kv_memory(&model));
-        let engine = Engine::start(
-            model,
-            EngineOptions {
-                kv_memory,
+        let options = Options {
+            offline: self.offline,
+            load: LoadOptions { device, dtype, residency },
+            kv_memory: self.kv_memory,
+            engine: EngineOptions {
                 rows: self.max_rows,
                 step_tokens: self.step_tokens,
                 share_prefixes: !self.no_prefix_reuse,
+                ..EngineOptions::default()
             },
-        )?;
-        tell(&format!("{} loaded in {:.1} s", self.model, started.elapsed().as_secs_f64()));
-        Ok(Local::new(engine, identity, cancel))
+        };
+        let mut shown = Shown::new(&self.model);
+        let llm = open::open(&self.model, &options, cancel, &mut |progress| shown.show(&progress))?;
+        shown.loaded();
+        Ok(llm)
     }
 
     /// One pool for everything on the CPU, as wide as asked.
@@ -116,13 +106,10 @@ impl Args {
     fn device(&self) -> Result<(Device, DType)> {
         let failed = |e: &dyn std::fmt::Display| MootError::Usage(format!("--device {}: {e}", self.device));
         let cuda = |n| Ok((Device::new_cuda(n).map_err(|e| failed(&e))?, DType::BF16));
-        let metal = || Ok((Device::new_metal(0).map_err(|e| failed(&e))?, DType::F32));
         match self.device.as_str() {
             "cpu" => Ok((Device::Cpu, DType::F32)),
-            "auto" if kernels::CUDA => cuda(0).or_else(|e| fall_back(&e)),
-            "auto" if kernels::METAL => metal().or_else(|e| fall_back(&e)),
-            "auto" => Ok((Device::Cpu, DType::F32)),
-            "metal" if kernels::METAL => metal(),
+            "auto" => Ok(open::best_device().unwrap_or_else(|e| fall_back(&e))),
+            "metal" if kernels::METAL => Ok((Device::new_metal(0).map_err(|e| failed(&e))?, DType::F32)),
             "metal" => Err(failed(&"this program was built without it: build with --features metal")),
             typed => {
                 let number = typed.strip_prefix("cuda").map(|n| n.strip_prefix(':').unwrap_or("0").parse());
@@ -136,51 +123,57 @@ impl Args {
     }
 }
 
-fn fall_back(why: &MootError) -> Result<(Device, DType)> {
+fn fall_back(why: &dyn std::fmt::Display) -> (Device, DType) {
     tell(&format!("running on the CPU: {why}"));
-    Ok((Device::Cpu, DType::F32))
+    (Device::Cpu, DType::F32)
 }
 
-/// A quarter of the free memory, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
-fn default_kv_memory(model: &Model) -> usize {
-    const GIB: usize = 1 << 30;
-    if !model.decoder.is_on_cpu() {
-        return 4 * GIB;
-    }
-    let mut system = sysinfo::System::new();
-    system.refresh_memory();
-    // Containers: the limit of the control group, where there is one, is what counts.
-    let free =
-        system.cgroup_limits().map_or(system.available_memory(), |c| c.free_memory.min(system.available_memory()));
-    (usize::try_from(free).unwrap_or(usize::MAX) / 4).clamp(GIB / 4, 8 * GIB)
+/// Shows what is going on while a model is found and loaded.
+struct Shown<'a> {
+    name: &'a str,
+    bar: Option<ProgressBar>,
+    fetching: bool,
+    found: Instant,
 }
 
-/// Finds the model and shows what is going on while it does.
-fn locate(name: &str, options: &source::Options) -> Result<PathBuf> {
-    let bar = std::io::stderr().is_terminal().then(|| {
-        let style = ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
-        ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
-    });
-    let mut fetching = false;
-    let located = source::locate(name, options, &mut |progress| match (progress, &bar) {
-        (Progress::Trying { source }, _) => {
-            fetching = true;
-            tell(&format!("fetching {name} from {source}"));
-        }
-        (Progress::Failed { source, reason }, _) => tell(&format!("not from {source}: {reason}")),
-        (Progress::Bytes { done, total }, Some(bar)) => {
-            bar.set_length(total);
-            bar.set_position(done);
-        }
-        (Progress::Part { index, count }, Some(bar)) => bar.set_message(format!("part {index} of {count}")),
-        (Progress::Part { index, count }, None) => tell(&format!("part {index} of {count}")),
-        (Progress::Using { source }, _) => tell(&format!("{name}: from {source}")),
-        (Progress::Bytes { .. }, None) => {}
-    });
-    if let Some(bar) = bar.filter(|_| fetching) {
-        bar.finish_and_clear();
+impl<'a> Shown<'a> {
+    fn new(name: &'a str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style =
+                ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
+            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
+        });
+        Self { name, bar, fetching: false, found: Instant::now() }
     }
-    Ok(located.map(|located| Path::new(&located.path).to_owned())?)
+
+    fn show(&mut self, progress: &Progress) {
+        let name = self.name;
+        match (progress, &self.bar) {
+            (Progress::Trying { source }, _) => {
+                self.fetching = true;
+                tell(&format!("fetching {name} from {source}"));
+            }
+            (Progress::Failed { source, reason }, _) => tell(&format!("not from {source}: {reason}")),
+            (Progress::Bytes { done, total }, Some(bar)) => {
+                bar.set_length(*total);
+                bar.set_position(*done);
+            }
+            (Progress::Part { index, count }, Some(bar)) => bar.set_message(format!("part {index} of {count}")),
+            (Progress::Part { index, count }, None) => tell(&format!("part {index} of {count}")),
+            (Progress::Using { source }, bar) => {
+                if let Some(bar) = bar.as_ref().filter(|_| self.fetching) {
+                    bar.finish_and_clear();
+                }
+                tell(&format!("{name}: from {source}"));
+                self.found = Instant::now();
+            }
+            (Progress::Bytes { .. }, None) => {}
+        }
+    }
+
+    fn loaded(&self) {
+        tell(&format!("{} loaded in {:.1} s", self.name, self.found.elapsed().as_secs_f64()));
+    }
 }
 
 fn tell(line: &str) {

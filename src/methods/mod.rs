@@ -1,8 +1,12 @@
 //! Ways to answer a question from documents: one file a method, one row a file.
 
 use crate::error::{MootError, Result};
+use crate::eval::record::QuestionRecord;
+use crate::llm::Llm;
 use crate::question::{Conclusion, Question};
+use ctx::{Observer, Settings};
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 pub mod closed_book;
 pub mod concatenated;
@@ -102,4 +106,27 @@ pub fn build(name: &str, switches: &Switches) -> Result<Box<dyn Method>> {
         known: METHODS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "),
     })?;
     (row.build)(switches)
+}
+
+/// Answers `question` by `method` on `llm`, and records how: one debate from beginning to end.
+///
+/// # Errors
+/// A call that failed, or a prompt that cannot be rendered.
+pub fn hold(
+    question: &Question,
+    method: &dyn Method,
+    llm: &dyn Llm,
+    settings: &Settings,
+    observer: &dyn Observer,
+) -> Result<QuestionRecord> {
+    let started = Instant::now();
+    let mut ctx = Ctx::new(llm, settings, observer);
+    let conclusion = method.answer(question, &mut ctx)?;
+    Ok(QuestionRecord {
+        question: question.clone(),
+        conclusion: Some(conclusion),
+        error: None,
+        calls: ctx.into_calls(),
+        seconds: started.elapsed().as_secs_f64(),
+    })
 }

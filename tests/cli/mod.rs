@@ -1,5 +1,8 @@
 //! Subcommands, called as functions; what they print is checked in processes of their own.
 
+mod program;
+mod real;
+
 use crate::eval::{answered, header};
 use moot::MootError;
 use moot::cli::{calls, run, score, show};

@@ -1,10 +1,10 @@
-//! The real GGUF files. They are looked for in the folder that `MOOT_MODELS` names, else in `~/.cache/moot/models`:
+//! The real GGUF files, from wherever the program keeps those it has fetched:
 //! `cargo test --release -p moot-models -- --ignored golden_logits::real`
 
 use super::{argmax, golden, logits, open};
+use crate::cached;
 use moot_models::Model;
 use serde::Deserialize;
-use std::path::PathBuf;
 
 /// Relative difference allowed to the mean next-token loss.
 const LOSS_TOLERANCE: f64 = 0.005;
@@ -19,7 +19,6 @@ const STEPS: usize = 16;
 /// `tests/golden/real/<alias>.json`; its maker says how each number came about.
 #[derive(Deserialize)]
 struct Reference {
-    file: String,
     loss: Loss,
     greedy: Vec<Greedy>,
 }
@@ -48,14 +47,6 @@ fn reference(alias: &str) -> Reference {
     serde_json::from_str(&text).unwrap()
 }
 
-fn open_real(reference: &Reference) -> Model {
-    let folder = std::env::var_os("MOOT_MODELS")
-        .map(PathBuf::from)
-        .or_else(|| Some(std::env::home_dir()?.join(".cache/moot/models")))
-        .expect("MOOT_MODELS or a home folder");
-    open(&folder.join(&reference.file))
-}
-
 /// `-ln softmax(row)[target]`, in f64 as in the reference.
 fn surprise(row: &[f32], target: u32) -> f64 {
     let largest = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
@@ -65,7 +56,7 @@ fn surprise(row: &[f32], target: u32) -> f64 {
 
 fn check_loss(alias: &str) {
     let reference = reference(alias);
-    let model = open_real(&reference);
+    let model = open(&cached(alias));
     let Loss { window, mean, window_means, ids } = reference.loss;
     let of_window = |start: usize| {
         let rows = logits(&model, &ids[start..start + window]);
@@ -98,7 +89,7 @@ fn compare_continuation(model: &Model, run: &Greedy) -> (usize, Vec<String>) {
 
 fn check_greedy(alias: &str) {
     let reference = reference(alias);
-    let model = open_real(&reference);
+    let model = open(&cached(alias));
     assert_eq!(reference.greedy.len(), 20);
     let runs: Vec<_> = reference.greedy.iter().map(|run| compare_continuation(&model, run)).collect();
     let differ: Vec<_> = runs.iter().flat_map(|(_, differ)| differ).collect();
@@ -109,37 +100,37 @@ fn check_greedy(alias: &str) {
 }
 
 #[test]
-#[ignore = "needs the real model files (see the top of this file)"]
+#[ignore = "needs the real model in the cache"]
 fn smollm2_135m_loss() {
     check_loss("smollm2-135m");
 }
 
 #[test]
-#[ignore = "needs the real model files (see the top of this file)"]
+#[ignore = "needs the real model in the cache"]
 fn smollm2_135m_greedy() {
     check_greedy("smollm2-135m");
 }
 
 #[test]
-#[ignore = "needs the real model files (see the top of this file)"]
+#[ignore = "needs the real model in the cache"]
 fn qwen25_coder_05b_loss() {
     check_loss("qwen2.5-coder-0.5b");
 }
 
 #[test]
-#[ignore = "needs the real model files (see the top of this file)"]
+#[ignore = "needs the real model in the cache"]
 fn qwen25_coder_05b_greedy() {
     check_greedy("qwen2.5-coder-0.5b");
 }
 
 #[test]
-#[ignore = "needs the real model files (see the top of this file)"]
+#[ignore = "needs the real model in the cache"]
 fn qwen25_coder_15b_loss() {
     check_loss("qwen2.5-coder-1.5b");
 }
 
 #[test]
-#[ignore = "needs the real model files (see the top of this file)"]
+#[ignore = "needs the real model in the cache"]
 fn qwen25_coder_15b_greedy() {
     check_greedy("qwen2.5-coder-1.5b");
 }

@@ -1,0 +1,82 @@
+//! A round of a debate: its agents in one batch against one agent at a time, and with shared prefixes against without.
+//!
+//! The prompts are MADAM-RAG's own over invented documents. Every measurement asks a question of its own, so that what
+//! can be reused is what a debate can reuse: the instructions before the question, and in the second round the document.
+#![allow(missing_docs, clippy::print_stderr, clippy::panic)]
+
+mod model;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use moot::engine::Engine;
+use moot::llm::{Message, Role};
+use moot::prompts;
+use serde_json::json;
+use std::time::Duration;
+
+const AGENTS: usize = 6;
+/// Tokens of each reply.
+const REPLY: usize = 24;
+/// What the second round hears of the first.
+const TOLD: &str = "Aggregator: All Correct Answers: [\"1931\", \"1933\"]. Explanation: Two towns.";
+
+/// What agent `place` is asked in the debate number `debate`: alike in length, unlike in words from the question on.
+fn prompt(engine: &Engine, debate: usize, place: usize, told: Option<&str>) -> Vec<u32> {
+    let facts =
+        (1..=8).map(|i| format!("In {} its span {i} was painted by crew {}.", 1900 + 7 * i + place, debate + i));
+    let values = json!({
+        "question": format!("In which year did the bridge number {:05} open?", debate),
+        "document": format!("The bridge of town {place} opened in {}. {}", 1931 + place, facts.collect::<Vec<_>>().join(" ")),
+        "number": place + 1,
+        "history": told.map(|line| [line]),
+    });
+    let content = prompts::render("madam_rag/agent.jinja", values).expect("a prompt of ours renders");
+    let message = Message { role: Role::User, content };
+    engine.model().prompt(&[message]).expect("the model's template takes one user message")
+}
+
+fn round(engine: &Engine, debate: usize) -> Vec<Vec<u32>> {
+    (0..AGENTS).map(|place| prompt(engine, debate, place, None)).collect()
+}
+
+fn second_round(engine: &Engine, debate: usize) -> Vec<Vec<u32>> {
+    (0..AGENTS).map(|place| prompt(engine, debate, place, Some(TOLD))).collect()
+}
+
+fn debate(criterion: &mut Criterion) {
+    let mut debates = 0..;
+    let mut next = move || debates.next().expect("numbers do not end");
+    let mut group = criterion.benchmark_group("debate");
+    group.sample_size(10).warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(5));
+    for shared in [true, false] {
+        // One model in memory at a time.
+        let Some(llm) = model::engine(shared) else { return };
+        let engine = llm.engine();
+        let tokens: usize = round(engine, next()).iter().map(|prompt| prompt.len() + REPLY).sum();
+        group.throughput(Throughput::Elements(tokens as u64));
+        if shared {
+            group.bench_function(format!("{AGENTS} agents, one at a time"), |bencher| {
+                let alone = |prompts: Vec<Vec<u32>>| {
+                    prompts.into_iter().for_each(|prompt| model::generate(engine, &[prompt], REPLY));
+                };
+                bencher.iter_batched(|| round(engine, next()), alone, BatchSize::PerIteration);
+            });
+            group.bench_function(format!("{AGENTS} agents, batched"), |bencher| {
+                let together = |prompts: Vec<Vec<u32>>| model::generate(engine, &prompts, REPLY);
+                bencher.iter_batched(|| round(engine, next()), together, BatchSize::PerIteration);
+            });
+        }
+        let rounds = |debate| [round(engine, debate), second_round(engine, debate)];
+        let tokens: usize = rounds(next()).iter().flatten().map(|prompt| prompt.len() + REPLY).sum();
+        group.throughput(Throughput::Elements(tokens as u64));
+        let reuse = if shared { "on" } else { "off" };
+        group.bench_function(BenchmarkId::new("two rounds, prefix reuse", reuse), |bencher| {
+            let both =
+                |rounds: [Vec<Vec<u32>>; 2]| rounds.iter().for_each(|round| model::generate(engine, round, REPLY));
+            bencher.iter_batched(|| rounds(next()), both, BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, debate);
+criterion_main!(benches);

@@ -1,0 +1,65 @@
+//! The model that the benches run on, and requests of a fixed length to it.
+#![allow(dead_code)] // Each bench is a program of its own and uses a part of this.
+
+use moot::engine::{Cancel, Engine, EngineOptions, Event, Request};
+use moot::llm::Sampling;
+use moot::open::{self, Options};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::sync::mpsc::channel;
+
+/// Names the model: a path, or an alias whose file is in the cache.
+const VARIABLE: &str = "MOOT_BENCH_MODEL";
+
+/// An engine on the model of [`VARIABLE`]; `None`, once it is said how to get it, where it is not on this machine. A
+/// bench never uses the network.
+pub(crate) fn engine(share_prefixes: bool) -> Option<moot::llm::local::Local> {
+    let name = std::env::var(VARIABLE).unwrap_or_else(|_| "smollm2-135m".into());
+    let engine = EngineOptions { share_prefixes, ..EngineOptions::default() };
+    let options = Options { offline: true, kv_memory: Some(engine.kv_memory), engine, ..Options::default() };
+    match open::open(&name, &options, Cancel::default(), &mut |_| {}) {
+        Ok(llm) => Some(llm),
+        Err(error) => {
+            eprintln!("skipped: {error}\n`moot bench --model {name}` fetches it; {VARIABLE} names another model");
+            None
+        }
+    }
+}
+
+/// Prompts of random tokens: no two share a page.
+pub(crate) fn prompts(engine: &Engine, rows: usize, tokens: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
+    let vocab = engine.model().tokenizer.vocab_size() as u32;
+    (0..rows).map(|_| (0..tokens).map(|_| random.next_u32() % vocab).collect()).collect()
+}
+
+/// A generator that starts anew in every program.
+pub(crate) fn random() -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(7)
+}
+
+/// Decodes exactly `max_tokens` after each prompt, all of them in flight at once.
+pub(crate) fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) {
+    let (events, inbox) = channel();
+    for (tag, prompt) in prompts.iter().enumerate() {
+        let request = Request {
+            tag,
+            prompt: prompt.clone(),
+            max_tokens,
+            sampling: Sampling::Greedy,
+            seed: 0,
+            grammar: None,
+            stop: Vec::new(),
+            logprobs: None,
+            ignore_eos: true,
+            events: events.clone(),
+            cancel: Cancel::default(),
+        };
+        engine.submit(request).expect("the engine runs as long as the bench");
+    }
+    drop(events);
+    for (_, event) in &inbox {
+        if let Event::Failed(error) = event {
+            panic!("{error}");
+        }
+    }
+}

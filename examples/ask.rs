@@ -1,0 +1,56 @@
+//! # Ask from a program
+//!
+//! ```text
+//! cargo run --release --example ask [MODEL] [QUESTION] [PATH...]
+//! ```
+//!
+//! Three lines are all that a program needs: open a model, load documents, ask. `Moot::open` takes what `moot ask
+//! --model` takes: a short name of the catalog, a `.gguf` file, a model folder, an address on a hub. A model that is not
+//! on this machine yet is fetched first, and verified.
+//!
+//! What comes back is the whole record of the debate: the conclusion, and every call that led to it. This program prints
+//! the conclusion. Look at what an answer consists of: it is not a text alone. It knows which documents speak for it and
+//! which against, because an answer from sources that contradict each other is worth what its sources are worth.
+//!
+//! The default model here is the smallest there is, so that the example is quick to fetch. It is too small to read well;
+//! name `qwen2.5-coder-1.5b` and the debate makes sense.
+#![allow(clippy::print_stdout)]
+
+use moot::question::Document;
+use moot::{Moot, Result};
+
+fn main() -> Result<()> {
+    let mut typed = std::env::args().skip(1);
+    let model = typed.next().unwrap_or_else(|| "smollm2-135m".into());
+    let question = typed.next().unwrap_or_else(|| "In which year was Mira Tolland born?".into());
+    let mut paths: Vec<String> = typed.collect();
+    if paths.is_empty() {
+        paths.push("examples/demo".into());
+    }
+
+    // The three lines.
+    let moot = Moot::open(&model)?;
+    let documents = moot::retrieval::given::load(&paths)?.documents;
+    let debate = moot.ask(&question, documents)?;
+
+    // A debate that ran has a conclusion; "unknown" is one, too, and has no answers.
+    let conclusion = debate.conclusion.unwrap_or_default();
+    println!("{question}");
+    for answer in &conclusion.answers {
+        let named = |places: &[usize]| names(&debate.question.documents, places);
+        println!("  {}", answer.text);
+        println!("    for      {}", named(&answer.supporters));
+        println!("    against  {}", named(&answer.opponents));
+    }
+    if conclusion.answers.is_empty() {
+        println!("  unknown");
+    }
+    println!("{} calls in {} rounds, {:.1} s", debate.calls.len(), conclusion.rounds, debate.seconds);
+    Ok(())
+}
+
+/// An answer names its documents by their places in the question.
+fn names(documents: &[Document], places: &[usize]) -> String {
+    let names: Vec<&str> = places.iter().map(|&place| documents[place].name.as_str()).collect();
+    if names.is_empty() { "no document".into() } else { names.join(", ") }
+}

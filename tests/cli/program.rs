@@ -1,0 +1,244 @@
+//! The program itself, in processes of its own, on a tiny model whose replies are senseless and quick.
+
+use moot::eval::record::reader::Record;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Three questions, in the format of RAMDocs.
+pub(super) const THREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/three.jsonl");
+pub(super) const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo");
+const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/tiny/llama.gguf");
+
+/// The program, free of what the tester's shell tells it.
+pub(super) fn moot<'a>(typed: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moot"));
+    command.args(typed).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for variable in ["MOOT_MODEL", "MOOT_CPU", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+pub(super) fn run(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
+    output
+}
+
+/// A folder with a tiny model in it, and a cache.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        fs::write(place.path("tiny.gguf"), with_context(&fs::read(TINY).unwrap(), 8192)).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `typed` and then the arguments that keep the model small and quick.
+    fn moot<'a>(&'a self, typed: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = moot(typed);
+        command.env("MOOT_CACHE", self.folder.path()).current_dir(self.folder.path());
+        command.args(["--model", "tiny.gguf", "--offline", "--threads", "2", "--kv-memory", "64M"]);
+        command.args(["--max-tokens", "8", "--rounds", "2"]);
+        command
+    }
+
+    /// `moot run` over `set.jsonl`: the three questions, `times` over.
+    fn run_of(&self, times: usize, output: &str) -> Command {
+        fs::write(self.path("set.jsonl"), fs::read_to_string(THREE).unwrap().repeat(times)).unwrap();
+        let mut command = self.moot(["run", "set.jsonl"]);
+        command.args(["-o", output, "--in-flight", "2"]);
+        command
+    }
+}
+
+/// The model file with another context length: its own is too short for a debate's prompts.
+fn with_context(gguf: &[u8], tokens: u32) -> Vec<u8> {
+    const KEY: &[u8] = b"llama.context_length";
+    const U32: [u8; 4] = [4, 0, 0, 0];
+    let value = gguf.windows(KEY.len()).position(|window| window == KEY).unwrap() + KEY.len() + U32.len();
+    assert_eq!(gguf[value - 4..value], U32, "the type before the value");
+    let mut changed = gguf.to_vec();
+    changed[value..value + 4].copy_from_slice(&tokens.to_le_bytes());
+    changed
+}
+
+/// Whole lines of a record that is being written.
+fn lines(path: &Path) -> usize {
+    fs::read(path).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count())
+}
+
+/// Waits until the record at `path` has `wanted` lines more than the header; false where the child ended before.
+pub(super) fn wait_for(child: &mut Child, path: &Path, wanted: usize) -> bool {
+    let start = Instant::now();
+    while lines(path) < wanted + 1 {
+        assert!(start.elapsed() < Duration::from_secs(600), "no progress");
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// What was replied to each question, by its id.
+fn replies(path: &Path) -> BTreeMap<String, Vec<String>> {
+    let record = Record::read(path).unwrap();
+    let said = |q: moot::eval::record::QuestionRecord| (q.question.id, q.calls.into_iter().map(|c| c.reply).collect());
+    record.questions.into_iter().map(said).collect()
+}
+
+#[test]
+fn a_killed_run_goes_on_as_if_nothing_had_been() {
+    let place = Place::new();
+    let path = place.path("out.jsonl");
+    let mut child = place.run_of(8, "out.jsonl").spawn().unwrap();
+    assert!(wait_for(&mut child, &path, 3), "the run was over before it could be killed");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let killed = fs::read(&path).unwrap();
+    let whole = killed.iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+
+    let resumed = run(place.run_of(8, "out.jsonl"));
+    assert!(text(&resumed.stderr).contains(" were there)"), "{}", text(&resumed.stderr));
+    assert!(fs::read(&path).unwrap().starts_with(&killed[..whole]), "what was finished has changed");
+    run(place.run_of(8, "at_once.jsonl"));
+    let both = [replies(&path), replies(&place.path("at_once.jsonl"))];
+    assert_eq!(both[0].len(), 24);
+    assert_eq!(both[0], both[1]);
+
+    let again = run(place.run_of(8, "out.jsonl"));
+    assert!(text(&again.stderr).contains("0 questions (24 were there)"), "{}", text(&again.stderr));
+    reads_like_a_record(&path, 24);
+}
+
+/// `score`, `show` and `calls` of a record of `questions`.
+pub(super) fn reads_like_a_record(path: &Path, questions: usize) {
+    let path = path.to_str().unwrap();
+    let scores: Value = serde_json::from_slice(&run(moot(["score", path, "--json"])).stdout).unwrap();
+    let em = scores["records"][0]["metrics"]["em"]["mean"].as_f64().unwrap();
+    assert!((0.0..=1.0).contains(&em), "{scores}");
+    assert!(text(&run(moot(["score", path])).stdout).to_lowercase().contains("f1"));
+    assert_eq!(text(&run(moot(["show", path])).stdout).lines().count(), questions);
+    let debate = text(&run(moot(["show", path, "1"])).stdout);
+    assert!(debate.contains("Round 1") && debate.contains("Conclusion"), "{debate}");
+    assert_eq!(moot(["show", path, "no such question"]).output().unwrap().status.code(), Some(2));
+
+    let mut stages: BTreeMap<String, i64> = BTreeMap::new();
+    for line in text(&run(moot(["calls", path])).stdout).lines() {
+        let call: Value = serde_json::from_str(line).unwrap();
+        let last = stages.entry(call["question"].as_str().unwrap().to_owned()).or_insert(0);
+        assert!(call["stage"].as_i64().unwrap() >= *last, "stages go forward");
+        *last = call["stage"].as_i64().unwrap();
+        assert!(call["completion_tokens"].as_u64().unwrap() <= call["max_tokens"].as_u64().unwrap());
+    }
+    assert_eq!(stages.len(), questions);
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error() {
+    let place = Place::new();
+    // More calls than any pipe's buffer holds.
+    run(place.run_of(12, "out.jsonl"));
+    let path = place.path("out.jsonl");
+    let path = path.to_str().unwrap();
+    assert!(run(moot(["calls", path])).stdout.len() > 1 << 17);
+    let mut child = moot(["calls", path]).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    drop(out);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_says_how_to_go_on() {
+    let place = Place::new();
+    let path = place.path("out.jsonl");
+    let mut child = place.run_of(40, "out.jsonl").spawn().unwrap();
+    assert!(wait_for(&mut child, &path, 1));
+    let interrupted = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    assert!(interrupted.success());
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("the same command goes on from there"), "{said}");
+    assert!(Record::read(&path).unwrap().questions.len() < 120);
+}
+
+#[test]
+fn a_record_is_what_json_prints() {
+    let place = Place::new();
+    let printed = text(&run(place.moot(["ask", "When?", "--json", "--docs", DEMO])).stdout);
+    let lines: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [header, debate] = &lines[..] else { panic!("{} lines", lines.len()) };
+    assert_eq!(header["moot_record"], 1);
+    assert_eq!(header["model"]["architecture"], "llama");
+    assert_eq!(header["model"]["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(debate["question"]["documents"].as_array().unwrap().len(), 4);
+    for call in debate["calls"].as_array().unwrap() {
+        let tokens = |name: &str| call["usage"][name].as_u64().unwrap();
+        assert_eq!(tokens("prompt"), tokens("reused") + tokens("computed"));
+        assert!((1..=8).contains(&tokens("generated")));
+    }
+    // The printed record is a file as `moot run` writes it.
+    fs::write(place.path("asked.jsonl"), &printed).unwrap();
+    let debate = text(&run(moot(["show", place.path("asked.jsonl").to_str().unwrap()])).stdout);
+    assert!(debate.starts_with("When?\n"), "{debate}");
+}
+
+#[test]
+fn colours_stay_out_of_pipes() {
+    let place = Place::new();
+    let ask = |set: &[(&str, &str)]| {
+        let mut command = place.moot(["ask", "When?", "--docs", DEMO]);
+        command.envs(set.iter().copied());
+        let output = run(command);
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    assert!(!ask(&[]).contains('\u{1b}'));
+    // There are colours to take away, and NO_COLOR takes them away even from where they are forced.
+    assert!(ask(&[("CLICOLOR_FORCE", "1")]).contains('\u{1b}'));
+    assert!(!ask(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).contains('\u{1b}'));
+}
+
+#[test]
+fn exit_codes_are_as_people_expect() {
+    let place = Place::new();
+    let out = place.path("out.jsonl");
+    let out = out.to_str().unwrap();
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["--version"], 0, ""),
+        (&["ask", "--help"], 0, ""),
+        (&[], 2, "Usage"),
+        (&["shout"], 2, "unrecognized subcommand"),
+        (&["ask", "When?", "--docs", DEMO, "--temperature", "warm"], 2, "invalid value"),
+        (&["run", THREE, "-o", out, "--method", "shouting"], 2, "known: madam-rag"),
+        (&["run", THREE, "-o", out, "--rounds", "0"], 2, "at least 1 round"),
+        (&["run", "nowhere.jsonl", "-o", out], 1, "nowhere.jsonl"),
+        (&["ask", "When?", "--docs", DEMO, "--model", "no/such.gguf"], 1, "no/such.gguf"),
+    ];
+    for (typed, code, said) in cases {
+        let output = moot(typed.iter().copied()).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{typed:?}: {stderr}");
+        assert!(stderr.contains(said) && stderr.is_empty() == said.is_empty(), "{typed:?}: {stderr}");
+    }
+}

@@ -1,0 +1,51 @@
+//! End to end on a real model, SmolLM2-135M from the user's cache: what is said is not judged, that it is said is.
+//!
+//! `moot bench --model smollm2-135m` fetches the model; `cargo test --release -- --ignored cli::real` runs these.
+
+use super::program::{DEMO, THREE, moot, reads_like_a_record, run, text, wait_for};
+use moot::eval::record::Parsed;
+use moot::eval::record::reader::Record;
+use std::process::Command;
+
+fn on_smollm<'a>(typed: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = moot(typed);
+    command.args(["--model", "smollm2-135m", "--offline", "--max-tokens", "32", "--rounds", "2"]);
+    command
+}
+
+#[test]
+#[ignore = "needs smollm2-135m in the cache (moot bench --model smollm2-135m fetches it)"]
+fn the_demo_is_debated() {
+    let output = run(on_smollm(["ask", "In which year was Mira Tolland born?", "--docs", DEMO]));
+    let debate = text(&output.stdout);
+    let expected =
+        ["Round 1", "Round 2", "1 bird-observatory.md", "4 museum-visit.txt", "Conclusion", "Tokens", "Time"];
+    for part in expected {
+        assert!(debate.contains(part), "{part} is missing: {debate}");
+    }
+    assert!(!debate.contains('\u{1b}'));
+    assert!(text(&output.stderr).contains("smollm2-135m: from cache"));
+}
+
+#[test]
+#[ignore = "needs smollm2-135m in the cache (moot bench --model smollm2-135m fetches it)"]
+fn three_questions_survive_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    let command = || on_smollm(["run", THREE, "--in-flight", "1", "-o", path.to_str().unwrap()]);
+    let mut child = command().spawn().unwrap();
+    assert!(wait_for(&mut child, &path, 1), "the run was over before it could be killed");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = text(&run(command()).stderr);
+    assert!(said.contains("2 questions (1 were there)") || said.contains("1 questions (2 were there)"), "{said}");
+
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.questions.len(), 3);
+    let calls: Vec<_> = record.questions.iter().flat_map(|q| &q.calls).collect();
+    // The aggregator is held to a list by its grammar, which 32 tokens are enough to close.
+    assert!(calls.iter().any(|call| matches!(call.parsed, Parsed::Answers { .. })), "nothing could be read");
+    // Rounds share the prompt up to the history.
+    assert!(calls.iter().any(|call| call.round == 2 && call.usage.reused > call.usage.computed));
+    reads_like_a_record(&path, 3);
+}
