@@ -1,5 +1,6 @@
 //! The arguments that say which model runs and on what, shared by `ask`, `run` and `bench`.
 
+use crate::cli::values;
 use crate::engine::{Cancel, Engine, EngineOptions};
 use crate::error::{MootError, Result};
 use crate::llm::ModelIdentity;
@@ -29,16 +30,18 @@ pub struct Args {
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Threads of the CPU kernels; all cores by default
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub threads: Option<usize>,
     /// Memory for keys and values, as 512M or 4G; a quarter of what is free by default
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
     pub kv_memory: Option<usize>,
     /// Sequences that run at once
-    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows)]
+    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
     pub max_rows: usize,
     /// Tokens of one forward pass at most
-    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().step_tokens)]
+    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().step_tokens, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
     pub step_tokens: usize,
     /// Keep quantised weights as they are in the file, at Candle's speed (less memory, slower on a CPU)
     #[arg(long)]
@@ -87,7 +90,7 @@ impl Args {
             architecture: spec.architecture.to_owned(),
             context: spec.context,
         };
-        let kv_memory = self.kv_memory.unwrap_or_else(|| default_kv_memory(&model));
+        let kv_memory = kv_memory(self.kv_memory, &model)?;
         let engine = Engine::start(
             model,
             EngineOptions {
@@ -105,8 +108,10 @@ impl Args {
     fn set_threads(&self) -> Result<()> {
         kernels::cpu::table().map_err(MootError::Usage)?;
         let Some(threads) = self.threads else { return Ok(()) };
-        if threads == 0 {
-            return Err(MootError::Usage("--threads 0: expected at least 1".into()));
+        // Each has a stack: a slip of the finger must not ask the system for a hundred thousand of them.
+        const MOST: usize = 1024;
+        if threads == 0 || threads > MOST {
+            return Err(MootError::Usage(format!("--threads {threads}: expected a number from 1 to {MOST}")));
         }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|e| MootError::Usage(format!("--threads {threads}: {e}")))
@@ -141,18 +146,31 @@ fn fall_back(why: &MootError) -> Result<(Device, DType)> {
     Ok((Device::Cpu, DType::F32))
 }
 
-/// A quarter of the free memory, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
-fn default_kv_memory(model: &Model) -> usize {
+/// As typed; else a quarter of the free memory, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
+///
+/// # Errors
+/// More than this machine has: the system would lend it page by page, and end the program where it has no more.
+fn kv_memory(typed: Option<usize>, model: &Model) -> Result<usize> {
     const GIB: usize = 1 << 30;
     if !model.decoder.is_on_cpu() {
-        return 4 * GIB;
+        return Ok(typed.unwrap_or(4 * GIB));
     }
     let mut system = sysinfo::System::new();
     system.refresh_memory();
+    let (mut total, mut free) = (system.total_memory(), system.available_memory());
     // Containers: the limit of the control group, where there is one, is what counts.
-    let free =
-        system.cgroup_limits().map_or(system.available_memory(), |c| c.free_memory.min(system.available_memory()));
-    (usize::try_from(free).unwrap_or(usize::MAX) / 4).clamp(GIB / 4, 8 * GIB)
+    if let Some(group) = system.cgroup_limits() {
+        total = total.min(group.total_memory);
+        free = free.min(group.free_memory);
+    }
+    match typed {
+        Some(bytes) if total > 0 && bytes as u64 > total => {
+            let found = format!("--kv-memory {bytes}: expected at most {total} bytes, the memory of this machine");
+            Err(MootError::Usage(found))
+        }
+        Some(bytes) => Ok(bytes),
+        None => Ok((usize::try_from(free).unwrap_or(usize::MAX) / 4).clamp(GIB / 4, 8 * GIB)),
+    }
 }
 
 /// Finds the model and shows what is going on while it does.
