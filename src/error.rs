@@ -37,6 +37,14 @@ pub enum MootError {
     /// An argument or setting has no meaning here.
     #[error("{0}")]
     Usage(String),
+    /// The command line does not parse.
+    #[error("{wrong}")]
+    Arguments {
+        /// What and where, one line.
+        wrong: String,
+        /// What was perhaps meant, or where to read on.
+        hint: String,
+    },
     /// A name that no table knows.
     #[error("no {kind} is called {name:?} (known: {known})")]
     UnknownName {
@@ -91,6 +99,7 @@ impl MootError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Model(e) => e.hint(),
+            Self::Arguments { hint, .. } => Some(hint.clone()),
             Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {
                 Some("raise --kv-memory, shorten the document, or lower --max-tokens".into())
             }

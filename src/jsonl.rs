@@ -119,13 +119,16 @@ impl Object {
         self.get(field).is_some()
     }
 
-    /// The names of all fields, comma-separated.
+    /// The names of the first fields, comma-separated.
     #[must_use]
     pub fn names(&self) -> String {
+        const SHOWN: usize = 12;
         if self.fields.is_empty() {
             return "none".into();
         }
-        self.fields.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        let named: Vec<_> = self.fields.keys().take(SHOWN).map(|name| format!("`{}`", shortened(name))).collect();
+        let more = if self.fields.len() > SHOWN { ", ..." } else { "" };
+        format!("{}{more}", named.join(", "))
     }
 
     /// A string that must be there.

@@ -1,9 +1,10 @@
 //! The program: reads what was typed, does it, and says in one line what went wrong.
 
 use anstyle::{AnsiColor, Style};
-use clap::Parser;
 use moot::MootError;
+use moot::cli::columns::printable;
 use moot::cli::{Cli, run::INTERRUPTED};
+use moot_models::ModelError;
 use std::process::ExitCode;
 
 /// Activations come and go by the megabyte at every operation; the system's allocator returns each to the kernel and
@@ -14,14 +15,26 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     const WRONG: Style = AnsiColor::Red.on_default().bold();
     const HINT: Style = AnsiColor::Cyan.on_default().bold();
-    let Err(error) = Cli::parse().run() else { return ExitCode::SUCCESS };
+    let Err(error) = Cli::read().and_then(|cli| cli.run()) else { return ExitCode::SUCCESS };
     if let MootError::Interrupted = error {
         anstream::eprintln!("interrupted");
         return ExitCode::from(INTERRUPTED);
     }
-    anstream::eprintln!("{WRONG}error:{WRONG:#} {error}");
+    // Names of files, fields and tensors stand in it, and those may hold anything.
+    anstream::eprintln!("{WRONG}error:{WRONG:#} {}", printable(&error.to_string()));
     if let Some(hint) = error.hint() {
-        anstream::eprintln!("{HINT}hint:{HINT:#} {hint}");
+        anstream::eprintln!("{HINT}hint:{HINT:#} {}", printable(&hint));
     }
-    ExitCode::from(if let MootError::Usage(_) | MootError::UnknownName { .. } = error { 2 } else { 1 })
+    ExitCode::from(if mistyped(&error) { 2 } else { 1 })
+}
+
+/// Whether the command line alone is to blame.
+fn mistyped(error: &MootError) -> bool {
+    matches!(
+        error,
+        MootError::Usage(_)
+            | MootError::Arguments { .. }
+            | MootError::UnknownName { .. }
+            | MootError::Model(ModelError::UnknownModel { .. })
+    )
 }

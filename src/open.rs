@@ -1,7 +1,7 @@
 //! The library's front door: a model by name, then questions.
 
 use crate::engine::{Cancel, Engine, EngineOptions};
-use crate::error::Result;
+use crate::error::{MootError, Result};
 use crate::eval::record::QuestionRecord;
 use crate::llm::ModelIdentity;
 use crate::llm::local::Local;
@@ -18,7 +18,7 @@ pub struct Options {
     pub offline: bool,
     /// Where and how the weights are held.
     pub load: LoadOptions,
-    /// Bytes of KV pages; `None` takes [`default_kv_memory`].
+    /// Bytes of KV pages; `None` takes a quarter of what is free.
     pub kv_memory: Option<usize>,
     /// How the engine runs; its `kv_memory` is the one above.
     pub engine: EngineOptions,
@@ -51,7 +51,7 @@ pub fn open(name: &str, options: &Options, cancel: Cancel, progress: &mut dyn Fn
         context: spec.context,
     };
     // Asked now: the weights are in memory already.
-    let kv_memory = options.kv_memory.unwrap_or_else(|| default_kv_memory(&model));
+    let kv_memory = kv_memory(options.kv_memory, &model)?;
     let engine = Engine::start(model, EngineOptions { kv_memory, ..options.engine })?;
     Ok(Local::new(engine, identity, cancel))
 }
@@ -70,19 +70,30 @@ pub fn best_device() -> candle_core::Result<(Device, DType)> {
     }
 }
 
-/// A quarter of the free memory, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
-#[must_use]
-pub fn default_kv_memory(model: &Model) -> usize {
+/// As asked; else a quarter of the free memory, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
+///
+/// # Errors
+/// More than this machine has: the system would lend it page by page, and end the program where it has no more.
+fn kv_memory(asked: Option<usize>, model: &Model) -> Result<usize> {
     const GIB: usize = 1 << 30;
     if !model.decoder.is_on_cpu() {
-        return 4 * GIB;
+        return Ok(asked.unwrap_or(4 * GIB));
     }
     let mut system = sysinfo::System::new();
     system.refresh_memory();
+    let (mut total, mut free) = (system.total_memory(), system.available_memory());
     // Containers: the limit of the control group, where there is one, is what counts.
-    let free =
-        system.cgroup_limits().map_or(system.available_memory(), |c| c.free_memory.min(system.available_memory()));
-    (usize::try_from(free).unwrap_or(usize::MAX) / 4).clamp(GIB / 4, 8 * GIB)
+    if let Some(group) = system.cgroup_limits() {
+        total = total.min(group.total_memory);
+        free = free.min(group.free_memory);
+    }
+    match asked {
+        Some(bytes) if total > 0 && bytes as u64 > total => Err(MootError::Usage(format!(
+            "--kv-memory {bytes}: expected at most {total} bytes, the memory of this machine"
+        ))),
+        Some(bytes) => Ok(bytes),
+        None => Ok((usize::try_from(free).unwrap_or(usize::MAX) / 4).clamp(GIB / 4, 8 * GIB)),
+    }
 }
 
 /// A model that holds debates: what a program needs that asks a question now and then.

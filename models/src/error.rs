@@ -1,5 +1,6 @@
 //! The one error of this package: each variant says what was expected, what was found, and where.
 
+use crate::source::Catalog;
 use std::path::PathBuf;
 
 /// Result of anything in this package.
@@ -31,6 +32,16 @@ pub enum ModelError {
         /// What a sound file has there.
         expected: String,
         /// What this file has there.
+        found: String,
+    },
+    /// What was named is not the kind of thing a model is: an empty folder, a pickle, a half-typed address.
+    #[error("{}: expected {expected}, found {found}", path.display())]
+    NotAModel {
+        /// As named.
+        path: PathBuf,
+        /// What would do.
+        expected: String,
+        /// What is there instead.
         found: String,
     },
     /// A configuration field is absent or has a value this program cannot use.
@@ -147,10 +158,12 @@ impl ModelError {
                 Some("take a model of a supported family, or add its file to models/src/arch/".into())
             }
             Self::UnknownModel { .. } => {
-                Some("give a path to a .gguf file or model folder, hf:org/repo/file.gguf, or a name from models/catalog.toml".into())
+                let names: Vec<_> = Catalog::embedded().models.into_iter().map(|entry| entry.alias).collect();
+                let names = names.join(", ");
+                Some(format!("give a path to a .gguf file or model folder, hf:org/repo/file.gguf, or one of {names}"))
             }
             Self::Unreachable { .. } => {
-                Some("fetch the model on a machine with a network and pass its path with --model".into())
+                Some("fetch the model where there is a network, without --offline, or pass a model's path".into())
             }
             Self::MissingTensor { .. } | Self::Shape { .. } => {
                 Some("the weights do not fit the configuration beside them: is this the right file?".into())

@@ -21,6 +21,9 @@ impl KvCache {
     /// The device has not that much memory.
     pub fn new(spec: &DecoderSpec, pages: usize, dtype: DType, device: &Device) -> Result<Self> {
         let what = |source| ModelError::Tensor { what: format!("reserving {pages} KV pages"), source };
+        if device.is_cpu() {
+            reservable(spec, pages, dtype).map_err(what)?;
+        }
         let zeros = |shape: (usize, usize, usize, usize)| match (device, dtype) {
             (Device::Cpu, DType::F32) => Tensor::from_vec(zeroed(shape.0 * shape.1 * shape.2 * shape.3), shape, device),
             _ => Tensor::zeros(shape, dtype, device),
@@ -48,4 +51,16 @@ impl KvCache {
     pub(crate) fn layer(&self, layer: usize) -> (&Tensor, &Tensor) {
         (&self.layers[layer].0, &self.layers[layer].1)
     }
+}
+
+/// Candle's own allocation would end the process where the system refuses it. This asks first, for what one layer
+/// needs, and gives it back.
+fn reservable(spec: &DecoderSpec, pages: usize, dtype: DType) -> candle_core::Result<()> {
+    let page = 2 * spec.kv_heads * spec.head_dim * PAGE * dtype.size_in_bytes();
+    let slots = pages.checked_mul(PAGE).filter(|&slots| u32::try_from(slots).is_ok());
+    let Some(bytes) = slots.and_then(|_| pages.checked_mul(page)) else {
+        candle_core::bail!("{} pages are the most", u32::MAX as usize / PAGE)
+    };
+    let refused = |e| candle_core::Error::Msg(format!("{bytes} bytes a layer: {e}"));
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(refused)
 }

@@ -1,7 +1,8 @@
 //! `moot ask`: one question over the user's own documents, debated before their eyes.
 
+use crate::cli::columns::printable;
 use crate::cli::debate::DebatePrinter;
-use crate::cli::{method, model, output};
+use crate::cli::{method, model, on_ctrl_c, output};
 use crate::engine::Cancel;
 use crate::error::{MootError, Result};
 use crate::llm::Llm;
@@ -10,9 +11,17 @@ use crate::methods::ctx::{Observer, Silent};
 use crate::question::Question;
 use crate::retrieval::given;
 use std::path::Path;
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Examples:
+  moot ask \"When did the bridge open?\" --docs notes/
+  moot ask \"When did the bridge open?\" --docs council.txt diary.md --rounds 2 --history peers
+  moot ask --docs ramdocs.jsonl:17 --model smollm2-135m";
 
 /// Ask a question of documents that contradict each other, and watch them debate it
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// What to ask; may be left out where a dataset line brings its own question
     #[arg(value_name = "QUESTION")]
@@ -35,10 +44,16 @@ pub struct Args {
 ///
 /// # Errors
 /// Documents, arguments, a model or a call that failed.
-pub fn run(args: &Args, cancel: Cancel) -> Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     let resolved = args.method.resolve()?;
     let question = question(args)?;
-    let llm = args.model.start(cancel)?;
+    if resolved.row.needs_documents && question.documents.is_empty() {
+        let name = resolved.row.name;
+        return Err(MootError::Usage(format!("{name} needs documents: expected --docs PATH, or --method closed-book")));
+    }
+    let cancel = Cancel::default();
+    let llm = args.model.start(cancel.clone())?;
+    on_ctrl_c(&Arc::default(), cancel)?;
     let ask = |observer: &dyn Observer| {
         methods::hold(&question, resolved.method.as_ref(), &llm, &resolved.settings, observer)
     };
@@ -64,9 +79,9 @@ pub fn run(args: &Args, cancel: Cancel) -> Result<()> {
 
 /// The question and its documents; what was left out of a folder is said.
 fn question(args: &Args) -> Result<Question> {
-    let given = given::load(&args.docs)?;
+    let given = given::load(&args.docs).map_err(|e| swallowed(args).unwrap_or(e))?;
     for skipped in &given.skipped {
-        anstream::eprintln!("skipped {skipped}");
+        anstream::eprintln!("skipped {}", printable(skipped));
     }
     let Some(text) = args.question.clone().or(given.question) else {
         return Err(MootError::Usage("no question: expected moot ask \"QUESTION\" --docs PATH".into()));
@@ -75,6 +90,17 @@ fn question(args: &Args) -> Result<Question> {
         return Err(MootError::Usage("the question is empty".into()));
     }
     Ok(Question { id: "asked".into(), text, documents: given.documents, gold: given.gold })
+}
+
+/// The question stands after `--docs`, which takes all that follows.
+fn swallowed(args: &Args) -> Option<MootError> {
+    let last = args.docs.last().filter(|last| args.question.is_none() && last.contains([' ', '?']))?;
+    if Path::new(last).exists() {
+        return None;
+    }
+    Some(MootError::Usage(format!(
+        "no document is called {last:?}; a question goes first: moot ask {last:?} --docs PATH"
+    )))
 }
 
 /// What packing and page sharing spared.

@@ -1,6 +1,6 @@
 //! `moot bench`: tokens a second by rows, beside the limits of this machine measured in the same call.
 
-use crate::cli::{model, output};
+use crate::cli::{model, output, values};
 use crate::engine::{Cancel, Engine, Event, Request};
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;
@@ -12,23 +12,30 @@ use serde::Serialize;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
+const EXAMPLES: &str = "\
+Examples:
+  moot bench --model smollm2-135m
+  moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json";
+
 /// Measure prefill and decoding by rows, and the share of this machine's limits that they reach
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Prompt tokens of a row
-    #[arg(long, value_name = "N", default_value_t = 512)]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = values::count, allow_negative_numbers = true)]
     pub prompt: usize,
     /// Tokens that each row generates
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = values::count, allow_negative_numbers = true)]
     pub generate: usize,
     /// Rows at once, one measurement each
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
+    #[arg(value_parser = values::count, allow_negative_numbers = true)]
     pub rows: Vec<usize>,
     /// All rows have the same prompt but for its last token
     #[arg(long)]
     pub shared_prefix: bool,
     /// Measurements of each number of rows; their medians are reported
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count, allow_negative_numbers = true)]
     pub repeat: usize,
     /// One JSON object a line
     #[arg(long)]
@@ -74,12 +81,22 @@ struct Measured {
 /// # Errors
 /// A model that does not load, numbers that do not fit its context or memory.
 pub fn run(args: &Args) -> Result<()> {
-    if args.prompt == 0 || args.generate == 0 || args.repeat == 0 || args.rows.contains(&0) {
-        return Err(MootError::Usage("--prompt, --generate, --rows and --repeat must be at least 1".into()));
-    }
+    // All prompts are in memory before the first is sent.
+    const MOST_ROWS: usize = 4096;
     let most = args.rows.iter().copied().max().unwrap_or(1);
+    if args.prompt == 0 || args.generate == 0 || args.repeat == 0 || args.rows.contains(&0) || most > MOST_ROWS {
+        let expected =
+            format!("--prompt, --generate, --rows and --repeat: expected 1 at least, {MOST_ROWS} rows at most");
+        return Err(MootError::Usage(expected));
+    }
     let model = model::Args { max_rows: most.max(args.model.max_rows), ..args.model.clone() };
     let llm = model.start(Cancel::default())?;
+    let (prompt, generate) = (args.prompt, args.generate);
+    let (needed, limit) = (prompt.saturating_add(generate), llm.engine().limits().context);
+    if needed > limit {
+        let (what, limit_name) = ("a row".into(), "the context of the model");
+        return Err(MootError::TooLong { what, needed, prompt, generate, limit_name, limit });
+    }
     let limits = limits::measure().map_err(MootError::Usage)?;
     if !args.json {
         let (gb, gflop) = (limits.bytes / 1e9, limits.operations / 1e9);

@@ -1,5 +1,6 @@
 //! The arguments that say how questions are answered, shared by `ask` and `run`.
 
+use crate::cli::values;
 use crate::error::{MootError, Result};
 use crate::eval::record::{DatasetIdentity, Header, VERSION};
 use crate::llm::{ModelIdentity, Sampling};
@@ -15,7 +16,7 @@ pub struct Args {
     #[arg(long, default_value = "madam-rag")]
     pub method: String,
     /// Debate rounds at most
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub rounds: Option<usize>,
     /// What agents of later rounds are told: the aggregator's answers, or the other agents'
     #[arg(long, value_name = "aggregate|peers", value_parser = history)]
@@ -24,22 +25,25 @@ pub struct Args {
     #[arg(long)]
     pub no_aggregator: bool,
     /// Seeds everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = Settings::default().seed)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().seed, value_parser = values::whole)]
+    #[arg(allow_negative_numbers = true)]
     pub seed: u64,
     /// Tokens that a reply may have
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_tokens)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_tokens, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
     pub max_tokens: usize,
     /// Do not hold replies to their format by a grammar
     #[arg(long)]
     pub free_form: bool,
     /// Sample at this temperature instead of taking the likeliest token
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = values::number, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
     /// With --temperature: keep only the K likeliest tokens
     #[arg(long, value_name = "K", requires = "temperature", default_value_t = 0, hide_default_value = true)]
     pub top_k: usize,
     /// With --temperature: keep the likeliest tokens that together reach probability P
     #[arg(long, value_name = "P", requires = "temperature", default_value_t = 1.0, hide_default_value = true)]
+    #[arg(value_parser = values::number, allow_negative_numbers = true)]
     pub top_p: f32,
 }
 

@@ -11,10 +11,12 @@ pub mod output;
 pub mod run;
 pub mod score;
 pub mod show;
+pub mod values;
 
 use crate::engine::Cancel;
 use crate::error::{MootError, Result};
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,6 +40,7 @@ enum Command {
 
 /// Answer every question of a dataset and record it; the same command goes on where it was stopped
 #[derive(Debug, clap::Args)]
+#[command(after_help = run::EXAMPLES)]
 struct RunArgs {
     #[command(flatten)]
     run: run::Args,
@@ -46,18 +49,31 @@ struct RunArgs {
 }
 
 impl Cli {
+    /// Reads what was typed. Where that asks for help or the version, they are printed and the program ends.
+    ///
+    /// # Errors
+    /// [`MootError::Arguments`].
+    pub fn read() -> Result<Self> {
+        Self::try_parse().map_err(|e| match e.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => e.exit(),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => e.exit(),
+            _ => refusal(&e, std::env::args().nth(1)),
+        })
+    }
+
     /// Does what was typed.
     ///
     /// # Errors
     /// The subcommand's.
     pub fn run(&self) -> Result<()> {
         match &self.command {
-            Command::Ask(args) => ask::run(args, on_ctrl_c(&Arc::default())?),
+            Command::Ask(args) => ask::run(args),
             Command::Run(args) => {
-                let stop = Arc::default();
-                let cancel = on_ctrl_c(&stop)?;
+                let (stop, cancel) = (Arc::default(), Cancel::default());
                 let prepared = run::prepare(&args.run)?;
-                prepared.run(&args.model.start(cancel)?, &stop)
+                let llm = args.model.start(cancel.clone())?;
+                on_ctrl_c(&stop, cancel)?;
+                prepared.run(&llm, &stop)
             }
             Command::Score(args) => score::run(args),
             Command::Show(args) => show::run(args),
@@ -67,16 +83,32 @@ impl Cli {
     }
 }
 
+/// clap's paragraphs as one line and one hint, like every other error of this program; `first` is the first argument.
+fn refusal(error: &clap::Error, first: Option<String>) -> MootError {
+    let text = error.render().to_string();
+    let mut paragraphs = text.split("\n\n").map(columns::printable);
+    let wrong = paragraphs.next().unwrap_or_default();
+    let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
+    let command = first.filter(|word| Cli::command().find_subcommand(word).is_some());
+    let help =
+        || format!("see `{} --help`", ["moot"].into_iter().chain(command.as_deref()).collect::<Vec<_>>().join(" "));
+    MootError::Arguments {
+        wrong: wrong.strip_prefix("error: ").unwrap_or(&wrong).to_owned(),
+        hint: tip.unwrap_or_else(help),
+    }
+}
+
 /// The first Ctrl-C sets `stop` and cancels what is in flight; the second ends the program at once.
-fn on_ctrl_c(stop: &Arc<AtomicBool>) -> Result<Cancel> {
-    let cancel = Cancel::default();
-    let (stop, handle) = (stop.clone(), cancel.clone());
+///
+/// To be called when a model is there: until then there is nothing to finish, and the system's own way, which ends
+/// the program wherever it is, is the right one.
+fn on_ctrl_c(stop: &Arc<AtomicBool>, cancel: Cancel) -> Result<()> {
+    let stop = stop.clone();
     let installed = ctrlc::set_handler(move || {
         if stop.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(run::INTERRUPTED));
         }
-        handle.cancel();
+        cancel.cancel();
     });
-    installed.map_err(|e| MootError::Usage(format!("Ctrl-C cannot be handled here: {e}")))?;
-    Ok(cancel)
+    installed.map_err(|e| MootError::Usage(format!("Ctrl-C cannot be handled here: {e}")))
 }

@@ -1,5 +1,6 @@
 //! The arguments that say which model runs and on what, shared by `ask`, `run` and `bench`.
 
+use crate::cli::values;
 use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;
@@ -28,16 +29,18 @@ pub struct Args {
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Threads of the CPU kernels; all cores by default
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub threads: Option<usize>,
     /// Memory for keys and values, as 512M or 4G; a quarter of what is free by default
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
     pub kv_memory: Option<usize>,
     /// Sequences that run at once
-    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows)]
+    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
     pub max_rows: usize,
     /// Tokens of one forward pass at most
-    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().step_tokens)]
+    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().step_tokens, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
     pub step_tokens: usize,
     /// Keep quantised weights as they are in the file, at Candle's speed (less memory, slower on a CPU)
     #[arg(long)]
@@ -95,8 +98,10 @@ impl Args {
     fn set_threads(&self) -> Result<()> {
         kernels::cpu::table().map_err(MootError::Usage)?;
         let Some(threads) = self.threads else { return Ok(()) };
-        if threads == 0 {
-            return Err(MootError::Usage("--threads 0: expected at least 1".into()));
+        // Each has a stack: a slip of the finger must not ask the system for a hundred thousand of them.
+        const MOST: usize = 1024;
+        if threads == 0 || threads > MOST {
+            return Err(MootError::Usage(format!("--threads {threads}: expected a number from 1 to {MOST}")));
         }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|e| MootError::Usage(format!("--threads {threads}: {e}")))

@@ -1,15 +1,15 @@
 //! `moot run`: a method over a dataset.
 
 use crate::cli::method::{self, Resolved};
-use crate::error::Result;
+use crate::cli::values;
+use crate::error::{MootError, Result};
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::{Header, Writer};
 use crate::eval::runner::{self, Progress, Run};
 use crate::llm::Llm;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,12 @@ const PLAIN_EVERY: Duration = Duration::from_secs(30);
 
 /// What a shell reports of a program that Ctrl-C ended.
 pub const INTERRUPTED: u8 = 130;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  moot run ramdocs.jsonl -o madam.jsonl --limit 20
+  moot run ramdocs.jsonl -o closed.jsonl --limit 20 --method closed-book
+  moot score madam.jsonl closed.jsonl";
 
 /// Answer every question of a dataset and record it; the same command goes on where it was stopped
 #[derive(Debug, clap::Args)]
@@ -29,11 +35,11 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Only the first N questions
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Questions asked at once
-    #[arg(long, value_name = "N", default_value = "8")]
-    pub in_flight: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value = "8", value_parser = values::count, allow_negative_numbers = true)]
+    pub in_flight: usize,
     /// How the question is answered.
     #[command(flatten)]
     pub method: method::Args,
@@ -54,8 +60,24 @@ pub struct Prepared {
 pub fn prepare(args: &Args) -> Result<Prepared> {
     let resolved = args.method.resolve()?;
     let mut dataset = datasets::load(&args.dataset)?;
+    writable(&args.output)?;
     dataset.questions.truncate(args.limit.unwrap_or(usize::MAX));
-    Ok(Prepared { dataset, resolved, output: args.output.clone(), in_flight: args.in_flight.get() })
+    Ok(Prepared { dataset, resolved, output: args.output.clone(), in_flight: args.in_flight })
+}
+
+/// Whether `output` could be a record: what is wrong with it need not wait until a model is loaded.
+fn writable(output: &Path) -> Result<()> {
+    let wrong = |expected: &str, found: String| {
+        Err(MootError::Input { path: output.into(), line: None, expected: expected.into(), found })
+    };
+    let folder = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return wrong("a file in a folder that exists", format!("no folder {}", folder.display()));
+    }
+    if output.is_dir() {
+        return wrong("a file to write the record to", "a folder".into());
+    }
+    Ok(())
 }
 
 impl Prepared {

@@ -6,10 +6,16 @@ use crate::eval::record::reader::Record;
 use crate::eval::report;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  moot score madam.jsonl
+  moot score madam.jsonl closed.jsonl --json";
+
 /// Score records: strict exact match, precision, recall, F1, tokens, calls, malformed replies, with intervals
 ///
 /// With several records, each is also compared with the first, question by question (paired bootstrap).
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Records, as `moot run -o` writes them
     #[arg(required = true, value_name = "RECORD")]

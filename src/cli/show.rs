@@ -7,8 +7,15 @@ use crate::eval::record::QuestionRecord;
 use crate::eval::record::reader::Record;
 use std::path::{Path, PathBuf};
 
+const EXAMPLES: &str = "\
+Examples:
+  moot show madam.jsonl           the questions and their answers
+  moot show madam.jsonl 3         the debate about the third
+  moot show madam.jsonl bridge    the one whose text holds \"bridge\"";
+
 /// Print a recorded debate, or list the questions of a record
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]

@@ -293,7 +293,8 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
         eos.iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
     }
     let Some(token) = sequence.sampler.choose(&logits) else {
-        return Err(MootError::Engine("no token has a finite logit: are the weights sound?".into()));
+        let weights = model.path.display();
+        return Err(MootError::Engine(format!("{weights} gives no token a finite logit: are its weights sound?")));
     };
     sequence.tokens.push(token);
     if let Some((logits, count)) = original {

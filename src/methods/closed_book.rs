@@ -14,6 +14,7 @@ pub const ROW: Row = Row {
     paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 5.1 and appendix E (No RAG)",
     about: "the model answers from memory, without the documents",
     prompts: &["closed_book/answerer.jinja", "reply/list.lark"],
+    needs_documents: false,
     build,
 };
 

@@ -14,6 +14,7 @@ pub const ROW: Row = Row {
     paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 5.1 and appendix E (Concatenated Prompt)",
     about: "one reader answers from all documents in one prompt",
     prompts: &["concatenated/reader.jinja", "reply/answers.lark"],
+    needs_documents: true,
     build,
 };
 

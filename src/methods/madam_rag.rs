@@ -18,6 +18,7 @@ pub const ROW: Row = Row {
     paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 4 and appendix E",
     about: "one agent a document; they debate in rounds, an aggregator concludes",
     prompts: &["madam_rag/agent.jinja", "madam_rag/aggregator.jinja", "reply/answer.lark", "reply/answers.lark"],
+    needs_documents: true,
     build,
 };
 

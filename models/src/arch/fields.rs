@@ -102,6 +102,14 @@ pub(super) fn from_gguf(metadata: &Metadata, architecture: &'static str) -> Resu
         return Err(metadata.wrong(&scaling, "no rope scaling (not supported yet)"));
     }
     let eps = metadata.optional_f64(&field("attention.layer_norm_rms_epsilon"))?;
+    let head_dim = match metadata.optional_usize(&field("attention.key_length"))? {
+        Some(dim) => dim,
+        None => hidden.checked_div(heads).unwrap_or(0),
+    };
+    let rotated = field("rope.dimension_count");
+    if metadata.optional_usize(&rotated)?.is_some_and(|dims| dims != head_dim) {
+        return Err(metadata.wrong(&rotated, &format!("{head_dim}, the head size (partial rotation is not supported)")));
+    }
     Ok(DecoderSpec {
         architecture,
         vocab: 0,
@@ -109,10 +117,7 @@ pub(super) fn from_gguf(metadata: &Metadata, architecture: &'static str) -> Resu
         layers: metadata.usize(&field("block_count"))?,
         heads,
         kv_heads: metadata.optional_usize(&field("attention.head_count_kv"))?.unwrap_or(heads),
-        head_dim: match metadata.optional_usize(&field("attention.key_length"))? {
-            Some(dim) => dim,
-            None => hidden.checked_div(heads).unwrap_or(0),
-        },
+        head_dim,
         intermediate: metadata.usize(&field("feed_forward_length"))?,
         context: metadata.usize(&field("context_length"))?,
         norm_eps: eps.ok_or_else(|| metadata.wrong(&field("attention.layer_norm_rms_epsilon"), "a number"))? as f32,
@@ -129,6 +134,11 @@ pub(super) fn from_config(config: &Config, architecture: &'static str) -> Result
     let hidden = config.usize("hidden_size")?;
     let plain = |value: &Value| ["rope_type", "type"].iter().any(|k| value.get(k).is_some_and(|v| v == "default"));
     config.refuse("rope_scaling", plain, "no rope scaling (not supported yet)")?;
+    config.refuse(
+        "partial_rotary_factor",
+        |value| value.as_f64() == Some(1.0),
+        "1 (partial rotation is not supported)",
+    )?;
     config.refuse("hidden_act", |value| value == "silu", "\"silu\"")?;
     let rope = match config.get("rope_parameters") {
         // transformers 5 moved the base into an object of its own.

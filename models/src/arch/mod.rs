@@ -48,11 +48,25 @@ pub fn spec(weights: &Weights) -> Result<DecoderSpec> {
     let naming = Naming::of(weights);
     let embedding = weights.shape(&naming.name(Name::Embedding))?;
     spec.vocab = *embedding.first().unwrap_or(&0);
+    // Llama 3.1 and later put their scaling into a tensor and say nothing of it in the fields.
+    let factors = "rope_freqs.weight";
+    if weights.contains(factors) {
+        return Err(ModelError::Field {
+            path: weights.path().to_owned(),
+            field: factors.into(),
+            expected: "no rope scaling (not supported yet)".into(),
+            found: "a tensor of factors".into(),
+        });
+    }
     // A GGUF says so by leaving the tensor out; some folders carry both the switch and a copy.
     if !weights.contains(&naming.name(Name::Output)) {
         spec.output = Output::Tied;
     }
-    check(weights.path(), &spec)?;
+    let origin = match weights {
+        Weights::Gguf(_) => weights.path().to_owned(),
+        Weights::Safetensors(_) => weights.path().join("config.json"),
+    };
+    check(&origin, &spec)?;
     Ok(spec)
 }
 

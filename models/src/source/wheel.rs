@@ -95,11 +95,13 @@ fn pip(python: &Python, requirement: &str, folder: &Path) -> Result<Output> {
     Err(refused(requirement, format!("no Python here ({}); {PYTHON_VARIABLE} can name one", names.join(", "))))
 }
 
-/// What pip says went wrong, in one line: its last error, else its last line.
+/// What pip says went wrong, in one line: its last error, else its last line. Where pip itself fell over (a full disk)
+/// the last line of its traceback says why; the error line says only that.
 fn complaint(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines().rfind(|line| line.starts_with("ERROR")).or_else(|| lines().next_back());
+    let telling = |line: &&str| line.starts_with("ERROR") && *line != "ERROR: Exception:";
+    let line = lines().rfind(telling).or_else(|| lines().next_back());
     line.map_or_else(|| format!("pip ended with {}", output.status), |line| format!("pip: {line}"))
 }
 

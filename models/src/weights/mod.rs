@@ -59,10 +59,8 @@ impl Weights {
             return Safetensors::open(path).map(Self::Safetensors);
         }
         if path.extension().is_some_and(|extension| extension == "safetensors") && path.is_file() {
-            return Err(ModelError::Format {
+            return Err(ModelError::NotAModel {
                 path: path.to_owned(),
-                format: "GGUF",
-                place: "the file itself".into(),
                 expected: "a .gguf file, or the folder that holds model.safetensors and config.json".into(),
                 found: "one safetensors file: name its folder instead".into(),
             });

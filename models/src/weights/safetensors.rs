@@ -48,7 +48,8 @@ impl Safetensors {
     ///
     /// # Errors
     /// [`ModelError::Io`] when the system refuses; [`ModelError::Format`] naming file and tensor when a header or the
-    /// index is not sound, or when the folder has no safetensors (a pickle is never read, and the message says so).
+    /// index is not sound; [`ModelError::NotAModel`] when the folder has no safetensors (a pickle is never read, and the
+    /// message says so).
     pub fn open(folder: &Path) -> Result<Self> {
         let mut opened = Self { folder: folder.to_owned(), shards: vec![], tensors: BTreeMap::new() };
         if folder.join(SINGLE).exists() {
@@ -212,5 +213,6 @@ fn no_safetensors(folder: &Path) -> ModelError {
     } else {
         "neither".to_owned()
     };
-    wrong(folder, "the folder", format!("{SINGLE} or {INDEX}"), found)
+    let expected = format!("a model folder, with {SINGLE} or {INDEX}");
+    ModelError::NotAModel { path: folder.to_owned(), expected, found }
 }

@@ -2,7 +2,7 @@
 
 use super::Row;
 use crate::error::Result;
-use crate::jsonl::{Lines, Object};
+use crate::jsonl::{Lines, Object, shortened};
 use crate::question::{Document, Gold, Label, Question};
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn document(place: usize, object: &Object) -> Result<Document> {
     let kind = object.string("type")?;
     if !TYPES.contains(&kind.as_str()) {
         let expected = format!("one of {} in `documents[{place}].type`", TYPES.join(", "));
-        return Err(object.complaint(&expected, format!("{kind:?}")));
+        return Err(object.complaint(&expected, format!("{:?}", shortened(&kind))));
     }
     Ok(Document {
         name: format!("document {}", place + 1),

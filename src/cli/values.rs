@@ -1,0 +1,46 @@
+//! Numbers as people type them: a value that cannot be is refused with what would be.
+
+/// No count typed here has a use beyond it, and sums of a few of them stay far from any overflow.
+const MOST: usize = 1_000_000_000;
+
+/// A whole number from 1.
+///
+/// # Errors
+/// What was expected, where it is something else.
+pub fn count(typed: &str) -> Result<usize, String> {
+    let number = typed.parse().ok().filter(|number| (1..=MOST).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from 1 to {MOST}"))
+}
+
+/// A whole number from 0.
+///
+/// # Errors
+/// As [`count`].
+pub fn whole(typed: &str) -> Result<u64, String> {
+    typed.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+/// A number, with a fraction or without.
+///
+/// # Errors
+/// As [`count`].
+pub fn number(typed: &str) -> Result<f32, String> {
+    typed.parse().map_err(|_| "expected a number, as 0.7".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, number, whole};
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        assert_eq!((count("1"), whole("0"), number("0.5")), (Ok(1), Ok(0), Ok(0.5)));
+        for typed in ["", "0", "-1", "1.5", "x", "1e3", "99999999999999999999", "1000000001"] {
+            assert!(count(typed).is_err(), "{typed}");
+        }
+        for typed in ["", "-1", "x", "99999999999999999999"] {
+            assert!(whole(typed).is_err(), "{typed}");
+        }
+        assert!(number("warm").is_err());
+    }
+}
