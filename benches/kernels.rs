@@ -8,6 +8,10 @@ use moot_models::kernels::ops::{attention, linear};
 use moot_models::kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
 use std::time::Duration;
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// `[inputs, outputs]` of the layers of SmolLM2-135M (576 and 1536) and Qwen2.5-0.5B (896 and 4864).
 const LAYERS: [(usize, usize); 6] = [(576, 576), (576, 1536), (1536, 576), (896, 896), (896, 4864), (4864, 896)];
 const ROWS: [usize; 4] = [1, 4, 32, 256];

@@ -8,6 +8,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::mpsc::channel;
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Names the model: a path, or an alias whose file is in the cache.
 const VARIABLE: &str = "MOOT_BENCH_MODEL";
 
