@@ -1,5 +1,7 @@
 //! Subcommands, called as functions; what they print is checked in processes of their own.
 
+mod bad_input;
+
 use crate::eval::{answered, header};
 use moot::MootError;
 use moot::cli::{calls, run, score, show};
