@@ -103,9 +103,9 @@ impl MootError {
             Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {
                 Some("raise --kv-memory, shorten the document, or lower --max-tokens".into())
             }
-            Self::TooLong { .. } => {
-                Some("split the document, lower --max-tokens, or take a model with a longer context".into())
-            }
+            Self::TooLong { .. } => Some(
+                "take fewer or shorter documents, lower --max-tokens, or take a model with a longer context".into(),
+            ),
             _ => None,
         }
     }

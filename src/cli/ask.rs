@@ -2,8 +2,8 @@
 
 use crate::cli::columns::printable;
 use crate::cli::debate::DebatePrinter;
-use crate::cli::{method, model, on_ctrl_c, output};
-use crate::engine::Cancel;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::{method, model, output};
 use crate::error::{MootError, Result};
 use crate::llm::Llm;
 use crate::methods;
@@ -11,7 +11,6 @@ use crate::methods::ctx::{Observer, Silent};
 use crate::question::Question;
 use crate::retrieval::given;
 use std::path::Path;
-use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,9 +50,9 @@ pub fn run(args: &Args) -> Result<()> {
         let name = resolved.row.name;
         return Err(MootError::Usage(format!("{name} needs documents: expected --docs PATH, or --method closed-book")));
     }
-    let cancel = Cancel::default();
-    let llm = args.model.start(cancel.clone())?;
-    on_ctrl_c(&Arc::default(), cancel)?;
+    let interrupt = Interrupt::listen()?;
+    let llm = args.model.start(interrupt.cancel.clone())?;
+    interrupt.answering();
     let ask = |observer: &dyn Observer| {
         methods::hold(&question, resolved.method.as_ref(), &llm, &resolved.settings, observer)
     };

@@ -1,5 +1,6 @@
 //! `moot bench`: tokens a second by rows, beside the limits of this machine measured in the same call.
 
+use crate::cli::interrupt::Interrupt;
 use crate::cli::{model, output, values};
 use crate::engine::{Cancel, Engine, Event, Request};
 use crate::error::{MootError, Result};
@@ -90,7 +91,8 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(MootError::Usage(expected));
     }
     let model = model::Args { max_rows: most.max(args.model.max_rows), ..args.model.clone() };
-    let llm = model.start(Cancel::default())?;
+    // There is nothing to finish: Ctrl-C ends a bench wherever it is.
+    let llm = model.start(Interrupt::listen()?.cancel)?;
     let (prompt, generate) = (args.prompt, args.generate);
     let (needed, limit) = (prompt.saturating_add(generate), llm.engine().limits().context);
     if needed > limit {

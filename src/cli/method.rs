@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long)]
     pub no_aggregator: bool,
     /// Seeds everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = Settings::default().seed, value_parser = values::whole)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().seed, value_parser = values::whole::<u64>)]
     #[arg(allow_negative_numbers = true)]
     pub seed: u64,
     /// Tokens that a reply may have
@@ -40,6 +40,7 @@ pub struct Args {
     pub temperature: Option<f32>,
     /// With --temperature: keep only the K likeliest tokens
     #[arg(long, value_name = "K", requires = "temperature", default_value_t = 0, hide_default_value = true)]
+    #[arg(value_parser = values::whole::<usize>, allow_negative_numbers = true)]
     pub top_k: usize,
     /// With --temperature: keep the likeliest tokens that together reach probability P
     #[arg(long, value_name = "P", requires = "temperature", default_value_t = 1.0, hide_default_value = true)]

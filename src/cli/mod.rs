@@ -5,6 +5,7 @@ pub mod bench;
 pub mod calls;
 pub mod columns;
 pub mod debate;
+mod interrupt;
 pub mod method;
 pub mod model;
 pub mod output;
@@ -13,12 +14,10 @@ pub mod score;
 pub mod show;
 pub mod values;
 
-use crate::engine::Cancel;
 use crate::error::{MootError, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use interrupt::Interrupt;
 
 /// Let documents argue: every document gets an agent, the agents debate, an aggregator concludes
 #[derive(Debug, Parser)]
@@ -69,11 +68,11 @@ impl Cli {
         match &self.command {
             Command::Ask(args) => ask::run(args),
             Command::Run(args) => {
-                let (stop, cancel) = (Arc::default(), Cancel::default());
+                let interrupt = Interrupt::listen()?;
                 let prepared = run::prepare(&args.run)?;
-                let llm = args.model.start(cancel.clone())?;
-                on_ctrl_c(&stop, cancel)?;
-                prepared.run(&llm, &stop)
+                let llm = args.model.start(interrupt.cancel.clone())?;
+                interrupt.answering();
+                prepared.run(&llm, &interrupt.stop)
             }
             Command::Score(args) => score::run(args),
             Command::Show(args) => show::run(args),
@@ -96,19 +95,4 @@ fn refusal(error: &clap::Error, first: Option<String>) -> MootError {
         wrong: wrong.strip_prefix("error: ").unwrap_or(&wrong).to_owned(),
         hint: tip.unwrap_or_else(help),
     }
-}
-
-/// The first Ctrl-C sets `stop` and cancels what is in flight; the second ends the program at once.
-///
-/// To be called when a model is there: until then there is nothing to finish, and the system's own way, which ends
-/// the program wherever it is, is the right one.
-fn on_ctrl_c(stop: &Arc<AtomicBool>, cancel: Cancel) -> Result<()> {
-    let stop = stop.clone();
-    let installed = ctrlc::set_handler(move || {
-        if stop.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(run::INTERRUPTED));
-        }
-        cancel.cancel();
-    });
-    installed.map_err(|e| MootError::Usage(format!("Ctrl-C cannot be handled here: {e}")))
 }

@@ -1,5 +1,7 @@
 //! Numbers as people type them: a value that cannot be is refused with what would be.
 
+use std::str::FromStr;
+
 /// No count typed here has a use beyond it, and sums of a few of them stay far from any overflow.
 const MOST: usize = 1_000_000_000;
 
@@ -16,8 +18,8 @@ pub fn count(typed: &str) -> Result<usize, String> {
 ///
 /// # Errors
 /// As [`count`].
-pub fn whole(typed: &str) -> Result<u64, String> {
-    typed.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+pub fn whole<T: FromStr>(typed: &str) -> Result<T, String> {
+    typed.parse().map_err(|_| "expected a whole number of at least 0".to_owned())
 }
 
 /// A number, with a fraction or without.
@@ -34,12 +36,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        assert_eq!((count("1"), whole("0"), number("0.5")), (Ok(1), Ok(0), Ok(0.5)));
+        assert_eq!((count("1"), whole("0"), number("0.5")), (Ok(1), Ok(0_u64), Ok(0.5)));
         for typed in ["", "0", "-1", "1.5", "x", "1e3", "99999999999999999999", "1000000001"] {
             assert!(count(typed).is_err(), "{typed}");
         }
         for typed in ["", "-1", "x", "99999999999999999999"] {
-            assert!(whole(typed).is_err(), "{typed}");
+            assert!(whole::<u64>(typed).is_err(), "{typed}");
         }
         assert!(number("warm").is_err());
     }

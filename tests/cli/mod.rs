@@ -1,5 +1,6 @@
 //! Subcommands, called as functions; what they print is checked in processes of their own.
 
+mod bad_input;
 mod program;
 mod real;
 

@@ -94,6 +94,7 @@ fn the_reason_is_one_line_and_names_the_package() {
     let cases = [
         ("echo warning >&2; echo 'ERROR: no such version' >&2; exit 1", "pip: ERROR: no such version"),
         ("echo 'No module named pip' >&2; exit 1", "pip: No module named pip"),
+        ("echo 'ERROR: Exception:' >&2; echo 'OSError: No space left' >&2; exit 2", "pip: OSError: No space left"),
         ("exit 3", "pip ended with"),
         ("exit 0", "pip left no wheel"),
         ("echo text > $D/x.whl", "its wheel"),

@@ -3,6 +3,8 @@
 //! The damage is drawn from a seed, so that a failure names the one file that brings it back.
 
 use moot_models::{LoadOptions, Model, ModelError};
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -120,4 +122,50 @@ fn a_damaged_template_is_no_panic() {
     let folder = tempfile::tempdir().unwrap();
     let path = copied("llama", folder.path());
     survives(&path, &path.join("tokenizer_config.json"), 420, 400);
+}
+
+/// The files of a tiny folder, with one tensor more in its weights.
+fn with_tensor(name: &str, folder: &Path) -> PathBuf {
+    let path = copied("llama", folder);
+    let file = path.join("model.safetensors");
+    let bytes = fs::read(&file).unwrap();
+    let mut tensors = SafeTensors::deserialize(&bytes).unwrap().tensors();
+    let one = 1f32.to_le_bytes();
+    tensors.push((name.to_owned(), TensorView::new(Dtype::F32, vec![1], &one).unwrap()));
+    fs::write(&file, safetensors::serialize(tensors, None).unwrap()).unwrap();
+    path
+}
+
+fn refused(path: &Path, parts: &[&str]) {
+    let message = opens(path).unwrap_err().to_string();
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+}
+
+#[test]
+fn rotations_that_would_be_silently_wrong_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    refused(&with_tensor("rope_freqs.weight", folder.path()), &["rope_freqs.weight", "no rope scaling"]);
+
+    let path = copied("qwen2", folder.path());
+    let config = fs::read_to_string(path.join("config.json")).unwrap();
+    fs::write(path.join("config.json"), config.replacen('{', "{\"partial_rotary_factor\": 0.5,", 1)).unwrap();
+    refused(&path, &["config.json", "partial_rotary_factor", "found 0.5"]);
+
+    let mut bytes = fs::read(tiny("llama.gguf")).unwrap();
+    let key = b"llama.rope.dimension_count";
+    let value = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len() + 4;
+    assert_eq!(bytes[value], 16);
+    bytes[value] = 8;
+    let path = folder.path().join("half.gguf");
+    fs::write(&path, bytes).unwrap();
+    refused(&path, &["half.gguf", "llama.rope.dimension_count", "expected 16", "found 8"]);
+}
+
+#[test]
+fn keys_and_values_that_no_machine_holds_are_an_error() {
+    let model = Model::open(&tiny("llama.gguf"), &LoadOptions::default()).unwrap();
+    for pages in [1 << 27, usize::MAX / 16, usize::MAX] {
+        let message = model.decoder.kv_cache(pages).unwrap_err().to_string();
+        assert!(message.contains(&format!("reserving {pages} KV pages")), "{message}");
+    }
 }

@@ -1,0 +1,96 @@
+//! What goes wrong at the command line: one line says what, at most one more what to do, and the exit code whose
+//! fault it is. The program itself, on the tiny model.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn moot(folder: &Path, typed: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moot"));
+    command.args(typed).current_dir(folder).env_remove("MOOT_MODEL").env("MOOT_CACHE", folder.join("cache"));
+    command.output().unwrap()
+}
+
+/// `typed`, split at spaces, ends with `code` and one line `error:` that holds all of `parts`.
+fn refused(folder: &Path, typed: &str, code: i32, parts: &[&str]) {
+    let output = moot(folder, &typed.split(' ').collect::<Vec<_>>());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{typed}: {text}");
+    let lines: Vec<_> = text.lines().collect();
+    let at = lines.iter().position(|line| line.starts_with("error: ")).expect(&text);
+    assert!(parts.iter().all(|part| lines[at].contains(part)), "{typed}: {text}");
+    let after = &lines[at + 1..];
+    assert!(after.is_empty() || (after.len() == 1 && after[0].starts_with("hint: ")), "{typed}: {text}");
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tests/golden/tiny/llama.gguf");
+    fs::copy(tiny, folder.path().join("tiny.gguf")).unwrap();
+    fs::create_dir(folder.path().join("docs")).unwrap();
+    fs::write(folder.path().join("docs/a.txt"), "The bridge opened in 1932.").unwrap();
+    folder
+}
+
+#[test]
+fn what_was_mistyped_exits_with_2() {
+    let folder = folder();
+    for (typed, parts) in [
+        ("aks", &["unrecognized subcommand 'aks'"][..]),
+        ("ask Q --doc docs", &["--doc"]),
+        ("run set.jsonl", &["required", "--output <FILE>"]),
+        ("ask Q --docs docs --rounds -1", &["'-1'", "--rounds", "from 1"]),
+        ("ask Q --docs docs --max-tokens 0", &["'0'", "--max-tokens", "from 1"]),
+        ("ask Q --docs docs --temperature 1 --top-k -1", &["'-1'", "--top-k", "at least 0"]),
+        ("ask Q --docs docs --temperature NaN", &["--temperature NaN"]),
+        ("ask Q --docs docs --method oracle", &["oracle", "madam-rag"]),
+        ("ask Q --docs docs -m smollm", &["smollm", "near: smollm2-135m"]),
+        ("ask Q --docs docs --threads 100000", &["--threads 100000", "1024"]),
+        ("ask Q --docs docs -m tiny.gguf --kv-memory 900000G", &["--kv-memory", "memory of this machine"]),
+        ("ask Q -m nowhere.gguf", &["madam-rag needs documents", "--docs"]),
+        ("ask --docs docs Q?", &["a question goes first"]),
+        ("bench -m tiny.gguf --rows 99999999", &["--rows", "4096"]),
+    ] {
+        refused(folder.path(), typed, 2, parts);
+    }
+}
+
+#[test]
+fn what_files_are_to_blame_for_exits_with_1() {
+    let folder = folder();
+    let dataset = r#"{"question":"Q","documents":[],"disambig_entity":[],"gold_answers":[],"wrong_answers":[]}"#;
+    fs::write(folder.path().join("set.jsonl"), dataset).unwrap();
+    fs::write(folder.path().join("keys.jsonl"), format!(r#"{{"{}":1}}"#, "k".repeat(5000))).unwrap();
+    for (typed, parts) in [
+        ("ask Q --docs docs -m nowhere.gguf", &["nowhere.gguf: cannot open", "No such file"][..]),
+        ("ask Q --docs docs -m docs", &["docs: expected a model folder", "found neither"]),
+        ("ask Q --docs docs -m hf:foo", &["hf:foo", "hf:organisation/repository/file.gguf"]),
+        ("ask Q --docs docs -m tiny.gguf", &["agent of a.txt, round 1", "the context of the model is 256"]),
+        ("bench -m tiny.gguf --prompt 1000000000", &["1000000064 tokens", "the context of the model is 256"]),
+        ("ask Q --docs keys.jsonl", &["keys.jsonl:1", "found the fields `kkk"]),
+        ("run set.jsonl -o nowhere/out.jsonl", &["nowhere/out.jsonl", "no folder nowhere"]),
+        ("run set.jsonl -o docs", &["docs: expected a file"]),
+    ] {
+        refused(folder.path(), typed, 1, parts);
+    }
+}
+
+/// Nothing that stands in a file or in its name can break the line or steer the terminal.
+#[test]
+fn a_message_is_one_line_whatever_it_quotes() {
+    let folder = folder();
+    let output = moot(folder.path(), &["show", "a\nb\u{1b}[31m.jsonl"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text:?}");
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+}
+
+#[test]
+fn every_subcommand_has_help() {
+    let folder = folder();
+    for command in ["ask", "run", "score", "show", "calls", "bench"] {
+        let output = moot(folder.path(), &[command, "--help"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains("Usage: moot"), "{text}");
+    }
+}
