@@ -145,20 +145,20 @@ fn across_tokens(tokenizer: &Tokenizer, reply: &Completion) -> Option<(String, u
 
 #[test]
 fn a_stop_text_ends_a_reply_before_it() {
-    let engine = start("llama.gguf", pages(256));
-    let mut tried = 0;
-    for seed in 0..40 {
-        let free = one(&engine, Request { sampling: CHANCE, seed, ..greedy(words(seed, 30), 100) });
-        let Some((stop, at)) = across_tokens(&engine.model().tokenizer, &free) else { continue };
-        tried += 1;
-        let stops = vec!["never said".into(), stop.clone(), String::new()];
-        let reply = one(&engine, Request { sampling: CHANCE, seed, stop: stops, ..greedy(words(seed, 30), 100) });
-        assert_eq!(reply.finish, Finish::Stop, "{stop:?} in {:?}", free.text);
+    let engine = start("llama.gguf", pages(512));
+    let by = |seed, stop| Request { sampling: CHANCE, seed, stop, ..greedy(words(seed, 30), 100) };
+    let free = done(&engine, (0..40).map(|seed| by(seed, Vec::new())).collect());
+    let parts = free.iter().map(|reply| across_tokens(&engine.model().tokenizer, reply));
+    let cuts: Vec<(usize, String, usize)> =
+        parts.enumerate().filter_map(|(i, part)| part.map(|(stop, at)| (i, stop, at))).collect();
+    assert!(cuts.len() > 5, "{} replies had a text across tokens", cuts.len());
+    let stopped = cuts.iter().map(|(i, stop, _)| by(*i as u64, vec!["never said".into(), stop.clone(), String::new()]));
+    for ((i, stop, at), reply) in cuts.iter().zip(done(&engine, stopped.collect())) {
+        assert_eq!(reply.finish, Finish::Stop, "{stop:?} in {:?}", free[*i].text);
         // `collect` has held the streamed text against this.
-        assert_eq!(reply.text, free.text[..at], "before {stop:?}");
-        assert_eq!(reply.tokens, free.tokens[..reply.tokens.len()]);
+        assert_eq!(reply.text, free[*i].text[..*at], "before {stop:?}");
+        assert_eq!(reply.tokens, free[*i].tokens[..reply.tokens.len()]);
     }
-    assert!(tried > 5, "{tried} replies had a text across tokens");
 }
 
 #[test]

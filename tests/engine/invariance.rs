@@ -185,7 +185,7 @@ static REFERENCE: LazyLock<Engine> =
     LazyLock::new(|| start("llama.gguf", EngineOptions { rows: 1, share_prefixes: false, ..pages(16) }));
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn in_any_mix(options in setting(), rounds in vec(vec(part(), 1..8), 1..4)) {
