@@ -13,16 +13,16 @@ use moot::prompts;
 use serde_json::json;
 use std::time::Duration;
 
-const AGENTS: usize = 6;
+const AGENTS: usize = 4;
 /// Tokens of each reply.
-const REPLY: usize = 24;
+const REPLY: usize = 12;
 /// What the second round hears of the first.
 const TOLD: &str = "Aggregator: All Correct Answers: [\"1931\", \"1933\"]. Explanation: Two towns.";
 
 /// What agent `place` is asked in the debate number `debate`: alike in length, unlike in words from the question on.
 fn prompt(engine: &Engine, debate: usize, place: usize, told: Option<&str>) -> Vec<u32> {
     let facts =
-        (1..=8).map(|i| format!("In {} its span {i} was painted by crew {}.", 1900 + 7 * i + place, debate + i));
+        (1..=4).map(|i| format!("In {} its span {i} was painted by crew {}.", 1900 + 7 * i + place, debate + i));
     let values = json!({
         "question": format!("In which year did the bridge number {:05} open?", debate),
         "document": format!("The bridge of town {place} opened in {}. {}", 1931 + place, facts.collect::<Vec<_>>().join(" ")),
