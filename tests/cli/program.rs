@@ -231,7 +231,7 @@ fn exit_codes_are_as_people_expect() {
         (&["shout"], 2, "unrecognized subcommand"),
         (&["ask", "When?", "--docs", DEMO, "--temperature", "warm"], 2, "invalid value"),
         (&["run", THREE, "-o", out, "--method", "shouting"], 2, "known: madam-rag"),
-        (&["run", THREE, "-o", out, "--rounds", "0"], 2, "at least 1 round"),
+        (&["run", THREE, "-o", out, "--rounds", "0"], 2, "a whole number from 1"),
         (&["run", "nowhere.jsonl", "-o", out], 1, "nowhere.jsonl"),
         (&["ask", "When?", "--docs", DEMO, "--model", "no/such.gguf"], 1, "no/such.gguf"),
     ];

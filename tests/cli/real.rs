@@ -19,7 +19,7 @@ fn the_demo_is_debated() {
     let output = run(on_smollm(["ask", "In which year was Mira Tolland born?", "--docs", DEMO]));
     let debate = text(&output.stdout);
     let expected =
-        ["Round 1", "Round 2", "1 bird-observatory.md", "4 museum-visit.txt", "Conclusion", "Tokens", "Time"];
+        ["Round 1", "Round 2", "1 bird-observatory.md", "4 harbour-ferry.txt", "Conclusion", "Tokens", "Time"];
     for part in expected {
         assert!(debate.contains(part), "{part} is missing: {debate}");
     }
