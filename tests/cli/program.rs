@@ -54,7 +54,7 @@ impl Place {
     fn moot<'a>(&'a self, typed: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = moot(typed);
         command.env("MOOT_CACHE", self.folder.path()).current_dir(self.folder.path());
-        command.args(["--model", "tiny.gguf", "--offline", "--threads", "2", "--kv-memory", "64M"]);
+        command.args(["--model", "tiny.gguf", "--offline", "--kv-memory", "64M"]);
         command.args(["--max-tokens", "8", "--rounds", "2"]);
         command
     }
@@ -102,6 +102,23 @@ fn replies(path: &Path) -> BTreeMap<String, Vec<String>> {
     let record = Record::read(path).unwrap();
     let said = |q: moot::eval::record::QuestionRecord| (q.question.id, q.calls.into_iter().map(|c| c.reply).collect());
     record.questions.into_iter().map(said).collect()
+}
+
+/// Seeded sampling looks at every bit of the logits, not only at the largest.
+#[test]
+fn replies_depend_neither_on_threads_nor_on_the_instruction_set() {
+    let place = Place::new();
+    let replies_of = |name: &str, threads: &str, table: &str| {
+        let mut command = place.run_of(1, name);
+        command.args(["--threads", threads, "--temperature", "1", "--free-form"]).env("MOOT_CPU", table);
+        run(command);
+        replies(&place.path(name))
+    };
+    let expected = replies_of("one.jsonl", "1", "portable");
+    assert!(expected.values().flatten().any(|reply| !reply.is_empty()));
+    for (i, table) in moot_models::kernels::cpu::tables().iter().enumerate() {
+        assert_eq!(replies_of(&format!("{i}.jsonl"), "3", table.name), expected, "{}", table.name);
+    }
 }
 
 #[test]
