@@ -192,21 +192,20 @@ fn prompts(args: &Args, engine: &Engine, rows: usize, round: u64) -> Vec<Vec<u32
 fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) -> Result<f64> {
     let (events, inbox) = channel();
     let started = Instant::now();
-    for (tag, prompt) in prompts.iter().enumerate() {
-        engine.submit(Request {
-            tag,
-            prompt: prompt.clone(),
-            max_tokens,
-            sampling: Sampling::Greedy,
-            seed: 0,
-            grammar: None,
-            stop: Vec::new(),
-            logprobs: None,
-            ignore_eos: true,
-            events: events.clone(),
-            cancel: Cancel::default(),
-        })?;
-    }
+    let request = |(tag, prompt): (usize, &Vec<u32>)| Request {
+        tag,
+        prompt: prompt.clone(),
+        max_tokens,
+        sampling: Sampling::Greedy,
+        seed: 0,
+        grammar: None,
+        stop: Vec::new(),
+        logprobs: None,
+        ignore_eos: true,
+        events: events.clone(),
+        cancel: Cancel::default(),
+    };
+    engine.submit_all(prompts.iter().enumerate().map(request).collect())?;
     drop(events);
     for (_, event) in &inbox {
         if let Event::Failed(error) = event {
