@@ -1,11 +1,11 @@
 //! The one forward of every decoder: a [`Batch`] and the KV cache in, logits out.
 
-use crate::arch::names::{Name, Naming, Part};
+use crate::arch::names::{Name, Naming, Part, Piece};
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::kv::KvCache;
 use crate::layers::{Linear, Rotary};
-use crate::spec::{Bias, DecoderSpec, Output, QkRows};
+use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
 use crate::weights::Weights;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::{attention::attention, pointwise, swiglu::swiglu};
@@ -55,7 +55,11 @@ pub struct Decoder {
 struct Block {
     attention_norm: Tensor,
     query: Linear,
+    /// `[head_dim]`
+    query_norm: Option<Tensor>,
     key: Linear,
+    /// `[head_dim]`
+    key_norm: Option<Tensor>,
     value: Linear,
     attention_output: Linear,
     feed_forward_norm: Tensor,
@@ -71,10 +75,11 @@ impl Decoder {
     /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
         let loader = Loader { spec: &spec, naming: Naming::of(weights), weights, options };
-        let embedding = loader.matrix(Name::Embedding, spec.vocab, spec.hidden, |row| row)?;
+        let vocabulary = |name| Rows { name, of: spec.vocab, first: 0, rows: spec.vocab, inputs: spec.hidden };
+        let embedding = loader.matrix(vocabulary(Name::Embedding), |row| row)?;
         let output = match spec.output {
             Output::Tied => Linear::dense(embedding.clone(), None),
-            Output::Own => loader.linear(Name::Output, spec.vocab, spec.hidden, None)?,
+            Output::Own => loader.linear(vocabulary(Name::Output), None)?,
         };
         let blocks = (0..spec.layers).map(|i| Block::load(i, &loader)).collect::<Result<_>>()?;
         let norm = loader.dense(Name::OutputNorm, &[spec.hidden])?;
@@ -146,10 +151,19 @@ impl Decoder {
         let q = block.query.apply(x)?.reshape((tokens, self.spec.heads, dim))?;
         let k = block.key.apply(x)?.reshape((tokens, self.spec.kv_heads, dim))?;
         let v = block.value.apply(x)?.reshape((tokens, self.spec.kv_heads, dim))?;
+        let (q, k) = (self.norm_heads(q, &block.query_norm)?, self.norm_heads(k, &block.key_norm)?);
         batch.slots.store(&pointwise::rope(&k, cos, sin)?, &v, k_cache, v_cache)?;
         let q = pointwise::rope(&q, cos, sin)?;
         let out = attention(&q, k_cache, v_cache, &batch.plan, 1.0 / (dim as f32).sqrt())?;
         block.attention_output.apply(&out.reshape((tokens, self.spec.heads * dim))?)
+    }
+
+    /// Norms each head of `[tokens, heads, head_dim]` by itself, where the model does.
+    fn norm_heads(&self, heads: Tensor, weight: &Option<Tensor>) -> candle_core::Result<Tensor> {
+        match weight {
+            Some(weight) => pointwise::rms_norm(&heads, weight, self.spec.norm_eps),
+            None => Ok(heads),
+        }
     }
 
     /// Logits at every position of one sequence, from an empty cache: `[tokens, vocab]`.
@@ -170,19 +184,26 @@ impl Decoder {
 impl Block {
     fn load(index: usize, loader: &Loader<'_>) -> Result<Self> {
         let spec = loader.spec;
-        let (q_rows, kv_rows) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
         let name = |part| Name::Block(index, part);
-        let bias = |part| if spec.bias == Bias::Qkv { Some(name(part)) } else { None };
+        let rows = |part, inputs| {
+            let Piece { part, tensor_rows, first, rows } = Piece::of(spec, part);
+            Rows { name: name(part), of: tensor_rows, first, rows, inputs }
+        };
+        let inward = |part| rows(part, spec.hidden);
+        let bias = |part| (spec.bias != Bias::None).then(|| name(part));
+        let output_bias = (spec.bias == Bias::Attention).then(|| name(Part::AttentionOutputBias));
         Ok(Self {
             attention_norm: loader.dense(name(Part::AttentionNorm), &[spec.hidden])?,
-            query: loader.rotated(name(Part::Query), q_rows, spec.hidden, bias(Part::QueryBias))?,
-            key: loader.rotated(name(Part::Key), kv_rows, spec.hidden, bias(Part::KeyBias))?,
-            value: loader.linear(name(Part::Value), kv_rows, spec.hidden, bias(Part::ValueBias))?,
-            attention_output: loader.linear(name(Part::AttentionOutput), spec.hidden, q_rows, None)?,
+            query: loader.rotated(inward(Part::Query), bias(Part::QueryBias))?,
+            query_norm: loader.head_norm(name(Part::QueryNorm))?,
+            key: loader.rotated(inward(Part::Key), bias(Part::KeyBias))?,
+            key_norm: loader.head_norm(name(Part::KeyNorm))?,
+            value: loader.linear(inward(Part::Value), bias(Part::ValueBias))?,
+            attention_output: loader.linear(rows(Part::AttentionOutput, spec.heads * spec.head_dim), output_bias)?,
             feed_forward_norm: loader.dense(name(Part::FeedForwardNorm), &[spec.hidden])?,
-            gate: loader.linear(name(Part::Gate), spec.intermediate, spec.hidden, None)?,
-            up: loader.linear(name(Part::Up), spec.intermediate, spec.hidden, None)?,
-            down: loader.linear(name(Part::Down), spec.hidden, spec.intermediate, None)?,
+            gate: loader.linear(inward(Part::Gate), None)?,
+            up: loader.linear(inward(Part::Up), None)?,
+            down: loader.linear(rows(Part::Down, spec.intermediate), None)?,
         })
     }
 }
@@ -202,56 +223,68 @@ struct Loader<'a> {
     options: &'a LoadOptions,
 }
 
+/// A projection's place in the file: `rows` from the `first` on, of a tensor `[of, inputs]`.
+#[derive(Clone, Copy)]
+struct Rows {
+    name: Name,
+    of: usize,
+    first: usize,
+    rows: usize,
+    inputs: usize,
+}
+
 impl Loader<'_> {
     fn dense(&self, name: Name, shape: &[usize]) -> Result<Tensor> {
         self.weights.dense(&self.naming.name(name), shape, self.options.dtype, &self.options.device)
     }
 
-    fn linear(&self, name: Name, outputs: usize, inputs: usize, bias: Option<Name>) -> Result<Linear> {
-        let bias = bias.map(|bias| self.dense(bias, &[outputs])).transpose()?;
+    fn linear(&self, from: Rows, bias: Option<Name>) -> Result<Linear> {
+        let bias = bias.map(|bias| self.dense(bias, &[from.rows])).transpose()?;
         if self.options.residency == Residency::AsStored {
-            let stored = self.weights.quantized(&self.naming.name(name), &[outputs, inputs], &self.options.device)?;
+            let stored = self.weights.rows(&self.naming.name(from.name), from.of, from.inputs)?;
+            let stored = stored.part(from.first..from.first + from.rows).quantized(&self.options.device)?;
             if let Some(stored) = stored {
                 return Ok(Linear::quantized(stored, bias)?);
             }
         }
-        Ok(Linear::dense(self.matrix(name, outputs, inputs, |row| row)?, bias))
+        Ok(Linear::dense(self.matrix(from, |row| row)?, bias))
     }
 
-    /// A matrix whose row `i` is the file's row `from(i)`.
-    fn matrix(
-        &self,
-        name: Name,
-        outputs: usize,
-        inputs: usize,
-        from: impl Fn(usize) -> usize + Sync,
-    ) -> Result<Weight> {
-        let name = self.naming.name(name);
-        if self.options.device.is_cpu()
-            && let Some(rows) = self.weights.rows(&name, outputs, inputs)?
-        {
-            return Ok(Weight::from_rows(outputs, inputs, |row, out| rows.read(from(row), out))?);
+    /// A matrix whose row `i` is the projection's row `order(i)`.
+    fn matrix(&self, from: Rows, order: impl Fn(usize) -> usize + Sync) -> Result<Weight> {
+        let name = self.naming.name(from.name);
+        let stored = self.weights.rows(&name, from.of, from.inputs)?.part(from.first..from.first + from.rows);
+        if self.options.device.is_cpu() {
+            let weight = Weight::from_rows(from.rows, from.inputs, |row, out| stored.read(order(row), out))?;
+            stored.check_read()?;
+            return Ok(weight);
         }
-        let dense = self.weights.dense(&name, &[outputs, inputs], self.options.dtype, &self.options.device)?;
-        let order = Tensor::from_iter((0..outputs).map(|row| from(row) as u32), &self.options.device)?;
+        let dense = stored.dense(self.options.dtype, &self.options.device)?;
+        let order = Tensor::from_iter((0..from.rows).map(|row| order(row) as u32), &self.options.device)?;
         Ok(Weight::new(&dense.index_select(&order, 0)?)?)
     }
 
     /// A query or key projection: its rows in the order that [`pointwise::rope`] rotates them.
-    fn rotated(&self, name: Name, outputs: usize, inputs: usize, bias: Option<Name>) -> Result<Linear> {
-        if self.spec.qk_rows == QkRows::Halves {
-            return self.linear(name, outputs, inputs, bias);
+    fn rotated(&self, from: Rows, bias: Option<Name>) -> Result<Linear> {
+        if self.spec.rows_in_order() {
+            return self.linear(from, bias);
         }
         // Widened even under `AsStored`: rows of a quantised tensor cannot be taken apart through Candle.
-        let (dim, half) = (self.spec.head_dim, self.spec.head_dim / 2);
-        let from = |row: usize| row / dim * dim + row % half * 2 + row % dim / half;
-        let bias = match bias {
-            Some(bias) => {
-                let order = Tensor::from_iter((0..outputs).map(|row| from(row) as u32), &self.options.device)?;
-                Some(self.dense(bias, &[outputs])?.index_select(&order, 0)?)
-            }
-            None => None,
-        };
-        Ok(Linear::dense(self.matrix(name, outputs, inputs, from)?, bias))
+        let bias = bias.map(|bias| self.reordered(bias, from.rows)).transpose()?;
+        Ok(Linear::dense(self.matrix(from, |row| self.spec.file_row(row))?, bias))
+    }
+
+    /// A vector over the rows of queries or keys, in the decoder's order.
+    fn reordered(&self, name: Name, rows: usize) -> Result<Tensor> {
+        let order = Tensor::from_iter((0..rows).map(|row| self.spec.file_row(row) as u32), &self.options.device)?;
+        Ok(self.dense(name, &[rows])?.index_select(&order, 0)?)
+    }
+
+    /// The norm of queries or keys, where the model has one.
+    fn head_norm(&self, name: Name) -> Result<Option<Tensor>> {
+        match self.spec.qk_norm {
+            QkNorm::None => Ok(None),
+            QkNorm::PerHead => self.reordered(name, self.spec.head_dim).map(Some),
+        }
     }
 }

@@ -64,6 +64,26 @@ pub enum ModelError {
         /// The tensor's name in that file.
         tensor: String,
     },
+    /// The weights hold a tensor that the architecture would leave unused: they mean another forward.
+    #[error("{}: tensor {tensor} has no part in the {architecture} architecture", path.display())]
+    UnusedTensor {
+        /// The file or folder.
+        path: PathBuf,
+        /// The tensor's name in that file.
+        tensor: String,
+        /// The row of the architecture table.
+        architecture: &'static str,
+    },
+    /// A model in several GGUF files, of which some are not there.
+    #[error("{}: one of {count} files of a split model; missing beside it: {}", path.display(), .missing.join(", "))]
+    MissingShard {
+        /// The file that was named.
+        path: PathBuf,
+        /// Files in all.
+        count: usize,
+        /// Names of the files that are missing, at most eight.
+        missing: Vec<String>,
+    },
     /// A tensor is there, in a shape the architecture cannot use.
     #[error("{}: tensor {tensor}: expected shape {expected:?}, found {found:?}", path.display())]
     Shape {
@@ -87,6 +107,16 @@ pub enum ModelError {
         found: String,
         /// The names that would do.
         supported: &'static str,
+    },
+    /// A weight is infinite or no number: the file is damaged, or whoever made it did not look.
+    #[error("{}: tensor {tensor}{}: a number that is not finite", path.display(), row.map_or(String::new(), |row| format!(", row {row}")))]
+    NotFinite {
+        /// The file or folder.
+        path: PathBuf,
+        /// The tensor's name in that file.
+        tensor: String,
+        /// The row of the tensor, where it is known.
+        row: Option<usize>,
     },
     /// No row of the architecture table matches.
     #[error("{}: architecture {found:?} is not supported (supported: {supported})", path.display())]
@@ -142,6 +172,22 @@ pub enum ModelError {
     },
 }
 
+/// Text out of somebody's file, fit for a message: one line, no control characters, of at most 200 characters.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(200)
+        .flat_map(|c| {
+            let escaped: Vec<char> = if c.is_control() { c.escape_default().collect() } else { vec![c] };
+            escaped
+        })
+        .collect();
+    if text.chars().nth(200).is_some() {
+        shown.push_str("..");
+    }
+    shown
+}
+
 fn near_names(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
@@ -151,7 +197,7 @@ impl ModelError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Format { .. } | Self::Checksum { .. } => {
+            Self::Format { .. } | Self::Checksum { .. } | Self::NotFinite { .. } => {
                 Some("the file may be cut short or damaged: delete it and fetch it again".into())
             }
             Self::UnknownArchitecture { .. } => {
@@ -164,6 +210,15 @@ impl ModelError {
             }
             Self::Unreachable { .. } => {
                 Some("fetch the model where there is a network, without --offline, or pass a model's path".into())
+            }
+            Self::MissingShard { .. } => {
+                Some("fetch the missing files into the same folder; naming any one of them loads them all".into())
+            }
+            Self::ElementType { .. } => {
+                Some("take the model in another quantisation, such as Q4_K_M or Q8_0, or in safetensors".into())
+            }
+            Self::UnusedTensor { .. } => {
+                Some("the model differs from the ones its configuration names it after; it would answer wrongly".into())
             }
             Self::MissingTensor { .. } | Self::Shape { .. } => {
                 Some("the weights do not fit the configuration beside them: is this the right file?".into())

@@ -3,8 +3,10 @@
 use crate::arch;
 use crate::decoder::{Decoder, LoadOptions};
 use crate::error::{ModelError, Result};
+use crate::spec::DecoderSpec;
+use crate::stand_in;
 use crate::tokenizer::{ChatTemplate, Message, Tokenizer};
-use crate::weights::Weights;
+use crate::weights::{RandomOptions, Weights};
 use std::path::{Path, PathBuf};
 
 /// A loaded model.
@@ -26,10 +28,28 @@ impl Model {
     /// # Errors
     /// Whatever is missing, malformed or of an unknown kind, by file, field or tensor.
     pub fn open(path: &Path, options: &LoadOptions) -> Result<Self> {
-        let weights = Weights::open(path)?;
-        let spec = arch::spec(&weights)?;
+        let model = Self::load(&Weights::open(path)?, options)?;
+        Ok(Self { path: path.to_owned(), ..model })
+    }
+
+    /// A model of random weights in the shape of `spec`, for benches: it says nothing. Its vocabulary has a token for
+    /// every byte and `spec.vocab` in all, so a text has more tokens than the real model's would make of it.
+    ///
+    /// # Errors
+    /// A vocabulary of fewer than 258 tokens, or no memory on the device.
+    pub fn random(spec: &DecoderSpec, random: RandomOptions, options: &LoadOptions) -> Result<Self> {
+        Self::load(&Weights::random(spec, random), options)
+    }
+
+    /// Loads what `weights` hold, and the tokenizer that belongs to them.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn load(weights: &Weights, options: &LoadOptions) -> Result<Self> {
+        let path = weights.path();
+        let spec = arch::spec(weights)?;
         // The vocabulary first: it is quick to refuse, the weights are not quick to load.
-        let (tokenizer, template) = match &weights {
+        let (tokenizer, template) = match weights {
             Weights::Gguf(gguf) => {
                 let tokenizer = Tokenizer::from_gguf(gguf.metadata())?;
                 let template = ChatTemplate::from_gguf(gguf.metadata(), &tokenizer)?;
@@ -40,16 +60,25 @@ impl Model {
                 let template = ChatTemplate::from_dir(path, &tokenizer)?;
                 (tokenizer, template)
             }
+            Weights::Random(_) => {
+                let metadata = stand_in::metadata(path, spec.vocab)?;
+                let tokenizer = Tokenizer::from_gguf(&metadata)?;
+                let template = ChatTemplate::from_gguf(&metadata, &tokenizer)?;
+                (tokenizer, template)
+            }
+        };
+        let wrong = |field: &str, expected: String, found: String| {
+            Err(ModelError::Field { path: path.to_owned(), field: field.into(), expected, found })
         };
         if tokenizer.vocab_size() > spec.vocab {
-            return Err(ModelError::Field {
-                path: path.to_owned(),
-                field: "vocabulary".into(),
-                expected: format!("at most {} tokens, the rows of the embedding", spec.vocab),
-                found: tokenizer.vocab_size().to_string(),
-            });
+            let expected = format!("at most {} tokens, the rows of the embedding", spec.vocab);
+            return wrong("vocabulary", expected, tokenizer.vocab_size().to_string());
         }
-        let decoder = Decoder::load(spec, &weights, options)?;
+        // Every reply would run to its limit, and nobody would know why.
+        if tokenizer.eos_ids().is_empty() {
+            return wrong("end-of-text token", "the id of a token that ends a reply".into(), "none".into());
+        }
+        let decoder = Decoder::load(spec, weights, options)?;
         Ok(Self { path: path.to_owned(), decoder, tokenizer, template })
     }
 

@@ -15,22 +15,87 @@ pub struct DecoderSpec {
     pub heads: usize,
     /// Key and value heads; divides `heads`.
     pub kv_heads: usize,
-    /// Width of a head, a multiple of 16.
+    /// Width of a head, a multiple of 16; need not be `hidden / heads`.
     pub head_dim: usize,
     /// Width between the feed-forward's layers.
     pub intermediate: usize,
-    /// Positions the model was made for: a prompt and its reply together.
+    /// Positions that are computed exactly: a prompt and its reply together.
     pub context: usize,
+    /// Whether `context` is all that the model claims.
+    pub limit: ContextLimit,
     /// Added to the mean square under the norm's root.
     pub norm_eps: f32,
-    /// Base of the rotary embedding's wavelengths.
-    pub rope_theta: f64,
+    /// The rotary embedding of positions.
+    pub rope: Rope,
     /// Which projections carry a bias.
     pub bias: Bias,
+    /// Whether queries and keys are normed before they are rotated.
+    pub qk_norm: QkNorm,
     /// Where the output layer's weights are.
     pub output: Output,
-    /// How the file orders the rows of the query and key projections.
-    pub qk_rows: QkRows,
+    /// How the file stores what the decoder takes apart at load.
+    pub layout: Layout,
+}
+
+/// Why [`DecoderSpec::context`] is what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextLimit {
+    /// The positions the model was made for.
+    Trained,
+    /// Attention reaches back by the context only, a window smaller than the `claimed` positions. Up to the window's
+    /// width every position sees all before it, which is what this decoder computes; beyond it the two would differ.
+    SlidingWindow {
+        /// The file's own number.
+        claimed: usize,
+    },
+    /// Beyond the context the model turns positions at other speeds (`LongRoPE`'s second set), old ones included, which
+    /// no cache of keys can follow; the `claimed` positions need them.
+    ShortRope {
+        /// The file's own number.
+        claimed: usize,
+    },
+}
+
+/// Rotary embedding: pair `i` of a head turns by `position * theta^(-2i / dims)`, as scaled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rope {
+    /// Base of the wavelengths.
+    pub theta: f64,
+    /// Leading numbers of a head that are rotated; even, at most the head's width.
+    pub dims: usize,
+    /// What was done to the speeds to reach further than the first training did.
+    pub scaling: RopeScaling,
+}
+
+/// A change of the rotation speeds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RopeScaling {
+    /// None.
+    None,
+    /// All speeds divided by `factor`.
+    Linear {
+        /// At least 0.001.
+        factor: f64,
+    },
+    /// Llama 3.1's: long wavelengths divided by `factor`, short ones left, those between blended.
+    /// <https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py>, `apply_scaling`.
+    Llama3 {
+        /// Divides the speeds of the longest wavelengths.
+        factor: f64,
+        /// Wavelengths above `original / low` are divided.
+        low: f64,
+        /// Wavelengths below `original / high` are left.
+        high: f64,
+        /// Positions of the first training.
+        original: f64,
+    },
+    /// A divisor a pair, as some files store them (GGUF's Llama 3.1, `LongRoPE`).
+    Divisors {
+        /// `[dims / 2]`
+        divisors: Vec<f32>,
+        /// Multiplies the cosines and sines.
+        magnitude: f32,
+    },
 }
 
 /// Which projections carry a bias.
@@ -40,6 +105,17 @@ pub enum Bias {
     None,
     /// Query, key and value.
     Qkv,
+    /// Query, key, value and attention output.
+    Attention,
+}
+
+/// Whether queries and keys are normed before they are rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QkNorm {
+    /// They are not.
+    None,
+    /// Each head by itself, with one weight of `[head_dim]` for all heads.
+    PerHead,
 }
 
 /// Where the output layer's weights are.
@@ -51,11 +127,88 @@ pub enum Output {
     Own,
 }
 
+/// How a file stores its projections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The order of rows in queries and keys.
+    pub qk_rows: QkRows,
+    /// One tensor a projection, or several in one.
+    pub projections: Projections,
+}
+
+impl Layout {
+    /// Halves, a tensor a projection: what most files do.
+    pub const PLAIN: Self = Self { qk_rows: QkRows::Halves, projections: Projections::Separate };
+}
+
 /// How the file orders the rows of the query and key projections within a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QkRows {
-    /// Rotated pairs are half a head apart, as the decoder wants them.
+    /// Rotated pairs are half the rotated numbers apart, as the decoder wants them.
     Halves,
     /// Rotated pairs lie side by side (GGUF files of the llama architecture); put in order at load.
     Interleaved,
+}
+
+/// One tensor a projection, or several in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Projections {
+    /// Each has its own.
+    Separate,
+    /// Query, key and value lie under one another in one tensor, gate and up in a second.
+    Fused,
+}
+
+impl DecoderSpec {
+    /// The file's row that is row `row` of the decoder's queries or keys.
+    ///
+    /// The decoder rotates pairs that are half a head apart, all of them. Rows are put in that order at load, those
+    /// that are not rotated (and are given a speed of 0) last: attention takes products of queries with keys, which
+    /// no common order of both can change.
+    #[must_use]
+    pub fn file_row(&self, row: usize) -> usize {
+        let (half, turned) = (self.head_dim / 2, self.rope.dims / 2);
+        let (head, place) = (row / self.head_dim, row % self.head_dim);
+        let (side, pair) = (place / half, place % half);
+        let within = if pair >= turned {
+            2 * turned + side * (half - turned) + pair - turned
+        } else {
+            match self.layout.qk_rows {
+                QkRows::Halves => side * turned + pair,
+                QkRows::Interleaved => 2 * pair + side,
+            }
+        };
+        head * self.head_dim + within
+    }
+
+    /// Whether [`Self::file_row`] leaves every row where it is.
+    #[must_use]
+    pub fn rows_in_order(&self) -> bool {
+        self.layout.qk_rows == QkRows::Halves && self.rope.dims == self.head_dim
+    }
+
+    /// One line for the user where the model can do less here than its file claims.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let cut = |claimed: usize, why: &str| {
+            Some(format!("context is {} tokens instead of the {claimed} of its file: {why}", self.context))
+        };
+        match self.limit {
+            ContextLimit::Trained => None,
+            ContextLimit::SlidingWindow { claimed } => cut(claimed, "beyond that its attention window slides"),
+            ContextLimit::ShortRope { claimed } => cut(claimed, "beyond that its positions are scaled anew"),
+        }
+    }
+
+    /// Cuts the context to `most` positions where it is longer.
+    pub(crate) fn limit_context(&mut self, most: Option<usize>, why: fn(usize) -> ContextLimit) {
+        if let Some(most) = most.filter(|&most| most < self.context) {
+            let claimed = match self.limit {
+                ContextLimit::Trained => self.context,
+                ContextLimit::SlidingWindow { claimed } | ContextLimit::ShortRope { claimed } => claimed,
+            };
+            self.limit = why(claimed);
+            self.context = most;
+        }
+    }
 }

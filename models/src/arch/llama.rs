@@ -1,16 +1,18 @@
-//! Llama 2 and 3, SmolLM2 and their kin: no biases; GGUF files interleave the rows of queries and keys.
+//! Llama 2 and 3, SmolLM2 and their kin; GGUF files interleave the rows of queries and keys.
 
-use super::{Arch, fields};
-use crate::spec::{DecoderSpec, QkRows};
+use super::{Arch, config, gguf};
+use crate::spec::{Bias, DecoderSpec, Layout, QkRows};
 
 pub(super) const ARCH: Arch = Arch {
     name: "llama",
     model_type: "llama",
-    about: "Llama 2 and 3 without rope scaling, SmolLM2, and models of their shape",
-    from_gguf: |metadata| Ok(DecoderSpec { qk_rows: QkRows::Interleaved, ..fields::from_gguf(metadata, "llama")? }),
+    about: "Llama 2, 3, 3.1, 3.2 and 3.3, SmolLM2, and models of their shape",
+    from_gguf: Some(|metadata| {
+        let layout = Layout { qk_rows: QkRows::Interleaved, ..Layout::PLAIN };
+        Ok(DecoderSpec { layout, ..gguf::spec(metadata, "llama")? })
+    }),
     from_config: |config| {
-        config.refuse("attention_bias", |value| value == false, "false")?;
-        config.refuse("mlp_bias", |value| value == false, "false")?;
-        fields::from_config(config, "llama")
+        let bias = if config.flag("attention_bias")? { Bias::Attention } else { Bias::None };
+        Ok(DecoderSpec { bias, ..config::spec(config, "llama")? })
     },
 };

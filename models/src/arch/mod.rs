@@ -1,80 +1,103 @@
 //! Architectures: one short file and one row each, from a file's fields to a [`DecoderSpec`].
 
-mod fields;
+mod config;
+mod gguf;
 mod llama;
+mod mistral;
 pub mod names;
+mod phi3;
 mod qwen2;
+mod qwen3;
+mod rope;
 
 use crate::error::{ModelError, Result};
-use crate::spec::{DecoderSpec, Output};
-use crate::weights::{Metadata, Weights};
-pub use fields::Config;
-use names::{Name, Naming};
+use crate::spec::{Bias, DecoderSpec, Output};
+use crate::weights::{Gguf, Metadata, Weights};
+pub use config::Config;
+use names::{Name, Naming, Part};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A row of [`ARCHS`].
 pub struct Arch {
-    /// GGUF's `general.architecture`, and how the program calls it.
+    /// How the program calls it; with `from_gguf`, GGUF's `general.architecture` too.
     pub name: &'static str,
     /// `model_type` in config.json.
     pub model_type: &'static str,
     /// What it is, one line.
     pub about: &'static str,
-    /// Reads a GGUF's metadata.
-    pub from_gguf: fn(&Metadata) -> Result<DecoderSpec>,
+    /// Reads a GGUF's metadata. None where GGUF files count it to another row.
+    pub from_gguf: Option<fn(&Metadata) -> Result<DecoderSpec>>,
     /// Reads a config.json.
     pub from_config: fn(&Config) -> Result<DecoderSpec>,
 }
 
 /// Every architecture there is.
-pub const ARCHS: &[Arch] = &[llama::ARCH, qwen2::ARCH];
+pub const ARCHS: &[Arch] = &[llama::ARCH, mistral::ARCH, qwen2::ARCH, qwen3::ARCH, phi3::ARCH];
 
-/// The spec of the model that `weights` hold.
+/// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
+/// no other is.
 ///
 /// # Errors
-/// An unknown architecture, a missing or unusable field, or shapes that contradict the fields.
+/// An unknown architecture, a missing or unusable field, shapes that contradict the fields, a missing tensor, or one
+/// that the architecture would leave unused: its file means another forward than this.
 pub fn spec(weights: &Weights) -> Result<DecoderSpec> {
-    let mut spec = match weights {
-        Weights::Gguf(gguf) => {
-            let metadata = gguf.metadata();
-            let found = metadata.str("general.architecture")?;
-            (find(metadata.path(), found, |arch| arch.name)?.from_gguf)(metadata)?
-        }
+    let (origin, mut spec) = match weights {
+        Weights::Gguf(gguf) => (weights.path().to_owned(), of_gguf(gguf, weights)?),
         Weights::Safetensors(_) => {
             let config = Config::open(&weights.path().join("config.json"))?;
-            (find(config.path(), config.str("model_type")?, |arch| arch.model_type)?.from_config)(&config)?
+            (config.path().to_owned(), of_config(&config)?)
         }
+        Weights::Random(random) => return Ok(random.spec().clone()),
     };
     let naming = Naming::of(weights);
-    let embedding = weights.shape(&naming.name(Name::Embedding))?;
-    spec.vocab = *embedding.first().unwrap_or(&0);
-    // Llama 3.1 and later put their scaling into a tensor and say nothing of it in the fields.
-    let factors = "rope_freqs.weight";
-    if weights.contains(factors) {
-        return Err(ModelError::Field {
-            path: weights.path().to_owned(),
-            field: factors.into(),
-            expected: "no rope scaling (not supported yet)".into(),
-            found: "a tensor of factors".into(),
-        });
-    }
+    spec.vocab = *weights.shape(&naming.name(Name::Embedding))?.first().unwrap_or(&0);
     // A GGUF says so by leaving the tensor out; some folders carry both the switch and a copy.
     if !weights.contains(&naming.name(Name::Output)) {
         spec.output = Output::Tied;
     }
-    let origin = match weights {
-        Weights::Gguf(_) => weights.path().to_owned(),
-        Weights::Safetensors(_) => weights.path().join("config.json"),
-    };
     check(&origin, &spec)?;
+    check_tensors(weights, &spec, naming)?;
     Ok(spec)
 }
 
-fn find(path: &Path, found: &str, key: fn(&Arch) -> &'static str) -> Result<&'static Arch> {
-    ARCHS.iter().find(|arch| key(arch) == found).ok_or_else(|| ModelError::UnknownArchitecture {
+/// The spec that a config.json describes by itself, and a row of the catalog in the same words. The vocabulary is its
+/// `vocab_size`, which a file's embedding may exceed.
+///
+/// # Errors
+/// An unknown `model_type`, or a missing or unusable field.
+pub fn spec_of_config(config: &Config) -> Result<DecoderSpec> {
+    let spec = of_config(config)?;
+    check(config.path(), &spec)?;
+    Ok(spec)
+}
+
+fn of_config(config: &Config) -> Result<DecoderSpec> {
+    let rows = ARCHS.iter().map(|arch| (arch.model_type, arch));
+    (find(config.path(), config.str("model_type")?, rows)?.from_config)(config)
+}
+
+fn of_gguf(gguf: &Gguf, weights: &Weights) -> Result<DecoderSpec> {
+    let metadata = gguf.metadata();
+    let rows = ARCHS.iter().filter_map(|arch| Some((arch.name, arch.from_gguf?)));
+    let mut spec = find(metadata.path(), metadata.str("general.architecture")?, rows)?(metadata)?;
+    // Checked before a tensor's shape is asked for by these numbers, and again when they are complete.
+    let has = |part| weights.contains(&Naming::Gguf.name(Name::Block(0, part)));
+    if has(Part::QueryBias) {
+        spec.bias = if has(Part::AttentionOutputBias) { Bias::Attention } else { Bias::Qkv };
+    }
+    rope::read_divisors(metadata, weights, &mut spec)?;
+    Ok(spec)
+}
+
+fn find<T>(path: &Path, found: &str, rows: impl Iterator<Item = (&'static str, T)> + Clone) -> Result<T> {
+    let known = rows.clone().map(|(name, _)| name);
+    let supported = || known.collect::<Vec<_>>().join(", ");
+    let mut rows = rows;
+    rows.find(|(name, _)| *name == found).map(|(_, row)| row).ok_or_else(|| ModelError::UnknownArchitecture {
         path: path.to_owned(),
         found: found.chars().take(60).collect(),
-        supported: ARCHS.iter().map(key).collect::<Vec<_>>().join(", "),
+        supported: supported(),
     })
 }
 
@@ -108,8 +131,39 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     if !(spec.norm_eps > 0.0 && spec.norm_eps < 1.0) {
         return wrong("norm epsilon", "between 0 and 1", spec.norm_eps.to_string());
     }
-    if spec.rope_theta.is_nan() || spec.rope_theta < 1.0 {
-        return wrong("rope theta", "at least 1", spec.rope_theta.to_string());
+    if let Some((field, expected, found)) = rope::fault(&spec.rope, spec.head_dim) {
+        return wrong(field, &expected, found);
     }
     Ok(())
+}
+
+/// Every tensor of `spec` is there in its shape, and no other is there: one that is left over (a bias, another norm,
+/// more layers) means that the file's forward is not the one that would be computed.
+fn check_tensors(weights: &Weights, spec: &DecoderSpec, naming: Naming) -> Result<()> {
+    let mut known = BTreeSet::new();
+    // The first that is missing ends this, so the work is bounded by the file and not by the number of layers it names.
+    for (name, expected) in names::tensors(spec) {
+        let name = naming.name(name);
+        let found = weights.shape(&name)?;
+        if found != expected {
+            return Err(ModelError::Shape { path: weights.path().to_owned(), tensor: name, expected, found });
+        }
+        known.insert(name);
+    }
+    let idle = |name: &str| {
+        let tied = spec.output == Output::Tied && name == naming.name(Name::Output);
+        tied || match naming {
+            Naming::Gguf => rope::TENSORS.contains(&name),
+            // What the fields say again, in checkpoints of old.
+            Naming::HuggingFace => name.ends_with(".rotary_emb.inv_freq"),
+        }
+    };
+    match weights.names().find(|name| !known.contains(*name) && !idle(name)) {
+        None => Ok(()),
+        Some(name) => Err(ModelError::UnusedTensor {
+            path: weights.path().to_owned(),
+            tensor: name.to_owned(),
+            architecture: spec.architecture,
+        }),
+    }
 }

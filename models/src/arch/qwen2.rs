@@ -1,15 +1,18 @@
 //! Qwen2 and Qwen2.5: biases on queries, keys and values.
 
-use super::{Arch, fields};
-use crate::spec::{Bias, DecoderSpec};
+use super::{Arch, config, gguf};
+use crate::spec::{Bias, ContextLimit, DecoderSpec};
 
 pub(super) const ARCH: Arch = Arch {
     name: "qwen2",
     model_type: "qwen2",
     about: "Qwen2 and Qwen2.5, dense",
-    from_gguf: |metadata| Ok(DecoderSpec { bias: Bias::Qkv, ..fields::from_gguf(metadata, "qwen2")? }),
+    from_gguf: Some(|metadata| Ok(DecoderSpec { bias: Bias::Qkv, ..gguf::spec(metadata, "qwen2")? })),
     from_config: |config| {
-        config.refuse("use_sliding_window", |value| value == false, "false (sliding windows are not supported)")?;
-        Ok(DecoderSpec { bias: Bias::Qkv, ..fields::from_config(config, "qwen2")? })
+        let mut spec = DecoderSpec { bias: Bias::Qkv, ..config::spec(config, "qwen2")? };
+        if config.flag("use_sliding_window")? {
+            spec.limit_context(config.window()?, |claimed| ContextLimit::SlidingWindow { claimed });
+        }
+        Ok(spec)
     },
 };

@@ -4,29 +4,28 @@
 //! exists because a header is somebody else's bytes, so that nothing is allocated, skipped or multiplied by a number
 //! from it before that number is compared with the bytes that are really there.
 
+use super::blocks::{self, SUPPORTED_TYPES, type_name};
 use super::cursor::Cursor;
 use super::mapped::MappedFile;
-use super::{Metadata, Value};
-use crate::error::{ModelError, Result};
+use super::{Metadata, Value, split};
+use crate::error::{ModelError, Result, quoted};
 use candle_core::quantized::GgmlDType;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Array elements a file's metadata may hold in all. An element of one byte becomes eight here, so the file's length
 /// alone would let 1 GB of zeros ask for 8 GB. The largest vocabularies in use have 256k tokens and 500k merges.
 const MAX_ARRAY_ELEMENTS: usize = 1 << 24;
 
-/// Longest key or tensor name in bytes (the specification's limit for keys).
-const MAX_NAME: usize = u16::MAX as usize;
+/// Longest key or tensor name in bytes. The specification allows keys of 65535 and tensors' names of 64, none in use is
+/// longer than a hundred, and a message that repeats one should fit a screen.
+const MAX_NAME: usize = 1024;
 
 /// ggml's own limit.
 const MAX_DIMS: u32 = 4;
 
 /// Alignment where the file says nothing.
 const DEFAULT_ALIGNMENT: usize = 32;
-
-/// Element types this package can read, for messages.
-pub(super) const SUPPORTED_TYPES: &str = "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K";
 
 /// Where one tensor lies in its file and how it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,38 +38,96 @@ pub struct TensorInfo {
     pub offset: usize,
     /// Length in bytes.
     pub bytes: usize,
+    /// The file among those of a split model, from 0.
+    pub shard: usize,
 }
 
-/// An open GGUF file: metadata in memory, tensors mapped.
+/// An open GGUF file, or all files of a split model: metadata in memory, tensors mapped.
 #[derive(Debug)]
 pub struct Gguf {
-    file: MappedFile,
+    /// As named.
+    path: PathBuf,
+    shards: Vec<MappedFile>,
+    /// The first file's.
     metadata: Metadata,
     tensors: BTreeMap<String, TensorInfo>,
 }
 
 impl Gguf {
-    /// Maps `path` and reads its header.
+    /// Maps `path` and reads its header; of a split model, `path` may be any file, and all are mapped.
     ///
     /// # Errors
     /// [`ModelError::Io`] when the system refuses; [`ModelError::Format`] naming the field or tensor that is not as a
-    /// sound file has it; [`ModelError::ElementType`] for a tensor of a type outside F32 .. `Q6_K`.
+    /// sound file has it; [`ModelError::ElementType`] for a tensor of a type outside F32 .. `Q6_K`;
+    /// [`ModelError::MissingShard`], and [`ModelError::Field`] for a file that is no part of the others.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = MappedFile::open(path, "GGUF")?;
-        let mut header = Header { cursor: Cursor::new(path, file.bytes()), array_elements: 0 };
+        let one = Self::of(MappedFile::open(path, "GGUF")?)?;
+        match split::count(&one.metadata)? {
+            1 => Ok(one),
+            count => Self::open_all(path, &split::shards(path, &one.metadata, count)?),
+        }
+    }
+
+    /// A file that is in memory; `origin` stands for it in messages.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; a part of a split model is refused.
+    pub fn from_bytes(origin: &Path, bytes: Vec<u8>) -> Result<Self> {
+        let one = Self::of(MappedFile::in_memory(origin, bytes))?;
+        match split::count(&one.metadata)? {
+            1 => Ok(one),
+            _ => Err(one.metadata.wrong("split.count", "1 in a file that is in memory")),
+        }
+    }
+
+    fn open_all(path: &Path, files: &[PathBuf]) -> Result<Self> {
+        let mut all =
+            Self { path: path.to_owned(), shards: vec![], metadata: Metadata::default(), tensors: BTreeMap::new() };
+        for (index, file) in files.iter().enumerate() {
+            let part = Self::of(MappedFile::open(file, "GGUF")?)?;
+            split::check(&part.metadata, index, files.len())?;
+            for (name, info) in part.tensors {
+                if all.tensors.contains_key(&name) {
+                    let cursor = Cursor::new(file, &[]);
+                    return Err(cursor.wrong(&format!("tensor {name}"), "one entry in all files", "a second one"));
+                }
+                all.tensors.insert(name, TensorInfo { shard: index, ..info });
+            }
+            all.shards.extend(part.shards);
+            if index == 0 {
+                all.metadata = part.metadata;
+            }
+        }
+        let found = all.tensors.len();
+        match all.metadata.optional_usize(split::TENSORS)? {
+            Some(count) if count != found => {
+                Err(all.metadata.wrong(split::TENSORS, &format!("{found}, the tensors of all files")))
+            }
+            _ => Ok(all),
+        }
+    }
+
+    fn of(file: MappedFile) -> Result<Self> {
+        let mut header = Header { cursor: Cursor::new(file.path(), file.bytes()), array_elements: 0 };
         let (tensor_count, value_count) = header.counts()?;
         let values = header.values(value_count)?;
         let alignment = header.alignment(&values)?;
         let mut tensors = header.tensors(tensor_count)?;
         header.place(&mut tensors, alignment, file.bytes().len())?;
-        let metadata = Metadata::new(path.to_owned(), values);
-        Ok(Self { metadata, tensors, file })
+        let path = file.path().to_owned();
+        let metadata = Metadata::new(path.clone(), values);
+        Ok(Self { path, metadata, tensors, shards: vec![file] })
     }
 
-    /// The file.
+    /// The file that was named.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.file.path()
+        &self.path
+    }
+
+    /// All files, in order.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.shards.iter().map(MappedFile::path)
     }
 
     /// All metadata.
@@ -92,7 +149,7 @@ impl Gguf {
 
     /// The stored bytes of a tensor of this file.
     pub(super) fn bytes(&self, info: &TensorInfo) -> &[u8] {
-        &self.file.bytes()[info.offset..info.offset + info.bytes]
+        &self.shards[info.shard].bytes()[info.offset..info.offset + info.bytes]
     }
 }
 
@@ -140,6 +197,9 @@ impl Header<'_> {
         let name = self.cursor.text(place)?;
         if name.is_empty() || name.len() > MAX_NAME {
             return Err(self.cursor.wrong(place, format!("1 to {MAX_NAME} bytes"), name.len().to_string()));
+        }
+        if name.contains(char::is_control) {
+            return Err(self.cursor.wrong(place, "a name without control characters", quoted(name)));
         }
         Ok(name.to_owned())
     }
@@ -253,10 +313,10 @@ impl Header<'_> {
         }
         let mut sizes = (0..dims).map(|_| self.cursor.u64(place)).collect::<Result<Vec<_>>>()?;
         let type_number = self.cursor.u32(place)?;
-        let dtype = block_type(type_number).ok_or_else(|| ModelError::ElementType {
+        let dtype = blocks::of_number(type_number).map_err(|found| ModelError::ElementType {
             path: self.cursor.path().to_owned(),
             tensor: name.to_owned(),
-            found: format!("number {type_number} of ggml's types"),
+            found,
             supported: SUPPORTED_TYPES,
         })?;
         let offset = self.cursor.u64(place)?;
@@ -267,7 +327,7 @@ impl Header<'_> {
         })?;
         let offset = usize::try_from(offset)
             .map_err(|_| self.cursor.wrong(place, "an offset this machine can address", offset.to_string()))?;
-        Ok(TensorInfo { shape, dtype, offset, bytes })
+        Ok(TensorInfo { shape, dtype, offset, bytes, shard: 0 })
     }
 
     /// Moves offsets to the start of the file; sees to it that each tensor is aligned, inside the file, and alone.
@@ -310,45 +370,4 @@ fn stored_size(sizes: &[u64], dtype: GgmlDType) -> Option<(Vec<usize>, usize)> {
     }
     let bytes = (elements / dtype.block_size()).checked_mul(dtype.type_size())?;
     Some((shape, bytes))
-}
-
-/// ggml's type numbers, as far as candle has the type and files use it.
-fn block_type(number: u32) -> Option<GgmlDType> {
-    Some(match number {
-        0 => GgmlDType::F32,
-        1 => GgmlDType::F16,
-        2 => GgmlDType::Q4_0,
-        3 => GgmlDType::Q4_1,
-        6 => GgmlDType::Q5_0,
-        7 => GgmlDType::Q5_1,
-        8 => GgmlDType::Q8_0,
-        10 => GgmlDType::Q2K,
-        11 => GgmlDType::Q3K,
-        12 => GgmlDType::Q4K,
-        13 => GgmlDType::Q5K,
-        14 => GgmlDType::Q6K,
-        30 => GgmlDType::BF16,
-        _ => return None,
-    })
-}
-
-/// The type's name as the field writes it.
-pub(super) fn type_name(dtype: GgmlDType) -> &'static str {
-    match dtype {
-        GgmlDType::F32 => "F32",
-        GgmlDType::F16 => "F16",
-        GgmlDType::BF16 => "BF16",
-        GgmlDType::Q4_0 => "Q4_0",
-        GgmlDType::Q4_1 => "Q4_1",
-        GgmlDType::Q5_0 => "Q5_0",
-        GgmlDType::Q5_1 => "Q5_1",
-        GgmlDType::Q8_0 => "Q8_0",
-        GgmlDType::Q8_1 => "Q8_1",
-        GgmlDType::Q2K => "Q2_K",
-        GgmlDType::Q3K => "Q3_K",
-        GgmlDType::Q4K => "Q4_K",
-        GgmlDType::Q5K => "Q5_K",
-        GgmlDType::Q6K => "Q6_K",
-        GgmlDType::Q8K => "Q8_K",
-    }
 }

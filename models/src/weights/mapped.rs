@@ -1,15 +1,21 @@
-//! A file as bytes, mapped and never copied: the only `unsafe` of this package.
+//! A file as bytes, mapped and never copied: the only `unsafe` of this package. Or bytes that somebody has in memory.
 
 use crate::error::{ModelError, Result};
 use memmap2::Mmap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A regular, non-empty file mapped read-only.
+/// A regular, non-empty file mapped read-only, or what stands for one.
 #[derive(Debug)]
 pub(super) struct MappedFile {
     path: PathBuf,
-    map: Mmap,
+    contents: Contents,
+}
+
+#[derive(Debug)]
+enum Contents {
+    Mapped(Mmap),
+    Memory(Vec<u8>),
 }
 
 impl MappedFile {
@@ -35,7 +41,12 @@ impl MappedFile {
         if file.metadata().map_err(io("open"))?.len() == 0 {
             return Err(wrong("an empty file"));
         }
-        Ok(Self { path: path.to_owned(), map: map(&file).map_err(io("map"))? })
+        Ok(Self { path: path.to_owned(), contents: Contents::Mapped(map(&file).map_err(io("map"))?) })
+    }
+
+    /// Bytes that stand for the file `origin`.
+    pub(super) fn in_memory(origin: &Path, bytes: Vec<u8>) -> Self {
+        Self { path: origin.to_owned(), contents: Contents::Memory(bytes) }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -43,7 +54,10 @@ impl MappedFile {
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.map
+        match &self.contents {
+            Contents::Mapped(map) => map,
+            Contents::Memory(bytes) => bytes,
+        }
     }
 }
 

@@ -1,52 +1,52 @@
 //! Weights on disk, as named tensors: GGUF and safetensors behind one type.
 
+mod blocks;
 mod cursor;
 mod gguf;
 mod mapped;
 mod metadata;
+mod random;
+mod rows;
 mod safetensors;
+mod split;
 mod widen;
 
+pub use blocks::{type_name, type_named};
 pub use gguf::{Gguf, TensorInfo};
 pub use metadata::{Metadata, Value};
+pub use random::{Random, RandomOptions, storage_of};
+pub use rows::Rows;
 pub use safetensors::Safetensors;
 
 use crate::error::{ModelError, Result};
+use crate::spec::DecoderSpec;
 use ::safetensors::Dtype;
-use candle_core::quantized::{GgmlDType, QStorage, QTensor};
+use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
-use std::borrow::Cow;
+use rows::Source;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-/// The weights of one model, mapped.
+/// Endings of files that Python's pickle writes, and of formats from before GGUF.
+const PICKLES: [&str; 6] = ["bin", "pt", "pth", "ckpt", "pkl", "pickle"];
+
+/// The weights of one model, mapped or yet to be made.
 #[derive(Debug)]
 pub enum Weights {
-    /// One GGUF file, tokenizer and configuration included.
+    /// A GGUF file or the files of a split one, tokenizer and configuration included.
     Gguf(Gguf),
     /// A folder of safetensors; configuration and tokenizer lie beside them.
     Safetensors(Safetensors),
+    /// Nobody's: for benches where the real ones cannot be had.
+    Random(Random),
 }
 
 /// One tensor as it is stored. `dtype` is `None` for a type that is not handled.
 struct Stored<'a> {
     shape: &'a [usize],
     dtype: Option<GgmlDType>,
-    bytes: &'a [u8],
-}
-
-/// A matrix as it is stored, read a row at a time from any thread.
-#[derive(Debug, Clone, Copy)]
-pub struct Rows<'a> {
-    bytes: &'a [u8],
-    dtype: GgmlDType,
-    row_bytes: usize,
-}
-
-impl Rows<'_> {
-    /// Widens row `row` into `out`, which has the matrix's `inputs` places.
-    pub fn read(&self, row: usize, out: &mut [f32]) {
-        widen::row_to_f32(&self.bytes[row * self.row_bytes..][..self.row_bytes], self.dtype, out);
-    }
+    source: Source<'a>,
 }
 
 impl Weights {
@@ -65,7 +65,23 @@ impl Weights {
                 found: "one safetensors file: name its folder instead".into(),
             });
         }
+        refuse_pickle(path)?;
         Gguf::open(path).map(Self::Gguf)
+    }
+
+    /// Random weights in the shape of `spec`.
+    #[must_use]
+    pub fn random(spec: &DecoderSpec, options: RandomOptions) -> Self {
+        Self::Random(Random::new(spec, options))
+    }
+
+    /// The files that hold the weights.
+    pub fn files(&self) -> Box<dyn Iterator<Item = &Path> + '_> {
+        match self {
+            Self::Gguf(gguf) => Box::new(gguf.files()),
+            Self::Safetensors(folder) => Box::new(folder.files()),
+            Self::Random(_) => Box::new(std::iter::empty()),
+        }
     }
 
     /// The file or folder.
@@ -74,6 +90,7 @@ impl Weights {
         match self {
             Self::Gguf(gguf) => gguf.path(),
             Self::Safetensors(folder) => folder.path(),
+            Self::Random(random) => random.path(),
         }
     }
 
@@ -83,6 +100,7 @@ impl Weights {
         match self {
             Self::Gguf(gguf) => gguf.tensor_info(name).is_some(),
             Self::Safetensors(folder) => folder.entry(name).is_some(),
+            Self::Random(random) => random.tensor(name).is_some(),
         }
     }
 
@@ -91,6 +109,7 @@ impl Weights {
         match self {
             Self::Gguf(gguf) => Box::new(gguf.tensors().map(|(name, _)| name)),
             Self::Safetensors(folder) => Box::new(folder.names()),
+            Self::Random(random) => Box::new(random.names()),
         }
     }
 
@@ -108,8 +127,9 @@ impl Weights {
     /// [`ModelError::MissingTensor`].
     pub fn stored_type(&self, name: &str) -> Result<String> {
         let type_name = match self {
-            Self::Gguf(gguf) => gguf.tensor_info(name).map(|info| gguf::type_name(info.dtype).to_owned()),
+            Self::Gguf(gguf) => gguf.tensor_info(name).map(|info| type_name(info.dtype).to_owned()),
             Self::Safetensors(folder) => folder.entry(name).map(|entry| entry.dtype.to_string()),
+            Self::Random(random) => random.tensor(name).map(|(_, tensor)| type_name(tensor.dtype).to_owned()),
         };
         type_name.ok_or_else(|| self.missing(name))
     }
@@ -118,43 +138,35 @@ impl Weights {
     ///
     /// # Errors
     /// [`ModelError::MissingTensor`], [`ModelError::Shape`], [`ModelError::ElementType`] for a type that holds no
-    /// floats, [`ModelError::Tensor`] when the device refuses.
+    /// floats, [`ModelError::NotFinite`], [`ModelError::Tensor`] when the device refuses.
     pub fn dense(&self, name: &str, shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
-        let stored = self.shaped(name, shape)?;
-        let stored_dtype = stored.dtype.ok_or_else(|| self.unsupported(name))?;
-        let tensor = match (stored_dtype, dtype) {
-            (GgmlDType::F16, DType::F16) => Tensor::from_vec(widen::to_f16(stored.bytes), shape, &Device::Cpu),
-            (GgmlDType::BF16, DType::BF16) => Tensor::from_vec(widen::to_bf16(stored.bytes), shape, &Device::Cpu),
-            _ => Tensor::from_vec(widen::to_f32(stored.bytes, stored_dtype), shape, &Device::Cpu),
-        };
-        let placed = tensor.and_then(|tensor| tensor.to_dtype(dtype)).and_then(|tensor| tensor.to_device(device));
-        placed.map_err(|source| self.refused(name, source))
+        let inputs = shape.last().copied().unwrap_or(1);
+        let outputs = shape.iter().rev().skip(1).product();
+        let dense = self.matrix(name, shape, [outputs, inputs])?.dense(dtype, device)?;
+        dense.reshape(shape).map_err(ModelError::from)
     }
 
-    /// The rows of matrix `name`, `[outputs, inputs]`, to be widened one by one; `None` where a row is no whole number
-    /// of blocks.
+    /// The rows of matrix `name`, `[outputs, inputs]`.
     ///
     /// # Errors
-    /// As [`Self::dense`].
-    pub fn rows(&self, name: &str, outputs: usize, inputs: usize) -> Result<Option<Rows<'_>>> {
-        let stored = self.shaped(name, &[outputs, inputs])?;
-        let dtype = stored.dtype.ok_or_else(|| self.unsupported(name))?;
-        if !inputs.is_multiple_of(dtype.block_size()) {
-            return Ok(None);
+    /// [`ModelError::MissingTensor`], [`ModelError::Shape`], [`ModelError::ElementType`] for a type that holds no
+    /// floats.
+    pub fn rows(&self, name: &str, outputs: usize, inputs: usize) -> Result<Rows<'_>> {
+        self.matrix(name, &[outputs, inputs], [outputs, inputs])
+    }
+
+    fn matrix(&self, name: &str, shape: &[usize], matrix: [usize; 2]) -> Result<Rows<'_>> {
+        let stored = self.stored(name)?;
+        if stored.shape != shape {
+            return Err(ModelError::Shape {
+                path: self.path().to_owned(),
+                tensor: name.to_owned(),
+                expected: shape.to_vec(),
+                found: stored.shape.to_vec(),
+            });
         }
-        Ok(Some(Rows { bytes: stored.bytes, dtype, row_bytes: inputs / dtype.block_size() * dtype.type_size() }))
-    }
-
-    /// Tensor `name` of `shape` as it is stored, where that is a block-quantised type; `None` where it is plain floats.
-    ///
-    /// # Errors
-    /// [`ModelError::MissingTensor`], [`ModelError::Shape`], [`ModelError::Tensor`] when the device refuses.
-    pub fn quantized(&self, name: &str, shape: &[usize], device: &Device) -> Result<Option<QTensor>> {
-        let stored = self.shaped(name, shape)?;
-        let Some(dtype) = stored.dtype.filter(|dtype| dtype.block_size() > 1) else { return Ok(None) };
-        let tensor = QStorage::from_data(Cow::Borrowed(stored.bytes), device, dtype)
-            .and_then(|storage| QTensor::new(storage, shape));
-        tensor.map(Some).map_err(|source| self.refused(name, source))
+        let dtype = stored.dtype.ok_or_else(|| self.unsupported(name))?;
+        Ok(Rows::new(self.path(), name, stored.source, dtype, matrix))
     }
 
     fn stored(&self, name: &str) -> Result<Stored<'_>> {
@@ -162,28 +174,20 @@ impl Weights {
             Self::Gguf(gguf) => gguf.tensor_info(name).map(|info| Stored {
                 shape: &info.shape,
                 dtype: Some(info.dtype),
-                bytes: gguf.bytes(info),
+                source: Source::Bytes(gguf.bytes(info)),
             }),
             Self::Safetensors(folder) => folder.entry(name).map(|entry| Stored {
                 shape: &entry.shape,
                 dtype: float_type(entry.dtype),
-                bytes: folder.bytes(entry),
+                source: Source::Bytes(folder.bytes(entry)),
+            }),
+            Self::Random(random) => random.tensor(name).map(|(shape, tensor)| Stored {
+                shape,
+                dtype: Some(tensor.dtype),
+                source: Source::Random(tensor),
             }),
         };
         stored.ok_or_else(|| self.missing(name))
-    }
-
-    fn shaped(&self, name: &str, shape: &[usize]) -> Result<Stored<'_>> {
-        let stored = self.stored(name)?;
-        if stored.shape == shape {
-            return Ok(stored);
-        }
-        Err(ModelError::Shape {
-            path: self.path().to_owned(),
-            tensor: name.to_owned(),
-            expected: shape.to_vec(),
-            found: stored.shape.to_vec(),
-        })
     }
 
     fn missing(&self, name: &str) -> ModelError {
@@ -198,10 +202,26 @@ impl Weights {
             supported: safetensors::SUPPORTED_TYPES,
         }
     }
+}
 
-    fn refused(&self, name: &str, source: candle_core::Error) -> ModelError {
-        ModelError::Tensor { what: format!("{}: tensor {name}", self.path().display()), source }
+/// Refuses a file by its ending, unless it begins as a GGUF file does: reading a pickle runs code.
+fn refuse_pickle(path: &Path) -> Result<()> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    if !PICKLES.contains(&&*ending) || !path.is_file() {
+        return Ok(());
     }
+    let mut magic = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    if read.is_ok() && &magic == b"GGUF" {
+        return Ok(());
+    }
+    Err(ModelError::NotAModel {
+        path: path.to_owned(),
+        expected: "a .gguf file or a folder of safetensors".into(),
+        found: format!(
+            "a .{ending} file, a pickle, which is never read because reading one runs code: convert it to safetensors"
+        ),
+    })
 }
 
 /// The plain float types of both formats under one name; `None` for anything else.

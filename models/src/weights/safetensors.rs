@@ -4,7 +4,7 @@
 //! against byte range); this file checks the index, names the culprit, and keeps the maps.
 
 use super::mapped::MappedFile;
-use crate::error::{ModelError, Result};
+use crate::error::{ModelError, Result, quoted};
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, TensorInfo};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -17,6 +17,9 @@ const INDEX: &str = "model.safetensors.index.json";
 
 /// Largest index read. The largest published ones (61 layers of 256 experts) have about 10 MB.
 const MAX_INDEX_BYTES: u64 = 128 << 20;
+
+/// Longest name of a tensor, in bytes, so that a message can repeat it.
+const MAX_NAME: usize = 1024;
 
 /// Where one tensor lies.
 #[derive(Debug)]
@@ -70,6 +73,16 @@ impl Safetensors {
         Ok(opened)
     }
 
+    /// One file that is in memory; `origin` stands for its folder in messages.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn from_bytes(origin: &Path, bytes: Vec<u8>) -> Result<Self> {
+        let (file, data, header) = read_shard(MappedFile::in_memory(&origin.join(SINGLE), bytes))?;
+        let tensors = header.tensors().into_iter().map(|(name, info)| (name, entry(0, data, info))).collect();
+        Ok(Self { folder: origin.to_owned(), shards: vec![file], tensors })
+    }
+
     /// Maps one shard and takes the tensors that the index looks for in it.
     fn add_shard(&mut self, index: &Path, shard: &str, tensors: Vec<String>) -> Result<()> {
         let path = self.folder.join(shard);
@@ -116,9 +129,9 @@ fn wrong(path: &Path, place: &str, expected: impl Into<String>, found: impl Into
     ModelError::Format {
         path: path.to_owned(),
         format: "safetensors",
-        place: place.to_owned(),
+        place: quoted(place),
         expected: expected.into(),
-        found: found.into(),
+        found: quoted(&found.into()),
     }
 }
 
@@ -130,9 +143,17 @@ fn entry(shard: usize, data: usize, info: &TensorInfo) -> Entry {
 /// Maps one file: the map, where its data starts, its header. The crate has then seen to it that the ranges follow
 /// one another from the start of the data to the end of the file and that each fits its shape.
 fn open_shard(path: &Path) -> Result<(MappedFile, usize, Metadata)> {
-    let file = MappedFile::open(path, "safetensors")?;
+    read_shard(MappedFile::open(path, "safetensors")?)
+}
+
+fn read_shard(file: MappedFile) -> Result<(MappedFile, usize, Metadata)> {
     let (header_length, header) =
-        safetensors::SafeTensors::read_metadata(file.bytes()).map_err(|e| unsound(path, file.bytes(), &e))?;
+        safetensors::SafeTensors::read_metadata(file.bytes()).map_err(|e| unsound(file.path(), file.bytes(), &e))?;
+    let unfit = |name: &&String| name.is_empty() || name.len() > MAX_NAME || name.contains(char::is_control);
+    if let Some(name) = header.tensors().keys().find(unfit) {
+        let expected = format!("a name of 1 to {MAX_NAME} bytes without control characters");
+        return Err(wrong(file.path(), "the name of a tensor", expected, name.clone()));
+    }
     Ok((file, 8 + header_length, header))
 }
 

@@ -2,6 +2,7 @@
 
 use candle_core::cpu_backend::CpuStorage;
 use candle_core::quantized::GgmlDType;
+use candle_core::{DType, Device, Tensor};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -11,10 +12,26 @@ use std::borrow::Cow;
 /// candle returns for a chunk is still in the cache when it is moved to its place, and is reused by the allocator.
 const CHUNK: usize = 16 * 1024;
 
+/// A tensor of `shape` on `device`, its elements widened or narrowed from `stored` to `dtype`.
+pub(super) fn tensor(
+    bytes: &[u8],
+    stored: GgmlDType,
+    shape: &[usize],
+    dtype: DType,
+    device: &Device,
+) -> candle_core::Result<Tensor> {
+    let tensor = match (stored, dtype) {
+        (GgmlDType::F16, DType::F16) => Tensor::from_vec(to_f16(bytes), shape, &Device::Cpu),
+        (GgmlDType::BF16, DType::BF16) => Tensor::from_vec(to_bf16(bytes), shape, &Device::Cpu),
+        _ => Tensor::from_vec(to_f32(bytes, stored), shape, &Device::Cpu),
+    };
+    tensor?.to_dtype(dtype)?.to_device(device)
+}
+
 /// All elements of `bytes` as f32.
 ///
 /// `bytes` is a whole number of blocks of `dtype`, aligned to 4 bytes for the quantised types.
-pub(super) fn to_f32(bytes: &[u8], dtype: GgmlDType) -> Vec<f32> {
+fn to_f32(bytes: &[u8], dtype: GgmlDType) -> Vec<f32> {
     match dtype {
         GgmlDType::F32 => decode(bytes, |from, to| copy(from, to, f32::from_le_bytes)),
         GgmlDType::F16 => decode::<2, _>(bytes, |from, to| widen_half(from, to, f16::from_le_bytes)),
@@ -34,12 +51,12 @@ pub(super) fn row_to_f32(bytes: &[u8], dtype: GgmlDType, row: &mut [f32]) {
 }
 
 /// All elements of `bytes`, which are f16.
-pub(super) fn to_f16(bytes: &[u8]) -> Vec<f16> {
+fn to_f16(bytes: &[u8]) -> Vec<f16> {
     decode(bytes, |from, to| copy(from, to, f16::from_le_bytes))
 }
 
 /// All elements of `bytes`, which are bf16.
-pub(super) fn to_bf16(bytes: &[u8]) -> Vec<bf16> {
+fn to_bf16(bytes: &[u8]) -> Vec<bf16> {
     decode(bytes, |from, to| copy(from, to, bf16::from_le_bytes))
 }
 

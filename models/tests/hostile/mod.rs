@@ -144,7 +144,10 @@ fn refused(path: &Path, parts: &[&str]) {
 #[test]
 fn rotations_that_would_be_silently_wrong_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    refused(&with_tensor("rope_freqs.weight", folder.path()), &["rope_freqs.weight", "no rope scaling"]);
+    refused(
+        &with_tensor("rope_freqs.weight", folder.path()),
+        &["rope_freqs.weight", "no part in the llama architecture"],
+    );
 
     let path = copied("qwen2", folder.path());
     let config = fs::read_to_string(path.join("config.json")).unwrap();

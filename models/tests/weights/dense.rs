@@ -60,7 +60,7 @@ fn every_type_widens_to_the_bits_candle_has() {
 fn quantized_types_come_as_they_are_stored() {
     for (dtype, number, type_name) in TYPES {
         let (_folder, weights, quantized) = stored(dtype, number, 3);
-        let loaded = weights.quantized("m", &[3, 512], &CPU).unwrap();
+        let loaded = weights.rows("m", 3, 512).unwrap().quantized(&CPU).unwrap();
         assert_eq!(loaded.is_some(), dtype.block_size() > 1, "{type_name}");
         if let Some(loaded) = loaded {
             assert_eq!(loaded.dtype(), dtype);
@@ -75,8 +75,56 @@ fn any_bytes_widen_without_panic() {
     for (dtype, number, type_name) in TYPES {
         let bytes = random_bytes(11, 512 / dtype.block_size() * dtype.type_size());
         let (_folder, path) = file("any.gguf", &Builder::new().tensor("m", &[512], number, &bytes).build());
-        let dense = Weights::open(&path).unwrap().dense("m", &[512], DType::F32, &CPU).unwrap();
-        assert_eq!(dense.elem_count(), 512, "{type_name}");
+        match Weights::open(&path).unwrap().dense("m", &[512], DType::F32, &CPU) {
+            Ok(dense) => assert_eq!(dense.elem_count(), 512, "{type_name}"),
+            Err(error) => assert_says(&error, &path, &["tensor m", "not finite"]),
+        }
+    }
+}
+
+#[test]
+fn a_number_that_is_not_finite_is_found_in_every_type() {
+    let size = |dtype: GgmlDType| 512 / dtype.block_size() * dtype.type_size();
+    // The bytes of a NaN or an infinity, and where they lie in the last block: its first scale, or its last float.
+    for (dtype, number, type_name) in TYPES {
+        let end = size(dtype) * 3;
+        let (nan, at): (&[u8], usize) = match dtype {
+            GgmlDType::F32 => (&[0, 0, 0x80, 0x7f], end - 4),
+            GgmlDType::F16 => (&[0, 0xfc], end - 2),
+            GgmlDType::BF16 => (&[0xff, 0xff], end - 2),
+            GgmlDType::Q2K | GgmlDType::Q3K | GgmlDType::Q6K => (&[1, 0x7e], end - 2),
+            _ => (&[0, 0x7c], end - dtype.type_size()),
+        };
+        let (_folder, sound, quantized) = stored(dtype, number, 3);
+        let mut bytes = quantized.data().unwrap().into_owned();
+        bytes[at..at + nan.len()].copy_from_slice(nan);
+        let (_folder, path) = file("nan.gguf", &Builder::new().tensor("m", &[512, 3], number, &bytes).build());
+        let weights = Weights::open(&path).unwrap();
+        assert_says(&weights.dense("m", &[3, 512], DType::F32, &CPU).unwrap_err(), &path, &["tensor m", "not finite"]);
+        for (weights, is_sound) in [(&sound, true), (&weights, false)] {
+            let rows = weights.rows("m", 3, 512).unwrap();
+            let mut row = vec![0.0; 512];
+            (0..3).for_each(|number| rows.read(number, &mut row));
+            assert_eq!(rows.check_read().is_ok(), is_sound, "{type_name}");
+            assert!(is_sound || rows.check_read().unwrap_err().to_string().contains("tensor m, row 2"));
+            assert!(weights.rows("m", 3, 512).unwrap().part(0..2).dense(DType::F32, &CPU).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_part_is_rows_of_the_whole() {
+    for (dtype, number, type_name) in TYPES {
+        let (_folder, weights, _) = stored(dtype, number, 5);
+        let whole = bits(&weights.dense("m", &[5, 512], DType::F32, &CPU).unwrap());
+        let part = || weights.rows("m", 5, 512).unwrap().part(1..4).part(1..3);
+        assert!(bits(&part().dense(DType::F32, &CPU).unwrap()) == whole[2 * 512..4 * 512], "{type_name}");
+        let mut row = vec![0.0; 512];
+        part().read(1, &mut row);
+        assert!(row.iter().map(|x| x.to_bits()).eq(whole[3 * 512..4 * 512].iter().copied()), "{type_name}");
+        if let Some(part) = part().quantized(&CPU).unwrap() {
+            assert!(bits(&part.dequantize(&CPU).unwrap()) == whole[2 * 512..4 * 512], "{type_name}");
+        }
     }
 }
 
@@ -101,12 +149,11 @@ fn absent_and_misshapen_tensors_are_named() {
     let absent = weights.dense("n", &[2, 512], DType::F32, &CPU).unwrap_err();
     assert!(matches!(absent, ModelError::MissingTensor { .. }));
     assert_says(&absent, weights.path(), &["tensor n"]);
-    assert!(weights.quantized("n", &[1], &CPU).is_err() && weights.shape("n").is_err());
+    assert!(weights.rows("n", 1, 1).is_err() && weights.shape("n").is_err());
     for shape in [&[512, 2][..], &[1024], &[2, 512, 1], &[]] {
         let misshapen = weights.dense("m", shape, DType::F32, &CPU).unwrap_err();
         assert!(matches!(misshapen, ModelError::Shape { .. }));
         assert_says(&misshapen, weights.path(), &["tensor m", &format!("{shape:?}"), "[2, 512]"]);
-        assert!(weights.quantized("m", shape, &CPU).is_err());
     }
 }
 

@@ -121,7 +121,8 @@ fn the_message_names_the_field() {
     refusal(&Builder::new().value("k", 8, &[1, 0, 0, 0, 0, 0, 0, 0, 0xff]).build(), &["metadata field k", "UTF-8"]);
     refusal(&Builder::new().string("k", "1").string("k", "2").build(), &["metadata field k", "a second one"]);
     refusal(&Builder::new().string("", "1").build(), &["key of metadata field 0", "found 0"]);
-    refusal(&Builder::new().string(&"k".repeat(70_000), "1").build(), &["key of metadata field 0", "found 70000"]);
+    refusal(&Builder::new().string(&"k".repeat(7_000), "1").build(), &["key of metadata field 0", "found 7000"]);
+    refusal(&Builder::new().string("k\n\u{1b}[31m", "1").build(), &["control characters", r"found k\n\u{1b}[31m"]);
 }
 
 #[test]
@@ -161,7 +162,9 @@ fn tensors_lie_in_the_file_aligned_and_alone() {
     refusal(&one().entry("u", &[u64::MAX / 2], F32, 0).build(), &["tensor u"]);
     refusal(&one().entry("u", &[16, 2], Q4_0, 0).build(), &["tensor u", "blocks of 32", "Q4_0"]);
     refusal(&one().entry("u", &[], Q4_0, 0).build(), &["tensor u", "blocks of 32"]);
-    refusal(&one().entry("u", &[256], 16, 0).build(), &["tensor u", "number 16", "Q6_K"]);
+    refusal(&one().entry("u", &[256], 16, 0).build(), &["tensor u", "type IQ2_XXS is not supported", "Q6_K"]);
+    refusal(&one().entry("u", &[256], 39, 0).build(), &["tensor u", "MXFP4"]);
+    refusal(&one().entry("u", &[256], 77, 0).build(), &["tensor u", "number 77"]);
     refusal(&one().entry("", &[1], F32, 64).build(), &["name of tensor 1"]);
 }
 

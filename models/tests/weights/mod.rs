@@ -1,8 +1,11 @@
 //! Files made byte by byte, sound and unsound, and what opening them says.
 
+mod blocks;
 mod dense;
 mod gguf;
+mod random;
 mod safetensors;
+mod split;
 
 use std::path::{Path, PathBuf};
 

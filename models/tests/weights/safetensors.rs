@@ -49,7 +49,7 @@ fn one_file_opens_and_widens() {
     assert_eq!(weights.stored_type("b").unwrap(), "BF16");
     let a = weights.dense("a", &[2, 2], DType::F32, &Device::Cpu).unwrap().to_vec2::<f32>().unwrap();
     assert_eq!(a[1][1].to_le_bytes(), [12, 13, 14, 15]);
-    assert!(weights.quantized("a", &[2, 2], &Device::Cpu).unwrap().is_none());
+    assert!(weights.rows("a", 2, 2).unwrap().quantized(&Device::Cpu).unwrap().is_none());
     let error = weights.dense("ids", &[1], DType::F32, &Device::Cpu).unwrap_err();
     assert_says(&error, folder.path(), &["tensor ids", "I64", "F32, F16, BF16"]);
 }
@@ -119,6 +119,9 @@ fn the_message_names_the_tensor() {
     refusal(&with(r#"{"dtype":"F33","shape":[2],"data_offsets":[0,8]}"#), &["tensor t"]);
     refusal(&with(r#"{"dtype":"F32","shape":[2],"data_offsets":[8,0]}"#), &["tensor t"]);
     refusal(&with(r#"{"dtype":"F32","shape":[1],"data_offsets":[0,4]}"#), &["header"]);
+    let named = |name: &str| raw(&format!(r#"{{"{name}":{{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}}}"#), 8);
+    refusal(&named(r"t\n\u001b[31m"), &["control characters", r"found t\n\u{1b}[31m"]);
+    refusal(&named(&"t".repeat(2000)), &["1 to 1024 bytes"]);
     refusal(&[0xff; 64], &["header"]);
     refusal(b"text that is no model", &["header"]);
     refusal(b"", &["an empty file"]);
@@ -132,6 +135,10 @@ fn a_folder_says_what_it_has_instead() {
     };
     says("pytorch_model.bin", &["pytorch_model.bin", "pickle", "convert it to safetensors"]);
     says("model.gguf", &["model.gguf", "name that file"]);
+    for pickle in ["pytorch_model.bin", "consolidated.00.pth", "model.PT"] {
+        let (_folder, path) = file(pickle, b"PK and whatever follows");
+        assert_says(&Weights::open(&path).unwrap_err(), &path, &["pickle", "convert it to safetensors"]);
+    }
     says("config.json", &["model.safetensors.index.json", "neither"]);
     let (_folder, path) = file("model.safetensors", &sound());
     assert_says(&Weights::open(&path).unwrap_err(), &path, &["name its folder"]);

@@ -1,0 +1,32 @@
+//! Fuzzing on stable Rust: seeded, structure-aware mutations of a corpus, with every allocation counted. README.md says
+//! how to run it for longer than `cargo test` does.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+mod allocator;
+mod json;
+mod mutate;
+mod random;
+mod run;
+mod targets;
+
+#[test]
+fn gguf_header() {
+    run::target("gguf");
+}
+
+#[test]
+fn safetensors_header() {
+    run::target("safetensors");
+}
+
+#[test]
+fn config_json() {
+    run::target("config");
+}
+
+/// A target without a test above would never run.
+#[test]
+fn every_target_has_a_test_and_a_corpus() {
+    assert!(targets::TARGETS.iter().map(|target| target.name).eq(["gguf", "safetensors", "config"]));
+    assert!(targets::TARGETS.iter().all(|target| run::corpus(target).len() >= 3));
+}

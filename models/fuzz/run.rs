@@ -1,0 +1,193 @@
+//! The loop: choose, mutate, call, judge.
+
+use super::allocator;
+use super::random::Random;
+use super::targets::{TARGETS, Target};
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long each target runs unless `MOOT_FUZZ_SECONDS` says otherwise: enough to notice what is badly broken.
+const SECONDS: u64 = 2;
+
+/// Longest time of one input, a hundred times what the slowest takes, since others use the machine too.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time after which an input is taken to hang: the process then ends itself, and the input is on disk.
+const HANG: Duration = Duration::from_secs(60);
+
+/// Bytes that a target may hold at once beyond the input's own length times [`FACTOR`]: messages, tables of a few rows,
+/// the scratch of a parser.
+const BOUND: usize = 64 << 10;
+
+/// What a byte of input may become. A GGUF array of bytes is held as 64-bit numbers (8), while the input itself (1) and
+/// a growing table's two copies are there too; a JSON number of two characters is a value of 32 bytes, in a tree whose
+/// tables double. Both come of bytes that are really there: no number in a file is believed.
+const FACTOR: usize = 40;
+
+/// Inputs kept beside the corpus because they gave an outcome nobody had seen before.
+const KEPT: usize = 4096;
+
+/// Largest input.
+const LONGEST: usize = 256 << 10;
+
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name)
+        .ok()
+        .map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: no number")))
+}
+
+/// The files that a target starts from: those of its own folder, where it has one, and those it names besides.
+pub(crate) fn corpus(target: &Target) -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let own = listed(root.join("fuzz/corpus").join(target.name));
+    let more = target.more.iter().map(|file| root.join(file));
+    let mut files: Vec<PathBuf> = own.chain(more).collect();
+    files.sort();
+    files.iter().map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+/// Fuzzes the target called `name`; panics with the input's place at the first fault.
+pub(crate) fn target(name: &str) {
+    let target = TARGETS.iter().find(|target| target.name == name).unwrap();
+    let seed = setting("MOOT_FUZZ_SEED", 1);
+    let time = Duration::from_secs(setting("MOOT_FUZZ_SECONDS", SECONDS));
+    let mut fuzz = Fuzz {
+        target,
+        pool: corpus(target),
+        outcomes: BTreeSet::new(),
+        accepted: 0,
+        largest: (0, 0.0),
+        slowest: Duration::ZERO,
+    };
+    for input in fuzz.pool.clone() {
+        fuzz.call(&input);
+    }
+    let (started, mut iteration) = (Instant::now(), 0);
+    let watch = Watch::start(target);
+    while started.elapsed() < time {
+        let mut random = Random::new(seed, iteration);
+        let mut input = random.pick(&fuzz.pool).clone();
+        for _ in 0..=random.below(5) {
+            (target.mutate)(&mut input, &mut random);
+        }
+        input.truncate(LONGEST);
+        watch.enter(iteration, &input);
+        if fuzz.call(&input) && fuzz.pool.len() < KEPT {
+            fuzz.pool.push(input);
+        }
+        iteration += 1;
+    }
+    let Fuzz { pool, outcomes, accepted, largest, slowest, .. } = fuzz;
+    let (seconds, kept, kinds, (most, ratio)) = (time.as_secs(), pool.len(), outcomes.len(), largest);
+    // Shown with --nocapture.
+    #[allow(clippy::print_stderr)]
+    {
+        eprintln!(
+            "{name}, seed {seed}, {seconds} s: {iteration} inputs, {accepted} accepted, {kinds} kinds of outcome,"
+        );
+        eprintln!("  {kept} in the pool; held at most {most} bytes, {ratio:.1} a byte of input; slowest {slowest:?}");
+    }
+}
+
+struct Fuzz {
+    target: &'static Target,
+    pool: Vec<Vec<u8>>,
+    /// Messages without their numbers and names: a poor man's coverage.
+    outcomes: BTreeSet<String>,
+    accepted: u64,
+    /// Bytes held at once, and in bytes a byte of input.
+    largest: (usize, f64),
+    slowest: Duration,
+}
+
+impl Fuzz {
+    /// Calls the entry and judges it; true where the outcome is new.
+    fn call(&mut self, input: &[u8]) -> bool {
+        let started = Instant::now();
+        let (outcome, peak) = allocator::peak(|| catch_unwind(AssertUnwindSafe(|| (self.target.entry)(input))));
+        let took = started.elapsed();
+        let Ok(outcome) = outcome else { self.fault(input, "panics") };
+        if took > PATIENCE {
+            self.fault(input, &format!("takes {took:?}"));
+        }
+        let beyond = peak.saturating_sub(BOUND) as f64 / input.len().max(1) as f64;
+        if beyond > FACTOR as f64 {
+            self.fault(input, &format!("holds {peak} bytes for an input of {}", input.len()));
+        }
+        let ratio = peak as f64 / input.len().max(1) as f64;
+        self.largest =
+            (self.largest.0.max(peak), if input.len() < 1000 { self.largest.1 } else { self.largest.1.max(ratio) });
+        self.slowest = self.slowest.max(took);
+        let message = match outcome {
+            Ok(()) => {
+                self.accepted += 1;
+                "accepted".to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        if message.len() > 2000 || message.contains('\n') {
+            self.fault(input, &format!("says {} bytes, or more than a line: {message}", message.len()));
+        }
+        self.outcomes.insert(kind(&message))
+    }
+
+    fn fault(&self, input: &[u8], what: &str) -> ! {
+        let path = save(self.target, "fault", input);
+        panic!("{}: {} {what}", self.target.name, path.display());
+    }
+}
+
+/// A message's fixed words: no numbers, nothing quoted, no name of a tensor or field.
+fn kind(message: &str) -> String {
+    let mut after_name = false;
+    let fixed = |word: &&str| {
+        let name =
+            std::mem::replace(&mut after_name, matches!(*word, "tensor" | "field" | "field:" | "found" | "variant"));
+        !name && word.chars().all(|c| c.is_ascii_alphabetic() || "-:,;".contains(c))
+    };
+    message.split(' ').filter(fixed).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes an input to where the build puts its files.
+fn save(target: &Target, what: &str, input: &[u8]) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("moot-fuzz-{}-{what}-{}", target.name, std::process::id()));
+    std::fs::write(&path, input).unwrap();
+    path
+}
+
+/// A thread that ends the process when one input takes too long.
+struct Watch {
+    state: std::sync::Arc<(AtomicU64, std::sync::Mutex<Vec<u8>>)>,
+}
+
+impl Watch {
+    fn start(target: &'static Target) -> Self {
+        let state = std::sync::Arc::new((AtomicU64::new(0), std::sync::Mutex::new(Vec::new())));
+        let weak = std::sync::Arc::downgrade(&state);
+        std::thread::spawn(move || {
+            let mut last = u64::MAX;
+            loop {
+                std::thread::sleep(HANG);
+                let Some(state) = weak.upgrade() else { return };
+                let now = state.0.load(Ordering::Relaxed);
+                if now == last {
+                    save(target, "hang", &state.1.lock().unwrap());
+                    std::process::abort();
+                }
+                last = now;
+            }
+        });
+        Self { state }
+    }
+
+    fn enter(&self, iteration: u64, input: &[u8]) {
+        let mut held = self.state.1.lock().unwrap();
+        held.clear();
+        held.extend_from_slice(input);
+        self.state.0.store(iteration, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,192 @@
+//! config.json: typed getters, and the fields that all architectures share.
+
+use super::rope;
+use crate::error::{ModelError, Result, quoted};
+use crate::spec::{Bias, ContextLimit, DecoderSpec, Layout, Output, QkNorm};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A config.json with typed getters, as [`crate::weights::Metadata`] has.
+#[derive(Debug, Clone)]
+pub struct Config {
+    path: PathBuf,
+    /// Before every field's name in messages: "rope_scaling.".
+    prefix: String,
+    value: Value,
+}
+
+impl Config {
+    /// Reads a config.json of at most 1 MiB.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no JSON object, or is far too large to be a configuration.
+    pub fn open(path: &Path) -> Result<Self> {
+        const LIMIT: u64 = 1 << 20;
+        let io = |action| move |source| ModelError::Io { path: path.to_owned(), action, source };
+        let size = std::fs::metadata(path).map_err(io("open"))?.len();
+        if size > LIMIT {
+            return Err(unsound(path, format!("{size} bytes")));
+        }
+        Self::parse(path, &std::fs::read(path).map_err(io("read"))?)
+    }
+
+    /// A config.json that is in memory already; `origin` stands for it in messages.
+    ///
+    /// # Errors
+    /// It is no JSON object.
+    pub fn parse(origin: &Path, json: &[u8]) -> Result<Self> {
+        Self::of(origin, serde_json::from_slice(json).map_err(|e| unsound(origin, e.to_string()))?)
+    }
+
+    /// The same fields from elsewhere: a row of the catalog. `origin` stands for them in messages.
+    ///
+    /// # Errors
+    /// It is no JSON object.
+    pub fn of(origin: &Path, value: Value) -> Result<Self> {
+        if !value.is_object() {
+            return Err(unsound(origin, "another JSON value".into()));
+        }
+        Ok(Self { path: origin.to_owned(), prefix: String::new(), value })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn get(&self, field: &str) -> Option<&Value> {
+        self.value.get(field).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.get(field).is_some()
+    }
+
+    /// The object under `field`, with getters of its own.
+    pub(super) fn section(&self, field: &str) -> Result<Option<Self>> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        if !value.is_object() {
+            return Err(self.wrong(field, "a JSON object"));
+        }
+        let prefix = format!("{}{field}.", self.prefix);
+        Ok(Some(Self { path: self.path.clone(), prefix, value: value.clone() }))
+    }
+
+    pub(super) fn wrong(&self, field: &str, expected: &str) -> ModelError {
+        let found = self.get(field).map_or("nothing".into(), |v| v.to_string().chars().take(60).collect());
+        let field = format!("{}{field}", self.prefix);
+        ModelError::Field { path: self.path.clone(), field, expected: expected.into(), found }
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// [`ModelError::Field`] when absent or of another kind.
+    pub fn str(&self, field: &str) -> Result<&str> {
+        self.get(field).and_then(Value::as_str).ok_or_else(|| self.wrong(field, "a string"))
+    }
+
+    pub(super) fn optional_str(&self, field: &str) -> Result<Option<&str>> {
+        if self.has(field) { self.str(field).map(Some) } else { Ok(None) }
+    }
+
+    pub(super) fn usize(&self, field: &str) -> Result<usize> {
+        self.optional_usize(field)?.ok_or_else(|| self.wrong(field, "a non-negative integer"))
+    }
+
+    pub(super) fn optional_usize(&self, field: &str) -> Result<Option<usize>> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        let number = value.as_u64().and_then(|n| usize::try_from(n).ok());
+        number.map(Some).ok_or_else(|| self.wrong(field, "a non-negative integer"))
+    }
+
+    pub(super) fn f64(&self, field: &str) -> Result<f64> {
+        self.optional_f64(field)?.ok_or_else(|| self.wrong(field, "a number"))
+    }
+
+    pub(super) fn optional_f64(&self, field: &str) -> Result<Option<f64>> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        value.as_f64().map(Some).ok_or_else(|| self.wrong(field, "a number"))
+    }
+
+    pub(super) fn floats(&self, field: &str) -> Result<Vec<f32>> {
+        let numbers = self.get(field).and_then(Value::as_array);
+        let numbers = numbers.and_then(|all| all.iter().map(|x| x.as_f64().map(|x| x as f32)).collect());
+        numbers.ok_or_else(|| self.wrong(field, "an array of numbers"))
+    }
+
+    pub(super) fn flag(&self, field: &str) -> Result<bool> {
+        let Some(value) = self.get(field) else { return Ok(false) };
+        value.as_bool().ok_or_else(|| self.wrong(field, "true or false"))
+    }
+
+    /// Refuses a field that would change the forward in a way not built yet.
+    pub(super) fn refuse(&self, field: &str, unless: impl Fn(&Value) -> bool, expected: &str) -> Result<()> {
+        match self.get(field) {
+            Some(value) if !unless(value) => Err(self.wrong(field, expected)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The attention window, where there is one at all.
+    pub(super) fn window(&self) -> Result<Option<usize>> {
+        Ok(self.optional_usize("sliding_window")?.filter(|&window| window > 0))
+    }
+}
+
+fn unsound(path: &Path, found: String) -> ModelError {
+    ModelError::Format {
+        path: path.to_owned(),
+        format: "config.json",
+        place: "the file".into(),
+        expected: "a JSON object of at most 1 MiB".into(),
+        found: quoted(&found),
+    }
+}
+
+/// A spec from the shared fields; no bias, no window, the plain layout. Heads are rotated whole, or refused.
+pub(super) fn spec(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
+    let spec = partly_rotated(config, architecture)?;
+    if spec.rope.dims == spec.head_dim {
+        return Ok(spec);
+    }
+    let parameters = config.section("rope_parameters")?.filter(|section| section.has("partial_rotary_factor"));
+    let holder = parameters.as_ref().unwrap_or(config);
+    Err(holder.wrong("partial_rotary_factor", &format!("1 (partial rotation is not known of {architecture})")))
+}
+
+/// As [`spec`], of an architecture whose heads may be rotated in part.
+pub(super) fn partly_rotated(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
+    config.refuse("quantization_config", |_| false, "weights that are not quantised (or a GGUF file of the model)")?;
+    config.refuse("hidden_act", |value| value == "silu", "\"silu\"")?;
+    config.refuse("mlp_bias", |value| value == false, "false")?;
+    let heads = config.usize("num_attention_heads")?;
+    let hidden = config.usize("hidden_size")?;
+    let head_dim = match config.optional_usize("head_dim")? {
+        Some(dim) => dim,
+        None => hidden.checked_div(heads).unwrap_or(0),
+    };
+    let context = config.usize("max_position_embeddings")?;
+    let (rope, reach) = rope::of_config(config, head_dim, context)?;
+    let mut spec = DecoderSpec {
+        architecture,
+        vocab: config.optional_usize("vocab_size")?.unwrap_or(0),
+        hidden,
+        layers: config.usize("num_hidden_layers")?,
+        heads,
+        kv_heads: config.optional_usize("num_key_value_heads")?.unwrap_or(heads),
+        head_dim,
+        intermediate: config.usize("intermediate_size")?,
+        context,
+        limit: ContextLimit::Trained,
+        norm_eps: config.f64("rms_norm_eps")? as f32,
+        rope,
+        bias: Bias::None,
+        qk_norm: QkNorm::None,
+        output: if config.flag("tie_word_embeddings")? { Output::Tied } else { Output::Own },
+        layout: Layout::PLAIN,
+    };
+    spec.limit_context(reach, |claimed| ContextLimit::ShortRope { claimed });
+    Ok(spec)
+}

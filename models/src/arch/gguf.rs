@@ -1,0 +1,60 @@
+//! GGUF metadata: the fields that all architectures share.
+
+use super::rope;
+use crate::error::Result;
+use crate::spec::{Bias, ContextLimit, DecoderSpec, Layout, Output, QkNorm};
+use crate::weights::Metadata;
+
+/// A spec from `<architecture>.*`; no bias, the plain layout, an output tensor of its own. What only the tensors tell
+/// (the vocabulary, biases, a tied output, divisors of rotation speeds) is added where the file is at hand. Heads are
+/// rotated whole, or refused, as llama.cpp does.
+pub(super) fn spec(metadata: &Metadata, architecture: &'static str) -> Result<DecoderSpec> {
+    let spec = partly_rotated(metadata, architecture)?;
+    if spec.rope.dims == spec.head_dim {
+        return Ok(spec);
+    }
+    let expected = format!("{}, the head size (partial rotation is not known of {architecture})", spec.head_dim);
+    Err(metadata.wrong(&format!("{architecture}.rope.dimension_count"), &expected))
+}
+
+/// As [`spec`], of an architecture whose heads may be rotated in part.
+pub(super) fn partly_rotated(metadata: &Metadata, architecture: &'static str) -> Result<DecoderSpec> {
+    let field = |name: &str| format!("{architecture}.{name}");
+    let experts = field("expert_count");
+    if metadata.optional_usize(&experts)?.is_some_and(|count| count > 0) {
+        return Err(metadata.wrong(&experts, "0 (mixtures of experts are not supported)"));
+    }
+    let heads = metadata.usize(&field("attention.head_count"))?;
+    let hidden = metadata.usize(&field("embedding_length"))?;
+    let eps = metadata.optional_f64(&field("attention.layer_norm_rms_epsilon"))?;
+    let head_dim = match metadata.optional_usize(&field("attention.key_length"))? {
+        Some(dim) => dim,
+        None => hidden.checked_div(heads).unwrap_or(0),
+    };
+    let values = field("attention.value_length");
+    if metadata.optional_usize(&values)?.is_some_and(|dim| dim != head_dim) {
+        return Err(metadata.wrong(&values, &format!("{head_dim}, as in keys")));
+    }
+    let mut spec = DecoderSpec {
+        architecture,
+        vocab: 0,
+        hidden,
+        layers: metadata.usize(&field("block_count"))?,
+        heads,
+        kv_heads: metadata.optional_usize(&field("attention.head_count_kv"))?.unwrap_or(heads),
+        head_dim,
+        intermediate: metadata.usize(&field("feed_forward_length"))?,
+        context: metadata.usize(&field("context_length"))?,
+        limit: ContextLimit::Trained,
+        norm_eps: eps.ok_or_else(|| metadata.wrong(&field("attention.layer_norm_rms_epsilon"), "a number"))? as f32,
+        rope: rope::of_gguf(metadata, architecture, head_dim)?,
+        bias: Bias::None,
+        qk_norm: QkNorm::None,
+        output: Output::Own,
+        layout: Layout::PLAIN,
+    };
+    // Converters write 0 for a model without a window.
+    let window = metadata.optional_usize(&field("attention.sliding_window"))?.filter(|&window| window > 0);
+    spec.limit_context(window, |claimed| ContextLimit::SlidingWindow { claimed });
+    Ok(spec)
+}

@@ -1,0 +1,159 @@
+//! Rotary embeddings and their scalings, from both kinds of file.
+
+use super::Config;
+use crate::error::{ModelError, Result};
+use crate::spec::{ContextLimit, DecoderSpec, Rope, RopeScaling};
+use crate::weights::{Metadata, Weights};
+use candle_core::{DType, Device};
+
+const DEFAULT_THETA: f64 = 10_000.0;
+
+/// Divisors of speeds: beyond this a file is damaged, not scaled.
+const FACTORS: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
+
+const TYPES: &str = "\"default\", \"linear\", \"llama3\" or \"longrope\" (other scalings are not supported)";
+
+/// GGUF's tensor of Llama 3.1's divisors, and of `LongRoPE`'s two sets.
+const LLAMA3_DIVISORS: &str = "rope_freqs.weight";
+const SHORT_DIVISORS: &str = "rope_factors_short.weight";
+const LONG_DIVISORS: &str = "rope_factors_long.weight";
+
+/// Tensors of a GGUF file that only rotations need.
+pub(super) const TENSORS: [&str; 3] = [LLAMA3_DIVISORS, SHORT_DIVISORS, LONG_DIVISORS];
+
+/// From a config.json: the rotation, and the number of positions it holds for where that is not all of `context`.
+///
+/// transformers 5 keeps everything in `rope_parameters`; before it, the base stood beside `rope_scaling`.
+pub(super) fn of_config(config: &Config, head_dim: usize, context: usize) -> Result<(Rope, Option<usize>)> {
+    let section = match config.section("rope_parameters")? {
+        Some(section) => section,
+        None => config.section("rope_scaling")?.unwrap_or_else(|| config.clone()),
+    };
+    let either = |field: &str| match section.optional_f64(field)? {
+        Some(number) => Ok(Some(number)),
+        None => config.optional_f64(field),
+    };
+    let theta = either("rope_theta")?.unwrap_or(DEFAULT_THETA);
+    let dims = match either("partial_rotary_factor")? {
+        // As transformers cuts it.
+        Some(part) if part > 0.0 && part <= 1.0 => (head_dim as f64 * part) as usize,
+        Some(_) => return Err(config.wrong("partial_rotary_factor", "above 0, at most 1")),
+        None => head_dim,
+    };
+    let kind = match section.optional_str("rope_type")? {
+        Some(kind) => kind,
+        None => section.optional_str("type")?.unwrap_or("default"),
+    };
+    if kind == "default" && section.has("factor") {
+        return Err(section.wrong("rope_type", TYPES));
+    }
+    let mut reach = None;
+    let scaling = match kind {
+        "default" => RopeScaling::None,
+        "linear" => RopeScaling::Linear { factor: factor(&section, "factor")? },
+        "llama3" => llama3(&section)?,
+        "longrope" | "su" => {
+            let original = match section.optional_usize("original_max_position_embeddings")? {
+                Some(original) => original,
+                None => config.usize("original_max_position_embeddings")?,
+            };
+            reach = Some(original);
+            longrope(&section, original, context)?
+        }
+        _ => return Err(section.wrong(if section.has("rope_type") { "rope_type" } else { "type" }, TYPES)),
+    };
+    Ok((Rope { theta, dims, scaling }, reach))
+}
+
+fn factor(section: &Config, field: &str) -> Result<f64> {
+    let factor = section.f64(field)?;
+    if FACTORS.contains(&factor) { Ok(factor) } else { Err(section.wrong(field, "0.001 to 1000000")) }
+}
+
+fn llama3(section: &Config) -> Result<RopeScaling> {
+    let (low, high) = (factor(section, "low_freq_factor")?, factor(section, "high_freq_factor")?);
+    if low >= high {
+        return Err(section.wrong("high_freq_factor", &format!("more than low_freq_factor, {low}")));
+    }
+    let original = section.usize("original_max_position_embeddings")? as f64;
+    Ok(RopeScaling::Llama3 { factor: factor(section, "factor")?, low, high, original })
+}
+
+/// `LongRoPE` with its first set of divisors, which holds for as many positions as the first training had.
+/// Magnitude: Phi-3's `sqrt(1 + ln(context / original) / ln(original))`, unless the file says another.
+fn longrope(section: &Config, original: usize, context: usize) -> Result<RopeScaling> {
+    let ratio = match section.optional_f64("factor")? {
+        Some(_) => factor(section, "factor")?,
+        None => context as f64 / original.max(1) as f64,
+    };
+    let magnitude = match section.optional_f64("attention_factor")? {
+        Some(_) => factor(section, "attention_factor")?,
+        None if ratio <= 1.0 || original < 2 => 1.0,
+        None => (1.0 + ratio.ln() / (original as f64).ln()).sqrt(),
+    };
+    Ok(RopeScaling::Divisors { divisors: section.floats("short_factor")?, magnitude: magnitude as f32 })
+}
+
+/// From a GGUF's metadata. Divisors come as tensors: [`divisors`].
+pub(super) fn of_gguf(metadata: &Metadata, architecture: &str, head_dim: usize) -> Result<Rope> {
+    let field = |name: &str| format!("{architecture}.rope.{name}");
+    let (kind, scale) = (field("scaling.type"), field("scaling.factor"));
+    let scaling = match metadata.optional_str(&kind)? {
+        Some("linear") => linear(metadata, &scale)?,
+        Some("none" | "longrope") => RopeScaling::None,
+        Some(_) => return Err(metadata.wrong(&kind, "\"none\", \"linear\" or \"longrope\"")),
+        // The field of files from before there were several types.
+        None if metadata.get(&field("scale_linear")).is_some() => linear(metadata, &field("scale_linear"))?,
+        None => RopeScaling::None,
+    };
+    Ok(Rope {
+        theta: metadata.optional_f64(&field("freq_base"))?.unwrap_or(DEFAULT_THETA),
+        dims: metadata.optional_usize(&field("dimension_count"))?.unwrap_or(head_dim),
+        scaling,
+    })
+}
+
+fn linear(metadata: &Metadata, field: &str) -> Result<RopeScaling> {
+    match metadata.optional_f64(field)? {
+        Some(factor) if FACTORS.contains(&factor) => Ok(RopeScaling::Linear { factor }),
+        // Some converters write 0 for "none".
+        Some(0.0) => Ok(RopeScaling::None),
+        _ => Err(metadata.wrong(field, "0.001 to 1000000")),
+    }
+}
+
+/// The divisors that a GGUF file keeps as a tensor, put into `spec`.
+pub(super) fn read_divisors(metadata: &Metadata, weights: &Weights, spec: &mut DecoderSpec) -> Result<()> {
+    let read = |name: &str| {
+        let tensor = weights.dense(name, &[spec.rope.dims / 2], DType::F32, &Device::Cpu)?;
+        tensor.to_vec1::<f32>().map_err(ModelError::from)
+    };
+    if weights.contains(LLAMA3_DIVISORS) {
+        spec.rope.scaling = RopeScaling::Divisors { divisors: read(LLAMA3_DIVISORS)?, magnitude: 1.0 };
+    } else if weights.contains(SHORT_DIVISORS) {
+        let field = |name: &str| format!("{}.rope.scaling.{name}", spec.architecture);
+        let magnitude = metadata.optional_f64(&field("attn_factor"))?.unwrap_or(1.0) as f32;
+        let original = metadata.usize(&field("original_context_length"))?;
+        spec.rope.scaling = RopeScaling::Divisors { divisors: read(SHORT_DIVISORS)?, magnitude };
+        spec.limit_context(Some(original), |claimed| ContextLimit::ShortRope { claimed });
+    }
+    Ok(())
+}
+
+/// What is wrong with `rope` in a head of `head_dim`: field, expected, found.
+pub(super) fn fault(rope: &Rope, head_dim: usize) -> Option<(&'static str, String, String)> {
+    if !(rope.theta.is_finite() && rope.theta >= 1.0) {
+        return Some(("rope theta", "at least 1".into(), rope.theta.to_string()));
+    }
+    if rope.dims == 0 || rope.dims > head_dim || !rope.dims.is_multiple_of(2) {
+        return Some(("rotated numbers of a head", format!("even, 2 to {head_dim}"), rope.dims.to_string()));
+    }
+    let RopeScaling::Divisors { divisors, magnitude } = &rope.scaling else { return None };
+    if divisors.len() != rope.dims / 2 {
+        return Some(("rope divisors", format!("{}, one a pair", rope.dims / 2), divisors.len().to_string()));
+    }
+    if let Some(bad) = divisors.iter().chain([magnitude]).find(|x| !FACTORS.contains(&f64::from(**x))) {
+        return Some(("rope divisors", "0.001 to 1000000".into(), bad.to_string()));
+    }
+    None
+}

@@ -1,0 +1,137 @@
+//! A matrix as it is stored: read by the row, from any thread.
+
+use super::random::RandomTensor;
+use super::{blocks, widen};
+use crate::error::{ModelError, Result};
+use candle_core::quantized::{GgmlDType, QStorage, QTensor};
+use candle_core::{DType, Device, Tensor};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where a tensor's bytes come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// A file.
+    Bytes(&'a [u8]),
+    /// They are made when they are asked for.
+    Random(RandomTensor),
+}
+
+/// Says "every row was finite so far".
+const NONE: usize = usize::MAX;
+
+/// Rows of a stored matrix. A row that holds a number that is not finite is noted when it is read; whoever has read
+/// rows asks [`Self::check_read`] afterwards.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    path: &'a Path,
+    name: String,
+    source: Source<'a>,
+    dtype: GgmlDType,
+    inputs: usize,
+    range: Range<usize>,
+    unsound: AtomicUsize,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(
+        path: &'a Path,
+        name: &str,
+        source: Source<'a>,
+        dtype: GgmlDType,
+        [outputs, inputs]: [usize; 2],
+    ) -> Self {
+        let unsound = AtomicUsize::new(NONE);
+        Self { path, name: name.to_owned(), source, dtype, inputs, range: 0..outputs, unsound }
+    }
+
+    /// The rows of `range` alone, counted from this one's first: a projection out of several in one tensor.
+    #[must_use]
+    pub fn part(mut self, range: Range<usize>) -> Self {
+        debug_assert!(range.start <= range.end && range.end <= self.range.len());
+        self.range = self.range.start + range.start..self.range.start + range.end;
+        self
+    }
+
+    /// Rows and their width.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
+        (self.range.len(), self.inputs)
+    }
+
+    /// Block type of the stored bytes.
+    #[must_use]
+    pub fn dtype(&self) -> GgmlDType {
+        self.dtype
+    }
+
+    /// Row `row` as it is stored: a whole number of blocks.
+    #[must_use]
+    pub fn stored(&self, row: usize) -> Cow<'a, [u8]> {
+        let bytes = self.bytes(row..row + 1);
+        if !blocks::finite(&bytes, self.dtype) {
+            self.unsound.fetch_min(row, Ordering::Relaxed);
+        }
+        bytes
+    }
+
+    /// Widens row `row` into `out`, which has the matrix's `inputs` places.
+    pub fn read(&self, row: usize, out: &mut [f32]) {
+        widen::row_to_f32(&self.stored(row), self.dtype, out);
+    }
+
+    /// # Errors
+    /// [`ModelError::NotFinite`] where one of the rows read so far holds such a number.
+    pub fn check_read(&self) -> Result<()> {
+        match self.unsound.load(Ordering::Relaxed) {
+            NONE => Ok(()),
+            row => Err(self.not_finite(Some(self.range.start + row))),
+        }
+    }
+
+    /// All rows, widened to `dtype`, on `device`: `[rows, inputs]`.
+    ///
+    /// # Errors
+    /// [`ModelError::NotFinite`]; [`ModelError::Tensor`] when the device refuses.
+    pub fn dense(&self, dtype: DType, device: &Device) -> Result<Tensor> {
+        let bytes = self.sound_bytes()?;
+        widen::tensor(&bytes, self.dtype, &[self.range.len(), self.inputs], dtype, device).map_err(|e| self.refused(e))
+    }
+
+    /// All rows as they are stored, where that is a block-quantised type; `None` where it is plain floats.
+    ///
+    /// # Errors
+    /// As [`Self::dense`].
+    pub fn quantized(&self, device: &Device) -> Result<Option<QTensor>> {
+        if self.dtype.block_size() == 1 {
+            return Ok(None);
+        }
+        let storage = QStorage::from_data(self.sound_bytes()?, device, self.dtype);
+        let tensor = storage.and_then(|storage| QTensor::new(storage, self.shape()));
+        tensor.map(Some).map_err(|e| self.refused(e))
+    }
+
+    fn sound_bytes(&self) -> Result<Cow<'a, [u8]>> {
+        let bytes = self.bytes(0..self.range.len());
+        if blocks::finite(&bytes, self.dtype) { Ok(bytes) } else { Err(self.not_finite(None)) }
+    }
+
+    fn bytes(&self, rows: Range<usize>) -> Cow<'a, [u8]> {
+        let rows = self.range.start + rows.start..self.range.start + rows.end;
+        let width = blocks::bytes_of(self.inputs, self.dtype);
+        match &self.source {
+            Source::Bytes(bytes) => Cow::Borrowed(&bytes[rows.start * width..rows.end * width]),
+            Source::Random(tensor) => Cow::Owned(tensor.rows(rows)),
+        }
+    }
+
+    fn not_finite(&self, row: Option<usize>) -> ModelError {
+        ModelError::NotFinite { path: self.path.to_owned(), tensor: self.name.clone(), row }
+    }
+
+    fn refused(&self, source: candle_core::Error) -> ModelError {
+        ModelError::Tensor { what: format!("{}: tensor {}", self.path.display(), self.name), source }
+    }
+}

@@ -1,0 +1,93 @@
+//! A tiny model of every architecture and form of rope scaling, from a folder and from a GGUF file.
+
+use super::{assert_close, golden, reference};
+use moot_models::weights::Weights;
+use moot_models::{ContextLimit, Decoder, DecoderSpec, LoadOptions, Residency, arch};
+use safetensors::SafeTensors;
+use std::path::Path;
+
+fn load(path: &Path, options: &LoadOptions) -> Decoder {
+    let weights = Weights::open(path).unwrap_or_else(|error| panic!("{error}"));
+    let spec = arch::spec(&weights).unwrap_or_else(|error| panic!("{error}"));
+    Decoder::load(spec, &weights, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn hold(decoder: &Decoder, name: &str, what: &str) {
+    let bytes = std::fs::read(golden("architectures").join(name).join("expected.safetensors")).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    for expected in (0..3).map(|number| reference(&file, number)) {
+        let what = format!("{name} {what}, {} tokens", expected.ids.len());
+        assert_close(&decoder.forward_alone(&expected.ids).unwrap(), &expected.logits, &what);
+    }
+}
+
+/// Holds both forms of the model to what transformers says of it; their specs, of the folder and of the GGUF.
+fn check(name: &str) -> (DecoderSpec, DecoderSpec) {
+    let folder = load(&golden("architectures").join(name), &LoadOptions::default());
+    hold(&folder, name, "folder");
+    let path = golden("architectures").join(format!("{name}.gguf"));
+    let gguf = load(&path, &LoadOptions::default());
+    hold(&gguf, name, "gguf");
+    let as_stored = LoadOptions { residency: Residency::AsStored, ..LoadOptions::default() };
+    hold(&load(&path, &as_stored), name, "gguf as stored");
+    (folder.spec().clone(), gguf.spec().clone())
+}
+
+#[test]
+fn llama3_rope_scaling_beyond_the_original_context() {
+    check("llama3");
+}
+
+#[test]
+fn llama_linear_rope_scaling_and_attention_biases() {
+    check("llama-linear");
+}
+
+#[test]
+fn mistral() {
+    let (folder, gguf) = check("mistral");
+    assert_eq!((folder.architecture, gguf.architecture), ("mistral", "llama"));
+    assert_eq!((folder.context, folder.note()), (256, None));
+}
+
+#[test]
+fn qwen3() {
+    let (folder, _) = check("qwen3");
+    assert_ne!(folder.heads * folder.head_dim, folder.hidden);
+}
+
+/// The window is as wide as the longest sequence: up to there the cut context is exact.
+#[test]
+fn phi3_up_to_its_sliding_window() {
+    let (folder, gguf) = check("phi3");
+    for spec in [folder, gguf] {
+        assert_eq!(spec.context, 61);
+        assert_eq!(spec.limit, ContextLimit::SlidingWindow { claimed: 256 });
+        assert!(spec.note().unwrap().contains("61 tokens instead of the 256"), "{:?}", spec.note());
+    }
+}
+
+#[test]
+fn phi3_longrope_on_a_part_of_the_head() {
+    let (folder, gguf) = check("phi3-long");
+    for spec in [folder, gguf] {
+        assert_eq!((spec.context, spec.rope.dims), (64, 24));
+        assert_eq!(spec.limit, ContextLimit::ShortRope { claimed: 256 });
+    }
+}
+
+#[test]
+fn any_file_of_a_split_model_loads_all() {
+    for number in 1..=3 {
+        let path = golden("architectures/split").join(format!("qwen3-{number:05}-of-00003.gguf"));
+        hold(&load(&path, &LoadOptions::default()), "qwen3", "split");
+        assert_eq!(Weights::open(&path).unwrap().files().count(), 3);
+    }
+}
+
+/// Every row of the table has a model here or in `tiny`.
+#[test]
+fn every_architecture_is_held_to_golden_logits() {
+    let covered = ["llama", "mistral", "qwen2", "qwen3", "phi3"];
+    assert!(arch::ARCHS.iter().all(|arch| covered.contains(&arch.name) && !arch.about.is_empty()));
+}
