@@ -5,7 +5,7 @@ use super::random::Random;
 use serde_json::{Map, Number, Value, json};
 
 /// Fields that some architecture reads, and words that it compares with.
-const WORDS: [&str; 32] = [
+const WORDS: [&str; 34] = [
     "rope_scaling",
     "rope_parameters",
     "rope_type",
@@ -20,6 +20,8 @@ const WORDS: [&str; 32] = [
     "attention_factor",
     "partial_rotary_factor",
     "llama3",
+    "beta_fast",
+    "mscale",
     "longrope",
     "su",
     "default",

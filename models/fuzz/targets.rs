@@ -24,6 +24,7 @@ const CONFIGS: &[&str] = &[
     "tests/golden/architectures/llama-linear/config.json",
     "tests/golden/architectures/mistral/config.json",
     "tests/golden/architectures/qwen3/config.json",
+    "tests/golden/architectures/qwen3-yarn/config.json",
     "tests/golden/architectures/phi3/config.json",
     "tests/golden/architectures/phi3-long/config.json",
     "tests/golden/tiny/qwen2/config.json",

@@ -89,6 +89,20 @@ pub enum RopeScaling {
         /// Positions of the first training.
         original: f64,
     },
+    /// YaRN, <https://arxiv.org/abs/2309.00071>: speeds that turned less than `slow` times in the first training are
+    /// divided by `factor`, those that turned more than `fast` times are left, those between blended by their place.
+    Yarn {
+        /// Divides the slowest speeds.
+        factor: f64,
+        /// Positions of the first training.
+        original: f64,
+        /// Turns.
+        fast: f64,
+        /// Turns.
+        slow: f64,
+        /// Multiplies the cosines and sines.
+        magnitude: f32,
+    },
     /// A divisor a pair, as some files store them (GGUF's Llama 3.1, `LongRoPE`).
     Divisors {
         /// `[dims / 2]`

@@ -11,7 +11,11 @@ const DEFAULT_THETA: f64 = 10_000.0;
 /// Divisors of speeds: beyond this a file is damaged, not scaled.
 const FACTORS: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
 
-const TYPES: &str = "\"default\", \"linear\", \"llama3\" or \"longrope\" (other scalings are not supported)";
+const TYPES: &str = "\"default\", \"linear\", \"llama3\", \"yarn\" or \"longrope\" (other scalings are not supported)";
+
+/// YaRN's turns, where a file says nothing.
+const FAST: f64 = 32.0;
+const SLOW: f64 = 1.0;
 
 /// GGUF's tensor of Llama 3.1's divisors, and of `LongRoPE`'s two sets.
 const LLAMA3_DIVISORS: &str = "rope_freqs.weight";
@@ -52,6 +56,7 @@ pub(super) fn of_config(config: &Config, head_dim: usize, context: usize) -> Res
         "default" => RopeScaling::None,
         "linear" => RopeScaling::Linear { factor: factor(&section, "factor")? },
         "llama3" => llama3(&section)?,
+        "yarn" => yarn(&section, context)?,
         "longrope" | "su" => {
             let original = match section.optional_usize("original_max_position_embeddings")? {
                 Some(original) => original,
@@ -79,6 +84,29 @@ fn llama3(section: &Config) -> Result<RopeScaling> {
     Ok(RopeScaling::Llama3 { factor: factor(section, "factor")?, low, high, original })
 }
 
+fn yarn(section: &Config, context: usize) -> Result<RopeScaling> {
+    for field in ["mscale", "mscale_all_dim"] {
+        section.refuse(field, |_| false, "nothing (DeepSeek's magnitudes are not supported)")?;
+    }
+    section.refuse("truncate", |value| value == true, "true")?;
+    let or = |field: &str, otherwise: f64| if section.has(field) { factor(section, field) } else { Ok(otherwise) };
+    let divisor = factor(section, "factor")?;
+    let original = section.optional_usize("original_max_position_embeddings")?.unwrap_or(context) as f64;
+    let magnitude = or("attention_factor", yarn_magnitude(divisor))? as f32;
+    Ok(RopeScaling::Yarn {
+        factor: divisor,
+        original,
+        fast: or("beta_fast", FAST)?,
+        slow: or("beta_slow", SLOW)?,
+        magnitude,
+    })
+}
+
+/// The paper's `0.1 ln(factor) + 1`.
+fn yarn_magnitude(factor: f64) -> f64 {
+    if factor <= 1.0 { 1.0 } else { 0.1 * factor.ln() + 1.0 }
+}
+
 /// `LongRoPE` with its first set of divisors, which holds for as many positions as the first training had.
 /// Magnitude: Phi-3's `sqrt(1 + ln(context / original) / ln(original))`, unless the file says another.
 fn longrope(section: &Config, original: usize, context: usize) -> Result<RopeScaling> {
@@ -101,7 +129,8 @@ pub(super) fn of_gguf(metadata: &Metadata, architecture: &str, head_dim: usize) 
     let scaling = match metadata.optional_str(&kind)? {
         Some("linear") => linear(metadata, &scale)?,
         Some("none" | "longrope") => RopeScaling::None,
-        Some(_) => return Err(metadata.wrong(&kind, "\"none\", \"linear\" or \"longrope\"")),
+        Some("yarn") => gguf_yarn(metadata, architecture)?,
+        Some(_) => return Err(metadata.wrong(&kind, "\"none\", \"linear\", \"yarn\" or \"longrope\"")),
         // The field of files from before there were several types.
         None if metadata.get(&field("scale_linear")).is_some() => linear(metadata, &field("scale_linear"))?,
         None => RopeScaling::None,
@@ -111,6 +140,23 @@ pub(super) fn of_gguf(metadata: &Metadata, architecture: &str, head_dim: usize) 
         dims: metadata.optional_usize(&field("dimension_count"))?.unwrap_or(head_dim),
         scaling,
     })
+}
+
+fn gguf_yarn(metadata: &Metadata, architecture: &str) -> Result<RopeScaling> {
+    let number = |name: &str, otherwise: f64| {
+        let field = format!("{architecture}.rope.scaling.{name}");
+        match metadata.optional_f64(&field)? {
+            None => Ok(otherwise),
+            Some(number) if FACTORS.contains(&number) => Ok(number),
+            Some(_) => Err(metadata.wrong(&field, "0.001 to 1000000")),
+        }
+    };
+    let (factor, context) = (number("factor", 1.0)?, metadata.usize(&format!("{architecture}.context_length"))?);
+    let original = metadata.optional_usize(&format!("{architecture}.rope.scaling.original_context_length"))?;
+    // llama.cpp multiplies what the file says by the paper's magnitude.
+    let magnitude = (yarn_magnitude(factor) * number("attn_factor", 1.0)? * number("yarn_attn_factor", 1.0)?) as f32;
+    let (fast, slow) = (number("yarn_beta_fast", FAST)?, number("yarn_beta_slow", SLOW)?);
+    Ok(RopeScaling::Yarn { factor, original: original.unwrap_or(context) as f64, fast, slow, magnitude })
 }
 
 fn linear(metadata: &Metadata, field: &str) -> Result<RopeScaling> {
@@ -147,6 +193,13 @@ pub(super) fn fault(rope: &Rope, head_dim: usize) -> Option<(&'static str, Strin
     }
     if rope.dims == 0 || rope.dims > head_dim || !rope.dims.is_multiple_of(2) {
         return Some(("rotated numbers of a head", format!("even, 2 to {head_dim}"), rope.dims.to_string()));
+    }
+    let original = match rope.scaling {
+        RopeScaling::Yarn { original, .. } | RopeScaling::Llama3 { original, .. } => original,
+        _ => 1.0,
+    };
+    if original < 1.0 {
+        return Some(("positions of the first training", "at least 1".into(), original.to_string()));
     }
     let RopeScaling::Divisors { divisors, magnitude } = &rope.scaling else { return None };
     if divisors.len() != rope.dims / 2 {

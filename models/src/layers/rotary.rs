@@ -20,7 +20,7 @@ impl Rotary {
         let turned = speeds.len();
         speeds.resize(spec.head_dim / 2, 0.0);
         let magnitude = match spec.rope.scaling {
-            RopeScaling::Divisors { magnitude, .. } => magnitude,
+            RopeScaling::Divisors { magnitude, .. } | RopeScaling::Yarn { magnitude, .. } => magnitude,
             _ => 1.0,
         };
         Self { speeds, turned, magnitude }
@@ -53,6 +53,15 @@ fn speeds(rope: &Rope) -> Vec<f32> {
             // 0 where fewer than `low` turns were seen in the first training, 1 where more than `high` were.
             let kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
             (1.0 - kept) * speed / factor + kept * speed
+        }
+        RopeScaling::Yarn { factor, original, fast, slow, .. } => {
+            // The pair that turns `turns` times in `original` positions; the whole numbers around are the formula's own.
+            let place = |turns: f64| {
+                rope.dims as f64 * (original / (turns * std::f64::consts::TAU)).ln() / (2.0 * rope.theta.ln())
+            };
+            let (low, high) = (place(*fast).floor().max(0.0), place(*slow).ceil().min(rope.dims as f64 - 1.0));
+            let divided = ((pair as f64 - low) / (high - low).max(0.001)).clamp(0.0, 1.0) as f32;
+            plain(pair) / *factor as f32 * divided + plain(pair) * (1.0 - divided)
         }
         RopeScaling::Divisors { divisors, .. } => plain(pair) / divisors[pair],
     };

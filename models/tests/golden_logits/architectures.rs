@@ -56,6 +56,11 @@ fn qwen3() {
     assert_ne!(folder.heads * folder.head_dim, folder.hidden);
 }
 
+#[test]
+fn qwen3_yarn_rope_scaling() {
+    check("qwen3-yarn");
+}
+
 /// The window is as wide as the longest sequence: up to there the cut context is exact.
 #[test]
 fn phi3_up_to_its_sliding_window() {

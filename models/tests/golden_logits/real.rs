@@ -3,8 +3,13 @@
 
 use super::{argmax, golden, logits, open};
 use crate::cached;
-use moot_models::Model;
+use moot_models::arch::names::{self, Naming};
+use moot_models::weights::Weights;
+use moot_models::{DType, Decoder, Device, LoadOptions, Model, arch};
+use safetensors::{Dtype, tensor::TensorView};
 use serde::Deserialize;
+use serde_json::json;
+use std::path::Path;
 
 /// Relative difference allowed to the mean next-token loss.
 const LOSS_TOLERANCE: f64 = 0.005;
@@ -133,4 +138,51 @@ fn qwen25_coder_15b_loss() {
 #[ignore = "needs the real model in the cache"]
 fn qwen25_coder_15b_greedy() {
     check_greedy("qwen2.5-coder-1.5b");
+}
+
+/// The same weights as a folder of safetensors, without a tokenizer. Rows of queries and keys are put from pairs into
+/// halves, as transformers has them.
+fn write_folder(weights: &Weights, folder: &Path) {
+    let spec = arch::spec(weights).unwrap();
+    let widened = names::tensors(&spec).map(|(name, shape)| {
+        let tensor = weights.dense(&Naming::Gguf.name(name), &shape, DType::F32, &Device::Cpu).unwrap();
+        let numbers = tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let name = Naming::HuggingFace.name(name);
+        let width = shape[shape.len() - 1];
+        let row = |row| if name.contains("q_proj") || name.contains("k_proj") { spec.file_row(row) } else { row };
+        let rows = (0..numbers.len() / width).flat_map(|at| &numbers[row(at) * width..][..width]);
+        let bytes: Vec<u8> = rows.flat_map(|number| number.to_le_bytes()).collect();
+        (name, shape, bytes)
+    });
+    let tensors: Vec<_> = widened.collect();
+    let views =
+        tensors.iter().map(|(name, shape, bytes)| (name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
+    std::fs::write(folder.join("model.safetensors"), safetensors::serialize(views, None).unwrap()).unwrap();
+    let config = json!({
+        "model_type": "llama", "hidden_size": spec.hidden, "num_hidden_layers": spec.layers,
+        "num_attention_heads": spec.heads, "num_key_value_heads": spec.kv_heads, "rms_norm_eps": spec.norm_eps,
+        "intermediate_size": spec.intermediate, "max_position_embeddings": spec.context, "rope_theta": spec.rope.theta,
+    });
+    std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+}
+
+#[test]
+#[ignore = "needs the real model in the cache, and 540 MB for a while"]
+fn smollm2_135m_is_the_same_model_as_safetensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let alias = "smollm2-135m";
+    write_folder(&Weights::open(&cached(alias)).unwrap(), folder.path());
+    let load = |path: &Path| {
+        let weights = Weights::open(path).unwrap();
+        Decoder::load(arch::spec(&weights).unwrap(), &weights, &LoadOptions::default()).unwrap()
+    };
+    let (gguf, folder) = (load(&cached(alias)), load(folder.path()));
+    for run in &reference(alias).greedy[..4] {
+        let fed = [&run.ids[..], &run.continuation[..STEPS - 1]].concat();
+        let (found, expected) = (folder.forward_alone(&fed).unwrap(), gguf.forward_alone(&fed).unwrap());
+        let clear = (0..STEPS).filter(|&step| run.gaps[step] > GAP_TOLERANCE).map(|step| run.ids.len() - 1 + step);
+        for row in clear {
+            assert_eq!(argmax(&found[row]), argmax(&expected[row]), "{:?}, row {row}", run.prompt);
+        }
+    }
 }

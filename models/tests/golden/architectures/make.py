@@ -14,6 +14,7 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | llama-linear | 2 x 16 of 32           | own    | linear                        | biases on q, k, v and o         |
     | mistral      | 2 x 32 of 48           | own    | plain                         | the GGUF says llama             |
     | qwen3        | 4 x 16 of 32           | tied   | plain                         | norms of queries and keys       |
+    | qwen3-yarn   | 4 x 16 of 32           | own    | yarn                          | norms of queries and keys       |
     | phi3         | 3 x 16 of 48           | own    | plain                         | fused, a sliding window         |
     | phi3-long    | 2 x 32 of 64           | tied   | longrope on 3/4 of a head     | fused                           |
 
@@ -53,6 +54,8 @@ SHARED = dict(
 # Wavelengths of 16 rotated numbers at this base: 6.3, 19.9, 62.8 and more. With 32 positions at first, the first is
 # below 32 / 4 and kept, the second between and blended, the others above 32 / 1 and divided.
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
+# The first pair is kept, the second halfway, the others divided.
+YARN = dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=32)
 SHORT = [1.0 + 0.1 * pair for pair in range(12)]
 LONG = [2.0 + 0.5 * pair for pair in range(12)]
 ORIGINAL = 64
@@ -82,6 +85,12 @@ MODELS = {
         dict(hidden_size=32, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16),
         dict(tie_word_embeddings=True, rope_parameters=dict(rope_theta=1e6, rope_type="default")),
         dict(rope_theta=1e6, rope_scaling=None),
+    ),
+    "qwen3-yarn": (
+        Qwen3Config,
+        dict(hidden_size=32, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16),
+        dict(tie_word_embeddings=False, rope_parameters=dict(rope_theta=10000.0, **YARN)),
+        dict(rope_theta=10000.0, rope_scaling=YARN),
     ),
     "phi3": (
         Phi3Config,
@@ -202,11 +211,15 @@ def add_rope(writer, name, config, dims):
                                         // config.num_attention_heads)  # fmt: skip
         writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
         writer.add_sliding_window(config.sliding_window or 0)
-    elif name != "qwen3":
+    elif not name.startswith("qwen3"):
         writer.add_rope_dimension_count(dims)
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(rope["factor"])
+    elif rope["rope_type"] == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rope["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
     elif rope["rope_type"] == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_divisors(config, dims))
     elif rope["rope_type"] == "longrope":
@@ -219,7 +232,7 @@ def add_rope(writer, name, config, dims):
 
 def write_gguf(path, name, model, **options):
     config = model.config
-    architecture = "qwen3" if name == "qwen3" else "phi3" if name.startswith("phi3") else "llama"
+    architecture = "qwen3" if name.startswith("qwen3") else "phi3" if name.startswith("phi3") else "llama"
     dims = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer = gguf.GGUFWriter(str(path), architecture, **options)
     writer.add_type("model")
@@ -231,7 +244,7 @@ def write_gguf(path, name, model, **options):
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    if name in ("llama3", "mistral", "qwen3"):
+    if name in ("llama3", "mistral") or architecture == "qwen3":
         writer.add_key_length(dims)
         writer.add_value_length(dims)
     add_rope(writer, name, config, dims)
