@@ -83,7 +83,7 @@ fn lay_out(header: &mut Vec<u8>) -> Option<usize> {
             _ => 1,
         };
         let shape = tensor.get("shape")?.as_array()?.iter();
-        let bytes = shape.map(|n| n.as_u64()).try_fold(width, |bytes: u64, n| bytes.checked_mul(n?))?;
+        let bytes = shape.map(Value::as_u64).try_fold(width, |bytes: u64, n| bytes.checked_mul(n?))?;
         let end = at.checked_add(usize::try_from(bytes).ok()?)?;
         tensor.as_object_mut()?.insert("data_offsets".to_owned(), json!([at, end]));
         at = end;

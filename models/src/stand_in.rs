@@ -26,7 +26,7 @@ pub(crate) fn metadata(path: &Path, vocab: usize) -> Result<Metadata> {
     };
     let bytes = alphabet.iter().map(|byte| byte.to_string().into_bytes());
     let words = (0..words).map(|number| format!("Ġw{number}").into_bytes());
-    let tokens: Vec<Vec<u8>> = bytes.chain(TURNS.map(|turn| turn.into())).chain(words).collect();
+    let tokens: Vec<Vec<u8>> = bytes.chain(TURNS.map(Into::into)).chain(words).collect();
     // llama_token_type: 1 is normal, 3 is control.
     let kind = |id: usize| if (alphabet.len()..alphabet.len() + TURNS.len()).contains(&id) { 3 } else { 1 };
     let kinds = (0..tokens.len()).map(kind).collect();

@@ -25,7 +25,7 @@ impl Config {
         let io = |action| move |source| ModelError::Io { path: path.to_owned(), action, source };
         let size = std::fs::metadata(path).map_err(io("open"))?.len();
         if size > LIMIT {
-            return Err(unsound(path, format!("{size} bytes")));
+            return Err(unsound(path, &format!("{size} bytes")));
         }
         Self::parse(path, &std::fs::read(path).map_err(io("read"))?)
     }
@@ -35,7 +35,7 @@ impl Config {
     /// # Errors
     /// It is no JSON object.
     pub fn parse(origin: &Path, json: &[u8]) -> Result<Self> {
-        Self::of(origin, serde_json::from_slice(json).map_err(|e| unsound(origin, e.to_string()))?)
+        Self::of(origin, serde_json::from_slice(json).map_err(|e| unsound(origin, &e.to_string()))?)
     }
 
     /// The same fields from elsewhere: a row of the catalog. `origin` stands for them in messages.
@@ -44,7 +44,7 @@ impl Config {
     /// It is no JSON object.
     pub fn of(origin: &Path, value: Value) -> Result<Self> {
         if !value.is_object() {
-            return Err(unsound(origin, "another JSON value".into()));
+            return Err(unsound(origin, "another JSON value"));
         }
         Ok(Self { path: origin.to_owned(), prefix: String::new(), value })
     }
@@ -135,13 +135,13 @@ impl Config {
     }
 }
 
-fn unsound(path: &Path, found: String) -> ModelError {
+fn unsound(path: &Path, found: &str) -> ModelError {
     ModelError::Format {
         path: path.to_owned(),
         format: "config.json",
         place: "the file".into(),
         expected: "a JSON object of at most 1 MiB".into(),
-        found: quoted(&found),
+        found: quoted(found),
     }
 }
 
