@@ -4,11 +4,11 @@
 //! integers; then, over the steps in ascending order, `sum = fma(float(dot) * scale, x scale, sum)` and, where the type has
 //! mins, `sum = fma(min, x scale * Σ x bytes, sum)`.
 
-use super::blocks::{Format, LANES, Width};
+use super::blocks::{FORMATS, Format, LANES, Width};
 use super::lanes::{Bytes, Ints, Lanes};
 use super::linear::PANEL;
 use super::quantise::{BLOCK, Quantised};
-use super::unpack::{self, CHUNK, Half, Scratch};
+use super::unpack::{self, CHUNK, Half, SMALL_CHUNK, Scratch};
 use std::ops::Range;
 
 /// What a matmul reads and writes.
@@ -49,18 +49,42 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize>(
     panels: Range<usize>,
     rows: Range<usize>,
 ) {
-    let format = call.format;
+    let number = FORMATS.iter().position(|(_, format)| *format == call.format);
+    // SAFETY: the caller's.
+    unsafe {
+        match number {
+            Some(0) => run_format::<L, ROWS, HALVES, 0>(call, panels, rows),
+            Some(1) => run_format::<L, ROWS, HALVES, 1>(call, panels, rows),
+            Some(2) => run_format::<L, ROWS, HALVES, 2>(call, panels, rows),
+            Some(3) => run_format::<L, ROWS, HALVES, 3>(call, panels, rows),
+            Some(4) => run_format::<L, ROWS, HALVES, 4>(call, panels, rows),
+            Some(5) => run_format::<L, ROWS, HALVES, 5>(call, panels, rows),
+            Some(6) => run_format::<L, ROWS, HALVES, 6>(call, panels, rows),
+            Some(7) => run_format::<L, ROWS, HALVES, 7>(call, panels, rows),
+            Some(8) => run_format::<L, ROWS, HALVES, 8>(call, panels, rows),
+            _ => run_format::<L, ROWS, HALVES, 9>(call, panels, rows),
+        }
+    }
+}
+
+/// As [`run`], for `FORMATS[FORMAT]`: what follows from the format is settled when this is compiled.
+#[inline(always)]
+unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    call: &BlockCall<'_>,
+    panels: Range<usize>,
+    rows: Range<usize>,
+) {
+    let format = const { FORMATS[FORMAT].1 };
     let (inputs, bytes) = (call.x.inputs, format.panel_bytes(call.x.inputs));
+    let chunk = if rows.len() <= ROWS { SMALL_CHUNK } else { CHUNK };
     let mut scratch = unpack::scratch();
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
-        for from in (0..inputs).step_by(CHUNK) {
-            let chunk = from..inputs.min(from + CHUNK);
-            let units = chunk.len() / format.unit();
+        for from in (0..inputs).step_by(chunk) {
+            let chunk = from..inputs.min(from + chunk);
             // SAFETY: the caller's.
             unsafe {
-                let at = &stored[2 * from / format.unit() * format.unit_bytes()..];
-                unpack::unpack::<L>(format, at, units, scratch.as_mut_ptr());
+                unpack::unpack::<L>(format, stored, chunk.clone(), scratch.as_mut_ptr());
                 let place = Place {
                     call,
                     scratch: scratch.as_ptr(),
@@ -71,7 +95,7 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize>(
                     row: rows.start,
                 };
                 let columns = PANEL.min(call.outputs - panel * PANEL);
-                tiles::<L, ROWS, HALVES>(&place, rows.len(), columns);
+                tiles::<L, ROWS, HALVES, FORMAT>(&place, rows.len(), columns);
             }
         }
     }
@@ -79,7 +103,11 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize>(
 
 /// All rows in tiles as even as can be: eight rows are twice four, not six and two.
 #[inline(always)]
-unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize>(place: &Place<'_>, rows: usize, columns: usize) {
+unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    place: &Place<'_>,
+    rows: usize,
+    columns: usize,
+) {
     let count = rows.div_ceil(ROWS);
     let mut done = 0;
     for tile in 0..count {
@@ -88,12 +116,12 @@ unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize>(place: &Place<
         unsafe {
             let at = Place { out: place.out.add(done * place.stride), row: place.row + done, ..*place };
             match many {
-                6 if ROWS >= 6 => edge::<L, 6, HALVES>(&at, columns),
-                5 if ROWS >= 5 => edge::<L, 5, HALVES>(&at, columns),
-                4 if ROWS >= 4 => edge::<L, 4, HALVES>(&at, columns),
-                3 if ROWS >= 3 => edge::<L, 3, HALVES>(&at, columns),
-                2 => edge::<L, 2, HALVES>(&at, columns),
-                _ => edge::<L, 1, HALVES>(&at, columns),
+                6 if ROWS >= 6 => edge::<L, 6, HALVES, FORMAT>(&at, columns),
+                5 if ROWS >= 5 => edge::<L, 5, HALVES, FORMAT>(&at, columns),
+                4 if ROWS >= 4 => edge::<L, 4, HALVES, FORMAT>(&at, columns),
+                3 if ROWS >= 3 => edge::<L, 3, HALVES, FORMAT>(&at, columns),
+                2 => edge::<L, 2, HALVES, FORMAT>(&at, columns),
+                _ => edge::<L, 1, HALVES, FORMAT>(&at, columns),
             }
         }
         done += many;
@@ -102,18 +130,18 @@ unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize>(place: &Place<
 
 /// A tile whose panel may be narrower than its registers.
 #[inline(always)]
-unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize>(place: &Place<'_>, columns: usize) {
+unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(place: &Place<'_>, columns: usize) {
     // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
     unsafe {
         if columns == PANEL {
-            return formats::<L, ROWS, HALVES>(place);
+            return halves::<L, ROWS, HALVES, FORMAT>(place);
         }
         let mut buffer = [[0.0_f32; PANEL]; ROWS];
         for (r, line) in buffer.iter_mut().enumerate() {
             std::ptr::copy_nonoverlapping(place.out.add(r * place.stride), line.as_mut_ptr(), columns);
         }
         let out = buffer.as_mut_ptr().cast();
-        formats::<L, ROWS, HALVES>(&Place { out, stride: PANEL, ..*place });
+        halves::<L, ROWS, HALVES, FORMAT>(&Place { out, stride: PANEL, ..*place });
         for (r, line) in buffer.iter().enumerate() {
             std::ptr::copy_nonoverlapping(line.as_ptr(), place.out.add(r * place.stride), columns);
         }
@@ -121,37 +149,22 @@ unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize>(place: &Place<'
 }
 
 #[inline(always)]
-unsafe fn formats<L: Lanes, const ROWS: usize, const HALVES: usize>(place: &Place<'_>) {
-    let format = place.call.format;
+unsafe fn halves<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(place: &Place<'_>) {
     for half in (0..2).step_by(HALVES) {
         // SAFETY: the caller's.
-        unsafe {
-            match (format.step, format.has_min, format.width) {
-                (16, true, _) => multiply::<L, ROWS, HALVES, 16, true, false>(place, half),
-                (16, false, _) => multiply::<L, ROWS, HALVES, 16, false, false>(place, half),
-                (_, true, _) => multiply::<L, ROWS, HALVES, 32, true, false>(place, half),
-                (_, _, Width::Eight) => multiply::<L, ROWS, HALVES, 32, false, true>(place, half),
-                _ => multiply::<L, ROWS, HALVES, 32, false, false>(place, half),
-            }
-        }
+        unsafe { multiply::<L, ROWS, HALVES, FORMAT>(place, half) }
     }
 }
 
 /// `ROWS x (16 HALVES)` results of a chunk, added to what earlier chunks left in `out`.
 #[inline(always)]
-unsafe fn multiply<
-    L: Lanes,
-    const ROWS: usize,
-    const HALVES: usize,
-    const STEP: usize,
-    const MIN: bool,
-    const EIGHT: bool,
->(
+unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
     place: &Place<'_>,
     half: usize,
 ) {
-    let (call, x) = (place.call, place.call.x);
-    let zero = if EIGHT && L::Ints::EIGHT_IS_SIGNED { 0 } else { -call.format.zero };
+    let Format { width, zero, step: per_step, has_min, .. } = const { FORMATS[FORMAT].1 };
+    let x = place.call.x;
+    let zero = if width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero };
     // SAFETY: the caller's; all places are within the shapes that `Quantised` and `Half` state.
     unsafe {
         let out = place.out.add(half * LANES);
@@ -167,12 +180,12 @@ unsafe fn multiply<
         let bytes = x.bytes.as_ptr().add(place.row * x.inputs + place.from);
         let scales = x.scales.as_ptr().add((place.row * x.inputs + place.from) / BLOCK);
         let byte_sums = x.sums.as_ptr().add((place.row * x.inputs + place.from) / 16);
-        for step in 0..place.len / STEP {
+        for step in 0..place.len / per_step {
             let mut sums_of_bytes = [0; ROWS];
-            if MIN || zero != 0 {
+            if has_min || zero != 0 {
                 for (r, sum) in sums_of_bytes.iter_mut().enumerate() {
-                    let at = byte_sums.add(r * x.inputs / 16 + step * STEP / 16);
-                    *sum = if STEP == 32 { *at + *at.add(1) } else { *at };
+                    let at = byte_sums.add(r * x.inputs / 16 + step * per_step / 16);
+                    *sum = if per_step == 32 { *at + *at.add(1) } else { *at };
                 }
             }
             let mut dots = [[L::Ints::splat(0); HALVES]; ROWS];
@@ -181,8 +194,8 @@ unsafe fn multiply<
                     *dots = [L::Ints::splat(zero * sums_of_bytes[r]); HALVES];
                 }
             }
-            for group in 0..STEP / 4 {
-                let input = step * STEP + 4 * group;
+            for group in 0..per_step / 4 {
+                let input = step * per_step + 4 * group;
                 let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
                 for (h, codes) in codes.iter_mut().enumerate().skip(1) {
                     *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
@@ -190,20 +203,24 @@ unsafe fn multiply<
                 for (r, dots) in dots.iter_mut().enumerate() {
                     let four = bytes.add(r * x.inputs + input).cast::<i32>().read_unaligned();
                     for (dot, codes) in dots.iter_mut().zip(codes) {
-                        *dot = dot.dot::<EIGHT>(codes, four);
+                        *dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
+                            dot.dot::<true>(codes, four)
+                        } else {
+                            dot.dot::<false>(codes, four)
+                        };
                     }
                 }
             }
             for h in 0..HALVES {
                 let scale = L::load((*halves.add(h)).scales.as_ptr().cast::<f32>().add(step * LANES));
                 for r in 0..ROWS {
-                    let x_scale = L::splat(*scales.add(r * x.inputs / BLOCK + step * STEP / BLOCK));
+                    let x_scale = L::splat(*scales.add(r * x.inputs / BLOCK + step * per_step / BLOCK));
                     sums[r][h] = dots[r][h].to_floats().mul(scale).fma(x_scale, sums[r][h]);
                 }
-                if MIN {
+                if has_min {
                     let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
                     for r in 0..ROWS {
-                        let x_scale = *scales.add(r * x.inputs / BLOCK + step * STEP / BLOCK);
+                        let x_scale = *scales.add(r * x.inputs / BLOCK + step * per_step / BLOCK);
                         sums[r][h] = min.fma(L::splat(x_scale * sums_of_bytes[r] as f32), sums[r][h]);
                     }
                 }

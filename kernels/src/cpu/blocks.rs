@@ -25,7 +25,7 @@ pub(crate) enum Width {
 
 impl Width {
     /// Bytes of 32 inputs of 16 outputs.
-    pub(super) fn bytes(self) -> usize {
+    pub(super) const fn bytes(self) -> usize {
         LANES * 4
             * match self {
                 Self::Four => 4,
@@ -58,29 +58,38 @@ pub(crate) struct Format {
     pub scales: Scales,
 }
 
+/// Every form there is; a kernel is compiled for each, by its place here.
+pub(super) const FORMATS: [(GgmlDType, Format); 10] = [
+    (GgmlDType::Q4_0, Format::plain(Width::Four, 8, false)),
+    (GgmlDType::Q4_1, Format::plain(Width::Four, 0, true)),
+    (GgmlDType::Q5_0, Format::plain(Width::Five, 16, false)),
+    (GgmlDType::Q5_1, Format::plain(Width::Five, 0, true)),
+    (GgmlDType::Q8_0, Format::plain(Width::Eight, 128, false)),
+    // Two and three bits are held in four: rare, and small as it is.
+    (GgmlDType::Q2K, Format::nested(Width::Four, 0, 16, true)),
+    (GgmlDType::Q3K, Format::nested(Width::Four, 4, 16, false)),
+    (GgmlDType::Q4K, Format::nested(Width::Four, 0, 32, true)),
+    (GgmlDType::Q5K, Format::nested(Width::Five, 0, 32, true)),
+    (GgmlDType::Q6K, Format::nested(Width::Six, 32, 16, false)),
+];
+
 impl Format {
+    const fn plain(width: Width, zero: i32, has_min: bool) -> Self {
+        Self { width, zero, step: 32, has_min, scales: Scales::Plain }
+    }
+
+    /// Scales are signed where there are no mins.
+    const fn nested(width: Width, zero: i32, step: usize, has_min: bool) -> Self {
+        Self { width, zero, step, has_min, scales: if has_min { Scales::Nested } else { Scales::NestedSigned } }
+    }
+
     /// The form of `dtype`; `None` for types that are no blocks of codes.
     pub(crate) fn of(dtype: GgmlDType) -> Option<Self> {
-        use GgmlDType as Type;
-        let (width, zero, step, has_min, scales) = match dtype {
-            Type::Q4_0 => (Width::Four, 8, 32, false, Scales::Plain),
-            Type::Q4_1 => (Width::Four, 0, 32, true, Scales::Plain),
-            Type::Q5_0 => (Width::Five, 16, 32, false, Scales::Plain),
-            Type::Q5_1 => (Width::Five, 0, 32, true, Scales::Plain),
-            Type::Q8_0 => (Width::Eight, 128, 32, false, Scales::Plain),
-            // Two and three bits are held in four: rare, and small as it is.
-            Type::Q2K => (Width::Four, 0, 16, true, Scales::Nested),
-            Type::Q3K => (Width::Four, 4, 16, false, Scales::NestedSigned),
-            Type::Q4K => (Width::Four, 0, 32, true, Scales::Nested),
-            Type::Q5K => (Width::Five, 0, 32, true, Scales::Nested),
-            Type::Q6K => (Width::Six, 32, 16, false, Scales::NestedSigned),
-            Type::F32 | Type::F16 | Type::BF16 | Type::Q8_1 | Type::Q8K => return None,
-        };
-        Some(Self { width, zero, step, has_min, scales })
+        FORMATS.iter().find(|(named, _)| *named == dtype).map(|(_, format)| *format)
     }
 
     /// Inputs that share a `d`.
-    pub(super) fn unit(self) -> usize {
+    pub(super) const fn unit(self) -> usize {
         match self.scales {
             Scales::Plain => 32,
             Scales::Nested | Scales::NestedSigned => 256,
@@ -88,12 +97,12 @@ impl Format {
     }
 
     /// Bytes of a unit's `d` (and `m`) of half a panel.
-    pub(super) fn head_bytes(self) -> usize {
+    pub(super) const fn head_bytes(self) -> usize {
         LANES * 2 * if self.has_min { 2 } else { 1 }
     }
 
     /// Bytes of one kind of nested scale for 32 inputs of half a panel.
-    pub(super) fn nested_bytes(self) -> usize {
+    pub(super) const fn nested_bytes(self) -> usize {
         match self.scales {
             Scales::Plain => 0,
             Scales::Nested | Scales::NestedSigned => LANES * 32 / self.step,
@@ -101,12 +110,12 @@ impl Format {
     }
 
     /// Bytes of 32 inputs of half a panel, after the head.
-    pub(super) fn block_bytes(self) -> usize {
+    pub(super) const fn block_bytes(self) -> usize {
         self.width.bytes() + self.nested_bytes() * if self.has_min { 2 } else { 1 }
     }
 
     /// Bytes of a unit of half a panel.
-    pub(super) fn unit_bytes(self) -> usize {
+    pub(super) const fn unit_bytes(self) -> usize {
         self.head_bytes() + self.unit() / 32 * self.block_bytes()
     }
 

@@ -3,10 +3,18 @@
 use super::blocks::{Format, LANES, Scales, Width};
 use super::lanes::{Bytes, Lanes};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
-/// Inputs taken apart at a time: 16 KiB of codes and 8 KiB of scales at most, so that with a few rows of activations
-/// all stays in L1. A multiple of every unit.
+/// Inputs taken apart at a time for many rows: 16 KiB of codes and 8 KiB of scales at most, so that with a few rows of
+/// activations all stays in L1.
 pub(super) const CHUNK: usize = 512;
+
+/// The same for one tile of rows: reading and multiplying have to overlap there, or each waits for the other.
+pub(super) const SMALL_CHUNK: usize = 64;
+
+/// How far ahead memory is asked for weights, in bytes: with few rows they are read as fast as memory gives them, and
+/// while a chunk is multiplied the processor's own prefetcher sees no reads to go by.
+const AHEAD: usize = 16384;
 
 /// A chunk of half a panel. Only the part that was written is ever read.
 #[repr(C, align(64))]
@@ -26,55 +34,56 @@ pub(super) fn scratch() -> MaybeUninit<Scratch> {
     MaybeUninit::uninit()
 }
 
-/// Takes `units` units apart; `panel` starts at the first.
+/// Takes `inputs` of a panel apart, both multiples of 32.
 ///
 /// # Safety
-/// The instructions of `L` exist; `panel` holds the units; they fit a chunk.
+/// The instructions of `L` exist; `panel` is a whole panel and has these inputs; they fit a chunk.
 #[inline(always)]
-pub(super) unsafe fn unpack<L: Lanes>(format: Format, panel: &[u8], units: usize, scratch: *mut Scratch) {
-    let unit_bytes = format.unit_bytes();
-    debug_assert!(panel.len() >= 2 * units * unit_bytes && units * format.unit() <= CHUNK);
-    for unit in 0..units {
+pub(super) unsafe fn unpack<L: Lanes>(format: Format, panel: &[u8], inputs: Range<usize>, scratch: *mut Scratch) {
+    let (unit, unit_bytes) = (format.unit(), format.unit_bytes());
+    debug_assert!(panel.len() >= 2 * inputs.end.div_ceil(unit) * unit_bytes && inputs.len() <= CHUNK);
+    for input in inputs.clone().step_by(32) {
         for half in 0..2 {
             // SAFETY: the caller's; places follow from the layout in `blocks`.
             unsafe {
-                let from = panel.as_ptr().add((2 * unit + half) * unit_bytes);
-                unpack_unit::<L>(format, from, unit * format.unit(), scratch.cast::<Half>().add(half));
+                let head = panel.as_ptr().add((2 * (input / unit) + half) * unit_bytes);
+                let block = head.add(format.head_bytes() + input % unit / 32 * format.block_bytes());
+                for line in (0..unit_bytes * 32 / unit).step_by(64) {
+                    L::prefetch(block.wrapping_add(AHEAD + line));
+                }
+                unpack_block::<L>(format, head, block, input - inputs.start, scratch.cast::<Half>().add(half));
             }
         }
     }
 }
 
+/// 32 inputs of half a panel, to those from `input` on.
 #[inline(always)]
-unsafe fn unpack_unit<L: Lanes>(format: Format, from: *const u8, input: usize, to: *mut Half) {
+unsafe fn unpack_block<L: Lanes>(format: Format, head: *const u8, block: *const u8, input: usize, to: *mut Half) {
     let steps = 32 / format.step;
     // SAFETY: the caller's.
     unsafe {
-        let d = L::load_f16(from.cast());
-        let m = if format.has_min { L::load_f16(from.cast::<u16>().add(LANES)) } else { L::splat(0.0) };
+        let d = L::load_f16(head.cast());
         let codes_to = (&raw mut (*to).codes).cast::<u8>();
         let scales_to = (&raw mut (*to).scales).cast::<f32>();
         let mins_to = (&raw mut (*to).mins).cast::<f32>();
-        for block in 0..format.unit() / 32 {
-            let codes = from.add(format.head_bytes() + block * format.block_bytes());
-            let input = input + 32 * block;
-            unpack_codes::<L::Bytes>(format.width, codes, codes_to.add(input * LANES));
-            let nested = codes.add(format.width.bytes());
-            for step in 0..steps {
-                let at = (input / format.step + step) * LANES;
-                let scale = match format.scales {
-                    Scales::Plain => d,
-                    Scales::Nested => d.mul(L::load_u8(nested.add(step * LANES))),
-                    Scales::NestedSigned => d.mul(L::load_i8(nested.add(step * LANES).cast())),
+        unpack_codes::<L::Bytes>(format.width, block, codes_to.add(input * LANES));
+        let nested = block.add(format.width.bytes());
+        for step in 0..steps {
+            let at = (input / format.step + step) * LANES;
+            let scale = match format.scales {
+                Scales::Plain => d,
+                Scales::Nested => d.mul(L::load_u8(nested.add(step * LANES))),
+                Scales::NestedSigned => d.mul(L::load_i8(nested.add(step * LANES).cast())),
+            };
+            scale.store(scales_to.add(at));
+            if format.has_min {
+                let m = L::load_f16(head.cast::<u16>().add(LANES));
+                let min = match format.scales {
+                    Scales::Plain => m,
+                    _ => m.mul(L::load_u8(nested.add((steps + step) * LANES))),
                 };
-                scale.store(scales_to.add(at));
-                if format.has_min {
-                    let min = match format.scales {
-                        Scales::Plain => m,
-                        _ => m.mul(L::load_u8(nested.add((steps + step) * LANES))),
-                    };
-                    min.store(mins_to.add(at));
-                }
+                min.store(mins_to.add(at));
             }
         }
     }
@@ -132,7 +141,7 @@ pub(crate) fn row_of_blocks(format: Format, panel: &[u8], column: usize, out: &m
         let at = &panel[2 * number * format.unit_bytes()..];
         // SAFETY: portable lanes need no instructions; one unit fits a chunk, and what is read of it was written.
         unsafe {
-            unpack::<super::lanes::Portable>(format, at, 1, scratch.as_mut_ptr());
+            unpack::<super::lanes::Portable>(format, at, 0..unit, scratch.as_mut_ptr());
             let half = scratch.as_ptr().cast::<Half>().add(half);
             let read = |values: *const MaybeUninit<f32>, step: usize| *values.cast::<f32>().add(step * LANES + lane);
             for (input, x) in out.iter_mut().enumerate() {

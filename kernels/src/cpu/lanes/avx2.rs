@@ -99,6 +99,10 @@ impl Lanes for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn prefetch(at: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+    }
+    #[inline(always)]
     unsafe fn store_rounded(self, to: *mut i8) {
         unsafe {
             let words = _mm256_packs_epi32(_mm256_cvtps_epi32(self.0), _mm256_cvtps_epi32(self.1));

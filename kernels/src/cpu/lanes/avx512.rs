@@ -81,6 +81,10 @@ impl Lanes for Avx512 {
         }
     }
     #[inline(always)]
+    unsafe fn prefetch(at: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+    }
+    #[inline(always)]
     unsafe fn store_rounded(self, to: *mut i8) {
         unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(self.0))) }
     }

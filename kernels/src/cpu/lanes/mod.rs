@@ -40,6 +40,8 @@ pub(super) trait Lanes: Copy {
     unsafe fn div(self, b: Self) -> Self;
     /// 2 to the power of lanes that hold whole numbers from -126 to 127.
     unsafe fn exp2_whole(self) -> Self;
+    /// Asks for the cache line at `at`, which need not exist.
+    unsafe fn prefetch(at: *const u8);
     /// The nearest whole numbers, ties to even, of lanes within [-127, 127].
     unsafe fn store_rounded(self, to: *mut i8);
 }

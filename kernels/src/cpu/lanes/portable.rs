@@ -85,6 +85,8 @@ impl Lanes for Portable {
         Self(std::array::from_fn(|i| f32::from_bits(((self.0[i] as i32 + 127) << 23) as u32)))
     }
     #[inline(always)]
+    unsafe fn prefetch(_: *const u8) {}
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     unsafe fn store_rounded(self, to: *mut i8) {
         unsafe { to.cast::<[i8; 16]>().write_unaligned(self.0.map(|x| x.round_ties_even() as i8)) }
