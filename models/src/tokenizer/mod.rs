@@ -16,13 +16,14 @@ mod metaspace;
 mod pipeline;
 mod python;
 mod sentencepiece;
+mod special;
 mod splitter;
 mod table;
 mod template;
 
 pub use chat::{Message, Role, Segment, Thinking};
-pub use json::SpecialTokens;
 pub use python::Date;
+pub use special::SpecialTokens;
 pub use splitter::{SPLITTERS, SplitRule, Splitter};
 pub use template::ChatTemplate;
 
