@@ -91,6 +91,9 @@ impl Args {
         let mut shown = Shown::new(&self.model);
         let llm = open::open(&self.model, &options, cancel, &mut |progress| shown.show(&progress))?;
         shown.loaded();
+        if let Some(remark) = llm.engine().model().template.remark() {
+            tell(remark);
+        }
         Ok(llm)
     }
 
