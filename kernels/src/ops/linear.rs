@@ -6,10 +6,11 @@ use candle_core::quantized::GgmlDType;
 use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use half::{bf16, f16};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows of a task: enough that taking a panel's codes apart again for each costs little.
-const TASK_ROWS: usize = 128;
+/// Rows of a task at least, where panels alone do not make enough tasks: every task takes its panels apart anew.
+const TASK_ROWS: usize = 64;
 
 /// Rows up to which the caller brings a layer's input to bytes by itself.
 const ROWS_ALONE: usize = 4;
@@ -251,19 +252,7 @@ fn multiply(weights: &[(&Packed, usize, usize)], x: &[f32], rows: usize, inputs:
             (call, outputs.div_ceil(PANEL))
         })
         .collect();
-    // Tasks of even size, a few a thread so that an uneven end costs little.
-    let total: usize = calls.iter().map(|(_, panels)| panels).sum();
-    let each = (total * rows.div_ceil(TASK_ROWS)).div_ceil(rayon::current_num_threads() * 4).max(1).min(total.max(1));
-    let tasks: Vec<_> = calls
-        .iter()
-        .flat_map(|(call, panels)| {
-            (0..rows).step_by(TASK_ROWS).flat_map(move |row| {
-                (0..*panels).step_by(each).map(move |panel| {
-                    (call, panel..(panel + each).min(*panels), row..(row + TASK_ROWS).min(rows))
-                })
-            })
-        })
-        .collect();
+    let tasks = tasks(&calls, rows);
     tasks.into_par_iter().for_each(|(call, panels, rows)| {
         // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
         #[allow(unsafe_code)]
@@ -276,6 +265,23 @@ fn multiply(weights: &[(&Packed, usize, usize)], x: &[f32], rows: usize, inputs:
     });
     drop(calls);
     Ok(outs)
+}
+
+/// Cuts calls into tasks of some panels and some rows: a few a thread, so that an uneven end costs little.
+fn tasks<'a, 'b>(calls: &'a [(Call<'b>, usize)], rows: usize) -> Vec<(&'a Call<'b>, Range<usize>, Range<usize>)> {
+    let wanted = rayon::current_num_threads() * 4;
+    let panels: usize = calls.iter().map(|(_, panels)| panels).sum();
+    let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(1);
+    let (panels_each, rows_each) = ((panels * row_parts).div_ceil(wanted).max(1), rows.div_ceil(row_parts).max(1));
+    let mut tasks = Vec::with_capacity(wanted + calls.len() * row_parts);
+    for (call, panels) in calls {
+        for row in (0..rows).step_by(rows_each) {
+            for panel in (0..*panels).step_by(panels_each) {
+                tasks.push((call, panel..(panel + panels_each).min(*panels), row..(row + rows_each).min(rows)));
+            }
+        }
+    }
+    tasks
 }
 
 /// The values of [`Packed::Floats`].
