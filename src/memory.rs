@@ -147,7 +147,14 @@ mod tests {
     #[test]
     fn the_tightest_group_counts_and_file_copies_are_free() {
         let root = tempfile::tempdir().unwrap();
-        write(&root.path().join("a"), &[("memory.max", "1000\n"), ("memory.current", "900\n"), ("memory.stat", "anon 100\ninactive_file 300\nactive_file 200\n")]);
+        write(
+            &root.path().join("a"),
+            &[
+                ("memory.max", "1000\n"),
+                ("memory.current", "900\n"),
+                ("memory.stat", "anon 100\ninactive_file 300\nactive_file 200\n"),
+            ],
+        );
         write(&root.path().join("a/b"), &[("memory.max", "max\n"), ("memory.current", "9\n")]);
         let limits = group_limits(root.path(), "0::/a/b\n");
         assert_eq!(limits, [Memory { total: 1000, available: 600 }]);
@@ -159,7 +166,14 @@ mod tests {
     fn groups_of_the_first_version_count_too() {
         let root = tempfile::tempdir().unwrap();
         // A container that sees its own group as the root: the path is the host's.
-        write(&root.path().join("memory"), &[("memory.limit_in_bytes", "500"), ("memory.usage_in_bytes", "200"), ("memory.stat", "total_inactive_file 50\n")]);
+        write(
+            &root.path().join("memory"),
+            &[
+                ("memory.limit_in_bytes", "500"),
+                ("memory.usage_in_bytes", "200"),
+                ("memory.stat", "total_inactive_file 50\n"),
+            ],
+        );
         let limits = group_limits(root.path(), "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
         assert_eq!(limits, [Memory { total: 500, available: 350 }]);
         assert!(group_limits(root.path(), "nonsense\n\n:::\n").is_empty());
@@ -194,7 +208,13 @@ mod tests {
 
     #[test]
     fn bytes_are_readable() {
-        let cases = [(0, "0 B"), (1_500, "1.5 kB"), (491_400_064, "491 MB"), (4_680_000_000, "4.7 GB"), (47 * 1_000_000_000, "47 GB")];
+        let cases = [
+            (0, "0 B"),
+            (1_500, "1.5 kB"),
+            (491_400_064, "491 MB"),
+            (4_680_000_000, "4.7 GB"),
+            (47 * 1_000_000_000, "47 GB"),
+        ];
         for (bytes, text) in cases {
             assert_eq!(readable(bytes), text);
         }

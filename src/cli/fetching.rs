@@ -58,7 +58,11 @@ impl<'a> Shown<'a> {
         }
         let (told, at) = self.told;
         if told != total || at.elapsed() >= PLAIN_EVERY {
-            let share = if done > 0 { format!(", {:.0} % here", 100.0 * done as f64 / total.max(1) as f64) } else { String::new() };
+            let share = if done > 0 {
+                format!(", {:.0} % here", 100.0 * done as f64 / total.max(1) as f64)
+            } else {
+                String::new()
+            };
             tell(&format!("{}{share}", readable(total)));
             self.told = (total, Instant::now());
         }
