@@ -12,7 +12,7 @@ use crate::question::{Document, Question};
 use moot_models::memory::{Footprint, Needed};
 use moot_models::source::{self, Progress};
 use moot_models::weights::Weights;
-use moot_models::{DType, Device, LoadOptions, Model, Residency, kernels};
+use moot_models::{DType, Device, LoadOptions, Model, kernels};
 use std::path::Path;
 
 /// How a model is found, held and run.
@@ -87,10 +87,7 @@ fn fits(name: &str, path: &Path, options: &Options) -> Result<()> {
         return Ok(());
     }
     let footprint = Footprint::of(&Weights::open(path)?)?;
-    let weights = match options.load.residency {
-        Residency::Dense => footprint.resident_bytes(),
-        Residency::AsStored => footprint.stored_bytes(),
-    };
+    let weights = footprint.resident_bytes(options.load.residency);
     let memory = Memory::here();
     let kv = options.kv_memory.unwrap_or(LEAST_KV) as u64;
     if kv > memory.total {

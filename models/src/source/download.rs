@@ -147,7 +147,11 @@ impl Download<'_> {
         }
         *part = Some(partial);
         // A damaged one is fetched anew: it is not what its name says.
-        let here = blob.is_file() && length(&blob) == metadata.size() as u64;
+        let total = metadata.size() as u64;
+        let here = blob.is_file() && length(&blob) == total;
+        if here {
+            let _ = self.events.send(Event::Bytes { done: total, total });
+        }
         if here && verify_blob(&blob, self.notes).is_ok() {
             link(&self.hub.repository(self.address), metadata.etag(), &pointer)
                 .and_then(|()| cache.create_ref(metadata.commit_hash()))
