@@ -5,7 +5,7 @@ use crate::error::{MootError, Result};
 use moot_models::Residency;
 use moot_models::memory::{Footprint, Load, Needed};
 use moot_models::source::Catalog;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What is proposed where a model does not fit is measured for so many agents and tokens.
 const MODEST: (usize, usize) = (4, 2048);
@@ -125,13 +125,6 @@ pub fn readable(bytes: u64) -> String {
         _ => (bytes as f64 / 1e9, "GB"),
     };
     if number < 9.95 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
-}
-
-/// The folder `path`, as the user's shell would write it.
-#[must_use]
-pub fn under_home(path: &Path) -> PathBuf {
-    let home = std::env::home_dir().filter(|home| home.components().count() > 1);
-    home.and_then(|home| path.strip_prefix(home).ok().map(|rest| Path::new("~").join(rest))).unwrap_or(path.to_owned())
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use crate::cli::columns::{pad, printable};
 use crate::cli::output;
+use crate::cli::output::under_home;
 use crate::doctor::{self, CacheReport, Report, SourceReport};
 use crate::error::{MootError, Result};
-use crate::memory::{readable, under_home};
+use crate::memory::readable;
 
 const EXAMPLES: &str = "\
 Examples:

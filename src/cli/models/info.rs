@@ -2,9 +2,10 @@
 
 use super::list::count;
 use super::{offline, print_json, table};
+use crate::cli::output::under_home;
 use crate::cli::{output, values};
 use crate::error::{MootError, Result};
-use crate::memory::{self, Memory, readable, under_home};
+use crate::memory::{self, Memory, readable};
 use moot_models::arch;
 use moot_models::memory::{Footprint, Needed, StoredType};
 use moot_models::source::{self, Catalog, CatalogEntry, Copy, Options};
