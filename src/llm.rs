@@ -1,7 +1,7 @@
 //! The seam between methods and models: a stage of calls goes in, replies come out.
 
 use crate::error::Result;
-pub use moot_models::tokenizer::{Message, Role};
+pub use moot_models::tokenizer::{Message, Role, Thinking};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -5,11 +5,15 @@ use crate::error::{MootError, Result};
 use crate::eval::record::QuestionRecord;
 use crate::llm::ModelIdentity;
 use crate::llm::local::Local;
+use crate::memory::{self, Memory};
 use crate::methods::ctx::{Observer, Settings, Silent};
 use crate::methods::{self, Method, Switches};
 use crate::question::{Document, Question};
+use moot_models::memory::{Footprint, Needed};
 use moot_models::source::{self, Progress};
+use moot_models::weights::Weights;
 use moot_models::{DType, Device, LoadOptions, Model, kernels};
+use std::path::Path;
 
 /// How a model is found, held and run.
 #[derive(Debug, Clone)]
@@ -41,6 +45,7 @@ impl Default for Options {
 pub fn open(name: &str, options: &Options, cancel: Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Local> {
     let cache = source::default_cache()?;
     let located = source::locate(name, &source::Options { cache: cache.clone(), offline: options.offline }, progress)?;
+    fits(name, &located.path, options)?;
     let sha256 = source::model_hash(&located.path, &cache)?;
     let model = Model::open(&located.path, &options.load)?;
     let spec = model.decoder.spec();
@@ -51,7 +56,7 @@ pub fn open(name: &str, options: &Options, cancel: Cancel, progress: &mut dyn Fn
         context: spec.context,
     };
     // Asked now: the weights are in memory already.
-    let kv_memory = kv_memory(options.kv_memory, &model)?;
+    let kv_memory = kv_memory(options.kv_memory, &model);
     let engine = Engine::start(model, EngineOptions { kv_memory, ..options.engine })?;
     Ok(Local::new(engine, identity, cancel))
 }
@@ -70,30 +75,39 @@ pub fn best_device() -> candle_core::Result<(Device, DType)> {
     }
 }
 
-/// As asked; else a quarter of the free memory, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
+/// The least memory for keys and values that is taken where none is asked for.
+const LEAST_KV: usize = 256 << 20;
+
+/// Whether the model can be held and run, asked of its header alone. Elsewhere than on the CPU only loading can tell.
 ///
 /// # Errors
-/// More than this machine has: the system would lend it page by page, and end the program where it has no more.
-fn kv_memory(asked: Option<usize>, model: &Model) -> Result<usize> {
+/// [`MootError::Memory`] with the numbers; a file whose header is not sound.
+fn fits(name: &str, path: &Path, options: &Options) -> Result<()> {
+    if !options.load.device.is_cpu() {
+        return Ok(());
+    }
+    let footprint = Footprint::of(&Weights::open(path)?)?;
+    let weights = footprint.resident_bytes(options.load.residency);
+    let memory = Memory::here();
+    let kv = options.kv_memory.unwrap_or(LEAST_KV) as u64;
+    if kv > memory.total {
+        let total = memory.total;
+        return Err(MootError::Usage(format!(
+            "--kv-memory {kv}: expected at most {total} bytes, the memory of this machine"
+        )));
+    }
+    let working = footprint.working_bytes(options.engine.step_tokens, options.engine.rows);
+    memory::check(name, &footprint, Needed { weights, kv, working }, memory)
+}
+
+/// As asked; else a quarter of what is available, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
+fn kv_memory(asked: Option<usize>, model: &Model) -> usize {
     const GIB: usize = 1 << 30;
     if !model.decoder.is_on_cpu() {
-        return Ok(asked.unwrap_or(4 * GIB));
+        return asked.unwrap_or(4 * GIB);
     }
-    let mut system = sysinfo::System::new();
-    system.refresh_memory();
-    let (mut total, mut free) = (system.total_memory(), system.available_memory());
-    // Containers: the limit of the control group, where there is one, is what counts.
-    if let Some(group) = system.cgroup_limits() {
-        total = total.min(group.total_memory);
-        free = free.min(group.free_memory);
-    }
-    match asked {
-        Some(bytes) if total > 0 && bytes as u64 > total => Err(MootError::Usage(format!(
-            "--kv-memory {bytes}: expected at most {total} bytes, the memory of this machine"
-        ))),
-        Some(bytes) => Ok(bytes),
-        None => Ok((usize::try_from(free).unwrap_or(usize::MAX) / 4).clamp(GIB / 4, 8 * GIB)),
-    }
+    let quarter = || usize::try_from(Memory::here().available / 4).unwrap_or(usize::MAX);
+    asked.unwrap_or_else(|| quarter().clamp(LEAST_KV, 8 * GIB))
 }
 
 /// A model that holds debates: what a program needs that asks a question now and then.

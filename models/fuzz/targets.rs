@@ -5,7 +5,7 @@ use super::mutate;
 use super::random::Random;
 use moot_models::arch::{self, Config};
 use moot_models::weights::{Gguf, Safetensors, Weights};
-use moot_models::{DType, Device, KvCache, ModelError, footprint};
+use moot_models::{DType, Device, KvCache, ModelError};
 use std::path::Path;
 
 /// A row of [`TARGETS`].
@@ -46,7 +46,6 @@ pub(crate) fn gguf(bytes: &[u8]) -> Result<(), ModelError> {
     }
     let spec = arch::spec(&weights)?;
     assert!(spec.file_row(spec.head_dim - 1) < spec.head_dim);
-    assert!(footprint::parameters(&spec) > 0);
     Ok(())
 }
 
@@ -73,7 +72,7 @@ fn read_row(weights: &Weights, name: &str) -> Result<(), ModelError> {
 pub(crate) fn config(bytes: &[u8]) -> Result<(), ModelError> {
     let spec = arch::spec_of_config(&Config::parse(Path::new("fuzzed"), bytes)?)?;
     assert!(spec.file_row(spec.head_dim * spec.heads - 1) < spec.head_dim * spec.heads);
-    assert!(footprint::parameters(&spec) > 0 && KvCache::page_bytes(&spec, DType::F32) > 0);
+    assert!(KvCache::page_bytes(&spec, DType::F32) > 0);
     assert!(spec.note().is_none_or(|note| note.len() < 300));
     Ok(())
 }

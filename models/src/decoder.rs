@@ -6,19 +6,21 @@ use crate::error::Result;
 use crate::kv::KvCache;
 use crate::layers::{Linear, Rotary};
 use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
-use crate::weights::Weights;
+use crate::weights::{Rows, Weights};
+use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::{attention::attention, pointwise, swiglu::swiglu};
 use moot_kernels::{PAGE, SequenceRows, Weight};
 
-/// How weights are held once loaded.
+/// How matrices are held once loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Residency {
-    /// Widened to the working type at load: fastest on the CPU, where the stored types have no kernels of ours yet.
+    /// As wide as they are stored. On the CPU by kernels of ours, which bring activations to bytes where weights are
+    /// quantised; elsewhere Candle multiplies by quantised ones.
     #[default]
-    Dense,
-    /// Quantised tensors stay as they are in the file, and Candle multiplies by them.
     AsStored,
+    /// Widened to the working type at load: the numbers of the file with no other rounding, to judge the others by.
+    Dense,
 }
 
 /// Where and how a model is held.
@@ -34,7 +36,7 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { device: Device::Cpu, dtype: DType::F32, residency: Residency::Dense }
+        Self { device: Device::Cpu, dtype: DType::F32, residency: Residency::default() }
     }
 }
 
@@ -75,7 +77,7 @@ impl Decoder {
     /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
         let loader = Loader { spec: &spec, naming: Naming::of(weights), weights, options };
-        let vocabulary = |name| Rows { name, of: spec.vocab, first: 0, rows: spec.vocab, inputs: spec.hidden };
+        let vocabulary = |name| Place { name, of: spec.vocab, first: 0, rows: spec.vocab, inputs: spec.hidden };
         let embedding = loader.matrix(vocabulary(Name::Embedding), |row| row)?;
         let output = match spec.output {
             Output::Tied => Linear::dense(embedding.clone(), None),
@@ -187,7 +189,7 @@ impl Block {
         let name = |part| Name::Block(index, part);
         let rows = |part, inputs| {
             let Piece { part, tensor_rows, first, rows } = Piece::of(spec, part);
-            Rows { name: name(part), of: tensor_rows, first, rows, inputs }
+            Place { name: name(part), of: tensor_rows, first, rows, inputs }
         };
         let inward = |part| rows(part, spec.hidden);
         let bias = |part| (spec.bias != Bias::None).then(|| name(part));
@@ -225,7 +227,7 @@ struct Loader<'a> {
 
 /// A projection's place in the file: `rows` from the `first` on, of a tensor `[of, inputs]`.
 #[derive(Clone, Copy)]
-struct Rows {
+struct Place {
     name: Name,
     of: usize,
     first: usize,
@@ -238,9 +240,9 @@ impl Loader<'_> {
         self.weights.dense(&self.naming.name(name), shape, self.options.dtype, &self.options.device)
     }
 
-    fn linear(&self, from: Rows, bias: Option<Name>) -> Result<Linear> {
+    fn linear(&self, from: Place, bias: Option<Name>) -> Result<Linear> {
         let bias = bias.map(|bias| self.dense(bias, &[from.rows])).transpose()?;
-        if self.options.residency == Residency::AsStored {
+        if self.options.residency == Residency::AsStored && !self.options.device.is_cpu() {
             let stored = self.weights.rows(&self.naming.name(from.name), from.of, from.inputs)?;
             let stored = stored.part(from.first..from.first + from.rows).quantized(&self.options.device)?;
             if let Some(stored) = stored {
@@ -251,11 +253,11 @@ impl Loader<'_> {
     }
 
     /// A matrix whose row `i` is the projection's row `order(i)`.
-    fn matrix(&self, from: Rows, order: impl Fn(usize) -> usize + Sync) -> Result<Weight> {
+    fn matrix(&self, from: Place, order: impl Fn(usize) -> usize + Sync) -> Result<Weight> {
         let name = self.naming.name(from.name);
         let stored = self.weights.rows(&name, from.of, from.inputs)?.part(from.first..from.first + from.rows);
         if self.options.device.is_cpu() {
-            let weight = Weight::from_rows(from.rows, from.inputs, |row, out| stored.read(order(row), out))?;
+            let weight = self.packed(&stored, order);
             stored.check_read()?;
             return Ok(weight);
         }
@@ -264,8 +266,24 @@ impl Loader<'_> {
         Ok(Weight::new(&dense.index_select(&order, 0)?)?)
     }
 
+    /// A matrix on the CPU, straight from the file's rows.
+    fn packed(&self, stored: &Rows<'_>, order: impl Fn(usize) -> usize + Sync) -> Weight {
+        let (outputs, inputs) = stored.shape();
+        if self.options.residency == Residency::AsStored {
+            if let GgmlDType::F16 | GgmlDType::BF16 = stored.dtype() {
+                let dtype = if stored.dtype() == GgmlDType::F16 { DType::F16 } else { DType::BF16 };
+                return Weight::from_halves(dtype, outputs, inputs, |row, out| stored.bits(order(row), out));
+            }
+            if let Some(weight) = Weight::from_blocks(stored.dtype(), outputs, inputs, |row| stored.stored(order(row)))
+            {
+                return weight;
+            }
+        }
+        Weight::from_rows(outputs, inputs, |row, out| stored.read(order(row), out))
+    }
+
     /// A query or key projection: its rows in the order that [`pointwise::rope`] rotates them.
-    fn rotated(&self, from: Rows, bias: Option<Name>) -> Result<Linear> {
+    fn rotated(&self, from: Place, bias: Option<Name>) -> Result<Linear> {
         if self.spec.rows_in_order() {
             return self.linear(from, bias);
         }

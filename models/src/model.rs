@@ -5,7 +5,7 @@ use crate::decoder::{Decoder, LoadOptions};
 use crate::error::{ModelError, Result};
 use crate::spec::DecoderSpec;
 use crate::stand_in;
-use crate::tokenizer::{ChatTemplate, Message, Tokenizer};
+use crate::tokenizer::{ChatTemplate, Message, Thinking, Tokenizer};
 use crate::weights::{RandomOptions, Weights};
 use std::path::{Path, PathBuf};
 
@@ -86,7 +86,7 @@ impl Model {
     ///
     /// # Errors
     /// The template refuses the conversation.
-    pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
-        self.tokenizer.encode_prompt(&self.template.render(messages, true)?)
+    pub fn prompt(&self, messages: &[Message], thinking: Thinking) -> Result<Vec<u32>> {
+        self.tokenizer.encode_prompt(&self.template.render(messages, true, thinking)?)
     }
 }

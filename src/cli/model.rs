@@ -1,16 +1,13 @@
 //! The arguments that say which model runs and on what, shared by `ask`, `run` and `bench`.
 
+use crate::cli::fetching::{Shown, tell};
 use crate::cli::values;
 use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;
 use crate::open::{self, Options};
-use indicatif::{ProgressBar, ProgressStyle};
 use moot_models::kernels;
-use moot_models::source::Progress;
 use moot_models::{DType, Device, LoadOptions, Residency};
-use std::io::IsTerminal;
-use std::time::Instant;
 
 /// The smallest model that gets the demo right; see the README.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
@@ -19,10 +16,10 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub struct Args {
-    /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo/file.gguf
+    /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo[/file.gguf][@revision]
     #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
     pub model: String,
-    /// Never use the network
+    /// Never use the network (MOOT_OFFLINE=1 and HF_HUB_OFFLINE=1 say the same)
     #[arg(long)]
     pub offline: bool,
     /// Where it runs: auto, cpu, cuda, cuda:N or metal
@@ -42,9 +39,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = EngineOptions::default().step_tokens, value_parser = values::count)]
     #[arg(allow_negative_numbers = true)]
     pub step_tokens: usize,
-    /// Keep quantised weights as they are in the file, at Candle's speed (less memory, slower on a CPU)
+    /// Widen weights to f32 at load (slower, much more memory): the file's numbers with no other rounding, to compare
     #[arg(long)]
-    pub stored_weights: bool,
+    pub widen_weights: bool,
     /// Do not share common prefixes between calls (to measure what sharing gains)
     #[arg(long)]
     pub no_prefix_reuse: bool,
@@ -76,7 +73,7 @@ impl Args {
     pub fn start(&self, cancel: Cancel) -> Result<Local> {
         self.set_threads()?;
         let (device, dtype) = self.device()?;
-        let residency = if self.stored_weights { Residency::AsStored } else { Residency::Dense };
+        let residency = if self.widen_weights { Residency::Dense } else { Residency::AsStored };
         let options = Options {
             offline: self.offline,
             load: LoadOptions { device, dtype, residency },
@@ -91,6 +88,9 @@ impl Args {
         let mut shown = Shown::new(&self.model);
         let llm = open::open(&self.model, &options, cancel, &mut |progress| shown.show(&progress))?;
         shown.loaded();
+        if let Some(remark) = llm.engine().model().template.remark() {
+            tell(remark);
+        }
         Ok(llm)
     }
 
@@ -131,58 +131,6 @@ impl Args {
 fn fall_back(why: &dyn std::fmt::Display) -> (Device, DType) {
     tell(&format!("running on the CPU: {why}"));
     (Device::Cpu, DType::F32)
-}
-
-/// Shows what is going on while a model is found and loaded.
-struct Shown<'a> {
-    name: &'a str,
-    bar: Option<ProgressBar>,
-    fetching: bool,
-    found: Instant,
-}
-
-impl<'a> Shown<'a> {
-    fn new(name: &'a str) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style =
-                ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
-            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
-        });
-        Self { name, bar, fetching: false, found: Instant::now() }
-    }
-
-    fn show(&mut self, progress: &Progress) {
-        let name = self.name;
-        match (progress, &self.bar) {
-            (Progress::Trying { source }, _) => {
-                self.fetching = true;
-                tell(&format!("fetching {name} from {source}"));
-            }
-            (Progress::Failed { source, reason }, _) => tell(&format!("not from {source}: {reason}")),
-            (Progress::Bytes { done, total }, Some(bar)) => {
-                bar.set_length(*total);
-                bar.set_position(*done);
-            }
-            (Progress::Part { index, count }, Some(bar)) => bar.set_message(format!("part {index} of {count}")),
-            (Progress::Part { index, count }, None) => tell(&format!("part {index} of {count}")),
-            (Progress::Using { source }, bar) => {
-                if let Some(bar) = bar.as_ref().filter(|_| self.fetching) {
-                    bar.finish_and_clear();
-                }
-                tell(&format!("{name}: from {source}"));
-                self.found = Instant::now();
-            }
-            (Progress::Bytes { .. }, None) => {}
-        }
-    }
-
-    fn loaded(&self) {
-        tell(&format!("{} loaded in {:.1} s", self.name, self.found.elapsed().as_secs_f64()));
-    }
-}
-
-fn tell(line: &str) {
-    anstream::eprintln!("{line}");
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::error::{MootError, Result};
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes `bytes` to standard output; `Break` where the reader has closed it (`| head`), which is no error but
 /// the end of the work.
@@ -41,4 +41,11 @@ pub fn columns() -> usize {
     const READABLE: usize = 100;
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     told.filter(|&columns: &usize| columns >= 40).unwrap_or(READABLE)
+}
+
+/// `path` as the user's shell would write it, with `~` for the home folder.
+#[must_use]
+pub fn under_home(path: &Path) -> PathBuf {
+    let home = std::env::home_dir().filter(|home| home.components().count() > 1);
+    home.and_then(|home| path.strip_prefix(home).ok().map(|rest| Path::new("~").join(rest))).unwrap_or(path.to_owned())
 }

@@ -1,6 +1,6 @@
 //! The engine in this process as an [`Llm`].
 
-use super::{Call, Llm, ModelIdentity, Reply};
+use super::{Call, Llm, ModelIdentity, Reply, Thinking};
 use crate::engine::{Cancel, Engine, Event, Request};
 use crate::error::{MootError, Result};
 use std::sync::mpsc::channel;
@@ -38,7 +38,7 @@ impl Llm for Local {
         let request = |(tag, call): (usize, &Call)| {
             Ok(Request {
                 tag,
-                prompt: self.engine.model().prompt(&call.messages)?,
+                prompt: self.engine.model().prompt(&call.messages, Thinking::Off)?,
                 max_tokens: call.max_tokens,
                 sampling: call.sampling,
                 seed: call.seed,

@@ -82,6 +82,13 @@ impl<'a> Rows<'a> {
         widen::row_to_f32(&self.stored(row), self.dtype, out);
     }
 
+    /// The bits of row `row`, whose elements are f16 or bf16.
+    pub fn bits(&self, row: usize, out: &mut [u16]) {
+        for (out, bytes) in out.iter_mut().zip(self.stored(row).as_chunks().0) {
+            *out = u16::from_le_bytes(*bytes);
+        }
+    }
+
     /// # Errors
     /// [`ModelError::NotFinite`] where one of the rows read so far holds such a number.
     pub fn check_read(&self) -> Result<()> {

@@ -3,9 +3,11 @@
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device};
 use moot_models::arch::{Config, spec_of_config};
-use moot_models::tokenizer::{Message, Role};
+use moot_models::memory::Footprint;
+use moot_models::source::Catalog;
+use moot_models::tokenizer::{Message, Role, Thinking};
 use moot_models::weights::{RandomOptions, Weights, storage_of, type_name, type_named};
-use moot_models::{DecoderSpec, LoadOptions, Model, ModelError, footprint};
+use moot_models::{DecoderSpec, LoadOptions, Model, ModelError};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -74,8 +76,7 @@ fn a_random_model_takes_text_and_stays_finite() {
     for storage in STORAGES {
         let random = RandomOptions { seed: 3, storage };
         let model = Model::random(&small(), random, &LoadOptions::default()).unwrap();
-        let segments = model.template.render(&[Message::new(Role::User, "Who built the bridge?")], true).unwrap();
-        let ids = model.tokenizer.encode_prompt(&segments).unwrap();
+        let ids = model.prompt(&[Message::new(Role::User, "Who built the bridge?")], Thinking::Off).unwrap();
         let logits = model.decoder.forward_alone(&ids).unwrap();
         assert_eq!(logits[0].len(), 300);
         let spread = |row: &[f32]| row.iter().fold(0f32, |most, x| most.max(x.abs()));
@@ -97,50 +98,15 @@ fn rows_that_are_no_whole_blocks_take_another_type() {
     assert_eq!(storage_of(GgmlDType::F32, 1), GgmlDType::F32);
 }
 
-/// Published numbers of parameters.
+/// Published numbers of parameters, by way of the tensors that a spec asks for.
 #[test]
-fn the_footprint_of_known_models() {
-    let llama3_8b = spec(json!({
-        "model_type": "llama", "vocab_size": 128_256, "hidden_size": 4096, "num_hidden_layers": 32,
-        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
-        "max_position_embeddings": 131_072, "rms_norm_eps": 1e-5, "rope_theta": 500_000.0,
-        "rope_scaling": { "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-            "original_max_position_embeddings": 8192 },
-    }))
-    .unwrap();
-    assert_eq!(footprint::parameters(&llama3_8b), 8_030_261_248);
-    assert_eq!(footprint::weight_bytes(&llama3_8b, GgmlDType::BF16), 2 * 8_030_261_248 + 2 * 4096 * 65);
-    assert_eq!(footprint::kv_bytes(&llama3_8b, DType::F16), 128 << 10);
-    let qwen3_06b = spec(json!({
-        "model_type": "qwen3", "vocab_size": 151_936, "hidden_size": 1024, "num_hidden_layers": 28, "head_dim": 128,
-        "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 3072,
-        "max_position_embeddings": 40960, "rms_norm_eps": 1e-6, "rope_theta": 1e6, "tie_word_embeddings": true,
-    }))
-    .unwrap();
-    assert_eq!(footprint::parameters(&qwen3_06b), 596_049_920);
-    let phi3_mini = spec(json!({
-        "model_type": "phi3", "vocab_size": 32064, "hidden_size": 3072, "num_hidden_layers": 32,
-        "num_attention_heads": 32, "num_key_value_heads": 32, "intermediate_size": 8192,
-        "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "sliding_window": 2047,
-    }))
-    .unwrap();
-    assert_eq!(footprint::parameters(&phi3_mini), 3_821_079_552);
-    assert_eq!(phi3_mini.context, 2047);
-}
-
-/// A footprint is the sum of what the tensors themselves take.
-#[test]
-fn the_footprint_is_that_of_the_tensors() {
-    let spec = small();
-    for storage in STORAGES {
-        let weights = Weights::random(&spec, RandomOptions { seed: 1, storage });
-        let bytes = |name: &str| {
-            let shape = weights.shape(name).unwrap();
-            let inputs = *shape.last().unwrap();
-            let kind = type_named(&weights.stored_type(name).unwrap()).unwrap();
-            shape.iter().product::<usize>() / inputs * (inputs / kind.block_size()) * kind.type_size()
-        };
-        let total: usize = weights.names().map(bytes).sum();
-        assert_eq!(footprint::weight_bytes(&spec, storage), total as u64, "{storage:?}");
+fn every_alias_of_the_catalog_has_a_spec_and_its_tensors() {
+    for entry in Catalog::embedded().models {
+        let spec = spec(entry.shape.config()).unwrap_or_else(|error| panic!("{}: {error}", entry.alias));
+        let weights = Weights::random(&spec, RandomOptions { seed: 1, storage: GgmlDType::Q4K });
+        let footprint = Footprint::of(&weights).unwrap();
+        let planned = Footprint::planned(&entry.shape, &entry.quant);
+        assert_eq!(footprint.parameters(), planned.parameters(), "{}", entry.alias);
+        assert_eq!(footprint.kv_token_bytes, planned.kv_token_bytes, "{}", entry.alias);
     }
 }
