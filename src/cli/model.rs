@@ -4,13 +4,16 @@ use crate::cli::values;
 use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;
-use crate::open::{self, Options};
+use crate::llm::remote::{Address, Notice, Patience};
+use crate::llm::roles::{Assignment, Roles};
+use crate::methods::Row;
+use crate::open::{self, Options, Told};
 use indicatif::{ProgressBar, ProgressStyle};
 use moot_models::kernels;
 use moot_models::source::Progress;
 use moot_models::{DType, Device, LoadOptions, Residency};
 use std::io::IsTerminal;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The smallest model that gets the demo right; see the README.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
@@ -19,7 +22,8 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub struct Args {
-    /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo/file.gguf
+    /// A short name of the catalog, a .gguf file, a model folder, hf:org/repo/file.gguf, or a model elsewhere,
+    /// http://host:port/v1#name; for each role its own: agent=A,aggregator=B
     #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
     pub model: String,
     /// Never use the network
@@ -34,6 +38,9 @@ pub struct Args {
     /// Memory for keys and values, as 512M or 4G; a quarter of what is free by default
     #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
     pub kv_memory: Option<usize>,
+    /// Memory for all models together, as 12G; several that do not fit together take turns
+    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
+    pub memory: Option<usize>,
     /// Sequences that run at once
     #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows, value_parser = values::count)]
     #[arg(allow_negative_numbers = true)]
@@ -48,6 +55,18 @@ pub struct Args {
     /// Do not share common prefixes between calls (to measure what sharing gains)
     #[arg(long)]
     pub no_prefix_reuse: bool,
+    /// Calls that a remote model has in flight at once
+    #[arg(long, value_name = "N", default_value_t = Patience::default().calls, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
+    pub remote_calls: usize,
+    /// Seconds of silence after which a remote model's call is given up and sent again
+    #[arg(long, value_name = "SECONDS", default_value_t = Patience::default().silence.as_secs())]
+    #[arg(value_parser = values::seconds, allow_negative_numbers = true)]
+    pub remote_timeout: u64,
+    /// How often a remote model's call is sent again before the run gives up
+    #[arg(long, value_name = "N", default_value_t = Patience::default().retries, value_parser = values::count_or_none)]
+    #[arg(allow_negative_numbers = true)]
+    pub remote_retries: usize,
 }
 
 /// Reads `512M`, `4G`, `1.5GiB` or plain bytes.
@@ -69,29 +88,70 @@ fn bytes(typed: &str) -> std::result::Result<usize, String> {
 }
 
 impl Args {
-    /// Finds the model, fetching it where need be, loads it, and starts an engine on it.
+    /// Opens the models that have the roles of `method`: finds each, fetching it where need be, loads it or plans its
+    /// turn, or asks its server.
     ///
     /// # Errors
-    /// Whatever stands between a name and a loaded model.
-    pub fn start(&self, cancel: Cancel) -> Result<Local> {
+    /// Whatever stands between names and models that answer.
+    pub fn start(&self, method: &Row, cancel: &Cancel) -> Result<Roles> {
+        let options = self.options()?;
+        let assignment = Assignment::parse(&self.model)?;
+        let mut shown: Option<Shown> = None;
+        open::open_all(&assignment, (method.name, method.roles), &options, cancel, &mut |told| match told {
+            Told::Finding(name, progress) => {
+                if shown.as_ref().is_none_or(|shown| shown.name != name) {
+                    shown = Some(Shown::new(name));
+                }
+                shown.iter_mut().for_each(|shown| shown.show(&progress));
+            }
+            Told::Plan(plan) => tell(&plan.to_string()),
+            Told::Ready(name) => match shown.take() {
+                Some(shown) if shown.name == name => shown.loaded(),
+                _ => tell(&format!("{name}: ready")),
+            },
+        })
+    }
+
+    /// Opens the one model that is named and runs here.
+    ///
+    /// # Errors
+    /// Whatever stands between a name and a loaded model; roles, or a model elsewhere.
+    pub fn start_one(&self, what: &str, cancel: Cancel) -> Result<Local> {
+        let options = self.options()?;
+        let assignment = Assignment::parse(&self.model)?;
+        let name = assignment.only(what)?;
+        if Address::is_one(name) {
+            return Err(MootError::Usage(format!("{what} is of models on this machine, and {name} is elsewhere")));
+        }
+        let mut shown = Shown::new(name);
+        let llm = open::open(name, &options, cancel, &mut |progress| shown.show(&progress))?;
+        shown.loaded();
+        Ok(llm)
+    }
+
+    fn options(&self) -> Result<Options> {
         self.set_threads()?;
         let (device, dtype) = self.device()?;
         let residency = if self.stored_weights { Residency::AsStored } else { Residency::Dense };
-        let options = Options {
+        Ok(Options {
             offline: self.offline,
             load: LoadOptions { device, dtype, residency },
             kv_memory: self.kv_memory,
+            memory: self.memory,
             engine: EngineOptions {
                 rows: self.max_rows,
                 step_tokens: self.step_tokens,
                 share_prefixes: !self.no_prefix_reuse,
                 ..EngineOptions::default()
             },
-        };
-        let mut shown = Shown::new(&self.model);
-        let llm = open::open(&self.model, &options, cancel, &mut |progress| shown.show(&progress))?;
-        shown.loaded();
-        Ok(llm)
+            patience: Patience {
+                calls: self.remote_calls,
+                silence: Duration::from_secs(self.remote_timeout),
+                retries: self.remote_retries,
+                ..Patience::default()
+            },
+            notice: Notice::new(tell),
+        })
     }
 
     /// One pool for everything on the CPU, as wide as asked.
@@ -134,25 +194,25 @@ fn fall_back(why: &dyn std::fmt::Display) -> (Device, DType) {
 }
 
 /// Shows what is going on while a model is found and loaded.
-struct Shown<'a> {
-    name: &'a str,
+struct Shown {
+    name: String,
     bar: Option<ProgressBar>,
     fetching: bool,
     found: Instant,
 }
 
-impl<'a> Shown<'a> {
-    fn new(name: &'a str) -> Self {
+impl Shown {
+    fn new(name: &str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style =
                 ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
             ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
         });
-        Self { name, bar, fetching: false, found: Instant::now() }
+        Self { name: name.to_owned(), bar, fetching: false, found: Instant::now() }
     }
 
     fn show(&mut self, progress: &Progress) {
-        let name = self.name;
+        let name = &self.name;
         match (progress, &self.bar) {
             (Progress::Trying { source }, _) => {
                 self.fetching = true;

@@ -1,7 +1,7 @@
 //! The engine in this process as an [`Llm`].
 
-use super::{Call, Llm, ModelIdentity, Reply};
-use crate::engine::{Cancel, Engine, Event, Request};
+use super::{Call, Llm, ModelIdentity, Reply, TokenLogprob};
+use crate::engine::{Cancel, Completion, Engine, Event, Request, Stats};
 use crate::error::{MootError, Result};
 use std::sync::mpsc::channel;
 
@@ -20,6 +20,25 @@ impl Local {
         Self { engine, identity, cancel }
     }
 
+    fn reply(&self, call: &Call, done: Completion) -> Reply {
+        let tokenizer = &self.engine.model().tokenizer;
+        let text = |id: u32| String::from_utf8_lossy(&tokenizer.decode_bytes(&[id])).into_owned();
+        let logprobs = done.logprobs.iter().map(|report| TokenLogprob {
+            text: text(report.token),
+            logprob: report.logprob,
+            top: report.top.iter().map(|&(id, logprob)| (text(id), logprob)).collect(),
+        });
+        Reply {
+            logprobs: logprobs.collect(),
+            text: done.text,
+            thoughts: None,
+            held_by: call.grammar.as_ref().map(|grammar| grammar.name.to_owned()),
+            finish: done.finish,
+            usage: done.usage,
+            seconds: done.seconds,
+        }
+    }
+
     /// The engine, for its counts.
     #[must_use]
     pub fn engine(&self) -> &Engine {
@@ -30,6 +49,10 @@ impl Local {
 impl Llm for Local {
     fn identity(&self) -> &ModelIdentity {
         &self.identity
+    }
+
+    fn engine_stats(&self) -> Option<Stats> {
+        Some(self.engine.stats())
     }
 
     fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>> {
@@ -44,7 +67,7 @@ impl Llm for Local {
                 seed: call.seed,
                 grammar: call.grammar.clone(),
                 stop: Vec::new(),
-                logprobs: None,
+                logprobs: call.logprobs,
                 ignore_eos: false,
                 events: events.clone(),
                 cancel: cancel.clone(),
@@ -64,8 +87,7 @@ impl Llm for Local {
                     return Err(named(error, &calls[tag]));
                 }
                 Event::Done(done) => {
-                    let reply =
-                        Reply { text: done.text, finish: done.finish, usage: done.usage, seconds: done.seconds };
+                    let reply = self.reply(&calls[tag], done);
                     on_reply(tag, &reply);
                     replies[tag] = Some(reply);
                 }
