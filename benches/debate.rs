@@ -8,7 +8,7 @@ mod model;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use moot::engine::Engine;
-use moot::llm::{Message, Role};
+use moot::llm::{Message, Role, Thinking};
 use moot::prompts;
 use serde_json::json;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn prompt(engine: &Engine, debate: usize, place: usize, told: Option<&str>) -> V
     });
     let content = prompts::render("madam_rag/agent.jinja", values).expect("a prompt of ours renders");
     let message = Message { role: Role::User, content };
-    engine.model().prompt(&[message]).expect("the model's template takes one user message")
+    engine.model().prompt(&[message], Thinking::Off).expect("the model's template takes one user message")
 }
 
 fn round(engine: &Engine, debate: usize) -> Vec<Vec<u32>> {

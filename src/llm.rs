@@ -2,7 +2,7 @@
 
 use crate::engine::Stats;
 use crate::error::Result;
-pub use moot_models::tokenizer::{Message, Role};
+pub use moot_models::tokenizer::{Message, Role, Thinking};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use crate::arch;
 use crate::decoder::{Decoder, LoadOptions};
 use crate::error::{ModelError, Result};
-use crate::tokenizer::{ChatTemplate, Message, Tokenizer};
+use crate::tokenizer::{ChatTemplate, Message, Thinking, Tokenizer};
 use crate::weights::Weights;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ impl Model {
     ///
     /// # Errors
     /// The template refuses the conversation.
-    pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
-        self.tokenizer.encode_prompt(&self.template.render(messages, true)?)
+    pub fn prompt(&self, messages: &[Message], thinking: Thinking) -> Result<Vec<u32>> {
+        self.tokenizer.encode_prompt(&self.template.render(messages, true, thinking)?)
     }
 }

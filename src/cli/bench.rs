@@ -196,6 +196,7 @@ fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) -> Result<
         tag,
         prompt: prompt.clone(),
         max_tokens,
+        think: None,
         sampling: Sampling::Greedy,
         seed: 0,
         grammar: None,

@@ -82,7 +82,12 @@ impl Assignment {
                 ))
             })
         };
-        roles.iter().map(|role| Ok(((*role).to_owned(), place(role)?))).collect()
+        let places: BTreeMap<String, usize> =
+            roles.iter().map(|role| Ok(((*role).to_owned(), place(role)?))).collect::<Result<_>>()?;
+        match (0..self.models.len()).find(|place| !places.values().any(|taken| taken == place)) {
+            Some(idle) => Err(MootError::Usage(format!("{method}: no role is left for {}", self.models[idle]))),
+            None => Ok(places),
+        }
     }
 }
 

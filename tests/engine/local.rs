@@ -4,7 +4,7 @@ use super::{CONTEXT, pages, start, start_patient};
 use moot::MootError;
 use moot::engine::{Cancel, Engine};
 use moot::llm::local::Local;
-use moot::llm::{Call, Finish, Grammar, Llm, Message, ModelIdentity, Reply, Role, Sampling};
+use moot::llm::{Call, Finish, Grammar, Llm, Message, ModelIdentity, Reply, Role, Sampling, Thinking};
 
 fn local(engine: Engine) -> (Local, Cancel) {
     let cancel = Cancel::default();
@@ -48,7 +48,7 @@ fn replies_are_in_order_and_are_told_as_they_come() {
     assert_eq!(told.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [1, 2, 0]);
     assert!(told.iter().all(|(place, reply)| &replies[*place] == reply));
     for (call, reply) in calls.iter().zip(&replies) {
-        let prompt = local.engine().model().prompt(&call.messages).unwrap().len();
+        let prompt = local.engine().model().prompt(&call.messages, Thinking::Off).unwrap().len();
         assert_eq!((reply.text.len(), reply.usage.prompt), (call.max_tokens, prompt), "{}", call.what);
         assert_eq!(reply.usage.reused + reply.usage.computed, prompt);
         assert_eq!(reply.finish, Finish::Stop);
@@ -69,7 +69,7 @@ fn a_stage_runs_in_one_batch() {
 fn what_is_too_long_is_named_by_its_call() {
     let (local, _) = local(start("llama.gguf", pages(64)));
     let long = call("agent of long.txt, round 1", &"word ".repeat(100), "start: /[a-z]{9}/", 9);
-    let prompt = local.engine().model().prompt(&long.messages).unwrap().len();
+    let prompt = local.engine().model().prompt(&long.messages, Thinking::Off).unwrap().len();
     match ask(&local, &[letters("short", 5), long, letters("also short", 50)]).0 {
         Err(MootError::TooLong { what, needed, prompt: found, generate, limit_name, limit }) => {
             assert_eq!(what, "agent of long.txt, round 1");

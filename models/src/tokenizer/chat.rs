@@ -46,6 +46,54 @@ impl Message {
     }
 }
 
+/// Whether a model that can think before it answers is to do so.
+///
+/// Only templates that know `enable_thinking` (Qwen3's) heed it: [`super::ChatTemplate::knows_thinking`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Thinking {
+    /// The answer at once.
+    #[default]
+    Off,
+    /// Thoughts first, between the model's own markers.
+    On,
+}
+
+/// The conversation with each system message's text in front of the user turn that follows; without one, it becomes
+/// a user turn itself.
+pub(super) fn fold_system(messages: &[Message]) -> Vec<Message> {
+    let mut folded = Vec::with_capacity(messages.len());
+    let mut waiting: Vec<&str> = Vec::new();
+    for message in messages {
+        match message.role {
+            Role::System => waiting.push(&message.content),
+            Role::User if !waiting.is_empty() => {
+                waiting.push(&message.content);
+                folded.push(Message::new(Role::User, paragraphs(&waiting)));
+                waiting.clear();
+            }
+            _ => folded.push(message.clone()),
+        }
+    }
+    if !waiting.is_empty() {
+        folded.push(Message::new(Role::User, paragraphs(&waiting)));
+    }
+    folded
+}
+
+/// The conversation with neighbouring turns of one role made one.
+pub(super) fn join_turns(messages: &[Message]) -> Vec<Message> {
+    let runs = messages.chunk_by(|a, b| a.role == b.role);
+    let joined = |run: &[Message]| paragraphs(&run.iter().map(|message| message.content.as_str()).collect::<Vec<_>>());
+    runs.map(|run| Message::new(run[0].role, joined(run))).collect()
+}
+
+/// Texts with a blank line between; nothing for those that are blank.
+fn paragraphs(texts: &[&str]) -> String {
+    let said: Vec<&str> = texts.iter().copied().filter(|text| !text.trim().is_empty()).collect();
+    said.join("\n\n")
+}
+
 /// A stretch of a prompt, by who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
@@ -87,7 +135,21 @@ pub(super) fn join(segments: &[Segment]) -> (String, Vec<Range<usize>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Segment, join};
+    use super::{Message, Role, Segment, fold_system, join, join_turns};
+
+    fn chat(turns: &[(Role, &str)]) -> Vec<Message> {
+        turns.iter().map(|&(role, content)| Message::new(role, content)).collect()
+    }
+
+    #[test]
+    fn conversations_made_to_fit() {
+        use Role::{Assistant, System, User};
+        let long = chat(&[(System, "s"), (User, "a"), (Assistant, "b"), (System, "t"), (System, " "), (User, "c")]);
+        assert_eq!(fold_system(&long), chat(&[(User, "s\n\na"), (Assistant, "b"), (User, "t\n\nc")]));
+        assert_eq!(fold_system(&chat(&[(User, "a"), (System, "s")])), chat(&[(User, "a"), (User, "s")]));
+        let twice = chat(&[(User, "a"), (User, "b"), (Assistant, "c"), (Assistant, ""), (User, "d")]);
+        assert_eq!(join_turns(&twice), chat(&[(User, "a\n\nb"), (Assistant, "c"), (User, "d")]));
+    }
 
     #[test]
     fn content_ends_a_scaffold_range_even_when_empty() {

@@ -17,7 +17,7 @@ mod python;
 mod table;
 mod template;
 
-pub use chat::{Message, Role, Segment};
+pub use chat::{Message, Role, Segment, Thinking};
 pub use gguf::{SPLITTERS, SplitRule, Splitter};
 pub use json::SpecialTokens;
 pub use python::Date;

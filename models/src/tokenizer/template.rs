@@ -10,14 +10,16 @@
 //! controls, Python's string methods, `raise_exception`, `strftime_now`, a `tojson` without HTML escapes, and
 //! `{% generation %}` blocks, which are transparent.
 
+use super::chat::{fold_system, join_turns};
 use super::json::{read_optional, read_text};
 use super::python::{Date, json_dumps};
-use super::{Message, Role, Segment, Tokenizer};
+use super::{Message, Role, Segment, Thinking, Tokenizer};
 use crate::error::{ModelError, Result};
 use crate::weights::Metadata;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Kwargs;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, context};
+use std::borrow::Cow;
 use std::path::Path;
 
 const NAME: &str = "chat_template";
@@ -34,7 +36,15 @@ pub struct ChatTemplate {
     eos: Option<String>,
     /// Begins every placeholder; not in the template's source.
     mark: String,
-    takes_system: bool,
+    takes: Takes,
+}
+
+/// What a template can do with a conversation, as tried out when it was compiled.
+#[derive(Debug, Clone, Copy, Default)]
+struct Takes {
+    system: bool,
+    repeated_turns: bool,
+    thinking: bool,
 }
 
 /// One content on its way through a template.
@@ -60,13 +70,21 @@ impl ChatTemplate {
         let compiled = environment.add_template_owned(NAME, without_generation_tags(source));
         compiled.map_err(|error| failed(origin, &error))?;
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        let mut template =
-            Self { environment, origin: origin.to_owned(), bos: owned(bos), eos: owned(eos), mark, takes_system: true }
-                .with_date(Date::default());
-        let user = Message::new(Role::User, "question");
-        template.render(std::slice::from_ref(&user), true)?;
-        template.takes_system = template.render(&[Message::new(Role::System, "instructions"), user], true).is_ok();
-        Ok(template)
+        let takes = Takes::default();
+        let template = Self { environment, origin: origin.to_owned(), bos: owned(bos), eos: owned(eos), mark, takes };
+        template.with_date(Date::default()).tried_out()
+    }
+
+    /// Fails where not even one question can be asked.
+    fn tried_out(mut self) -> Result<Self> {
+        let user = || Message::new(Role::User, "question");
+        let ask = |messages: &[Message], thinking| self.render_as_is(messages, true, thinking);
+        let plain = ask(&[user()], Thinking::Off)?;
+        let thinking = ask(&[user()], Thinking::On).is_ok_and(|prompt| prompt != plain);
+        let system = ask(&[Message::new(Role::System, "instructions"), user()], Thinking::Off).is_ok();
+        let repeated_turns = ask(&[user(), user()], Thinking::Off).is_ok();
+        self.takes = Takes { system, repeated_turns, thinking };
+        Ok(self)
     }
 
     /// The template in a GGUF file's metadata.
@@ -114,36 +132,76 @@ impl ChatTemplate {
         self
     }
 
-    /// Whether the template takes a conversation that begins with a system message: some refuse it or leave it out.
+    /// Whether the template has a place for a system message. Where it refuses one or leaves it out, [`Self::render`]
+    /// puts its text in front of the next user turn; see [`Self::remark`].
     #[must_use]
     pub fn takes_system(&self) -> bool {
-        self.takes_system
+        self.takes.system
+    }
+
+    /// Whether the template knows `enable_thinking`: whether [`Thinking`] makes a difference to it.
+    #[must_use]
+    pub fn knows_thinking(&self) -> bool {
+        self.takes.thinking
+    }
+
+    /// What the user should be told once of how this template treats conversations; `None` where there is nothing to
+    /// tell.
+    #[must_use]
+    pub fn remark(&self) -> Option<&'static str> {
+        (!self.takes.system).then_some(
+            "the model's chat template takes no system message: instructions go in front of the first user message",
+        )
     }
 
     /// The prompt for `messages`, as scaffold and contents in turn; with `add_generation_prompt` it ends where the
-    /// assistant's next turn begins.
+    /// assistant's next turn begins. Templates that do not know `thinking` ignore it.
+    ///
+    /// A system message that the template has no place for goes in front of the next user turn, and where roles must
+    /// alternate, turns of one role that follow each other become one; a blank line stands between.
     ///
     /// # Errors
-    /// [`ModelError::Template`] when the template refuses the conversation (roles that do not alternate, say), and
-    /// when a content does not come out exactly once and whole: dropped, repeated or rewritten. The reason names the
-    /// message.
-    pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<Vec<Segment>> {
+    /// [`ModelError::Template`] when the template refuses the conversation, and when a content does not come out
+    /// exactly once and whole: dropped, repeated or rewritten. The reason names the message.
+    pub fn render(
+        &self,
+        messages: &[Message],
+        add_generation_prompt: bool,
+        thinking: Thinking,
+    ) -> Result<Vec<Segment>> {
+        let mut fitting = Cow::Borrowed(messages);
+        if !self.takes.system && fitting.iter().any(|message| message.role == Role::System) {
+            fitting = Cow::Owned(fold_system(&fitting));
+        }
+        if !self.takes.repeated_turns && fitting.windows(2).any(|pair| pair[0].role == pair[1].role) {
+            fitting = Cow::Owned(join_turns(&fitting));
+        }
+        self.render_as_is(&fitting, add_generation_prompt, thinking)
+    }
+
+    fn render_as_is(
+        &self,
+        messages: &[Message],
+        add_generation_prompt: bool,
+        thinking: Thinking,
+    ) -> Result<Vec<Segment>> {
         let slots: Vec<Slot<'_>> = messages.iter().enumerate().map(|(i, m)| Slot::new(&self.mark, i, m)).collect();
         let turn = |(message, slot): (&Message, &Slot<'_>)| {
             let content = format!("{}{}{}", slot.lead, slot.placeholder, slot.trail);
             context! { role => message.role.name(), content }
         };
         let turns: Vec<Value> = messages.iter().zip(&slots).map(turn).collect();
-        let text = self.render_turns(turns, add_generation_prompt)?;
+        let text = self.render_turns(turns, add_generation_prompt, thinking)?;
         self.cut(&text, messages, &slots)
     }
 
-    fn render_turns(&self, turns: Vec<Value>, add_generation_prompt: bool) -> Result<String> {
+    fn render_turns(&self, turns: Vec<Value>, add_generation_prompt: bool, thinking: Thinking) -> Result<String> {
         let defined = |text: &Option<String>| text.as_deref().map_or(Value::UNDEFINED, Value::from);
         let template = self.environment.get_template(NAME).map_err(|error| failed(&self.origin, &error))?;
         let rendered = template.render(context! {
             messages => turns,
             add_generation_prompt,
+            enable_thinking => thinking == Thinking::On,
             tools => (),
             documents => (),
             bos_token => defined(&self.bos),

@@ -2,7 +2,7 @@
 
 use super::fixture::{lines, model};
 use crate::cached;
-use moot_models::tokenizer::{ChatTemplate, Message, Role, Tokenizer};
+use moot_models::tokenizer::{ChatTemplate, Message, Role, Thinking, Tokenizer};
 use moot_models::weights::{Gguf, Value};
 
 /// A fixture, and the short name of a model that has its vocabulary.
@@ -33,8 +33,9 @@ fn the_files_give_the_fixtures_ids_and_prompts() {
         for line in lines().iter().step_by(50) {
             assert_eq!(tokenizer.encode_text(line).unwrap(), fixture.encode_text(line).unwrap(), "{alias}: {line:?}");
         }
-        let rendered = ChatTemplate::from_gguf(gguf.metadata(), &tokenizer).unwrap().render(&chat, true).unwrap();
-        let expected = ChatTemplate::from_gguf(metadata, fixture).unwrap().render(&chat, true).unwrap();
+        let rendered =
+            ChatTemplate::from_gguf(gguf.metadata(), &tokenizer).unwrap().render(&chat, true, Thinking::Off).unwrap();
+        let expected = ChatTemplate::from_gguf(metadata, fixture).unwrap().render(&chat, true, Thinking::Off).unwrap();
         assert_eq!(rendered, expected, "{alias}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fixture::{MODELS, ids, json, model, tiny};
 use moot_models::ModelError;
-use moot_models::tokenizer::{ChatTemplate, Date, Message, Role, Segment};
+use moot_models::tokenizer::{ChatTemplate, Date, Message, Role, Segment, Thinking};
 
 fn template(source: &str) -> ChatTemplate {
     ChatTemplate::new(source, "test", Some("<s>"), Some("</s>")).unwrap()
@@ -33,7 +33,7 @@ fn text_and_ids_equal_apply_chat_template() {
         for case in golden.as_array().unwrap() {
             let messages: Vec<Message> = serde_json::from_value(case["messages"].clone()).unwrap();
             for (key, prompt) in [(name.to_owned(), false), (format!("{name}+prompt"), true)] {
-                let segments = template.render(&messages, prompt).unwrap();
+                let segments = template.render(&messages, prompt, Thinking::Off).unwrap();
                 assert_eq!(text(&segments), case[&key]["text"].as_str().unwrap(), "{key}");
                 assert_eq!(tokenizer.encode_prompt(&segments).unwrap(), ids(&case[&key]["ids"]), "{key}: {messages:?}");
             }
@@ -43,8 +43,11 @@ fn text_and_ids_equal_apply_chat_template() {
 
 #[test]
 fn contents_are_segments_of_their_own() {
-    let segments =
-        template("{% for m in messages %}[{{ m.role }}]{{ m.content }}!{% endfor %}").render(&user(" a b\n"), true);
+    let segments = template("{% for m in messages %}[{{ m.role }}]{{ m.content }}!{% endfor %}").render(
+        &user(" a b\n"),
+        true,
+        Thinking::Off,
+    );
     let expected = ["[user]", " a b\n", "!"];
     let [Segment::Scaffold(open), Segment::Content(content), Segment::Scaffold(close)] = &segments.unwrap()[..] else {
         panic!("not scaffold, content, scaffold");
@@ -62,8 +65,8 @@ fn a_template_that_trims_trims() {
         (".strip('\\n')", "[ \n a b\n ]"),
     ] {
         let template = template(&format!("{{% for m in messages %}}[{{{{ m.content{filter} }}}}]{{% endfor %}}"));
-        assert_eq!(text(&template.render(&user(" \n a b\n "), true).unwrap()), expected, "{filter}");
-        assert_eq!(text(&template.render(&user(""), true).unwrap()), "[]", "{filter}");
+        assert_eq!(text(&template.render(&user(" \n a b\n "), true, Thinking::Off).unwrap()), expected, "{filter}");
+        assert_eq!(text(&template.render(&user(""), true, Thinking::Off).unwrap()), "[]", "{filter}");
     }
 }
 
@@ -82,14 +85,20 @@ fn a_content_must_come_out_once_and_whole() {
     }
     let deaf = template(&wrap("{% if m.role != 'system' %}{{ m.content }}{% endif %}"));
     assert!(!deaf.takes_system());
-    let messages = [Message::new(Role::System, "rules"), Message::new(Role::User, "q")];
-    assert!(reason(deaf.render(&messages, true).unwrap_err()).contains("message 1 of 2 (system)"));
+    let dumb = template(&wrap("{% if m.role != 'assistant' %}{{ m.content }}{% endif %}"));
+    let messages = [Message::new(Role::User, "q"), Message::new(Role::Assistant, "a")];
+    let error = dumb.render(&messages, true, Thinking::Off).unwrap_err();
+    assert!(reason(error).contains("message 2 of 2 (assistant)"));
 }
 
 #[test]
 fn what_transformers_gives_to_templates() {
     let show = |source: &str| {
-        text(&template(&format!("{source}{{{{ messages[-1].content }}}}")).render(&user("q"), true).unwrap())
+        text(
+            &template(&format!("{source}{{{{ messages[-1].content }}}}"))
+                .render(&user("q"), true, Thinking::Off)
+                .unwrap(),
+        )
     };
     assert_eq!(show("{{ bos_token }}{{ eos_token }}{{ pad_token }}"), "<s></s>q");
     assert_eq!(show("{% if tools is none and documents is none and not x %}ok{% endif %}"), "okq");
@@ -100,7 +109,7 @@ fn what_transformers_gives_to_templates() {
     assert_eq!(show("{% set ns = namespace(n=1) %}{% set ns.n = 'a,b'.split(',')[1] %}{{ ns.n }}"), "bq");
     let dated =
         template("{{ strftime_now('%Y-%m-%d') }}{{ messages[0].content }}").with_date(Date::new(2031, 2, 3).unwrap());
-    assert_eq!(text(&dated.render(&user("q"), true).unwrap()), "2031-02-03q");
+    assert_eq!(text(&dated.render(&user("q"), true, Thinking::Off).unwrap()), "2031-02-03q");
 }
 
 #[test]
@@ -109,13 +118,55 @@ fn refusals_and_faults_are_errors() {
         "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{{ messages[0].content }}",
     );
     assert!(!strict.takes_system());
-    let refused = strict.render(&[Message::new(Role::System, "s")], true).unwrap_err();
-    assert!(reason(refused).contains("System role not supported"));
+    let picky = template(
+        "{% for m in messages %}{% if m.content == '' %}{{ raise_exception('Nothing said') }}{% endif %}{{ m.content }}{% endfor %}",
+    );
+    assert!(reason(picky.render(&user(""), true, Thinking::Off).unwrap_err()).contains("Nothing said"));
     for source in
         ["{% if %}", "{{ nothing.at.all }}{{ messages[0].content }}", "{{ messages[0].content | nofilter }}", ""]
     {
         assert!(ChatTemplate::new(source, "test", None, None).is_err(), "{source}");
     }
+}
+
+/// Gemma's and Llama 2's demands: no system message; user and assistant in turn.
+const ALTERNATING: &str = concat!(
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}",
+    "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') }}{% endif %}",
+    "[{{ m.role }}]{{ m.content }}{% endfor %}"
+);
+
+#[test]
+fn what_a_template_has_no_place_for_is_put_where_it_has_one() {
+    let strict = template(ALTERNATING);
+    assert!(!strict.takes_system() && strict.remark().unwrap().contains("system message"));
+    let turns = [
+        (Role::System, "Rules"),
+        (Role::User, "a"),
+        (Role::User, "b"),
+        (Role::Assistant, "c"),
+        (Role::System, "More"),
+        (Role::User, "d"),
+    ];
+    let messages = turns.map(|(role, content)| Message::new(role, content));
+    let segments = strict.render(&messages, true, Thinking::Off).unwrap();
+    assert_eq!(text(&segments), "[user]Rules\n\na\n\nb[assistant]c[user]More\n\nd");
+    assert_eq!(segments[1], Segment::Content("Rules\n\na\n\nb".into()), "folded text is content still");
+    let plain = template("{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}");
+    let text = text(&plain.render(&messages[..3], true, Thinking::Off).unwrap());
+    assert_eq!((text.as_str(), plain.remark()), ("[system]Rules[user]a[user]b", None));
+}
+
+#[test]
+fn thinking_is_off_unless_asked_for() {
+    let source =
+        "{{ messages[0].content }}{% if enable_thinking is defined and enable_thinking is false %}<t></t>{% endif %}";
+    let thinker = template(source);
+    let show = |template: &ChatTemplate, thinking| text(&template.render(&user("q"), true, thinking).unwrap());
+    assert!(thinker.knows_thinking());
+    assert_eq!([Thinking::default(), Thinking::On].map(|t| show(&thinker, t)), ["q<t></t>", "q"]);
+    let simple = template("{{ messages[0].content }}{{ enable_thinking is defined }}");
+    assert!(!simple.knows_thinking());
 }
 
 #[test]
@@ -129,7 +180,10 @@ fn a_model_folder_has_its_template_in_one_of_three_places() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     let tokenizer = tiny();
-    let render = || ChatTemplate::from_dir(dir.path(), &tokenizer).map(|t| text(&t.render(&user("q"), true).unwrap()));
+    let render = || {
+        ChatTemplate::from_dir(dir.path(), &tokenizer)
+            .map(|t| text(&t.render(&user("q"), true, Thinking::Off).unwrap()))
+    };
     assert!(reason(render().unwrap_err()).contains("there is none"));
     write("tokenizer_config.json", r#"{"chat_template": "A{{ messages[0].content }}{{ eos_token }}"}"#);
     assert_eq!(render().unwrap(), "Aq</s>");

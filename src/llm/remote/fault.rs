@@ -110,6 +110,12 @@ impl Fault {
             }
             // rustls speaks through this one.
             InvalidData => Self::new(RemoteFault::Unreachable, Again::Never, format!("TLS: {error}")),
+            // The system's resolver has no kind of its own, only this beginning.
+            _ if error.to_string().starts_with("failed to lookup address") => {
+                let reason = error.to_string();
+                let why = reason.split_once(": ").map_or("", |(_, why)| why);
+                Self::new(RemoteFault::Unreachable, Again::Later, format!("no host has this name ({why})"))
+            }
             UnexpectedEof => Self::broken("the connection was cut"),
             _ => Self::broken(format!("the connection was cut: {error}")),
         }
