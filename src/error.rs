@@ -1,6 +1,8 @@
 //! The one error of this package: each variant says what was expected, what was found, and where.
 
 use crate::llm::remote::RemoteFault;
+use crate::memory::readable;
+use moot_models::memory::Needed;
 use std::path::PathBuf;
 
 /// Result of anything in this package.
@@ -72,6 +74,25 @@ pub enum MootError {
         /// In tokens.
         limit: usize,
     },
+    /// A model needs more memory than there is: found before it is loaded.
+    #[error(
+        "{name} needs {} of memory ({} of weights, {} of keys and values, {} to work in); {} are available",
+        readable(needed.total()), readable(needed.weights), readable(needed.kv), readable(needed.working),
+        readable(*available)
+    )]
+    Memory {
+        /// The model, as typed.
+        name: String,
+        /// Bytes, by what they are for.
+        needed: Needed,
+        /// Bytes, as the system and the control groups say.
+        available: u64,
+        /// The largest setting that would fit, one line.
+        fits: String,
+    },
+    /// `moot doctor` found something that cannot work.
+    #[error("{}", .0.join("; "))]
+    Broken(Vec<String>),
     /// A prompt or grammar of ours is broken, or a template refuses it.
     #[error("{file}: {reason}")]
     Prompt {
@@ -112,6 +133,7 @@ impl MootError {
             Self::Model(e) => e.hint(),
             Self::Remote { kind, .. } => kind.hint().map(str::to_owned),
             Self::Arguments { hint, .. } => Some(hint.clone()),
+            Self::Memory { fits, .. } => Some(fits.clone()),
             Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {
                 Some("raise --kv-memory, shorten the document, or lower --max-tokens".into())
             }

@@ -3,11 +3,13 @@
 //! The life of a question is told in `ARCHITECTURE.md`; its vocabulary is in [`question`].
 
 pub mod cli;
+pub mod doctor;
 pub mod engine;
 pub mod error;
 pub mod eval;
 pub mod jsonl;
 pub mod llm;
+pub mod memory;
 pub mod methods;
 pub mod open;
 pub mod prompts;

@@ -57,8 +57,12 @@ pub enum Told<'a> {
     Finding(&'a str, Progress),
     /// Which models will be where; before any of several is loaded.
     Plan(&'a Plan),
-    /// The model of this name is loaded, or answers from where it is.
-    Ready(&'a str),
+    /// The model of this name is being loaded.
+    Loading(&'a str),
+    /// It is loaded.
+    Loaded(&'a str),
+    /// The model at this address answers.
+    Elsewhere(&'a str),
 }
 
 /// Opens the model `name`, a path, an alias of the catalog or `hf:...`, fetching it where need be, and starts an engine
@@ -69,10 +73,10 @@ pub enum Told<'a> {
 pub fn open(name: &str, options: &Options, cancel: Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Local> {
     let found = Found::find(name, options, progress)?;
     let kv_memory = match options.memory {
-        Some(_) => Some(Plan::of(&[&found], &[], options)?.members[0].kv),
-        None => options.kv_memory,
+        Some(_) => Some(Plan::of(&[&found], &[], options)?.members[0].kv()),
+        None => found.check(options).map(|()| options.kv_memory)?,
     };
-    found.load(kv_memory, options, cancel)
+    found.identify()?.load(kv_memory, options, cancel)
 }
 
 /// Opens whatever models `assignment` gives to `roles`, those of `method`: here or elsewhere, together or in turn. A name
@@ -94,16 +98,14 @@ pub fn open_all(
         models.push(None);
         if Address::is_one(name) {
             models[place] = Some(Box::new(remote(name, options, cancel.clone())?));
-            told(Told::Ready(name));
+            told(Told::Elsewhere(name));
         } else {
             found.push((place, Found::find(name, options, &mut |progress| told(Told::Finding(name, progress)))?));
         }
     }
-    if let [(place, only)] = &found[..]
-        && options.memory.is_none()
-    {
-        models[*place] = Some(Box::new(only.load(options.kv_memory, options, cancel.clone())?));
-        told(Told::Ready(&only.name));
+    if let ([(place, only)], None) = (&found[..], options.memory) {
+        only.check(options)?;
+        models[*place] = Some(Box::new(ready(only, options.kv_memory, options, cancel, told)?));
     } else if !found.is_empty() {
         let plan = plan(assignment, &by_role, &found, options)?;
         told(Told::Plan(&plan));
@@ -131,6 +133,20 @@ fn plan(
     Ok(plan)
 }
 
+/// Loads `found` and says so.
+fn ready(
+    found: &Found,
+    kv_memory: Option<usize>,
+    options: &Options,
+    cancel: &Cancel,
+    told: &mut dyn FnMut(Told<'_>),
+) -> Result<Local> {
+    told(Told::Loading(&found.name));
+    let llm = found.clone().identify()?.load(kv_memory, options, cancel.clone())?;
+    told(Told::Loaded(&found.name));
+    Ok(llm)
+}
+
 /// Puts what `plan` says into `models`, each at its place: loaded, or waiting for its turn.
 fn load(
     plan: &Plan,
@@ -142,15 +158,15 @@ fn load(
 ) -> Result<()> {
     if plan.together {
         for ((place, found), member) in found.iter().zip(&plan.members) {
-            models[*place] = Some(Box::new(found.load(Some(member.kv), options, cancel.clone())?));
-            told(Told::Ready(&found.name));
+            models[*place] = Some(Box::new(ready(found, Some(member.kv()), options, cancel, told)?));
         }
         return Ok(());
     }
     let mut members: Vec<(ModelIdentity, Loader)> = Vec::new();
     let mut places = Vec::new();
     for ((place, found), member) in found.into_iter().zip(&plan.members) {
-        let (options, cancel, kv, identity) = (options.clone(), cancel.clone(), member.kv, found.identity.clone());
+        let found = found.identify()?;
+        let (options, cancel, kv, identity) = (options.clone(), cancel.clone(), member.kv(), found.identity.clone());
         places.push(place);
         members.push((identity, Box::new(move || Ok(Box::new(found.load(Some(kv), &options, cancel.clone())?)))));
     }

@@ -121,6 +121,8 @@ pub enum ModelError {
         name: String,
         /// "hub: ...", "wheels: ...".
         reasons: Vec<String>,
+        /// How to get access, where a source wants to know who asks.
+        access: Option<String>,
     },
     /// Fetched bytes are not the catalog's.
     #[error("{}: sha256 is {found}, the catalog says {expected}", path.display())]
@@ -158,10 +160,13 @@ impl ModelError {
                 Some("take a model of a supported family, or add its file to models/src/arch/".into())
             }
             Self::UnknownModel { .. } => {
-                let names: Vec<_> = Catalog::embedded().models.into_iter().map(|entry| entry.alias).collect();
-                let names = names.join(", ");
-                Some(format!("give a path to a .gguf file or model folder, hf:org/repo/file.gguf, or one of {names}"))
+                let count = Catalog::embedded().models.len();
+                Some(format!(
+                    "give a path to a .gguf file or model folder, hf:org/repo[/file.gguf], or one of the {count} names of \
+                     `moot models list`"
+                ))
             }
+            Self::Unreachable { access: Some(access), .. } => Some(access.clone()),
             Self::Unreachable { .. } => {
                 Some("fetch the model where there is a network, without --offline, or pass a model's path".into())
             }

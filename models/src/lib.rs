@@ -6,6 +6,7 @@ mod decoder;
 pub mod error;
 mod kv;
 mod layers;
+pub mod memory;
 mod model;
 pub mod source;
 mod spec;

@@ -5,9 +5,12 @@ pub mod bench;
 pub mod calls;
 pub mod columns;
 pub mod debate;
+pub mod doctor;
+mod fetching;
 mod interrupt;
 pub mod method;
 pub mod model;
+pub mod models;
 pub mod output;
 pub mod run;
 pub mod score;
@@ -35,6 +38,8 @@ enum Command {
     Show(show::Args),
     Calls(calls::Args),
     Bench(bench::Args),
+    Models(models::Args),
+    Doctor(doctor::Args),
 }
 
 /// Answer every question of a dataset and record it; the same command goes on where it was stopped
@@ -78,6 +83,8 @@ impl Cli {
             Command::Show(args) => show::run(args),
             Command::Calls(args) => calls::run(args),
             Command::Bench(args) => bench::run(args),
+            Command::Models(args) => models::run(args),
+            Command::Doctor(args) => doctor::run(args),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The arguments that say which model runs and on what, shared by `ask`, `run` and `bench`.
 
+use crate::cli::fetching::{Shown, tell};
 use crate::cli::values;
 use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
@@ -8,11 +9,8 @@ use crate::llm::remote::{Address, Notice, Patience};
 use crate::llm::roles::{Assignment, Roles};
 use crate::methods::Row;
 use crate::open::{self, Options, Told};
-use indicatif::{ProgressBar, ProgressStyle};
 use moot_models::kernels;
-use moot_models::source::Progress;
 use moot_models::{DType, Device, LoadOptions, Residency};
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// The smallest model that gets the demo right; see the README.
@@ -22,11 +20,11 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub struct Args {
-    /// A short name of the catalog, a .gguf file, a model folder, hf:org/repo/file.gguf, or a model elsewhere,
-    /// http://host:port/v1#name; for each role its own: agent=A,aggregator=B
+    /// A short name of the catalog, a .gguf file, a model folder, hf:org/repo[/file.gguf][@revision], or a model
+    /// elsewhere, http://host:port/v1#name; for each role its own: agent=A,aggregator=B
     #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
     pub model: String,
-    /// Never use the network
+    /// Never use the network (MOOT_OFFLINE=1 and HF_HUB_OFFLINE=1 say the same)
     #[arg(long)]
     pub offline: bool,
     /// Where it runs: auto, cpu, cuda, cuda:N or metal
@@ -97,18 +95,18 @@ impl Args {
         let options = self.options()?;
         let assignment = Assignment::parse(&self.model)?;
         let mut shown: Option<Shown> = None;
+        let mut began = Instant::now();
         open::open_all(&assignment, (method.name, method.roles), &options, cancel, &mut |told| match told {
             Told::Finding(name, progress) => {
-                if shown.as_ref().is_none_or(|shown| shown.name != name) {
+                if shown.as_ref().is_none_or(|shown| shown.name() != name) {
                     shown = Some(Shown::new(name));
                 }
                 shown.iter_mut().for_each(|shown| shown.show(&progress));
             }
-            Told::Plan(plan) => tell(&plan.to_string()),
-            Told::Ready(name) => match shown.take() {
-                Some(shown) if shown.name == name => shown.loaded(),
-                _ => tell(&format!("{name}: ready")),
-            },
+            Told::Plan(plan) => plan.to_string().lines().for_each(tell),
+            Told::Loading(_) => began = Instant::now(),
+            Told::Loaded(name) => tell(&format!("{name} loaded in {:.1} s", began.elapsed().as_secs_f64())),
+            Told::Elsewhere(name) => tell(&format!("{name}: answers")),
         })
     }
 
@@ -191,58 +189,6 @@ impl Args {
 fn fall_back(why: &dyn std::fmt::Display) -> (Device, DType) {
     tell(&format!("running on the CPU: {why}"));
     (Device::Cpu, DType::F32)
-}
-
-/// Shows what is going on while a model is found and loaded.
-struct Shown {
-    name: String,
-    bar: Option<ProgressBar>,
-    fetching: bool,
-    found: Instant,
-}
-
-impl Shown {
-    fn new(name: &str) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style =
-                ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
-            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
-        });
-        Self { name: name.to_owned(), bar, fetching: false, found: Instant::now() }
-    }
-
-    fn show(&mut self, progress: &Progress) {
-        let name = &self.name;
-        match (progress, &self.bar) {
-            (Progress::Trying { source }, _) => {
-                self.fetching = true;
-                tell(&format!("fetching {name} from {source}"));
-            }
-            (Progress::Failed { source, reason }, _) => tell(&format!("not from {source}: {reason}")),
-            (Progress::Bytes { done, total }, Some(bar)) => {
-                bar.set_length(*total);
-                bar.set_position(*done);
-            }
-            (Progress::Part { index, count }, Some(bar)) => bar.set_message(format!("part {index} of {count}")),
-            (Progress::Part { index, count }, None) => tell(&format!("part {index} of {count}")),
-            (Progress::Using { source }, bar) => {
-                if let Some(bar) = bar.as_ref().filter(|_| self.fetching) {
-                    bar.finish_and_clear();
-                }
-                tell(&format!("{name}: from {source}"));
-                self.found = Instant::now();
-            }
-            (Progress::Bytes { .. }, None) => {}
-        }
-    }
-
-    fn loaded(&self) {
-        tell(&format!("{} loaded in {:.1} s", self.name, self.found.elapsed().as_secs_f64()));
-    }
-}
-
-fn tell(line: &str) {
-    anstream::eprintln!("{line}");
 }
 
 #[cfg(test)]

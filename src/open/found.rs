@@ -5,10 +5,15 @@ use crate::engine::{Cancel, Engine, EngineOptions};
 use crate::error::{MootError, Result};
 use crate::llm::ModelIdentity;
 use crate::llm::local::Local;
+use crate::memory::{self, Memory};
+use moot_models::memory::{Footprint, Needed};
 use moot_models::source::{self, Progress};
 use moot_models::weights::Weights;
-use moot_models::{DType, KvCache, Model, arch};
+use moot_models::{Model, Residency, arch};
 use std::path::PathBuf;
+
+/// The least memory for keys and values that is taken where none is asked for.
+const LEAST_KV: usize = 256 << 20;
 
 /// Where a model is, and its sizes as its header tells them.
 #[derive(Debug, Clone)]
@@ -17,14 +22,10 @@ pub struct Found {
     pub name: String,
     /// Its file or folder.
     pub path: PathBuf,
-    /// For the record.
+    /// For the record; without the hash until [`Found::identify`] was called.
     pub identity: ModelIdentity,
-    /// Bytes of its weights once loaded.
-    pub weights: usize,
-    /// Bytes beside weights and KV pages: activations of a step, logits, the vocabulary's tables.
-    pub working: usize,
-    /// Bytes of KV pages for one sequence of 2,048 tokens, or of the whole context where that is shorter.
-    pub least_kv: usize,
+    /// Its sizes.
+    pub footprint: Footprint,
 }
 
 impl Found {
@@ -33,78 +34,66 @@ impl Found {
     /// # Errors
     /// It cannot be found or fetched; its header is not sound, or of an unknown kind.
     pub fn find(name: &str, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Self> {
-        let cache = source::default_cache()?;
-        let places = source::Options { cache: cache.clone(), offline: options.offline };
-        let located = source::locate(name, &places, progress)?;
-        let sha256 = source::model_hash(&located.path, &cache)?;
-        let weights = Weights::open(&located.path)?;
+        let places = source::Options { cache: source::default_cache()?, offline: options.offline };
+        let path = source::locate(name, &places, progress)?.path;
+        let weights = Weights::open(&path)?;
         let spec = arch::spec(&weights)?;
-        let mut elements: usize = 0;
-        for tensor in weights.names() {
-            elements = elements.saturating_add(weights.shape(tensor)?.iter().product());
-        }
-        let dtype = options.load.dtype;
-        let page = KvCache::page_bytes(&spec, dtype);
-        let tokens = spec.context.min(2048);
-        let row = 4 * spec.hidden + 2 * (spec.heads + 2 * spec.kv_heads) * spec.head_dim + 3 * spec.intermediate;
-        let logits = 2 * spec.vocab * options.engine.rows;
-        Ok(Self {
-            name: name.to_owned(),
-            weights: elements.saturating_mul(dtype.size_in_bytes()),
-            working: DType::F32.size_in_bytes() * (row * options.engine.step_tokens + logits),
-            least_kv: tokens.div_ceil(moot_models::PAGE) * page,
-            identity: ModelIdentity {
-                name: name.to_owned(),
-                sha256,
-                architecture: spec.architecture.to_owned(),
-                context: spec.context,
-            },
-            path: located.path,
-        })
+        let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
+        let identity = ModelIdentity { name: name.clone(), sha256: String::new(), architecture, context: spec.context };
+        Ok(Self { name, path, identity, footprint: Footprint::of(&weights)? })
     }
 
-    /// Loads it and starts an engine with `kv_memory` bytes of pages; `None` takes a share of what is free then.
+    /// Reads the whole file to know its hash: after everything that could be refused at less cost.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn identify(mut self) -> Result<Self> {
+        self.identity.sha256 = source::model_hash(&self.path, &source::default_cache()?)?;
+        Ok(self)
+    }
+
+    /// Bytes that it takes with `kv` bytes of pages.
+    pub(super) fn needed(&self, kv: usize, options: &Options) -> Needed {
+        let weights = match options.load.residency {
+            Residency::Dense => self.footprint.resident_bytes(),
+            Residency::AsStored => self.footprint.stored_bytes(),
+        };
+        let working = self.footprint.working_bytes(options.engine.step_tokens, options.engine.rows);
+        Needed { weights, kv: kv as u64, working }
+    }
+
+    /// Whether it can be held and run here, asked of its header alone. Elsewhere than on the CPU only loading can tell.
+    ///
+    /// # Errors
+    /// [`MootError::Memory`] with the numbers.
+    pub fn check(&self, options: &Options) -> Result<()> {
+        if !options.load.device.is_cpu() {
+            return Ok(());
+        }
+        let memory = Memory::here();
+        let kv = options.kv_memory.unwrap_or(LEAST_KV);
+        if kv as u64 > memory.total {
+            let total = memory.total;
+            return Err(MootError::Usage(format!(
+                "--kv-memory {kv}: expected at most {total} bytes, the memory of this machine"
+            )));
+        }
+        memory::check(&self.name, &self.footprint, self.needed(kv, options), memory)
+    }
+
+    /// Loads it and starts an engine with `kv_memory` bytes of pages; `None` takes a quarter of what is available then,
+    /// between 256 MiB and 8 GiB, and elsewhere than on the CPU 4 GiB.
     ///
     /// # Errors
     /// Weights that do not load, memory that is not there.
     pub fn load(&self, kv_memory: Option<usize>, options: &Options, cancel: Cancel) -> Result<Local> {
+        const GIB: usize = 1 << 30;
         let model = Model::open(&self.path, &options.load)?;
         // Asked now: the weights are in memory already.
-        let kv_memory = share(kv_memory, &model)?;
+        let quarter = || usize::try_from(Memory::here().available / 4).unwrap_or(usize::MAX);
+        let own = || if model.decoder.is_on_cpu() { quarter().clamp(LEAST_KV, 8 * GIB) } else { 4 * GIB };
+        let kv_memory = kv_memory.unwrap_or_else(own);
         let engine = Engine::start(model, EngineOptions { kv_memory, ..options.engine })?;
         Ok(Local::new(engine, self.identity.clone(), cancel))
     }
-}
-
-/// As asked; else a quarter of the free memory, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
-///
-/// # Errors
-/// More than this machine has: the system would lend it page by page, and end the program where it has no more.
-fn share(asked: Option<usize>, model: &Model) -> Result<usize> {
-    const GIB: usize = 1 << 30;
-    if !model.decoder.is_on_cpu() {
-        return Ok(asked.unwrap_or(4 * GIB));
-    }
-    let (total, free) = machine();
-    match asked {
-        Some(bytes) if total > 0 && bytes > total => Err(MootError::Usage(format!(
-            "--kv-memory {bytes}: expected at most {total} bytes, the memory of this machine"
-        ))),
-        Some(bytes) => Ok(bytes),
-        None => Ok((free / 4).clamp(GIB / 4, 8 * GIB)),
-    }
-}
-
-/// Bytes of memory that this machine has, and those that are free; 0 where it does not tell.
-pub(super) fn machine() -> (usize, usize) {
-    let mut system = sysinfo::System::new();
-    system.refresh_memory();
-    let (mut total, mut free) = (system.total_memory(), system.available_memory());
-    // Containers: the limit of the control group, where there is one, is what counts.
-    if let Some(group) = system.cgroup_limits() {
-        total = total.min(group.total_memory);
-        free = free.min(group.free_memory);
-    }
-    let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    (bytes(total), bytes(free))
 }

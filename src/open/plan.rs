@@ -1,18 +1,23 @@
 //! Which models are in memory when: decided before any is loaded, and said.
 
-use super::found::machine;
 use super::{Found, Options};
-use crate::error::{MootError, Result};
+use crate::error::Result;
+use crate::memory::{self, Memory, readable};
+use moot_models::memory::Needed;
 use std::fmt;
 
 /// KV pages of one model at most, however much is free: beyond it they hold nothing that is asked for again.
-const MOST_KV: usize = 8 << 30;
+const MOST_KV: u64 = 8 << 30;
+/// The same where nobody tells how much there is.
+const BLIND_KV: u64 = 4 << 30;
+/// Tokens that a model must have room for: a debate's prompts, with little to spare.
+const LEAST_TOKENS: usize = 2048;
 
 /// What goes where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Bytes for all models together.
-    pub budget: usize,
+    /// Bytes for all models together; `None` on a device that does not tell what it has.
+    pub budget: Option<u64>,
     /// All stay loaded; else one is loaded at a time.
     pub together: bool,
     /// Those that run in this process.
@@ -28,12 +33,16 @@ pub struct Member {
     pub name: String,
     /// Whose calls it answers.
     pub roles: Vec<String>,
-    /// Bytes of weights.
-    pub weights: usize,
-    /// Bytes of working space.
-    pub working: usize,
+    /// Bytes that it gets.
+    pub given: Needed,
+}
+
+impl Member {
     /// Bytes of KV pages.
-    pub kv: usize,
+    #[must_use]
+    pub fn kv(&self) -> usize {
+        usize::try_from(self.given.kv).unwrap_or(usize::MAX)
+    }
 }
 
 impl Plan {
@@ -41,52 +50,51 @@ impl Plan {
     /// keys and values, else in turn. What weights and working space leave goes to keys and values, in equal parts.
     ///
     /// # Errors
-    /// [`MootError::Usage`] with the numbers where one model alone does not fit.
+    /// [`MootError::Memory`](crate::MootError::Memory) with the numbers where one model alone does not fit.
     pub fn of(found: &[&Found], elsewhere: &[(String, Vec<String>)], options: &Options) -> Result<Self> {
-        let budget = options.memory.unwrap_or_else(|| machine().1 / 10 * 9);
-        let least = |model: &Found| options.kv_memory.unwrap_or(model.least_kv);
-        let needed = |model: &Found| model.weights.saturating_add(model.working).saturating_add(least(model));
-        let together = found.iter().fold(0_usize, |sum, model| sum.saturating_add(needed(model))) <= budget;
-        if let Some(model) = found.iter().find(|model| needed(model) > budget) {
-            return Err(too_small(model, least(model), budget, options));
+        let free = || options.load.device.is_cpu().then(|| Memory::here().available / 10 * 9);
+        let budget = options.memory.map(|bytes| bytes as u64).or_else(free);
+        let least = |model: &&Found| {
+            let tokens = model.identity.context.min(LEAST_TOKENS);
+            let pages = usize::try_from(model.footprint.kv_bytes(1, tokens)).unwrap_or(usize::MAX);
+            model.needed(options.kv_memory.unwrap_or(pages), options)
+        };
+        let limit = budget.unwrap_or(u64::MAX);
+        for model in found {
+            memory::check(&model.name, &model.footprint, least(model), Memory { total: limit, available: limit })?;
         }
-        let taken: usize = found.iter().map(|model| needed(model)).sum();
+        let all = found.iter().fold(0_u64, |sum, model| sum.saturating_add(least(model).total()));
+        let together = all <= limit;
         let member = |model: &&Found| {
-            let spare = if together { (budget - taken) / found.len() } else { budget - needed(model) };
-            let kv = options.kv_memory.unwrap_or_else(|| (least(model) + spare).min(MOST_KV.max(least(model))));
-            let (name, weights, working) = (model.name.clone(), model.weights, model.working);
-            Member { name, roles: Vec::new(), weights, working, kv }
+            let mut given = least(model);
+            let spare = match (budget, together) {
+                (None, _) => BLIND_KV.saturating_sub(given.kv),
+                (Some(_), true) => (limit - all) / found.len() as u64,
+                (Some(_), false) => limit - given.total(),
+            };
+            if options.kv_memory.is_none() {
+                given.kv = (given.kv + spare).min(MOST_KV.max(given.kv));
+            }
+            Member { name: model.name.clone(), roles: Vec::new(), given }
         };
         Ok(Self { budget, together, members: found.iter().map(member).collect(), elsewhere: elsewhere.to_vec() })
     }
-}
-
-fn too_small(model: &Found, kv: usize, budget: usize, options: &Options) -> MootError {
-    let which = if options.memory.is_some() { "--memory" } else { "what is free" };
-    let (name, needed) = (&model.name, model.weights + model.working + kv);
-    MootError::Usage(format!(
-        "{name} needs {}: {} of weights, {} of working space, {} of keys and values; {which} is {}",
-        size(needed),
-        size(model.weights),
-        size(model.working),
-        size(kv),
-        size(budget)
-    ))
 }
 
 impl fmt::Display for Plan {
     /// One line on the whole, then one a model.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match (self.members.len(), self.together) {
-            (1, _) => "one model",
-            (_, true) => "all loaded together",
-            (_, false) => "one loaded at a time, each for a stage of all questions in flight",
+            (1, _) => "one model here",
+            (_, true) => "all models stay loaded",
+            (_, false) => "models take turns, each for a stage of all questions in flight",
         };
-        write!(f, "memory {}: {how}", size(self.budget))?;
+        let budget = self.budget.map_or_else(|| "the device's".to_owned(), readable);
+        write!(f, "memory {budget}: {how}")?;
         for member in &self.members {
-            let Member { name, weights, working, kv, .. } = member;
-            let (weights, working, kv) = (size(*weights), size(*working), size(*kv));
-            let roles = member.roles.join(", ");
+            let Needed { weights, kv, working } = member.given;
+            let (weights, working, kv) = (readable(weights), readable(working), readable(kv));
+            let (roles, name) = (member.roles.join(", "), &member.name);
             write!(f, "\n  {roles}: {name}, {weights} of weights, {working} to work in, {kv} of keys and values")?;
         }
         for (address, roles) in &self.elsewhere {
@@ -96,46 +104,61 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Bytes as people read them.
-fn size(bytes: usize) -> String {
-    let bytes = bytes as f64;
-    if bytes >= 1e9 { format!("{:.1} GB", bytes / 1e9) } else { format!("{:.0} MB", bytes / 1e6) }
-}
-
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::{Found, Options, Plan};
     use crate::llm::ModelIdentity;
+    use moot_models::memory::Footprint;
+    use moot_models::source::Catalog;
 
-    fn found(name: &str, weights: usize) -> Found {
-        let identity = ModelIdentity::default();
-        Found { name: name.into(), path: name.into(), identity, weights, working: 100_000_000, least_kv: 200_000_000 }
+    fn found(name: &str) -> Found {
+        let catalog = Catalog::embedded();
+        let entry = catalog.find(name).unwrap();
+        let footprint = Footprint::planned(&entry.shape, &entry.quant);
+        let identity = ModelIdentity { context: 32_768, ..ModelIdentity::default() };
+        Found { name: name.into(), path: name.into(), identity, footprint }
     }
 
-    fn plan(memory: usize, kv_memory: Option<usize>) -> crate::Result<Plan> {
-        let (a, b) = (found("a", 1_000_000_000), found("b", 4_000_000_000));
-        Plan::of(&[&a, &b], &[], &Options { memory: Some(memory), kv_memory, ..Options::default() })
+    fn plan(memory: u64, kv_memory: Option<usize>) -> crate::Result<Plan> {
+        let (a, b) = (found("smollm2-135m"), found("qwen2.5-0.5b"));
+        Plan::of(&[&a, &b], &[], &Options { memory: Some(memory as usize), kv_memory, ..Options::default() })
+    }
+
+    /// What the two need at least.
+    fn least() -> [u64; 2] {
+        let options = Options::default();
+        ["smollm2-135m", "qwen2.5-0.5b"].map(|name| {
+            let model = found(name);
+            model.needed(model.footprint.kv_bytes(1, 2048) as usize, &options).total()
+        })
     }
 
     #[test]
     fn together_where_they_fit_and_in_turn_where_they_do_not() {
-        let roomy = plan(6_000_000_000, None).unwrap();
-        assert!(roomy.together);
-        assert_eq!(roomy.members.iter().map(|m| m.kv).collect::<Vec<_>>(), [400_000_000; 2]);
-        let narrow = plan(5_599_999_999, None).unwrap();
+        let [small, large] = least();
+        let exactly = plan(small + large, None).unwrap();
+        assert!(exactly.together);
+        let roomy = plan(small + large + 200, None).unwrap();
+        for (tight, roomy) in exactly.members.iter().zip(&roomy.members) {
+            assert_eq!(roomy.kv(), tight.kv() + 100, "half of what is left");
+        }
+        let narrow = plan(small + large - 1, None).unwrap();
         assert!(!narrow.together);
-        assert_eq!(narrow.members[0].kv, 4_499_999_999);
-        assert_eq!(narrow.members[1].kv, 1_499_999_999);
-        assert!(narrow.to_string().starts_with("memory 5.6 GB: one loaded at a time"), "{narrow}");
-        assert_eq!(plan(6_000_000_000, Some(300_000_000)).unwrap().members[1].kv, 300_000_000);
+        assert_eq!(
+            narrow.members.iter().map(|member| member.given.total()).collect::<Vec<_>>(),
+            [small + large - 1; 2]
+        );
+        assert!(narrow.to_string().contains("models take turns"), "{narrow}");
+        let huge = plan(1 << 40, None).unwrap();
+        assert_eq!(huge.members[0].kv(), 8 << 30);
+        assert_eq!(plan(1 << 40, Some(1 << 30)).unwrap().members[1].kv(), 1 << 30);
     }
 
     #[test]
     fn a_model_that_does_not_fit_alone_is_refused_with_the_numbers() {
-        let refused = plan(4_299_999_999, None).unwrap_err().to_string();
-        assert_eq!(
-            refused,
-            "b needs 4.3 GB: 4.0 GB of weights, 100 MB of working space, 200 MB of keys and values; --memory is 4.3 GB"
-        );
+        let refused = plan(least()[1] - 1, None).unwrap_err();
+        assert!(refused.to_string().starts_with("qwen2.5-0.5b needs "), "{refused}");
+        assert!(refused.hint().is_some());
     }
 }

@@ -44,7 +44,7 @@ fn what_was_mistyped_exits_with_2() {
         ("ask Q --docs docs --temperature 1 --top-k -1", &["'-1'", "--top-k", "at least 0"]),
         ("ask Q --docs docs --temperature NaN", &["--temperature NaN"]),
         ("ask Q --docs docs --method oracle", &["oracle", "madam-rag"]),
-        ("ask Q --docs docs -m smollm", &["smollm", "near: smollm2-135m"]),
+        ("ask Q --docs docs -m smollm", &["smollm", "near: ", "smollm2-135m"]),
         ("ask Q --docs docs --threads 100000", &["--threads 100000", "1024"]),
         ("ask Q --docs docs -m tiny.gguf --kv-memory 900000G", &["--kv-memory", "memory of this machine"]),
         ("ask Q -m nowhere.gguf", &["madam-rag needs documents", "--docs"]),
@@ -64,7 +64,7 @@ fn what_files_are_to_blame_for_exits_with_1() {
     for (typed, parts) in [
         ("ask Q --docs docs -m nowhere.gguf", &["nowhere.gguf: cannot open", "No such file"][..]),
         ("ask Q --docs docs -m docs", &["docs: expected a model folder", "found neither"]),
-        ("ask Q --docs docs -m hf:foo", &["hf:foo", "hf:organisation/repository/file.gguf"]),
+        ("ask Q --docs docs -m hf:foo", &["hf:foo", "hf:organisation/repository[/file.gguf]"]),
         ("ask Q --docs docs -m tiny.gguf", &["agent of a.txt, round 1", "the context of the model is 256"]),
         ("bench -m tiny.gguf --prompt 1000000000", &["1000000064 tokens", "the context of the model is 256"]),
         ("ask Q --docs keys.jsonl", &["keys.jsonl:1", "found the fields `kkk"]),
@@ -88,7 +88,7 @@ fn a_message_is_one_line_whatever_it_quotes() {
 #[test]
 fn every_subcommand_has_help() {
     let folder = folder();
-    for command in ["ask", "run", "score", "show", "calls", "bench"] {
+    for command in ["ask", "run", "score", "show", "calls", "bench", "models", "doctor"] {
         let output = moot(folder.path(), &[command, "--help"]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && text.contains("Usage: moot"), "{text}");

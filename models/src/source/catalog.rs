@@ -1,7 +1,9 @@
 //! The table of models that have a short name.
 
+use super::shape::Shape;
 use crate::error::{ModelError, Result};
 use serde::Deserialize;
+use std::fmt;
 use std::path::{Component, Path};
 
 /// The table that is built into the program.
@@ -16,40 +18,51 @@ pub struct Catalog {
     pub models: Vec<CatalogEntry>,
 }
 
-/// One model: what the file is, and who has it.
+/// One model: what it is, and who has it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CatalogEntry {
     /// The short name, as typed.
     pub alias: String,
-    /// The file's name in the cache.
-    pub file: String,
-    /// Bytes.
-    pub size: u64,
-    /// Hex, lower case.
-    pub sha256: String,
-    /// SPDX identifier.
+    /// SPDX identifier, or the licence's name where it has none.
     pub licence: String,
-    /// The architecture that the file names.
-    pub architecture: String,
-    /// Tokens the model was trained to attend to.
-    pub context_length: usize,
-    /// Where on the hub.
-    pub hub: Option<HubFile>,
-    /// Which wheels.
+    /// The kind of the first hub file as llama.cpp calls it: `Q4_K_M`; `F16` or `BF16` for a folder.
+    pub quant: String,
+    /// Bytes of the first hub file, where known.
+    pub size: Option<u64>,
+    /// Of the first hub file, where known: hex, lower case.
+    pub sha256: Option<String>,
+    /// Fields of its config.json.
+    pub shape: Shape,
+    /// Repositories on the hub, the best first.
+    #[serde(default)]
+    pub hub: Vec<HubAddress>,
+    /// Wheels with the first hub file.
     pub wheels: Option<Wheels>,
 }
 
-/// One file of one repository on a hub.
+/// A file, or the model that is a folder of safetensors, in a repository on a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct HubFile {
+pub struct HubAddress {
     /// "organisation/name".
     pub repo: String,
-    /// Path in the repository.
-    pub file: String,
+    /// Path in the repository; `None` for what the repository itself is.
+    pub file: Option<String>,
     /// Branch, tag or commit.
+    #[serde(default = "main_branch")]
     pub revision: String,
+}
+
+fn main_branch() -> String {
+    "main".to_owned()
+}
+
+impl fmt::Display for HubAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.repo)?;
+        self.file.as_ref().map_or(Ok(()), |file| write!(f, ", {file}"))
+    }
 }
 
 /// Python wheels that carry one file between them as plain data.
@@ -106,7 +119,10 @@ impl Catalog {
             if let Err((field, expected, found)) = entry.check() {
                 return Err(wrong(path, place(field), expected, found));
             }
-            if catalog.models[..index].iter().any(|other| other.alias == entry.alias || other.file == entry.file) {
+            let same = |other: &CatalogEntry| {
+                other.alias == entry.alias || (other.file().is_some() && other.file() == entry.file())
+            };
+            if catalog.models[..index].iter().any(same) {
                 return Err(wrong(path, place("alias"), "an alias and a file of its own", "those of another model"));
             }
         }
@@ -145,31 +161,49 @@ impl Catalog {
 }
 
 impl CatalogEntry {
+    /// The file's name in this program's cache; `None` where the model is a folder.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        let file = self.hub.first()?.file.as_deref()?;
+        file.rsplit('/').next()
+    }
+
     /// The field that cannot be right, what it should be, and what it is.
     fn check(&self) -> std::result::Result<(), (&'static str, &'static str, String)> {
-        let plain = |name: &str| {
-            let mut parts = Path::new(name).components();
-            matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !name.contains(['/', '\\'])
+        let sound = |path: &str| {
+            Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) && !path.contains('\\')
         };
         if self.alias.is_empty() || self.alias.contains(['/', '\\', ':']) {
             return Err(("alias", "a name without / and :", self.alias.clone()));
         }
-        if !plain(&self.file) {
-            return Err(("file", "a file name without a folder", self.file.clone()));
+        for address in &self.hub {
+            if address.repo.split('/').count() != 2 || !sound(&address.repo) {
+                return Err(("hub.repo", "organisation/name", address.repo.clone()));
+            }
+            if let Some(file) = address.file.as_ref().filter(|file| file.is_empty() || !sound(file)) {
+                return Err(("hub.file", "a path in the repository", file.clone()));
+            }
         }
-        if self.sha256.len() != 64 || !self.sha256.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(("sha256", "64 hexadecimal digits in lower case", self.sha256.clone()));
+        let hexadecimal =
+            |hash: &&String| hash.len() == 64 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if let Some(hash) = self.sha256.as_ref().filter(|hash| !hexadecimal(hash)) {
+            return Err(("sha256", "64 hexadecimal digits in lower case", hash.clone()));
         }
-        if self.size == 0 {
-            return Err(("size", "a number of bytes", self.size.to_string()));
+        if self.size == Some(0) {
+            return Err(("size", "a number of bytes", "0".to_owned()));
         }
-        if self.hub.is_none() && self.wheels.is_none() {
-            return Err(("hub, wheels", "at least one source", "none".to_owned()));
+        if self.hub.is_empty() {
+            return Err(("hub", "at least one repository", "none".to_owned()));
         }
-        if self.wheels.as_ref().is_some_and(|wheels| wheels.count == 0) {
-            return Err(("wheels.count", "at least 1", "0".to_owned()));
+        if let Some(wheels) = &self.wheels {
+            if self.size.is_none() || self.sha256.is_none() || self.file().is_none() {
+                return Err(("wheels", "size, sha256 and a first hub file beside them", "none".to_owned()));
+            }
+            if wheels.count == 0 {
+                return Err(("wheels.count", "at least 1", "0".to_owned()));
+            }
         }
-        Ok(())
+        self.shape.wrong().map_or(Ok(()), |field| Err((field, "a number that fits the others", "another".to_owned())))
     }
 }
 

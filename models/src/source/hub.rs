@@ -1,15 +1,15 @@
 //! Models from a Hugging Face hub, through hf-hub: its cache layout, so that what other tools fetched is found.
 //!
-//! `HF_HOME`, `HF_ENDPOINT`, `HF_TOKEN` and `HF_HUB_OFFLINE` mean what they mean to those tools.
+//! `HF_HOME`, `HF_HUB_CACHE`, `HF_ENDPOINT`, `HF_TOKEN` and `HF_HUB_OFFLINE` mean what they mean to those tools.
 
 use super::Progress;
-use super::catalog::HubFile;
-use crate::error::{ModelError, Result};
-use hf_hub::api::sync::ApiBuilder;
-use hf_hub::{Cache, Repo, RepoType};
+use super::catalog::HubAddress;
+use super::download::{Download, Event, Refusal};
+use super::repository::{self, INDEX, Wanted};
+use hf_hub::Cache;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// How long the hub has to accept a connection, names resolved and all.
@@ -18,8 +18,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long the hub may say nothing once connected. Its redirect to storage can take several seconds.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Progress is passed on every so many bytes: hf-hub reports each read of a few KiB.
-const REPORT_EVERY: u64 = 1 << 20;
+/// Between two attempts; the second time twice as long.
+const PAUSE: Duration = Duration::from_secs(1);
 
 const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
 
@@ -30,108 +30,137 @@ pub(super) struct Hub {
     pub(super) endpoint: String,
     pub(super) cache: Cache,
     pub(super) token: Option<String>,
-    /// Nothing is to be fetched, by the hub tools' own setting.
-    pub(super) offline: bool,
     /// How long the hub may say nothing once connected.
     pub(super) silence: Duration,
+    /// Before a broken download is gone on with.
+    pub(super) pause: Duration,
 }
 
 impl Hub {
     /// The hub that the environment names, as other tools of the hub see it.
     pub(super) fn from_environment() -> Self {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let cache = Cache::from_env();
-        Self {
-            endpoint: variable("HF_ENDPOINT").unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned()),
-            token: variable("HF_TOKEN").or_else(|| cache.token()),
-            offline: variable("HF_HUB_OFFLINE")
-                .is_some_and(|value| matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "on")),
-            silence: SILENCE,
-            cache,
-        }
-    }
-
-    /// The file in the cache on this machine, when it is there. No network.
-    pub(super) fn cached(&self, file: &HubFile) -> Option<PathBuf> {
-        self.cache.repo(repo(file)).get(&file.file)
-    }
-
-    /// The file from the hub, into the cache.
-    ///
-    /// # Errors
-    /// [`ModelError::Unreachable`] within seconds when the hub does not answer, and when it refuses.
-    pub(super) fn fetch(&self, file: &HubFile, progress: &mut dyn FnMut(Progress)) -> Result<PathBuf> {
-        let refused = |reason: &str| ModelError::Unreachable {
-            name: format!("{}/{}", file.repo, file.file),
-            reasons: vec![reason.replace('\n', " ")],
-        };
-        if self.offline {
-            return Err(refused("HF_HUB_OFFLINE is set"));
-        }
-        // hf-hub has no setting for patience, so it works in a thread that is left to itself when it falls silent.
-        let (sender, receiver) = channel();
-        let (hub, wanted) = (self.clone(), file.clone());
-        std::thread::spawn(move || {
-            let result = connect(&hub.endpoint).and_then(|()| {
-                let _ = sender.send(Event::Connected);
-                hub.download(&wanted, sender.clone())
-            });
-            let _ = sender.send(Event::Done(result));
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let path = |name: &str| variable(name).map(PathBuf::from);
+        let home = path("HF_HOME").unwrap_or_else(|| {
+            let caches = path("XDG_CACHE_HOME").or_else(|| std::env::home_dir().map(|home| home.join(".cache")));
+            caches.unwrap_or_default().join("huggingface")
         });
-        self.wait(&receiver, progress).map_err(|reason| refused(&reason))
+        let cache = path("HF_HUB_CACHE").or_else(|| path("HUGGINGFACE_HUB_CACHE")).unwrap_or_else(|| home.join("hub"));
+        let token_file = path("HF_TOKEN_PATH").unwrap_or_else(|| home.join("token"));
+        let kept = || std::fs::read_to_string(token_file).ok();
+        let token = variable("HF_TOKEN").or_else(|| variable("HUGGING_FACE_HUB_TOKEN")).or_else(kept);
+        let endpoint = variable("HF_ENDPOINT").unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned());
+        Self {
+            endpoint: endpoint.trim_end_matches('/').to_owned(),
+            cache: Cache::new(cache),
+            token: token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()),
+            silence: SILENCE,
+            pause: PAUSE,
+        }
     }
 
-    /// Passes events on until the download ends, or nothing has come for too long.
-    fn wait(
-        &self,
-        events: &Receiver<Event>,
-        progress: &mut dyn FnMut(Progress),
-    ) -> std::result::Result<PathBuf, String> {
-        let mut patience = CONNECT;
-        loop {
-            match events.recv_timeout(patience) {
-                Ok(Event::Connected) => patience = self.silence,
-                Ok(Event::Bytes { done, total }) => progress(Progress::Bytes { done, total }),
-                Ok(Event::Done(result)) => return result,
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!("no answer from {} in {} seconds", self.endpoint, patience.as_secs()));
-                }
-                Err(RecvTimeoutError::Disconnected) => return Err("the hub's client stopped".into()),
+    /// The model in the cache on this machine, when all of it is there. No network.
+    pub(super) fn cached(&self, address: &HubAddress) -> Option<PathBuf> {
+        let snapshot = self.snapshot(address)?;
+        let whole = |files: &[String]| files.iter().all(|file| snapshot.join(file).exists());
+        if let Some(file) = &address.file {
+            let files = repository::splits(file);
+            return whole(&files).then(|| snapshot.join(&files[0]));
+        }
+        let names: Vec<String> = std::fs::read_dir(&snapshot)
+            .ok()?
+            .flatten()
+            .filter(|file| file.path().exists())
+            .map(|file| file.file_name().to_string_lossy().into_owned())
+            .collect();
+        match repository::choose(&names).ok()? {
+            Wanted::Files(files) => whole(&files).then(|| snapshot.join(&files[0])),
+            Wanted::Folder { index: false, .. } => Some(snapshot),
+            Wanted::Folder { index: true, .. } => {
+                let index = std::fs::read(snapshot.join(INDEX)).ok()?;
+                whole(&repository::shards(&index).ok()?).then_some(snapshot)
             }
         }
     }
 
-    fn download(&self, file: &HubFile, sender: Sender<Event>) -> std::result::Result<PathBuf, String> {
-        let api = ApiBuilder::from_cache(self.cache.clone())
-            .with_endpoint(self.endpoint.clone())
-            .with_token(self.token.clone())
-            .with_progress(false)
-            .build()
-            .map_err(|error| error.to_string())?;
-        let report = Report { sender, done: 0, reported: 0, total: 0 };
-        api.repo(repo(file)).download_with_progress(&file.file, report).map_err(|error| error.to_string())
+    /// The folder of the revision, named by a branch or tag that was fetched, or by its commit.
+    fn snapshot(&self, address: &HubAddress) -> Option<PathBuf> {
+        let repo = self.repository(address);
+        let noted = std::fs::read_to_string(repo.join("refs").join(&address.revision)).ok();
+        let commit = noted.as_deref().map_or(address.revision.as_str(), str::trim);
+        let folder = repo.join("snapshots").join(commit);
+        (!commit.is_empty() && folder.is_dir()).then_some(folder)
+    }
+
+    /// The repository's folder in the cache.
+    pub(super) fn repository(&self, address: &HubAddress) -> PathBuf {
+        self.cache.path().join(super::download::repo(address).folder_name())
+    }
+
+    /// The model from the hub, into the cache; `notes` is where hashes are noted.
+    ///
+    /// # Errors
+    /// Why not: within seconds when the hub does not answer.
+    pub(super) fn fetch(
+        &self,
+        address: &HubAddress,
+        notes: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<PathBuf, Refusal> {
+        // hf-hub has no setting for patience, so it works in a thread that is left to itself when it falls silent.
+        let (sender, receiver) = channel();
+        let (hub, address, notes) = (self.clone(), address.clone(), notes.to_owned());
+        std::thread::spawn(move || {
+            let result = reach(&hub.endpoint, CONNECT).map_err(Refusal::Unreachable).and_then(|()| {
+                let _ = sender.send(Event::Connected);
+                Download { hub: &hub, address: &address, notes: &notes, events: sender.clone() }.run()
+            });
+            let _ = sender.send(Event::Done(result));
+        });
+        self.wait(&receiver, progress)
+    }
+
+    /// Passes events on until the download ends, or nothing has come for too long.
+    fn wait(&self, events: &Receiver<Event>, progress: &mut dyn FnMut(Progress)) -> Result<PathBuf, Refusal> {
+        let mut patience = CONNECT;
+        loop {
+            match events.recv_timeout(patience) {
+                Ok(Event::Connected) => patience = self.silence,
+                Ok(Event::Bytes { done, total }) => {
+                    progress(Progress::Bytes { done, total });
+                    // The whole file is hashed before the next word, and disks are slow.
+                    let hashing = Duration::from_secs(total / (50 << 20));
+                    patience = if done == total { self.silence + hashing } else { self.silence };
+                }
+                Ok(Event::Part { index, count }) => progress(Progress::Part { index, count }),
+                Ok(Event::Done(result)) => return result,
+                Err(RecvTimeoutError::Timeout) => {
+                    let line = format!("no answer from {} in {} seconds", self.endpoint, patience.as_secs());
+                    return Err(Refusal::Unreachable(line));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Refusal::Failed("the hub's client stopped".into()));
+                }
+            }
+        }
     }
 }
 
-fn repo(file: &HubFile) -> Repo {
-    Repo::with_revision(file.repo.clone(), RepoType::Model, file.revision.clone())
-}
-
-enum Event {
-    Connected,
-    Bytes { done: u64, total: u64 },
-    Done(std::result::Result<PathBuf, String>),
-}
-
-/// Opens and closes a connection, so that a hub that is not there is known in seconds. A proxy is not probed: behind
-/// one, only the download itself can tell.
-fn connect(endpoint: &str) -> std::result::Result<(), String> {
+/// Whether requests go by a proxy, which alone could say whether a host is there.
+pub(super) fn proxied() -> bool {
     let proxies = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
-    if proxies.iter().any(|name| std::env::var_os(name).is_some()) {
+    proxies.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Opens and closes a connection, so that a host that is not there is known in `patience` (names resolved apart). A
+/// proxy is not probed: behind one, only the download itself can tell.
+pub(super) fn reach(url: &str, patience: Duration) -> Result<(), String> {
+    if proxied() {
         return Ok(());
     }
-    let (scheme, rest) = endpoint.split_once("://").unwrap_or(("https", endpoint));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
     let host = rest.split('/').next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     let with_port = if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
         host.to_owned()
     } else {
@@ -140,46 +169,12 @@ fn connect(endpoint: &str) -> std::result::Result<(), String> {
     let addresses = with_port.to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
     let mut last = format!("{host} has no address");
     for address in addresses.take(2) {
-        match TcpStream::connect_timeout(&address, CONNECT / 2) {
+        match TcpStream::connect_timeout(&address, patience / 2) {
             Ok(_) => return Ok(()),
             Err(error) => last = format!("{host}: {error}"),
         }
     }
     Err(last)
-}
-
-/// hf-hub's progress, sent to the thread that waits.
-struct Report {
-    sender: Sender<Event>,
-    done: u64,
-    reported: u64,
-    total: u64,
-}
-
-impl Report {
-    fn send(&mut self) {
-        self.reported = self.done;
-        let _ = self.sender.send(Event::Bytes { done: self.done, total: self.total });
-    }
-}
-
-impl hf_hub::api::Progress for Report {
-    fn init(&mut self, size: usize, _file: &str) {
-        self.total = size as u64;
-        self.done = 0;
-        self.send();
-    }
-
-    fn update(&mut self, size: usize) {
-        self.done += size as u64;
-        if self.done - self.reported >= REPORT_EVERY {
-            self.send();
-        }
-    }
-
-    fn finish(&mut self) {
-        self.send();
-    }
 }
 
 #[cfg(test)]

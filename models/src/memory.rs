@@ -1,0 +1,343 @@
+//! What a model needs of memory, known before it is loaded: from the shape in the catalog, or from the file's header.
+
+use crate::arch;
+use crate::error::Result;
+use crate::kv::KvCache;
+use crate::source::Shape;
+use crate::spec::DecoderSpec;
+use crate::weights::Weights;
+use candle_core::DType;
+use moot_kernels::PAGE;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One storage type, and what it costs: bits a weight in a file, and once loaded on the CPU.
+struct Storage {
+    name: &'static str,
+    stored: f64,
+    resident: f64,
+}
+
+const fn storage(name: &'static str, stored: f64, resident: f64) -> Storage {
+    Storage { name, stored, resident }
+}
+
+/// Every storage type. This column of residents is the one place that knows how weights are held; today every weight is
+/// widened to f32.
+const STORAGES: [Storage; 13] = [
+    storage("F32", 32.0, 32.0),
+    storage("F16", 16.0, 32.0),
+    storage("BF16", 16.0, 32.0),
+    storage("Q8_0", 8.5, 32.0),
+    storage("Q6_K", 6.5625, 32.0),
+    storage("Q5_K", 5.5, 32.0),
+    storage("Q5_1", 6.0, 32.0),
+    storage("Q5_0", 5.5, 32.0),
+    storage("Q4_K", 4.5, 32.0),
+    storage("Q4_1", 5.0, 32.0),
+    storage("Q4_0", 4.5, 32.0),
+    storage("Q3_K", 3.4375, 32.0),
+    storage("Q2_K", 2.625, 32.0),
+];
+
+/// Bits of a type that is not in the table: as wide as any.
+const WIDEST: f64 = 32.0;
+
+/// What the program takes beside weights, keys, values and activations: its tables, its threads' stacks.
+const PROGRAM: u64 = 48 << 20;
+
+/// Bytes that tokenizer and grammar keep for each token of the vocabulary.
+const VOCABULARY_ENTRY: u64 = 700;
+
+/// Tensors of one storage type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoredType {
+    /// "Q4_K", "F32".
+    #[serde(rename = "type")]
+    pub name: String,
+    /// Tensors.
+    pub tensors: usize,
+    /// Weights in them.
+    pub weights: u64,
+    /// Bytes in the file.
+    pub bytes: u64,
+}
+
+/// How much is to run at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Sequences at once.
+    pub agents: usize,
+    /// Tokens of each, prompt and reply.
+    pub tokens: usize,
+    /// Tokens of one forward pass at most.
+    pub step_tokens: usize,
+}
+
+/// Bytes, by what they are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Needed {
+    /// Weights as they are held.
+    pub weights: u64,
+    /// Keys and values.
+    pub kv: u64,
+    /// Activations, logits, tables.
+    pub working: u64,
+}
+
+impl Needed {
+    /// All together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.weights.saturating_add(self.kv).saturating_add(self.working)
+    }
+}
+
+/// A model's sizes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Footprint {
+    /// By storage type, the most bytes first.
+    pub types: Vec<StoredType>,
+    /// Bytes of keys and values a token takes, over all layers.
+    pub kv_token_bytes: u64,
+    hidden: usize,
+    /// Rows of query, key and value together.
+    attention: usize,
+    intermediate: usize,
+    vocab: usize,
+}
+
+impl Footprint {
+    /// Of the model that `weights` hold.
+    ///
+    /// # Errors
+    /// As [`arch::spec`].
+    pub fn of(weights: &Weights) -> Result<Self> {
+        let spec = arch::spec(weights)?;
+        let mut types: BTreeMap<String, StoredType> = BTreeMap::new();
+        for name in weights.names() {
+            let count = weights.shape(name)?.iter().map(|&n| n as u64).product();
+            add(&mut types, &weights.stored_type(name)?, 1, count);
+        }
+        Ok(Self::new(types, &spec))
+    }
+
+    /// Of a model of `shape` whose file is of kind `quant`: an estimate, to some per cent.
+    #[must_use]
+    pub fn planned(shape: &Shape, quant: &str) -> Self {
+        let (heads, kv_heads, dim) = (shape.num_attention_heads, shape.num_key_value_heads, shape.head_dim());
+        let (hidden, inner, layers) = (shape.hidden_size, shape.intermediate_size, shape.num_hidden_layers);
+        let mut types = BTreeMap::new();
+        let mut matrix = |count: usize, rows: usize, columns: usize, important: bool| {
+            if count > 0 {
+                let name = planned_type(quant, columns, important);
+                add(&mut types, name, count, (count * rows) as u64 * columns as u64);
+            }
+        };
+        // The output layer is stored more finely; so, in `Q4_K_M`, are values and `down` in every other block.
+        matrix(1, shape.vocab_size, hidden, shape.tie_word_embeddings);
+        matrix(usize::from(!shape.tie_word_embeddings), shape.vocab_size, hidden, true);
+        matrix(layers, heads * dim, hidden, false);
+        matrix(layers, kv_heads * dim, hidden, false);
+        matrix(layers, hidden, heads * dim, false);
+        matrix(2 * layers, inner, hidden, false);
+        for (important, count) in [(true, layers / 2), (false, layers - layers / 2)] {
+            let important = important && quant.ends_with("_M");
+            matrix(count, kv_heads * dim, hidden, important);
+            matrix(count, hidden, inner, important);
+        }
+        add(&mut types, "F32", 2 * layers + 1, ((2 * layers + 1) * hidden) as u64);
+        match shape.model_type.as_str() {
+            "qwen2" => add(&mut types, "F32", 3 * layers, (layers * (heads + 2 * kv_heads) * dim) as u64),
+            "qwen3" => add(&mut types, "F32", 2 * layers, (layers * 2 * dim) as u64),
+            _ => {}
+        }
+        Self {
+            types: sorted(types),
+            kv_token_bytes: (2 * layers * kv_heads * dim * DType::F32.size_in_bytes()) as u64,
+            hidden,
+            attention: (heads + 2 * kv_heads) * dim,
+            intermediate: inner,
+            vocab: shape.vocab_size,
+        }
+    }
+
+    fn new(types: BTreeMap<String, StoredType>, spec: &DecoderSpec) -> Self {
+        Self {
+            types: sorted(types),
+            kv_token_bytes: (KvCache::page_bytes(spec, DType::F32) / PAGE) as u64,
+            hidden: spec.hidden,
+            attention: (spec.heads + 2 * spec.kv_heads) * spec.head_dim,
+            intermediate: spec.intermediate,
+            vocab: spec.vocab,
+        }
+    }
+
+    /// Weights in all.
+    #[must_use]
+    pub fn parameters(&self) -> u64 {
+        self.types.iter().map(|stored| stored.weights).sum()
+    }
+
+    /// Bytes of all tensors in the file.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        self.types.iter().map(|stored| stored.bytes).sum()
+    }
+
+    /// Bytes that the weights take once loaded on the CPU.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        let bytes = |stored: &StoredType| {
+            let bits = STORAGES.iter().find(|storage| storage.name == stored.name).map_or(WIDEST, |s| s.resident);
+            (stored.weights as f64 * bits / 8.0) as u64
+        };
+        self.types.iter().map(bytes).sum()
+    }
+
+    /// Bytes of the pages of `agents` sequences of `tokens` each that share nothing.
+    #[must_use]
+    pub fn kv_bytes(&self, agents: usize, tokens: usize) -> u64 {
+        let slots = (tokens as u64).div_ceil(PAGE as u64).saturating_mul(PAGE as u64);
+        self.kv_token_bytes.saturating_mul(slots).saturating_mul(agents as u64)
+    }
+
+    /// Bytes that a step of `step_tokens` and `rows` takes beside weights, keys and values.
+    #[must_use]
+    pub fn working_bytes(&self, step_tokens: usize, rows: usize) -> u64 {
+        // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product.
+        let row = 4 * self.hidden + 2 * self.attention + 3 * self.intermediate;
+        let activations = 4 * (row as u64).saturating_mul(step_tokens as u64);
+        // Logits, and a copy of them for the sampler.
+        let logits = 8 * (self.vocab as u64).saturating_mul(rows as u64);
+        PROGRAM + VOCABULARY_ENTRY * self.vocab as u64 + activations.saturating_add(logits)
+    }
+
+    /// All of it, for `load`.
+    #[must_use]
+    pub fn needed(&self, load: &Load) -> Needed {
+        Needed {
+            weights: self.resident_bytes(),
+            kv: self.kv_bytes(load.agents, load.tokens),
+            working: self.working_bytes(load.step_tokens, load.agents),
+        }
+    }
+}
+
+/// How llama.cpp stores a matrix of `columns` in a file of kind `quant`; blocks of 256 need a row of as many, and a type
+/// of blocks of 32 stands in where it has not.
+fn planned_type(quant: &str, columns: usize, important: bool) -> &'static str {
+    let whole = columns.is_multiple_of(256);
+    match (quant, important, whole) {
+        ("F16", ..) => "F16",
+        ("BF16", ..) => "BF16",
+        ("Q8_0", ..) | (_, true, false) => "Q8_0",
+        (_, true, true) => "Q6_K",
+        ("Q4_1", ..) => "Q4_1",
+        ("Q4_0", ..) => "Q4_0",
+        (_, false, false) => "Q5_0",
+        (_, false, true) => "Q4_K",
+    }
+}
+
+fn add(types: &mut BTreeMap<String, StoredType>, name: &str, tensors: usize, weights: u64) {
+    let bits = STORAGES.iter().find(|storage| storage.name == name).map_or(WIDEST, |storage| storage.stored);
+    let entry = types.entry(name.to_owned()).or_insert_with(|| StoredType {
+        name: name.to_owned(),
+        tensors: 0,
+        weights: 0,
+        bytes: 0,
+    });
+    entry.tensors += tensors;
+    entry.weights += weights;
+    entry.bytes += (weights as f64 * bits / 8.0) as u64;
+}
+
+fn sorted(types: BTreeMap<String, StoredType>) -> Vec<StoredType> {
+    let mut types: Vec<StoredType> = types.into_values().collect();
+    types.sort_by_key(|stored| std::cmp::Reverse(stored.bytes));
+    types
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Catalog;
+
+    fn planned(alias: &str) -> Footprint {
+        let catalog = Catalog::embedded();
+        let entry = catalog.models.iter().find(|entry| entry.alias == alias);
+        entry.map(|entry| Footprint::planned(&entry.shape, &entry.quant)).into_iter().next().expect("an alias (bug)")
+    }
+
+    /// Parameter counts as the models' cards give them, in millions.
+    #[test]
+    fn shapes_have_as_many_parameters_as_their_cards_say() {
+        let cards = [
+            ("smollm2-135m", 134.5),
+            ("smollm2-360m", 361.8),
+            ("smollm2-1.7b", 1711.0),
+            ("qwen2.5-0.5b", 494.0),
+            ("qwen2.5-1.5b", 1543.7),
+            ("qwen2.5-3b", 3086.0),
+            ("qwen2.5-7b", 7615.6),
+            ("qwen2.5-14b", 14770.0),
+            ("qwen2.5-32b", 32764.0),
+            ("qwen2.5-72b", 72706.0),
+            ("qwen3-0.6b", 596.0),
+            ("qwen3-1.7b", 1720.6),
+            ("qwen3-4b", 4022.5),
+            ("qwen3-8b", 8190.7),
+            ("qwen3-14b", 14768.0),
+            ("qwen3-32b", 32762.0),
+            ("llama-2-7b", 6738.4),
+            ("llama-2-13b", 13015.9),
+            ("llama-3.1-8b", 8030.3),
+            ("llama-3.1-70b", 70553.7),
+            ("llama-3.2-1b", 1235.8),
+            ("llama-3.2-3b", 3212.7),
+            ("mistral-7b-v0.3", 7248.0),
+            ("phi-3-mini", 3821.1),
+            ("selfrag-7b", 6738.5),
+        ];
+        for (alias, millions) in cards {
+            let found = planned(alias).parameters() as f64 / 1e6;
+            assert!((found / millions - 1.0).abs() < 1e-3, "{alias}: {found}");
+        }
+    }
+
+    /// Sizes as published: SmolLM2's is exact in the catalog, the others are rounded.
+    #[test]
+    fn file_sizes_are_estimated_to_some_per_cent() {
+        let files = [
+            ("smollm2-135m", 98.36e6),
+            ("qwen2.5-7b", 4.68e9),
+            ("qwen2.5-14b", 8.99e9),
+            ("qwen2.5-32b", 19.85e9),
+            ("llama-2-7b", 4.08e9),
+            ("llama-2-13b", 7.87e9),
+            ("llama-3.1-8b", 4.92e9),
+            ("llama-3.3-70b", 42.52e9),
+            ("llama-3.2-1b", 0.81e9),
+            ("mistral-7b-v0.3", 4.37e9),
+            ("qwen3-8b", 5.03e9),
+        ];
+        for (alias, bytes) in files {
+            let found = planned(alias).stored_bytes() as f64;
+            assert!((found / bytes - 1.0).abs() < 0.05, "{alias}: {found}");
+        }
+    }
+
+    #[test]
+    fn memory_grows_with_agents_and_tokens() {
+        let footprint = planned("llama-3.1-8b");
+        // 32 layers, keys and values of 8 heads of 128 in f32.
+        assert_eq!(footprint.kv_token_bytes, 32 * 2 * 8 * 128 * 4);
+        assert_eq!(footprint.kv_bytes(3, 17), 3 * 32 * footprint.kv_token_bytes);
+        assert_eq!(footprint.kv_bytes(usize::MAX, usize::MAX), u64::MAX);
+        let load = |agents, tokens| Load { agents, tokens, step_tokens: 512 };
+        let (one, eight) = (footprint.needed(&load(1, 2048)), footprint.needed(&load(8, 2048)));
+        assert_eq!((one.weights, 8 * one.kv), (eight.weights, eight.kv));
+        assert!(eight.working > one.working && eight.total() == eight.weights + eight.kv + eight.working);
+    }
+}

@@ -1,0 +1,165 @@
+//! What of a model is on this machine, and where: no network, and nothing is read but names and sizes.
+
+use super::catalog::{Catalog, CatalogEntry, HubAddress};
+use super::hub::Hub;
+use super::name::Name;
+use super::{Options, SourceUsed};
+use crate::error::{ModelError, Result};
+use std::path::{Path, PathBuf};
+
+/// One copy of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copy {
+    /// The file, its first split, or the folder.
+    pub path: PathBuf,
+    /// Whose it is: the user's, this program's cache, or the hub's.
+    pub source: SourceUsed,
+    /// Bytes of all its files.
+    pub bytes: u64,
+}
+
+/// Where models lie on this machine, and where they come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// This program's models.
+    pub cache: PathBuf,
+    /// The hub's cache, shared with other programs.
+    pub hub_cache: PathBuf,
+    /// The hub.
+    pub endpoint: String,
+    /// Whether there is a token for it.
+    pub token: bool,
+}
+
+/// The places that the environment names.
+#[must_use]
+pub fn places(options: &Options) -> Places {
+    let hub = Hub::from_environment();
+    Places {
+        cache: options.cache.join("models"),
+        hub_cache: hub.cache.path().clone(),
+        token: hub.token.is_some(),
+        endpoint: hub.endpoint,
+    }
+}
+
+/// The copies of the model `name`, in the order in which they would be used. Not verified.
+///
+/// # Errors
+/// [`ModelError::UnknownModel`] with near names; [`ModelError::Io`] for a path that is not there.
+pub fn copies(name: &str, options: &Options) -> Result<Vec<Copy>> {
+    let hub = Hub::from_environment();
+    Ok(match Name::parse(name)? {
+        Name::Path(path) => vec![copy(path, SourceUsed::Path)],
+        Name::Hub(address) => hub_copy(&hub, &address).into_iter().collect(),
+        Name::Alias(alias) => alias_copies(&hub, Catalog::embedded().find(&alias)?, options),
+    })
+}
+
+fn alias_copies(hub: &Hub, entry: &CatalogEntry, options: &Options) -> Vec<Copy> {
+    let own = entry.file().map(|file| options.cache.join("models").join(file)).filter(|path| path.is_file());
+    let own = own.map(|path| copy(path, SourceUsed::Cache));
+    own.into_iter().chain(entry.hub.iter().filter_map(|address| hub_copy(hub, address))).collect()
+}
+
+fn hub_copy(hub: &Hub, address: &HubAddress) -> Option<Copy> {
+    hub.cached(address).map(|path| copy(path, SourceUsed::HubCache(address.clone())))
+}
+
+fn copy(path: PathBuf, source: SourceUsed) -> Copy {
+    Copy { bytes: model_bytes(&path), path, source }
+}
+
+/// Bytes of a model's files: of the file with its splits, or of all files in the folder.
+#[must_use]
+pub fn model_bytes(path: &Path) -> u64 {
+    files(path).iter().filter_map(|file| std::fs::metadata(file).ok()).map(|status| status.len()).sum()
+}
+
+/// The files that are the model.
+fn files(path: &Path) -> Vec<PathBuf> {
+    if path.is_dir() {
+        let listed = std::fs::read_dir(path).into_iter().flatten().flatten();
+        return listed.map(|file| file.path()).filter(|file| file.is_file()).collect();
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    super::repository::splits(&name).iter().map(|split| path.with_file_name(split)).collect()
+}
+
+/// Bytes of all files under `folder`; a link counts as nothing, what it leads to does where it lies.
+#[must_use]
+pub fn folder_bytes(folder: &Path) -> u64 {
+    let mut folders = vec![folder.to_owned()];
+    let mut bytes = 0;
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            match file.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(file.path()),
+                Ok(kind) if kind.is_file() => bytes += file.metadata().map_or(0, |status| status.len()),
+                _ => {}
+            }
+        }
+    }
+    bytes
+}
+
+/// Removes a copy from this program's cache or the hub's, and says how many bytes that frees. In the hub's cache a file
+/// goes only where no other revision has it too.
+///
+/// # Errors
+/// [`ModelError::NotAModel`] for a path of the user's own; [`ModelError::Io`] when the system refuses.
+pub fn remove(copy: &Copy) -> Result<u64> {
+    match &copy.source {
+        SourceUsed::Cache => {
+            delete(&copy.path)?;
+            Ok(copy.bytes)
+        }
+        SourceUsed::HubCache(_) => remove_from_hub(&copy.path),
+        _ => Err(ModelError::NotAModel {
+            path: copy.path.clone(),
+            expected: "a model in a cache".into(),
+            found: "a file or folder of your own, which is not touched".into(),
+        }),
+    }
+}
+
+fn delete(path: &Path) -> Result<()> {
+    std::fs::remove_file(path).map_err(|source| ModelError::Io { path: path.to_owned(), action: "remove", source })
+}
+
+fn remove_from_hub(path: &Path) -> Result<u64> {
+    let mut freed = 0;
+    for pointer in files(path) {
+        let blob = pointer.canonicalize().ok();
+        delete(&pointer)?;
+        let Some(blob) = blob.filter(|blob| blob.is_file()) else { continue };
+        // blobs/<etag> in the repository's folder, whose snapshots hold the links.
+        let repository = blob.parent().and_then(Path::parent);
+        if repository.is_some_and(|repository| is_linked(&repository.join("snapshots"), &blob)) {
+            continue;
+        }
+        let bytes = std::fs::metadata(&blob).map_or(0, |status| status.len());
+        delete(&blob)?;
+        freed += bytes;
+    }
+    // The snapshot's folder, where it has nothing any more.
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    let _ = folder.map(std::fs::remove_dir);
+    Ok(freed)
+}
+
+/// Whether some link under `folder` leads to `blob`.
+fn is_linked(folder: &Path, blob: &Path) -> bool {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = file.path();
+            if file.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.canonicalize().is_ok_and(|target| target == blob) {
+                return true;
+            }
+        }
+    }
+    false
+}

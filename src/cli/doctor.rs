@@ -1,0 +1,90 @@
+//! `moot doctor`: whether this machine can run moot.
+
+use crate::cli::columns::{pad, printable};
+use crate::cli::output;
+use crate::doctor::{self, CacheReport, Report, SourceReport};
+use crate::error::{MootError, Result};
+use crate::memory::{readable, under_home};
+
+const EXAMPLES: &str = "\
+Examples:
+  moot doctor
+  moot doctor --offline --json";
+
+/// Look at this machine: device, kernels, memory, caches, sources, and a self-test of some seconds
+///
+/// Ends with exit code 1 when something cannot work.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Do not try the sources
+    #[arg(long)]
+    pub offline: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Looks and prints.
+///
+/// # Errors
+/// [`MootError::Broken`] when something cannot work.
+pub fn run(args: &Args) -> Result<()> {
+    let report = doctor::examine(args.offline)?;
+    if args.json {
+        let json = serde_json::to_string_pretty(&report).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
+        output::print(&format!("{json}\n"))?;
+    } else {
+        output::print(&text(&report))?;
+    }
+    report.verdict()
+}
+
+fn text(report: &Report) -> String {
+    let mut lines = vec![("moot", report.version.to_owned())];
+    let built = match &report.device.built_with[..] {
+        [] => "built for the CPU alone".to_owned(),
+        with => format!("built with {}", with.join(", ")),
+    };
+    lines.push(("device", format!("{}, {built}", report.device.name)));
+    let cpu = &report.cpu;
+    lines.push(("cpu", format!("{}, {} threads", cpu.name, cpu.threads)));
+    let table = cpu.table.unwrap_or("none");
+    lines.push(("kernels", format!("table {table}; this machine can run {}", cpu.tables.join(", "))));
+    if !cpu.features.is_empty() {
+        lines.push(("", cpu.features.join(" ")));
+    }
+    let memory = report.memory;
+    lines.push(("memory", format!("{} available of {}", readable(memory.available), readable(memory.total))));
+    lines.extend(report.caches.iter().map(cache));
+    lines.extend(report.sources.iter().map(source));
+    if let Some(test) = &report.self_test {
+        let (gb, gflop) = (test.read_bytes_s / 1e9, test.f32_operations_s / 1e9);
+        lines.push(("self-test", format!("reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s (f32)")));
+        let bits = if test.wrong.is_empty() { "the same bits" } else { "other bits" };
+        let compared = test.compared.join(", ");
+        lines.push((
+            "",
+            format!("{bits} {compared}; a tiny model at {:.0} tok/s; {:.1} s", test.tokens_s, test.seconds),
+        ));
+    }
+    lines.extend(report.notes.iter().map(|note| ("note", note.clone())));
+    if report.broken.is_empty() {
+        lines.push(("", "All that is needed works.".to_owned()));
+    }
+    lines.iter().map(|(name, what)| format!("{}  {}\n", pad(name, 9), printable(what))).collect()
+}
+
+fn cache(cache: &CacheReport) -> (&'static str, String) {
+    let free = cache.free.map_or_else(String::new, |free| format!(", {} free on its disk", readable(free)));
+    let name = if cache.name == "hub" { "hub cache" } else { "cache" };
+    (name, format!("{}: {}{free}", under_home(&cache.path).display(), readable(cache.bytes)))
+}
+
+fn source(source: &SourceReport) -> (&'static str, String) {
+    let outcome = match (source.seconds, &source.reason) {
+        (Some(seconds), _) => format!("answers in {:.0} ms", 1e3 * seconds),
+        (None, reason) => format!("not reached: {}", reason.as_deref().unwrap_or("no reason given")),
+    };
+    (source.name, format!("{}: {outcome}", source.address))
+}

@@ -1,0 +1,92 @@
+//! What is said on standard error while a model is found, fetched and loaded.
+
+use crate::memory::readable;
+use indicatif::{ProgressBar, ProgressStyle};
+use moot_models::source::Progress;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Where no bar can be drawn, a line this often.
+const PLAIN_EVERY: Duration = Duration::from_secs(20);
+
+/// Shows what is going on: a bar on a terminal, elsewhere a line now and then.
+#[derive(Debug)]
+pub(super) struct Shown {
+    name: String,
+    bar: Option<ProgressBar>,
+    fetching: bool,
+    /// The source that had it not: said together with the one that is tried next.
+    failed: Option<String>,
+    /// Bytes of the file whose size was told, and when a line was printed last.
+    told: (u64, Instant),
+    found: Instant,
+}
+
+impl Shown {
+    pub(super) fn new(name: &str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style =
+                ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
+            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
+        });
+        let name = name.to_owned();
+        Self { name, bar, fetching: false, failed: None, told: (0, Instant::now()), found: Instant::now() }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn show(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Trying { source } => {
+                self.fetching = true;
+                let failed = self.failed.take().map_or_else(String::new, |failed| format!("{failed}; "));
+                tell(&format!("{failed}fetching {} from {source}", self.name));
+            }
+            // The last one's reason comes with the error.
+            Progress::Failed { source, reason } => self.failed = Some(format!("not from {source}: {reason}")),
+            Progress::Part { index, count } => match &self.bar {
+                Some(bar) => bar.set_message(format!("part {index} of {count}")),
+                None => tell(&format!("part {index} of {count}")),
+            },
+            Progress::Bytes { done, total } => self.bytes(*done, *total),
+            Progress::Using { source } => self.using(source),
+        }
+    }
+
+    fn bytes(&mut self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+            bar.set_position(done);
+            return;
+        }
+        let (told, at) = self.told;
+        if told != total || at.elapsed() >= PLAIN_EVERY {
+            let share = if done > 0 {
+                format!(", {:.0} % here", 100.0 * done as f64 / total.max(1) as f64)
+            } else {
+                String::new()
+            };
+            tell(&format!("{}{share}", readable(total)));
+            self.told = (total, Instant::now());
+        }
+    }
+
+    fn using(&mut self, source: &str) {
+        if let Some(bar) = self.bar.as_ref().filter(|_| self.fetching) {
+            bar.finish_and_clear();
+        }
+        let failed = self.failed.take().map_or_else(String::new, |failed| format!("{failed}; "));
+        tell(&format!("{failed}{}: from {source}", self.name));
+        self.found = Instant::now();
+    }
+
+    pub(super) fn loaded(&self) {
+        tell(&format!("{} loaded in {:.1} s", self.name, self.found.elapsed().as_secs_f64()));
+    }
+}
+
+pub(super) fn tell(line: &str) {
+    anstream::eprintln!("{}", super::columns::printable(line));
+}

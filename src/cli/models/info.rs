@@ -1,0 +1,218 @@
+//! `moot models info`: what a model is and what it needs; for one that is not here, the plan that the catalog makes.
+
+use super::list::count;
+use super::{offline, print_json, table};
+use crate::cli::{output, values};
+use crate::engine::EngineOptions;
+use crate::error::{MootError, Result};
+use crate::memory::{self, Memory, readable, under_home};
+use moot_models::arch;
+use moot_models::memory::{Footprint, Load, Needed, StoredType};
+use moot_models::source::{self, Catalog, CatalogEntry, Copy, Options};
+use moot_models::weights::Weights;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Say what a model is: architecture, weights, quantisation, context, tokenizer, licence, and the memory it needs
+///
+/// Never uses the network; of a model that is not here it tells the catalog's plan.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo[/file.gguf][@revision]
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Agents at once
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = values::count, allow_negative_numbers = true)]
+    pub agents: usize,
+    /// Tokens of each agent, prompt and reply together
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = values::count, allow_negative_numbers = true)]
+    pub tokens: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is known of a model.
+#[derive(Debug, Serialize)]
+struct Info {
+    name: String,
+    /// Whether the figures are the file's own; else the catalog's plan.
+    here: bool,
+    path: Option<PathBuf>,
+    /// Where it lies, or where it can be had.
+    sources: Vec<String>,
+    architecture: String,
+    parameters: u64,
+    types: Vec<StoredType>,
+    file_bytes: u64,
+    /// Of the file that is here, else the catalog's.
+    sha256: Option<String>,
+    context: usize,
+    tokenizer: Option<String>,
+    licence: Option<String>,
+    memory: Plan,
+}
+
+/// What it needs for so many agents.
+#[derive(Debug, Serialize)]
+struct Plan {
+    agents: usize,
+    tokens: usize,
+    #[serde(flatten)]
+    needed: Needed,
+    total: u64,
+    available: u64,
+    fits: bool,
+    /// What would fit, where this does not.
+    instead: Option<String>,
+}
+
+/// Prints what is known.
+///
+/// # Errors
+/// A name that nobody knows, a file that is not sound, more tokens than the model's context.
+pub fn run(args: &Args) -> Result<()> {
+    let options = offline()?;
+    let copy = source::copies(&args.name, &options)?.into_iter().next();
+    let catalog = Catalog::embedded();
+    let entry = catalog.models.iter().find(|entry| entry.alias == args.name);
+    let info = match (copy, entry) {
+        (Some(copy), entry) => here(args, &copy, entry, &options)?,
+        (None, Some(entry)) => planned(args, entry),
+        (None, None) => {
+            let name = &args.name;
+            return Err(MootError::Usage(format!("{name} is not here; `moot models pull {name}` fetches it")));
+        }
+    };
+    if args.tokens > info.context {
+        let (tokens, context) = (args.tokens, info.context);
+        return Err(MootError::Usage(format!(
+            "--tokens {tokens}: expected at most {context}, the context of {}",
+            args.name
+        )));
+    }
+    if args.json { print_json(&info) } else { output::print(&text(&info)) }
+}
+
+/// Of a copy on this machine.
+fn here(args: &Args, copy: &Copy, entry: Option<&CatalogEntry>, options: &Options) -> Result<Info> {
+    let weights = Weights::open(&copy.path)?;
+    let footprint = Footprint::of(&weights)?;
+    let spec = arch::spec(&weights)?;
+    let own_licence = match &weights {
+        Weights::Gguf(gguf) => gguf.metadata().optional_str("general.license")?.map(str::to_owned),
+        Weights::Safetensors(_) => None,
+    };
+    Ok(Info {
+        name: args.name.clone(),
+        here: true,
+        path: Some(copy.path.clone()),
+        sources: vec![copy.source.to_string()],
+        architecture: spec.architecture.to_owned(),
+        memory: plan(args, &footprint),
+        parameters: footprint.parameters(),
+        types: footprint.types,
+        file_bytes: copy.bytes,
+        sha256: Some(source::model_hash(&copy.path, &options.cache)?),
+        context: spec.context,
+        tokenizer: tokenizer(&weights, &copy.path),
+        licence: entry.map(|entry| entry.licence.clone()).or(own_licence),
+    })
+}
+
+/// Of a model that is not here.
+fn planned(args: &Args, entry: &CatalogEntry) -> Info {
+    let footprint = Footprint::planned(&entry.shape, &entry.quant);
+    let hubs = entry.hub.iter().map(|address| format!("hub ({address})"));
+    let wheels = entry.wheels.iter().map(|wheels| format!("wheels ({})", wheels.requirement(1)));
+    Info {
+        name: args.name.clone(),
+        here: false,
+        path: None,
+        sources: hubs.chain(wheels).collect(),
+        architecture: entry.shape.model_type.clone(),
+        memory: plan(args, &footprint),
+        parameters: footprint.parameters(),
+        file_bytes: entry.size.unwrap_or_else(|| footprint.stored_bytes()),
+        types: footprint.types,
+        sha256: entry.sha256.clone(),
+        context: entry.shape.max_position_embeddings,
+        tokenizer: None,
+        licence: Some(entry.licence.clone()),
+    }
+}
+
+fn plan(args: &Args, footprint: &Footprint) -> Plan {
+    let step_tokens = EngineOptions::default().step_tokens;
+    let needed = footprint.needed(&Load { agents: args.agents, tokens: args.tokens, step_tokens });
+    let memory = Memory::here();
+    let check = memory::check(&args.name, footprint, needed, memory);
+    Plan {
+        agents: args.agents,
+        tokens: args.tokens,
+        needed,
+        total: needed.total(),
+        available: memory.available,
+        fits: check.is_ok(),
+        instead: check.err().and_then(|error| error.hint()),
+    }
+}
+
+/// The kind of vocabulary, as its file says.
+fn tokenizer(weights: &Weights, path: &Path) -> Option<String> {
+    match weights {
+        Weights::Gguf(gguf) => {
+            let metadata = gguf.metadata();
+            let model = metadata.optional_str("tokenizer.ggml.model").ok()??;
+            let kind = match model {
+                "gpt2" => "byte-level BPE",
+                "llama" => "SentencePiece",
+                other => other,
+            };
+            let splitter = metadata.optional_str("tokenizer.ggml.pre").ok().flatten();
+            let size = metadata.strings("tokenizer.ggml.tokens").map_or(0, <[_]>::len);
+            Some(format!("{kind}{}, {size} tokens", splitter.map_or(String::new(), |pre| format!(" ({pre})"))))
+        }
+        Weights::Safetensors(_) => path.join("tokenizer.json").exists().then(|| "tokenizer.json".to_owned()),
+    }
+}
+
+fn text(info: &Info) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |name: &str, what: String| rows.push(vec![name.to_owned(), what]);
+    let about = if info.here { "" } else { "about " };
+    row("model", if info.here { info.name.clone() } else { format!("{} (not here: the catalog's plan)", info.name) });
+    if let Some(path) = &info.path {
+        row("path", under_home(path).display().to_string());
+    }
+    for (i, source) in info.sources.iter().enumerate() {
+        row(if i == 0 { "from" } else { "" }, source.clone());
+    }
+    row("architecture", info.architecture.clone());
+    row("weights", format!("{} ({})", count(info.parameters), info.parameters));
+    for (i, stored) in info.types.iter().enumerate() {
+        let StoredType { name, tensors, weights, bytes } = stored;
+        let name_of_row = if i == 0 { "stored as" } else { "" };
+        row(name_of_row, format!("{name}: {tensors} tensors, {}, {about}{}", count(*weights), readable(*bytes)));
+    }
+    row("file", format!("{about}{}", readable(info.file_bytes)));
+    row("sha256", info.sha256.clone().unwrap_or_else(|| "the hub's own, when it is fetched".to_owned()));
+    row("context", format!("{} tokens", info.context));
+    if let Some(tokenizer) = &info.tokenizer {
+        row("tokenizer", tokenizer.clone());
+    }
+    row("licence", info.licence.clone().unwrap_or_else(|| "not said".to_owned()));
+    let plan = &info.memory;
+    let Needed { weights, kv, working } = plan.needed;
+    row("memory", format!("about {} for {} agents of {} tokens", readable(plan.total), plan.agents, plan.tokens));
+    row(
+        "",
+        format!("{} weights, {} keys and values, {} to work in", readable(weights), readable(kv), readable(working)),
+    );
+    let verdict = match &plan.instead {
+        None => "it fits".to_owned(),
+        Some(instead) => format!("it does not fit; {instead}"),
+    };
+    row("", format!("{} available: {verdict}", readable(plan.available)));
+    table(&rows)
+}

@@ -1,0 +1,91 @@
+//! `moot models list`: every name of the catalog.
+
+use super::{offline, print_json, table};
+use crate::cli::output;
+use crate::error::Result;
+use crate::memory::readable;
+use moot_models::memory::Footprint;
+use moot_models::source::{self, Catalog, CatalogEntry, Options, SourceUsed};
+use serde::Serialize;
+
+/// List the models that have a short name, and say which are here
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only those that are here
+    #[arg(long)]
+    pub here: bool,
+    /// Print one JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One name.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    parameters: u64,
+    quant: String,
+    /// Bytes of the file: of the copy that is here, else as known, else estimated.
+    bytes: u64,
+    /// Whether `bytes` is an estimate.
+    estimated: bool,
+    context: usize,
+    licence: String,
+    /// "cache", "hub cache", or nothing.
+    here: Option<&'static str>,
+}
+
+/// Prints the list.
+///
+/// # Errors
+/// There is no folder for a cache.
+pub fn run(args: &Args) -> Result<()> {
+    let options = offline()?;
+    let mut rows: Vec<Row> =
+        Catalog::embedded().models.iter().map(|entry| row(entry, &options)).collect::<Result<_>>()?;
+    rows.retain(|row| !args.here || row.here.is_some());
+    if args.json {
+        return print_json(&rows);
+    }
+    let head = ["name", "weights", "quant", "file", "context", "licence", "here"].map(str::to_owned).to_vec();
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
+    output::print(&table(&lines))
+}
+
+fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
+    let footprint = Footprint::planned(&entry.shape, &entry.quant);
+    let copy = source::copies(&entry.alias, options)?.into_iter().next();
+    let known = copy.as_ref().map(|copy| copy.bytes).or(entry.size);
+    Ok(Row {
+        name: entry.alias.clone(),
+        parameters: footprint.parameters(),
+        quant: entry.quant.clone(),
+        bytes: known.unwrap_or_else(|| footprint.stored_bytes()),
+        estimated: known.is_none(),
+        context: entry.shape.max_position_embeddings,
+        licence: entry.licence.clone(),
+        here: copy.map(|copy| if copy.source == SourceUsed::Cache { "cache" } else { "hub cache" }),
+    })
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let about = if row.estimated { "about " } else { "" };
+    vec![
+        row.name.clone(),
+        count(row.parameters),
+        row.quant.clone(),
+        format!("{about}{}", readable(row.bytes)),
+        row.context.to_string(),
+        row.licence.clone(),
+        row.here.unwrap_or("-").to_owned(),
+    ]
+}
+
+/// Weights as people say them: "135 M", "7.6 B".
+pub(super) fn count(weights: u64) -> String {
+    if weights < 1_000_000_000 {
+        format!("{:.0} M", weights as f64 / 1e6)
+    } else {
+        format!("{:.1} B", weights as f64 / 1e9)
+    }
+}

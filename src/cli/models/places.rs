@@ -1,0 +1,144 @@
+//! `moot models where` and `moot models rm`: the copies on this machine.
+
+use super::{offline, print_json, table};
+use crate::cli::output;
+use crate::error::{MootError, Result};
+use crate::memory::{readable, under_home};
+use moot_models::source::{self, Catalog, Copy, Options, SourceUsed};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Say where models lie: the caches, and every copy in them
+#[derive(Debug, clap::Args)]
+pub struct WhereArgs {
+    /// One model; all that are here by default
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Remove a model from the cache
+///
+/// Only this program's own cache, unless --hub says otherwise.
+#[derive(Debug, clap::Args)]
+pub struct RmArgs {
+    /// A short name of the catalog, or hf:org/repo[/file.gguf][@revision]
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// From the hub's cache too, which other programs share
+    #[arg(long)]
+    pub hub: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct Where {
+    cache: PathBuf,
+    hub_cache: PathBuf,
+    hub: String,
+    models: Vec<Held>,
+}
+
+/// A copy of a model.
+#[derive(Serialize)]
+struct Held {
+    name: String,
+    source: String,
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// Prints the places.
+///
+/// # Errors
+/// A name that nobody knows.
+pub fn run_where(args: &WhereArgs) -> Result<()> {
+    let options = offline()?;
+    let names = match &args.name {
+        Some(name) => vec![name.clone()],
+        None => Catalog::embedded().models.into_iter().map(|entry| entry.alias).collect(),
+    };
+    let mut models = Vec::new();
+    for name in names {
+        let copies = source::copies(&name, &options)?;
+        models.extend(copies.into_iter().map(|copy| held(&name, copy)));
+    }
+    let places = source::places(&options);
+    let found = Where { cache: places.cache, hub_cache: places.hub_cache, hub: places.endpoint, models };
+    if args.json {
+        return print_json(&found);
+    }
+    let mut text = String::new();
+    if args.name.is_none() {
+        let row = |name: &str, what: String| vec![name.to_owned(), what];
+        text += &table(&[
+            row("cache", under_home(&found.cache).display().to_string()),
+            row("hub cache", under_home(&found.hub_cache).display().to_string()),
+            row("hub", found.hub.clone()),
+        ]);
+        text += "\n";
+    }
+    if found.models.is_empty() {
+        text += &args.name.as_ref().map_or("no model of the catalog is here\n".to_owned(), |name| {
+            format!("{name} is not here; `moot models pull {name}` fetches it\n")
+        });
+    }
+    let rows: Vec<Vec<String>> = found.models.iter().map(cells).collect();
+    output::print(&(text + &table(&rows)))
+}
+
+fn held(name: &str, copy: Copy) -> Held {
+    Held { name: name.to_owned(), source: copy.source.to_string(), path: copy.path, bytes: copy.bytes }
+}
+
+fn cells(held: &Held) -> Vec<String> {
+    vec![held.name.clone(), readable(held.bytes), under_home(&held.path).display().to_string()]
+}
+
+#[derive(Serialize)]
+struct Removed {
+    name: String,
+    removed: Vec<PathBuf>,
+    freed: u64,
+}
+
+/// Removes copies, and says what that frees.
+///
+/// # Errors
+/// The model is not here, or only where this program does not remove unasked.
+pub fn run_rm(args: &RmArgs) -> Result<()> {
+    let options = offline()?;
+    let copies = source::copies(&args.name, &options)?;
+    let (chosen, kept): (Vec<Copy>, Vec<Copy>) =
+        copies.into_iter().partition(|copy| args.hub || !matches!(copy.source, SourceUsed::HubCache(_)));
+    if chosen.is_empty() {
+        return Err(nothing(&args.name, &kept, &options));
+    }
+    let mut done = Removed { name: args.name.clone(), removed: vec![], freed: 0 };
+    for copy in chosen {
+        done.freed += source::remove(&copy)?;
+        done.removed.push(copy.path);
+    }
+    if args.json {
+        return print_json(&done);
+    }
+    let mut text: String =
+        done.removed.iter().map(|path| format!("removed {}\n", under_home(path).display())).collect();
+    text += &format!("{} freed\n", readable(done.freed));
+    output::print(&text)
+}
+
+/// Why nothing was removed.
+fn nothing(name: &str, kept: &[Copy], options: &Options) -> MootError {
+    MootError::Usage(match kept.first() {
+        Some(copy) => format!(
+            "{name} is in the hub's cache, which other programs share: --hub removes it there ({})",
+            readable(copy.bytes)
+        ),
+        None => format!("{name} is not here: there is no copy in {}", source::places(options).cache.display()),
+    })
+}

@@ -1,0 +1,55 @@
+//! `moot models pull`: fetches a model and verifies it.
+
+use super::print_json;
+use crate::cli::fetching::Shown;
+use crate::cli::output;
+use crate::error::Result;
+use crate::memory::readable;
+use moot_models::source::{self, Options};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Fetch a model and verify it; a download that broke goes on where it stopped
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A short name of the catalog, or hf:org/repo[/file.gguf][@revision]
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Only verify what is here
+    #[arg(long)]
+    pub offline: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct Pulled {
+    name: String,
+    path: PathBuf,
+    source: String,
+    bytes: u64,
+    sha256: String,
+}
+
+/// Fetches and prints where it lies.
+///
+/// # Errors
+/// No source has it, or it is not what it should be.
+pub fn run(args: &Args) -> Result<()> {
+    let options = Options { cache: source::default_cache()?, offline: args.offline };
+    let mut shown = Shown::new(&args.name);
+    let located = source::locate(&args.name, &options, &mut |progress| shown.show(&progress))?;
+    let pulled = Pulled {
+        name: args.name.clone(),
+        bytes: source::model_bytes(&located.path),
+        sha256: source::model_hash(&located.path, &options.cache)?,
+        source: located.source.to_string(),
+        path: located.path,
+    };
+    if args.json {
+        return print_json(&pulled);
+    }
+    let Pulled { path, bytes, sha256, .. } = &pulled;
+    output::print(&format!("{}\n{}, sha256 {sha256}\n", path.display(), readable(*bytes)))
+}

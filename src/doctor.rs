@@ -1,0 +1,258 @@
+//! Whether this machine can run moot: what it has, what can be reached, and a self-test of some seconds.
+
+pub mod self_test;
+
+use crate::error::{MootError, Result};
+use crate::memory::Memory;
+use crate::open::best_device;
+use moot_models::Device;
+use moot_models::kernels::{self, cpu};
+use moot_models::source::{self, Catalog, Options, Places};
+use self_test::SelfTest;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Bytes that the bandwidth test reads, and some to spare.
+const TEST_MEMORY: u64 = 3 << 29;
+
+/// All that was found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Of this program.
+    pub version: &'static str,
+    /// Where a model would run.
+    pub device: DeviceReport,
+    /// The processor.
+    pub cpu: CpuReport,
+    /// Its memory.
+    pub memory: Memory,
+    /// Where models lie.
+    pub caches: Vec<CacheReport>,
+    /// Where they come from; empty offline.
+    pub sources: Vec<SourceReport>,
+    /// Figures, and whether the bits are right; `None` where there is no memory for it.
+    pub self_test: Option<SelfTest>,
+    /// What cannot work.
+    pub broken: Vec<String>,
+    /// What may matter.
+    pub notes: Vec<String>,
+}
+
+/// The device that `--device auto` takes.
+#[derive(Debug, Serialize)]
+pub struct DeviceReport {
+    /// "cpu", "cuda", "metal".
+    pub name: &'static str,
+    /// What this build could use beside the CPU.
+    pub built_with: Vec<&'static str>,
+}
+
+/// The processor and how it is used.
+#[derive(Debug, Serialize)]
+pub struct CpuReport {
+    /// As it calls itself.
+    pub name: String,
+    /// Threads of the pool.
+    pub threads: usize,
+    /// Instructions that kernels care for.
+    pub features: Vec<String>,
+    /// The kernel table in use; `None` where `MOOT_CPU` asks for one that cannot run here.
+    pub table: Option<&'static str>,
+    /// Those this machine can run, best first.
+    pub tables: Vec<&'static str>,
+}
+
+/// A folder with models in it.
+#[derive(Debug, Serialize)]
+pub struct CacheReport {
+    /// "moot" or "hub".
+    pub name: &'static str,
+    /// The folder.
+    pub path: PathBuf,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Bytes free on its disk; `None` where the system does not say.
+    pub free: Option<u64>,
+}
+
+/// A source, tried.
+#[derive(Debug, Serialize)]
+pub struct SourceReport {
+    /// "hub" or "wheels".
+    pub name: &'static str,
+    /// Its address.
+    pub address: String,
+    /// Seconds to a connection; `None` where there was none, or a proxy stands between.
+    pub seconds: Option<f64>,
+    /// Why there was none.
+    pub reason: Option<String>,
+}
+
+/// Looks at everything; takes about ten seconds.
+///
+/// # Errors
+/// There is no folder for a cache.
+pub fn examine(offline: bool) -> Result<Report> {
+    let offline = offline || source::offline_by_environment().is_some();
+    let options = Options { cache: source::default_cache()?, offline };
+    let places = source::places(&options);
+    let memory = Memory::here();
+    let (mut broken, mut notes) = (Vec::new(), Vec::new());
+    let device = device(&mut broken);
+    let cpu = cpu(&mut broken);
+    if let Err(why) = writable(&options.cache) {
+        broken.push(why);
+    }
+    let sources = if offline { Vec::new() } else { source::sources().into_iter().map(SourceReport::from).collect() };
+    supply(&sources, &options, &places, &mut notes);
+    let self_test = (cpu.table.is_some() && memory.available >= TEST_MEMORY).then(self_test::run);
+    let self_test = match self_test {
+        Some(Ok(test)) => {
+            broken.extend(test.wrong.iter().map(|wrong| format!("self-test: {wrong}")));
+            Some(test)
+        }
+        Some(Err(error)) => {
+            broken.push(format!("self-test: {error}"));
+            None
+        }
+        None => {
+            notes.push("the self-test was left out".to_owned());
+            None
+        }
+    };
+    let caches = vec![cache("moot", &options.cache), cache("hub", &places.hub_cache)];
+    Ok(Report { version: env!("CARGO_PKG_VERSION"), device, cpu, memory, caches, sources, self_test, broken, notes })
+}
+
+impl Report {
+    /// Nothing where all can work.
+    ///
+    /// # Errors
+    /// [`MootError::Broken`] with what cannot.
+    pub fn verdict(&self) -> Result<()> {
+        if self.broken.is_empty() { Ok(()) } else { Err(MootError::Broken(self.broken.clone())) }
+    }
+}
+
+impl From<source::Reached> for SourceReport {
+    fn from(reached: source::Reached) -> Self {
+        let (seconds, reason) = match reached.outcome {
+            Ok(_) if reached.proxied => (None, Some("not tried, a proxy stands between".to_owned())),
+            Ok(seconds) => (Some(seconds), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Self { name: reached.source, address: reached.address, seconds, reason }
+    }
+}
+
+fn device(broken: &mut Vec<String>) -> DeviceReport {
+    let built = [("cuda", kernels::CUDA), ("metal", kernels::METAL)];
+    let built_with = built.into_iter().filter(|(_, built)| *built).map(|(name, _)| name).collect();
+    let name = match best_device() {
+        Ok((Device::Cpu, _)) => "cpu",
+        Ok((Device::Cuda(_), _)) => "cuda",
+        Ok((Device::Metal(_), _)) => "metal",
+        Err(error) => {
+            broken.push(format!("device: {error}"));
+            "cpu"
+        }
+    };
+    DeviceReport { name, built_with }
+}
+
+fn cpu(broken: &mut Vec<String>) -> CpuReport {
+    let mut system = sysinfo::System::new();
+    system.refresh_cpu_all();
+    let table = cpu::table().map(|table| table.name).map_err(|why| broken.push(why)).ok();
+    CpuReport {
+        name: system.cpus().first().map_or_else(String::new, |cpu| cpu.brand().trim().to_owned()),
+        threads: rayon::current_num_threads(),
+        features: features(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+        table,
+        tables: cpu::tables().iter().map(|table| table.name).collect(),
+    }
+}
+
+/// What `/proc/cpuinfo` says of the instructions that matter here; nothing where the system has no such file.
+fn features(cpuinfo: &str) -> Vec<String> {
+    const MATTER: [&str; 16] = [
+        "avx2",
+        "fma",
+        "f16c",
+        "avx512f",
+        "avx512bw",
+        "avx512vl",
+        "avx_vnni",
+        "avx512_vnni",
+        "avx512_bf16",
+        "amx_tile",
+        "amx_int8",
+        "amx_bf16",
+        "asimd",
+        "asimddp",
+        "i8mm",
+        "sve",
+    ];
+    let line = cpuinfo.lines().find(|line| line.starts_with("flags") || line.starts_with("Features"));
+    let has: Vec<&str> = line.and_then(|line| line.split_once(':')).map_or(vec![], |(_, all)| all.split(' ').collect());
+    MATTER.into_iter().filter(|feature| has.contains(feature)).map(str::to_owned).collect()
+}
+
+fn cache(name: &'static str, path: &Path) -> CacheReport {
+    CacheReport { name, path: path.to_owned(), bytes: source::folder_bytes(path), free: free_space(path) }
+}
+
+/// Free bytes of the disk that `path` is or would be on.
+fn free_space(path: &Path) -> Option<u64> {
+    let there = path.ancestors().find(|folder| folder.is_dir())?;
+    let output = std::process::Command::new("df").args(["-Pk"]).arg(there).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let free = text.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()?;
+    free.checked_mul(1024)
+}
+
+/// Whether a file can be written where models are kept.
+fn writable(cache: &Path) -> std::result::Result<(), String> {
+    let probe = cache.join(format!(".doctor-{}", std::process::id()));
+    let written = std::fs::create_dir_all(cache).and_then(|()| std::fs::write(&probe, b"moot"));
+    let _ = std::fs::remove_file(&probe);
+    written.map_err(|error| format!("cache {}: cannot write: {error}; MOOT_CACHE can name a folder", cache.display()))
+}
+
+/// Says so where a model could neither be found nor fetched.
+fn supply(sources: &[SourceReport], options: &Options, places: &Places, notes: &mut Vec<String>) {
+    let here = |alias: &str| source::copies(alias, options).is_ok_and(|copies| !copies.is_empty());
+    let models = Catalog::embedded().models.iter().filter(|entry| here(&entry.alias)).count();
+    if models == 0 {
+        notes.push("no model of the catalog is here yet: `moot models pull NAME` fetches one".to_owned());
+    }
+    let reached = |source: &SourceReport| source.reason.as_ref().is_none_or(|reason| reason.contains("proxy"));
+    if !options.offline && !sources.iter().any(reached) {
+        notes.push("no source of models can be reached from here; what is in the caches can be used".to_owned());
+    }
+    if !options.offline && !places.token {
+        notes.push("there is no HF_TOKEN: gated models (Llama, Mistral) come from their open copies only".to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_read_from_either_kind_of_processor() {
+        let x86 = "processor\t: 0\nmodel name\t: X\nflags\t\t: fpu avx2 fma avx512f avx512_vnni\n";
+        assert_eq!(features(x86), ["avx2", "fma", "avx512f", "avx512_vnni"]);
+        assert_eq!(features("Features\t: fp asimd asimddp\n"), ["asimd", "asimddp"]);
+        assert!(features("").is_empty() && features("flags").is_empty());
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_written_is_named() {
+        let file = std::env::temp_dir().join(format!("moot-doctor-test-{}", std::process::id()));
+        std::fs::write(&file, "a file").expect("a temporary folder (bug)");
+        let why = writable(&file).expect_err("a file is no folder (bug)");
+        assert!(why.contains("cannot write") && why.contains("MOOT_CACHE"), "{why}");
+        let _ = std::fs::remove_file(&file);
+    }
+}

@@ -1,0 +1,222 @@
+//! The memory of this machine, and whether a model fits into it: asked before a byte of weights is loaded.
+
+use crate::error::{MootError, Result};
+use moot_models::memory::{Footprint, Load, Needed};
+use moot_models::source::Catalog;
+use std::path::{Path, PathBuf};
+
+/// What is proposed where a model does not fit is measured for so much.
+const MODEST: Load = Load { agents: 4, tokens: 2048, step_tokens: 512 };
+
+/// Bytes of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Memory {
+    /// Of the machine, or of the control group that this process is held in.
+    pub total: u64,
+    /// That could be had now.
+    pub available: u64,
+}
+
+impl Memory {
+    /// What the system says, and what the control groups around this process leave of it.
+    #[must_use]
+    pub fn here() -> Self {
+        let mut system = sysinfo::System::new();
+        system.refresh_memory();
+        let machine = Self { total: system.total_memory(), available: system.available_memory() };
+        let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        machine.within(group_limits(Path::new("/sys/fs/cgroup"), &groups))
+    }
+
+    fn within(self, limits: Vec<Self>) -> Self {
+        limits.into_iter().fold(self, |memory, limit| Self {
+            total: memory.total.min(limit.total),
+            available: memory.available.min(limit.available),
+        })
+    }
+}
+
+/// The limits of the control groups that `groups` (`/proc/self/cgroup`) names and of those around them, under `root`.
+/// Both versions; where a container sees its own group as the root, that one counts.
+fn group_limits(root: &Path, groups: &str) -> Vec<Memory> {
+    let mut limits = Vec::new();
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        let (root, names) = if controllers.is_empty() {
+            (root.to_owned(), ["memory.max", "memory.current", "inactive_file", "active_file"])
+        } else if controllers.split(',').any(|controller| controller == "memory") {
+            let names = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file"];
+            (root.join("memory"), names)
+        } else {
+            continue;
+        };
+        let inner = Path::new(path.trim_start_matches('/'));
+        limits.extend(inner.ancestors().filter_map(|group| group_limit(&root.join(group), names)));
+    }
+    limits
+}
+
+/// Limit and rest of one group; what is only a copy of files can be had at any time, so it counts as free.
+fn group_limit(folder: &Path, [limit, current, inactive, active]: [&str; 4]) -> Option<Memory> {
+    let number = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    let total = number(limit)?;
+    let statistics = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let statistic = |name: &str| {
+        let lines = statistics.lines().filter_map(|line| line.split_once(' '));
+        lines.filter(|(key, _)| *key == name).find_map(|(_, value)| value.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    let used = number(current)?.saturating_sub(statistic(inactive) + statistic(active));
+    Some(Memory { total, available: total.saturating_sub(used) })
+}
+
+/// Refuses a model that needs more than is available, with the numbers and with what would fit.
+///
+/// # Errors
+/// [`MootError::Memory`].
+pub fn check(name: &str, footprint: &Footprint, needed: Needed, memory: Memory) -> Result<()> {
+    if needed.total() <= memory.available {
+        return Ok(());
+    }
+    let fits = proposal(footprint, needed, memory);
+    Err(MootError::Memory { name: name.to_owned(), needed, available: memory.available, fits })
+}
+
+/// The largest setting that fits: less memory for keys and values, else a smaller model.
+fn proposal(footprint: &Footprint, needed: Needed, memory: Memory) -> String {
+    let rest = memory.available.saturating_sub(needed.weights).saturating_sub(needed.working);
+    // A sequence that holds a document; less is no setting anybody could use.
+    let least = footprint.kv_bytes(1, 1024);
+    if rest >= least {
+        let tokens = rest / footprint.kv_token_bytes.max(1);
+        return format!("--kv-memory {}M is the most that fits: {tokens} tokens over all agents", rest >> 20);
+    }
+    match largest(memory) {
+        Some(alias) => format!("the largest model of the catalog that fits is {alias}"),
+        None => "no model of the catalog fits; free some memory".to_owned(),
+    }
+}
+
+/// The alias with the most parameters that fits with a modest load.
+fn largest(memory: Memory) -> Option<String> {
+    let plans = Catalog::embedded().models.into_iter().map(|entry| {
+        let footprint = Footprint::planned(&entry.shape, &entry.quant);
+        (footprint.parameters(), footprint.needed(&MODEST).total(), entry.alias)
+    });
+    let fitting = plans.filter(|(_, needed, _)| *needed <= memory.available);
+    fitting.max_by_key(|(parameters, ..)| *parameters).map(|(.., alias)| alias)
+}
+
+/// `bytes` as people read them: "491 MB", "4.7 GB".
+#[must_use]
+pub fn readable(bytes: u64) -> String {
+    let (number, unit) = match bytes {
+        0..1_000 => return format!("{bytes} B"),
+        1_000..1_000_000 => (bytes as f64 / 1e3, "kB"),
+        1_000_000..1_000_000_000 => (bytes as f64 / 1e6, "MB"),
+        _ => (bytes as f64 / 1e9, "GB"),
+    };
+    if number < 9.95 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
+}
+
+/// The folder `path`, as the user's shell would write it.
+#[must_use]
+pub fn under_home(path: &Path) -> PathBuf {
+    let home = std::env::home_dir().filter(|home| home.components().count() > 1);
+    home.and_then(|home| path.strip_prefix(home).ok().map(|rest| Path::new("~").join(rest))).unwrap_or(path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn planned(alias: &str) -> Footprint {
+        let catalog = Catalog::embedded();
+        let entry = catalog.find(alias).unwrap();
+        Footprint::planned(&entry.shape, &entry.quant)
+    }
+
+    fn write(folder: &Path, files: &[(&str, &str)]) {
+        std::fs::create_dir_all(folder).unwrap();
+        files.iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).unwrap());
+    }
+
+    #[test]
+    fn the_tightest_group_counts_and_file_copies_are_free() {
+        let root = tempfile::tempdir().unwrap();
+        write(
+            &root.path().join("a"),
+            &[
+                ("memory.max", "1000\n"),
+                ("memory.current", "900\n"),
+                ("memory.stat", "anon 100\ninactive_file 300\nactive_file 200\n"),
+            ],
+        );
+        write(&root.path().join("a/b"), &[("memory.max", "max\n"), ("memory.current", "9\n")]);
+        let limits = group_limits(root.path(), "0::/a/b\n");
+        assert_eq!(limits, [Memory { total: 1000, available: 600 }]);
+        let machine = Memory { total: 5000, available: 550 };
+        assert_eq!(machine.within(limits), Memory { total: 1000, available: 550 });
+    }
+
+    #[test]
+    fn groups_of_the_first_version_count_too() {
+        let root = tempfile::tempdir().unwrap();
+        // A container that sees its own group as the root: the path is the host's.
+        write(
+            &root.path().join("memory"),
+            &[
+                ("memory.limit_in_bytes", "500"),
+                ("memory.usage_in_bytes", "200"),
+                ("memory.stat", "total_inactive_file 50\n"),
+            ],
+        );
+        let limits = group_limits(root.path(), "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
+        assert_eq!(limits, [Memory { total: 500, available: 350 }]);
+        assert!(group_limits(root.path(), "nonsense\n\n:::\n").is_empty());
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        let memory = Memory::here();
+        assert!(memory.available > 0 && memory.available <= memory.total, "{memory:?}");
+    }
+
+    #[test]
+    fn what_cannot_fit_is_refused_with_what_would() {
+        let footprint = planned("llama-3.2-1b");
+        let load = |agents| Load { agents, tokens: 2048, step_tokens: 512 };
+        let needed = footprint.needed(&load(1));
+        let exactly = Memory { total: needed.total(), available: needed.total() };
+        check("m", &footprint, needed, exactly).unwrap();
+        let refusal = |load, available| {
+            let error = check("m", &footprint, footprint.needed(&load), Memory { total: available, available });
+            let error = error.unwrap_err();
+            (error.to_string(), error.hint().unwrap())
+        };
+        let (line, hint) = refusal(load(64), needed.total());
+        assert!(line.starts_with("m needs ") && line.contains("keys and values"), "{line}");
+        assert!(hint.contains("--kv-memory ") && hint.contains("tokens over all agents"), "{hint}");
+        let (_, hint) = refusal(load(1), GIB);
+        assert!(hint.contains("largest model of the catalog that fits is smollm2-"), "{hint}");
+        let (_, hint) = refusal(load(1), 1 << 20);
+        assert!(hint.contains("free some memory"), "{hint}");
+    }
+
+    #[test]
+    fn bytes_are_readable() {
+        let cases = [
+            (0, "0 B"),
+            (1_500, "1.5 kB"),
+            (491_400_064, "491 MB"),
+            (4_680_000_000, "4.7 GB"),
+            (47 * 1_000_000_000, "47 GB"),
+        ];
+        for (bytes, text) in cases {
+            assert_eq!(readable(bytes), text);
+        }
+    }
+}

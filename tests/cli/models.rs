@@ -1,0 +1,210 @@
+//! `moot models` and `moot doctor`, without a network: a stand-in for the hub serves what is fetched.
+
+use super::program::text;
+use moot_models::source::Catalog;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/tiny/llama.gguf");
+
+/// The program in `folder`, its caches there, its hub at `endpoint`.
+fn moot_at(folder: &Path, endpoint: &str, typed: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moot"));
+    command.args(typed.split(' ')).current_dir(folder);
+    command.env("MOOT_CACHE", folder.join("cache")).env("HF_HOME", folder.join("hf")).env("HF_ENDPOINT", endpoint);
+    for variable in ["MOOT_MODEL", "MOOT_CPU", "MOOT_OFFLINE", "HF_HUB_OFFLINE", "HF_HUB_CACHE", "HF_TOKEN"] {
+        command.env_remove(variable);
+    }
+    command.output().unwrap()
+}
+
+/// As [`moot_at`], where no hub is.
+fn moot(folder: &Path, typed: &str) -> Output {
+    moot_at(folder, "http://127.0.0.1:1", typed)
+}
+
+fn done(output: &Output) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&done(output)).unwrap()
+}
+
+fn refused(output: &Output, code: i32, parts: &[&str]) {
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{said}");
+}
+
+fn aliases() -> Vec<String> {
+    Catalog::embedded().models.into_iter().map(|entry| entry.alias).collect()
+}
+
+#[test]
+fn every_alias_is_listed_here_and_in_the_readme() {
+    let folder = tempfile::tempdir().unwrap();
+    let listed = json(&moot(folder.path(), "models list --json"));
+    let names: Vec<&str> = listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, aliases());
+    assert!(listed.as_array().unwrap().iter().all(|row| row["here"].is_null()));
+    let table = done(&moot(folder.path(), "models list"));
+    assert_eq!(table.lines().count(), names.len() + 1);
+    assert_eq!(done(&moot(folder.path(), "models list --here")).lines().count(), 1);
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    for alias in names {
+        assert!(readme.contains(&format!("`{alias}`")), "the README does not name {alias}");
+    }
+}
+
+#[test]
+fn every_alias_has_a_plan_without_a_network() {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in Catalog::embedded().models {
+        let info = json(&moot(folder.path(), &format!("models info {} --agents 8 --tokens 2048 --json", entry.alias)));
+        assert_eq!(info["architecture"], entry.shape.model_type);
+        assert_eq!(info["context"], entry.shape.max_position_embeddings);
+        assert_eq!(info["licence"], entry.licence);
+        let (kv, shape) = (info["memory"]["kv"].as_u64().unwrap(), entry.shape);
+        assert_eq!(
+            kv as usize,
+            8 * 2048 * 2 * 4 * shape.num_hidden_layers * shape.num_key_value_heads * shape.head_dim()
+        );
+        assert!(info["memory"]["total"].as_u64().unwrap() > kv);
+        assert!(info["parameters"].as_u64().unwrap() > 100_000_000);
+        assert!(!info["sources"].as_array().unwrap().is_empty());
+    }
+    let told = done(&moot(folder.path(), "models info llama-3.3-70b"));
+    assert!(told.contains("the catalog's plan") && told.contains("keys and values"), "{told}");
+}
+
+#[test]
+fn a_file_says_itself_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(TINY, folder.path().join("tiny.gguf")).unwrap();
+    let info = json(&moot(folder.path(), "models info tiny.gguf --agents 3 --tokens 100 --json"));
+    assert_eq!((info["here"].as_bool(), info["architecture"].as_str()), (Some(true), Some("llama")));
+    assert_eq!(info["sha256"].as_str().unwrap().len(), 64);
+    assert!(info["file_bytes"].as_u64().unwrap() == fs::metadata(TINY).unwrap().len());
+    assert!(info["tokenizer"].as_str().unwrap().contains("tokens"));
+    assert_eq!(info["memory"]["fits"], true);
+    refused(&moot(folder.path(), "models info tiny.gguf --tokens 257"), 2, &["--tokens 257", "at most 256"]);
+    refused(&moot(folder.path(), "models info qwen2.5-7c"), 2, &["near: qwen2.5-7b"]);
+    refused(&moot(folder.path(), "models info hf:org/name"), 2, &["not here", "models pull"]);
+    refused(&moot(folder.path(), "models info no/such.gguf"), 1, &["no/such.gguf"]);
+}
+
+#[test]
+fn copies_are_found_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = Catalog::embedded().models.remove(0);
+    let file = folder.path().join("cache/models").join(entry.file().unwrap());
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "abc").unwrap();
+    let places = json(&moot(folder.path(), "models where --json"));
+    assert_eq!(places["hub_cache"], folder.path().join("hf/hub").to_str().unwrap());
+    assert_eq!((&places["models"][0]["name"], &places["models"][0]["bytes"]), (&entry.alias.clone().into(), &3.into()));
+    let removed = json(&moot(folder.path(), &format!("models rm {} --json", entry.alias)));
+    assert_eq!((&removed["freed"], file.exists()), (&3.into(), false));
+    refused(&moot(folder.path(), &format!("models rm {}", entry.alias)), 2, &["is not here"]);
+    assert!(done(&moot(folder.path(), &format!("models where {}", entry.alias))).contains("models pull"));
+    fs::copy(TINY, folder.path().join("tiny.gguf")).unwrap();
+    refused(&moot(folder.path(), "models rm tiny.gguf"), 1, &["of your own"]);
+}
+
+/// A hub with one file, `org/name/tiny.gguf`; its endpoint.
+fn hub() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let bytes = fs::read(TINY).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let request: Vec<String> = lines.take_while(|line| !line.is_empty()).map(|l| l.to_lowercase()).collect();
+            let _ = stream.write_all(&answer(&request, &bytes));
+        }
+    });
+    endpoint
+}
+
+fn answer(request: &[String], bytes: &[u8]) -> Vec<u8> {
+    let Some(path) = request.first().and_then(|line| line.split(' ').nth(1)) else { return vec![] };
+    if path != "/org/name/resolve/main/tiny.gguf" {
+        return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
+    }
+    let range = request.iter().find_map(|line| line.strip_prefix("range: bytes="));
+    let part = if range == Some("0-0") { &bytes[..1] } else { bytes };
+    let head = format!(
+        "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes 0-{}/{}\r\nETag: \"e1\"\r\n\
+         X-Repo-Commit: c1\r\nConnection: close\r\n\r\n",
+        part.len(),
+        part.len() - 1,
+        bytes.len()
+    );
+    [head.as_bytes(), part].concat()
+}
+
+#[test]
+fn a_model_of_the_hub_is_pulled_used_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = hub();
+    let on_hub = |typed: &str| moot_at(folder.path(), &endpoint, typed);
+    let name = "hf:org/name/tiny.gguf";
+    refused(&on_hub(&format!("models pull {name} --offline")), 1, &["offline"]);
+    let pulled = json(&on_hub(&format!("models pull {name} --json")));
+    let path = PathBuf::from(pulled["path"].as_str().unwrap());
+    assert!(path.starts_with(folder.path().join("hf/hub/models--org--name/snapshots/c1")), "{path:?}");
+    // From here on it is there without the hub.
+    assert_eq!(json(&moot(folder.path(), &format!("models info {name} --tokens 64 --json")))["here"], true);
+    let bench = format!("bench -m {name} --prompt 8 --generate 2 --rows 1 --kv-memory 16M --json");
+    assert!(done(&moot(folder.path(), &bench)).contains("decode_tok_s"));
+    refused(&moot(folder.path(), &format!("models rm {name}")), 2, &["--hub"]);
+    let freed = json(&moot(folder.path(), &format!("models rm {name} --hub --json")))["freed"].as_u64();
+    assert_eq!(freed, Some(fs::metadata(TINY).unwrap().len()));
+    assert!(!path.exists());
+    refused(&on_hub("models pull hf:org/name/other.gguf"), 1, &["404", "other.gguf"]);
+}
+
+#[test]
+fn memory_that_cannot_suffice_is_refused_before_loading() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(TINY, folder.path().join("tiny.gguf")).unwrap();
+    let total = moot::memory::Memory::here().total;
+    let typed = format!("bench -m tiny.gguf --prompt 8 --generate 2 --kv-memory {total}");
+    let output = moot(folder.path(), &typed);
+    refused(&output, 1, &["tiny.gguf needs", "of weights", "of keys and values", "available", "hint: --kv-memory"]);
+    assert!(!text(&output.stderr).contains("loaded"));
+}
+
+#[test]
+fn the_doctor_looks_at_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = json(&moot(folder.path(), "doctor --offline --json"));
+    assert!(report["broken"].as_array().unwrap().is_empty() && report["sources"].as_array().unwrap().is_empty());
+    assert!(report["memory"]["available"].as_u64().unwrap() > 0 && report["cpu"]["table"].is_string());
+    if !report["self_test"].is_null() {
+        assert_eq!(report["self_test"]["compared"].as_array().unwrap().len(), 3);
+        assert!(report["self_test"]["read_bytes_s"].as_f64().unwrap() > 0.0);
+    }
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("models pull"), "{notes}");
+}
+
+#[test]
+fn the_doctor_says_what_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    // A cache that is a file, and a kernel table that no machine has.
+    fs::write(folder.path().join("cache"), "").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_moot"));
+    command.args(["doctor", "--offline"]).env("MOOT_CACHE", folder.path().join("cache")).env("MOOT_CPU", "abacus");
+    let output = command.output().unwrap();
+    refused(&output, 1, &["MOOT_CPU=abacus", "cannot write"]);
+    assert!(text(&output.stdout).contains("memory"));
+}
