@@ -12,7 +12,7 @@ use crate::eval::record::QuestionRecord;
 use crate::llm::local::Local;
 use crate::llm::remote::{Address, Key, Notice, Patience, Remote};
 use crate::llm::roles::{Assignment, Roles};
-use crate::llm::turns::{Loader, Turns};
+use crate::llm::turns::{Loader, Turn};
 use crate::llm::{Llm, ModelIdentity};
 use crate::methods::ctx::{Observer, Settings, Silent};
 use crate::methods::{self, Method, Switches};
@@ -60,7 +60,12 @@ pub enum Told<'a> {
     /// The model of this name is being loaded.
     Loading(&'a str),
     /// It is loaded.
-    Loaded(&'a str),
+    Loaded {
+        /// Its name.
+        name: &'a str,
+        /// Whether it thinks where it is asked to.
+        thinks: bool,
+    },
     /// The model at this address answers.
     Elsewhere(&'a str),
 }
@@ -143,7 +148,7 @@ fn ready(
 ) -> Result<Local> {
     told(Told::Loading(&found.name));
     let llm = found.clone().identify()?.load(kv_memory, options, cancel.clone())?;
-    told(Told::Loaded(&found.name));
+    told(Told::Loaded { name: &found.name, thinks: llm.thinks() });
     Ok(llm)
 }
 
@@ -170,7 +175,7 @@ fn load(
         places.push(place);
         members.push((identity, Box::new(move || Ok(Box::new(found.load(Some(kv), &options, cancel.clone())?)))));
     }
-    for (place, turn) in places.into_iter().zip(Turns::new(members, cancel.clone())) {
+    for (place, turn) in places.into_iter().zip(Turn::each(members, cancel.clone())) {
         models[place] = Some(Box::new(turn));
     }
     Ok(())

@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(MootError::Usage(format!("{name} needs documents: expected --docs PATH, or --method closed-book")));
     }
     let interrupt = Interrupt::listen()?;
-    let llm = args.model.start(resolved.row, &interrupt.cancel)?;
+    let llm = args.model.start(resolved.row, resolved.settings.think, &interrupt.cancel)?;
     interrupt.answering();
     let ask = |observer: &dyn Observer| {
         methods::hold(&question, resolved.method.as_ref(), &llm, &resolved.settings, observer)

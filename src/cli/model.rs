@@ -87,11 +87,11 @@ fn bytes(typed: &str) -> std::result::Result<usize, String> {
 
 impl Args {
     /// Opens the models that have the roles of `method`: finds each, fetching it where need be, loads it or plans its
-    /// turn, or asks its server.
+    /// turn, or asks its server. Where tokens to `think` are asked for, models that cannot are named.
     ///
     /// # Errors
     /// Whatever stands between names and models that answer.
-    pub fn start(&self, method: &Row, cancel: &Cancel) -> Result<Roles> {
+    pub fn start(&self, method: &Row, think: usize, cancel: &Cancel) -> Result<Roles> {
         let options = self.options()?;
         let assignment = Assignment::parse(&self.model)?;
         let mut shown: Option<Shown> = None;
@@ -105,7 +105,12 @@ impl Args {
             }
             Told::Plan(plan) => plan.to_string().lines().for_each(tell),
             Told::Loading(_) => began = Instant::now(),
-            Told::Loaded(name) => tell(&format!("{name} loaded in {:.1} s", began.elapsed().as_secs_f64())),
+            Told::Loaded { name, thinks } => {
+                tell(&format!("{name} loaded in {:.1} s", began.elapsed().as_secs_f64()));
+                if think > 0 && !thinks {
+                    tell(&format!("{name} was not made to think: --think changes nothing for it"));
+                }
+            }
             Told::Elsewhere(name) => tell(&format!("{name}: answers")),
         })
     }

@@ -88,6 +88,12 @@ impl Prepared {
         self.resolved.row
     }
 
+    /// Tokens that models may think before each reply.
+    #[must_use]
+    pub fn think(&self) -> usize {
+        self.resolved.settings.think
+    }
+
     /// The record's first line, with `llm` as the model.
     ///
     /// # Errors

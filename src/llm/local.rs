@@ -81,7 +81,7 @@ impl Local {
         let thoughts = done.thoughts.map(|thoughts| Thoughts { text: thoughts.text.trim().to_owned(), ..thoughts });
         // What no grammar holds may think though nobody asked it to.
         let (thoughts, text) = match thoughts::split(&done.text) {
-            (Some(text), reply) if call.grammar.is_none() && thoughts.is_none() => {
+            (Some(text), reply) if call.grammar.is_none() && done.text.trim_start().starts_with(OPEN) => {
                 (Some(Thoughts { text, ..Thoughts::default() }), reply.to_owned())
             }
             _ => (thoughts, done.text),

@@ -295,7 +295,7 @@ impl Remote {
             _ => (None, received.text.as_str()),
         };
         // A server that ignores the schema answers in some other way.
-        let held_by = asked.filter(|_| text.starts_with('{')).map(|schema| schema.name.to_owned());
+        let held_by = asked.filter(|_| text.trim_start().starts_with('{')).map(|schema| schema.name.to_owned());
         let usage = received.usage.unwrap_or_else(|| {
             if !self.uncounted.swap(true, Ordering::Relaxed) {
                 self.tell("the server does not count tokens: prompts count as 0, replies by the pieces that came");

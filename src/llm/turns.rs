@@ -19,8 +19,8 @@ const LINGER: Duration = Duration::from_millis(100);
 /// Loads a model.
 pub type Loader = Box<dyn Fn() -> Result<Box<dyn Llm>> + Send + Sync>;
 
-/// Models that take turns.
-pub struct Turns {
+/// What the models that take turns have in common.
+struct Turns {
     members: Vec<(ModelIdentity, Loader)>,
     state: Mutex<State>,
     changed: Condvar,
@@ -47,22 +47,6 @@ pub struct Turn {
 }
 
 impl Turns {
-    /// One [`Turn`] for each of `members`, whose identities are known before they are loaded. Nothing is loaded yet.
-    #[must_use]
-    pub fn new(members: Vec<(ModelIdentity, Loader)>, cancel: Cancel) -> Vec<Turn> {
-        let count = members.len();
-        let state = State {
-            loaded: None,
-            busy: 0,
-            idle_since: Instant::now(),
-            waiting: vec![0; count],
-            loads: 0,
-            stats: vec![None; count],
-        };
-        let turns = Arc::new(Self { members, state: Mutex::new(state), changed: Condvar::new(), cancel });
-        (0..count).map(|place| Turn { turns: turns.clone(), place }).collect()
-    }
-
     /// Waits until the model at `place` is loaded, loading it when its turn has come; it stays until what is returned is
     /// dropped.
     fn enter(&self, place: usize, calls: usize) -> Result<Entered<'_>> {
@@ -140,6 +124,22 @@ impl Drop for Entered<'_> {
 }
 
 impl Turn {
+    /// One for each of `members`, whose identities are known before they are loaded. Nothing is loaded yet.
+    #[must_use]
+    pub fn each(members: Vec<(ModelIdentity, Loader)>, cancel: Cancel) -> Vec<Self> {
+        let count = members.len();
+        let state = State {
+            loaded: None,
+            busy: 0,
+            idle_since: Instant::now(),
+            waiting: vec![0; count],
+            loads: 0,
+            stats: vec![None; count],
+        };
+        let turns = Arc::new(Turns { members, state: Mutex::new(state), changed: Condvar::new(), cancel });
+        (0..count).map(|place| Self { turns: turns.clone(), place }).collect()
+    }
+
     /// How often a model was loaded so far, of all that take turns.
     #[must_use]
     pub fn loads(&self) -> usize {

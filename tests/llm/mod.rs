@@ -1,9 +1,10 @@
 //! Models behind the seam: elsewhere, several at once, in turn.
 
 mod methods;
+mod peer;
 mod remote;
 mod roles;
-mod server;
+pub(crate) mod server;
 mod turns;
 mod wrong;
 

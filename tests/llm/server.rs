@@ -8,20 +8,20 @@ use std::sync::{Arc, Mutex};
 
 /// A chat completion as it came in.
 #[derive(Debug, Clone)]
-pub(super) struct Received {
+pub(crate) struct Received {
     pub head: String,
     pub body: Value,
 }
 
 impl Received {
     /// The last message.
-    pub(super) fn asked(&self) -> &str {
+    pub(crate) fn asked(&self) -> &str {
         self.body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap()
     }
 }
 
 /// A running server; it ends with the test's process.
-pub(super) struct Server {
+pub(crate) struct Server {
     pub base: String,
     received: Arc<Mutex<Vec<Received>>>,
 }
@@ -31,7 +31,7 @@ type Answer = dyn Fn(usize, &Received, &mut TcpStream) + Send + Sync;
 impl Server {
     /// `answer` is called for each chat completion, with its number from 0; afterwards the connection is closed. The list
     /// of models has one, "tiny", of 4,096 tokens.
-    pub(super) fn start(answer: impl Fn(usize, &Received, &mut TcpStream) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(usize, &Received, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}/v1", listener.local_addr().unwrap());
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
@@ -46,7 +46,7 @@ impl Server {
     }
 
     /// Every chat completion so far.
-    pub(super) fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
 }
@@ -79,7 +79,7 @@ fn serve(mut stream: TcpStream, answer: &Answer, log: &Mutex<Vec<Received>>, cou
 }
 
 /// A whole response. Whether anybody reads it is not this server's business.
-pub(super) fn respond(stream: &mut TcpStream, status: &str, headers: &[&str], body: impl AsRef<[u8]>) {
+pub(crate) fn respond(stream: &mut TcpStream, status: &str, headers: &[&str], body: impl AsRef<[u8]>) {
     let body = body.as_ref();
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
@@ -87,18 +87,18 @@ pub(super) fn respond(stream: &mut TcpStream, status: &str, headers: &[&str], bo
 }
 
 /// The beginning of a stream of events that ends when the connection does.
-pub(super) fn begin(stream: &mut TcpStream) {
+pub(crate) fn begin(stream: &mut TcpStream) {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
     let _ = stream.write_all(head.as_bytes());
 }
 
 /// Sends `text` as it is; whether it could be.
-pub(super) fn send(stream: &mut TcpStream, text: impl AsRef<[u8]>) -> bool {
+pub(crate) fn send(stream: &mut TcpStream, text: impl AsRef<[u8]>) -> bool {
     stream.write_all(text.as_ref()).and_then(|()| stream.flush()).is_ok()
 }
 
 /// The event that says `text`.
-pub(super) fn piece(text: &str) -> String {
+pub(crate) fn piece(text: &str) -> String {
     let text = serde_json::to_string(text).unwrap();
     format!(
         "data: {{\"id\":\"c\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"finish_reason\":null}}]}}\n\n"
@@ -106,7 +106,7 @@ pub(super) fn piece(text: &str) -> String {
 }
 
 /// The events that end a reply for `reason`: the finish, and the count of 20 tokens in, 5 of them reused, and 3 out.
-pub(super) fn ending(reason: &str) -> String {
+pub(crate) fn ending(reason: &str) -> String {
     format!(
         "data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"{reason}\"}}]}}\n\n\
          data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":20,\"completion_tokens\":3,\"total_tokens\":23,\
@@ -115,7 +115,7 @@ pub(super) fn ending(reason: &str) -> String {
 }
 
 /// A sound reply.
-pub(super) fn reply(stream: &mut TcpStream, text: &str) {
+pub(crate) fn reply(stream: &mut TcpStream, text: &str) {
     begin(stream);
     let middle = text.char_indices().map(|(at, _)| at).nth(text.chars().count() / 2).unwrap_or(0);
     for part in [piece(&text[..middle]), ": still here\n\n".into(), piece(&text[middle..]), ending("stop")] {

@@ -4,7 +4,7 @@ use super::call;
 use moot::MootError;
 use moot::engine::Cancel;
 use moot::llm::scripted::Scripted;
-use moot::llm::turns::{Loader, Turn, Turns};
+use moot::llm::turns::{Loader, Turn};
 use moot::llm::{Call, Llm, ModelIdentity, Reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ fn members(alive: &Arc<AtomicUsize>, cancel: &Cancel) -> Vec<Turn> {
         };
         (ModelIdentity { name: name.into(), ..ModelIdentity::default() }, Box::new(load))
     };
-    Turns::new(vec![member("a"), member("b")], cancel.clone())
+    Turn::each(vec![member("a"), member("b")], cancel.clone())
 }
 
 fn ask(turn: &Turn, content: &str) -> moot::Result<String> {
@@ -76,7 +76,7 @@ fn a_model_that_does_not_load_fails_its_calls_alone() {
     let alive: Arc<AtomicUsize> = Arc::default();
     let (good, cancel) = (alive.clone(), Cancel::default());
     let identity = ModelIdentity::default;
-    let turns = Turns::new(
+    let turns = Turn::each(
         vec![
             (identity(), Box::new(|| Err(MootError::Engine("no such file".into())))),
             (
