@@ -1,12 +1,20 @@
 //! The memory of this machine, and whether a model fits into it: asked before a byte of weights is loaded.
 
+use crate::engine::EngineOptions;
 use crate::error::{MootError, Result};
+use moot_models::Residency;
 use moot_models::memory::{Footprint, Load, Needed};
 use moot_models::source::Catalog;
 use std::path::{Path, PathBuf};
 
-/// What is proposed where a model does not fit is measured for so much.
-const MODEST: Load = Load { agents: 4, tokens: 2048, step_tokens: 512 };
+/// What is proposed where a model does not fit is measured for so many agents and tokens.
+const MODEST: (usize, usize) = (4, 2048);
+
+/// `agents` of `tokens` each, all else as it is where nothing is typed.
+#[must_use]
+pub fn load(agents: usize, tokens: usize) -> Load {
+    Load { agents, tokens, step_tokens: EngineOptions::default().step_tokens, residency: Residency::default() }
+}
 
 /// Bytes of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -66,7 +74,7 @@ fn group_limit(folder: &Path, [limit, current, inactive, active]: [&str; 4]) -> 
         let lines = statistics.lines().filter_map(|line| line.split_once(' '));
         lines.filter(|(key, _)| *key == name).find_map(|(_, value)| value.trim().parse::<u64>().ok()).unwrap_or(0)
     };
-    let used = number(current)?.saturating_sub(statistic(inactive) + statistic(active));
+    let used = number(current)?.saturating_sub(statistic(inactive).saturating_add(statistic(active)));
     Some(Memory { total, available: total.saturating_sub(used) })
 }
 
@@ -101,7 +109,7 @@ fn proposal(footprint: &Footprint, needed: Needed, memory: Memory) -> String {
 fn largest(memory: Memory) -> Option<String> {
     let plans = Catalog::embedded().models.into_iter().map(|entry| {
         let footprint = Footprint::planned(&entry.shape, &entry.quant);
-        (footprint.parameters(), footprint.needed(&MODEST).total(), entry.alias)
+        (footprint.parameters(), footprint.needed(&load(MODEST.0, MODEST.1)).total(), entry.alias)
     });
     let fitting = plans.filter(|(_, needed, _)| *needed <= memory.available);
     fitting.max_by_key(|(parameters, ..)| *parameters).map(|(.., alias)| alias)
@@ -188,21 +196,20 @@ mod tests {
     #[test]
     fn what_cannot_fit_is_refused_with_what_would() {
         let footprint = planned("llama-3.2-1b");
-        let load = |agents| Load { agents, tokens: 2048, step_tokens: 512 };
-        let needed = footprint.needed(&load(1));
+        let needed = footprint.needed(&load(1, 2048));
         let exactly = Memory { total: needed.total(), available: needed.total() };
         check("m", &footprint, needed, exactly).unwrap();
-        let refusal = |load, available| {
+        let refusal = |load: Load, available| {
             let error = check("m", &footprint, footprint.needed(&load), Memory { total: available, available });
             let error = error.unwrap_err();
             (error.to_string(), error.hint().unwrap())
         };
-        let (line, hint) = refusal(load(64), needed.total());
+        let (line, hint) = refusal(load(64, 2048), needed.total());
         assert!(line.starts_with("m needs ") && line.contains("keys and values"), "{line}");
         assert!(hint.contains("--kv-memory ") && hint.contains("tokens over all agents"), "{hint}");
-        let (_, hint) = refusal(load(1), GIB);
-        assert!(hint.contains("largest model of the catalog that fits is smollm2-"), "{hint}");
-        let (_, hint) = refusal(load(1), 1 << 20);
+        let (_, hint) = refusal(load(1, 2048), GIB);
+        assert!(hint.contains("largest model of the catalog that fits is "), "{hint}");
+        let (_, hint) = refusal(load(1, 2048), 1 << 20);
         assert!(hint.contains("free some memory"), "{hint}");
     }
 

@@ -1,6 +1,7 @@
 //! The ops as the models call them, against their references.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::ops::{attention, kv_store::Slots, linear};
 use moot_kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
@@ -99,5 +100,112 @@ fn a_slot_or_page_beyond_the_cache_is_an_error() -> Result<()> {
     assert!(Slots::new(vec![16]).store(&k, &k, &cache, &cache).is_err());
     let plan = AttentionPlan::new(vec![SequenceRows { start: 0, len: 1, pages: vec![1] }]);
     assert!(attention::attention(&k, &cache, &cache, &plan, 1.0).is_err());
+    Ok(())
+}
+
+const BLOCK_TYPES: [GgmlDType; 10] = [
+    GgmlDType::Q4_0,
+    GgmlDType::Q4_1,
+    GgmlDType::Q5_0,
+    GgmlDType::Q5_1,
+    GgmlDType::Q8_0,
+    GgmlDType::Q2K,
+    GgmlDType::Q3K,
+    GgmlDType::Q4K,
+    GgmlDType::Q5K,
+    GgmlDType::Q6K,
+];
+
+/// A random matrix as `dtype` stores it, packed, and what it then is.
+fn blocks(dtype: GgmlDType, outputs: usize, inputs: usize) -> Result<(Weight, Tensor)> {
+    let dense = Tensor::randn(0_f32, 1.0, (outputs, inputs), &Device::Cpu)?;
+    let stored = QTensor::quantize(&dense, dtype)?;
+    let bytes = stored.data()?;
+    let row = bytes.len() / outputs;
+    let weight = Weight::from_blocks(dtype, outputs, inputs, |i| &bytes[i * row..][..row]).unwrap();
+    Ok((weight, stored.dequantize(&Device::Cpu)?))
+}
+
+/// `x` after its way through bytes: blocks of 32 with the largest at 127.
+fn through_bytes(x: &[f32]) -> Vec<f64> {
+    let block = |x: &[f32]| {
+        let largest = x.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
+        let scale = if largest > 0.0 { largest / 127.0 } else { 0.0 };
+        let round = |x: f32| if largest > 0.0 { (x * (127.0 / largest)).round_ties_even() } else { 0.0 };
+        x.iter().map(|&x| f64::from(round(x)) * f64::from(scale)).collect::<Vec<_>>()
+    };
+    x.chunks(32).flat_map(block).collect()
+}
+
+#[test]
+fn rows_of_blocks_are_what_their_type_defines() -> Result<()> {
+    for dtype in BLOCK_TYPES {
+        for (outputs, inputs) in [(1, 256), (70, 512), (33, 1280)] {
+            let (weight, dense) = blocks(dtype, outputs, inputs)?;
+            let ids = Tensor::arange(0, outputs as u32, &Device::Cpu)?;
+            assert_eq!(bits(&weight.rows(&ids)?), bits(&dense), "{dtype:?} {outputs} x {inputs}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_matmul_by_blocks_is_exact_but_for_activations_in_bytes() -> Result<()> {
+    for dtype in BLOCK_TYPES {
+        for (rows, inputs, outputs) in [(1, 256, 1), (7, 768, 70), (13, 1280, 64)] {
+            let (weight, dense) = blocks(dtype, outputs, inputs)?;
+            let x = Tensor::randn(0_f32, 1.0, (rows, inputs), &Device::Cpu)?;
+            let seen: Vec<f64> = x.to_vec2::<f32>()?.iter().flat_map(|row| through_bytes(row)).collect();
+            let seen = Tensor::from_vec(seen, (rows, inputs), &Device::Cpu)?;
+            let want = seen.matmul(&dense.to_dtype(DType::F64)?.t()?)?.to_dtype(DType::F32)?;
+            let got = weight.apply(&x)?;
+            let off = largest_difference(&got, &want)?;
+            assert!(
+                off < 2e-4 * (inputs as f32 / 256.0).sqrt(),
+                "{dtype:?} {rows} x {inputs} x {outputs}: off by {off}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_row_of_a_matmul_by_blocks_knows_no_company() -> Result<()> {
+    for dtype in BLOCK_TYPES {
+        let (weight, _) = blocks(dtype, 70, 768)?;
+        let (other, _) = blocks(GgmlDType::Q6K, 33, 768)?;
+        let x = Tensor::randn(0_f32, 1.0, (300, 768), &Device::Cpu)?;
+        let all = weight.apply(&x)?;
+        for (from, rows) in [(0, 1), (5, 2), (17, 7), (100, 12), (255, 45)] {
+            let part = Weight::apply_all(&[&other, &weight], &x.narrow(0, from, rows)?)?.remove(1);
+            assert_eq!(bits(&part), bits(&all.narrow(0, from, rows)?), "{dtype:?}, rows {from} + {rows}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn halves_are_multiplied_as_what_they_are() -> Result<()> {
+    for dtype in [DType::F16, DType::BF16] {
+        let w = Tensor::randn(0_f32, 1.0, (70, 257), &Device::Cpu)?.to_dtype(dtype)?;
+        let (narrow, wide) = (Weight::new(&w)?, Weight::new(&w.to_dtype(DType::F32)?)?);
+        let x = Tensor::randn(0_f32, 1.0, (13, 257), &Device::Cpu)?;
+        assert_eq!(bits(&narrow.apply(&x)?), bits(&wide.apply(&x)?), "{dtype:?}");
+        let ids = Tensor::new(&[69_u32, 0, 31], &Device::Cpu)?;
+        assert_eq!(bits(&narrow.rows(&ids)?), bits(&wide.rows(&ids)?), "{dtype:?}");
+        assert!(narrow.bytes() * 2 == wide.bytes());
+    }
+    Ok(())
+}
+
+#[test]
+fn a_value_that_is_no_number_spoils_its_own_row_alone() -> Result<()> {
+    let (weight, _) = blocks(GgmlDType::Q4K, 33, 512)?;
+    for bad in [f32::NAN, f32::INFINITY] {
+        let mut x = vec![0.5_f32; 3 * 512];
+        x[512 + 77] = bad;
+        let out = weight.apply(&Tensor::from_vec(x, (3, 512), &Device::Cpu)?)?.to_vec2::<f32>()?;
+        assert!(out[1].iter().all(|x| x.is_nan()) && out[0].iter().chain(&out[2]).all(|x| x.is_finite()));
+    }
     Ok(())
 }

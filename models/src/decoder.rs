@@ -6,19 +6,21 @@ use crate::error::Result;
 use crate::kv::KvCache;
 use crate::layers::{Linear, Rotary};
 use crate::spec::{Bias, DecoderSpec, Output, QkRows};
-use crate::weights::Weights;
+use crate::weights::{Rows, Weights};
+use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::{attention::attention, pointwise, swiglu::swiglu};
 use moot_kernels::{PAGE, SequenceRows, Weight};
 
-/// How weights are held once loaded.
+/// How matrices are held once loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Residency {
-    /// Widened to the working type at load: fastest on the CPU, where the stored types have no kernels of ours yet.
+    /// As wide as they are stored. On the CPU by kernels of ours, which bring activations to bytes where weights are
+    /// quantised; elsewhere Candle multiplies by quantised ones.
     #[default]
-    Dense,
-    /// Quantised tensors stay as they are in the file, and Candle multiplies by them.
     AsStored,
+    /// Widened to the working type at load: the numbers of the file with no other rounding, to judge the others by.
+    Dense,
 }
 
 /// Where and how a model is held.
@@ -34,7 +36,7 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { device: Device::Cpu, dtype: DType::F32, residency: Residency::Dense }
+        Self { device: Device::Cpu, dtype: DType::F32, residency: Residency::default() }
     }
 }
 
@@ -209,7 +211,7 @@ impl Loader<'_> {
 
     fn linear(&self, name: Name, outputs: usize, inputs: usize, bias: Option<Name>) -> Result<Linear> {
         let bias = bias.map(|bias| self.dense(bias, &[outputs])).transpose()?;
-        if self.options.residency == Residency::AsStored {
+        if self.options.residency == Residency::AsStored && !self.options.device.is_cpu() {
             let stored = self.weights.quantized(&self.naming.name(name), &[outputs, inputs], &self.options.device)?;
             if let Some(stored) = stored {
                 return Ok(Linear::quantized(stored, bias)?);
@@ -230,11 +232,25 @@ impl Loader<'_> {
         if self.options.device.is_cpu()
             && let Some(rows) = self.weights.rows(&name, outputs, inputs)?
         {
-            return Ok(Weight::from_rows(outputs, inputs, |row, out| rows.read(from(row), out))?);
+            return Ok(self.packed(rows, outputs, inputs, from));
         }
         let dense = self.weights.dense(&name, &[outputs, inputs], self.options.dtype, &self.options.device)?;
         let order = Tensor::from_iter((0..outputs).map(|row| from(row) as u32), &self.options.device)?;
         Ok(Weight::new(&dense.index_select(&order, 0)?)?)
+    }
+
+    /// A matrix on the CPU, straight from the file's rows.
+    fn packed(&self, rows: Rows<'_>, outputs: usize, inputs: usize, from: impl Fn(usize) -> usize + Sync) -> Weight {
+        if self.options.residency == Residency::AsStored {
+            if let GgmlDType::F16 | GgmlDType::BF16 = rows.dtype() {
+                let dtype = if rows.dtype() == GgmlDType::F16 { DType::F16 } else { DType::BF16 };
+                return Weight::from_halves(dtype, outputs, inputs, |row, out| rows.bits(from(row), out));
+            }
+            if let Some(weight) = Weight::from_blocks(rows.dtype(), outputs, inputs, |row| rows.stored(from(row))) {
+                return weight;
+            }
+        }
+        Weight::from_rows(outputs, inputs, |row, out| rows.read(from(row), out))
     }
 
     /// A query or key projection: its rows in the order that [`pointwise::rope`] rotates them.

@@ -62,11 +62,8 @@ fn text(report: &Report) -> String {
         let (gb, gflop) = (test.read_bytes_s / 1e9, test.f32_operations_s / 1e9);
         lines.push(("self-test", format!("reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s (f32)")));
         let bits = if test.wrong.is_empty() { "the same bits" } else { "other bits" };
-        let compared = test.compared.join(", ");
-        lines.push((
-            "",
-            format!("{bits} {compared}; a tiny model at {:.0} tok/s; {:.1} s", test.tokens_s, test.seconds),
-        ));
+        lines.push(("", format!("{bits} {} ({})", test.compared.join(", "), test.stored.join(", "))));
+        lines.push(("", format!("a tiny model at {:.0} tok/s; all in {:.1} s", test.tokens_s, test.seconds)));
     }
     lines.extend(report.notes.iter().map(|note| ("note", note.clone())));
     if report.broken.is_empty() {

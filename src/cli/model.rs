@@ -47,9 +47,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = EngineOptions::default().step_tokens, value_parser = values::count)]
     #[arg(allow_negative_numbers = true)]
     pub step_tokens: usize,
-    /// Keep quantised weights as they are in the file, at Candle's speed (less memory, slower on a CPU)
+    /// Widen weights to f32 at load (slower, much more memory): the file's numbers with no other rounding, to compare
     #[arg(long)]
-    pub stored_weights: bool,
+    pub widen_weights: bool,
     /// Do not share common prefixes between calls (to measure what sharing gains)
     #[arg(long)]
     pub no_prefix_reuse: bool,
@@ -135,7 +135,7 @@ impl Args {
     fn options(&self) -> Result<Options> {
         self.set_threads()?;
         let (device, dtype) = self.device()?;
-        let residency = if self.stored_weights { Residency::AsStored } else { Residency::Dense };
+        let residency = if self.widen_weights { Residency::Dense } else { Residency::AsStored };
         Ok(Options {
             offline: self.offline,
             load: LoadOptions { device, dtype, residency },

@@ -1,6 +1,7 @@
 //! The machine's limits, and the promise that a row has the same bits in any company, on a tiny model made on the spot.
 //!
-//! The model goes through a file and the ordinary loader: what is tested is the way that every model takes.
+//! The model goes through a file and the ordinary loader, once in f32 and once quantised: what is tested is the way that
+//! every model takes.
 
 use crate::error::{MootError, Result};
 use moot_models::kernels::cpu::limits;
@@ -9,13 +10,14 @@ use moot_models::{Batch, Decoder, LoadOptions, PAGE, SequenceRows, arch};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
 use std::time::Instant;
 
 const HIDDEN: usize = 128;
 const LAYERS: usize = 2;
-const KV: usize = 64;
+const HEADS: usize = 4;
 const INTERMEDIATE: usize = 320;
 const VOCABULARY: usize = 512;
 
@@ -25,6 +27,28 @@ const LENGTHS: [usize; 4] = [5, 17, 40, 61];
 /// Tokens of a chunk where the prompt comes in chunks.
 const CHUNK: usize = 16;
 
+/// How far a logit by quantised weights may lie from the one by the same weights in f32, as a share of the largest:
+/// activations are brought to bytes on that way, which costs about a hundredth.
+const CLOSE: f32 = 0.1;
+
+/// How the tiny model's matrices are stored: the two ways that kernels multiply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    Floats,
+    Blocks,
+}
+
+impl Stored {
+    const ALL: [Self; 2] = [Self::Floats, Self::Blocks];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Floats => "F32",
+            Self::Blocks => "Q8_0",
+        }
+    }
+}
+
 /// What was measured, and whether the bits are right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SelfTest {
@@ -32,8 +56,10 @@ pub struct SelfTest {
     pub read_bytes_s: f64,
     /// f32 operations in a second; a fused multiply-add is two.
     pub f32_operations_s: f64,
-    /// Tokens of the tiny model in a second, all sequences at once.
+    /// Tokens of the tiny quantised model in a second, all sequences at once.
     pub tokens_s: f64,
+    /// Storage types whose kernels were tried.
+    pub stored: Vec<&'static str>,
     /// Ways of computing the same row that were compared, bit for bit.
     pub compared: Vec<&'static str>,
     /// What differed.
@@ -48,33 +74,56 @@ pub struct SelfTest {
 /// The kernels cannot run, or there is no room for a file of a megabyte.
 pub fn run() -> Result<SelfTest> {
     let started = Instant::now();
-    let decoder = decoder()?;
-    let sequences = sequences();
-    let alone: Vec<Vec<f32>> =
-        sequences.iter().map(|tokens| last_row(decoder.forward_alone(tokens)?)).collect::<Result<_>>()?;
-    let timed = Instant::now();
-    let company = in_company(&decoder, &sequences)?;
-    let tokens_s = LENGTHS.iter().sum::<usize>() as f64 / timed.elapsed().as_secs_f64();
-    let again = in_company(&decoder, &sequences)?;
-    let chunks: Vec<Vec<f32>> = sequences.iter().map(|tokens| in_chunks(&decoder, tokens)).collect::<Result<_>>()?;
-    let ways = [("alone and in company", company), ("twice", again), ("whole and in chunks", chunks)];
-    let mut wrong: Vec<String> = ways
-        .iter()
-        .filter(|(_, found)| !same_bits(&alone, found))
-        .map(|(way, _)| format!("the same row, computed {way}, has other bits"))
-        .collect();
-    if alone.iter().flatten().any(|logit| !logit.is_finite()) {
-        wrong.push("a logit is not finite".to_owned());
+    let (mut wrong, mut alone, mut tokens_s, mut compared) = (Vec::new(), Vec::new(), 0.0, Vec::new());
+    for stored in Stored::ALL {
+        let tried = try_one(&decoder(stored)?)?;
+        let other = tried.ways.iter().filter(|(_, found)| !same_bits(&tried.alone, found));
+        wrong.extend(other.map(|(way, _)| format!("{}: a row computed {way} has other bits", stored.name())));
+        compared = tried.ways.iter().map(|(way, _)| *way).collect();
+        tokens_s = tried.tokens_s;
+        alone.push(tried.alone);
+    }
+    if !close(&alone[0], &alone[1]) {
+        wrong.push("quantised weights give other logits than the same weights in f32".to_owned());
     }
     let limits = limits::measure().map_err(MootError::Usage)?;
     Ok(SelfTest {
         read_bytes_s: limits.bytes,
         f32_operations_s: limits.operations,
         tokens_s,
-        compared: ways.iter().map(|(way, _)| *way).collect(),
+        stored: Stored::ALL.map(Stored::name).to_vec(),
+        compared,
         wrong,
         seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+/// The last logits of every sequence, computed in several ways.
+struct Tried {
+    alone: Vec<Vec<f32>>,
+    ways: [(&'static str, Vec<Vec<f32>>); 3],
+    tokens_s: f64,
+}
+
+fn try_one(decoder: &Decoder) -> Result<Tried> {
+    let sequences = sequences();
+    let alone = |tokens: &Vec<u32>| last_row(decoder.forward_alone(tokens)?);
+    let alone: Vec<Vec<f32>> = sequences.iter().map(alone).collect::<Result<_>>()?;
+    let timed = Instant::now();
+    let company = in_company(decoder, &sequences)?;
+    let tokens_s = LENGTHS.iter().sum::<usize>() as f64 / timed.elapsed().as_secs_f64();
+    let again = in_company(decoder, &sequences)?;
+    let chunks: Vec<Vec<f32>> = sequences.iter().map(|tokens| in_chunks(decoder, tokens)).collect::<Result<_>>()?;
+    let ways = [("alone and in company", company), ("twice", again), ("whole and in chunks", chunks)];
+    Ok(Tried { alone, ways, tokens_s })
+}
+
+/// Whether all logits are finite, and no two far from each other.
+fn close(floats: &[Vec<f32>], blocks: &[Vec<f32>]) -> bool {
+    let largest = floats.iter().flatten().fold(0.0_f32, |largest, logit| largest.max(logit.abs()));
+    let pairs = floats.iter().flatten().zip(blocks.iter().flatten());
+    // False where one is no number.
+    largest.is_finite() && largest > 0.0 && pairs.map(|(a, b)| (a - b).abs()).all(|apart| apart <= CLOSE * largest)
 }
 
 fn same_bits(a: &[Vec<f32>], b: &[Vec<f32>]) -> bool {
@@ -123,70 +172,108 @@ fn in_chunks(decoder: &Decoder, tokens: &[u32]) -> Result<Vec<f32>> {
     last_row(rows)
 }
 
-/// A folder that goes when this does.
-struct Folder(PathBuf);
+/// A file that goes when this does.
+struct Scratch(PathBuf);
 
-impl Drop for Folder {
+impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// A tiny model of random weights, written and loaded.
-fn decoder() -> Result<Decoder> {
-    let folder = Folder(std::env::temp_dir().join(format!("moot-doctor-{}", std::process::id())));
-    let written = std::fs::create_dir_all(&folder.0).and_then(|()| write_model(&folder.0));
-    written.map_err(|error| MootError::io(&folder.0, "write", error))?;
-    let weights = Weights::open(&folder.0)?;
+/// The tiny model, written and loaded.
+fn decoder(stored: Stored) -> Result<Decoder> {
+    let time = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+    let name = format!("moot-doctor-{}-{time}-{}.gguf", std::process::id(), stored.name());
+    let path = std::env::temp_dir().join(name);
+    // A file of this name is nobody's but ours: it must not be there.
+    let mut file = File::create_new(&path).map_err(|error| MootError::io(&path, "create", error))?;
+    let scratch = Scratch(path);
+    file.write_all(&gguf(stored)).map_err(|error| MootError::io(&scratch.0, "write", error))?;
+    let weights = Weights::open(&scratch.0)?;
     Ok(Decoder::load(arch::spec(&weights)?, &weights, &LoadOptions::default())?)
 }
 
-fn write_model(folder: &Path) -> std::io::Result<()> {
-    let config = serde_json::json!({
-        "model_type": "llama", "hidden_size": HIDDEN, "intermediate_size": INTERMEDIATE,
-        "num_hidden_layers": LAYERS, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": VOCABULARY,
-        "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "rope_theta": 10_000.0, "tie_word_embeddings": true
-    });
-    std::fs::write(folder.join("config.json"), config.to_string())?;
-    let mut random = ChaCha8Rng::seed_from_u64(0);
-    let (mut header, mut data) = (BTreeMap::new(), Vec::new());
-    for (name, shape) in tensors() {
-        let start = data.len();
-        let spread = 1.0 / (shape[shape.len() - 1] as f32).sqrt();
-        for _ in 0..shape.iter().product::<usize>() {
-            let unit = random.next_u32() as f32 / u32::MAX as f32;
-            // A norm's weights lie about one, a matrix's about zero.
-            let weight = if shape.len() == 1 { 0.5 + unit } else { (2.0 * unit - 1.0) * spread };
-            data.extend_from_slice(&weight.to_le_bytes());
-        }
-        let offsets = [start, data.len()];
-        header.insert(name, serde_json::json!({ "dtype": "F32", "shape": shape, "data_offsets": offsets }));
+/// A GGUF file of the llama architecture, without a vocabulary.
+fn gguf(stored: Stored) -> Vec<u8> {
+    const NUMBERS: [(&str, usize); 6] = [
+        ("block_count", LAYERS),
+        ("context_length", 256),
+        ("embedding_length", HIDDEN),
+        ("feed_forward_length", INTERMEDIATE),
+        ("attention.head_count", HEADS),
+        ("attention.head_count_kv", HEADS / 2),
+    ];
+    const ALIGNMENT: usize = 32;
+    let string = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+    let kind = |number: u32| number.to_le_bytes().to_vec();
+    let tensors = tensors();
+    let mut file = [b"GGUF".to_vec(), kind(3)].concat();
+    file.extend((tensors.len() as u64).to_le_bytes());
+    file.extend((NUMBERS.len() as u64 + 2).to_le_bytes());
+    file.extend([string("general.architecture"), kind(8), string("llama")].concat());
+    file.extend([string("llama.attention.layer_norm_rms_epsilon"), kind(6)].concat());
+    file.extend(1e-5_f32.to_le_bytes());
+    for (name, number) in NUMBERS {
+        file.extend([string(&format!("llama.{name}")), kind(4), kind(number as u32)].concat());
     }
-    let mut header = serde_json::to_vec(&header)?;
-    header.resize(header.len().next_multiple_of(8), b' ');
-    let file = [&(header.len() as u64).to_le_bytes()[..], &header, &data].concat();
-    std::fs::write(folder.join("model.safetensors"), file)
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    let mut data = Vec::new();
+    for (name, shape) in &tensors {
+        file.extend([string(name), kind(shape.len() as u32)].concat());
+        shape.iter().rev().for_each(|&size| file.extend((size as u64).to_le_bytes()));
+        let blocks = shape.len() == 2 && stored == Stored::Blocks;
+        file.extend([kind(if blocks { 8 } else { 0 }), (data.len() as u64).to_le_bytes().to_vec()].concat());
+        let count = shape.iter().product();
+        data.extend(if shape.len() == 1 { norm(&mut random, count) } else { matrix(&mut random, count, stored) });
+        data.resize(data.len().next_multiple_of(ALIGNMENT), 0);
+    }
+    file.resize(file.len().next_multiple_of(ALIGNMENT), 0);
+    file.extend(data);
+    file
 }
 
-/// Every tensor of the model, by the names and in the shapes of a transformers folder.
+/// `count` f32 about one.
+fn norm(random: &mut ChaCha8Rng, count: usize) -> Vec<u8> {
+    (0..count).flat_map(|_| (0.5 + random.next_u32() as f32 / u32::MAX as f32).to_le_bytes()).collect()
+}
+
+/// `count` weights, codes of eight bits times a power of two: the same numbers in either form.
+fn matrix(random: &mut ChaCha8Rng, count: usize, stored: Stored) -> Vec<u8> {
+    /// 2^-10 as an f16.
+    const SCALE: u16 = 5 << 10;
+    let codes: Vec<i8> = (0..count).map(|_| (random.next_u32() % 255) as i16 - 127).map(|code| code as i8).collect();
+    match stored {
+        Stored::Floats => codes.iter().flat_map(|&code| (f32::from(code) / 1024.0).to_le_bytes()).collect(),
+        Stored::Blocks => {
+            let block = |codes: &[i8]| {
+                let bytes = codes.iter().map(|code| code.to_le_bytes()[0]);
+                SCALE.to_le_bytes().into_iter().chain(bytes).collect::<Vec<u8>>()
+            };
+            codes.chunks(32).flat_map(block).collect()
+        }
+    }
+}
+
+/// Every tensor of the model, row-major.
 fn tensors() -> Vec<(String, Vec<usize>)> {
     let mut all = vec![
-        ("model.embed_tokens.weight".to_owned(), vec![VOCABULARY, HIDDEN]),
-        ("model.norm.weight".to_owned(), vec![HIDDEN]),
+        ("token_embd.weight".to_owned(), vec![VOCABULARY, HIDDEN]),
+        ("output_norm.weight".to_owned(), vec![HIDDEN]),
     ];
     for layer in 0..LAYERS {
         for (part, shape) in [
-            ("input_layernorm", vec![HIDDEN]),
-            ("post_attention_layernorm", vec![HIDDEN]),
-            ("self_attn.q_proj", vec![HIDDEN, HIDDEN]),
-            ("self_attn.k_proj", vec![KV, HIDDEN]),
-            ("self_attn.v_proj", vec![KV, HIDDEN]),
-            ("self_attn.o_proj", vec![HIDDEN, HIDDEN]),
-            ("mlp.gate_proj", vec![INTERMEDIATE, HIDDEN]),
-            ("mlp.up_proj", vec![INTERMEDIATE, HIDDEN]),
-            ("mlp.down_proj", vec![HIDDEN, INTERMEDIATE]),
+            ("attn_norm", vec![HIDDEN]),
+            ("ffn_norm", vec![HIDDEN]),
+            ("attn_q", vec![HIDDEN, HIDDEN]),
+            ("attn_k", vec![HIDDEN / 2, HIDDEN]),
+            ("attn_v", vec![HIDDEN / 2, HIDDEN]),
+            ("attn_output", vec![HIDDEN, HIDDEN]),
+            ("ffn_gate", vec![INTERMEDIATE, HIDDEN]),
+            ("ffn_up", vec![INTERMEDIATE, HIDDEN]),
+            ("ffn_down", vec![HIDDEN, INTERMEDIATE]),
         ] {
-            all.push((format!("model.layers.{layer}.{part}.weight"), shape));
+            all.push((format!("blk.{layer}.{part}.weight"), shape));
         }
     }
     all
@@ -199,13 +286,25 @@ mod tests {
 
     #[test]
     fn the_bits_are_the_same_and_a_difference_would_be_seen() {
-        let decoder = decoder().unwrap();
-        let sequences = sequences();
-        let company = in_company(&decoder, &sequences).unwrap();
-        let chunks: Vec<_> = sequences.iter().map(|tokens| in_chunks(&decoder, tokens).unwrap()).collect();
-        assert!(same_bits(&company, &chunks) && company.len() == LENGTHS.len());
-        let mut other = chunks;
-        other[0][0] = f32::from_bits(other[0][0].to_bits() ^ 1);
-        assert!(!same_bits(&company, &other));
+        for stored in Stored::ALL {
+            let tried = try_one(&decoder(stored).unwrap()).unwrap();
+            assert!(tried.alone.len() == LENGTHS.len() && tried.alone[0].len() == VOCABULARY);
+            for (way, found) in &tried.ways {
+                assert!(same_bits(&tried.alone, found), "{}, {way}", stored.name());
+            }
+            let mut other = tried.alone.clone();
+            other[0][0] = f32::from_bits(other[0][0].to_bits() ^ 1);
+            assert!(!same_bits(&tried.alone, &other));
+        }
+    }
+
+    #[test]
+    fn what_is_far_apart_or_no_number_is_not_close() {
+        let [floats, blocks] = Stored::ALL.map(|stored| try_one(&decoder(stored).unwrap()).unwrap().alone);
+        assert!(close(&floats, &blocks) && !same_bits(&floats, &[vec![0.0]]));
+        for wrong in [f32::NAN, f32::INFINITY, 1e9, 0.0] {
+            let other: Vec<Vec<f32>> = blocks.iter().map(|row| vec![wrong; row.len()]).collect();
+            assert!(!close(&floats, &other), "{wrong}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::memory::{self, Memory};
 use moot_models::memory::{Footprint, Needed};
 use moot_models::source::{self, Progress};
 use moot_models::weights::Weights;
-use moot_models::{Model, Residency, arch};
+use moot_models::{Model, arch};
 use std::path::PathBuf;
 
 /// The least memory for keys and values that is taken where none is asked for.
@@ -54,10 +54,7 @@ impl Found {
 
     /// Bytes that it takes with `kv` bytes of pages.
     pub(super) fn needed(&self, kv: usize, options: &Options) -> Needed {
-        let weights = match options.load.residency {
-            Residency::Dense => self.footprint.resident_bytes(),
-            Residency::AsStored => self.footprint.stored_bytes(),
-        };
+        let weights = self.footprint.resident_bytes(options.load.residency);
         let working = self.footprint.working_bytes(options.engine.step_tokens, options.engine.rows);
         Needed { weights, kv: kv as u64, working }
     }

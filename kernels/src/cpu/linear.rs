@@ -9,15 +9,60 @@ pub(crate) const PANEL: usize = 32;
 /// all rows pass over them.
 const INPUT_BLOCK: usize = 1024;
 
+/// Weights as they are stored; widened, exactly, as they are read.
+#[derive(Clone, Copy)]
+pub(crate) enum Elements<'a> {
+    F32(&'a [f32]),
+    F16(&'a [u16]),
+    Bf16(&'a [u16]),
+}
+
+/// One type of [`Elements`].
+trait Element: Copy {
+    unsafe fn load<L: Lanes>(from: *const Self) -> L;
+}
+
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct F16(u16);
+
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Bf16(u16);
+
+// SAFETY (of all three): as `Lanes`.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Element for f32 {
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const Self) -> L {
+        unsafe { L::load(from) }
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Element for F16 {
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const Self) -> L {
+        unsafe { L::load_f16(from.cast()) }
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Element for Bf16 {
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const Self) -> L {
+        unsafe { L::load_bf16(from.cast()) }
+    }
+}
+
 /// What a matmul reads and writes.
 pub(crate) struct LinearCall<'a> {
     /// `[rows, inputs]`
     pub x: &'a [f32],
     /// `[panels, inputs, 32]`, outputs beyond the last padded with zeros
-    pub packed: &'a [f32],
+    pub packed: Elements<'a>,
     /// `[rows, outputs]`; tasks write disjoint columns
     pub out: *mut f32,
-    pub rows: usize,
     pub inputs: usize,
     pub outputs: usize,
 }
@@ -25,23 +70,41 @@ pub(crate) struct LinearCall<'a> {
 // SAFETY: `out` is only written through `run`, whose tasks own disjoint panels and so disjoint columns.
 unsafe impl Sync for LinearCall<'_> {}
 
-/// Computes the columns of `panels` for all rows; register tiles of up to `ROWS` rows.
+/// Computes the columns of `panels` for `rows`; register tiles of up to `ROWS` rows.
 ///
 /// # Safety
-/// The instructions of `L` exist; slices have the lengths stated; no other task writes these panels' columns.
+/// The instructions of `L` exist; slices have the lengths stated; no other task writes these columns of these rows.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes, const ROWS: usize>(call: &LinearCall<'_>, panels: Range<usize>) {
+pub(super) unsafe fn run<L: Lanes, const ROWS: usize>(call: &LinearCall<'_>, panels: Range<usize>, rows: Range<usize>) {
+    // SAFETY: the caller's.
+    unsafe {
+        match call.packed {
+            Elements::F32(packed) => blocks::<L, f32, ROWS>(call, packed.as_ptr(), panels, rows),
+            Elements::F16(packed) => blocks::<L, F16, ROWS>(call, packed.as_ptr().cast(), panels, rows),
+            Elements::Bf16(packed) => blocks::<L, Bf16, ROWS>(call, packed.as_ptr().cast(), panels, rows),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn blocks<L: Lanes, E: Element, const ROWS: usize>(
+    call: &LinearCall<'_>,
+    packed: *const E,
+    panels: Range<usize>,
+    rows: Range<usize>,
+) {
     for panel in panels {
         for from in (0..call.inputs).step_by(INPUT_BLOCK) {
             let block = from..call.inputs.min(from + INPUT_BLOCK);
-            let mut row = 0;
+            let mut row = rows.start;
             // SAFETY: the caller's.
             unsafe {
-                while row + ROWS <= call.rows {
-                    tile::<L, ROWS>(call, panel, block.clone(), row);
+                let packed = packed.add(panel * call.inputs * PANEL);
+                while row + ROWS <= rows.end {
+                    tile::<L, E, ROWS>(call, packed, panel, block.clone(), row);
                     row += ROWS;
                 }
-                rest::<L, ROWS>(call, panel, block, row);
+                rest::<L, E, ROWS>(call, packed, panel, block, row..rows.end);
             }
         }
     }
@@ -49,42 +112,55 @@ pub(super) unsafe fn run<L: Lanes, const ROWS: usize>(call: &LinearCall<'_>, pan
 
 /// The rows that do not fill a tile, in tiles of 8, 4, 2, 1.
 #[inline(always)]
-unsafe fn rest<L: Lanes, const ROWS: usize>(call: &LinearCall<'_>, panel: usize, block: Range<usize>, mut row: usize) {
+unsafe fn rest<L: Lanes, E: Element, const ROWS: usize>(
+    call: &LinearCall<'_>,
+    packed: *const E,
+    panel: usize,
+    block: Range<usize>,
+    rows: Range<usize>,
+) {
+    let mut row = rows.start;
     // SAFETY: the caller's.
     unsafe {
-        if ROWS > 8 && row + 8 <= call.rows {
-            tile::<L, 8>(call, panel, block.clone(), row);
+        if ROWS > 8 && row + 8 <= rows.end {
+            tile::<L, E, 8>(call, packed, panel, block.clone(), row);
             row += 8;
         }
-        if ROWS > 4 && row + 4 <= call.rows {
-            tile::<L, 4>(call, panel, block.clone(), row);
+        if ROWS > 4 && row + 4 <= rows.end {
+            tile::<L, E, 4>(call, packed, panel, block.clone(), row);
             row += 4;
         }
-        if ROWS > 2 && row + 2 <= call.rows {
-            tile::<L, 2>(call, panel, block.clone(), row);
+        if ROWS > 2 && row + 2 <= rows.end {
+            tile::<L, E, 2>(call, packed, panel, block.clone(), row);
             row += 2;
         }
-        while row < call.rows {
-            tile::<L, 1>(call, panel, block.clone(), row);
+        while row < rows.end {
+            tile::<L, E, 1>(call, packed, panel, block.clone(), row);
             row += 1;
         }
     }
 }
 
 #[inline(always)]
-unsafe fn tile<L: Lanes, const ROWS: usize>(call: &LinearCall<'_>, panel: usize, block: Range<usize>, row: usize) {
+unsafe fn tile<L: Lanes, E: Element, const ROWS: usize>(
+    call: &LinearCall<'_>,
+    packed: *const E,
+    panel: usize,
+    block: Range<usize>,
+    row: usize,
+) {
     let columns = PANEL.min(call.outputs - panel * PANEL);
     // SAFETY: the caller's; every index is within the stated shapes, and a narrow last panel goes through `edge`.
     unsafe {
         let out = call.out.add(row * call.outputs + panel * PANEL);
         if columns == PANEL {
-            multiply::<L, ROWS>(call, panel, block, row, out, call.outputs);
+            multiply::<L, E, ROWS>(call, packed, block, row, out, call.outputs);
         } else {
             let mut edge = [[0.0_f32; PANEL]; ROWS];
             for (r, line) in edge.iter_mut().enumerate() {
                 std::ptr::copy_nonoverlapping(out.add(r * call.outputs), line.as_mut_ptr(), columns);
             }
-            multiply::<L, ROWS>(call, panel, block, row, edge.as_mut_ptr().cast(), PANEL);
+            multiply::<L, E, ROWS>(call, packed, block, row, edge.as_mut_ptr().cast(), PANEL);
             for (r, line) in edge.iter().enumerate() {
                 std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
             }
@@ -94,9 +170,9 @@ unsafe fn tile<L: Lanes, const ROWS: usize>(call: &LinearCall<'_>, panel: usize,
 
 /// Adds `block`'s products to `ROWS x 32` accumulators at `out`, whose rows are `stride` apart.
 #[inline(always)]
-unsafe fn multiply<L: Lanes, const ROWS: usize>(
+unsafe fn multiply<L: Lanes, E: Element, const ROWS: usize>(
     call: &LinearCall<'_>,
-    panel: usize,
+    w: *const E,
     block: Range<usize>,
     row: usize,
     out: *mut f32,
@@ -105,7 +181,6 @@ unsafe fn multiply<L: Lanes, const ROWS: usize>(
     // SAFETY: the caller's.
     unsafe {
         let x = call.x.as_ptr().add(row * call.inputs);
-        let w = call.packed.as_ptr().add(panel * call.inputs * PANEL);
         let mut sums = [[L::splat(0.0); 2]; ROWS];
         if block.start > 0 {
             for (r, sum) in sums.iter_mut().enumerate() {
@@ -113,7 +188,7 @@ unsafe fn multiply<L: Lanes, const ROWS: usize>(
             }
         }
         for k in block {
-            let column = [L::load(w.add(k * PANEL)), L::load(w.add(k * PANEL + 16))];
+            let column: [L; 2] = [E::load(w.add(k * PANEL)), E::load(w.add(k * PANEL + 16))];
             for (r, sum) in sums.iter_mut().enumerate() {
                 let value = L::splat(*x.add(r * call.inputs + k));
                 sum[0] = value.fma(column[0], sum[0]);

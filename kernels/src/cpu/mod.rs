@@ -11,25 +11,37 @@
 #![allow(unsafe_code)]
 
 mod attention;
+mod block_linear;
+mod blocks;
 mod lanes;
 pub mod limits;
 mod linear;
 mod memory;
+mod quantise;
 mod swiglu;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 pub(crate) use attention::{AttentionCall, Tile, Visit};
-pub(crate) use linear::{LinearCall, PANEL};
+pub(crate) use block_linear::BlockCall;
+pub(crate) use blocks::{Format, pack_half};
+pub(crate) use linear::{Elements, LinearCall, PANEL};
+pub(crate) use memory::Aligned;
 pub use memory::zeroed;
+pub(crate) use quantise::{BLOCK, Quantised};
+pub(crate) use unpack::row_of_blocks;
 
 /// The kernels of one instruction set.
 pub struct Table {
     /// "avx512", "avx2" or "portable".
     pub name: &'static str,
-    pub(crate) linear: unsafe fn(&LinearCall<'_>, std::ops::Range<usize>),
+    pub(crate) linear: unsafe fn(&LinearCall<'_>, Range<usize>, Range<usize>),
+    pub(crate) block_linear: unsafe fn(&BlockCall<'_>, Range<usize>, Range<usize>),
+    pub(crate) quantise: unsafe fn(&[f32], &mut [i8], &mut [f32], &mut [i32]),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
@@ -43,12 +55,23 @@ impl std::fmt::Debug for Table {
 }
 
 macro_rules! table {
-    ($name:literal, $lanes:ty, $rows:literal $(, $feature:literal)?) => {{
+    ($name:literal, $lanes:ty, $rows:literal, $byte_rows:literal x $halves:literal $(, $feature:literal)?) => {{
         // Rows of a register tile: as many as leave registers for a panel's column of weights.
         $(#[target_feature(enable = $feature)])?
-        unsafe fn linear(call: &LinearCall<'_>, panels: std::ops::Range<usize>) {
+        unsafe fn linear(call: &LinearCall<'_>, panels: Range<usize>, rows: Range<usize>) {
             // SAFETY: `Table`s are only reachable through `tables`, which checked the features.
-            unsafe { linear::run::<$lanes, $rows>(call, panels) }
+            unsafe { linear::run::<$lanes, $rows>(call, panels, rows) }
+        }
+        // Here integers and sums both want registers, so the tile is smaller.
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn block_linear(call: &BlockCall<'_>, panels: Range<usize>, rows: Range<usize>) {
+            // SAFETY: as above.
+            unsafe { block_linear::run::<$lanes, $byte_rows, $halves>(call, panels, rows) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn quantise(x: &[f32], bytes: &mut [i8], scales: &mut [f32], sums: &mut [i32]) {
+            // SAFETY: as above.
+            unsafe { quantise::run::<$lanes>(x, bytes, scales, sums) }
         }
         $(#[target_feature(enable = $feature)])?
         unsafe fn attention(call: &AttentionCall<'_>, tile: &Tile, kv_head: usize) {
@@ -70,15 +93,15 @@ macro_rules! table {
             // SAFETY: as above.
             unsafe { limits::multiply::<$lanes>(rounds) }
         }
-        Table { name: $name, linear, attention, swiglu, read, multiply }
+        Table { name: $name, linear, block_linear, quantise, attention, swiglu, read, multiply }
     }};
 }
 
-static PORTABLE: Table = table!("portable", lanes::Portable, 2);
+static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1);
 #[cfg(target_arch = "x86_64")]
-static AVX2: Table = table!("avx2", lanes::Avx2, 3, "avx2,fma");
+static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, "avx2,fma,f16c");
 #[cfg(target_arch = "x86_64")]
-static AVX512: Table = table!("avx512", lanes::Avx512, 12, "avx512f");
+static AVX512: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, "avx512f,avx512bw,avx512vnni");
 
 /// Every table this machine can run, best first.
 #[must_use]
@@ -86,10 +109,12 @@ pub fn tables() -> Vec<&'static Table> {
     let mut found = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f") {
+        let has_512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        if has_512 && is_x86_feature_detected!("avx512vnni") {
             found.push(&AVX512);
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        let has_2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        if has_2 && is_x86_feature_detected!("f16c") {
             found.push(&AVX2);
         }
     }

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::ops::attention::PAGE;
+use candle_core::quantized::QTensor;
+use candle_core::{Device, Tensor};
 
 /// Numbers in [-1, 1) from a small generator, so that no test depends on a random crate.
 fn numbers(count: usize, mut seed: u64) -> Vec<f32> {
@@ -25,10 +27,69 @@ fn pack(dense: &[f32], outputs: usize, inputs: usize) -> Vec<f32> {
 
 fn linear(table: &Table, x: &[f32], packed: &[f32], (rows, inputs, outputs): (usize, usize, usize)) -> Vec<f32> {
     let mut out = vec![0.0; rows * outputs];
-    let call = LinearCall { x, packed, out: out.as_mut_ptr(), rows, inputs, outputs };
+    let call = LinearCall { x, packed: Elements::F32(packed), out: out.as_mut_ptr(), inputs, outputs };
     // SAFETY: `tables` lists what this machine can run; one task has all panels.
-    unsafe { (table.linear)(&call, 0..outputs.div_ceil(PANEL)) };
+    unsafe { (table.linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
     out
+}
+
+#[test]
+fn blocks_give_the_same_bits_on_every_table() {
+    use candle_core::quantized::GgmlDType as Type;
+    for dtype in [
+        Type::Q4_0,
+        Type::Q4_1,
+        Type::Q5_0,
+        Type::Q5_1,
+        Type::Q8_0,
+        Type::Q2K,
+        Type::Q3K,
+        Type::Q4K,
+        Type::Q5K,
+        Type::Q6K,
+    ] {
+        let format = Format::of(dtype).expect("a block type");
+        for (rows, inputs, outputs) in [(1, 256, 1), (6, 1280, 70), (11, 768, 32)] {
+            let dense = Tensor::from_vec(numbers(outputs * inputs, 3), (outputs, inputs), &Device::Cpu);
+            let stored = QTensor::quantize(&dense.expect("shapes fit"), dtype).expect("whole blocks");
+            let stored = stored.data().expect("on the CPU");
+            let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * format.panel_bytes(inputs));
+            for (panel, bytes) in packed.chunks_exact_mut(format.panel_bytes(inputs)).enumerate() {
+                for half in 0..2 {
+                    let first = panel * PANEL + half * 16;
+                    let row = stored.len() / outputs;
+                    let rows: Vec<&[u8]> =
+                        (first..outputs.min(first + 16)).map(|i| &stored[i * row..][..row]).collect();
+                    pack_half(dtype, format, inputs, &rows, bytes, half);
+                }
+            }
+            // A block of zeros, and one whose numbers are so large that their bytes are all 127.
+            let mut x = numbers(rows * inputs, 4);
+            x[..32].fill(0.0);
+            x[inputs - 32..inputs].fill(1e20);
+            let results: Vec<Vec<u32>> = tables()
+                .iter()
+                .map(|table| {
+                    let mut seen = Quantised::new(rows, inputs);
+                    for row in 0..rows {
+                        let bytes = &mut seen.bytes[row * inputs..][..inputs];
+                        let scales = &mut seen.scales[row * inputs / 32..][..inputs / 32];
+                        let sums = &mut seen.sums[row * inputs / 16..][..inputs / 16];
+                        // SAFETY: `tables` lists what this machine can run.
+                        unsafe { (table.quantise)(&x[row * inputs..][..inputs], bytes, scales, sums) };
+                    }
+                    let mut out = vec![0.0_f32; rows * outputs];
+                    let call = BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), outputs };
+                    // SAFETY: as above; one task has all panels and rows.
+                    unsafe { (table.block_linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
+                    out.iter().map(|x| x.to_bits()).collect()
+                })
+                .collect();
+            for (table, result) in tables().iter().zip(&results) {
+                assert!(*result == results[0], "{dtype:?} {rows} x {inputs} x {outputs}: {} differs", table.name);
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,59 +1,133 @@
 //! `x · wᵀ`, and the rows of `w` by number: a linear layer and an embedding over one weight.
 
 use super::{cpu_table, f32_slice};
-use crate::cpu::{LinearCall, PANEL, zeroed};
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, DType, Device, Layout, Result, Shape, Tensor, bail};
+use crate::cpu::{
+    Aligned, BLOCK, BlockCall, Elements, Format, LinearCall, PANEL, Quantised, Table, pack_half, row_of_blocks,
+};
+use candle_core::quantized::GgmlDType;
+use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use half::{bf16, f16};
 use rayon::prelude::*;
+use std::sync::Arc;
 
-/// A weight matrix `[outputs, inputs]`, laid out for the device it lives on: in panels `[outputs / 32, inputs, 32]` on
-/// the CPU (one copy serves the embedding and the tied output layer), as it is elsewhere.
+/// Rows of a task: enough that taking a panel's codes apart again for each costs little.
+const TASK_ROWS: usize = 128;
+
+/// Rows up to which the caller brings a layer's input to bytes by itself.
+const ROWS_ALONE: usize = 4;
+
+/// A weight matrix `[outputs, inputs]`, laid out for the device it lives on.
+///
+/// On the CPU it keeps the width it is stored in, in panels of 32 outputs (one copy serves the embedding and the tied
+/// output layer); elsewhere it is a tensor.
 #[derive(Debug, Clone)]
 pub struct Weight {
-    data: Tensor,
+    data: Data,
     outputs: usize,
     inputs: usize,
 }
 
+#[derive(Debug, Clone)]
+enum Data {
+    Packed(Arc<Packed>),
+    Tensor(Tensor),
+}
+
+/// Panels of 32 outputs.
+#[derive(Debug)]
+enum Packed {
+    /// `[panels, inputs, 32]` of 2 or 4 bytes
+    Floats(DType, Aligned),
+    /// As the format says
+    Blocks(Format, Aligned),
+}
+
 impl Weight {
-    /// Lays out `dense`, `[outputs, inputs]`; f32 on the CPU, any float type elsewhere.
+    /// Lays out `dense`, `[outputs, inputs]`, of any float type.
     ///
     /// # Errors
-    /// Not two dimensions, or not f32 on the CPU.
+    /// Not two dimensions, or on the CPU a type other than f32, f16 and bf16.
     pub fn new(dense: &Tensor) -> Result<Self> {
         let (outputs, inputs) = dense.dims2()?;
         if !dense.device().is_cpu() {
-            return Ok(Self { data: dense.clone(), outputs, inputs });
-        }
-        if dense.dtype() != DType::F32 {
-            bail!("a CPU weight must be f32, this one is {:?}", dense.dtype());
+            return Ok(Self { data: Data::Tensor(dense.clone()), outputs, inputs });
         }
         let flat = dense.flatten_all()?;
         let (storage, layout) = flat.storage_and_layout();
-        let candle_core::Storage::Cpu(storage) = &*storage else { bail!("a CPU tensor lies elsewhere (bug)") };
-        let rows = f32_slice("pack", storage, layout)?;
-        Self::from_rows(outputs, inputs, |row, out| out.copy_from_slice(&rows[row * inputs..][..inputs]))
+        let Storage::Cpu(storage) = &*storage else { bail!("a CPU tensor lies elsewhere (bug)") };
+        let Some((from, to)) = layout.contiguous_offsets() else { bail!("a flat tensor is not contiguous (bug)") };
+        match storage {
+            CpuStorage::F32(data) => Ok(Self::from_rows(outputs, inputs, |row, out| {
+                out.copy_from_slice(&data[from..to][row * inputs..][..inputs])
+            })),
+            CpuStorage::F16(data) => Ok(Self::from_halves(DType::F16, outputs, inputs, |row, out| {
+                copy(&data[from..to][row * inputs..], out, f16::to_bits);
+            })),
+            CpuStorage::BF16(data) => Ok(Self::from_halves(DType::BF16, outputs, inputs, |row, out| {
+                copy(&data[from..to][row * inputs..], out, bf16::to_bits);
+            })),
+            _ => bail!("a CPU weight must be f32, f16 or bf16, this one is {:?}", dense.dtype()),
+        }
     }
 
     /// A weight on the CPU whose row `i` is what `read(i, row)` writes: no dense copy is made on the way.
+    #[must_use]
+    pub fn from_rows(outputs: usize, inputs: usize, read: impl Fn(usize, &mut [f32]) + Sync) -> Self {
+        Self::floats(DType::F32, outputs, inputs, read, f32::to_le_bytes)
+    }
+
+    /// As [`Self::from_rows`], of f16 or bf16 as `dtype` says, whose bits `read` writes.
     ///
-    /// # Errors
-    /// None but Candle's own.
-    pub fn from_rows(outputs: usize, inputs: usize, read: impl Fn(usize, &mut [f32]) + Sync) -> Result<Self> {
-        let panels = outputs.div_ceil(PANEL);
-        let mut packed = zeroed(panels * inputs * PANEL);
-        packed.par_chunks_mut((inputs * PANEL).max(1)).enumerate().for_each_init(
-            || vec![0.0; inputs],
+    /// # Panics
+    /// Never but in debug builds, where `dtype` is another.
+    #[must_use]
+    pub fn from_halves(dtype: DType, outputs: usize, inputs: usize, read: impl Fn(usize, &mut [u16]) + Sync) -> Self {
+        debug_assert!(matches!(dtype, DType::F16 | DType::BF16));
+        Self::floats(dtype, outputs, inputs, read, u16::to_le_bytes)
+    }
+
+    fn floats<T: Default + Copy, const N: usize>(
+        dtype: DType,
+        outputs: usize,
+        inputs: usize,
+        read: impl Fn(usize, &mut [T]) + Sync,
+        bytes: fn(T) -> [u8; N],
+    ) -> Self {
+        let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * inputs * PANEL * N);
+        let panels = packed.par_chunks_mut((inputs * PANEL * N).max(1)).enumerate();
+        panels.for_each_init(
+            || vec![T::default(); inputs],
             |row, (panel, chunk)| {
                 for column in 0..PANEL.min(outputs - panel * PANEL) {
                     read(panel * PANEL + column, row);
-                    for (place, value) in chunk[column..].iter_mut().step_by(PANEL).zip(&*row) {
-                        *place = *value;
+                    for (place, value) in chunk.chunks_exact_mut(PANEL * N).zip(&*row) {
+                        place[column * N..][..N].copy_from_slice(&bytes(*value));
                     }
                 }
             },
         );
-        let data = Tensor::from_vec(packed, (panels, inputs, PANEL), &Device::Cpu)?;
-        Ok(Self { data, outputs, inputs })
+        Self { data: Data::Packed(Arc::new(Packed::Floats(dtype, packed))), outputs, inputs }
+    }
+
+    /// A weight on the CPU of blocks as ggml stores them; `row(i)` is the stored bytes of row `i`. `None` where `dtype` is
+    /// no type of blocks, or a row is no whole number of them.
+    #[must_use]
+    pub fn from_blocks<'a>(
+        dtype: GgmlDType,
+        outputs: usize,
+        inputs: usize,
+        row: impl Fn(usize) -> &'a [u8] + Sync,
+    ) -> Option<Self> {
+        let format = Format::of(dtype).filter(|_| inputs > 0 && inputs.is_multiple_of(dtype.block_size()))?;
+        let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * format.panel_bytes(inputs));
+        packed.par_chunks_mut(format.panel_bytes(inputs)).enumerate().for_each(|(panel, bytes)| {
+            for half in 0..2 {
+                let first = panel * PANEL + half * PANEL / 2;
+                let rows: Vec<&[u8]> = (first..outputs.min(first + PANEL / 2)).map(&row).collect();
+                pack_half(dtype, format, inputs, &rows, bytes, half);
+            }
+        });
+        Some(Self { data: Data::Packed(Arc::new(Packed::Blocks(format, packed))), outputs, inputs })
     }
 
     /// Rows of the matrix: what a linear layer gives, how many an embedding knows.
@@ -71,7 +145,12 @@ impl Weight {
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.data.elem_count() * self.data.dtype().size_in_bytes()
+        match &self.data {
+            Data::Packed(packed) => match &**packed {
+                Packed::Floats(_, bytes) | Packed::Blocks(_, bytes) => bytes.len(),
+            },
+            Data::Tensor(tensor) => tensor.elem_count() * tensor.dtype().size_in_bytes(),
+        }
     }
 
     /// `x · wᵀ`: `[rows, inputs]` to `[rows, outputs]`.
@@ -79,9 +158,39 @@ impl Weight {
     /// # Errors
     /// Shapes or types that do not fit.
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        match x.device() {
-            Device::Cpu => x.contiguous()?.apply_op2_no_bwd(&self.data, &Linear { outputs: self.outputs }),
-            _ => x.matmul(&self.data.t()?),
+        let mut outs = Self::apply_all(&[self], x)?;
+        outs.pop().ok_or_else(|| candle_core::Error::Msg("one weight gave no result (bug)".into()))
+    }
+
+    /// `x · wᵀ` for several weights that take the same input: it is brought to bytes once, and the threads meet once.
+    ///
+    /// # Errors
+    /// Shapes or types that do not fit.
+    pub fn apply_all(weights: &[&Self], x: &Tensor) -> Result<Vec<Tensor>> {
+        let mut packed = Vec::with_capacity(weights.len());
+        for weight in weights {
+            match &weight.data {
+                Data::Packed(data) => packed.push((&**data, weight.outputs, weight.inputs)),
+                Data::Tensor(_) => return weights.iter().map(|weight| weight.matmul(x)).collect(),
+            }
+        }
+        let x = x.contiguous()?;
+        let (rows, inputs) = x.dims2()?;
+        if let Some((.., takes)) = packed.iter().find(|(.., takes)| *takes != inputs) {
+            bail!("linear: x is [{rows}, {inputs}], the weight takes {takes} inputs");
+        }
+        let (storage, layout) = x.storage_and_layout();
+        let Storage::Cpu(storage) = &*storage else { bail!("linear: a CPU weight, and x is on another device") };
+        let outs = multiply(&packed, f32_slice("linear", storage, layout)?, rows, inputs)?;
+        let shaped =
+            |(out, (_, outputs, _)): (Vec<f32>, &(_, usize, _))| Tensor::from_vec(out, (rows, *outputs), &Device::Cpu);
+        outs.into_iter().zip(&packed).map(shaped).collect()
+    }
+
+    fn matmul(&self, x: &Tensor) -> Result<Tensor> {
+        match &self.data {
+            Data::Tensor(tensor) => x.matmul(&tensor.t()?),
+            Data::Packed(_) => self.apply(x),
         }
     }
 
@@ -90,12 +199,9 @@ impl Weight {
     /// # Errors
     /// An id that is not below `outputs`.
     pub fn rows(&self, ids: &Tensor) -> Result<Tensor> {
-        match ids.device() {
-            Device::Cpu => {
-                let ids = ids.to_vec1::<u32>()?;
-                self.data.apply_op1_no_bwd(&Rows { ids, outputs: self.outputs, inputs: self.inputs })
-            }
-            _ => self.data.index_select(ids, 0),
+        match &self.data {
+            Data::Packed(packed) => ids.apply_op1_no_bwd(&Rows { packed, outputs: self.outputs, inputs: self.inputs }),
+            Data::Tensor(tensor) => tensor.index_select(ids, 0),
         }
     }
 }
@@ -108,67 +214,136 @@ pub fn reference(x: &Tensor, dense: &Tensor) -> Result<Tensor> {
     x.matmul(&dense.t()?)
 }
 
-struct Linear {
-    outputs: usize,
+fn copy<T: Copy>(from: &[T], to: &mut [u16], bits: fn(T) -> u16) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = bits(*from);
+    }
 }
 
-impl CustomOp2 for Linear {
-    fn name(&self) -> &'static str {
-        "linear"
-    }
+/// One weight's part of a [`multiply`].
+enum Call<'a> {
+    Floats(LinearCall<'a>),
+    Blocks(BlockCall<'a>),
+}
 
-    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (rows, inputs) = l1.shape().dims2()?;
-        let (panels, weight_inputs, _) = l2.shape().dims3()?;
-        if inputs != weight_inputs {
-            bail!("linear: x is [{rows}, {inputs}], the weight takes {weight_inputs} inputs");
-        }
-        let table = cpu_table()?;
-        let mut out = vec![0.0_f32; rows * self.outputs];
-        let call = LinearCall {
-            x: f32_slice("linear", s1, l1)?,
-            packed: f32_slice("linear", s2, l2)?,
-            out: out.as_mut_ptr(),
-            rows,
-            inputs,
-            outputs: self.outputs,
-        };
-        // A few tasks a thread, so that an uneven end costs little.
-        let each = panels.div_ceil(rayon::current_num_threads() * 4).max(1);
-        (0..panels.div_ceil(each)).into_par_iter().for_each(|task| {
-            let range = task * each..panels.min((task + 1) * each);
-            // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels.
-            #[allow(unsafe_code)]
-            unsafe {
-                (table.linear)(&call, range);
+/// `x · wᵀ` for every weight, as tasks of some panels and some rows.
+fn multiply(weights: &[(&Packed, usize, usize)], x: &[f32], rows: usize, inputs: usize) -> Result<Vec<Vec<f32>>> {
+    let table = cpu_table()?;
+    let any_blocks = weights.iter().any(|(packed, ..)| matches!(packed, Packed::Blocks(..)));
+    let bytes = if any_blocks { quantise(table, x, rows, inputs) } else { Quantised::default() };
+    let mut outs: Vec<Vec<f32>> = weights.iter().map(|(_, outputs, _)| vec![0.0; rows * outputs]).collect();
+    let calls: Vec<(Call<'_>, usize)> = weights
+        .iter()
+        .zip(&mut outs)
+        .map(|(&(packed, outputs, _), out)| {
+            let out = out.as_mut_ptr();
+            let call = match packed {
+                Packed::Floats(dtype, data) => {
+                    let packed = elements(*dtype, data);
+                    Call::Floats(LinearCall { x, packed, out, inputs, outputs })
+                }
+                Packed::Blocks(format, packed) => {
+                    Call::Blocks(BlockCall { x: &bytes, format: *format, packed, out, outputs })
+                }
+            };
+            (call, outputs.div_ceil(PANEL))
+        })
+        .collect();
+    // Tasks of even size, a few a thread so that an uneven end costs little.
+    let total: usize = calls.iter().map(|(_, panels)| panels).sum();
+    let each = (total * rows.div_ceil(TASK_ROWS)).div_ceil(rayon::current_num_threads() * 4).max(1).min(total.max(1));
+    let tasks: Vec<_> = calls
+        .iter()
+        .flat_map(|(call, panels)| {
+            (0..rows).step_by(TASK_ROWS).flat_map(move |row| {
+                (0..*panels)
+                    .step_by(each)
+                    .map(move |panel| (call, panel..(panel + each).min(*panels), row..(row + TASK_ROWS).min(rows)))
+            })
+        })
+        .collect();
+    tasks.into_par_iter().for_each(|(call, panels, rows)| {
+        // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
+        #[allow(unsafe_code)]
+        unsafe {
+            match call {
+                Call::Floats(call) => (table.linear)(call, panels, rows),
+                Call::Blocks(call) => (table.block_linear)(call, panels, rows),
             }
-        });
-        Ok((CpuStorage::F32(out), Shape::from((rows, self.outputs))))
+        }
+    });
+    drop(calls);
+    Ok(outs)
+}
+
+/// The values of [`Packed::Floats`].
+fn elements(dtype: DType, data: &Aligned) -> Elements<'_> {
+    match dtype {
+        DType::F16 => Elements::F16(data.values()),
+        DType::BF16 => Elements::Bf16(data.values()),
+        _ => Elements::F32(data.values()),
     }
 }
 
-struct Rows {
-    ids: Vec<u32>,
+fn quantise(table: &'static Table, x: &[f32], rows: usize, inputs: usize) -> Quantised {
+    let mut out = Quantised::new(rows, inputs);
+    let Quantised { bytes, scales, sums, .. } = &mut out;
+    let parts = x.par_chunks(inputs).zip(bytes.par_chunks_mut(inputs));
+    let parts = parts.zip(scales.par_chunks_mut(inputs / BLOCK)).zip(sums.par_chunks_mut(inputs / 16));
+    let alone = if rows <= ROWS_ALONE { rows } else { 1 };
+    parts.with_min_len(alone).for_each(|(((x, bytes), scales), sums)| {
+        // SAFETY: the table was chosen by what this machine can run; the slices are those of one row.
+        #[allow(unsafe_code)]
+        unsafe {
+            (table.quantise)(x, bytes, scales, sums);
+        }
+    });
+    out
+}
+
+struct Rows<'a> {
+    packed: &'a Packed,
     outputs: usize,
     inputs: usize,
 }
 
-impl CustomOp1 for Rows {
+impl CustomOp1 for Rows<'_> {
     fn name(&self) -> &'static str {
         "rows"
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let packed = f32_slice("rows", storage, layout)?;
-        let mut out = Vec::with_capacity(self.ids.len() * self.inputs);
-        for &id in &self.ids {
-            let id = id as usize;
-            if id >= self.outputs {
-                bail!("rows: id {id} is not below {}", self.outputs);
-            }
-            let panel = &packed[id / PANEL * self.inputs * PANEL..][..self.inputs * PANEL];
-            out.extend(panel.iter().skip(id % PANEL).step_by(PANEL));
+        let Some((from, to)) = layout.contiguous_offsets() else { bail!("rows: ids must be contiguous") };
+        let ids = &storage.as_slice::<u32>()?[from..to];
+        if let Some(id) = ids.iter().find(|&&id| id as usize >= self.outputs) {
+            bail!("rows: id {id} is not below {}", self.outputs);
         }
-        Ok((CpuStorage::F32(out), Shape::from((self.ids.len(), self.inputs))))
+        let mut out = vec![0.0; ids.len() * self.inputs];
+        out.par_chunks_mut(self.inputs).zip(ids).for_each(|(out, &id)| self.read(id as usize, out));
+        Ok((CpuStorage::F32(out), Shape::from((ids.len(), self.inputs))))
+    }
+}
+
+impl Rows<'_> {
+    fn read(&self, row: usize, out: &mut [f32]) {
+        let (panel, column) = (row / PANEL, row % PANEL);
+        match self.packed {
+            Packed::Blocks(format, data) => {
+                let bytes = format.panel_bytes(self.inputs);
+                row_of_blocks(*format, &data[panel * bytes..][..bytes], column, out);
+            }
+            Packed::Floats(dtype, data) => {
+                let at = |k: usize| (panel * self.inputs + k) * PANEL + column;
+                match elements(*dtype, data) {
+                    Elements::F32(data) => out.iter_mut().enumerate().for_each(|(k, x)| *x = data[at(k)]),
+                    Elements::F16(data) => {
+                        out.iter_mut().enumerate().for_each(|(k, x)| *x = f16::from_bits(data[at(k)]).to_f32());
+                    }
+                    Elements::Bf16(data) => {
+                        out.iter_mut().enumerate().for_each(|(k, x)| *x = bf16::from_bits(data[at(k)]).to_f32());
+                    }
+                }
+            }
+        }
     }
 }

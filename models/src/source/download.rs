@@ -35,13 +35,15 @@ pub(super) enum Refusal {
     Unreachable(String),
     /// It wants to know who asks; one line says how to get access.
     Denied(String),
+    /// Our own disk is full or may not be written: no use to fetch anything else.
+    Disk(String),
     /// Anything else.
     Failed(String),
 }
 
 impl Refusal {
     pub(super) fn line(&self) -> String {
-        let (Self::Unreachable(line) | Self::Denied(line) | Self::Failed(line)) = self;
+        let (Self::Unreachable(line) | Self::Denied(line) | Self::Disk(line) | Self::Failed(line)) = self;
         line.replace('\n', " ")
     }
 }
@@ -147,7 +149,11 @@ impl Download<'_> {
         }
         *part = Some(partial);
         // A damaged one is fetched anew: it is not what its name says.
-        let here = blob.is_file() && length(&blob) == metadata.size() as u64;
+        let total = metadata.size() as u64;
+        let here = blob.is_file() && length(&blob) == total;
+        if here {
+            let _ = self.events.send(Event::Bytes { done: total, total });
+        }
         if here && verify_blob(&blob, self.notes).is_ok() {
             link(&self.hub.repository(self.address), metadata.etag(), &pointer)
                 .and_then(|()| cache.create_ref(metadata.commit_hash()))
@@ -193,10 +199,15 @@ impl Download<'_> {
                 let what = if file.is_empty() { repo.clone() } else { format!("{file} in {repo}") };
                 Refusal::Failed(format!("404: no {what} at {}", self.address.revision))
             }
-            _ => Refusal::Failed(match error {
-                ApiError::LockAcquisition(lock) => format!("another program is fetching it ({})", lock.display()),
-                other => other.to_string(),
-            }),
+            _ => match error {
+                ApiError::LockAcquisition(lock) => {
+                    Refusal::Failed(format!("another program is fetching it ({})", lock.display()))
+                }
+                ApiError::IoError(io) if disk(io) => {
+                    Refusal::Disk(format!("{}: {io}", self.hub.repository(self.address).display()))
+                }
+                other => Refusal::Failed(other.to_string()),
+            },
         }
     }
 }
@@ -223,12 +234,23 @@ fn status(error: &ApiError) -> Option<u16> {
 fn passing(error: &ApiError) -> bool {
     match error {
         ApiError::RequestError(_) => status(error).is_none_or(|status| status >= 500 || status == 429 || status == 408),
-        ApiError::IoError(io) => !matches!(
-            io.kind(),
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::NotADirectory
-        ),
+        ApiError::IoError(io) => !disk(io),
         _ => false,
     }
+}
+
+/// Whether it is our own disk that refuses.
+fn disk(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::StorageFull
+            | Kind::QuotaExceeded
+            | Kind::PermissionDenied
+            | Kind::ReadOnlyFilesystem
+            | Kind::NotADirectory
+            | Kind::IsADirectory
+    )
 }
 
 fn length(path: &Path) -> u64 {

@@ -1,5 +1,6 @@
 //! SHA-256 of model files, remembered by size and time of change so that it is computed once.
 
+use super::repository::splits;
 use crate::error::{ModelError, Result};
 use sha2::{Digest, Sha256};
 use std::fs::{File, Metadata};
@@ -30,15 +31,18 @@ pub fn sha256_file(path: &Path) -> Result<String> {
     }
 }
 
-/// The SHA-256 that identifies a model in a record: of the file, or for a folder of the list of its weight,
-/// configuration and tokenizer files with theirs. The second time it costs nothing: `cache` keeps, for each file, the
+/// The SHA-256 that identifies a model in a record: of the file, or for splits and for a folder of the list of its parts,
+/// or of its weight, configuration and tokenizer files, with theirs. The second time it costs nothing: `cache` keeps, for each file, the
 /// hash with the size and time of change it was computed at.
 ///
 /// # Errors
 /// [`ModelError::Io`] when `path` cannot be read. A cache that cannot be written is no error.
 pub fn model_hash(path: &Path, cache: &Path) -> Result<String> {
     if !path.is_dir() {
-        return stamped_hash(path, cache);
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let parts = splits(&name);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        return if parts.len() > 1 { list_hash(folder, parts, cache) } else { stamped_hash(path, cache) };
     }
     let io = |source| ModelError::Io { path: path.to_owned(), action: "list", source };
     let mut names = Vec::new();
@@ -49,9 +53,14 @@ pub fn model_hash(path: &Path, cache: &Path) -> Result<String> {
         }
     }
     names.sort_unstable();
+    list_hash(path, names, cache)
+}
+
+/// The hash of the list of `names` in `folder` with their hashes.
+fn list_hash(folder: &Path, names: Vec<String>, cache: &Path) -> Result<String> {
     let mut list = Sha256::new();
     for name in names {
-        list.update(format!("{}  {name}\n", stamped_hash(&path.join(&name), cache)?));
+        list.update(format!("{}  {name}\n", stamped_hash(&folder.join(&name), cache)?));
     }
     Ok(hex(&list.finalize()))
 }

@@ -351,6 +351,15 @@ fn offline_touches_no_network() {
 }
 
 #[test]
+fn a_cache_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(&Fake::with(&[("m.gguf", b"x")]).serve().0, folder.path());
+    std::fs::write(folder.path().join("hub"), "a file, no folder").unwrap();
+    let (found, said) = search(&hub, false);
+    assert!(found.unwrap_err().to_string().contains("models--org--name") && said.len() == 2, "{said:?}");
+}
+
+#[test]
 fn a_hub_that_is_down_is_asked_once() {
     let folder = tempfile::tempdir().unwrap();
     let (found, said) = search(&hub("http://127.0.0.1:1", folder.path()), false);

@@ -2,6 +2,7 @@
 
 use super::hub::{Hub, proxied, reach};
 use super::wheel::Python;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// How long one source has to accept a connection.
@@ -35,7 +36,13 @@ pub fn sources() -> Vec<Reached> {
 
 fn try_one(source: &'static str, address: String) -> Reached {
     let started = Instant::now();
-    let outcome = reach(&address, PATIENCE).map(|()| started.elapsed().as_secs_f64());
+    // Names are resolved by the system, at its own pace: a thread of its own, left to itself when it takes too long.
+    let (sender, receiver) = channel();
+    let asked = address.clone();
+    std::thread::spawn(move || sender.send(reach(&asked, PATIENCE)));
+    let late = |_| Err(format!("no answer in {} seconds", PATIENCE.as_secs()));
+    let outcome = receiver.recv_timeout(PATIENCE).unwrap_or_else(late);
+    let outcome = outcome.map(|()| started.elapsed().as_secs_f64());
     // An address may hold a password.
     let shown = match (address.split_once("://"), address.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),

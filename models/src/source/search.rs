@@ -19,7 +19,7 @@ pub(super) struct Search<'a> {
     python: Python,
     progress: &'a mut dyn FnMut(Progress),
     reasons: Vec<String>,
-    /// It has not answered: it is not asked again.
+    /// It has not answered, or its cache cannot be written: it is not asked again.
     hub_is_down: bool,
     /// How to get access to what the hub refused.
     access: Option<String>,
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
         let path = match self.hub.fetch(address, &self.options.cache, self.progress) {
             Ok(path) => path,
             Err(refusal) => {
-                self.hub_is_down = matches!(refusal, Refusal::Unreachable(_));
+                self.hub_is_down = matches!(refusal, Refusal::Unreachable(_) | Refusal::Disk(_));
                 if matches!(refusal, Refusal::Denied(_)) {
                     let page = format!("{}/{}", self.hub.endpoint, address.repo);
                     self.access = Some(format!("accept the licence on {page}, then run it again with HF_TOKEN=hf_..."));

@@ -184,6 +184,19 @@ fn a_folders_hash_is_of_what_can_change_the_model() {
 }
 
 #[test]
+fn a_split_files_hash_is_of_all_its_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = folder.path().join("m-00001-of-00002.gguf");
+    std::fs::write(&first, "1").unwrap();
+    assert!(model_hash(&first, folder.path()).is_err());
+    let hash = |second: &str| {
+        std::fs::write(folder.path().join("m-00002-of-00002.gguf"), second).unwrap();
+        model_hash(&first, folder.path()).unwrap()
+    };
+    assert_ne!(hash("2"), hash("other"));
+}
+
+#[test]
 #[ignore = "reads every model in the user's cache"]
 fn the_models_in_the_users_cache_are_the_catalogs() {
     let options = offline(&default_cache().unwrap());

@@ -42,10 +42,29 @@ pub struct Rows<'a> {
     row_bytes: usize,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
     /// Widens row `row` into `out`, which has the matrix's `inputs` places.
     pub fn read(&self, row: usize, out: &mut [f32]) {
-        widen::row_to_f32(&self.bytes[row * self.row_bytes..][..self.row_bytes], self.dtype, out);
+        widen::row_to_f32(self.stored(row), self.dtype, out);
+    }
+
+    /// The bytes of row `row` as they are stored.
+    #[must_use]
+    pub fn stored(&self, row: usize) -> &'a [u8] {
+        &self.bytes[row * self.row_bytes..][..self.row_bytes]
+    }
+
+    /// The bits of row `row`, whose elements are f16 or bf16.
+    pub fn bits(&self, row: usize, out: &mut [u16]) {
+        for (out, bytes) in out.iter_mut().zip(self.stored(row).as_chunks().0) {
+            *out = u16::from_le_bytes(*bytes);
+        }
+    }
+
+    /// Their type.
+    #[must_use]
+    pub fn dtype(&self) -> GgmlDType {
+        self.dtype
     }
 }
 

@@ -3,11 +3,10 @@
 use super::list::count;
 use super::{offline, print_json, table};
 use crate::cli::{output, values};
-use crate::engine::EngineOptions;
 use crate::error::{MootError, Result};
 use crate::memory::{self, Memory, readable, under_home};
 use moot_models::arch;
-use moot_models::memory::{Footprint, Load, Needed, StoredType};
+use moot_models::memory::{Footprint, Needed, StoredType};
 use moot_models::source::{self, Catalog, CatalogEntry, Copy, Options};
 use moot_models::weights::Weights;
 use serde::Serialize;
@@ -143,8 +142,7 @@ fn planned(args: &Args, entry: &CatalogEntry) -> Info {
 }
 
 fn plan(args: &Args, footprint: &Footprint) -> Plan {
-    let step_tokens = EngineOptions::default().step_tokens;
-    let needed = footprint.needed(&Load { agents: args.agents, tokens: args.tokens, step_tokens });
+    let needed = footprint.needed(&memory::load(args.agents, args.tokens));
     let memory = Memory::here();
     let check = memory::check(&args.name, footprint, needed, memory);
     Plan {

@@ -83,9 +83,9 @@ fn cells(row: &Row) -> Vec<String> {
 
 /// Weights as people say them: "135 M", "7.6 B".
 pub(super) fn count(weights: u64) -> String {
-    if weights < 1_000_000_000 {
-        format!("{:.0} M", weights as f64 / 1e6)
-    } else {
-        format!("{:.1} B", weights as f64 / 1e9)
+    match weights as f64 {
+        few if few < 1e6 => format!("{:.0} k", few / 1e3),
+        some if some < 1e9 => format!("{:.0} M", some / 1e6),
+        many => format!("{:.1} B", many / 1e9),
     }
 }

@@ -1,0 +1,317 @@
+//! Quantised weights: what a block type of ggml says, and how it lies in memory here.
+//!
+//! Every type is brought to one form: an element is `scale * (code - zero) + min`, with unsigned codes, one scale (and
+//! min) for every `step` inputs. Codes keep their width to the bit in widths of 4, 5, 6 and 8; scales stay as stored.
+//!
+//! # Layout
+//! `[panels][units][2 halves]` of: per half the unit's 16 `d` (f16) and, with mins, 16 `m` (f16); then for each 32 inputs
+//! of the unit the codes of 16 outputs (see [`pack_codes`]) and, for nested scales, 16 bytes a step of scales and as many
+//! of mins. A unit is what shares a `d`: 32 inputs, or 256 with nested scales. All of a panel lies in one stream.
+
+use candle_core::quantized::GgmlDType;
+use half::f16;
+
+/// Outputs of half a panel: the lanes of one vector.
+pub(super) const LANES: usize = 16;
+
+/// Bits a code is held in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Width {
+    Four,
+    Five,
+    Six,
+    Eight,
+}
+
+impl Width {
+    /// Bytes of 32 inputs of 16 outputs.
+    pub(super) fn bytes(self) -> usize {
+        LANES
+            * 4
+            * match self {
+                Self::Four => 4,
+                Self::Five => 5,
+                Self::Six => 6,
+                Self::Eight => 8,
+            }
+    }
+}
+
+/// Where scales (and mins) come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scales {
+    /// `d`, one for 32 inputs.
+    Plain,
+    /// `d` of 256 inputs times an unsigned byte a step.
+    Nested,
+    /// `d` of 256 inputs times a signed byte a step.
+    NestedSigned,
+}
+
+/// The form of one block type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Format {
+    pub width: Width,
+    pub zero: i32,
+    /// Inputs that share a scale: 16 or 32.
+    pub step: usize,
+    pub has_min: bool,
+    pub scales: Scales,
+}
+
+impl Format {
+    /// The form of `dtype`; `None` for types that are no blocks of codes.
+    pub(crate) fn of(dtype: GgmlDType) -> Option<Self> {
+        use GgmlDType as Type;
+        let (width, zero, step, has_min, scales) = match dtype {
+            Type::Q4_0 => (Width::Four, 8, 32, false, Scales::Plain),
+            Type::Q4_1 => (Width::Four, 0, 32, true, Scales::Plain),
+            Type::Q5_0 => (Width::Five, 16, 32, false, Scales::Plain),
+            Type::Q5_1 => (Width::Five, 0, 32, true, Scales::Plain),
+            Type::Q8_0 => (Width::Eight, 128, 32, false, Scales::Plain),
+            // Two and three bits are held in four: rare, and small as it is.
+            Type::Q2K => (Width::Four, 0, 16, true, Scales::Nested),
+            Type::Q3K => (Width::Four, 4, 16, false, Scales::NestedSigned),
+            Type::Q4K => (Width::Four, 0, 32, true, Scales::Nested),
+            Type::Q5K => (Width::Five, 0, 32, true, Scales::Nested),
+            Type::Q6K => (Width::Six, 32, 16, false, Scales::NestedSigned),
+            Type::F32 | Type::F16 | Type::BF16 | Type::Q8_1 | Type::Q8K => return None,
+        };
+        Some(Self { width, zero, step, has_min, scales })
+    }
+
+    /// Inputs that share a `d`.
+    pub(super) fn unit(self) -> usize {
+        match self.scales {
+            Scales::Plain => 32,
+            Scales::Nested | Scales::NestedSigned => 256,
+        }
+    }
+
+    /// Bytes of a unit's `d` (and `m`) of half a panel.
+    pub(super) fn head_bytes(self) -> usize {
+        LANES * 2 * if self.has_min { 2 } else { 1 }
+    }
+
+    /// Bytes of one kind of nested scale for 32 inputs of half a panel.
+    pub(super) fn nested_bytes(self) -> usize {
+        match self.scales {
+            Scales::Plain => 0,
+            Scales::Nested | Scales::NestedSigned => LANES * 32 / self.step,
+        }
+    }
+
+    /// Bytes of 32 inputs of half a panel, after the head.
+    pub(super) fn block_bytes(self) -> usize {
+        self.width.bytes() + self.nested_bytes() * if self.has_min { 2 } else { 1 }
+    }
+
+    /// Bytes of a unit of half a panel.
+    pub(super) fn unit_bytes(self) -> usize {
+        self.head_bytes() + self.unit() / 32 * self.block_bytes()
+    }
+
+    /// Bytes of a panel.
+    pub(crate) fn panel_bytes(self, inputs: usize) -> usize {
+        2 * inputs / self.unit() * self.unit_bytes()
+    }
+}
+
+/// One unit of one output, taken apart.
+#[derive(Debug, Clone)]
+pub(crate) struct Unit {
+    codes: [u8; 256],
+    /// f16 bits.
+    d: u16,
+    /// f16 bits of what is added: a nested min is subtracted in the file, so its `m` has its sign turned.
+    m: u16,
+    scales: [u8; 16],
+    mins: [u8; 16],
+}
+
+impl Unit {
+    const EMPTY: Self = Self { codes: [0; 256], d: 0, m: 0, scales: [0; 16], mins: [0; 16] };
+}
+
+/// Packs half a panel: `rows` are the stored bytes of up to 16 outputs; what is missing is zero.
+pub(crate) fn pack_half(
+    dtype: GgmlDType,
+    format: Format,
+    inputs: usize,
+    rows: &[&[u8]],
+    panel: &mut [u8],
+    half: usize,
+) {
+    let unit_bytes = format.unit_bytes();
+    let stored = dtype.type_size() * format.unit() / dtype.block_size();
+    let mut units = [Unit::EMPTY; LANES];
+    for number in 0..inputs / format.unit() {
+        for (unit, row) in units.iter_mut().zip(rows) {
+            take_apart(dtype, &row[number * stored..][..stored], unit);
+        }
+        pack_unit(format, &units, &mut panel[(2 * number + half) * unit_bytes..][..unit_bytes]);
+    }
+}
+
+fn pack_unit(format: Format, units: &[Unit; LANES], out: &mut [u8]) {
+    let (head, blocks) = out.split_at_mut(format.head_bytes());
+    for (lane, unit) in units.iter().enumerate() {
+        head[2 * lane..][..2].copy_from_slice(&unit.d.to_le_bytes());
+        if format.has_min {
+            head[2 * (LANES + lane)..][..2].copy_from_slice(&unit.m.to_le_bytes());
+        }
+    }
+    for (block, out) in blocks.chunks_exact_mut(format.block_bytes()).enumerate() {
+        // In the kernel's order: [input / 4][output][input % 4].
+        let mut codes = [0; 32 * LANES];
+        for (lane, unit) in units.iter().enumerate() {
+            for (group, four) in unit.codes[32 * block..][..32].as_chunks::<4>().0.iter().enumerate() {
+                codes[group * 4 * LANES + 4 * lane..][..4].copy_from_slice(four);
+            }
+        }
+        let (packed, nested) = out.split_at_mut(format.width.bytes());
+        pack_codes(format.width, &codes, packed);
+        let steps = 32 / format.step;
+        for (lane, unit) in units.iter().enumerate() {
+            for step in 0..nested.len().min(steps * LANES) / LANES {
+                nested[step * LANES + lane] = unit.scales[block * steps + step];
+                if format.has_min {
+                    nested[(steps + step) * LANES + lane] = unit.mins[block * steps + step];
+                }
+            }
+        }
+    }
+}
+
+/// 512 codes as 8 groups of 64 bytes. Four bits: group `g` in the low half of bytes `64 g ..` and group `g + 4` in the
+/// high half. Above them lie the fifth bits of group `g` as bit `g` of 64 bytes, or the fifth and sixth bits of groups
+/// `g` and `g + 4` as bits `2 g` of 64 bytes each.
+fn pack_codes(width: Width, codes: &[u8; 32 * LANES], out: &mut [u8]) {
+    if width == Width::Eight {
+        out.copy_from_slice(codes);
+        return;
+    }
+    let (low, high) = codes.split_at(256);
+    for (byte, (low, high)) in out.iter_mut().zip(low.iter().zip(high)) {
+        *byte = (low & 15) | (high & 15) << 4;
+    }
+    for (group, codes) in codes.chunks_exact(64).enumerate() {
+        let (plane, shift, mask) = match width {
+            Width::Five => (0, group, 1),
+            Width::Six => (group / 4, group % 4 * 2, 3),
+            Width::Four | Width::Eight => continue,
+        };
+        for (byte, code) in out[256 + 64 * plane..][..64].iter_mut().zip(codes) {
+            *byte |= (code >> 4 & mask) << shift;
+        }
+    }
+}
+
+/// Reads the stored bytes of one unit.
+fn take_apart(dtype: GgmlDType, bytes: &[u8], unit: &mut Unit) {
+    use GgmlDType as Type;
+    match dtype {
+        Type::Q4_0 => simple(bytes, &[], &bytes[2..], unit),
+        Type::Q4_1 => simple(bytes, &[], &bytes[4..], unit),
+        Type::Q5_0 => simple(bytes, &bytes[2..6], &bytes[6..], unit),
+        Type::Q5_1 => simple(bytes, &bytes[4..8], &bytes[8..], unit),
+        Type::Q8_0 => {
+            unit.d = half_at(bytes, 0);
+            for (code, byte) in unit.codes.iter_mut().zip(&bytes[2..34]) {
+                *code = byte ^ 0x80;
+            }
+        }
+        Type::Q2K => two(bytes, unit),
+        Type::Q3K => three(bytes, unit),
+        Type::Q4K => four_or_five(&bytes[4..16], &[], &bytes[16..144], bytes, unit),
+        Type::Q5K => four_or_five(&bytes[4..16], &bytes[16..48], &bytes[48..176], bytes, unit),
+        Type::Q6K => six(bytes, unit),
+        // `Format::of` knows none of these.
+        Type::F32 | Type::F16 | Type::BF16 | Type::Q8_1 | Type::Q8K => {}
+    }
+}
+
+fn half_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// The f16 with the other sign.
+fn turned(bits: u16) -> u16 {
+    (-f16::from_bits(bits)).to_bits()
+}
+
+/// Q4_0, Q4_1, Q5_0, Q5_1: `d`, perhaps `m`, perhaps 32 fifth bits, then 16 bytes of two codes, `i` and `i + 16`.
+fn simple(bytes: &[u8], fifth: &[u8], fours: &[u8], unit: &mut Unit) {
+    (unit.d, unit.m) = (half_at(bytes, 0), half_at(bytes, 2));
+    for (i, byte) in fours.iter().enumerate() {
+        (unit.codes[i], unit.codes[i + 16]) = (byte & 15, byte >> 4);
+    }
+    for (i, byte) in fifth.iter().enumerate() {
+        for bit in 0..8 {
+            unit.codes[8 * i + bit] |= (byte >> bit & 1) << 4;
+        }
+    }
+}
+
+/// Q2_K: 16 bytes of scale and min, four bits each; 64 of four codes; `d`; `dmin`.
+fn two(bytes: &[u8], unit: &mut Unit) {
+    for (i, byte) in bytes[..16].iter().enumerate() {
+        (unit.scales[i], unit.mins[i]) = (byte & 15, byte >> 4);
+    }
+    for (i, code) in unit.codes.iter_mut().enumerate() {
+        *code = bytes[16 + i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+    }
+    (unit.d, unit.m) = (half_at(bytes, 80), turned(half_at(bytes, 82)));
+}
+
+/// Q3_K: 32 bytes of third bits, 64 of four codes, 12 of sixteen scales of six bits (less 32), `d`.
+fn three(bytes: &[u8], unit: &mut Unit) {
+    let (third, codes, scales) = (&bytes[..32], &bytes[32..96], &bytes[96..108]);
+    for (i, code) in unit.codes.iter_mut().enumerate() {
+        let low = codes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+        *code = low | (third[i % 32] >> (i / 32) & 1) << 2;
+    }
+    for (i, scale) in unit.scales.iter_mut().enumerate() {
+        let low = scales[i % 8] >> (i / 8 * 4) & 15;
+        let high = scales[8 + i % 4] >> (i / 4 * 2) & 3;
+        *scale = (low | high << 4).wrapping_sub(32);
+    }
+    unit.d = half_at(bytes, 108);
+}
+
+/// Q4_K and Q5_K: `d`, `dmin`, eight scales and mins of six bits, for Q5_K 32 bytes of fifth bits, 128 bytes of two
+/// codes, 32 inputs apart.
+fn four_or_five(scales: &[u8], fifth: &[u8], fours: &[u8], bytes: &[u8], unit: &mut Unit) {
+    (unit.d, unit.m) = (half_at(bytes, 0), turned(half_at(bytes, 2)));
+    for i in 0..4 {
+        (unit.scales[i], unit.mins[i]) = (scales[i] & 63, scales[i + 4] & 63);
+        unit.scales[i + 4] = scales[i + 8] & 15 | scales[i] >> 6 << 4;
+        unit.mins[i + 4] = scales[i + 8] >> 4 | scales[i + 4] >> 6 << 4;
+    }
+    for (i, byte) in fours.iter().enumerate() {
+        let at = i / 32 * 64 + i % 32;
+        (unit.codes[at], unit.codes[at + 32]) = (byte & 15, byte >> 4);
+    }
+    if !fifth.is_empty() {
+        for (i, code) in unit.codes.iter_mut().enumerate() {
+            *code |= (fifth[i % 32] >> (i / 32) & 1) << 4;
+        }
+    }
+}
+
+/// Q6_K: 128 bytes of two low halves, 64 of four high pairs, 16 signed scales, `d`.
+fn six(bytes: &[u8], unit: &mut Unit) {
+    let (low, high) = (&bytes[..128], &bytes[128..192]);
+    for part in 0..2 {
+        for i in 0..32 {
+            let (near, far, high) = (low[64 * part + i], low[64 * part + 32 + i], high[32 * part + i]);
+            let codes = &mut unit.codes[128 * part..][..128];
+            codes[i] = near & 15 | (high & 3) << 4;
+            codes[i + 32] = far & 15 | (high >> 2 & 3) << 4;
+            codes[i + 64] = near >> 4 | (high >> 4 & 3) << 4;
+            codes[i + 96] = far >> 4 | (high >> 6) << 4;
+        }
+    }
+    unit.scales.copy_from_slice(&bytes[192..208]);
+    unit.d = half_at(bytes, 208);
+}

@@ -1,0 +1,180 @@
+//! Two registers of 256 bits.
+
+use super::{Bytes, Ints, Lanes};
+use std::arch::x86_64::*;
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Avx2(__m256, __m256);
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Avx2Ints(__m256i, __m256i);
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Avx2Bytes(__m256i, __m256i);
+
+// SAFETY (all methods): the trait's contract gives the instructions and the pointers.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Lanes for Avx2 {
+    type Ints = Avx2Ints;
+    type Bytes = Avx2Bytes;
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        unsafe { Self(_mm256_set1_ps(x), _mm256_set1_ps(x)) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        unsafe { Self(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
+        unsafe {
+            let eight = |at: *const u16| _mm256_cvtph_ps(_mm_loadu_si128(at.cast()));
+            Self(eight(from), eight(from.add(8)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        unsafe {
+            let eight = |at: *const u16| {
+                let wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(at.cast()));
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(wide))
+            };
+            Self(eight(from), eight(from.add(8)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        unsafe {
+            let eight = |at: *const u8| _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(at.cast())));
+            Self(eight(from), eight(from.add(8)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> Self {
+        unsafe {
+            let eight = |at: *const i8| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(at.cast())));
+            Self(eight(from), eight(from.add(8)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        unsafe {
+            _mm256_storeu_ps(to, self.0);
+            _mm256_storeu_ps(to.add(8), self.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn fma(self, b: Self, c: Self) -> Self {
+        unsafe { Self(_mm256_fmadd_ps(self.0, b.0, c.0), _mm256_fmadd_ps(self.1, b.1, c.1)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, b: Self) -> Self {
+        unsafe { Self(_mm256_sub_ps(self.0, b.0), _mm256_sub_ps(self.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn mul(self, b: Self) -> Self {
+        unsafe { Self(_mm256_mul_ps(self.0, b.0), _mm256_mul_ps(self.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn max(self, b: Self) -> Self {
+        unsafe { Self(_mm256_max_ps(self.0, b.0), _mm256_max_ps(self.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn min(self, b: Self) -> Self {
+        unsafe { Self(_mm256_min_ps(self.0, b.0), _mm256_min_ps(self.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn div(self, b: Self) -> Self {
+        unsafe { Self(_mm256_div_ps(self.0, b.0), _mm256_div_ps(self.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn exp2_whole(self) -> Self {
+        unsafe {
+            let power = |v| {
+                let biased = _mm256_add_epi32(_mm256_cvtps_epi32(v), _mm256_set1_epi32(127));
+                _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased))
+            };
+            Self(power(self.0), power(self.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_rounded(self, to: *mut i8) {
+        unsafe {
+            let words = _mm256_packs_epi32(_mm256_cvtps_epi32(self.0), _mm256_cvtps_epi32(self.1));
+            // Packing works within halves: the quarters come out as 0, 2, 1, 3.
+            let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(words);
+            let bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+            _mm_storeu_si128(to.cast(), bytes);
+        }
+    }
+}
+
+// SAFETY (all methods): the trait's contract gives the instructions.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Ints for Avx2Ints {
+    type Floats = Avx2;
+    // Two products of full bytes, 255 * 127 * 2, would not fit sixteen bits; 128 * 127 * 2 do.
+    const EIGHT_IS_SIGNED: bool = true;
+
+    #[inline(always)]
+    unsafe fn splat(x: i32) -> Self {
+        unsafe { Self(_mm256_set1_epi32(x), _mm256_set1_epi32(x)) }
+    }
+    #[inline(always)]
+    unsafe fn dot<const EIGHT: bool>(self, codes: Avx2Bytes, x: i32) -> Self {
+        unsafe {
+            let (x, ones) = (_mm256_set1_epi32(x), _mm256_set1_epi16(1));
+            let add = |sum, codes| {
+                let pairs = if EIGHT {
+                    let signed = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
+                    _mm256_maddubs_epi16(_mm256_abs_epi8(signed), _mm256_sign_epi8(x, signed))
+                } else {
+                    _mm256_maddubs_epi16(codes, x)
+                };
+                _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones))
+            };
+            Self(add(self.0, codes.0), add(self.1, codes.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn to_floats(self) -> Avx2 {
+        unsafe { Avx2(_mm256_cvtepi32_ps(self.0), _mm256_cvtepi32_ps(self.1)) }
+    }
+}
+
+// SAFETY (all methods): the trait's contract gives the instructions and the pointers.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Bytes for Avx2Bytes {
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        unsafe { Self(_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        unsafe {
+            _mm256_storeu_si256(to.cast(), self.0);
+            _mm256_storeu_si256(to.add(32).cast(), self.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn or(self, b: Self) -> Self {
+        unsafe { Self(_mm256_or_si256(self.0, b.0), _mm256_or_si256(self.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn right(self, n: u32, mask: u8) -> Self {
+        unsafe {
+            let (n, mask) = (_mm_cvtsi32_si128(n as i32), _mm256_set1_epi8(mask as i8));
+            let shift = |v| _mm256_and_si256(_mm256_srl_epi16(v, n), mask);
+            Self(shift(self.0), shift(self.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn left(self, n: u32, mask: u8) -> Self {
+        unsafe {
+            let (n, mask) = (_mm_cvtsi32_si128(n as i32), _mm256_set1_epi8(mask as i8));
+            let shift = |v| _mm256_and_si256(_mm256_sll_epi16(v, n), mask);
+            Self(shift(self.0), shift(self.1))
+        }
+    }
+}

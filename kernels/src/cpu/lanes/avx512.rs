@@ -1,0 +1,138 @@
+//! One register of 512 bits.
+
+use super::{Bytes, Ints, Lanes};
+use std::arch::x86_64::*;
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Avx512(__m512);
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Avx512Ints(__m512i);
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Avx512Bytes(__m512i);
+
+// SAFETY (all methods): the trait's contract gives the instructions and the pointers.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Lanes for Avx512 {
+    type Ints = Avx512Ints;
+    type Bytes = Avx512Bytes;
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        unsafe { Self(_mm512_set1_ps(x)) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        unsafe { Self(_mm512_loadu_ps(from)) }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
+        unsafe { Self(_mm512_cvtph_ps(_mm256_loadu_si256(from.cast()))) }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        unsafe {
+            let wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
+            Self(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        unsafe { Self(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast())))) }
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> Self {
+        unsafe { Self(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast())))) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        unsafe { _mm512_storeu_ps(to, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn fma(self, b: Self, c: Self) -> Self {
+        unsafe { Self(_mm512_fmadd_ps(self.0, b.0, c.0)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, b: Self) -> Self {
+        unsafe { Self(_mm512_sub_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn mul(self, b: Self) -> Self {
+        unsafe { Self(_mm512_mul_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn max(self, b: Self) -> Self {
+        unsafe { Self(_mm512_max_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn min(self, b: Self) -> Self {
+        unsafe { Self(_mm512_min_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn div(self, b: Self) -> Self {
+        unsafe { Self(_mm512_div_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn exp2_whole(self) -> Self {
+        unsafe {
+            let biased = _mm512_add_epi32(_mm512_cvtps_epi32(self.0), _mm512_set1_epi32(127));
+            Self(_mm512_castsi512_ps(_mm512_slli_epi32::<23>(biased)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_rounded(self, to: *mut i8) {
+        unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(self.0))) }
+    }
+}
+
+// SAFETY (all methods): the trait's contract gives the instructions.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Ints for Avx512Ints {
+    type Floats = Avx512;
+    const EIGHT_IS_SIGNED: bool = false;
+
+    #[inline(always)]
+    unsafe fn splat(x: i32) -> Self {
+        unsafe { Self(_mm512_set1_epi32(x)) }
+    }
+    #[inline(always)]
+    unsafe fn dot<const EIGHT: bool>(self, codes: Avx512Bytes, x: i32) -> Self {
+        unsafe { Self(_mm512_dpbusd_epi32(self.0, codes.0, _mm512_set1_epi32(x))) }
+    }
+    #[inline(always)]
+    unsafe fn to_floats(self) -> Avx512 {
+        unsafe { Avx512(_mm512_cvtepi32_ps(self.0)) }
+    }
+}
+
+// SAFETY (all methods): the trait's contract gives the instructions and the pointers.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Bytes for Avx512Bytes {
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        unsafe { Self(_mm512_loadu_si512(from.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        unsafe { _mm512_storeu_si512(to.cast(), self.0) }
+    }
+    #[inline(always)]
+    unsafe fn or(self, b: Self) -> Self {
+        unsafe { Self(_mm512_or_si512(self.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn right(self, n: u32, mask: u8) -> Self {
+        unsafe {
+            let shifted = _mm512_srl_epi16(self.0, _mm_cvtsi32_si128(n as i32));
+            Self(_mm512_and_si512(shifted, _mm512_set1_epi8(mask as i8)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn left(self, n: u32, mask: u8) -> Self {
+        unsafe {
+            let shifted = _mm512_sll_epi16(self.0, _mm_cvtsi32_si128(n as i32));
+            Self(_mm512_and_si512(shifted, _mm512_set1_epi8(mask as i8)))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Sixteen lanes on each instruction set. The kernels are written once, over [`Lanes`].
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx512::Avx512;
+pub(super) use portable::Portable;
+
+/// Sixteen f32 values that are worked on together. Every method is lane-wise and gives the same bits in every
+/// implementation; none reduces across lanes in an order that another would not follow.
+///
+/// # Safety
+/// Methods may only be called where the implementation's instructions exist, and pointers must be valid for sixteen
+/// values (of any alignment).
+pub(super) trait Lanes: Copy {
+    /// Sixteen i32.
+    type Ints: Ints<Floats = Self>;
+    /// Sixty-four bytes.
+    type Bytes: Bytes;
+
+    unsafe fn splat(x: f32) -> Self;
+    unsafe fn load(from: *const f32) -> Self;
+    unsafe fn load_f16(from: *const u16) -> Self;
+    unsafe fn load_bf16(from: *const u16) -> Self;
+    unsafe fn load_u8(from: *const u8) -> Self;
+    unsafe fn load_i8(from: *const i8) -> Self;
+    unsafe fn store(self, to: *mut f32);
+    /// `self * b + c`, rounded once.
+    unsafe fn fma(self, b: Self, c: Self) -> Self;
+    unsafe fn sub(self, b: Self) -> Self;
+    unsafe fn mul(self, b: Self) -> Self;
+    unsafe fn max(self, b: Self) -> Self;
+    unsafe fn min(self, b: Self) -> Self;
+    unsafe fn div(self, b: Self) -> Self;
+    /// 2 to the power of lanes that hold whole numbers from -126 to 127.
+    unsafe fn exp2_whole(self) -> Self;
+    /// The nearest whole numbers, ties to even, of lanes within [-127, 127].
+    unsafe fn store_rounded(self, to: *mut i8);
+}
+
+/// Sixteen i32 that gather products of bytes, exactly.
+///
+/// # Safety
+/// As [`Lanes`].
+pub(super) trait Ints: Copy {
+    type Floats: Lanes<Ints = Self>;
+    /// Whether codes of eight bits are multiplied as `code - 128`: where a product of two full bytes would not fit the
+    /// instruction's sums, one of them has to be signed.
+    const EIGHT_IS_SIGNED: bool;
+
+    unsafe fn splat(x: i32) -> Self;
+    /// Adds `Σ_j codes[4 i + j] * x_j`, four signed bytes `x` for each lane `i`. `codes` are unsigned, below 64 unless
+    /// `EIGHT`; see [`Self::EIGHT_IS_SIGNED`].
+    unsafe fn dot<const EIGHT: bool>(self, codes: <Self::Floats as Lanes>::Bytes, x: i32) -> Self;
+    /// Exact below 2^24.
+    unsafe fn to_floats(self) -> Self::Floats;
+}
+
+/// Sixty-four bytes, to take codes apart.
+///
+/// # Safety
+/// As [`Lanes`]; pointers are valid for sixty-four bytes.
+pub(super) trait Bytes: Copy {
+    unsafe fn load(from: *const u8) -> Self;
+    unsafe fn store(self, to: *mut u8);
+    unsafe fn or(self, b: Self) -> Self;
+    /// `(byte >> n) & mask`; `mask` has no bit that a shift of wider lanes would fill from a neighbour.
+    unsafe fn right(self, n: u32, mask: u8) -> Self;
+    /// `(byte << n) & mask`, likewise.
+    unsafe fn left(self, n: u32, mask: u8) -> Self;
+}
+
+/// e to the power of each lane, clamped to [-87, 88]: 1.6e-38 and 1.7e38 at the ends.
+///
+/// Cody-Waite reduction to [-ln 2 / 2, ln 2 / 2] and a degree-6 polynomial (the Taylor coefficients, as in Cephes'
+/// expf up to rounding): relative error below 3e-7.
+#[inline(always)]
+pub(super) unsafe fn exp<L: Lanes>(x: L) -> L {
+    // Adding and taking away 1.5 * 2^23 rounds to the nearest whole number.
+    const ROUND: f32 = 12_582_912.0;
+    // SAFETY: lane-wise methods of the caller's own instruction set.
+    unsafe {
+        let x = x.max(L::splat(-87.0)).min(L::splat(88.0));
+        let n = x.fma(L::splat(std::f32::consts::LOG2_E), L::splat(ROUND)).sub(L::splat(ROUND));
+        let r = n.fma(L::splat(-0.693_359_4), x);
+        let r = n.fma(L::splat(2.121_944_4e-4), r);
+        let mut p = L::splat(1.0 / 720.0);
+        for c in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+            p = p.fma(r, L::splat(c));
+        }
+        p.mul(n.exp2_whole())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exp_is_close_to_the_standard_library() {
+        for i in -8_700..8_800_i16 {
+            let x = f32::from(i) / 100.0;
+            let mut got = [0.0; 16];
+            // SAFETY: portable lanes need no instructions; `got` holds sixteen values.
+            unsafe { exp(Portable::splat(x)).store(got.as_mut_ptr()) };
+            let want = f64::from(x).exp();
+            let error = (f64::from(got[0]) - want).abs() / want;
+            assert!(error < 4e-7, "exp({x}): {} for {want}, relative error {error}", got[0]);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Plain Rust: the definition of what the others compute.
+
+use super::{Bytes, Ints, Lanes};
+use half::{bf16, f16};
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Portable([f32; 16]);
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct PortableInts([i32; 16]);
+
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct PortableBytes([u8; 64]);
+
+/// # Safety
+/// `from` is valid for `N` values.
+#[inline(always)]
+unsafe fn read<T: Copy, const N: usize>(from: *const T) -> [T; N] {
+    // SAFETY: the caller's.
+    unsafe { from.cast::<[T; N]>().read_unaligned() }
+}
+
+// SAFETY (all methods): the trait's contract gives the pointers.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Lanes for Portable {
+    type Ints = PortableInts;
+    type Bytes = PortableBytes;
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        Self([x; 16])
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        Self(unsafe { read(from) })
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
+        Self(unsafe { read::<_, 16>(from) }.map(|bits| f16::from_bits(bits).to_f32()))
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        Self(unsafe { read::<_, 16>(from) }.map(|bits| bf16::from_bits(bits).to_f32()))
+    }
+    #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        Self(unsafe { read::<_, 16>(from) }.map(f32::from))
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> Self {
+        Self(unsafe { read::<_, 16>(from) }.map(f32::from))
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        unsafe { to.cast::<[f32; 16]>().write_unaligned(self.0) }
+    }
+    #[inline(always)]
+    unsafe fn fma(self, b: Self, c: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i].mul_add(b.0[i], c.0[i])))
+    }
+    #[inline(always)]
+    unsafe fn sub(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] - b.0[i]))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] * b.0[i]))
+    }
+    #[inline(always)]
+    unsafe fn max(self, b: Self) -> Self {
+        // Not `f32::max`: x86's maximum takes the second operand where either is NaN, and so do all tables.
+        Self(std::array::from_fn(|i| if self.0[i] > b.0[i] { self.0[i] } else { b.0[i] }))
+    }
+    #[inline(always)]
+    unsafe fn min(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| if self.0[i] < b.0[i] { self.0[i] } else { b.0[i] }))
+    }
+    #[inline(always)]
+    unsafe fn div(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] / b.0[i]))
+    }
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    unsafe fn exp2_whole(self) -> Self {
+        Self(std::array::from_fn(|i| f32::from_bits(((self.0[i] as i32 + 127) << 23) as u32)))
+    }
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)]
+    unsafe fn store_rounded(self, to: *mut i8) {
+        unsafe { to.cast::<[i8; 16]>().write_unaligned(self.0.map(|x| x.round_ties_even() as i8)) }
+    }
+}
+
+impl Ints for PortableInts {
+    type Floats = Portable;
+    const EIGHT_IS_SIGNED: bool = false;
+
+    #[inline(always)]
+    unsafe fn splat(x: i32) -> Self {
+        Self([x; 16])
+    }
+    #[inline(always)]
+    unsafe fn dot<const EIGHT: bool>(self, codes: PortableBytes, x: i32) -> Self {
+        let x = x.to_le_bytes().map(|byte| i32::from(byte as i8));
+        Self(std::array::from_fn(|i| (0..4).fold(self.0[i], |sum, j| sum + i32::from(codes.0[4 * i + j]) * x[j])))
+    }
+    #[inline(always)]
+    unsafe fn to_floats(self) -> Portable {
+        Portable(self.0.map(|x| x as f32))
+    }
+}
+
+// SAFETY (all methods): the trait's contract gives the pointers.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Bytes for PortableBytes {
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        Self(unsafe { read(from) })
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        unsafe { to.cast::<[u8; 64]>().write_unaligned(self.0) }
+    }
+    #[inline(always)]
+    unsafe fn or(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] | b.0[i]))
+    }
+    #[inline(always)]
+    unsafe fn right(self, n: u32, mask: u8) -> Self {
+        Self(self.0.map(|byte| (byte >> n) & mask))
+    }
+    #[inline(always)]
+    unsafe fn left(self, n: u32, mask: u8) -> Self {
+        Self(self.0.map(|byte| (byte << n) & mask))
+    }
+}

@@ -1,0 +1,148 @@
+//! Takes the codes and scales of a few hundred inputs of a panel apart, once for all rows that multiply by them.
+
+use super::blocks::{Format, LANES, Scales, Width};
+use super::lanes::{Bytes, Lanes};
+use std::mem::MaybeUninit;
+
+/// Inputs taken apart at a time: 16 KiB of codes and 8 KiB of scales at most, so that with a few rows of activations
+/// all stays in L1. A multiple of every unit.
+pub(super) const CHUNK: usize = 512;
+
+/// A chunk of half a panel. Only the part that was written is ever read.
+#[repr(C, align(64))]
+pub(super) struct Half {
+    /// `[inputs / 4][16 outputs][4 inputs]`
+    pub codes: [MaybeUninit<u8>; CHUNK * LANES],
+    /// `[inputs / step][16 outputs]`
+    pub scales: [MaybeUninit<f32>; CHUNK / 16 * LANES],
+    /// As `scales`, where the type has mins.
+    pub mins: [MaybeUninit<f32>; CHUNK / 16 * LANES],
+}
+
+/// A chunk of a panel.
+pub(super) type Scratch = [Half; 2];
+
+pub(super) fn scratch() -> MaybeUninit<Scratch> {
+    MaybeUninit::uninit()
+}
+
+/// Takes `units` units apart; `panel` starts at the first.
+///
+/// # Safety
+/// The instructions of `L` exist; `panel` holds the units; they fit a chunk.
+#[inline(always)]
+pub(super) unsafe fn unpack<L: Lanes>(format: Format, panel: &[u8], units: usize, scratch: *mut Scratch) {
+    let unit_bytes = format.unit_bytes();
+    debug_assert!(panel.len() >= 2 * units * unit_bytes && units * format.unit() <= CHUNK);
+    for unit in 0..units {
+        for half in 0..2 {
+            // SAFETY: the caller's; places follow from the layout in `blocks`.
+            unsafe {
+                let from = panel.as_ptr().add((2 * unit + half) * unit_bytes);
+                unpack_unit::<L>(format, from, unit * format.unit(), scratch.cast::<Half>().add(half));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn unpack_unit<L: Lanes>(format: Format, from: *const u8, input: usize, to: *mut Half) {
+    let steps = 32 / format.step;
+    // SAFETY: the caller's.
+    unsafe {
+        let d = L::load_f16(from.cast());
+        let m = if format.has_min { L::load_f16(from.cast::<u16>().add(LANES)) } else { L::splat(0.0) };
+        let codes_to = (&raw mut (*to).codes).cast::<u8>();
+        let scales_to = (&raw mut (*to).scales).cast::<f32>();
+        let mins_to = (&raw mut (*to).mins).cast::<f32>();
+        for block in 0..format.unit() / 32 {
+            let codes = from.add(format.head_bytes() + block * format.block_bytes());
+            let input = input + 32 * block;
+            unpack_codes::<L::Bytes>(format.width, codes, codes_to.add(input * LANES));
+            let nested = codes.add(format.width.bytes());
+            for step in 0..steps {
+                let at = (input / format.step + step) * LANES;
+                let scale = match format.scales {
+                    Scales::Plain => d,
+                    Scales::Nested => d.mul(L::load_u8(nested.add(step * LANES))),
+                    Scales::NestedSigned => d.mul(L::load_i8(nested.add(step * LANES).cast())),
+                };
+                scale.store(scales_to.add(at));
+                if format.has_min {
+                    let min = match format.scales {
+                        Scales::Plain => m,
+                        _ => m.mul(L::load_u8(nested.add((steps + step) * LANES))),
+                    };
+                    min.store(mins_to.add(at));
+                }
+            }
+        }
+    }
+}
+
+/// 512 codes, as `blocks::pack_codes` laid them.
+#[inline(always)]
+unsafe fn unpack_codes<B: Bytes>(width: Width, from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's.
+    unsafe {
+        if width == Width::Eight {
+            for group in 0..8 {
+                B::load(from.add(64 * group)).store(to.add(64 * group));
+            }
+            return;
+        }
+        // Without planes the first codes stand in for them, unused: what follows the codes may end sooner.
+        let (first, second) = match width {
+            Width::Four | Width::Eight => (0, 0),
+            Width::Five => (256, 256),
+            Width::Six => (256, 320),
+        };
+        let planes = [B::load(from.add(first)), B::load(from.add(second))];
+        for group in 0..4 {
+            let both = B::load(from.add(64 * group));
+            let mut low = both.right(0, 0x0f);
+            let mut high = both.right(4, 0x0f);
+            match width {
+                Width::Five => {
+                    low = low.or(planes[0].left(4 - group as u32, 0x10));
+                    high = high.or(planes[0].right(group as u32, 0x10));
+                }
+                Width::Six if group < 3 => {
+                    low = low.or(planes[0].left(4 - 2 * group as u32, 0x30));
+                    high = high.or(planes[1].left(4 - 2 * group as u32, 0x30));
+                }
+                Width::Six => {
+                    low = low.or(planes[0].right(2, 0x30));
+                    high = high.or(planes[1].right(2, 0x30));
+                }
+                Width::Four | Width::Eight => {}
+            }
+            low.store(to.add(64 * group));
+            high.store(to.add(64 * (group + 4)));
+        }
+    }
+}
+
+/// Row `column` of a panel, as floats: `scale * (code - zero) + min`, which is how the type is defined.
+pub(crate) fn row_of_blocks(format: Format, panel: &[u8], column: usize, out: &mut [f32]) {
+    let (half, lane) = (column / LANES, column % LANES);
+    let mut scratch = scratch();
+    let unit = format.unit();
+    for (number, out) in out.chunks_exact_mut(unit).enumerate() {
+        let at = &panel[2 * number * format.unit_bytes()..];
+        // SAFETY: portable lanes need no instructions; one unit fits a chunk, and what is read of it was written.
+        unsafe {
+            unpack::<super::lanes::Portable>(format, at, 1, scratch.as_mut_ptr());
+            let half = scratch.as_ptr().cast::<Half>().add(half);
+            let read = |values: *const MaybeUninit<f32>, step: usize| *values.cast::<f32>().add(step * LANES + lane);
+            for (input, x) in out.iter_mut().enumerate() {
+                let code = *(*half).codes.as_ptr().cast::<u8>().add(input / 4 * 4 * LANES + 4 * lane + input % 4);
+                let scale = read((*half).scales.as_ptr(), input / format.step);
+                *x = scale * (i32::from(code) - format.zero) as f32;
+                if format.has_min {
+                    *x += read((*half).mins.as_ptr(), input / format.step);
+                }
+            }
+        }
+    }
+}
