@@ -65,6 +65,8 @@ pub enum Told<'a> {
         name: &'a str,
         /// Whether it thinks where it is asked to.
         thinks: bool,
+        /// What should be told of how its chat template treats conversations.
+        remark: Option<&'static str>,
     },
     /// The model at this address answers.
     Elsewhere(&'a str),
@@ -148,7 +150,8 @@ fn ready(
 ) -> Result<Local> {
     told(Told::Loading(&found.name));
     let llm = found.clone().identify()?.load(kv_memory, options, cancel.clone())?;
-    told(Told::Loaded { name: &found.name, thinks: llm.thinks() });
+    let remark = llm.engine().model().template.remark();
+    told(Told::Loaded { name: &found.name, thinks: llm.thinks(), remark });
     Ok(llm)
 }
 

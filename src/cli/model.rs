@@ -105,8 +105,9 @@ impl Args {
             }
             Told::Plan(plan) => plan.to_string().lines().for_each(tell),
             Told::Loading(_) => began = Instant::now(),
-            Told::Loaded { name, thinks } => {
+            Told::Loaded { name, thinks, remark } => {
                 tell(&format!("{name} loaded in {:.1} s", began.elapsed().as_secs_f64()));
+                remark.iter().for_each(|remark| tell(remark));
                 if think > 0 && !thinks {
                     tell(&format!("{name} was not made to think: --think changes nothing for it"));
                 }
@@ -129,6 +130,9 @@ impl Args {
         let mut shown = Shown::new(name);
         let llm = open::open(name, &options, cancel, &mut |progress| shown.show(&progress))?;
         shown.loaded();
+        if let Some(remark) = llm.engine().model().template.remark() {
+            tell(remark);
+        }
         Ok(llm)
     }
 

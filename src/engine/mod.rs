@@ -301,7 +301,12 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
         sequence.logprobs.push(sampler::logprobs(&logits, token, count));
     }
     let ended = eos.contains(&token);
-    let stopped = !ended && sequence.detokenizer.push(&model.tokenizer.decode_bytes(&[token]));
+    let mut bytes = model.tokenizer.decode_bytes(&[token]);
+    // A reply is a text of its own: the space that SentencePiece begins it with is no part of it.
+    if sequence.replied() == 1 && model.tokenizer.leading_space() && bytes.first() == Some(&b' ') {
+        bytes.remove(0);
+    }
+    let stopped = !ended && sequence.detokenizer.push(&bytes);
     let complete = match &mut sequence.constraint {
         Some(constraint) => constraint.accept(token)?,
         None => false,

@@ -1,120 +1,40 @@
 //! The vocabulary inside a GGUF file (`tokenizer.ggml.*`,
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>).
 
-use super::pipeline::{Blueprint, BpeOptions, Entry, Places};
+use super::pipeline::{Blueprint, Entry, Places, Subwords};
+use super::sentencepiece;
+use super::splitter::{SPLITTERS, Splitter};
 use super::table::{Spelling, TokenKind};
 use crate::error::{ModelError, Result};
 use crate::weights::{Metadata, Value};
 use std::collections::BTreeMap;
+use tokenizers::NormalizerWrapper;
 use tokenizers::normalizers::NFC;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::digits::Digits;
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::tokenizer::SplitDelimiterBehavior;
-use tokenizers::{NormalizerWrapper, PreTokenizerWrapper};
 
 const MODEL: &str = "tokenizer.ggml.model";
 const SPLITTER: &str = "tokenizer.ggml.pre";
-const TOKENS: &str = "tokenizer.ggml.tokens";
+pub(super) const TOKENS: &str = "tokenizer.ggml.tokens";
 const TYPES: &str = "tokenizer.ggml.token_type";
 const MERGES: &str = "tokenizer.ggml.merges";
 const BOS: &str = "tokenizer.ggml.bos_token_id";
 /// All name tokens that end a turn.
 const EOS: [&str; 3] = ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"];
 
-/// How text is cut into the words that BPE works on. GGUF stores but the name.
-#[derive(Debug)]
-pub struct Splitter {
-    /// `tokenizer.ggml.pre`.
-    pub name: &'static str,
-    /// The model family whose published `tokenizer.json` this row repeats.
-    pub family: &'static str,
-    /// Whether text is brought to Unicode normal form C first.
-    pub nfc: bool,
-    /// The cut itself.
-    pub rule: SplitRule,
-    /// Whether a word that is itself a token is taken whole, merges or not.
-    pub ignore_merges: bool,
-    /// What an absent `tokenizer.ggml.add_bos_token` means.
-    pub add_bos: bool,
-}
-
-/// The cut of a [`Splitter`].
-#[derive(Debug, Clone, Copy)]
-pub enum SplitRule {
-    /// Matches of a pattern, each a word, and what lies between them.
-    Pattern(&'static str),
-    /// Every digit alone, then GPT-2's own pattern.
-    DigitsThenGpt2,
-}
-
-/// Known splitters. A new one is a row here; the test over this table asks for its golden ids.
-pub static SPLITTERS: [Splitter; 3] = [
-    Splitter {
-        name: "qwen2",
-        family: "Qwen2, Qwen2.5",
-        nfc: true,
-        rule: SplitRule::Pattern(concat!(
-            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
-            r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-        )),
-        ignore_merges: false,
-        add_bos: false,
-    },
-    Splitter {
-        name: "smollm",
-        family: "SmolLM, SmolLM2",
-        nfc: false,
-        rule: SplitRule::DigitsThenGpt2,
-        ignore_merges: false,
-        add_bos: false,
-    },
-    Splitter {
-        name: "llama-bpe",
-        family: "Llama 3",
-        nfc: false,
-        rule: SplitRule::Pattern(concat!(
-            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}",
-            r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-        )),
-        ignore_merges: true,
-        add_bos: true,
-    },
-];
-
-impl Splitter {
-    fn steps(&self) -> std::result::Result<PreTokenizerWrapper, tokenizers::Error> {
-        let (cut, gpt2_pattern): (PreTokenizerWrapper, bool) = match self.rule {
-            SplitRule::Pattern(pattern) => {
-                let pattern = SplitPattern::Regex(pattern.to_owned());
-                (Split::new(pattern, SplitDelimiterBehavior::Isolated, false)?.into(), false)
-            }
-            SplitRule::DigitsThenGpt2 => (Digits::new(true).into(), true),
-        };
-        let to_alphabet = ByteLevel::new(false, true, gpt2_pattern);
-        Ok(Sequence::new(vec![cut, to_alphabet.into()]).into())
-    }
-}
+/// Tokens at most; the largest vocabularies have a quarter of it. What is built for each takes up to 1 KiB.
+const MOST_TOKENS: usize = 1 << 20;
 
 /// Reads the vocabulary of `metadata`.
 pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
-    let model = metadata.str(MODEL)?;
-    if model != "gpt2" {
-        // "llama" (SentencePiece) would be a second reader beside `entries`: its scores order the merges.
-        return Err(metadata.wrong(MODEL, "\"gpt2\" (byte-level BPE, the only vocabulary supported)"));
+    match metadata.str(MODEL)? {
+        "gpt2" => byte_level(metadata),
+        "llama" => sentencepiece::read(metadata),
+        _ => Err(metadata.wrong(MODEL, "\"gpt2\" (byte-level BPE) or \"llama\" (SentencePiece)")),
     }
+}
+
+fn byte_level(metadata: &Metadata) -> Result<Blueprint> {
     let splitter = splitter(metadata)?;
-    let entries = entries(metadata)?;
-    let bos = id(metadata, BOS, entries.len())?;
-    let mut eos = Vec::new();
-    for field in EOS {
-        eos.extend(id(metadata, field, entries.len())?);
-    }
-    let add_bos = metadata.optional_bool("tokenizer.ggml.add_bos_token")?.unwrap_or(splitter.add_bos);
-    if add_bos && bos.is_none() {
-        return Err(metadata.wrong(BOS, "the id of the token that add_bos_token asks for"));
-    }
+    let Vocabulary { entries, bos, eos } = vocabulary(metadata, kind_of)?;
     let steps = splitter.steps().map_err(|reason| ModelError::Field {
         path: metadata.path().to_owned(),
         field: SPLITTER.into(),
@@ -124,32 +44,65 @@ pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
     Ok(Blueprint {
         path: metadata.path().to_owned(),
         places: Places { tokens: TOKENS, merges: MERGES },
-        merges: merges(metadata)?,
         entries,
         flags: BTreeMap::new(),
         spelling: Spelling::ByteLevel,
-        bpe: BpeOptions { ignore_merges: splitter.ignore_merges, ..BpeOptions::default() },
+        subwords: Subwords::Bpe {
+            merges: merges(metadata)?,
+            ignore_merges: splitter.ignore_merges,
+            byte_fallback: false,
+            fuse_unknown: false,
+        },
         normalizer: splitter.nfc.then_some(NormalizerWrapper::NFC(NFC)),
         splitter: Some(steps),
+        metaspace: None,
+        leading_space: false,
+        add_bos: add_bos(metadata, bos, splitter.add_bos)?,
         bos,
         eos,
-        add_bos,
     })
+}
+
+/// What every kind of vocabulary has.
+pub(super) struct Vocabulary {
+    pub(super) entries: Vec<Entry>,
+    pub(super) bos: Option<u32>,
+    pub(super) eos: Vec<u32>,
+}
+
+/// Tokens and the ids of special ones; `kind_of` knows what a token type means.
+pub(super) fn vocabulary(metadata: &Metadata, kind_of: fn(i64) -> Option<TokenKind>) -> Result<Vocabulary> {
+    let entries = entries(metadata, kind_of)?;
+    let bos = id(metadata, BOS, entries.len())?;
+    let mut eos = Vec::new();
+    for field in EOS {
+        eos.extend(id(metadata, field, entries.len())?);
+    }
+    Ok(Vocabulary { entries, bos, eos })
+}
+
+/// Whether BOS goes in front; `otherwise` where the file does not say.
+pub(super) fn add_bos(metadata: &Metadata, bos: Option<u32>, otherwise: bool) -> Result<bool> {
+    let add_bos = metadata.optional_bool("tokenizer.ggml.add_bos_token")?.unwrap_or(otherwise);
+    if add_bos && bos.is_none() {
+        return Err(metadata.wrong(BOS, "the id of the token that add_bos_token asks for"));
+    }
+    Ok(add_bos)
 }
 
 fn splitter(metadata: &Metadata) -> Result<&'static Splitter> {
     let name = metadata.optional_str(SPLITTER)?;
-    SPLITTERS.iter().find(|row| Some(row.name) == name).ok_or_else(|| {
+    name.and_then(Splitter::find).ok_or_else(|| {
         let known: Vec<String> = SPLITTERS.iter().map(|row| format!("{:?}", row.name)).collect();
         metadata.wrong(SPLITTER, &format!("one of {}", known.join(", ")))
     })
 }
 
-fn entries(metadata: &Metadata) -> Result<Vec<Entry>> {
+fn entries(metadata: &Metadata, kind_of: fn(i64) -> Option<TokenKind>) -> Result<Vec<Entry>> {
     let texts = metadata.strings(TOKENS)?;
-    // Ids are u32, and half of that range is more than any vocabulary.
-    if texts.is_empty() || texts.len() > i32::MAX as usize {
-        return Err(out_of_place(metadata, TOKENS, "at least one token", &format!("{} tokens", texts.len())));
+    if texts.is_empty() || texts.len() > MOST_TOKENS {
+        let expected = format!("1 to {MOST_TOKENS} tokens");
+        return Err(out_of_place(metadata, TOKENS, &expected, &texts.len().to_string()));
     }
     let types = types(metadata)?;
     if types.len() != texts.len() {
@@ -213,7 +166,7 @@ fn id(metadata: &Metadata, field: &str, tokens: usize) -> Result<Option<u32>> {
     Ok(id.and_then(|id| u32::try_from(id).ok()))
 }
 
-fn out_of_place(metadata: &Metadata, field: &str, expected: &str, found: &str) -> ModelError {
+pub(super) fn out_of_place(metadata: &Metadata, field: &str, expected: &str, found: &str) -> ModelError {
     ModelError::Field {
         path: metadata.path().to_owned(),
         field: field.to_owned(),

@@ -1,7 +1,9 @@
-//! A Hugging Face `tokenizer.json`, and what the files beside it say of special tokens.
+//! A Hugging Face `tokenizer.json`.
 
 use super::added::Flags;
-use super::pipeline::{Blueprint, BpeOptions, Entry, Places};
+use super::metaspace::Metaspace;
+use super::pipeline::{Blueprint, Entry, Places, Subwords};
+use super::special::SpecialTokens;
 use super::table::{Spelling, TokenKind};
 use crate::error::{ModelError, Result};
 use serde::Deserialize;
@@ -14,71 +16,14 @@ const FORMAT: &str = "tokenizer.json";
 /// Several times the largest real file (Gemma's, 33 MB): beyond it, it is not a tokenizer.
 const LARGEST_FILE: u64 = 256 << 20;
 /// Normalisers known to take any text without failing or panicking.
-const NORMALIZERS: [&str; 9] =
-    ["NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Prepend", "Replace", "Strip", "StripAccents"];
+const NORMALIZERS: [&str; 10] =
+    ["BertNormalizer", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Prepend", "Replace", "Strip", "StripAccents"];
 /// Splitters of which the same is known.
-const SPLITTERS: [&str; 7] =
-    ["ByteLevel", "Digits", "Metaspace", "Punctuation", "Split", "Whitespace", "WhitespaceSplit"];
+const SPLITTERS: [&str; 8] =
+    ["BertPreTokenizer", "ByteLevel", "Digits", "Metaspace", "Punctuation", "Split", "Whitespace", "WhitespaceSplit"];
 
-/// The special tokens that a model folder names outside its `tokenizer.json`.
-#[derive(Debug, Clone, Default)]
-pub struct SpecialTokens {
-    /// The text of the beginning-of-sequence token.
-    pub bos: Option<String>,
-    /// The text of the end-of-sequence token.
-    pub eos: Option<String>,
-    /// Ids that end generation.
-    pub eos_ids: Vec<u32>,
-    /// Whether BOS is to be added; where not said, the post-processor of `tokenizer.json` decides.
-    pub add_bos: Option<bool>,
-}
-
-impl SpecialTokens {
-    /// Reads `tokenizer_config.json`, else `special_tokens_map.json` (bos, eos, whether BOS is added) and
-    /// `generation_config.json`, `config.json` (all ids that end generation); each may be absent.
-    ///
-    /// # Errors
-    /// [`ModelError::Io`] when one is there and unreadable, [`ModelError::Format`] when it is not JSON,
-    /// [`ModelError::Field`] when a field has a form that Hugging Face does not write.
-    pub fn from_dir(dir: &Path) -> Result<Self> {
-        let mut special = Self::default();
-        for name in ["tokenizer_config.json", "special_tokens_map.json"] {
-            let path = dir.join(name);
-            let Some(config) = read_optional(&path)? else { continue };
-            special.bos = special.bos.or(token_text(&path, &config, "bos_token")?);
-            special.eos = special.eos.or(token_text(&path, &config, "eos_token")?);
-            special.add_bos = special.add_bos.or_else(|| config.get("add_bos_token").and_then(Value::as_bool));
-        }
-        for name in ["generation_config.json", "config.json"] {
-            let path = dir.join(name);
-            let Some(config) = read_optional(&path)? else { continue };
-            special.eos_ids.extend(ids(&path, &config, "eos_token_id")?);
-        }
-        Ok(special)
-    }
-}
-
-fn token_text(path: &Path, config: &Value, field: &str) -> Result<Option<String>> {
-    let text = match config.get(field) {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::Object(token)) => token.get("content").and_then(Value::as_str),
-        Some(other) => other.as_str(),
-    };
-    let text =
-        text.ok_or_else(|| wrong(path, field, "a text, or an object with one in \"content\"", "another value"))?;
-    Ok(Some(text.to_owned()))
-}
-
-fn ids(path: &Path, config: &Value, field: &str) -> Result<Vec<u32>> {
-    let values = match config.get(field) {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Array(values)) => values.clone(),
-        Some(value) => vec![value.clone()],
-    };
-    let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
-    let ids: Option<Vec<u32>> = values.iter().map(id).collect();
-    ids.ok_or_else(|| wrong(path, field, "a token id or a list of them", &Value::from(values).to_string()))
-}
+/// Characters of a WordPiece word at most; the time a word takes grows with the square. BERT has 100.
+const LONGEST_WORD: usize = 1024;
 
 /// The JSON in `path`; `None` where there is no such file.
 pub(super) fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
@@ -131,7 +76,15 @@ struct Added {
 }
 
 #[derive(Deserialize)]
-struct Model {
+#[serde(tag = "type")]
+enum Model {
+    #[serde(rename = "BPE")]
+    Bpe(Bpe),
+    WordPiece(WordPiece),
+}
+
+#[derive(Deserialize)]
+struct Bpe {
     vocab: HashMap<String, u32>,
     merges: Vec<Merge>,
     unk_token: Option<String>,
@@ -146,32 +99,34 @@ struct Model {
 }
 
 #[derive(Deserialize)]
+struct WordPiece {
+    vocab: HashMap<String, u32>,
+    unk_token: Option<String>,
+    continuing_subword_prefix: String,
+    max_input_chars_per_word: usize,
+}
+
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum Merge {
     Pair(String, String),
     Line(String),
 }
 
-/// Reads `path`.
-pub(super) fn read(path: &Path, special: &SpecialTokens) -> Result<Blueprint> {
-    let document: Document = parse(path, &read_text(path)?)?;
-    let kind = document.model.get("type").and_then(Value::as_str).unwrap_or("BPE");
-    if kind != "BPE" {
-        return Err(wrong(path, "model.type", "\"BPE\" (the only one supported)", kind));
-    }
-    let model: Model = serde_json::from_value(document.model)
-        .map_err(|reason| unsound(path, "model", "a BPE model", reason.to_string()))?;
-    for (field, affix) in [
-        ("model.continuing_subword_prefix", &model.continuing_subword_prefix),
-        ("model.end_of_word_suffix", &model.end_of_word_suffix),
-    ] {
-        if let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) {
-            return Err(wrong(path, field, "none (affixes are not supported)", affix));
-        }
-    }
-    let spelling = spelling(path, document.decoder.as_ref())?;
-    let mut entries = entries(path, &model.vocab, &document.added_tokens)?;
-    let find = |text: &str| id_of(text, &model.vocab, &document.added_tokens);
+/// Reads `text`, which came from `path`.
+pub(super) fn read(path: &Path, text: &str, special: &SpecialTokens) -> Result<Blueprint> {
+    let document: Document = parse(path, text)?;
+    let (vocab, unknown, subwords) = match model(path, document.model)? {
+        Model::Bpe(bpe) => bpe.parts(path)?,
+        Model::WordPiece(word_piece) => word_piece.parts(path)?,
+    };
+    let decoder = document.decoder.as_ref();
+    let spelling = match subwords {
+        Subwords::Bpe { .. } => spelling(path, decoder)?,
+        Subwords::WordPiece { .. } => Spelling::WordPiece,
+    };
+    let mut entries = entries(path, &vocab, &document.added_tokens)?;
+    let find = |text: &str| id_of(text, &vocab, &document.added_tokens);
     let named = |field, text: &Option<String>| match text {
         None => Ok(None),
         Some(text) => find(text).map(Some).ok_or_else(|| wrong(path, field, "a token of the vocabulary", text)),
@@ -182,28 +137,76 @@ pub(super) fn read(path: &Path, special: &SpecialTokens) -> Result<Blueprint> {
         // A vocabulary may be smaller than the model's: such an id cannot come out as text either.
         eos.extend(entries.get(id as usize).filter(|e| e.kind != TokenKind::Absent).map(|_| id));
     }
-    if let Some(id) = named("model.unk_token", &model.unk_token)? {
+    if let Some(id) = named("model.unk_token", &unknown)? {
         entries[id as usize].kind = TokenKind::Unknown;
     }
     let adds = || bos.is_some() && first_special(document.post_processor.as_ref()) == special.bos.as_deref();
+    let (normalizer, splitter) = (document.normalizer, document.pre_tokenizer);
     Ok(Blueprint {
         path: path.to_owned(),
         places: Places { tokens: "model.vocab", merges: "model.merges" },
         entries,
-        merges: merges(path, model.merges)?,
         flags: document.added_tokens.iter().map(|t| (t.id, t.flags())).collect::<BTreeMap<_, _>>(),
+        leading_space: spelling != Spelling::ByteLevel && takes_space(decoder),
         spelling,
-        bpe: BpeOptions {
-            ignore_merges: model.ignore_merges,
-            byte_fallback: model.byte_fallback,
-            fuse_unknown: model.fuse_unk,
-        },
-        normalizer: steps(path, "normalizer", "normalizers", &NORMALIZERS, document.normalizer)?,
-        splitter: steps(path, "pre_tokenizer", "pretokenizers", &SPLITTERS, document.pre_tokenizer)?,
+        subwords,
+        metaspace: Metaspace::of(normalizer.as_ref(), splitter.as_ref()),
+        normalizer: steps(path, "normalizer", "normalizers", &NORMALIZERS, normalizer)?,
+        splitter: steps(path, "pre_tokenizer", "pretokenizers", &SPLITTERS, splitter)?,
         bos,
         eos,
         add_bos: bos.is_some() && special.add_bos.unwrap_or_else(adds),
     })
+}
+
+fn model(path: &Path, mut model: Value) -> Result<Model> {
+    // Old files leave the type out.
+    if let Some(fields) = model.as_object_mut() {
+        fields.entry("type").or_insert_with(|| "BPE".into());
+    }
+    let kind = model.get("type").and_then(Value::as_str).unwrap_or("no text");
+    if !["BPE", "WordPiece"].contains(&kind) {
+        return Err(wrong(path, "model.type", "\"BPE\" or \"WordPiece\"", kind));
+    }
+    let sound = if kind == "BPE" { "a BPE model" } else { "a WordPiece model" };
+    serde_json::from_value(model).map_err(|reason| unsound(path, "model", sound, reason.to_string()))
+}
+
+/// Vocabulary, text of the unknown token, and how words become tokens.
+type Parts = (HashMap<String, u32>, Option<String>, Subwords);
+
+impl Bpe {
+    fn parts(self, path: &Path) -> Result<Parts> {
+        for (field, affix) in [
+            ("model.continuing_subword_prefix", &self.continuing_subword_prefix),
+            ("model.end_of_word_suffix", &self.end_of_word_suffix),
+        ] {
+            if let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) {
+                return Err(wrong(path, field, "none (affixes are not supported)", affix));
+            }
+        }
+        let subwords = Subwords::Bpe {
+            merges: merges(path, self.merges)?,
+            ignore_merges: self.ignore_merges,
+            byte_fallback: self.byte_fallback,
+            fuse_unknown: self.fuse_unk,
+        };
+        Ok((self.vocab, self.unk_token, subwords))
+    }
+}
+
+impl WordPiece {
+    fn parts(self, path: &Path) -> Result<Parts> {
+        if self.continuing_subword_prefix != "##" {
+            return Err(wrong(path, "model.continuing_subword_prefix", "\"##\"", &self.continuing_subword_prefix));
+        }
+        let longest_word = self.max_input_chars_per_word;
+        if longest_word > LONGEST_WORD {
+            let expected = format!("at most {LONGEST_WORD}");
+            return Err(wrong(path, "model.max_input_chars_per_word", &expected, &longest_word.to_string()));
+        }
+        Ok((self.vocab, self.unk_token, Subwords::WordPiece { longest_word }))
+    }
 }
 
 impl Added {
@@ -308,6 +311,17 @@ fn spelling(path: &Path, decoder: Option<&Value>) -> Result<Spelling> {
     }
 }
 
+/// Whether decoding takes a space off the text's beginning.
+fn takes_space(decoder: Option<&Value>) -> bool {
+    let Some(decoder) = decoder else { return false };
+    match decoder["type"].as_str() {
+        Some("Sequence") => decoder["decoders"].as_array().is_some_and(|all| all.iter().any(|d| takes_space(Some(d)))),
+        Some("Strip") => decoder["content"] == " " && decoder["start"].as_u64() > Some(0),
+        Some("Metaspace") => decoder["prepend_scheme"] != "never" && decoder["add_prefix_space"] != false,
+        name => name == Some("WordPiece"),
+    }
+}
+
 /// The special token that the post-processor sets in front of a single text.
 fn first_special(processor: Option<&Value>) -> Option<&str> {
     let processor = processor?;
@@ -317,7 +331,7 @@ fn first_special(processor: Option<&Value>) -> Option<&str> {
     processor.get("single")?.get(0)?.get("SpecialToken")?.get("id")?.as_str()
 }
 
-fn wrong(path: &Path, field: &str, expected: &str, found: &str) -> ModelError {
+pub(super) fn wrong(path: &Path, field: &str, expected: &str, found: &str) -> ModelError {
     ModelError::Field {
         path: path.to_owned(),
         field: field.to_owned(),

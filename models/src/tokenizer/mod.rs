@@ -1,6 +1,6 @@
 //! Text to token ids and back, and conversations to prompts.
 //!
-//! **A document's text can never become a control token.** The inner BPE pipeline knows no added token at all: their
+//! **A document's text can never become a control token.** The inner pipeline knows no added token at all: their
 //! texts are taken out of its vocabulary and every merge that would spell one is dropped. Added tokens are found by
 //! [`added`] alone, and only inside [`Segment::Scaffold`]. So it does not matter how a document writes `<|im_end|>`:
 //! there is no path from content to that id.
@@ -12,23 +12,29 @@ mod added;
 mod chat;
 mod gguf;
 mod json;
+mod metaspace;
 mod pipeline;
 mod python;
+mod sentencepiece;
+mod special;
+mod splitter;
 mod table;
 mod template;
 
 pub use chat::{Message, Role, Segment, Thinking};
-pub use gguf::{SPLITTERS, SplitRule, Splitter};
-pub use json::SpecialTokens;
 pub use python::Date;
+pub use special::SpecialTokens;
+pub use splitter::{SPLITTERS, SplitRule, Splitter};
 pub use template::ChatTemplate;
 
 use crate::error::{ModelError, Result};
 use crate::weights::Metadata;
 use added::AddedTokens;
+use metaspace::Metaspace;
 use pipeline::Pipeline;
 use std::path::{Path, PathBuf};
 use table::{TokenKind, TokenTable};
+use tokenizers::Model;
 
 /// Control tokens that end a turn or a text wherever a vocabulary has them, whatever its configuration names:
 /// a model that was tuned on one of these emits it even where `eos_token_id` is another.
@@ -48,6 +54,8 @@ const END_OF_TURN: [&str; 8] = [
 pub struct Tokenizer {
     path: PathBuf,
     pipeline: Pipeline,
+    metaspace: Option<Metaspace>,
+    leading_space: bool,
     tokens: TokenTable,
     added: AddedTokens,
     bos: Option<u32>,
@@ -60,10 +68,18 @@ impl Tokenizer {
     /// Reads a Hugging Face `tokenizer.json`, with the special tokens that the files beside it name.
     ///
     /// # Errors
-    /// [`ModelError::Io`] when unreadable, [`ModelError::Format`] and [`ModelError::Field`] when it is no sound BPE
-    /// tokenizer or uses a pipeline step this program does not know.
+    /// [`ModelError::Io`] when unreadable, [`ModelError::Format`] and [`ModelError::Field`] when it is no sound BPE or
+    /// WordPiece tokenizer or uses a pipeline step this program does not know.
     pub fn from_file(path: &Path, special: &SpecialTokens) -> Result<Self> {
-        json::read(path, special)?.build()
+        Self::from_json(path, &json::read_text(path)?, special)
+    }
+
+    /// As [`Self::from_file`], from the file's `text`; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Self::from_file`], but for those of reading.
+    pub fn from_json(path: &Path, text: &str, special: &SpecialTokens) -> Result<Self> {
+        json::read(path, text, special)?.build()
     }
 
     /// Reads `tokenizer.json` and the special tokens of a model folder.
@@ -93,17 +109,19 @@ impl Tokenizer {
 
     /// Ids of a whole prompt. Special tokens are recognised inside scaffold alone: one that would begin in scaffold
     /// and end in content, or reach over content from scaffold to scaffold, is ordinary text. Exactly one BOS stands
-    /// in front where the model wants one, whether the template writes it or not.
+    /// in front where the model wants one, whether the template writes none, one or several.
     ///
     /// # Errors
     /// As [`Self::encode_text`].
     pub fn encode_prompt(&self, segments: &[Segment]) -> Result<Vec<u32>> {
         let (text, scaffold) = chat::join(segments);
         let mut ids = self.encode_around_added(&text, &scaffold)?;
-        if let Some(bos) = self.bos.filter(|_| self.add_bos)
-            && ids.first() != Some(&bos)
-        {
-            ids.insert(0, bos);
+        if let Some(bos) = self.bos {
+            let written = ids.iter().take_while(|&&id| id == bos).count();
+            ids.drain(..written.saturating_sub(1));
+            if written == 0 && self.add_bos {
+                ids.insert(0, bos);
+            }
         }
         Ok(ids)
     }
@@ -112,31 +130,39 @@ impl Tokenizer {
         let mut ids = Vec::new();
         let mut from = 0;
         for found in self.added.find(text, scaffold) {
-            self.encode_plain(&text[from..found.start], &mut ids)?;
+            self.encode_plain(&text[from..found.start], from == 0, &mut ids)?;
             ids.push(found.id);
             from = found.end;
         }
-        self.encode_plain(&text[from..], &mut ids)?;
+        self.encode_plain(&text[from..], from == 0, &mut ids)?;
         Ok(ids)
     }
 
-    fn encode_plain(&self, piece: &str, ids: &mut Vec<u32>) -> Result<()> {
+    /// Appends the ids of a piece between two added tokens; `first` if there is none before it.
+    fn encode_plain(&self, piece: &str, first: bool, ids: &mut Vec<u32>) -> Result<()> {
         if piece.is_empty() {
             return Ok(());
         }
-        let encoding = self.pipeline.encode_fast(piece, false).map_err(|reason| ModelError::Format {
+        let failed = |reason: tokenizers::Error| ModelError::Format {
             path: self.path.clone(),
             format: "tokenizer",
             place: "pipeline".into(),
             expected: "steps that can encode any text".into(),
             found: reason.to_string(),
-        })?;
-        ids.extend_from_slice(encoding.get_ids());
+        };
+        let Some(metaspace) = self.metaspace else {
+            ids.extend_from_slice(self.pipeline.encode_fast(piece, false).map_err(failed)?.get_ids());
+            return Ok(());
+        };
+        for word in metaspace.words(&metaspace.spell(piece, first)) {
+            let tokens = self.pipeline.get_model().tokenize(word).map_err(failed)?;
+            ids.extend(tokens.iter().map(|token| token.id));
+        }
         Ok(())
     }
 
-    /// The text of `ids` as bytes; control tokens are skipped, and so are ids that stand for nothing. Bytes, since a
-    /// character may be spread over several tokens and the last one may not have come yet.
+    /// What `ids` add to a text, as bytes; control tokens are skipped, and so are ids that stand for nothing. Bytes,
+    /// since a character may be spread over several tokens and the last one may not have come yet.
     #[must_use]
     pub fn decode_bytes(&self, ids: &[u32]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(ids.len() * 4);
@@ -146,6 +172,21 @@ impl Tokenizer {
             }
         }
         bytes
+    }
+
+    /// The whole text that `ids` are: [`Self::decode_bytes`] less the space that SentencePiece puts in front of every
+    /// text. Bytes that are no UTF-8 become U+FFFD.
+    #[must_use]
+    pub fn decode_text(&self, ids: &[u32]) -> String {
+        let bytes = self.decode_bytes(ids);
+        let own_space = self.leading_space && bytes.first() == Some(&b' ');
+        String::from_utf8_lossy(&bytes[usize::from(own_space)..]).into_owned()
+    }
+
+    /// Whether every text begins with a space of the tokenizer's own, which [`Self::decode_text`] takes off.
+    #[must_use]
+    pub fn leading_space(&self) -> bool {
+        self.leading_space
     }
 
     /// One more than the largest id; some ids below may stand for nothing.

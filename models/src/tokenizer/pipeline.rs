@@ -1,17 +1,24 @@
 //! From a vocabulary as read, whatever the file, to a checked [`Tokenizer`].
 
 use super::added::{AddedToken, AddedTokens, Flags};
-use super::table::{Spelling, TokenKind, TokenTable};
+use super::metaspace::Metaspace;
+use super::table::{Spelling, TokenKind, TokenTable, byte_escape};
 use super::{END_OF_TURN, Tokenizer};
 use crate::error::{ModelError, Result};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use tokenizers::models::bpe::{BPE, Vocab};
-use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, TokenizerImpl};
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::{
+    DecoderWrapper, ModelWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, TokenizerImpl,
+};
 
-/// Normaliser, splitter and BPE; no added vocabulary, no post-processor.
+/// Normaliser, splitter and subwords; no added vocabulary, no post-processor.
 pub(super) type Pipeline =
-    TokenizerImpl<BPE, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
+    TokenizerImpl<ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
+
+/// Added tokens at most: Gemma has 6,400. They are searched one by one.
+const MOST_ADDED: usize = 1 << 16;
 
 /// A vocabulary entry as the file has it.
 #[derive(Debug, Clone)]
@@ -33,14 +40,22 @@ pub(super) struct Places {
     pub(super) merges: &'static str,
 }
 
-/// BPE's own switches.
-#[derive(Debug, Default)]
-pub(super) struct BpeOptions {
-    /// A piece that is itself a token is not built by merges.
-    pub(super) ignore_merges: bool,
-    /// Characters without a token become `<0xNN>` tokens.
-    pub(super) byte_fallback: bool,
-    pub(super) fuse_unknown: bool,
+/// How words become tokens.
+#[derive(Debug)]
+pub(super) enum Subwords {
+    Bpe {
+        merges: Vec<(String, String)>,
+        /// A word that is itself a token is not built by merges.
+        ignore_merges: bool,
+        /// Characters without a token become `<0xNN>` tokens.
+        byte_fallback: bool,
+        fuse_unknown: bool,
+    },
+    /// The longest token that a word begins with, then the longest `##` token that the rest begins with.
+    WordPiece {
+        /// Words of more characters are unknown.
+        longest_word: usize,
+    },
 }
 
 /// Everything a tokenizer is made of, unchecked.
@@ -50,13 +65,16 @@ pub(super) struct Blueprint {
     pub(super) places: Places,
     /// By id.
     pub(super) entries: Vec<Entry>,
-    pub(super) merges: Vec<(String, String)>,
     /// Of added tokens that have any.
     pub(super) flags: BTreeMap<u32, Flags>,
     pub(super) spelling: Spelling,
-    pub(super) bpe: BpeOptions,
+    pub(super) subwords: Subwords,
     pub(super) normalizer: Option<NormalizerWrapper>,
     pub(super) splitter: Option<PreTokenizerWrapper>,
+    /// In the place of both, where spaces are all there is to do.
+    pub(super) metaspace: Option<Metaspace>,
+    /// Whether a text's first space is the tokenizer's own.
+    pub(super) leading_space: bool,
     /// Below `entries.len()`, as are `eos`.
     pub(super) bos: Option<u32>,
     /// The one that templates call `eos_token` first.
@@ -73,20 +91,8 @@ impl Blueprint {
         let first_eos = self.eos.first().copied();
         self.settle_kinds();
         let (vocab, added) = self.sort_entries()?;
-        let unknown = self.entries.iter().find(|entry| entry.kind == TokenKind::Unknown);
-        let unknown = unknown.map(|entry| entry.text.clone());
-        let merges = self.checked_merges(&vocab)?;
-        let mut builder = BPE::builder()
-            .vocab_and_merges(vocab, merges)
-            .ignore_merges(self.bpe.ignore_merges)
-            .byte_fallback(self.bpe.byte_fallback)
-            .fuse_unk(self.bpe.fuse_unknown);
-        if let Some(unknown) = unknown {
-            builder = builder.unk_token(unknown);
-        }
-        let bpe =
-            builder.build().map_err(|reason| self.wrong(self.places.merges, "sound merges", reason.to_string()))?;
-        let mut pipeline = Pipeline::new(bpe);
+        let model = self.model(vocab)?;
+        let mut pipeline = Pipeline::new(model);
         pipeline
             .with_normalizer(self.normalizer.take())
             .map_err(|reason| ModelError::Field {
@@ -103,6 +109,8 @@ impl Blueprint {
         Ok(Tokenizer {
             path: self.path,
             pipeline,
+            metaspace: self.metaspace,
+            leading_space: self.leading_space,
             tokens,
             added: AddedTokens::new(added),
             bos: self.bos,
@@ -110,6 +118,35 @@ impl Blueprint {
             eos: self.eos,
             add_bos: self.add_bos,
         })
+    }
+
+    fn model(&mut self, vocab: Vocab) -> Result<ModelWrapper> {
+        let unknown = self.entries.iter().find(|entry| entry.kind == TokenKind::Unknown);
+        let unknown = unknown.map(|entry| entry.text.clone());
+        match &mut self.subwords {
+            Subwords::WordPiece { longest_word } => {
+                let builder = WordPiece::builder().vocab(vocab).max_input_chars_per_word(*longest_word);
+                let model = builder.unk_token(unknown.unwrap_or_default()).build();
+                let model = model.map_err(|reason| self.wrong(self.places.tokens, "sound tokens", reason.to_string()));
+                Ok(ModelWrapper::WordPiece(model?))
+            }
+            Subwords::Bpe { merges, ignore_merges, byte_fallback, fuse_unknown } => {
+                let (ignore_merges, byte_fallback, fuse_unknown) = (*ignore_merges, *byte_fallback, *fuse_unknown);
+                let merges = std::mem::take(merges);
+                let merges = self.checked_merges(merges, &vocab)?;
+                let mut builder = BPE::builder()
+                    .vocab_and_merges(vocab, merges)
+                    .ignore_merges(ignore_merges)
+                    .byte_fallback(byte_fallback)
+                    .fuse_unk(fuse_unknown);
+                if let Some(unknown) = unknown {
+                    builder = builder.unk_token(unknown);
+                }
+                let model = builder.build();
+                let model = model.map_err(|reason| self.wrong(self.places.merges, "sound merges", reason.to_string()));
+                Ok(ModelWrapper::BPE(model?))
+            }
+        }
     }
 
     /// Completes `eos` by the usual end-of-turn markers and makes BOS and every EOS a control token, whatever type
@@ -150,16 +187,23 @@ impl Blueprint {
                 added.push(AddedToken { id, text: entry.text.clone(), flags, anywhere });
             }
         }
+        if added.len() > MOST_ADDED {
+            let expected = format!("at most {MOST_ADDED} control tokens and markers");
+            return Err(self.wrong(self.places.tokens, &expected, added.len().to_string()));
+        }
         Ok((vocab, added))
     }
 
-    /// The merges, less those that touch an added token: they could only spell it from content.
+    /// The merges, less those that touch what text must not become: an added token, the unknown one, and in
+    /// SentencePiece's alphabet a byte's (a document that says `<0x0A>` means six characters).
     ///
     /// The check is not a nicety: the BPE builder indexes out of bounds on a product longer than every token.
-    fn checked_merges(&mut self, vocab: &Vocab) -> Result<Vec<(String, String)>> {
-        let merges = std::mem::take(&mut self.merges);
-        let others: HashSet<&str> =
-            self.entries.iter().filter(|e| !vocab.contains_key(&e.text)).map(|e| e.text.as_str()).collect();
+    fn checked_merges(&self, merges: Vec<(String, String)>, vocab: &Vocab) -> Result<Vec<(String, String)>> {
+        let apart = |entry: &&Entry| match entry.kind {
+            TokenKind::Text => self.spelling == Spelling::Metaspace && byte_escape(&entry.text).is_some(),
+            _ => true,
+        };
+        let apart: HashSet<&str> = self.entries.iter().filter(apart).map(|entry| entry.text.as_str()).collect();
         let mut product = String::new();
         let mut kept = Vec::with_capacity(merges.len());
         for (index, (left, right)) in merges.into_iter().enumerate() {
@@ -167,11 +211,12 @@ impl Blueprint {
             product.push_str(&left);
             product.push_str(&right);
             let parts = [left.as_str(), right.as_str(), product.as_str()];
-            if parts.iter().all(|part| vocab.contains_key(*part)) {
-                kept.push((left, right));
-            } else if let Some(stranger) = parts.iter().find(|p| !vocab.contains_key(**p) && !others.contains(**p)) {
+            if let Some(stranger) = parts.iter().find(|p| !vocab.contains_key(**p) && !apart.contains(**p)) {
                 let field = format!("{}[{index}]", self.places.merges);
                 return Err(self.wrong(&field, "tokens of the vocabulary", format!("{stranger:?}")));
+            }
+            if !parts.iter().any(|part| apart.contains(part)) {
+                kept.push((left, right));
             }
         }
         Ok(kept)

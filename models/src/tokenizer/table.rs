@@ -24,6 +24,8 @@ pub(super) enum Spelling {
     ByteLevel,
     /// SentencePiece's: `▁` is a space and `<0x0A>` a byte.
     Metaspace,
+    /// BERT's: `##` continues a word, and before any other token there is a space.
+    WordPiece,
 }
 
 impl Spelling {
@@ -34,6 +36,10 @@ impl Spelling {
             Self::Metaspace => match byte_escape(text) {
                 Some(byte) => vec![byte],
                 None => text.replace('\u{2581}', " ").into_bytes(),
+            },
+            Self::WordPiece => match text.strip_prefix("##") {
+                Some(rest) => rest.into(),
+                None => [b" ", text.as_bytes()].concat(),
             },
         }
     }
@@ -53,7 +59,8 @@ fn byte_of(c: char) -> Option<u8> {
     u8::try_from(byte).ok()
 }
 
-fn byte_escape(text: &str) -> Option<u8> {
+/// The byte that `<0xNN>` writes.
+pub(super) fn byte_escape(text: &str) -> Option<u8> {
     let hex = text.strip_prefix("<0x")?.strip_suffix('>')?;
     if hex.len() == 2 { u8::from_str_radix(hex, 16).ok() } else { None }
 }
@@ -115,5 +122,7 @@ mod tests {
         assert_eq!(Spelling::Metaspace.bytes("<0xE2>"), [0xe2]);
         assert_eq!(Spelling::Metaspace.bytes("▁the"), b" the");
         assert_eq!(Spelling::ByteLevel.bytes("Ġthe"), b" the");
+        assert_eq!(Spelling::WordPiece.bytes("un"), b" un");
+        assert_eq!(Spelling::WordPiece.bytes("##der"), b"der");
     }
 }

@@ -1,14 +1,16 @@
 //! Content never yields a special token, however it is written and wherever it stands.
 
-use super::fixture::{MODELS, model, tiny};
+use super::fixture::{MODELS, back, model, qwen3, tiny};
 use moot_models::tokenizer::{ChatTemplate, Message, Role, Segment, Thinking, Tokenizer};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
 static TINY: LazyLock<Tokenizer> = LazyLock::new(tiny);
+static QWEN3: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::from_gguf(&qwen3()).unwrap());
 
 fn tokenizers() -> Vec<(&'static str, &'static Tokenizer)> {
     let mut all: Vec<_> = MODELS.iter().map(|name| (*name, &model(name).1)).collect();
+    all.push(("qwen3", &*QWEN3));
     all.push(("tiny", &*TINY));
     all
 }
@@ -23,32 +25,80 @@ fn special_ids(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<u32> {
     ids.iter().copied().filter(|&id| tokenizer.is_special(id)).collect()
 }
 
-/// `text` in ways that a normaliser might fold back to it: fullwidth, with marks, with invisible characters, repeated.
+/// `text` in ways that a normaliser might fold back to it: fullwidth and other compatible forms, with marks, with
+/// invisible characters, in other cases, repeated, beside what becomes bytes and beside bytes spelled out.
 fn disguises(text: &str) -> Vec<String> {
-    let wide = |c: char| if c.is_ascii_graphic() { char::from_u32(u32::from(c) + 0xfee0).unwrap() } else { c };
+    let shifted =
+        |by: u32| move |c: char| if c.is_ascii_graphic() { char::from_u32(u32::from(c) + by).unwrap() } else { c };
     let joined = |with: &str| text.chars().map(String::from).collect::<Vec<_>>().join(with);
+    let swapped = |c: char| if c.is_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() };
+    let spelled = |range: std::ops::RangeTo<usize>| {
+        let bytes = |part: &str| part.bytes().map(|byte| format!("<0x{byte:02X}>")).collect::<String>();
+        let end = text.char_indices().map(|(at, _)| at).take(range.end + 1).last().unwrap();
+        bytes(&text[..end]) + &text[end..]
+    };
     vec![
         text.to_owned(),
-        text.chars().map(wide).collect(),
+        text.chars().map(shifted(0xfee0)).collect(),
+        text.chars()
+            .map(|c| if c.is_ascii_alphabetic() { shifted(0x1d3bf)(c.to_ascii_uppercase()) } else { c })
+            .collect(),
+        text.replace('<', "\u{fe64}").replace('>', "\u{fe65}").replace('|', "\u{ffe8}"),
         text.to_uppercase(),
+        text.chars().map(swapped).collect(),
         format!("\u{feff}{text}\u{301}"),
+        format!("{text}\u{338}"),
         joined("\u{200b}"),
         joined("\u{ad}"),
+        joined("\u{2060}"),
+        joined("\0"),
         format!(" \n{text} \n"),
         format!("x{text}y"),
         text.repeat(3),
-        format!("<0x3C>{text}"),
+        format!("\u{10fffd}{text}\u{e000}{text}\u{12345}"),
+        spelled(..1),
+        spelled(..usize::MAX - 1),
+        format!("<0x3C>{text}<0x3E>"),
+        text.replace('_', "\u{2581}").replace(' ', "\u{a0}"),
     ]
+}
+
+/// Every special token of `tokenizer`, in every disguise: text, and the same text again.
+pub(super) fn check_disguises(name: &str, tokenizer: &Tokenizer) {
+    let specials = specials(tokenizer);
+    assert!(specials.len() >= 2, "{name}");
+    for text in specials.iter().flat_map(|special| disguises(special)) {
+        let ids = tokenizer.encode_text(&text).unwrap();
+        assert!(special_ids(tokenizer, &ids).is_empty(), "{name}: {text:?} gave {ids:?}");
+        assert_eq!(tokenizer.decode_text(&ids), back(name, &text), "{name}");
+    }
 }
 
 #[test]
 fn no_disguise_of_a_special_token_is_one() {
     for (name, tokenizer) in tokenizers() {
-        let specials = specials(tokenizer);
-        assert!(specials.len() >= 8, "{name}");
-        for text in specials.iter().flat_map(|special| disguises(special)) {
-            let ids = tokenizer.encode_text(&text).unwrap();
-            assert!(special_ids(tokenizer, &ids).is_empty(), "{name}: {text:?} gave {ids:?}");
+        check_disguises(name, tokenizer);
+    }
+}
+
+/// No special token of `tokenizer` is found where part of it is content.
+pub(super) fn check_borders(name: &str, tokenizer: &Tokenizer) {
+    let bos = Vec::from_iter(tokenizer.bos_id().filter(|_| tokenizer.add_bos()));
+    for special in specials(tokenizer) {
+        let whole = tokenizer.special_id(&special).unwrap();
+        for (cut, _) in special.char_indices().skip(1) {
+            let (head, tail) = special.split_at(cut);
+            let (scaffold, content) = (|s: &str| Segment::Scaffold(s.into()), |s: &str| Segment::Content(s.into()));
+            for segments in [
+                vec![scaffold(head), content(tail), scaffold("\n")],
+                vec![scaffold("\n"), content(head), scaffold(tail)],
+                vec![scaffold(head), content(""), scaffold(tail)],
+                vec![content(head), content(tail)],
+            ] {
+                let ids = tokenizer.encode_prompt(&segments).unwrap();
+                // Not "none at all": a piece in scaffold may itself be a shorter special token.
+                assert!(!ids[bos.len()..].contains(&whole), "{name}: {segments:?} gave {ids:?}");
+            }
         }
     }
 }
@@ -56,24 +106,7 @@ fn no_disguise_of_a_special_token_is_one() {
 #[test]
 fn no_special_token_over_a_border() {
     for (name, tokenizer) in tokenizers() {
-        let bos = Vec::from_iter(tokenizer.bos_id().filter(|_| tokenizer.add_bos()));
-        for special in specials(tokenizer) {
-            for (cut, _) in special.char_indices().skip(1) {
-                let (head, tail) = special.split_at(cut);
-                let (scaffold, content) = (|s: &str| Segment::Scaffold(s.into()), |s: &str| Segment::Content(s.into()));
-                for segments in [
-                    vec![scaffold(head), content(tail), scaffold("\n")],
-                    vec![scaffold("\n"), content(head), scaffold(tail)],
-                    vec![scaffold(head), content(""), scaffold(tail)],
-                    vec![content(head), content(tail)],
-                ] {
-                    let ids = tokenizer.encode_prompt(&segments).unwrap();
-                    // Not "none at all": a piece in scaffold may itself be a shorter special token.
-                    let whole = tokenizer.special_id(&special).unwrap();
-                    assert!(!ids[bos.len()..].contains(&whole), "{name}: {segments:?} gave {ids:?}");
-                }
-            }
-        }
+        check_borders(name, tokenizer);
     }
 }
 
@@ -102,6 +135,10 @@ fn fragments() -> impl Strategy<Value = String> {
         Just("<tool_call>".to_owned()),
         Just("</s>".to_owned()),
         Just("<mask>".to_owned()),
+        Just("[INST]".to_owned()),
+        Just("[/".to_owned()),
+        Just("</think>".to_owned()),
+        Just("<0x3C>".to_owned()),
         Just("word".to_owned()),
         Just("＜｜".to_owned()),
         "[ \n\t\u{a0}]{1,4}",
@@ -120,6 +157,7 @@ proptest! {
             let ids = tokenizer.encode_text(&text).unwrap();
             prop_assert!(special_ids(tokenizer, &ids).is_empty(), "{name}");
             prop_assert!(ids.iter().all(|&id| tokenizer.token_bytes(id).is_some()));
+            prop_assert_eq!(tokenizer.decode_text(&ids), back(name, &text), "{}", name);
         }
     }
 

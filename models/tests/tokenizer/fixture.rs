@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use tokenizers::normalizers::NFC;
+use tokenizers::{NormalizedString, Normalizer};
 
 /// Models whose whole vocabulary lies in the fixtures.
-pub(crate) const MODELS: [&str; 2] = ["qwen2", "smollm"];
+pub(crate) const MODELS: [&str; 3] = ["qwen2", "smollm", "mistral"];
 
 static VOCABULARIES: LazyLock<Vec<(Metadata, Tokenizer)>> = LazyLock::new(|| {
     let metadata = MODELS.map(vocabulary);
@@ -68,8 +70,92 @@ fn metadata<const N: usize>(
     Metadata::new(PathBuf::from("model.gguf"), values)
 }
 
+/// Mistral v0.3's SentencePiece vocabulary; see `families.py` for the form.
+fn mistral() -> Metadata {
+    let head: serde_json::Value = serde_json::from_slice(&gunzip("mistral.pieces.gz")).unwrap();
+    let list = |key: &str| head[key].as_array().unwrap().iter();
+    let pieces = list("pieces").map(|piece| piece.as_str().unwrap().into()).collect();
+    let scores = list("score+index").enumerate().map(|(i, sum)| sum.as_f64().unwrap() - i as f64).collect();
+    let types = list("types").map(|kind| kind.as_i64().unwrap()).collect();
+    let template = std::fs::read_to_string(path("templates/mistral-v0.3.jinja")).unwrap();
+    sentencepiece(pieces, types, scores, &[("tokenizer.chat_template", Value::String(template))])
+}
+
+/// A GGUF file's SentencePiece vocabulary whose BOS is 1 and EOS 2.
+pub(crate) fn sentencepiece(
+    pieces: Vec<Vec<u8>>,
+    types: Vec<i64>,
+    scores: Vec<f64>,
+    more: &[(&str, Value)],
+) -> Metadata {
+    let mut values = BTreeMap::from([
+        ("tokenizer.ggml.model".to_owned(), Value::String("llama".into())),
+        ("tokenizer.ggml.tokens".to_owned(), Value::StringArray(pieces)),
+        ("tokenizer.ggml.token_type".to_owned(), Value::SignedArray(types)),
+        ("tokenizer.ggml.scores".to_owned(), Value::FloatArray(scores)),
+        ("tokenizer.ggml.bos_token_id".to_owned(), Value::Unsigned(1)),
+        ("tokenizer.ggml.eos_token_id".to_owned(), Value::Unsigned(2)),
+    ]);
+    values.extend(more.iter().map(|(field, value)| ((*field).to_owned(), value.clone())));
+    Metadata::new(PathBuf::from("model.gguf"), values)
+}
+
+/// A small SentencePiece vocabulary: `<unk>`, `<s>`, `</s>`, the 256 bytes, then `pieces`, the first the best.
+pub(crate) fn small_sentencepiece(pieces: &[&str], more: &[(&str, Value)]) -> Metadata {
+    let special = ["<unk>", "<s>", "</s>"].map(str::to_owned);
+    let bytes = (0..=255u8).map(|byte| format!("<0x{byte:02X}>"));
+    let texts: Vec<Vec<u8>> = special
+        .into_iter()
+        .chain(bytes)
+        .chain(pieces.iter().map(|s| (*s).to_owned()))
+        .map(String::into_bytes)
+        .collect();
+    let types = (0..texts.len()).map(|i| [2, 3, 3].get(i).copied().unwrap_or(if i < 259 { 6 } else { 1 })).collect();
+    let scores = (0..texts.len()).map(|i| if i < 259 { 0.0 } else { 259.0 - i as f64 }).collect();
+    sentencepiece(texts, types, scores, more)
+}
+
+/// Qwen3's vocabulary: Qwen2's and four markers where that has padding.
+pub(crate) fn qwen3() -> Metadata {
+    let qwen2 = vocabulary("qwen2");
+    let (Some(Value::StringArray(tokens)), Some(Value::SignedArray(types))) =
+        (qwen2.get("tokenizer.ggml.tokens"), qwen2.get("tokenizer.ggml.token_type"))
+    else {
+        panic!("no vocabulary");
+    };
+    let (mut tokens, mut types) = (tokens.clone(), types.clone());
+    for (id, marker) in (151_665..).zip(["<tool_response>", "</tool_response>", "<think>", "</think>"]) {
+        (tokens[id], types[id]) = (marker.into(), 4);
+    }
+    let qwen3 = with(&qwen2, "tokenizer.ggml.tokens", Some(Value::StringArray(tokens)));
+    with(&qwen3, "tokenizer.ggml.token_type", Some(Value::SignedArray(types)))
+}
+
+/// What comes back when `text` was encoded by a model of [`MODELS`] (or like it) and decoded: the same but for what
+/// its published tokenizer loses.
+pub(crate) fn back(name: &str, text: &str) -> String {
+    match name {
+        // Brought to NFC.
+        "qwen2" | "qwen3" | "tiny" => {
+            let mut text = NormalizedString::from(text);
+            NFC.normalize(&mut text).unwrap();
+            text.get().to_owned()
+        }
+        // A space in front is taken for the one that Mistral's would put there.
+        "mistral" => {
+            let text = text.replace('\u{2581}', " ");
+            text.strip_prefix(' ').unwrap_or(&text).to_owned()
+        }
+        "llama2" | "phi3" | "mistral1" => text.replace('\u{2581}', " "),
+        _ => text.to_owned(),
+    }
+}
+
 /// Rebuilds a model's vocabulary from its merges; see `make.py` for the form.
 fn vocabulary(name: &str) -> Metadata {
+    if name == "mistral" {
+        return mistral();
+    }
     let bytes = gunzip(&format!("{name}.vocab.gz"));
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap();
     let head: serde_json::Value = serde_json::from_slice(&bytes[..end]).unwrap();

@@ -1,6 +1,6 @@
 //! Broken and malicious vocabularies are refused with the field's name, never with a panic.
 
-use super::fixture::{json, path, tiny_metadata, with};
+use super::fixture::{json, path, small_sentencepiece, tiny_metadata, with};
 use moot_models::ModelError;
 use moot_models::tokenizer::{SpecialTokens, Tokenizer};
 use moot_models::weights::{Metadata, Value};
@@ -25,12 +25,21 @@ fn tokens_and_types(tokens: &[&str], types: Vec<i64>, merges: &[&str]) -> Result
 fn fields_that_are_wrong_are_named() {
     let text = |s: &str| Some(Value::String(s.into()));
     for (field, value, expected) in [
-        ("tokenizer.ggml.model", text("llama"), r#"expected "gpt2""#),
+        (
+            "tokenizer.ggml.model",
+            text("t5"),
+            r#"expected "gpt2" (byte-level BPE) or "llama" (SentencePiece), found "t5""#,
+        ),
+        ("tokenizer.ggml.model", text("llama"), "a token for every byte"),
         ("tokenizer.ggml.model", None, "found nothing"),
-        ("tokenizer.ggml.pre", text("tekken"), r#"one of "qwen2", "smollm", "llama-bpe", found "tekken""#),
+        (
+            "tokenizer.ggml.pre",
+            text("chatglm"),
+            r#"one of "qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default""#,
+        ),
         ("tokenizer.ggml.pre", None, "found nothing"),
         ("tokenizer.ggml.tokens", None, "an array of strings"),
-        ("tokenizer.ggml.tokens", Some(Value::StringArray(vec![])), "at least one token"),
+        ("tokenizer.ggml.tokens", Some(Value::StringArray(vec![])), "1 to 1048576 tokens"),
         ("tokenizer.ggml.tokens", Some(Value::StringArray(vec![b"a\xff".to_vec()])), "values, one a token"),
         ("tokenizer.ggml.token_type", Some(Value::SignedArray(vec![1])), "one a token, found 1"),
         ("tokenizer.ggml.token_type", text("1"), "an array of integers"),
@@ -44,7 +53,7 @@ fn fields_that_are_wrong_are_named() {
         ("tokenizer.ggml.add_bos_token", text("yes"), "a boolean"),
     ] {
         let message = message(field, value);
-        let named = field != "tokenizer.ggml.tokens" || message.contains("tokenizer.ggml.token");
+        let named = !field.starts_with("tokenizer.ggml.token") || message.contains("tokenizer.ggml.token");
         assert!(named && message.contains(expected) && message.starts_with("model.gguf: "), "{field}: {message}");
         assert!(message.len() < 400 && !message.contains('\n'), "{message}");
     }
@@ -79,6 +88,33 @@ fn an_ill_typed_end_of_turn_token_is_still_special() {
     assert!(tokenizer.is_special(2) && !tokenizer.is_special(3));
 }
 
+#[test]
+fn sentencepiece_fields_that_are_wrong_are_named() {
+    let (floats, nan) = (|n| Some(Value::FloatArray(vec![0.0; n])), Some(Value::FloatArray(vec![f64::NAN; 260])));
+    let types = |kind| Some(Value::SignedArray(vec![kind; 260]));
+    for (field, value, expected) in [
+        ("scores", None, "an array of floats, found nothing"),
+        ("scores", floats(3), "260 values, one a token, found 3"),
+        ("scores", nan, "scores[0]: expected a number, found NaN"),
+        ("token_type", types(7), "token_type[0]: expected a token type"),
+        ("token_type", types(5), "a token for every byte, or one for the unknown, found no \"<0x00>\""),
+        ("add_space_prefix", Some(Value::Unsigned(1)), "a boolean"),
+        ("remove_extra_whitespaces", floats(1), "a boolean"),
+        ("bos_token_id", None, "the id of the token that add_bos_token asks for"),
+    ] {
+        let metadata = with(&small_sentencepiece(&["a"], &[]), &format!("tokenizer.ggml.{field}"), value);
+        let message = Tokenizer::from_gguf(&metadata).unwrap_err().to_string();
+        assert!(message.contains(expected) && message.starts_with("model.gguf: "), "{field}: {message}");
+    }
+    let long = "a".repeat(257);
+    let message = Tokenizer::from_gguf(&small_sentencepiece(&["a", &long], &[])).unwrap_err().to_string();
+    assert!(message.contains("tokens[260]: expected at most 256 bytes, found 257"), "{message}");
+    let runs: Vec<String> = (1..256).map(|n| "a".repeat(n)).collect();
+    let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let message = Tokenizer::from_gguf(&small_sentencepiece(&runs, &[])).unwrap_err().to_string();
+    assert!(message.contains("ways to join two tokens"), "{message}");
+}
+
 /// The message when `change` was done to the tiny `tokenizer.json`.
 fn json_message(change: impl FnOnce(&mut serde_json::Value)) -> String {
     let mut document = json("tiny.tokenizer.json");
@@ -92,7 +128,10 @@ fn json_message(change: impl FnOnce(&mut serde_json::Value)) -> String {
 #[test]
 fn tokenizer_json_that_is_wrong() {
     use serde_json::json;
-    assert!(json_message(|d| d["model"]["type"] = json!("Unigram")).contains("model.type: expected \"BPE\""));
+    assert!(
+        json_message(|d| d["model"]["type"] = json!("Unigram"))
+            .contains("expected \"BPE\" or \"WordPiece\", found Unigram")
+    );
     assert!(json_message(|d| d["model"]["continuing_subword_prefix"] = json!("##")).contains("affixes"));
     assert!(json_message(|d| d["model"]["merges"] = json!([["a", "qqq"]])).contains("model.merges[0]"));
     assert!(json_message(|d| d["model"]["merges"] = json!(["a b c"])).contains("model.merges[0]"));

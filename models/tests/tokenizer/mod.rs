@@ -1,8 +1,12 @@
-//! Tokenizers and chat templates, against ids that Hugging Face's made (`golden/tokenizer/make.py`).
+//! Tokenizers and chat templates, against ids that Hugging Face's made (`golden/tokenizer/make.py`, `families.py`).
 
 mod content;
+mod families;
 mod fixture;
+mod fuzz;
+mod fuzz_entry;
 mod golden;
 mod hostile;
 mod model_files;
+mod sentencepiece;
 mod templates;

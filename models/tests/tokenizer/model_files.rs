@@ -39,3 +39,19 @@ fn the_files_give_the_fixtures_ids_and_prompts() {
         assert_eq!(rendered, expected, "{alias}");
     }
 }
+
+#[test]
+#[ignore = "needs the real model files: cargo test --release -- --include-ignored"]
+fn an_embedder_has_its_word_pieces() {
+    let dir = moot_models::source::default_cache().unwrap().join("models/all-MiniLM-L6-v2");
+    let tokenizer = Tokenizer::from_dir(&dir).unwrap();
+    let mut reference = tokenizers::Tokenizer::from_file(dir.join("tokenizer.json")).unwrap();
+    reference.with_padding(None).with_truncation(None).unwrap();
+    for line in lines().iter().step_by(5) {
+        let expected = reference.encode(line.as_str(), false).unwrap();
+        assert_eq!(tokenizer.encode_text(line).unwrap(), expected.get_ids(), "{line:?}");
+    }
+    assert!(tokenizer.is_special(101) && !tokenizer.encode_text("[CLS] [SEP]").unwrap().contains(&101));
+    let words = tokenizer.encode_text("Unbelievable tokenization").unwrap();
+    assert_eq!(tokenizer.decode_text(&words), "unbelievable tokenization");
+}

@@ -1,6 +1,6 @@
 //! Chat templates, against `apply_chat_template` and by their rules.
 
-use super::fixture::{MODELS, ids, json, model, tiny};
+use super::fixture::{ids, json, model, tiny};
 use moot_models::ModelError;
 use moot_models::tokenizer::{ChatTemplate, Date, Message, Role, Segment, Thinking};
 
@@ -26,7 +26,7 @@ fn reason(error: ModelError) -> String {
 #[test]
 fn text_and_ids_equal_apply_chat_template() {
     let golden = json("chats.json");
-    for name in MODELS {
+    for name in ["qwen2", "smollm"] {
         let (metadata, tokenizer) = model(name);
         let template = ChatTemplate::from_gguf(metadata, tokenizer).unwrap();
         assert!(template.takes_system());

@@ -36,20 +36,26 @@ PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s"
            r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
+TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+          r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
+          r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+# llama.cpp's pre-tokenizer of that name: each pattern cuts what the one before has cut.
+DEFAULT = [r"[\p{P}\$\+<=>\^~\|]+", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)", r"\p{N}+", r"[0-9][0-9][0-9]"]
+
+
 def gz(data):
     return gzip.compress(data, 9, mtime=0)
 
 
 def pipeline(tokenizer, splitter):
     """Sets the published normaliser, splitter and decoder of a model family."""
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=splitter == "smollm")
-    if splitter == "smollm":
-        cut = pre_tokenizers.Digits(individual_digits=True)
-    else:
-        cut = pre_tokenizers.Split(Regex(PATTERN % ("{1,3}" if splitter == "llama-bpe" else "")), "isolated")
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=splitter in ("smollm", "gpt-2"))
+    patterns = {"llama-bpe": [PATTERN % "{1,3}"], "qwen2": [PATTERN % ""], "tekken": [TEKKEN], "default": DEFAULT}.get(splitter, [])
+    cuts = [pre_tokenizers.Digits(individual_digits=True)] if splitter == "smollm" else []
+    cuts += [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
     if splitter == "qwen2":
         tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, byte_level])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*cuts, byte_level])
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
@@ -171,13 +177,13 @@ def tiny(texts):
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
     tokenizer.save(f"{HERE}/tiny.tokenizer.json", pretty=False)
     samples = ["Everyone has the right to life, liberty and security of person.", "12345 don't\n\n  x", "e\u0301 Å ｆ 世界 👍", "  a  \t b\r\n\r\n c ",
-               "everyone everyone's", " the of and", "right", "rights 1948 ½", ""]
+               "everyone everyone's", "theRightOf EVERYone/\n 12345678 <=> $5.00", " the of and", "right", "rights 1948 ½", ""]
     cases = []
-    for splitter in ("qwen2", "smollm", "llama-bpe"):
+    for splitter in ("qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default"):
         copy = Tokenizer.from_file(f"{HERE}/tiny.tokenizer.json")
         copy.normalizer = normalizers.Sequence([])
         pipeline(copy, splitter)
-        if splitter == "llama-bpe":
+        if splitter in ("llama-bpe", "tekken"):
             model = json.loads(copy.to_str())
             model["model"]["ignore_merges"] = True
             copy = Tokenizer.from_str(json.dumps(model))

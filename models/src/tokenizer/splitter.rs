@@ -1,0 +1,111 @@
+//! How byte-level families cut text into words. GGUF stores but a name for it.
+
+use tokenizers::PreTokenizerWrapper;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::digits::Digits;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::tokenizer::SplitDelimiterBehavior;
+
+/// How text is cut into the words that BPE works on.
+#[derive(Debug)]
+pub struct Splitter {
+    /// `tokenizer.ggml.pre`.
+    pub name: &'static str,
+    /// Other names of the same.
+    pub also: &'static [&'static str],
+    /// The model family whose published `tokenizer.json` this row repeats.
+    pub family: &'static str,
+    /// Whether text is brought to Unicode normal form C first.
+    pub nfc: bool,
+    /// The cut itself.
+    pub rule: SplitRule,
+    /// Whether a word that is itself a token is taken whole, merges or not.
+    pub ignore_merges: bool,
+    /// What an absent `tokenizer.ggml.add_bos_token` means.
+    pub add_bos: bool,
+}
+
+/// The cut of a [`Splitter`].
+#[derive(Debug, Clone, Copy)]
+pub enum SplitRule {
+    /// Matches of a pattern, each a word, and what lies between them; then the same in each word by the next pattern.
+    Patterns(&'static [&'static str]),
+    /// GPT-2's own pattern.
+    Gpt2,
+    /// Every digit alone, then GPT-2's own pattern.
+    DigitsThenGpt2,
+}
+
+/// Qwen's pattern: a digit is a word.
+const QWEN2: &str = concat!(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
+/// Llama 3's, from OpenAI's cl100k: up to three digits are a word.
+const LLAMA3: &str = concat!(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}",
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
+/// Mistral's Tekken: a word also ends where a small letter is followed by a capital.
+const TEKKEN: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}",
+    r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
+/// What llama.cpp cuts by where a converter knew no better.
+const LLAMA_CPP: &[&str] = &[
+    r"[\p{P}\$\+<=>\^~\|]+",
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)",
+    r"\p{N}+",
+    r"[0-9][0-9][0-9]",
+];
+
+const fn row(name: &'static str, family: &'static str, rule: SplitRule) -> Splitter {
+    Splitter { name, also: &[], family, nfc: false, rule, ignore_merges: false, add_bos: false }
+}
+
+/// Known splitters. A new one is a row here; the test over this table asks for its golden ids.
+pub static SPLITTERS: [Splitter; 6] = [
+    Splitter {
+        also: &["deepseek-r1-qwen"],
+        nfc: true,
+        ..row("qwen2", "Qwen2, Qwen2.5, Qwen3", SplitRule::Patterns(&[QWEN2]))
+    },
+    row("smollm", "SmolLM, SmolLM2", SplitRule::DigitsThenGpt2),
+    Splitter {
+        also: &["llama3", "llama-v3"],
+        ignore_merges: true,
+        add_bos: true,
+        ..row("llama-bpe", "Llama 3", SplitRule::Patterns(&[LLAMA3]))
+    },
+    Splitter { ignore_merges: true, add_bos: true, ..row("tekken", "Mistral Nemo", SplitRule::Patterns(&[TEKKEN])) },
+    row("gpt-2", "GPT-2", SplitRule::Gpt2),
+    row("default", "llama.cpp's own default", SplitRule::Patterns(LLAMA_CPP)),
+];
+
+impl Splitter {
+    /// The row called `name`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        SPLITTERS.iter().find(|row| row.name == name || row.also.contains(&name))
+    }
+
+    /// The cut and GPT-2's alphabet, as steps of a pipeline.
+    pub(super) fn steps(&self) -> Result<PreTokenizerWrapper, tokenizers::Error> {
+        let mut steps: Vec<PreTokenizerWrapper> = Vec::new();
+        match self.rule {
+            SplitRule::Patterns(patterns) => {
+                for pattern in patterns {
+                    let pattern = SplitPattern::Regex((*pattern).to_owned());
+                    steps.push(Split::new(pattern, SplitDelimiterBehavior::Isolated, false)?.into());
+                }
+            }
+            SplitRule::DigitsThenGpt2 => steps.push(Digits::new(true).into()),
+            SplitRule::Gpt2 => {}
+        }
+        let own_pattern = !matches!(self.rule, SplitRule::Patterns(_));
+        steps.push(ByteLevel::new(false, true, own_pattern).into());
+        Ok(Sequence::new(steps).into())
+    }
+}
