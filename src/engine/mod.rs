@@ -303,7 +303,7 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
     let ended = eos.contains(&token);
     let mut bytes = model.tokenizer.decode_bytes(&[token]);
     // A reply is a text of its own: the space that SentencePiece begins it with is no part of it.
-    if sequence.generated().len() == 1 && model.tokenizer.leading_space() && bytes.first() == Some(&b' ') {
+    if sequence.replied() == 1 && model.tokenizer.leading_space() && bytes.first() == Some(&b' ') {
         bytes.remove(0);
     }
     let stopped = !ended && sequence.detokenizer.push(&bytes);

@@ -32,7 +32,7 @@ fn models_that_take_turns_say_the_same_as_together() {
     };
     let (said, together) = run_in("1G", "together.jsonl");
     assert!(said.contains("all models stay loaded") && said.contains("agent: tiny.gguf, "), "{said}");
-    let (said, turns) = run_in("190M", "turns.jsonl");
+    let (said, turns) = run_in("350M", "turns.jsonl");
     assert!(said.contains("models take turns") && said.contains("aggregator: other.gguf, "), "{said}");
     assert_eq!(turns.header, together.header);
     let header = &turns.header;
