@@ -1,5 +1,6 @@
 //! The one error of this package: each variant says what was expected, what was found, and where.
 
+use crate::llm::remote::RemoteFault;
 use crate::memory::readable;
 use moot_models::memory::Needed;
 use std::path::PathBuf;
@@ -100,6 +101,16 @@ pub enum MootError {
         /// One line.
         reason: String,
     },
+    /// A model elsewhere did not answer, or not as the protocol says.
+    #[error("{server}: {reason}")]
+    Remote {
+        /// Its address.
+        server: String,
+        /// What kind of thing went wrong.
+        kind: RemoteFault,
+        /// One line, the call named, the key left out.
+        reason: String,
+    },
     /// The engine stopped: its reason goes to every request in flight.
     #[error("the engine stopped: {0}")]
     Engine(String),
@@ -120,6 +131,7 @@ impl MootError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Model(e) => e.hint(),
+            Self::Remote { kind, .. } => kind.hint().map(str::to_owned),
             Self::Arguments { hint, .. } => Some(hint.clone()),
             Self::Memory { fits, .. } => Some(fits.clone()),
             Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {

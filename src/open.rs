@@ -1,19 +1,25 @@
 //! The library's front door: a model by name, then questions.
 
-use crate::engine::{Cancel, Engine, EngineOptions};
+mod found;
+mod plan;
+
+pub use found::Found;
+pub use plan::{Member, Plan};
+
+use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
 use crate::eval::record::QuestionRecord;
-use crate::llm::ModelIdentity;
 use crate::llm::local::Local;
-use crate::memory::{self, Memory};
+use crate::llm::remote::{Address, Key, Notice, Patience, Remote};
+use crate::llm::roles::{Assignment, Roles};
+use crate::llm::turns::{Loader, Turn};
+use crate::llm::{Llm, ModelIdentity};
 use crate::methods::ctx::{Observer, Settings, Silent};
 use crate::methods::{self, Method, Switches};
 use crate::question::{Document, Question};
-use moot_models::memory::{Footprint, Needed};
-use moot_models::source::{self, Progress};
-use moot_models::weights::Weights;
-use moot_models::{DType, Device, LoadOptions, Model, kernels};
-use std::path::Path;
+use moot_models::source::Progress;
+use moot_models::{DType, Device, LoadOptions, kernels};
+use std::collections::BTreeMap;
 
 /// How a model is found, held and run.
 #[derive(Debug, Clone)]
@@ -22,10 +28,17 @@ pub struct Options {
     pub offline: bool,
     /// Where and how the weights are held.
     pub load: LoadOptions,
-    /// Bytes of KV pages; `None` takes a quarter of what is free.
+    /// Bytes of KV pages of each model; `None` takes a quarter of what is free, or what the plan leaves.
     pub kv_memory: Option<usize>,
+    /// Bytes that all models of this process may take together; `None` leaves a single one alone, and gives several what
+    /// is free.
+    pub memory: Option<usize>,
     /// How the engine runs; its `kv_memory` is the one above.
     pub engine: EngineOptions,
+    /// How long servers are waited for.
+    pub patience: Patience,
+    /// Hears what servers cannot do.
+    pub notice: Notice,
 }
 
 /// What `moot ask` does where nothing is typed.
@@ -33,8 +46,30 @@ impl Default for Options {
     fn default() -> Self {
         let (device, dtype) = best_device().unwrap_or((Device::Cpu, DType::F32));
         let load = LoadOptions { device, dtype, ..LoadOptions::default() };
-        Self { offline: false, load, kv_memory: None, engine: EngineOptions::default() }
+        let (engine, patience, notice) = (EngineOptions::default(), Patience::default(), Notice::default());
+        Self { offline: false, load, kv_memory: None, memory: None, engine, patience, notice }
     }
+}
+
+/// What is told while models are opened.
+pub enum Told<'a> {
+    /// How the model of this name is being found.
+    Finding(&'a str, Progress),
+    /// Which models will be where; before any of several is loaded.
+    Plan(&'a Plan),
+    /// The model of this name is being loaded.
+    Loading(&'a str),
+    /// It is loaded.
+    Loaded {
+        /// Its name.
+        name: &'a str,
+        /// Whether it thinks where it is asked to.
+        thinks: bool,
+        /// What its chat template lacks, if anything.
+        remark: Option<&'static str>,
+    },
+    /// The model at this address answers.
+    Elsewhere(&'a str),
 }
 
 /// Opens the model `name`, a path, an alias of the catalog or `hf:...`, fetching it where need be, and starts an engine
@@ -43,22 +78,123 @@ impl Default for Options {
 /// # Errors
 /// Whatever stands between a name and a loaded model.
 pub fn open(name: &str, options: &Options, cancel: Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Local> {
-    let cache = source::default_cache()?;
-    let located = source::locate(name, &source::Options { cache: cache.clone(), offline: options.offline }, progress)?;
-    fits(name, &located.path, options)?;
-    let sha256 = source::model_hash(&located.path, &cache)?;
-    let model = Model::open(&located.path, &options.load)?;
-    let spec = model.decoder.spec();
-    let identity = ModelIdentity {
-        name: name.to_owned(),
-        sha256,
-        architecture: spec.architecture.to_owned(),
-        context: spec.context,
+    let found = Found::find(name, options, progress)?;
+    let kv_memory = match options.memory {
+        Some(_) => Some(Plan::of(&[&found], &[], options)?.members[0].kv()),
+        None => found.check(options).map(|()| options.kv_memory)?,
     };
-    // Asked now: the weights are in memory already.
-    let kv_memory = kv_memory(options.kv_memory, &model);
-    let engine = Engine::start(model, EngineOptions { kv_memory, ..options.engine })?;
-    Ok(Local::new(engine, identity, cancel))
+    found.identify()?.load(kv_memory, options, cancel)
+}
+
+/// Opens whatever models `assignment` gives to `roles`, those of `method`: here or elsewhere, together or in turn. A name
+/// that several roles have is one model.
+///
+/// # Errors
+/// As [`open`]; a role without a model; models of which one alone is more than the memory; a server that does not answer.
+pub fn open_all(
+    assignment: &Assignment,
+    (method, roles): (&str, &[&str]),
+    options: &Options,
+    cancel: &Cancel,
+    told: &mut dyn FnMut(Told<'_>),
+) -> Result<Roles> {
+    let by_role = assignment.resolve(method, roles)?;
+    let mut models: Vec<Option<Box<dyn Llm>>> = Vec::new();
+    let mut found: Vec<(usize, Found)> = Vec::new();
+    for (place, name) in assignment.models.iter().enumerate() {
+        models.push(None);
+        if Address::is_one(name) {
+            models[place] = Some(Box::new(remote(name, options, cancel.clone())?));
+            told(Told::Elsewhere(name));
+        } else {
+            found.push((place, Found::find(name, options, &mut |progress| told(Told::Finding(name, progress)))?));
+        }
+    }
+    if let ([(place, only)], None) = (&found[..], options.memory) {
+        only.check(options)?;
+        models[*place] = Some(Box::new(ready(only, options.kv_memory, options, cancel, told)?));
+    } else if !found.is_empty() {
+        let plan = plan(assignment, &by_role, &found, options)?;
+        told(Told::Plan(&plan));
+        load(&plan, found, &mut models, options, cancel, told)?;
+    }
+    let models: Vec<Box<dyn Llm>> = models.into_iter().flatten().collect();
+    let first = roles.first().and_then(|role| by_role.get(*role)).copied().unwrap_or(0);
+    Ok(Roles::new(models, by_role, first))
+}
+
+fn plan(
+    assignment: &Assignment,
+    by_role: &BTreeMap<String, usize>,
+    found: &[(usize, Found)],
+    options: &Options,
+) -> Result<Plan> {
+    let roles_of = |place: usize| by_role.iter().filter(move |(_, at)| **at == place).map(|(role, _)| role.clone());
+    let elsewhere = (0..assignment.models.len()).filter(|place| found.iter().all(|(at, _)| at != place));
+    let elsewhere: Vec<_> = elsewhere.map(|at| (assignment.models[at].clone(), roles_of(at).collect())).collect();
+    let here: Vec<&Found> = found.iter().map(|(_, found)| found).collect();
+    let mut plan = Plan::of(&here, &elsewhere, options)?;
+    for (member, (place, _)) in plan.members.iter_mut().zip(found) {
+        member.roles = roles_of(*place).collect();
+    }
+    Ok(plan)
+}
+
+/// Loads `found` and says so.
+fn ready(
+    found: &Found,
+    kv_memory: Option<usize>,
+    options: &Options,
+    cancel: &Cancel,
+    told: &mut dyn FnMut(Told<'_>),
+) -> Result<Local> {
+    told(Told::Loading(&found.name));
+    let llm = found.clone().identify()?.load(kv_memory, options, cancel.clone())?;
+    let remark = llm.engine().model().template.remark();
+    told(Told::Loaded { name: &found.name, thinks: llm.thinks(), remark });
+    Ok(llm)
+}
+
+/// Puts what `plan` says into `models`, each at its place: loaded, or waiting for its turn.
+fn load(
+    plan: &Plan,
+    found: Vec<(usize, Found)>,
+    models: &mut [Option<Box<dyn Llm>>],
+    options: &Options,
+    cancel: &Cancel,
+    told: &mut dyn FnMut(Told<'_>),
+) -> Result<()> {
+    if plan.together {
+        for ((place, found), member) in found.iter().zip(&plan.members) {
+            models[*place] = Some(Box::new(ready(found, Some(member.kv()), options, cancel, told)?));
+        }
+        return Ok(());
+    }
+    let mut members: Vec<(ModelIdentity, Loader)> = Vec::new();
+    let mut places = Vec::new();
+    for ((place, found), member) in found.into_iter().zip(&plan.members) {
+        let found = found.identify()?;
+        let (options, cancel, kv, identity) = (options.clone(), cancel.clone(), member.kv(), found.identity.clone());
+        places.push(place);
+        members.push((identity, Box::new(move || Ok(Box::new(found.load(Some(kv), &options, cancel.clone())?)))));
+    }
+    for (place, turn) in places.into_iter().zip(Turn::each(members, cancel.clone())) {
+        models[place] = Some(Box::new(turn));
+    }
+    Ok(())
+}
+
+/// The model at the address `name`.
+///
+/// # Errors
+/// As [`Remote::open`]; [`MootError::Usage`] for a server elsewhere where the network is not to be used.
+pub fn remote(name: &str, options: &Options, cancel: Cancel) -> Result<Remote> {
+    let address = Address::parse(name)?;
+    if options.offline && !address.is_loopback() {
+        return Err(MootError::Usage(format!("{address} is not on this machine, and the network is not to be used")));
+    }
+    let key = Key::from_environment(&address);
+    Remote::open(address, key, options.patience, options.notice.clone(), cancel)
 }
 
 /// The fastest device that this build can use, and the type that dense weights and activations have on it.
@@ -75,57 +211,26 @@ pub fn best_device() -> candle_core::Result<(Device, DType)> {
     }
 }
 
-/// The least memory for keys and values that is taken where none is asked for.
-const LEAST_KV: usize = 256 << 20;
-
-/// Whether the model can be held and run, asked of its header alone. Elsewhere than on the CPU only loading can tell.
-///
-/// # Errors
-/// [`MootError::Memory`] with the numbers; a file whose header is not sound.
-fn fits(name: &str, path: &Path, options: &Options) -> Result<()> {
-    if !options.load.device.is_cpu() {
-        return Ok(());
-    }
-    let footprint = Footprint::of(&Weights::open(path)?)?;
-    let weights = footprint.resident_bytes(options.load.residency);
-    let memory = Memory::here();
-    let kv = options.kv_memory.unwrap_or(LEAST_KV) as u64;
-    if kv > memory.total {
-        let total = memory.total;
-        return Err(MootError::Usage(format!(
-            "--kv-memory {kv}: expected at most {total} bytes, the memory of this machine"
-        )));
-    }
-    let working = footprint.working_bytes(options.engine.step_tokens, options.engine.rows);
-    memory::check(name, &footprint, Needed { weights, kv, working }, memory)
-}
-
-/// As asked; else a quarter of what is available, between 256 MiB and 8 GiB; elsewhere than on the CPU, 4 GiB.
-fn kv_memory(asked: Option<usize>, model: &Model) -> usize {
-    const GIB: usize = 1 << 30;
-    if !model.decoder.is_on_cpu() {
-        return asked.unwrap_or(4 * GIB);
-    }
-    let quarter = || usize::try_from(Memory::here().available / 4).unwrap_or(usize::MAX);
-    asked.unwrap_or_else(|| quarter().clamp(LEAST_KV, 8 * GIB))
-}
-
 /// A model that holds debates: what a program needs that asks a question now and then.
-#[derive(Debug)]
 pub struct Moot {
-    /// The model, with its engine and its counts.
-    pub llm: Local,
+    /// The model, here or elsewhere.
+    pub llm: Box<dyn Llm>,
     /// What every debate obeys.
     pub settings: Settings,
 }
 
 impl Moot {
-    /// Opens the model `name` as `moot ask --model` does, in silence.
+    /// Opens the model `name` as `moot ask --model` does, in silence: by name, by path, or by a server's address.
     ///
     /// # Errors
-    /// As [`open`].
+    /// As [`open`] and [`remote`].
     pub fn open(name: &str) -> Result<Self> {
-        let llm = open(name, &Options::default(), Cancel::default(), &mut |_| {})?;
+        let (options, cancel) = (Options::default(), Cancel::default());
+        let llm: Box<dyn Llm> = if Address::is_one(name) {
+            Box::new(remote(name, &options, cancel)?)
+        } else {
+            Box::new(open(name, &options, cancel, &mut |_| {})?)
+        };
         Ok(Self { llm, settings: Settings::default() })
     }
 
@@ -143,6 +248,6 @@ impl Moot {
     /// # Errors
     /// A call that failed: a document longer than the context, say.
     pub fn hold(&self, question: &Question, method: &dyn Method, observer: &dyn Observer) -> Result<QuestionRecord> {
-        methods::hold(question, method, &self.llm, &self.settings, observer)
+        methods::hold(question, method, self.llm.as_ref(), &self.settings, observer)
     }
 }

@@ -4,5 +4,6 @@
 mod cli;
 mod engine;
 mod eval;
+mod llm;
 mod methods;
 mod retrieval;

@@ -49,6 +49,7 @@ pub(crate) fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize)
             tag,
             prompt: prompt.clone(),
             max_tokens,
+            think: None,
             sampling: Sampling::Greedy,
             seed: 0,
             grammar: None,

@@ -160,7 +160,10 @@ fn a_matmul_by_blocks_is_exact_but_for_activations_in_bytes() -> Result<()> {
             let want = seen.matmul(&dense.to_dtype(DType::F64)?.t()?)?.to_dtype(DType::F32)?;
             let got = weight.apply(&x)?;
             let off = largest_difference(&got, &want)?;
-            assert!(off < 2e-4 * (inputs as f32 / 256.0).sqrt(), "{dtype:?} {rows} x {inputs} x {outputs}: off by {off}");
+            assert!(
+                off < 2e-4 * (inputs as f32 / 256.0).sqrt(),
+                "{dtype:?} {rows} x {inputs} x {outputs}: off by {off}"
+            );
         }
     }
     Ok(())

@@ -51,14 +51,14 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(MootError::Usage(format!("{name} needs documents: expected --docs PATH, or --method closed-book")));
     }
     let interrupt = Interrupt::listen()?;
-    let llm = args.model.start(interrupt.cancel.clone())?;
+    let llm = args.model.start(resolved.row, resolved.settings.think, &interrupt.cancel)?;
     interrupt.answering();
     let ask = |observer: &dyn Observer| {
         methods::hold(&question, resolved.method.as_ref(), &llm, &resolved.settings, observer)
     };
     if args.json {
         let record = ask(&Silent)?;
-        let header = resolved.header(None, llm.identity())?;
+        let header = resolved.header(None, &llm)?;
         let lines = [serde_json::to_string(&header), serde_json::to_string(&record)];
         for line in lines {
             let line =
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<()> {
     let printer = DebatePrinter::new(anstream::stdout(), &question, output::columns());
     let record = ask(&printer)?;
     match printer.finish(&record) {
-        Ok(_) => output::print(&packing(&llm.engine().stats())),
+        Ok(_) => output::print(&llm.engine_stats().map(|stats| packing(&stats)).unwrap_or_default()),
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(e) => Err(MootError::io(Path::new("standard output"), "write", e)),
     }

@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let model = model::Args { max_rows: most.max(args.model.max_rows), ..args.model.clone() };
     // There is nothing to finish: Ctrl-C ends a bench wherever it is.
-    let llm = model.start(Interrupt::listen()?.cancel)?;
+    let llm = model.start_one("moot bench", Interrupt::listen()?.cancel)?;
     let (prompt, generate) = (args.prompt, args.generate);
     let (needed, limit) = (prompt.saturating_add(generate), llm.engine().limits().context);
     if needed > limit {
@@ -196,6 +196,7 @@ fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) -> Result<
         tag,
         prompt: prompt.clone(),
         max_tokens,
+        think: None,
         sampling: Sampling::Greedy,
         seed: 0,
         grammar: None,

@@ -11,8 +11,8 @@ const PLAIN_EVERY: Duration = Duration::from_secs(20);
 
 /// Shows what is going on: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
-pub(super) struct Shown<'a> {
-    name: &'a str,
+pub(super) struct Shown {
+    name: String,
     bar: Option<ProgressBar>,
     fetching: bool,
     /// The source that had it not: said together with the one that is tried next.
@@ -22,14 +22,19 @@ pub(super) struct Shown<'a> {
     found: Instant,
 }
 
-impl<'a> Shown<'a> {
-    pub(super) fn new(name: &'a str) -> Self {
+impl Shown {
+    pub(super) fn new(name: &str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style =
                 ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
             ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
         });
+        let name = name.to_owned();
         Self { name, bar, fetching: false, failed: None, told: (0, Instant::now()), found: Instant::now() }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(super) fn show(&mut self, progress: &Progress) {

@@ -3,10 +3,11 @@
 use crate::cli::values;
 use crate::error::{MootError, Result};
 use crate::eval::record::{DatasetIdentity, Header, VERSION};
-use crate::llm::{ModelIdentity, Sampling};
+use crate::llm::{Llm, Sampling};
 use crate::methods::ctx::Settings;
 use crate::methods::{self, History, Method, Row, Switches};
 use crate::prompts;
+use std::collections::BTreeMap;
 
 /// As typed.
 #[derive(Debug, clap::Args)]
@@ -35,6 +36,10 @@ pub struct Args {
     /// Do not hold replies to their format by a grammar
     #[arg(long)]
     pub free_form: bool,
+    /// Tokens that a model may think before each reply, where it can; 0 keeps it from thinking
+    #[arg(long, value_name = "N", default_value_t = Settings::default().think, value_parser = values::count_or_none)]
+    #[arg(allow_negative_numbers = true)]
+    pub think: usize,
     /// Sample at this temperature instead of taking the likeliest token
     #[arg(long, value_name = "T", value_parser = values::number, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
@@ -84,6 +89,7 @@ impl Args {
             max_tokens: self.max_tokens,
             sampling: self.sampling()?,
             free_form: self.free_form,
+            think: self.think,
         };
         Ok(Resolved { method, row, settings })
     }
@@ -105,7 +111,11 @@ impl Resolved {
     ///
     /// # Errors
     /// A method that names a prompt that does not exist.
-    pub fn header(&self, dataset: Option<DatasetIdentity>, model: &ModelIdentity) -> Result<Header> {
+    pub fn header(&self, dataset: Option<DatasetIdentity>, llm: &dyn Llm) -> Result<Header> {
+        let roles = self.row.roles.iter().map(|&role| (role.to_owned(), llm.identity_of(role).clone()));
+        let mut roles: BTreeMap<_, _> = roles.collect();
+        // One model for everything needs no table of who has which.
+        roles.retain(|_, model| model != llm.identity());
         Ok(Header {
             moot_record: VERSION,
             program: concat!("moot ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -113,7 +123,8 @@ impl Resolved {
             method: self.row.name.to_owned(),
             switches: self.method.switches(),
             settings: self.settings.clone(),
-            model: model.clone(),
+            model: llm.identity().clone(),
+            roles,
             prompts: prompts::hashes(self.row.prompts)?,
         })
     }

@@ -75,7 +75,7 @@ impl Cli {
             Command::Run(args) => {
                 let interrupt = Interrupt::listen()?;
                 let prepared = run::prepare(&args.run)?;
-                let llm = args.model.start(interrupt.cancel.clone())?;
+                let llm = args.model.start(prepared.method(), prepared.think(), &interrupt.cancel)?;
                 interrupt.answering();
                 prepared.run(&llm, &interrupt.stop)
             }

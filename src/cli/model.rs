@@ -5,9 +5,13 @@ use crate::cli::values;
 use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;
-use crate::open::{self, Options};
+use crate::llm::remote::{Address, Notice, Patience};
+use crate::llm::roles::{Assignment, Roles};
+use crate::methods::Row;
+use crate::open::{self, Options, Told};
 use moot_models::kernels;
 use moot_models::{DType, Device, LoadOptions, Residency};
+use std::time::{Duration, Instant};
 
 /// The smallest model that gets the demo right; see the README.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
@@ -16,7 +20,8 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub struct Args {
-    /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo[/file.gguf][@revision]
+    /// A short name of the catalog, a .gguf file, a model folder, hf:org/repo[/file.gguf][@revision], or a model
+    /// elsewhere, http://host:port/v1#name; for each role its own: agent=A,aggregator=B
     #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
     pub model: String,
     /// Never use the network (MOOT_OFFLINE=1 and HF_HUB_OFFLINE=1 say the same)
@@ -31,6 +36,9 @@ pub struct Args {
     /// Memory for keys and values, as 512M or 4G; a quarter of what is free by default
     #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
     pub kv_memory: Option<usize>,
+    /// Memory for all models together, as 12G; several that do not fit together take turns
+    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
+    pub memory: Option<usize>,
     /// Sequences that run at once
     #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows, value_parser = values::count)]
     #[arg(allow_negative_numbers = true)]
@@ -45,6 +53,18 @@ pub struct Args {
     /// Do not share common prefixes between calls (to measure what sharing gains)
     #[arg(long)]
     pub no_prefix_reuse: bool,
+    /// Calls that a remote model has in flight at once
+    #[arg(long, value_name = "N", default_value_t = Patience::default().calls, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
+    pub remote_calls: usize,
+    /// Seconds of silence after which a remote model's call is given up and sent again
+    #[arg(long, value_name = "SECONDS", default_value_t = Patience::default().silence.as_secs())]
+    #[arg(value_parser = values::seconds, allow_negative_numbers = true)]
+    pub remote_timeout: u64,
+    /// How often a remote model's call is sent again before the run gives up
+    #[arg(long, value_name = "N", default_value_t = Patience::default().retries, value_parser = values::count_or_none)]
+    #[arg(allow_negative_numbers = true)]
+    pub remote_retries: usize,
 }
 
 /// Reads `512M`, `4G`, `1.5GiB` or plain bytes.
@@ -66,32 +86,79 @@ fn bytes(typed: &str) -> std::result::Result<usize, String> {
 }
 
 impl Args {
-    /// Finds the model, fetching it where need be, loads it, and starts an engine on it.
+    /// Opens the models that have the roles of `method`: finds each, fetching it where need be, loads it or plans its
+    /// turn, or asks its server. Where tokens to `think` are asked for, models that cannot are named.
     ///
     /// # Errors
-    /// Whatever stands between a name and a loaded model.
-    pub fn start(&self, cancel: Cancel) -> Result<Local> {
+    /// Whatever stands between names and models that answer.
+    pub fn start(&self, method: &Row, think: usize, cancel: &Cancel) -> Result<Roles> {
+        let options = self.options()?;
+        let assignment = Assignment::parse(&self.model)?;
+        let mut shown: Option<Shown> = None;
+        let mut began = Instant::now();
+        open::open_all(&assignment, (method.name, method.roles), &options, cancel, &mut |told| match told {
+            Told::Finding(name, progress) => {
+                if shown.as_ref().is_none_or(|shown| shown.name() != name) {
+                    shown = Some(Shown::new(name));
+                }
+                shown.iter_mut().for_each(|shown| shown.show(&progress));
+            }
+            Told::Plan(plan) => plan.to_string().lines().for_each(tell),
+            Told::Loading(_) => began = Instant::now(),
+            Told::Loaded { name, thinks, remark } => {
+                tell(&format!("{name} loaded in {:.1} s", began.elapsed().as_secs_f64()));
+                remark.into_iter().for_each(tell);
+                if think > 0 && !thinks {
+                    tell(&format!("{name} was not made to think: --think changes nothing for it"));
+                }
+            }
+            Told::Elsewhere(name) => tell(&format!("{name}: answers")),
+        })
+    }
+
+    /// Opens the one model that is named and runs here.
+    ///
+    /// # Errors
+    /// Whatever stands between a name and a loaded model; roles, or a model elsewhere.
+    pub fn start_one(&self, what: &str, cancel: Cancel) -> Result<Local> {
+        let options = self.options()?;
+        let assignment = Assignment::parse(&self.model)?;
+        let name = assignment.only(what)?;
+        if Address::is_one(name) {
+            return Err(MootError::Usage(format!("{what} is of models on this machine, and {name} is elsewhere")));
+        }
+        let mut shown = Shown::new(name);
+        let llm = open::open(name, &options, cancel, &mut |progress| shown.show(&progress))?;
+        shown.loaded();
+        if let Some(remark) = llm.engine().model().template.remark() {
+            tell(remark);
+        }
+        Ok(llm)
+    }
+
+    fn options(&self) -> Result<Options> {
         self.set_threads()?;
         let (device, dtype) = self.device()?;
         let residency = if self.widen_weights { Residency::Dense } else { Residency::AsStored };
-        let options = Options {
+        Ok(Options {
             offline: self.offline,
             load: LoadOptions { device, dtype, residency },
             kv_memory: self.kv_memory,
+            memory: self.memory,
             engine: EngineOptions {
                 rows: self.max_rows,
                 step_tokens: self.step_tokens,
                 share_prefixes: !self.no_prefix_reuse,
                 ..EngineOptions::default()
             },
-        };
-        let mut shown = Shown::new(&self.model);
-        let llm = open::open(&self.model, &options, cancel, &mut |progress| shown.show(&progress))?;
-        shown.loaded();
-        if let Some(remark) = llm.engine().model().template.remark() {
-            tell(remark);
-        }
-        Ok(llm)
+            patience: Patience {
+                calls: self.remote_calls,
+                silence: Duration::from_secs(self.remote_timeout),
+                retries: self.remote_retries,
+                ..Patience::default()
+            },
+            notice: Notice::new(tell),
+        })
     }
 
     /// One pool for everything on the CPU, as wide as asked.

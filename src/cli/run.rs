@@ -7,6 +7,7 @@ use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::{Header, Writer};
 use crate::eval::runner::{self, Progress, Run};
 use crate::llm::Llm;
+use crate::methods::Row;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -81,12 +82,24 @@ fn writable(output: &Path) -> Result<()> {
 }
 
 impl Prepared {
+    /// The method's row.
+    #[must_use]
+    pub fn method(&self) -> &'static Row {
+        self.resolved.row
+    }
+
+    /// Tokens that models may think before each reply.
+    #[must_use]
+    pub fn think(&self) -> usize {
+        self.resolved.settings.think
+    }
+
     /// The record's first line, with `llm` as the model.
     ///
     /// # Errors
     /// A method that names a prompt that does not exist.
     pub fn header(&self, llm: &dyn Llm) -> Result<Header> {
-        self.resolved.header(Some(self.dataset.identity.clone()), llm.identity())
+        self.resolved.header(Some(self.dataset.identity.clone()), llm)
     }
 
     /// Asks `llm` all questions not yet recorded.

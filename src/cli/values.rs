@@ -14,6 +14,25 @@ pub fn count(typed: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("expected a whole number from 1 to {MOST}"))
 }
 
+/// A count that may also be 0.
+///
+/// # Errors
+/// As [`count`].
+pub fn count_or_none(typed: &str) -> Result<usize, String> {
+    let number = typed.parse().ok().filter(|number| (0..=MOST).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from 0 to {MOST}"))
+}
+
+/// Seconds: a whole number from 1 to a day's.
+///
+/// # Errors
+/// As [`count`].
+pub fn seconds(typed: &str) -> Result<u64, String> {
+    const DAY: u64 = 24 * 60 * 60;
+    let number = typed.parse().ok().filter(|number| (1..=DAY).contains(number));
+    number.ok_or_else(|| format!("expected whole seconds from 1 to {DAY}"))
+}
+
 /// A whole number from 0.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ mod scheduler;
 mod sequence;
 mod stats;
 
-pub use request::{Cancel, Completion, Event, Request, TokenLogprobs};
+pub use request::{Cancel, Completion, Event, Request, Think, TokenLogprobs};
 pub use scheduler::Limits;
 pub use stats::Stats;
 
@@ -284,6 +284,9 @@ impl Worker {
 fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<Finish>> {
     // Rows beyond the vocabulary pad the embedding; they stand for nothing.
     logits.truncate(model.tokenizer.vocab_size());
+    if sequence.thinking.is_some() {
+        return think(sequence, logits, model).map(|()| None);
+    }
     let original = sequence.request.logprobs.map(|count| (logits.clone(), count));
     if let Some(constraint) = &mut sequence.constraint {
         constraint.mask(&mut logits)?;
@@ -292,10 +295,7 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
     if sequence.request.ignore_eos {
         eos.iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
     }
-    let Some(token) = sequence.sampler.choose(&logits) else {
-        let weights = model.path.display();
-        return Err(MootError::Engine(format!("{weights} gives no token a finite logit: are its weights sound?")));
-    };
+    let token = sequence.sampler.choose(&logits).ok_or_else(|| unsound(model))?;
     sequence.tokens.push(token);
     if let Some((logits, count)) = original {
         sequence.logprobs.push(sampler::logprobs(&logits, token, count));
@@ -303,7 +303,7 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
     let ended = eos.contains(&token);
     let mut bytes = model.tokenizer.decode_bytes(&[token]);
     // A reply is a text of its own: the space that SentencePiece begins it with is no part of it.
-    if sequence.generated().len() == 1 && model.tokenizer.leading_space() && bytes.first() == Some(&b' ') {
+    if sequence.replied() == 1 && model.tokenizer.leading_space() && bytes.first() == Some(&b' ') {
         bytes.remove(0);
     }
     let stopped = !ended && sequence.detokenizer.push(&bytes);
@@ -317,7 +317,43 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
     if let Some(text) = sequence.detokenizer.ready() {
         report(&sequence.request, Event::Text(text));
     }
-    Ok((sequence.generated().len() == sequence.request.max_tokens).then_some(Finish::Length))
+    Ok((sequence.replied() == sequence.request.max_tokens).then_some(Finish::Length))
+}
+
+/// Samples one token of what `sequence` thinks. A thought ends with its mark, with its budget, or where the model would
+/// end its turn without a reply; then the reply's first token is next.
+fn think(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<()> {
+    let eos = model.tokenizer.eos_ids();
+    if sequence.request.ignore_eos {
+        eos.iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
+    }
+    let token = sequence.sampler.choose(&logits).ok_or_else(|| unsound(model))?;
+    let asked = sequence.request.think.as_ref().expect("who thinks was asked to (bug)");
+    let text = sequence.thinking.as_mut().expect("a sequence that thinks has thoughts (bug)");
+    let over = eos.contains(&token);
+    let closed = asked.close_id == Some(token) || (!over && text.push(&model.tokenizer.decode_bytes(&[token])));
+    if let Some(more) = text.ready() {
+        report(&sequence.request, Event::Thought(more));
+    }
+    let spent = sequence.generated().len() + 1 >= asked.tokens;
+    let next = match (closed, over || spent) {
+        (true, _) => Some((asked.after.clone(), false)),
+        (false, true) => Some((asked.forced.clone(), !over)),
+        (false, false) => None,
+    };
+    if !over {
+        sequence.tokens.push(token);
+    }
+    if let Some((tokens, cut)) = next
+        && let Some(rest) = sequence.begin_reply(&tokens, cut)
+    {
+        report(&sequence.request, Event::Thought(rest));
+    }
+    Ok(())
+}
+
+fn unsound(model: &Model) -> MootError {
+    MootError::Engine(format!("{} gives no token a finite logit: are its weights sound?", model.path.display()))
 }
 
 fn complete(mut sequence: Sequence, finish: Finish) {
@@ -327,6 +363,7 @@ fn complete(mut sequence: Sequence, finish: Finish) {
     }
     let completion = Completion {
         text,
+        thoughts: sequence.thoughts.take(),
         tokens: sequence.generated().to_vec(),
         finish,
         usage: sequence.usage(),

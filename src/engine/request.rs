@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out.
 
 use crate::error::MootError;
-use crate::llm::{Finish, Grammar, Sampling, Usage};
+use crate::llm::{Finish, Grammar, Sampling, Thoughts, Usage};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -13,8 +13,10 @@ pub struct Request {
     pub tag: usize,
     /// At least one token.
     pub prompt: Vec<u32>,
-    /// At most this many tokens are generated; at least one.
+    /// At most this many tokens are generated, thoughts apart; at least one.
     pub max_tokens: usize,
+    /// The model thinks first; `prompt` ends where its thoughts begin.
+    pub think: Option<Think>,
     /// How tokens are chosen.
     pub sampling: Sampling,
     /// Seeds this request alone.
@@ -31,6 +33,41 @@ pub struct Request {
     pub events: Sender<(usize, Event)>,
     /// Cancels when set.
     pub cancel: Cancel,
+}
+
+/// Thoughts before a reply: free of the reply's grammar and stop texts, with tokens of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Think {
+    /// At most this many, then `forced` is put after them.
+    pub tokens: usize,
+    /// What the model says at their end.
+    pub close: String,
+    /// The control token that is written `close`. Where there is one, nothing else ends thoughts: not the same letters
+    /// quoted from a document.
+    pub close_id: Option<u32>,
+    /// Put after thoughts that the model ended.
+    pub after: Vec<u32>,
+    /// Put after thoughts that the budget ended, or an end of the whole turn; at least one token.
+    pub forced: Vec<u32>,
+}
+
+impl Request {
+    /// Tokens that come after the prompt at most.
+    pub(super) fn generated_at_most(&self) -> usize {
+        self.max_tokens.saturating_add(self.think.as_ref().map_or(0, Think::most))
+    }
+}
+
+impl Think {
+    /// The text to watch for, where no control token tells.
+    pub(super) fn spelt_close(&self) -> Vec<String> {
+        if self.close_id.is_some() { Vec::new() } else { vec![self.close.clone()] }
+    }
+
+    /// Tokens that come before the reply at most.
+    pub(super) fn most(&self) -> usize {
+        self.tokens.saturating_add(self.forced.len().max(self.after.len()))
+    }
 }
 
 /// Cancels the requests that share it.
@@ -63,6 +100,8 @@ impl Cancel {
 /// What happens to a request.
 #[derive(Debug)]
 pub enum Event {
+    /// More of what is thought, whole characters only.
+    Thought(String),
     /// More text, whole characters only.
     Text(String),
     /// It ended; the last event.
@@ -76,13 +115,15 @@ pub enum Event {
 pub struct Completion {
     /// Everything that was sent as [`Event::Text`].
     pub text: String,
-    /// As sampled, the end-of-turn token included.
+    /// What was thought before, where that was asked for: everything that was sent as [`Event::Thought`].
+    pub thoughts: Option<Thoughts>,
+    /// Thoughts first; as sampled, the end-of-turn token included.
     pub tokens: Vec<u32>,
     /// Why it ended.
     pub finish: Finish,
     /// What it cost.
     pub usage: Usage,
-    /// One a token, where they were asked for.
+    /// One a token of the reply, where they were asked for.
     pub logprobs: Vec<TokenLogprobs>,
     /// From submission to the last token.
     pub seconds: f64,

@@ -58,7 +58,10 @@ impl Scheduler {
         if request.prompt.is_empty() || request.max_tokens == 0 {
             return Err(MootError::Usage("a request needs at least one prompt token and one token to generate".into()));
         }
-        let (prompt, generate) = (request.prompt.len(), request.max_tokens);
+        if request.think.as_ref().is_some_and(|think| think.tokens == 0 || think.forced.is_empty()) {
+            return Err(MootError::Usage("a request that thinks needs a token to think and one to end it".into()));
+        }
+        let (prompt, generate) = (request.prompt.len(), request.generated_at_most());
         let needed = prompt.saturating_add(generate);
         let limits =
             [("the context of the model", self.limits.context), ("the key-value memory", self.limits.pages * PAGE)];

@@ -5,7 +5,7 @@ use super::grammar::Constraint;
 use super::prefix::{NodeId, PageTokens, PrefixTree};
 use super::request::{Request, TokenLogprobs};
 use super::sampler::Sampler;
-use crate::llm::Usage;
+use crate::llm::{Thoughts, Usage};
 use moot_models::PAGE;
 use std::time::Instant;
 
@@ -27,6 +27,12 @@ pub(super) struct Sequence {
     pub sampler: Sampler,
     pub constraint: Option<Constraint>,
     pub detokenizer: Detokenizer,
+    /// While it thinks: the text of that.
+    pub thinking: Option<Detokenizer>,
+    /// Once it has thought.
+    pub thoughts: Option<Thoughts>,
+    /// Where the reply begins in `tokens`, once it does.
+    reply: usize,
     pub logprobs: Vec<TokenLogprobs>,
     pub submitted: Instant,
 }
@@ -43,6 +49,9 @@ impl Sequence {
             sampler: Sampler::new(request.sampling, request.seed),
             constraint,
             detokenizer: Detokenizer::new(std::mem::take(&mut request.stop)),
+            thinking: request.think.as_ref().map(|think| Detokenizer::new(think.spelt_close())),
+            thoughts: None,
+            reply: request.prompt.len(),
             logprobs: Vec::new(),
             submitted: Instant::now(),
             request,
@@ -51,11 +60,26 @@ impl Sequence {
 
     /// Pages for the prompt and everything it may generate. The last token's keys are never stored.
     pub(super) fn pages_at_most(request: &Request) -> usize {
-        (request.prompt.len() + request.max_tokens - 1).div_ceil(PAGE)
+        (request.prompt.len() + request.generated_at_most() - 1).div_ceil(PAGE)
     }
 
+    /// Everything after the prompt.
     pub(super) fn generated(&self) -> &[u32] {
         &self.tokens[self.request.prompt.len()..]
+    }
+
+    /// Tokens of the reply alone.
+    pub(super) fn replied(&self) -> usize {
+        self.tokens.len() - self.reply
+    }
+
+    /// Ends the thoughts and puts `tokens` after them; the rest of the thoughts' text. What follows is the reply.
+    pub(super) fn begin_reply(&mut self, tokens: &[u32], cut: bool) -> Option<String> {
+        self.tokens.extend_from_slice(tokens);
+        self.reply = self.tokens.len();
+        let (rest, text) = self.thinking.take().unwrap_or_default().finish();
+        self.thoughts = Some(Thoughts { text, tokens: self.generated().len(), cut });
+        rest
     }
 
     /// Tokens still to be computed before the next one can be sampled.

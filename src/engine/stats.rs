@@ -27,3 +27,23 @@ pub struct Stats {
     /// Seconds in forward passes.
     pub forward_seconds: f64,
 }
+
+impl Stats {
+    /// The counts of two engines together: what they did added up, what was the most at once the greater of the two.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            steps: self.steps + other.steps,
+            prefilled: self.prefilled + other.prefilled,
+            decoded: self.decoded + other.decoded,
+            padding_avoided: self.padding_avoided + other.padding_avoided,
+            page_reads: self.page_reads + other.page_reads,
+            page_reads_unshared: self.page_reads_unshared + other.page_reads_unshared,
+            evicted: self.evicted + other.evicted,
+            pages_held: self.pages_held + other.pages_held,
+            peak_pages: self.peak_pages.max(other.peak_pages),
+            peak_rows: self.peak_rows.max(other.peak_rows),
+            forward_seconds: self.forward_seconds + other.forward_seconds,
+        }
+    }
+}

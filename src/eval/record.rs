@@ -1,6 +1,6 @@
 //! The record: one JSON object a line, a header first; whatever can change a number is in it.
 
-use crate::llm::{Finish, Message, ModelIdentity, Usage};
+use crate::llm::{Finish, Message, ModelIdentity, Thoughts, Usage};
 use crate::methods::ctx::Settings;
 use crate::question::{Conclusion, Question};
 use serde::{Deserialize, Serialize};
@@ -31,10 +31,21 @@ pub struct Header {
     pub switches: serde_json::Value,
     /// Seed, token limit, sampling, grammar.
     pub settings: Settings,
-    /// The model.
+    /// The model; of several, the one whose role is not among `roles`, or the first role's.
     pub model: ModelIdentity,
+    /// Where several models are at work, whose calls each answers, by role; empty where one does everything.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub roles: BTreeMap<String, ModelIdentity>,
     /// Hex SHA-256 of each prompt and grammar file the method may use.
     pub prompts: BTreeMap<String, String>,
+}
+
+impl Header {
+    /// The model that answered the calls of `role`.
+    #[must_use]
+    pub fn model_of(&self, role: &str) -> &ModelIdentity {
+        self.roles.get(role).unwrap_or(&self.model)
+    }
 }
 
 /// Which questions were asked.
@@ -78,7 +89,7 @@ pub struct CallRecord {
     pub document: Option<usize>,
     /// The prompt file.
     pub prompt: String,
-    /// The grammar file that held the reply, if any.
+    /// The grammar file that held the reply, or the schema file where a server did; absent where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grammar: Option<String>,
     /// As sent.
@@ -87,8 +98,14 @@ pub struct CallRecord {
     pub max_tokens: usize,
     /// As sent.
     pub seed: u64,
-    /// Raw.
+    /// As it came, without thoughts; of a reply held by a schema, the line that says the same.
     pub reply: String,
+    /// As it came, where `reply` is a line made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+    /// What was thought before the reply; no parser and no other agent reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thoughts: Option<Thoughts>,
     /// Why it ended.
     pub finish: Finish,
     /// What was read from it.

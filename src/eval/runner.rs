@@ -178,7 +178,11 @@ impl Work<'_> {
 
 /// The next question would fail in the same way, and recording the failure would make it final.
 fn ends_run(e: &MootError) -> bool {
-    matches!(e, MootError::Interrupted | MootError::Engine(_) | MootError::Model(_) | MootError::Io { .. })
+    match e {
+        MootError::Interrupted | MootError::Engine(_) | MootError::Model(_) | MootError::Io { .. } => true,
+        MootError::Remote { kind, .. } => kind.befalls_all(),
+        _ => false,
+    }
 }
 
 /// The model of a run that may end early: a question in flight gets no further than its stage.
@@ -189,6 +193,10 @@ struct Stoppable<'a> {
 impl Llm for Stoppable<'_> {
     fn identity(&self) -> &ModelIdentity {
         self.work.run.llm.identity()
+    }
+
+    fn identity_of(&self, role: &str) -> &ModelIdentity {
+        self.work.run.llm.identity_of(role)
     }
 
     fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>> {

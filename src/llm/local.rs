@@ -1,8 +1,10 @@
 //! The engine in this process as an [`Llm`].
 
-use super::{Call, Llm, ModelIdentity, Reply, Thinking};
-use crate::engine::{Cancel, Engine, Event, Request};
+use super::thoughts::{self, CLOSE, OPEN, Thoughts};
+use super::{Call, Llm, Message, ModelIdentity, Reply, Role, Thinking, TokenLogprob};
+use crate::engine::{Cancel, Completion, Engine, Event, Request, Stats, Think};
 use crate::error::{MootError, Result};
+use moot_models::tokenizer::Segment;
 use std::sync::mpsc::channel;
 
 /// A model that runs here.
@@ -11,13 +13,88 @@ pub struct Local {
     engine: Engine,
     identity: ModelIdentity,
     cancel: Cancel,
+    /// The model can be had to think.
+    thinks: bool,
 }
 
 impl Local {
     /// `cancel` ends every call in flight when it is set: Ctrl-C's way in.
     #[must_use]
     pub fn new(engine: Engine, identity: ModelIdentity, cancel: Cancel) -> Self {
-        Self { engine, identity, cancel }
+        let template = &engine.model().template;
+        let question = [Message::new(Role::User, "question")];
+        let opens = template.render(&question, true, Thinking::On).is_ok_and(|prompt| is_open(&prompt));
+        let thinks = opens || template.knows_thinking();
+        Self { engine, identity, cancel, thinks }
+    }
+
+    /// Whether the model thinks where it is asked to; others pass [`Call::think`] over.
+    #[must_use]
+    pub fn thinks(&self) -> bool {
+        self.thinks
+    }
+
+    /// The prompt of `call`, and how it is thought about. A prompt that is to be thought about ends within the thoughts,
+    /// and any other outside of them: a template may open them itself, whether it is asked to or not.
+    fn prompt(&self, call: &Call) -> Result<(Vec<u32>, Option<Think>)> {
+        let model = self.engine.model();
+        let on = self.thinks && call.think > 0;
+        let thinking = if on { Thinking::On } else { Thinking::Off };
+        let mut segments = model.template.render(&call.messages, true, thinking)?;
+        match (on, is_open(&segments)) {
+            (true, false) => segments.push(Segment::Scaffold(format!("{OPEN}\n"))),
+            (false, true) => segments.push(Segment::Scaffold(format!("\n{CLOSE}\n\n"))),
+            _ => {}
+        }
+        let prompt = model.tokenizer.encode_prompt(&segments)?;
+        Ok((prompt, if on { Some(self.think(call.think)?) } else { None }))
+    }
+
+    /// The reply begins after a blank line, as models that think were taught.
+    fn think(&self, tokens: usize) -> Result<Think> {
+        let tokenizer = &self.engine.model().tokenizer;
+        let ids = |text: String| -> Result<Vec<u32>> {
+            let mut ids = tokenizer.encode_prompt(&[Segment::Scaffold(text)])?;
+            // This is no beginning of a sequence.
+            if tokenizer.add_bos() && ids.first().copied() == tokenizer.bos_id() {
+                ids.remove(0);
+            }
+            Ok(ids)
+        };
+        Ok(Think {
+            tokens,
+            close: CLOSE.to_owned(),
+            close_id: tokenizer.special_id(CLOSE),
+            after: ids("\n\n".into())?,
+            forced: ids(format!("\n{CLOSE}\n\n"))?,
+        })
+    }
+
+    fn reply(&self, call: &Call, done: Completion) -> Reply {
+        let tokenizer = &self.engine.model().tokenizer;
+        let text = |id: u32| String::from_utf8_lossy(&tokenizer.decode_bytes(&[id])).into_owned();
+        let logprobs = done.logprobs.iter().map(|report| TokenLogprob {
+            text: text(report.token),
+            logprob: report.logprob,
+            top: report.top.iter().map(|&(id, logprob)| (text(id), logprob)).collect(),
+        });
+        let thoughts = done.thoughts.map(|thoughts| Thoughts { text: thoughts.text.trim().to_owned(), ..thoughts });
+        // What no grammar holds may think though nobody asked it to.
+        let (thoughts, text) = match thoughts::split(&done.text) {
+            (Some(text), reply) if call.grammar.is_none() && done.text.trim_start().starts_with(OPEN) => {
+                (Some(Thoughts { text, ..Thoughts::default() }), reply.to_owned())
+            }
+            _ => (thoughts, done.text),
+        };
+        Reply {
+            logprobs: logprobs.collect(),
+            text,
+            thoughts,
+            held_by: call.grammar.as_ref().map(|grammar| grammar.name.to_owned()),
+            finish: done.finish,
+            usage: done.usage,
+            seconds: done.seconds,
+        }
     }
 
     /// The engine, for its counts.
@@ -32,19 +109,25 @@ impl Llm for Local {
         &self.identity
     }
 
+    fn engine_stats(&self) -> Option<Stats> {
+        Some(self.engine.stats())
+    }
+
     fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>> {
         let (events, inbox) = channel();
         let cancel = self.cancel.child();
         let request = |(tag, call): (usize, &Call)| {
+            let (prompt, think) = self.prompt(call)?;
             Ok(Request {
                 tag,
-                prompt: self.engine.model().prompt(&call.messages, Thinking::Off)?,
+                prompt,
+                think,
                 max_tokens: call.max_tokens,
                 sampling: call.sampling,
                 seed: call.seed,
                 grammar: call.grammar.clone(),
                 stop: Vec::new(),
-                logprobs: None,
+                logprobs: call.logprobs,
                 ignore_eos: false,
                 events: events.clone(),
                 cancel: cancel.clone(),
@@ -56,7 +139,7 @@ impl Llm for Local {
         let mut replies: Vec<Option<Reply>> = vec![None; calls.len()];
         for (tag, event) in &inbox {
             match event {
-                Event::Text(_) => {}
+                Event::Text(_) | Event::Thought(_) => {}
                 Event::Failed(error) => {
                     // Nobody waits for the others any more. A closed inbox would tell them at their next event only,
                     // after the prefill of a long prompt.
@@ -64,8 +147,7 @@ impl Llm for Local {
                     return Err(named(error, &calls[tag]));
                 }
                 Event::Done(done) => {
-                    let reply =
-                        Reply { text: done.text, finish: done.finish, usage: done.usage, seconds: done.seconds };
+                    let reply = self.reply(&calls[tag], done);
                     on_reply(tag, &reply);
                     replies[tag] = Some(reply);
                 }
@@ -74,6 +156,11 @@ impl Llm for Local {
         let all: Option<Vec<Reply>> = replies.into_iter().collect();
         all.ok_or_else(|| MootError::Engine("a reply did not come".into()))
     }
+}
+
+/// Whether a prompt ends within thoughts that its template opened.
+fn is_open(prompt: &[Segment]) -> bool {
+    matches!(prompt.last(), Some(Segment::Scaffold(text)) if text.trim_end().ends_with(OPEN))
 }
 
 /// The engine knows a request by its number; people know it by what it was for.

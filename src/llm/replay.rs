@@ -3,11 +3,12 @@
 use crate::error::{MootError, Result};
 use crate::eval::record::CallRecord;
 use crate::llm::{Call, Llm, Message, ModelIdentity, Reply, Role};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A model that replies as it did in a recorded run; a call is known by its messages, token limit and seed.
 pub struct Replay {
     identity: ModelIdentity,
+    roles: BTreeMap<String, ModelIdentity>,
     replies: HashMap<Key, Reply>,
 }
 
@@ -18,11 +19,25 @@ impl Replay {
     pub fn new<'a>(identity: ModelIdentity, calls: impl IntoIterator<Item = &'a CallRecord>) -> Self {
         let mut replies = HashMap::new();
         for call in calls {
-            let reply =
-                Reply { text: call.reply.clone(), finish: call.finish, usage: call.usage, seconds: call.seconds };
+            let reply = Reply {
+                text: call.raw.as_ref().unwrap_or(&call.reply).clone(),
+                thoughts: call.thoughts.clone(),
+                held_by: call.grammar.clone(),
+                finish: call.finish,
+                usage: call.usage,
+                logprobs: Vec::new(),
+                seconds: call.seconds,
+            };
             replies.entry(key(&call.messages, call.max_tokens, call.seed)).or_insert(reply);
         }
-        Self { identity, replies }
+        Self { identity, roles: BTreeMap::new(), replies }
+    }
+
+    /// The models that the recorded run had for single roles ([`Header::roles`](crate::eval::record::Header::roles)).
+    #[must_use]
+    pub fn with_roles(mut self, roles: BTreeMap<String, ModelIdentity>) -> Self {
+        self.roles = roles;
+        self
     }
 
     fn reply(&self, call: &Call) -> Result<Reply> {
@@ -41,6 +56,10 @@ impl Replay {
 impl Llm for Replay {
     fn identity(&self) -> &ModelIdentity {
         &self.identity
+    }
+
+    fn identity_of(&self, role: &str) -> &ModelIdentity {
+        self.roles.get(role).unwrap_or(&self.identity)
     }
 
     fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>> {

@@ -1,13 +1,14 @@
 //! Replies written beforehand: the model of the transcript tests.
 
 use crate::error::{MootError, Result};
-use crate::llm::{Call, Finish, Llm, ModelIdentity, Reply, Usage};
+use crate::llm::{Call, Finish, Llm, ModelIdentity, Reply, Thoughts, Usage, thoughts};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 type Script = dyn Fn(&Call) -> Option<String> + Send + Sync;
 
-/// A model that says what it was told to say. A token is a word between white space.
+/// A model that says what it was told to say. A token is a word between white space; what stands between `<think>` and
+/// `</think>` at the beginning is thought.
 pub struct Scripted {
     identity: ModelIdentity,
     script: Box<Script>,
@@ -65,11 +66,15 @@ impl Scripted {
         }
         let all = (self.script)(call)
             .ok_or_else(|| MootError::Engine(format!("the script has no reply left for {}", call.what)))?;
-        let text = first_words(&all, call.max_tokens);
+        let (thoughts, all) = thoughts::split(&all);
+        let text = first_words(all, call.max_tokens);
         let finish = if text.len() < all.trim_end().len() { Finish::Length } else { Finish::Stop };
         let generated = text.split_whitespace().count();
         let usage = Usage { prompt, reused: 0, computed: prompt, generated };
-        Ok(Reply { text: text.to_owned(), finish, usage, seconds: 0.0 })
+        let held_by = call.grammar.as_ref().map(|grammar| grammar.name.to_owned());
+        let thoughts = thoughts.map(|text| Thoughts { tokens: text.split_whitespace().count(), cut: false, text });
+        let (text, logprobs) = (text.to_owned(), Vec::new());
+        Ok(Reply { text, thoughts, held_by, finish, usage, logprobs, seconds: 0.0 })
     }
 }
 

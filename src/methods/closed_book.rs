@@ -13,7 +13,8 @@ pub const ROW: Row = Row {
     name: "closed-book",
     paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 5.1 and appendix E (No RAG)",
     about: "the model answers from memory, without the documents",
-    prompts: &["closed_book/answerer.jinja", "reply/list.lark"],
+    prompts: &["closed_book/answerer.jinja", "reply/list.lark", "reply/list.jsonc"],
+    roles: &["answerer"],
     needs_documents: false,
     build,
 };

@@ -13,7 +13,8 @@ pub const ROW: Row = Row {
     name: "concatenated",
     paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 5.1 and appendix E (Concatenated Prompt)",
     about: "one reader answers from all documents in one prompt",
-    prompts: &["concatenated/reader.jinja", "reply/answers.lark"],
+    prompts: &["concatenated/reader.jinja", "reply/answers.lark", "reply/answers.jsonc"],
+    roles: &["reader"],
     needs_documents: true,
     build,
 };

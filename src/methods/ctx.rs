@@ -20,11 +20,18 @@ pub struct Settings {
     pub sampling: Sampling,
     /// Replies are not held to their format by a grammar.
     pub free_form: bool,
+    /// Tokens of thought before each reply, for models that can think; 0 keeps them from it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub think: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, max_tokens: 128, sampling: Sampling::Greedy, free_form: false }
+        Self { seed: 0, max_tokens: 128, sampling: Sampling::Greedy, free_form: false, think: 0 }
     }
 }
 
@@ -130,11 +137,15 @@ impl<'a> Ctx<'a> {
                 asks[..place].iter().filter(|other| other.role == ask.role && other.round == ask.round).count();
             calls.push(Call {
                 what: what(question, ask),
+                role: ask.role,
                 messages: vec![Message { role: Role::User, content: prompts::render(ask.prompt, &ask.values)? }],
                 max_tokens: self.settings.max_tokens,
+                think: self.settings.think,
                 sampling: self.settings.sampling,
                 seed: self.seed(question, ask.role, ask.round, before + beside),
                 grammar: (!self.settings.free_form).then(|| ask.format.grammar()),
+                schema: (!self.settings.free_form).then(|| ask.format.schema()),
+                logprobs: None,
             });
         }
         Ok(calls)
@@ -165,19 +176,26 @@ fn what(question: &Question, ask: &Ask) -> String {
 }
 
 fn record(stage: usize, ask: &Ask, call: &Call, reply: &Reply) -> CallRecord {
+    let by_schema = call.schema.as_ref().is_some_and(|schema| reply.held_by.as_deref() == Some(schema.name));
+    // Parsers and other agents read lines, whatever a server had to be asked for.
+    let line = if by_schema { ask.format.line(&reply.text) } else { None };
+    let raw = line.is_some().then(|| reply.text.clone());
+    let text = line.unwrap_or_else(|| reply.text.clone());
     CallRecord {
         role: ask.role.to_owned(),
         round: ask.round,
         stage,
         document: ask.document,
         prompt: ask.prompt.to_owned(),
-        grammar: call.grammar.as_ref().map(|grammar| grammar.name.to_owned()),
+        grammar: reply.held_by.clone(),
         messages: call.messages.clone(),
         max_tokens: call.max_tokens,
         seed: call.seed,
-        reply: reply.text.clone(),
+        parsed: ask.format.parse(&text, reply.finish),
+        reply: text,
+        raw,
+        thoughts: reply.thoughts.clone(),
         finish: reply.finish,
-        parsed: ask.format.parse(&reply.text, reply.finish),
         usage: reply.usage,
         seconds: reply.seconds,
     }

@@ -17,7 +17,15 @@ pub const ROW: Row = Row {
     name: "madam-rag",
     paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 4 and appendix E",
     about: "one agent a document; they debate in rounds, an aggregator concludes",
-    prompts: &["madam_rag/agent.jinja", "madam_rag/aggregator.jinja", "reply/answer.lark", "reply/answers.lark"],
+    prompts: &[
+        "madam_rag/agent.jinja",
+        "madam_rag/aggregator.jinja",
+        "reply/answer.lark",
+        "reply/answer.jsonc",
+        "reply/answers.lark",
+        "reply/answers.jsonc",
+    ],
+    roles: &["agent", "aggregator"],
     needs_documents: true,
     build,
 };

@@ -88,6 +88,8 @@ pub struct Row {
     pub about: &'static str,
     /// Every prompt and grammar file it may use, by its name in [`crate::prompts::FILES`].
     pub prompts: &'static [&'static str],
+    /// Who speaks in it: each may have a model of its own.
+    pub roles: &'static [&'static str],
     /// Whether it has nothing to say without documents.
     pub needs_documents: bool,
     /// Resolves switches, refusing those without meaning here.

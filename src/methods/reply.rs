@@ -4,9 +4,10 @@
 //! white space and Markdown's stars. A chatty reply is read from its first marker on; without one it is malformed.
 
 use crate::eval::record::Parsed;
-use crate::llm::{Finish, Grammar};
+use crate::llm::{Finish, Grammar, Schema};
 use crate::methods::normalise;
 use crate::prompts::{self, File};
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// What a role must reply; the wording stands in its prompt.
@@ -38,6 +39,39 @@ impl Format {
         Grammar { name, lark: Arc::from(*text) }
     }
 
+    /// The schema's name in [`prompts::FILES`].
+    #[must_use]
+    pub fn schema_name(self) -> &'static str {
+        match self {
+            Self::Answer => "reply/answer.jsonc",
+            Self::Answers => "reply/answers.jsonc",
+            Self::List => "reply/list.jsonc",
+        }
+    }
+
+    /// The same content as an object, for servers that hold replies to a JSON schema and to nothing else. It says no
+    /// lengths: not every server takes them.
+    #[must_use]
+    pub fn schema(self) -> Schema {
+        let File { name, text } = prompts::file(self.schema_name()).expect("every format's schema is a file (bug)");
+        let json = text.split_once('\n').map_or("", |(_comment, json)| json);
+        Schema { name, json: Arc::from(json.trim()) }
+    }
+
+    /// The line that says what `object`, a reply held by [`Format::schema`], says; `None` where it is no such object.
+    #[must_use]
+    pub fn line(self, object: &str) -> Option<String> {
+        let said: Said = serde_json::from_str(object.trim()).ok()?;
+        let explanation = said.explanation.as_deref().map(one_line);
+        let list =
+            || serde_json::to_string(&said.answers.as_ref()?.iter().map(|a| one_line(a)).collect::<Vec<_>>()).ok();
+        match self {
+            Self::Answer => Some(format!("Answer: {}. Explanation: {}", one_line(&said.answer?), explanation?)),
+            Self::Answers => Some(format!("All Correct Answers: {}. Explanation: {}", list()?, explanation?)),
+            Self::List => Some(format!("Answers: {}", list()?)),
+        }
+    }
+
     /// Reads a reply. One that was cut after its answer was complete is as good as a whole one.
     #[must_use]
     pub fn parse(self, reply: &str, finish: Finish) -> Parsed {
@@ -48,6 +82,20 @@ impl Format {
         };
         parsed.unwrap_or(Parsed::Malformed)
     }
+}
+
+/// What an object of any of the schemas may hold.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    answer: Option<String>,
+    answers: Option<Vec<String>>,
+    explanation: Option<String>,
+}
+
+/// A line's worth of text: no line ends, single spaces.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn parse_answer(reply: &str, finish: Finish) -> Option<Parsed> {

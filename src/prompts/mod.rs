@@ -24,14 +24,17 @@ macro_rules! files {
     };
 }
 
-/// Every prompt (`.jinja`) and every grammar (`.lark`) there is.
+/// Every prompt (`.jinja`), every grammar (`.lark`) and every schema (`.jsonc`: its first line is a comment) there is.
 pub const FILES: &[File] = files![
     "closed_book/answerer.jinja",
     "concatenated/reader.jinja",
     "madam_rag/agent.jinja",
     "madam_rag/aggregator.jinja",
+    "reply/answer.jsonc",
     "reply/answer.lark",
+    "reply/answers.jsonc",
     "reply/answers.lark",
+    "reply/list.jsonc",
     "reply/list.lark",
 ];
 

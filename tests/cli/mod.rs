@@ -4,6 +4,7 @@ mod bad_input;
 mod models;
 mod program;
 mod real;
+mod several;
 
 use crate::eval::{answered, header};
 use moot::MootError;

@@ -18,7 +18,16 @@ const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/tin
 pub(super) fn moot<'a>(typed: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_moot"));
     command.args(typed).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for variable in ["MOOT_MODEL", "MOOT_CPU", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+    for variable in [
+        "MOOT_API_KEY",
+        "OPENAI_API_KEY",
+        "MOOT_MODEL",
+        "MOOT_CPU",
+        "NO_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "COLUMNS",
+    ] {
         command.env_remove(variable);
     }
     command
@@ -35,18 +44,18 @@ pub(super) fn run(mut command: Command) -> Output {
 }
 
 /// A folder with a tiny model in it, and a cache.
-struct Place {
+pub(super) struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
-        fs::write(place.path("tiny.gguf"), with_context(&fs::read(TINY).unwrap(), 8192)).unwrap();
+        fs::write(place.path("tiny.gguf"), with_context(&fs::read(TINY).unwrap(), "llama", 8192)).unwrap();
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -69,10 +78,11 @@ impl Place {
 }
 
 /// The model file with another context length: its own is too short for a debate's prompts.
-fn with_context(gguf: &[u8], tokens: u32) -> Vec<u8> {
-    const KEY: &[u8] = b"llama.context_length";
+pub(super) fn with_context(gguf: &[u8], architecture: &str, tokens: u32) -> Vec<u8> {
     const U32: [u8; 4] = [4, 0, 0, 0];
-    let value = gguf.windows(KEY.len()).position(|window| window == KEY).unwrap() + KEY.len() + U32.len();
+    let key = format!("{architecture}.context_length");
+    let place = gguf.windows(key.len()).position(|window| window == key.as_bytes());
+    let value = place.unwrap() + key.len() + U32.len();
     assert_eq!(gguf[value - 4..value], U32, "the type before the value");
     let mut changed = gguf.to_vec();
     changed[value..value + 4].copy_from_slice(&tokens.to_le_bytes());

@@ -15,11 +15,15 @@ fn local(engine: Engine) -> (Local, Cancel) {
 fn call(what: &str, content: &str, lark: &str, max_tokens: usize) -> Call {
     Call {
         what: what.into(),
+        role: "agent",
         messages: vec![Message::new(Role::User, content)],
         max_tokens,
+        think: 0,
         sampling: Sampling::Greedy,
         seed: 0,
         grammar: Some(Grammar { name: "reply.lark", lark: lark.into() }),
+        schema: None,
+        logprobs: None,
     }
 }
 

@@ -8,6 +8,7 @@ mod invariance;
 mod lifetime;
 mod local;
 mod sharing;
+mod thinking;
 
 use moot::MootError;
 use moot::engine::{Cancel, Completion, Engine, EngineOptions, Event, Request, Stats};
@@ -71,6 +72,7 @@ fn greedy(prompt: Vec<u32>, max_tokens: usize) -> Request {
         tag: 0,
         prompt,
         max_tokens,
+        think: None,
         sampling: Sampling::Greedy,
         seed: 0,
         grammar: None,
@@ -105,6 +107,7 @@ fn next(inbox: &Inbox) -> Option<(usize, Event)> {
 /// that, and its text is what it streamed.
 fn collect(inbox: &Inbox, count: usize) -> (Vec<Result<Completion, MootError>>, Vec<usize>) {
     let mut texts = vec![String::new(); count];
+    let mut thoughts = texts.clone();
     let mut ends: Vec<Option<Result<Completion, MootError>>> = (0..count).map(|_| None).collect();
     let mut order = Vec::new();
     while let Some((tag, event)) = next(inbox) {
@@ -115,9 +118,16 @@ fn collect(inbox: &Inbox, count: usize) -> (Vec<Result<Completion, MootError>>, 
                 texts[tag].push_str(&text);
                 continue;
             }
+            Event::Thought(text) => {
+                assert!(!text.is_empty() && texts[tag].is_empty(), "thoughts come first");
+                thoughts[tag].push_str(&text);
+                continue;
+            }
             Event::Failed(error) => ends[tag] = Some(Err(error)),
             Event::Done(done) => {
                 assert_eq!(done.text, texts[tag], "request {tag} streamed something else");
+                let thought = done.thoughts.as_ref().map_or("", |thoughts| thoughts.text.as_str());
+                assert_eq!(thought, thoughts[tag], "request {tag} thought something else");
                 ends[tag] = Some(Ok(done));
             }
         }

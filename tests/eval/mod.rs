@@ -23,6 +23,7 @@ pub(crate) fn header() -> Header {
         switches: json!({"rounds": 3}),
         settings: Settings::default(),
         model: ModelIdentity { name: "scripted".into(), architecture: "scripted".into(), ..Default::default() },
+        roles: [].into(),
         prompts: [("echo/reader.jinja".to_owned(), "cd".repeat(32))].into(),
     }
 }
@@ -57,6 +58,8 @@ pub(crate) fn call(stage: usize, reply: &str, parsed: Parsed) -> CallRecord {
         max_tokens: 16,
         seed: 1,
         reply: reply.into(),
+        raw: None,
+        thoughts: None,
         finish: Finish::Stop,
         parsed,
         usage: Usage { prompt: 10, reused: 4, computed: 6, generated: 2 },

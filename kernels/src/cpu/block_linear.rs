@@ -7,8 +7,8 @@
 use super::blocks::{FORMATS, Format, LANES, Width};
 use super::lanes::{Bytes, Ints, Lanes};
 use super::linear::PANEL;
-use super::quantise::{BLOCK, Quantised};
-use super::unpack::{self, CHUNK, Half, SMALL_CHUNK, Scratch};
+use super::quantise::{BLOCK, CHUNK, Quantised};
+use super::unpack::{self, Half, SMALL_CHUNK, Scratch};
 use std::ops::Range;
 
 /// What a matmul reads and writes.
@@ -130,7 +130,10 @@ unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: 
 
 /// A tile whose panel may be narrower than its registers.
 #[inline(always)]
-unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(place: &Place<'_>, columns: usize) {
+unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    place: &Place<'_>,
+    columns: usize,
+) {
     // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
     unsafe {
         if columns == PANEL {
@@ -177,14 +180,14 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
             }
         }
         let halves = place.scratch.cast::<Half>().add(half);
-        let bytes = x.bytes.as_ptr().add(place.row * x.inputs + place.from);
-        let scales = x.scales.as_ptr().add((place.row * x.inputs + place.from) / BLOCK);
-        let byte_sums = x.sums.as_ptr().add((place.row * x.inputs + place.from) / 16);
+        let (at, stride) = x.place(place.row, place.from);
+        let (bytes, scales) = (x.bytes.as_ptr().add(at), x.scales.as_ptr().add(at / BLOCK));
+        let byte_sums = x.sums.as_ptr().add(at / 16);
         for step in 0..place.len / per_step {
             let mut sums_of_bytes = [0; ROWS];
             if has_min || zero != 0 {
                 for (r, sum) in sums_of_bytes.iter_mut().enumerate() {
-                    let at = byte_sums.add(r * x.inputs / 16 + step * per_step / 16);
+                    let at = byte_sums.add(r * stride / 16 + step * per_step / 16);
                     *sum = if per_step == 32 { *at + *at.add(1) } else { *at };
                 }
             }
@@ -201,7 +204,7 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
                     *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
                 }
                 for (r, dots) in dots.iter_mut().enumerate() {
-                    let four = bytes.add(r * x.inputs + input).cast::<i32>().read_unaligned();
+                    let four = bytes.add(r * stride + input).cast::<i32>().read_unaligned();
                     for (dot, codes) in dots.iter_mut().zip(codes) {
                         *dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
                             dot.dot::<true>(codes, four)
@@ -214,13 +217,13 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
             for h in 0..HALVES {
                 let scale = L::load((*halves.add(h)).scales.as_ptr().cast::<f32>().add(step * LANES));
                 for r in 0..ROWS {
-                    let x_scale = L::splat(*scales.add(r * x.inputs / BLOCK + step * per_step / BLOCK));
+                    let x_scale = L::splat(*scales.add(r * stride / BLOCK + step * per_step / BLOCK));
                     sums[r][h] = dots[r][h].to_floats().mul(scale).fma(x_scale, sums[r][h]);
                 }
                 if has_min {
                     let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
                     for r in 0..ROWS {
-                        let x_scale = *scales.add(r * x.inputs / BLOCK + step * per_step / BLOCK);
+                        let x_scale = *scales.add(r * stride / BLOCK + step * per_step / BLOCK);
                         sums[r][h] = min.fma(L::splat(x_scale * sums_of_bytes[r] as f32), sums[r][h]);
                     }
                 }

@@ -26,7 +26,8 @@ pub(crate) enum Width {
 impl Width {
     /// Bytes of 32 inputs of 16 outputs.
     pub(super) const fn bytes(self) -> usize {
-        LANES * 4
+        LANES
+            * 4
             * match self {
                 Self::Four => 4,
                 Self::Five => 5,
@@ -142,7 +143,14 @@ impl Unit {
 }
 
 /// Packs half a panel: `rows` are the stored bytes of up to 16 outputs; what is missing is zero.
-pub(crate) fn pack_half(dtype: GgmlDType, format: Format, inputs: usize, rows: &[&[u8]], panel: &mut [u8], half: usize) {
+pub(crate) fn pack_half(
+    dtype: GgmlDType,
+    format: Format,
+    inputs: usize,
+    rows: &[&[u8]],
+    panel: &mut [u8],
+    half: usize,
+) {
     let unit_bytes = format.unit_bytes();
     let stored = dtype.type_size() * format.unit() / dtype.block_size();
     let mut units = [Unit::EMPTY; LANES];

@@ -30,7 +30,8 @@ impl Aligned {
     const LINE: usize = 64;
 
     pub(crate) fn zeroed(bytes: usize) -> Self {
-        let layout = Layout::from_size_align(bytes.max(1), Self::LINE).expect("weights are within the address space (bug)");
+        let layout =
+            Layout::from_size_align(bytes.max(1), Self::LINE).expect("weights are within the address space (bug)");
         // SAFETY: the layout's size is not zero.
         let Some(data) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
         #[cfg(target_os = "linux")]

@@ -30,9 +30,9 @@ pub(crate) use attention::{AttentionCall, Tile, Visit};
 pub(crate) use block_linear::BlockCall;
 pub(crate) use blocks::{Format, pack_half};
 pub(crate) use linear::{Elements, LinearCall, PANEL};
-pub use memory::zeroed;
 pub(crate) use memory::Aligned;
-pub(crate) use quantise::{BLOCK, Quantised};
+pub use memory::zeroed;
+pub(crate) use quantise::Quantised;
 pub(crate) use unpack::row_of_blocks;
 
 /// The kernels of one instruction set.

@@ -1,6 +1,11 @@
 //! Activations as bytes: blocks of 32 with one scale each, shared by every weight that a layer's input meets.
 
+use super::Table;
 use super::lanes::Lanes;
+use rayon::prelude::*;
+
+/// Rows up to which the caller brings a layer's input to bytes by itself.
+const ROWS_ALONE: usize = 4;
 
 /// Inputs that share a scale.
 pub(crate) const BLOCK: usize = 32;
@@ -8,34 +13,70 @@ pub(crate) const BLOCK: usize = 32;
 /// Largest byte: symmetric, so that a product with 128 still fits sixteen bits twice.
 const LARGEST: f32 = 127.0;
 
-/// `[rows, inputs]` in bytes.
+/// Inputs of all rows that lie together: what a matmul takes at a time, so that it reads them as one stream.
+pub(crate) const CHUNK: usize = 512;
+
+/// `[rows, inputs]` in bytes, chunk by chunk: `[inputs / CHUNK][rows][CHUNK]`, the last chunk as narrow as it is.
 #[derive(Debug, Default)]
 pub(crate) struct Quantised {
+    pub rows: usize,
     pub inputs: usize,
-    /// `[rows, inputs]`, from -127 to 127
+    /// From -127 to 127.
     pub bytes: Vec<i8>,
-    /// `[rows, inputs / 32]`
+    /// In the same order, one for [`BLOCK`] bytes.
     pub scales: Vec<f32>,
-    /// `[rows, inputs / 16]`: sums of sixteen bytes
+    /// In the same order, sums of sixteen bytes.
     pub sums: Vec<i32>,
 }
 
 impl Quantised {
+    /// Room for `rows`; every piece is still to be filled by [`run`].
     pub(crate) fn new(rows: usize, inputs: usize) -> Self {
         Self {
+            rows,
             inputs,
             bytes: vec![0; rows * inputs],
             scales: vec![0.0; rows * inputs / BLOCK],
             sums: vec![0; rows * inputs / 16],
         }
     }
+
+    /// Where the bytes of `row` from `input` on lie, and how far the next row's are.
+    pub(super) fn place(&self, row: usize, input: usize) -> (usize, usize) {
+        let from = input / CHUNK * CHUNK;
+        let width = CHUNK.min(self.inputs - from);
+        (from * self.rows + row * width + input - from, width)
+    }
+
+    /// Brings `x`, `[rows, inputs]`, to bytes by `table`'s kernel, on this thread where the rows are few.
+    pub(crate) fn fill(&mut self, table: &'static Table, x: &[f32]) {
+        let (rows, inputs) = (self.rows, self.inputs);
+        let whole = inputs / CHUNK * CHUNK * rows;
+        let (bytes, last_bytes) = self.bytes.split_at_mut(whole);
+        let (scales, last_scales) = self.scales.split_at_mut(whole / BLOCK);
+        let (sums, last_sums) = self.sums.split_at_mut(whole / 16);
+        let parts = [
+            (bytes, scales, sums, CHUNK, 0),
+            (last_bytes, last_scales, last_sums, inputs % CHUNK, inputs / CHUNK * CHUNK),
+        ];
+        for (bytes, scales, sums, width, start) in parts.into_iter().filter(|part| part.3 > 0) {
+            let pieces = bytes.par_chunks_mut(width).zip(scales.par_chunks_mut(width / BLOCK));
+            let pieces = pieces.zip(sums.par_chunks_mut(width / 16)).enumerate();
+            let alone = if rows <= ROWS_ALONE { usize::MAX } else { 16 };
+            pieces.with_min_len(alone).for_each(|(piece, ((bytes, scales), sums))| {
+                let x = &x[piece % rows * inputs + start + piece / rows * CHUNK..][..width];
+                // SAFETY: the table was chosen by what this machine can run; the slices are those of one piece.
+                unsafe { (table.quantise)(x, bytes, scales, sums) }
+            });
+        }
+    }
 }
 
-/// One row: `bytes = round(x / scale)` with `scale = max |x| / 127` of a block. A value that is no finite number makes
+/// One piece of a row: `bytes = round(x / scale)` with `scale = max |x| / 127` of a block. A value that is no finite number makes
 /// its block's scale NaN, and so every output of the row.
 ///
 /// # Safety
-/// The instructions of `L` exist; the slices have the lengths that [`Quantised`] says for one row.
+/// The instructions of `L` exist; the slices have the lengths that [`Quantised`] says for one piece.
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes>(x: &[f32], bytes: &mut [i8], scales: &mut [f32], sums: &mut [i32]) {
     // Below this the reciprocal overflows; such a block is all zeros for every purpose.
@@ -46,13 +87,10 @@ pub(super) unsafe fn run<L: Lanes>(x: &[f32], bytes: &mut [i8], scales: &mut [f3
         unsafe {
             let (a, b) = (L::load(x.as_ptr()), L::load(x.as_ptr().add(16)));
             let zero = L::splat(0.0);
-            let mut largest = [0.0_f32; 16];
-            a.max(zero.sub(a)).max(b.max(zero.sub(b))).store(largest.as_mut_ptr());
+            // The second operand is taken where the first is NaN, so lanes of the result are numbers.
+            let largest = a.max(zero.sub(a).max(b.max(zero.sub(b).max(zero)))).largest();
             // x * 0 is 0, or NaN for what is no finite number.
-            let mut finite = [0.0_f32; 16];
-            a.fma(zero, b.mul(zero)).store(finite.as_mut_ptr());
-            let largest = largest.iter().fold(0.0_f32, |m, &x| if x > m { x } else { m });
-            let finite = finite.iter().fold(0.0_f32, |s, &x| s + x);
+            let finite = a.fma(zero, b.mul(zero)).sum_of_zeros();
             let reciprocal = if largest > SMALLEST { LARGEST / largest } else { 0.0 };
             let scale = if largest > SMALLEST { largest / LARGEST } else { 0.0 };
             scales[block] = scale + finite;

@@ -36,7 +36,18 @@ fn linear(table: &Table, x: &[f32], packed: &[f32], (rows, inputs, outputs): (us
 #[test]
 fn blocks_give_the_same_bits_on_every_table() {
     use candle_core::quantized::GgmlDType as Type;
-    for dtype in [Type::Q4_0, Type::Q4_1, Type::Q5_0, Type::Q5_1, Type::Q8_0, Type::Q2K, Type::Q3K, Type::Q4K, Type::Q5K, Type::Q6K] {
+    for dtype in [
+        Type::Q4_0,
+        Type::Q4_1,
+        Type::Q5_0,
+        Type::Q5_1,
+        Type::Q8_0,
+        Type::Q2K,
+        Type::Q3K,
+        Type::Q4K,
+        Type::Q5K,
+        Type::Q6K,
+    ] {
         let format = Format::of(dtype).expect("a block type");
         for (rows, inputs, outputs) in [(1, 256, 1), (6, 1280, 70), (11, 768, 32)] {
             let dense = Tensor::from_vec(numbers(outputs * inputs, 3), (outputs, inputs), &Device::Cpu);
@@ -47,7 +58,8 @@ fn blocks_give_the_same_bits_on_every_table() {
                 for half in 0..2 {
                     let first = panel * PANEL + half * 16;
                     let row = stored.len() / outputs;
-                    let rows: Vec<&[u8]> = (first..outputs.min(first + 16)).map(|i| &stored[i * row..][..row]).collect();
+                    let rows: Vec<&[u8]> =
+                        (first..outputs.min(first + 16)).map(|i| &stored[i * row..][..row]).collect();
                     pack_half(dtype, format, inputs, &rows, bytes, half);
                 }
             }
@@ -59,13 +71,7 @@ fn blocks_give_the_same_bits_on_every_table() {
                 .iter()
                 .map(|table| {
                     let mut seen = Quantised::new(rows, inputs);
-                    for row in 0..rows {
-                        let bytes = &mut seen.bytes[row * inputs..][..inputs];
-                        let scales = &mut seen.scales[row * inputs / 32..][..inputs / 32];
-                        let sums = &mut seen.sums[row * inputs / 16..][..inputs / 16];
-                        // SAFETY: `tables` lists what this machine can run.
-                        unsafe { (table.quantise)(&x[row * inputs..][..inputs], bytes, scales, sums) };
-                    }
+                    seen.fill(table, &x);
                     let mut out = vec![0.0_f32; rows * outputs];
                     let call = BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), outputs };
                     // SAFETY: as above; one task has all panels and rows.

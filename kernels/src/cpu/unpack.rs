@@ -2,14 +2,12 @@
 
 use super::blocks::{Format, LANES, Scales, Width};
 use super::lanes::{Bytes, Lanes};
+use super::quantise::CHUNK;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Inputs taken apart at a time for many rows: 16 KiB of codes and 8 KiB of scales at most, so that with a few rows of
-/// activations all stays in L1.
-pub(super) const CHUNK: usize = 512;
-
-/// The same for one tile of rows: reading and multiplying have to overlap there, or each waits for the other.
+/// Inputs taken apart for one tile of rows, instead of a [`CHUNK`] (16 KiB of codes and 8 KiB of scales at most, so that
+/// with a few rows of activations all stays in L1): reading and multiplying have to overlap, or each waits for the other.
 pub(super) const SMALL_CHUNK: usize = 64;
 
 /// How far ahead memory is asked for weights, in bytes: with few rows they are read as fast as memory gives them, and

@@ -1,7 +1,7 @@
 //! `x · wᵀ`, and the rows of `w` by number: a linear layer and an embedding over one weight.
 
 use super::{cpu_table, f32_slice};
-use crate::cpu::{Aligned, BLOCK, BlockCall, Elements, Format, LinearCall, PANEL, Quantised, Table, pack_half, row_of_blocks};
+use crate::cpu::{Aligned, BlockCall, Elements, Format, LinearCall, PANEL, Quantised, pack_half, row_of_blocks};
 use candle_core::quantized::GgmlDType;
 use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use half::{bf16, f16};
@@ -11,9 +11,6 @@ use std::sync::Arc;
 
 /// Rows of a task at least, where panels alone do not make enough tasks: every task takes its panels apart anew.
 const TASK_ROWS: usize = 64;
-
-/// Rows up to which the caller brings a layer's input to bytes by itself.
-const ROWS_ALONE: usize = 4;
 
 /// A weight matrix `[outputs, inputs]`, laid out for the device it lives on.
 ///
@@ -56,9 +53,9 @@ impl Weight {
         let Storage::Cpu(storage) = &*storage else { bail!("a CPU tensor lies elsewhere (bug)") };
         let Some((from, to)) = layout.contiguous_offsets() else { bail!("a flat tensor is not contiguous (bug)") };
         match storage {
-            CpuStorage::F32(data) => {
-                Ok(Self::from_rows(outputs, inputs, |row, out| out.copy_from_slice(&data[from..to][row * inputs..][..inputs])))
-            }
+            CpuStorage::F32(data) => Ok(Self::from_rows(outputs, inputs, |row, out| {
+                out.copy_from_slice(&data[from..to][row * inputs..][..inputs])
+            })),
             CpuStorage::F16(data) => Ok(Self::from_halves(DType::F16, outputs, inputs, |row, out| {
                 copy(&data[from..to][row * inputs..], out, f16::to_bits);
             })),
@@ -80,12 +77,7 @@ impl Weight {
     /// # Panics
     /// Never but in debug builds, where `dtype` is another.
     #[must_use]
-    pub fn from_halves(
-        dtype: DType,
-        outputs: usize,
-        inputs: usize,
-        read: impl Fn(usize, &mut [u16]) + Sync,
-    ) -> Self {
+    pub fn from_halves(dtype: DType, outputs: usize, inputs: usize, read: impl Fn(usize, &mut [u16]) + Sync) -> Self {
         debug_assert!(matches!(dtype, DType::F16 | DType::BF16));
         Self::floats(dtype, outputs, inputs, read, u16::to_le_bytes)
     }
@@ -187,7 +179,8 @@ impl Weight {
         let (storage, layout) = x.storage_and_layout();
         let Storage::Cpu(storage) = &*storage else { bail!("linear: a CPU weight, and x is on another device") };
         let outs = multiply(&packed, f32_slice("linear", storage, layout)?, rows, inputs)?;
-        let shaped = |(out, (_, outputs, _)): (Vec<f32>, &(_, usize, _))| Tensor::from_vec(out, (rows, *outputs), &Device::Cpu);
+        let shaped =
+            |(out, (_, outputs, _)): (Vec<f32>, &(_, usize, _))| Tensor::from_vec(out, (rows, *outputs), &Device::Cpu);
         outs.into_iter().zip(&packed).map(shaped).collect()
     }
 
@@ -234,8 +227,12 @@ enum Call<'a> {
 fn multiply(weights: &[(&Packed, usize, usize)], x: &[f32], rows: usize, inputs: usize) -> Result<Vec<Vec<f32>>> {
     let table = cpu_table()?;
     let any_blocks = weights.iter().any(|(packed, ..)| matches!(packed, Packed::Blocks(..)));
-    let bytes = if any_blocks { quantise(table, x, rows, inputs) } else { Quantised::default() };
-    let mut outs: Vec<Vec<f32>> = weights.iter().map(|(_, outputs, _)| vec![0.0; rows * outputs]).collect();
+    let mut bytes = Quantised::default();
+    if any_blocks {
+        bytes = Quantised::new(rows, inputs);
+        bytes.fill(table, x);
+    }
+    let mut outs: Vec<Vec<f32>> = weights.iter().map(|(_, outputs, _)| Vec::with_capacity(rows * outputs)).collect();
     let calls: Vec<(Call<'_>, usize)> = weights
         .iter()
         .zip(&mut outs)
@@ -265,6 +262,13 @@ fn multiply(weights: &[(&Packed, usize, usize)], x: &[f32], rows: usize, inputs:
         }
     });
     drop(calls);
+    for (out, (_, outputs, _)) in outs.iter_mut().zip(weights) {
+        // SAFETY: it has this capacity, and the tasks have written every row's every output.
+        #[allow(unsafe_code)]
+        unsafe {
+            out.set_len(rows * outputs);
+        }
+    }
     Ok(outs)
 }
 
@@ -292,22 +296,6 @@ fn elements(dtype: DType, data: &Aligned) -> Elements<'_> {
         DType::BF16 => Elements::Bf16(data.values()),
         _ => Elements::F32(data.values()),
     }
-}
-
-fn quantise(table: &'static Table, x: &[f32], rows: usize, inputs: usize) -> Quantised {
-    let mut out = Quantised::new(rows, inputs);
-    let Quantised { bytes, scales, sums, .. } = &mut out;
-    let parts = x.par_chunks(inputs).zip(bytes.par_chunks_mut(inputs));
-    let parts = parts.zip(scales.par_chunks_mut(inputs / BLOCK)).zip(sums.par_chunks_mut(inputs / 16));
-    let alone = if rows <= ROWS_ALONE { rows } else { 1 };
-    parts.with_min_len(alone).for_each(|(((x, bytes), scales), sums)| {
-        // SAFETY: the table was chosen by what this machine can run; the slices are those of one row.
-        #[allow(unsafe_code)]
-        unsafe {
-            (table.quantise)(x, bytes, scales, sums);
-        }
-    });
-    out
 }
 
 struct Rows<'a> {

@@ -193,8 +193,10 @@ fn differing_fields(recorded: &Header, now: &Header) -> Vec<String> {
         if let Some(dataset) = &mut header.dataset {
             dataset.name.clear();
         }
-        if !header.model.sha256.is_empty() {
-            header.model.name.clear();
+        for model in header.roles.values_mut().chain([&mut header.model]) {
+            if !model.sha256.is_empty() {
+                model.name.clear();
+            }
         }
         serde_json::to_value(header).unwrap_or_default()
     };

@@ -40,6 +40,10 @@ pub(super) trait Lanes: Copy {
     unsafe fn div(self, b: Self) -> Self;
     /// 2 to the power of lanes that hold whole numbers from -126 to 127.
     unsafe fn exp2_whole(self) -> Self;
+    /// The largest lane; lanes are numbers.
+    unsafe fn largest(self) -> f32;
+    /// The sum of lanes that are each 0 or NaN: the one sum that no order changes.
+    unsafe fn sum_of_zeros(self) -> f32;
     /// Asks for the cache line at `at`, which need not exist.
     unsafe fn prefetch(at: *const u8);
     /// The nearest whole numbers, ties to even, of lanes within [-127, 127].

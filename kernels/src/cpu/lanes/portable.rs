@@ -85,6 +85,14 @@ impl Lanes for Portable {
         Self(std::array::from_fn(|i| f32::from_bits(((self.0[i] as i32 + 127) << 23) as u32)))
     }
     #[inline(always)]
+    unsafe fn largest(self) -> f32 {
+        self.0.iter().fold(f32::NEG_INFINITY, |m, &x| if x > m { x } else { m })
+    }
+    #[inline(always)]
+    unsafe fn sum_of_zeros(self) -> f32 {
+        self.0.iter().sum()
+    }
+    #[inline(always)]
     unsafe fn prefetch(_: *const u8) {}
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
@@ -104,9 +112,7 @@ impl Ints for PortableInts {
     #[inline(always)]
     unsafe fn dot<const EIGHT: bool>(self, codes: PortableBytes, x: i32) -> Self {
         let x = x.to_le_bytes().map(|byte| i32::from(byte as i8));
-        Self(std::array::from_fn(|i| {
-            (0..4).fold(self.0[i], |sum, j| sum + i32::from(codes.0[4 * i + j]) * x[j])
-        }))
+        Self(std::array::from_fn(|i| (0..4).fold(self.0[i], |sum, j| sum + i32::from(codes.0[4 * i + j]) * x[j])))
     }
     #[inline(always)]
     unsafe fn to_floats(self) -> Portable {

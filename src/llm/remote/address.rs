@@ -1,0 +1,156 @@
+//! Where a remote model is, as people type it, and the key that opens it.
+
+use crate::error::{MootError, Result};
+use std::fmt;
+
+/// A server that speaks the OpenAI API, and the name of a model there: `http://host:8000/v1#name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Up to and with the API's version, without a slash at its end: `http://host:8000/v1`.
+    pub base: String,
+    /// As the server calls it; `None` for the only one that it serves.
+    pub model: Option<String>,
+}
+
+impl Address {
+    /// Whether `name` is meant as an address, not as a file or the name of a local model.
+    #[must_use]
+    pub fn is_one(name: &str) -> bool {
+        ["http://", "https://"]
+            .iter()
+            .any(|scheme| name.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)))
+    }
+
+    /// Reads `http://host:8000/v1#name`. Without a path, `/v1` is meant; without a name, the server's only model.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] where it is no address of a server, or holds what must not be in a record: a user, a
+    /// password, a query.
+    pub fn parse(typed: &str) -> Result<Self> {
+        let (base, model) = typed.split_once('#').map_or((typed, None), |(base, model)| (base, Some(model.trim())));
+        // What was typed may hold a secret, so it is not repeated.
+        let wrong = |what: &str| {
+            Err(MootError::Usage(format!("the model's address {what}: expected http://host:port/v1#model-name")))
+        };
+        if base.contains('@') || base.contains('?') {
+            return wrong(
+                "holds a user, a password or a query, which would end up in records (keys go into MOOT_API_KEY)",
+            );
+        }
+        let Ok(uri) = base.parse::<ureq::http::Uri>() else { return wrong("is none") };
+        let scheme = uri.scheme_str().unwrap_or_default();
+        let Some(authority) = uri.authority().filter(|authority| !authority.host().is_empty()) else {
+            return wrong("names no host");
+        };
+        if !matches!(scheme, "http" | "https") {
+            return wrong("is neither http nor https");
+        }
+        let path = uri.path().trim_end_matches('/');
+        let path = if path.is_empty() { "/v1" } else { path.strip_suffix("/chat/completions").unwrap_or(path) };
+        let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
+        Ok(Self { base: format!("{scheme}://{}{path}", authority.as_str()), model })
+    }
+
+    /// Whether the server is this very machine: no proxy stands between, and a key cannot be overheard.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let host = self.base.parse::<ureq::http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
+        let host = host.unwrap_or_default();
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        bare == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
+    fn is_private(&self) -> bool {
+        self.base.starts_with("https://") || self.is_loopback()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.model {
+            Some(model) => write!(f, "{}#{model}", self.base),
+            None => f.write_str(&self.base),
+        }
+    }
+}
+
+/// What a server asks for before it answers. It goes into one header, and is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// A key; `None` for an empty one.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.to_owned()))
+    }
+
+    /// The key for `address`: `MOOT_API_KEY`, meant for whatever server is named; else `OPENAI_API_KEY`, which is often
+    /// set for something else and so is given to nobody in the clear, that is over https or on this machine alone.
+    #[must_use]
+    pub fn from_environment(address: &Address) -> Option<Self> {
+        let read = |name: &str| std::env::var(name).ok().and_then(|text| Self::new(&text));
+        read("MOOT_API_KEY").or_else(|| read("OPENAI_API_KEY").filter(|_| address.is_private()))
+    }
+
+    pub(super) fn bearer(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+
+    /// `text` without the key, in case a server repeats it.
+    pub(super) fn hide_in(&self, text: &str) -> String {
+        text.replace(&self.0, "(the key)")
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, Key};
+
+    #[test]
+    fn addresses_are_read_as_people_type_them() {
+        let cases = [
+            ("http://host:8000/v1#name", "http://host:8000/v1", Some("name")),
+            ("https://host/api/v1/", "https://host/api/v1", None),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1", None),
+            ("http://[::1]:8080/#org/name:tag", "http://[::1]:8080/v1", Some("org/name:tag")),
+            ("http://host/v1/chat/completions#m", "http://host/v1", Some("m")),
+        ];
+        for (typed, base, model) in cases {
+            let address = Address::parse(typed).unwrap();
+            assert_eq!((address.base.as_str(), address.model.as_deref()), (base, model), "{typed}");
+        }
+        for typed in ["http://", "http://user:secret@host/v1", "https://host/v1?key=secret", "http:// /", "ftp://host"]
+        {
+            let refused = Address::parse(typed).unwrap_err().to_string();
+            assert!(!refused.contains("secret") && refused.contains("http://host:port/v1#model-name"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_known() {
+        for (typed, here) in [
+            ("http://localhost:1", true),
+            ("http://127.0.0.2", true),
+            ("http://[::1]", true),
+            ("http://10.0.0.1", false),
+        ] {
+            assert_eq!(Address::parse(typed).unwrap().is_loopback(), here, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        let key = Key::new(" sk-123\n").unwrap();
+        assert_eq!(format!("{key:?}"), "Key(..)");
+        assert_eq!(key.hide_in("no such key: sk-123."), "no such key: (the key).");
+        assert_eq!(Key::new("  "), None);
+    }
+}

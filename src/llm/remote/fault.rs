@@ -1,0 +1,158 @@
+//! What can go wrong between a call and a server's reply, in one line, and whether trying again may help.
+
+use std::time::Duration;
+use ureq::http::StatusCode;
+
+/// What kind of thing went wrong with a remote model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteFault {
+    /// Nobody answers there: no such host, no server at the port, no TLS.
+    Unreachable,
+    /// The server wants a key, or another one.
+    Key,
+    /// The server does not have the model, or it is no such server.
+    Missing,
+    /// Too many calls, or the server is overloaded, for longer than was waited.
+    Busy,
+    /// What was paid for is used up.
+    Quota,
+    /// The server does not take this very call: a prompt too long for it, say. Others may do.
+    Refused,
+    /// Nothing came for too long.
+    Silent,
+    /// What came is not what the protocol says.
+    Broken,
+}
+
+impl RemoteFault {
+    /// What the user might do about it.
+    #[must_use]
+    pub fn hint(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Unreachable => "check the address and that the server runs; http and https are not the same",
+            Self::Key => "put the server's key into the environment variable MOOT_API_KEY",
+            Self::Missing => {
+                "the address ends in the API's version and the model's name: http://host:port/v1#model-name"
+            }
+            Self::Busy => "lower --remote-calls, or try again later: what is recorded is not asked again",
+            Self::Quota => "the account has no credit left; what is recorded is not asked again",
+            Self::Silent => "raise --remote-timeout, or lower --remote-calls",
+            Self::Broken => "does the address lead to an OpenAI-compatible API, as http://host:port/v1 does?",
+            Self::Refused => return None,
+        })
+    }
+
+    /// Whether the next call would fare no better.
+    #[must_use]
+    pub fn befalls_all(self) -> bool {
+        self != Self::Refused
+    }
+}
+
+/// One attempt that failed.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub kind: RemoteFault,
+    /// One line.
+    pub reason: String,
+    pub again: Again,
+}
+
+/// Whether the same call may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    Never,
+    /// When the backoff says so.
+    Later,
+    /// The server said when.
+    After(Duration),
+}
+
+impl Fault {
+    pub(super) fn new(kind: RemoteFault, again: Again, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into(), again }
+    }
+
+    /// The reply came, but not as the protocol says; the next one may.
+    pub(super) fn broken(reason: impl Into<String>) -> Self {
+        Self::new(RemoteFault::Broken, Again::Later, reason)
+    }
+
+    /// What the client says of a connection that failed.
+    pub(super) fn of(error: ureq::Error) -> Self {
+        use RemoteFault::{Broken, Silent, Unreachable};
+        match error {
+            ureq::Error::Timeout(what @ (ureq::Timeout::Connect | ureq::Timeout::Resolve)) => {
+                Self::new(Unreachable, Again::Later, format!("no connection in time ({what})"))
+            }
+            ureq::Error::Timeout(ureq::Timeout::PerRead) => {
+                Self::new(Silent, Again::Later, "nothing came for too long")
+            }
+            ureq::Error::Timeout(what) => Self::new(Silent, Again::Later, format!("it took too long ({what})")),
+            ureq::Error::HostNotFound => Self::new(Unreachable, Again::Later, "no host has this name"),
+            ureq::Error::Tls(reason) => Self::new(Unreachable, Again::Never, format!("TLS: {reason}")),
+            ureq::Error::Rustls(reason) => Self::new(Unreachable, Again::Never, format!("TLS: {reason}")),
+            ureq::Error::BodyExceedsLimit(limit) => {
+                Self::new(Broken, Again::Never, format!("the reply is longer than {limit} bytes"))
+            }
+            ureq::Error::Io(reason) => Self::of_io(&reason),
+            ureq::Error::Protocol(reason) => Self::broken(format!("the reply is not HTTP: {reason}")),
+            other => Self::new(Unreachable, Again::Later, other.to_string()),
+        }
+    }
+
+    fn of_io(error: &std::io::Error) -> Self {
+        use std::io::ErrorKind::{ConnectionRefused, HostUnreachable, InvalidData, NetworkUnreachable, UnexpectedEof};
+        match error.kind() {
+            ConnectionRefused => Self::new(RemoteFault::Unreachable, Again::Later, "no server listens there"),
+            HostUnreachable | NetworkUnreachable => {
+                Self::new(RemoteFault::Unreachable, Again::Later, "there is no way to this host")
+            }
+            // rustls speaks through this one.
+            InvalidData => Self::new(RemoteFault::Unreachable, Again::Never, format!("TLS: {error}")),
+            // The system's resolver has no kind of its own, only this beginning.
+            _ if error.to_string().starts_with("failed to lookup address") => {
+                let reason = error.to_string();
+                let why = reason.split_once(": ").map_or("", |(_, why)| why);
+                Self::new(RemoteFault::Unreachable, Again::Later, format!("no host has this name ({why})"))
+            }
+            UnexpectedEof => Self::broken("the connection was cut"),
+            _ => Self::broken(format!("the connection was cut: {error}")),
+        }
+    }
+
+    /// What the server said instead of a reply: its status, and the message in `body`.
+    pub(super) fn of_status(status: StatusCode, after: Option<Duration>, body: &str) -> Self {
+        use RemoteFault::{Broken, Busy, Key, Missing, Quota, Refused};
+        let message = message(body);
+        let said = if message.is_empty() { String::new() } else { format!(": {message}") };
+        let reason = format!("{status}{said}");
+        let later = after.map_or(Again::Later, Again::After);
+        match status.as_u16() {
+            429 if body.contains("insufficient_quota") => Self::new(Quota, Again::Never, reason),
+            402 => Self::new(Quota, Again::Never, reason),
+            401 | 403 => Self::new(Key, Again::Never, reason),
+            404 => Self::new(Missing, Again::Never, reason),
+            408 | 425 | 429 | 500..=599 => Self::new(Busy, later, reason),
+            300..=399 => Self::new(Broken, Again::Never, format!("{reason} (it sends callers elsewhere)")),
+            _ => Self::new(Refused, Again::Never, reason),
+        }
+    }
+}
+
+/// The message in an error's body, `{"error": {"message": ...}}` or something like it, else its beginning, on one line.
+fn message(body: &str) -> String {
+    let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    let at = |path: &str| json.as_ref().and_then(|json| json.pointer(path)?.as_str());
+    let text = ["/error/message", "/message", "/detail", "/error"].iter().find_map(|path| at(path)).unwrap_or(body);
+    beginning(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// As much of a message as one line takes.
+pub(super) fn beginning(text: &str) -> String {
+    const MOST: usize = 300;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

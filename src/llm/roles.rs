@@ -1,0 +1,183 @@
+//! Several models in one process: each role of a method may have one of its own.
+
+use crate::engine::Stats;
+use crate::error::{MootError, Result};
+use crate::llm::{Call, Llm, ModelIdentity, Reply};
+use std::collections::BTreeMap;
+use std::sync::mpsc::channel;
+
+/// Which model answers for which role, as people type it: `NAME` for all roles, `agent=A,aggregator=B`, or `A,judge=B`
+/// where A has the roles that are not named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// Distinct names, in the order typed.
+    pub models: Vec<String>,
+    /// By role, a place in `models`.
+    roles: Vec<(String, usize)>,
+    /// A place in `models`, for every role not named.
+    rest: Option<usize>,
+}
+
+impl Assignment {
+    /// Reads what was typed. What stands before a `=` is a role where it looks like one, lower-case letters and dashes;
+    /// else the `=` belongs to a path.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] for an empty name, a role twice, two models for all other roles.
+    pub fn parse(typed: &str) -> Result<Self> {
+        let wrong = |what: String| {
+            Err(MootError::Usage(format!("--model {typed}: {what}; expected NAME, or ROLE=NAME,ROLE=NAME")))
+        };
+        let mut this = Self { models: Vec::new(), roles: Vec::new(), rest: None };
+        for part in typed.split(',').map(str::trim) {
+            let (role, name) = match part.split_once('=') {
+                Some((role, name)) if is_role(role) => (Some(role), name.trim()),
+                _ => (None, part),
+            };
+            if name.is_empty() {
+                return wrong("a name is missing".into());
+            }
+            let known = this.models.iter().position(|model| model == name);
+            let place = known.unwrap_or_else(|| {
+                this.models.push(name.to_owned());
+                this.models.len() - 1
+            });
+            match role {
+                Some(role) if this.roles.iter().any(|(known, _)| known == role) => {
+                    return wrong(format!("{role} has two models"));
+                }
+                Some(role) => this.roles.push((role.to_owned(), place)),
+                None if this.rest.is_some() => return wrong("two models for the same roles".into()),
+                None => this.rest = Some(place),
+            }
+        }
+        Ok(this)
+    }
+
+    /// The one model that has every role, where it is one.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] where roles are named: `what` has none.
+    pub fn only(&self, what: &str) -> Result<&str> {
+        match (self.roles.as_slice(), self.models.as_slice()) {
+            ([], [only]) => Ok(only),
+            _ => Err(MootError::Usage(format!("{what} has no roles: expected one model, --model NAME"))),
+        }
+    }
+
+    /// A place in [`Assignment::models`] for each of `roles`, which are those of `method`.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] for a role that the method has not, and for one that has no model.
+    pub fn resolve(&self, method: &str, roles: &[&str]) -> Result<BTreeMap<String, usize>> {
+        let list = roles.join(", ");
+        if let Some((unknown, _)) = self.roles.iter().find(|(role, _)| !roles.contains(&role.as_str())) {
+            return Err(MootError::Usage(format!("{method} has no role {unknown:?} (it has: {list})")));
+        }
+        let place = |role: &str| {
+            let named = self.roles.iter().find(|(known, _)| known == role).map(|(_, place)| *place);
+            named.or(self.rest).ok_or_else(|| {
+                MootError::Usage(format!(
+                    "{method}: no model for the role {role:?} (add {role}=NAME, or NAME for the rest)"
+                ))
+            })
+        };
+        let places: BTreeMap<String, usize> =
+            roles.iter().map(|role| Ok(((*role).to_owned(), place(role)?))).collect::<Result<_>>()?;
+        match (0..self.models.len()).find(|place| !places.values().any(|taken| taken == place)) {
+            Some(idle) => Err(MootError::Usage(format!("{method}: no role is left for {}", self.models[idle]))),
+            None => Ok(places),
+        }
+    }
+}
+
+fn is_role(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+}
+
+/// Models, and which of them answers for whom. Calls of one stage that go to different models are in flight together.
+pub struct Roles {
+    models: Vec<Box<dyn Llm>>,
+    roles: BTreeMap<String, usize>,
+    /// Whose identity stands for all.
+    first: usize,
+}
+
+impl Roles {
+    /// `roles` are places in `models`; `first` is the one that answers for roles not named there.
+    #[must_use]
+    pub fn new(models: Vec<Box<dyn Llm>>, roles: BTreeMap<String, usize>, first: usize) -> Self {
+        assert!(roles.values().chain([&first]).all(|&place| place < models.len()), "every role has a model (bug)");
+        Self { models, roles, first }
+    }
+
+    fn place(&self, role: &str) -> usize {
+        self.roles.get(role).copied().unwrap_or(self.first)
+    }
+
+    /// Asks every model of `groups`, each for its own calls, at the same time.
+    fn ask_groups(
+        &self,
+        groups: &BTreeMap<usize, Vec<usize>>,
+        calls: &[Call],
+        on_reply: &mut dyn FnMut(usize, &Reply),
+    ) -> Result<Vec<Reply>> {
+        let mut replies: Vec<Option<Reply>> = vec![None; calls.len()];
+        let mut failed = None;
+        std::thread::scope(|scope| {
+            let (sender, inbox) = channel();
+            for (&model, places) in groups {
+                let (sender, llm) = (sender.clone(), &self.models[model]);
+                scope.spawn(move || {
+                    let own: Vec<Call> = places.iter().map(|&place| calls[place].clone()).collect();
+                    // Who asked may be gone; there is nobody else to tell.
+                    let told = &mut |at: usize, reply: &Reply| drop(sender.send(Ok((places[at], reply.clone()))));
+                    if let Err(error) = llm.ask_all(&own, told) {
+                        let _ = sender.send(Err(error));
+                    }
+                });
+            }
+            drop(sender);
+            for told in &inbox {
+                match told {
+                    Ok((place, reply)) => {
+                        on_reply(place, &reply);
+                        replies[place] = Some(reply);
+                    }
+                    Err(error) => failed = failed.take().or(Some(error)),
+                }
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        Ok(replies.into_iter().map(|reply| reply.expect("a model reports every reply that it returns (bug)")).collect())
+    }
+}
+
+impl Llm for Roles {
+    fn identity(&self) -> &ModelIdentity {
+        self.models[self.first].identity()
+    }
+
+    fn identity_of(&self, role: &str) -> &ModelIdentity {
+        self.models[self.place(role)].identity()
+    }
+
+    /// As every model does; but where one fails, the calls that other models have are waited for.
+    fn ask_all(&self, calls: &[Call], on_reply: &mut dyn FnMut(usize, &Reply)) -> Result<Vec<Reply>> {
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (place, call) in calls.iter().enumerate() {
+            groups.entry(self.place(call.role)).or_default().push(place);
+        }
+        match groups.first_key_value() {
+            None => Ok(Vec::new()),
+            Some((&only, _)) if groups.len() == 1 => self.models[only].ask_all(calls, on_reply),
+            Some(_) => self.ask_groups(&groups, calls, on_reply),
+        }
+    }
+
+    fn engine_stats(&self) -> Option<Stats> {
+        self.models.iter().filter_map(|model| model.engine_stats()).reduce(Stats::and)
+    }
+}

@@ -1,0 +1,54 @@
+//! What a model thinks before it replies: kept for the record, never read as a reply.
+
+use serde::{Deserialize, Serialize};
+
+/// How thoughts begin, in every family that thinks (Qwen3, DeepSeek-R1 and what was distilled from it).
+pub const OPEN: &str = "<think>";
+/// How they end.
+pub const CLOSE: &str = "</think>";
+
+/// What was thought before a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Thoughts {
+    /// Without the markers around it.
+    pub text: String,
+    /// Tokens of it, the markers included; 0 where a server does not say.
+    pub tokens: usize,
+    /// The budget was spent and the thought broken off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+/// Parts the thoughts that stand at the beginning of `text` from what follows them. A thought that does not end leaves
+/// nothing of the reply; the opening marker may be missing, since some templates write it into the prompt.
+#[must_use]
+pub fn split(text: &str) -> (Option<String>, &str) {
+    let start = text.trim_start();
+    let opened = start.strip_prefix(OPEN);
+    let inner = opened.unwrap_or(start);
+    match inner.split_once(CLOSE) {
+        Some((thought, reply)) => (Some(thought.trim().to_owned()), reply.trim_start()),
+        None if opened.is_some() => (Some(inner.trim().to_owned()), ""),
+        None => (None, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn thoughts_are_cut_from_the_beginning_alone() {
+        let cases = [
+            ("<think>\nHm.\n</think>\n\nAnswer: 1", (Some("Hm."), "Answer: 1")),
+            ("Hm.</think>Answer: 1", (Some("Hm."), "Answer: 1")),
+            (" <think>never ends", (Some("never ends"), "")),
+            ("<think></think>\n\nAnswer: 1", (Some(""), "Answer: 1")),
+            ("Answer: <think> is a word", (None, "Answer: <think> is a word")),
+            ("", (None, "")),
+        ];
+        for (text, (thought, reply)) in cases {
+            assert_eq!(split(text), (thought.map(str::to_owned), reply), "{text:?}");
+        }
+    }
+}

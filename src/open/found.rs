@@ -1,0 +1,96 @@
+//! A model that was found and not yet loaded: what it is, and what it will take.
+
+use super::Options;
+use crate::engine::{Cancel, Engine, EngineOptions};
+use crate::error::{MootError, Result};
+use crate::llm::ModelIdentity;
+use crate::llm::local::Local;
+use crate::memory::{self, Memory};
+use moot_models::memory::{Footprint, Needed};
+use moot_models::source::{self, Progress};
+use moot_models::weights::Weights;
+use moot_models::{Model, arch};
+use std::path::PathBuf;
+
+/// The least memory for keys and values that is taken where none is asked for.
+const LEAST_KV: usize = 256 << 20;
+
+/// Where a model is, and its sizes as its header tells them.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// As the user named it.
+    pub name: String,
+    /// Its file or folder.
+    pub path: PathBuf,
+    /// For the record; without the hash until [`Found::identify`] was called.
+    pub identity: ModelIdentity,
+    /// Its sizes.
+    pub footprint: Footprint,
+}
+
+impl Found {
+    /// Finds the model `name`, fetching it where need be, and reads its header.
+    ///
+    /// # Errors
+    /// It cannot be found or fetched; its header is not sound, or of an unknown kind.
+    pub fn find(name: &str, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Self> {
+        let places = source::Options { cache: source::default_cache()?, offline: options.offline };
+        let path = source::locate(name, &places, progress)?.path;
+        let weights = Weights::open(&path)?;
+        let spec = arch::spec(&weights)?;
+        let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
+        let identity = ModelIdentity { name: name.clone(), sha256: String::new(), architecture, context: spec.context };
+        Ok(Self { name, path, identity, footprint: Footprint::of(&weights)? })
+    }
+
+    /// Reads the whole file to know its hash: after everything that could be refused at less cost.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn identify(mut self) -> Result<Self> {
+        self.identity.sha256 = source::model_hash(&self.path, &source::default_cache()?)?;
+        Ok(self)
+    }
+
+    /// Bytes that it takes with `kv` bytes of pages.
+    pub(super) fn needed(&self, kv: usize, options: &Options) -> Needed {
+        let weights = self.footprint.resident_bytes(options.load.residency);
+        let working = self.footprint.working_bytes(options.engine.step_tokens, options.engine.rows);
+        Needed { weights, kv: kv as u64, working }
+    }
+
+    /// Whether it can be held and run here, asked of its header alone. Elsewhere than on the CPU only loading can tell.
+    ///
+    /// # Errors
+    /// [`MootError::Memory`] with the numbers.
+    pub fn check(&self, options: &Options) -> Result<()> {
+        if !options.load.device.is_cpu() {
+            return Ok(());
+        }
+        let memory = Memory::here();
+        let kv = options.kv_memory.unwrap_or(LEAST_KV);
+        if kv as u64 > memory.total {
+            let total = memory.total;
+            return Err(MootError::Usage(format!(
+                "--kv-memory {kv}: expected at most {total} bytes, the memory of this machine"
+            )));
+        }
+        memory::check(&self.name, &self.footprint, self.needed(kv, options), memory)
+    }
+
+    /// Loads it and starts an engine with `kv_memory` bytes of pages; `None` takes a quarter of what is available then,
+    /// between 256 MiB and 8 GiB, and elsewhere than on the CPU 4 GiB.
+    ///
+    /// # Errors
+    /// Weights that do not load, memory that is not there.
+    pub fn load(&self, kv_memory: Option<usize>, options: &Options, cancel: Cancel) -> Result<Local> {
+        const GIB: usize = 1 << 30;
+        let model = Model::open(&self.path, &options.load)?;
+        // Asked now: the weights are in memory already.
+        let quarter = || usize::try_from(Memory::here().available / 4).unwrap_or(usize::MAX);
+        let own = || if model.decoder.is_on_cpu() { quarter().clamp(LEAST_KV, 8 * GIB) } else { 4 * GIB };
+        let kv_memory = kv_memory.unwrap_or_else(own);
+        let engine = Engine::start(model, EngineOptions { kv_memory, ..options.engine })?;
+        Ok(Local::new(engine, self.identity.clone(), cancel))
+    }
+}

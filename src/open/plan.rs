@@ -1,0 +1,164 @@
+//! Which models are in memory when: decided before any is loaded, and said.
+
+use super::{Found, Options};
+use crate::error::Result;
+use crate::memory::{self, Memory, readable};
+use moot_models::memory::Needed;
+use std::fmt;
+
+/// KV pages of one model at most, however much is free: beyond it they hold nothing that is asked for again.
+const MOST_KV: u64 = 8 << 30;
+/// The same where nobody tells how much there is.
+const BLIND_KV: u64 = 4 << 30;
+/// Tokens that a model must have room for: a debate's prompts, with little to spare.
+const LEAST_TOKENS: usize = 2048;
+
+/// What goes where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Bytes for all models together; `None` on a device that does not tell what it has.
+    pub budget: Option<u64>,
+    /// All stay loaded; else one is loaded at a time.
+    pub together: bool,
+    /// Those that run in this process.
+    pub members: Vec<Member>,
+    /// Those that run elsewhere: the address and the roles.
+    pub elsewhere: Vec<(String, Vec<String>)>,
+}
+
+/// A model's share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// As the user named it.
+    pub name: String,
+    /// Whose calls it answers.
+    pub roles: Vec<String>,
+    /// Bytes that it gets.
+    pub given: Needed,
+}
+
+impl Member {
+    /// Bytes of KV pages.
+    #[must_use]
+    pub fn kv(&self) -> usize {
+        usize::try_from(self.given.kv).unwrap_or(usize::MAX)
+    }
+}
+
+impl Plan {
+    /// A plan for `found` under the options' memory, or nine tenths of what is free: together where all fit with room for
+    /// keys and values, else in turn. What weights and working space leave goes to keys and values, in equal parts.
+    ///
+    /// # Errors
+    /// [`MootError::Memory`](crate::MootError::Memory) with the numbers where one model alone does not fit.
+    pub fn of(found: &[&Found], elsewhere: &[(String, Vec<String>)], options: &Options) -> Result<Self> {
+        let free = || options.load.device.is_cpu().then(|| Memory::here().available / 10 * 9);
+        let budget = options.memory.map(|bytes| bytes as u64).or_else(free);
+        let least = |model: &&Found| {
+            let tokens = model.identity.context.min(LEAST_TOKENS);
+            let pages = usize::try_from(model.footprint.kv_bytes(1, tokens)).unwrap_or(usize::MAX);
+            model.needed(options.kv_memory.unwrap_or(pages), options)
+        };
+        let limit = budget.unwrap_or(u64::MAX);
+        for model in found {
+            memory::check(&model.name, &model.footprint, least(model), Memory { total: limit, available: limit })?;
+        }
+        let all = found.iter().fold(0_u64, |sum, model| sum.saturating_add(least(model).total()));
+        let together = all <= limit;
+        let member = |model: &&Found| {
+            let mut given = least(model);
+            let spare = match (budget, together) {
+                (None, _) => BLIND_KV.saturating_sub(given.kv),
+                (Some(_), true) => (limit - all) / found.len() as u64,
+                (Some(_), false) => limit - given.total(),
+            };
+            if options.kv_memory.is_none() {
+                given.kv = (given.kv + spare).min(MOST_KV.max(given.kv));
+            }
+            Member { name: model.name.clone(), roles: Vec::new(), given }
+        };
+        Ok(Self { budget, together, members: found.iter().map(member).collect(), elsewhere: elsewhere.to_vec() })
+    }
+}
+
+impl fmt::Display for Plan {
+    /// One line on the whole, then one a model.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match (self.members.len(), self.together) {
+            (1, _) => "one model here",
+            (_, true) => "all models stay loaded",
+            (_, false) => "models take turns, each for a stage of all questions in flight",
+        };
+        let budget = self.budget.map_or_else(|| "the device's".to_owned(), readable);
+        write!(f, "memory {budget}: {how}")?;
+        for member in &self.members {
+            let Needed { weights, kv, working } = member.given;
+            let (weights, working, kv) = (readable(weights), readable(working), readable(kv));
+            let (roles, name) = (member.roles.join(", "), &member.name);
+            write!(f, "\n  {roles}: {name}, {weights} of weights, {working} to work in, {kv} of keys and values")?;
+        }
+        for (address, roles) in &self.elsewhere {
+            write!(f, "\n  {}: {address}, elsewhere", roles.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::{Found, Options, Plan};
+    use crate::llm::ModelIdentity;
+    use moot_models::memory::Footprint;
+    use moot_models::source::Catalog;
+
+    fn found(name: &str) -> Found {
+        let catalog = Catalog::embedded();
+        let entry = catalog.find(name).unwrap();
+        let footprint = Footprint::planned(&entry.shape, &entry.quant);
+        let identity = ModelIdentity { context: 32_768, ..ModelIdentity::default() };
+        Found { name: name.into(), path: name.into(), identity, footprint }
+    }
+
+    fn plan(memory: u64, kv_memory: Option<usize>) -> crate::Result<Plan> {
+        let (a, b) = (found("smollm2-135m"), found("qwen2.5-0.5b"));
+        Plan::of(&[&a, &b], &[], &Options { memory: Some(memory as usize), kv_memory, ..Options::default() })
+    }
+
+    /// What the two need at least.
+    fn least() -> [u64; 2] {
+        let options = Options::default();
+        ["smollm2-135m", "qwen2.5-0.5b"].map(|name| {
+            let model = found(name);
+            model.needed(model.footprint.kv_bytes(1, 2048) as usize, &options).total()
+        })
+    }
+
+    #[test]
+    fn together_where_they_fit_and_in_turn_where_they_do_not() {
+        let [small, large] = least();
+        let exactly = plan(small + large, None).unwrap();
+        assert!(exactly.together);
+        let roomy = plan(small + large + 200, None).unwrap();
+        for (tight, roomy) in exactly.members.iter().zip(&roomy.members) {
+            assert_eq!(roomy.kv(), tight.kv() + 100, "half of what is left");
+        }
+        let narrow = plan(small + large - 1, None).unwrap();
+        assert!(!narrow.together);
+        assert_eq!(
+            narrow.members.iter().map(|member| member.given.total()).collect::<Vec<_>>(),
+            [small + large - 1; 2]
+        );
+        assert!(narrow.to_string().contains("models take turns"), "{narrow}");
+        let huge = plan(1 << 40, None).unwrap();
+        assert_eq!(huge.members[0].kv(), 8 << 30);
+        assert_eq!(plan(1 << 40, Some(1 << 30)).unwrap().members[1].kv(), 1 << 30);
+    }
+
+    #[test]
+    fn a_model_that_does_not_fit_alone_is_refused_with_the_numbers() {
+        let refused = plan(least()[1] - 1, None).unwrap_err();
+        assert!(refused.to_string().starts_with("qwen2.5-0.5b needs "), "{refused}");
+        assert!(refused.hint().is_some());
+    }
+}

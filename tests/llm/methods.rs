@@ -1,0 +1,94 @@
+//! Whole debates on models elsewhere, and on several.
+
+use super::server::{Server, reply};
+use super::{KEY, impatient, open};
+use moot::engine::Cancel;
+use moot::eval::record::{CallRecord, Parsed};
+use moot::llm::replay::Replay;
+use moot::llm::roles::Roles;
+use moot::llm::scripted::Scripted;
+use moot::llm::{Llm, Thoughts};
+use moot::methods::ctx::{Settings, Silent};
+use moot::methods::{self, Switches};
+use moot::question::{Document, Question};
+
+fn question() -> Question {
+    let document = |name: &str, text: &str| Document { name: name.into(), text: text.into(), ..Document::default() };
+    let documents = vec![document("a.md", "She was born in 1931."), document("b.md", "She was born in 1968.")];
+    Question { id: "q".into(), text: "When was she born?".into(), documents, gold: None }
+}
+
+fn hold(llm: &dyn Llm, settings: &Settings) -> moot::eval::record::QuestionRecord {
+    let method = methods::build("madam-rag", &Switches { rounds: Some(1), ..Switches::default() }).unwrap();
+    methods::hold(&question(), method.as_ref(), llm, settings, &Silent).unwrap()
+}
+
+fn server() -> Server {
+    Server::start(|_, received, stream| {
+        let asked = received.asked();
+        let said = if asked.contains("several agents") {
+            r#"<think>Both.</think>{"answers": ["1931", "1968"], "explanation": "Two \"women\"."}"#
+        } else if asked.contains("1931") {
+            r#"{"answer": "1931", "explanation": "It says\nso."}"#
+        } else {
+            r#"{"answer": "unknown", "explanation": "No."}"#
+        };
+        reply(stream, said);
+    })
+}
+
+#[test]
+fn a_server_held_by_schemas_debates_like_any_model() {
+    let server = server();
+    let (remote, _) = open(&server, impatient(), &Cancel::default());
+    let record = hold(&remote, &Settings::default());
+    let [first, second, aggregator] = &record.calls[..] else { panic!("{} calls", record.calls.len()) };
+    assert_eq!(first.reply, "Answer: 1931. Explanation: It says so.");
+    assert_eq!(first.raw.as_deref(), Some("{\"answer\": \"1931\", \"explanation\": \"It says\\nso.\"}"));
+    assert_eq!(first.grammar.as_deref(), Some("reply/answer.jsonc"));
+    assert!(matches!(&second.parsed, Parsed::Answer { answer: None, .. }));
+    assert_eq!(aggregator.reply, "All Correct Answers: [\"1931\",\"1968\"]. Explanation: Two \"women\".");
+    assert_eq!(aggregator.thoughts, Some(Thoughts { text: "Both.".into(), tokens: 0, cut: false }));
+    let told = &aggregator.messages[0].content;
+    assert!(told.contains("Agent 1: Answer: 1931. Explanation: It says so.") && !told.contains("{\"answer\""));
+    assert!(record.conclusion.as_ref().unwrap().answers.iter().map(|answer| answer.text.as_str()).eq(["1931", "1968"]));
+
+    let line = serde_json::to_string(&record).unwrap();
+    assert!(!line.contains(KEY));
+    let read: moot::eval::record::QuestionRecord = serde_json::from_str(&line).unwrap();
+    assert_eq!(read, record);
+    let replay = Replay::new(remote.identity().clone(), &record.calls);
+    assert_eq!(hold(&replay, &Settings::default()).calls, record.calls);
+}
+
+#[test]
+fn models_here_and_elsewhere_mix() {
+    let server = server();
+    let (remote, _) = open(&server, impatient(), &Cancel::default());
+    let here = Scripted::new(|_| "<think>Let me see.</think>Answer: 1968. Explanation: As I read it.".to_owned());
+    let by_role = [("agent".to_owned(), 0), ("aggregator".to_owned(), 1)].into();
+    let roles = Roles::new(vec![Box::new(here), Box::new(remote)], by_role, 0);
+    let record = hold(&roles, &Settings { think: 9, ..Settings::default() });
+    let texts: Vec<Option<&Thoughts>> = record.calls.iter().map(|call| call.thoughts.as_ref()).collect();
+    assert!(texts.iter().all(Option::is_some));
+    assert_eq!(record.calls[0].reply, "Answer: 1968. Explanation: As I read it.");
+    assert!(!record.calls[2].messages[0].content.contains("Let me see"), "thoughts are nobody else's");
+
+    assert_eq!((roles.identity().name.as_str(), roles.identity_of("agent").name.as_str()), ("scripted", "scripted"));
+    assert_eq!(roles.identity_of("aggregator").architecture, "remote");
+    let roles_of = [("aggregator".to_owned(), roles.identity_of("aggregator").clone())];
+    let replay = Replay::new(roles.identity().clone(), &record.calls).with_roles(roles_of.into());
+    let again = hold(&replay, &Settings { think: 9, ..Settings::default() });
+    assert_eq!(again.calls, record.calls);
+    assert_eq!(replay.identity_of("aggregator"), roles.identity_of("aggregator"));
+}
+
+/// A record of a version before thoughts, schemas and roles is read as one without them.
+#[test]
+fn calls_of_older_records_are_read() {
+    let record = hold(&Scripted::new(|_| "Answer: 1. Explanation: x".into()), &Settings::default());
+    let call = serde_json::to_value(&record.calls[0]).unwrap();
+    assert!(["raw", "thoughts"].iter().all(|field| call.get(field).is_none()), "{call}");
+    assert_eq!(serde_json::from_value::<CallRecord>(call).unwrap(), record.calls[0]);
+    assert!(serde_json::to_value(Settings::default()).unwrap().get("think").is_none());
+}
