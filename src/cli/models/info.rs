@@ -101,7 +101,7 @@ fn here(args: &Args, copy: &Copy, entry: Option<&CatalogEntry>, options: &Option
     let spec = arch::spec(&weights)?;
     let own_licence = match &weights {
         Weights::Gguf(gguf) => gguf.metadata().optional_str("general.license")?.map(str::to_owned),
-        Weights::Safetensors(_) => None,
+        Weights::Safetensors(_) | Weights::Random(_) => None,
     };
     Ok(Info {
         name: args.name.clone(),
@@ -173,6 +173,7 @@ fn tokenizer(weights: &Weights, path: &Path) -> Option<String> {
             Some(format!("{kind}{}, {size} tokens", splitter.map_or(String::new(), |pre| format!(" ({pre})"))))
         }
         Weights::Safetensors(_) => path.join("tokenizer.json").exists().then(|| "tokenizer.json".to_owned()),
+        Weights::Random(_) => None,
     }
 }
 
