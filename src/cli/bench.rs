@@ -10,13 +10,17 @@ use moot_models::kernels::cpu::{self, limits};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Instant;
+
+mod recorded;
 
 const EXAMPLES: &str = "\
 Examples:
   moot bench --model smollm2-135m
-  moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json";
+  moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json
+  moot calls out.jsonl > calls.jsonl && moot bench --calls calls.jsonl";
 
 /// Measure prefill and decoding by rows, and the share of this machine's limits that they reach
 #[derive(Debug, clap::Args)]
@@ -38,6 +42,14 @@ pub struct Args {
     /// Measurements of each number of rows; their medians are reported
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count, allow_negative_numbers = true)]
     pub repeat: usize,
+    /// Instead, run recorded calls as `moot calls` prints them, each forced to its recorded length
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["prompt", "generate", "rows", "shared_prefix", "repeat"])]
+    pub calls: Option<PathBuf>,
+    /// With --calls: questions asked at once; the calls of a question's stage always are
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "calls", value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
+    pub in_flight: usize,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
@@ -80,8 +92,11 @@ struct Measured {
 /// Measures and prints.
 ///
 /// # Errors
-/// A model that does not load, numbers that do not fit its context or memory.
+/// A model that does not load, numbers that do not fit its context or memory, calls that cannot be read.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(calls) = &args.calls {
+        return recorded::run(args, calls);
+    }
     // All prompts are in memory before the first is sent.
     const MOST_ROWS: usize = 4096;
     let most = args.rows.iter().copied().max().unwrap_or(1);
@@ -99,7 +114,9 @@ pub fn run(args: &Args) -> Result<()> {
         let (what, limit_name) = ("a row".into(), "the context of the model");
         return Err(MootError::TooLong { what, needed, prompt, generate, limit_name, limit });
     }
+    let loaded = peak_resident_bytes();
     let limits = limits::measure().map_err(MootError::Usage)?;
+    forget_peak_resident();
     if !args.json {
         let (gb, gflop) = (limits.bytes / 1e9, limits.operations / 1e9);
         output::print(&format!(
@@ -113,7 +130,8 @@ pub fn run(args: &Args) -> Result<()> {
     for &rows in &args.rows {
         let runs: Result<Vec<Measured>> =
             (0..args.repeat).map(|round| measure(args, &llm, limits, rows, round as u64)).collect();
-        let measured = median(runs?);
+        let mut measured = median(runs?);
+        measured.peak_resident_bytes = measured.peak_resident_bytes.max(loaded);
         let line = if args.json {
             serde_json::to_string(&measured).map_err(|e| MootError::Usage(format!("{e} (bug)")))?
         } else {
@@ -229,6 +247,11 @@ fn device(llm: &Local) -> String {
     } else {
         "gpu".into()
     }
+}
+
+/// What the limits' measurement held is not the model's. The kernel alone can forget it, and Linux's does.
+fn forget_peak_resident() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
 /// The most memory this process has held; where the system does not tell, what it holds now.
