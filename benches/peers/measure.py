@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import debate
-from sides import MANY_ROWS, ONE_ROW, PEAK, PREFILL, LlamaCpp, Moot
+from sides import MANY_ROWS, ONE_ROW, PREFILL, LlamaCpp, Moot
 
 # Where less is better.
-LESS = (PEAK, debate.SECONDS, debate.COMPUTED)
+LESS = (debate.SECONDS, debate.COMPUTED, debate.PEAK)
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = "smollm2-135m,qwen2.5-coder-0.5b,qwen2.5-coder-1.5b"
 # CPU flags that choose kernels on either side.
@@ -140,7 +140,6 @@ def speeds(args, moot, write):
         (PREFILL, f"prefill {args.prompt}, tok/s"),
         (ONE_ROW, f"decode 1 row at depth {args.prompt}, tok/s"),
         (MANY_ROWS, f"decode {args.rows} rows over {args.prompt} shared, tok/s"),
-        (PEAK, "peak resident, MB"),
     ]
     peer = LlamaCpp(args)
     files = {alias: moot.gguf(alias) for alias in args.models}

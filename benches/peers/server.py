@@ -8,6 +8,7 @@ program of its own, so that the words before a timed command hold for both. Prin
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -117,6 +118,7 @@ def main():
         sum(usage[name] for usage in usages) for name in ("prompt_tokens", "computed", "completion_tokens")
     )
     figures = {"calls": len(usages), "seconds": seconds, "prompt_tokens": prompt, "computed_tokens": computed}
+    figures["peak_resident_mb"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6
     print(json.dumps({**figures, "generated_tokens": generated}))
 
 

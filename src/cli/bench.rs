@@ -114,9 +114,7 @@ pub fn run(args: &Args) -> Result<()> {
         let (what, limit_name) = ("a row".into(), "the context of the model");
         return Err(MootError::TooLong { what, needed, prompt, generate, limit_name, limit });
     }
-    let loaded = peak_resident_bytes();
     let limits = limits::measure().map_err(MootError::Usage)?;
-    forget_peak_resident();
     if !args.json {
         let (gb, gflop) = (limits.bytes / 1e9, limits.operations / 1e9);
         output::print(&format!(
@@ -130,8 +128,7 @@ pub fn run(args: &Args) -> Result<()> {
     for &rows in &args.rows {
         let runs: Result<Vec<Measured>> =
             (0..args.repeat).map(|round| measure(args, &llm, limits, rows, round as u64)).collect();
-        let mut measured = median(runs?);
-        measured.peak_resident_bytes = measured.peak_resident_bytes.max(loaded);
+        let measured = median(runs?);
         let line = if args.json {
             serde_json::to_string(&measured).map_err(|e| MootError::Usage(format!("{e} (bug)")))?
         } else {
@@ -247,11 +244,6 @@ fn device(llm: &Local) -> String {
     } else {
         "gpu".into()
     }
-}
-
-/// What the limits' measurement held is not the model's. The kernel alone can forget it, and Linux's does.
-fn forget_peak_resident() {
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
 /// The most memory this process has held; where the system does not tell, what it holds now.
