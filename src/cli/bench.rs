@@ -10,13 +10,17 @@ use moot_models::kernels::cpu::{self, limits};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Instant;
+
+mod recorded;
 
 const EXAMPLES: &str = "\
 Examples:
   moot bench --model smollm2-135m
-  moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json";
+  moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json
+  moot calls out.jsonl > calls.jsonl && moot bench --calls calls.jsonl";
 
 /// Measure prefill and decoding by rows, and the share of this machine's limits that they reach
 #[derive(Debug, clap::Args)]
@@ -38,6 +42,14 @@ pub struct Args {
     /// Measurements of each number of rows; their medians are reported
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count, allow_negative_numbers = true)]
     pub repeat: usize,
+    /// Instead, run recorded calls as `moot calls` prints them, each forced to its recorded length
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["prompt", "generate", "rows", "shared_prefix", "repeat"])]
+    pub calls: Option<PathBuf>,
+    /// With --calls: questions asked at once; the calls of a question's stage always are
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "calls", value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
+    pub in_flight: usize,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
@@ -80,8 +92,11 @@ struct Measured {
 /// Measures and prints.
 ///
 /// # Errors
-/// A model that does not load, numbers that do not fit its context or memory.
+/// A model that does not load, numbers that do not fit its context or memory, calls that cannot be read.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(calls) = &args.calls {
+        return recorded::run(args, calls);
+    }
     // All prompts are in memory before the first is sent.
     const MOST_ROWS: usize = 4096;
     let most = args.rows.iter().copied().max().unwrap_or(1);
