@@ -105,7 +105,8 @@ pub fn run(args: &Args) -> Result<()> {
             format!("--prompt, --generate, --rows and --repeat: expected 1 at least, {MOST_ROWS} rows at most");
         return Err(MootError::Usage(expected));
     }
-    let model = model::Args { max_rows: most.max(args.model.max_rows), ..args.model.clone() };
+    let mut model = args.model.clone();
+    model.place.max_rows = most.max(model.place.max_rows);
     // There is nothing to finish: Ctrl-C ends a bench wherever it is.
     let llm = model.start_one("moot bench", Interrupt::listen()?.cancel)?;
     let (prompt, generate) = (args.prompt, args.generate);

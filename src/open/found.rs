@@ -39,7 +39,8 @@ impl Found {
         let weights = Weights::open(&path)?;
         let spec = arch::spec(&weights)?;
         let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
-        let identity = ModelIdentity { name: name.clone(), sha256: String::new(), architecture, context: spec.context };
+        let (sha256, recipe) = (String::new(), super::recipe(&options.load));
+        let identity = ModelIdentity { name: name.clone(), sha256, architecture, context: spec.context, recipe };
         Ok(Self { name, path, identity, footprint: Footprint::of(&weights)? })
     }
 

@@ -60,7 +60,7 @@ impl Place {
     }
 
     /// `typed` and then the arguments that keep the model small and quick.
-    fn moot<'a>(&'a self, typed: impl IntoIterator<Item = &'a str>) -> Command {
+    pub(super) fn moot<'a>(&'a self, typed: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = moot(typed);
         command.env("MOOT_CACHE", self.folder.path()).current_dir(self.folder.path());
         command.args(["--model", "tiny.gguf", "--offline", "--kv-memory", "64M"]);
@@ -69,7 +69,7 @@ impl Place {
     }
 
     /// `moot run` over `set.jsonl`: the three questions, `times` over.
-    fn run_of(&self, times: usize, output: &str) -> Command {
+    pub(super) fn run_of(&self, times: usize, output: &str) -> Command {
         fs::write(self.path("set.jsonl"), fs::read_to_string(THREE).unwrap().repeat(times)).unwrap();
         let mut command = self.moot(["run", "set.jsonl"]);
         command.args(["-o", output, "--in-flight", "2"]);
