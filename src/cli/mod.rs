@@ -16,6 +16,7 @@ pub mod run;
 pub mod score;
 pub mod show;
 pub mod values;
+pub mod weights;
 
 use crate::error::{MootError, Result};
 use clap::error::ErrorKind;
