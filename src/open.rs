@@ -2,9 +2,11 @@
 
 mod found;
 mod plan;
+mod random;
 
 pub use found::Found;
 pub use plan::{Member, Plan};
+pub use random::random;
 
 use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
@@ -55,6 +57,8 @@ impl Default for Options {
 pub enum Told<'a> {
     /// How the model of this name is being found.
     Finding(&'a str, Progress),
+    /// What the model of this name can do less here than it claims: once, before it is loaded.
+    Note(&'a str, &'a str),
     /// Which models will be where; before any of several is loaded.
     Plan(&'a Plan),
     /// The model of this name is being loaded.
@@ -79,11 +83,19 @@ pub enum Told<'a> {
 /// Whatever stands between a name and a loaded model.
 pub fn open(name: &str, options: &Options, cancel: Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Local> {
     let found = Found::find(name, options, progress)?;
-    let kv_memory = match options.memory {
-        Some(_) => Some(Plan::of(&[&found], &[], options)?.members[0].kv()),
-        None => found.check(options).map(|()| options.kv_memory)?,
-    };
+    let kv_memory = kv_memory(&found, options)?;
     found.identify()?.load(kv_memory, options, cancel)
+}
+
+/// Bytes of KV pages for `found`, the only model here, or `None` to take what is right once it is loaded.
+///
+/// # Errors
+/// [`MootError::Memory`] where it does not fit.
+fn kv_memory(found: &Found, options: &Options) -> Result<Option<usize>> {
+    match options.memory {
+        Some(_) => Ok(Some(Plan::of(&[found], &[], options)?.members[0].kv())),
+        None => found.check(options).map(|()| options.kv_memory),
+    }
 }
 
 /// Opens whatever models `assignment` gives to `roles`, those of `method`: here or elsewhere, together or in turn. A name
@@ -107,7 +119,10 @@ pub fn open_all(
             models[place] = Some(Box::new(remote(name, options, cancel.clone())?));
             told(Told::Elsewhere(name));
         } else {
-            found.push((place, Found::find(name, options, &mut |progress| told(Told::Finding(name, progress)))?));
+            let model = Found::find(name, options, &mut |progress| told(Told::Finding(name, progress)))?;
+            // Here rather than at load: one that waits for its turn is loaded where nobody is told.
+            model.note.iter().for_each(|note| told(Told::Note(name, note)));
+            found.push((place, model));
         }
     }
     if let ([(place, only)], None) = (&found[..], options.memory) {

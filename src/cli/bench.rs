@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   moot bench --model smollm2-135m
   moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json
+  moot bench --model llama-3.1-8b --weights random:q4_k
   moot calls out.jsonl > calls.jsonl && moot bench --calls calls.jsonl";
 
 /// Measure prefill and decoding by rows, and the share of this machine's limits that they reach
@@ -61,6 +62,7 @@ pub struct Args {
 /// One number of rows.
 #[derive(Debug, Clone, Serialize)]
 struct Measured {
+    /// Its name; of random weights, their type as well.
     model: String,
     /// The CPU table, or the device.
     device: String,
@@ -121,7 +123,7 @@ pub fn run(args: &Args) -> Result<()> {
         output::print(&format!(
             "{}, {} threads, {}: reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s (f32)\n\
              rows  prefill tok/s  of limit  decode tok/s  of limit   seconds  peak MB\n",
-            args.model.model,
+            llm.identity().name,
             rayon::current_num_threads(),
             device(&llm),
         ))?;

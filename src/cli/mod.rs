@@ -17,6 +17,7 @@ pub mod score;
 pub mod show;
 pub mod values;
 pub mod verify;
+pub mod weights;
 
 use crate::error::{MootError, Result};
 use clap::error::ErrorKind;

@@ -2,6 +2,7 @@
 
 use crate::cli::fetching::{Shown, tell};
 use crate::cli::values;
+use crate::cli::weights::Weights;
 use crate::engine::{Cancel, EngineOptions};
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;
@@ -10,7 +11,7 @@ use crate::llm::roles::{Assignment, Roles};
 use crate::methods::Row;
 use crate::open::{self, Options, Told};
 use moot_models::kernels;
-use moot_models::{DType, Device, LoadOptions, Residency};
+use moot_models::{DType, Device, LoadOptions};
 use std::time::{Duration, Instant};
 
 /// The smallest model that gets the demo right; see the README.
@@ -56,9 +57,10 @@ pub struct Place {
     #[arg(long, value_name = "N", default_value_t = EngineOptions::default().step_tokens, value_parser = values::count)]
     #[arg(allow_negative_numbers = true)]
     pub step_tokens: usize,
-    /// Widen weights to f32 at load (slower, much more memory): the file's numbers with no other rounding, to compare
-    #[arg(long)]
-    pub widen_weights: bool,
+    /// stored: at the file's width; widened: to f32 at load (slower, much more memory), the file's numbers with no
+    /// other rounding, to compare; random[:TYPE]: in the shape of a model of the catalog, TYPE as q4_k, for bench alone
+    #[arg(long, value_name = "WHICH", default_value = "stored", value_parser = Weights::parse)]
+    pub weights: Weights,
     /// Do not share common prefixes between calls (to measure what sharing gains)
     #[arg(long)]
     pub no_prefix_reuse: bool,
@@ -104,7 +106,7 @@ impl Args {
         self.place.start(&self.model, (method.name, method.roles), think, cancel)
     }
 
-    /// Opens the one model that is named and runs here.
+    /// Opens the one model that is named and runs here, or one of random weights in its shape.
     ///
     /// # Errors
     /// Whatever stands between a name and a loaded model; roles, or a model elsewhere.
@@ -116,11 +118,14 @@ impl Args {
             return Err(MootError::Usage(format!("{what} is of models on this machine, and {name} is elsewhere")));
         }
         let mut shown = Shown::new(name);
-        let llm = open::open(name, &options, cancel, &mut |progress| shown.show(&progress))?;
+        let llm = match self.place.weights {
+            Weights::Random(storage) => open::random(name, storage, &options, cancel)?,
+            _ => open::open(name, &options, cancel, &mut |progress| shown.show(&progress))?,
+        };
         shown.loaded();
-        if let Some(remark) = llm.engine().model().template.remark() {
-            tell(remark);
-        }
+        let model = llm.engine().model();
+        model.template.remark().into_iter().for_each(tell);
+        model.decoder.spec().note().iter().for_each(|note| tell(&format!("{name}: {note}")));
         Ok(llm)
     }
 }
@@ -132,6 +137,9 @@ impl Place {
     /// # Errors
     /// Whatever stands between names and models that answer.
     pub fn start(&self, model: &str, (method, roles): (&str, &[&str]), think: usize, cancel: &Cancel) -> Result<Roles> {
+        if let Weights::Random(_) = self.weights {
+            return Err(MootError::Usage("--weights random is for moot bench alone: such a model says nothing".into()));
+        }
         let options = self.options()?;
         let assignment = Assignment::parse(model)?;
         let mut shown: Option<Shown> = None;
@@ -143,6 +151,7 @@ impl Place {
                 }
                 shown.iter_mut().for_each(|shown| shown.show(&progress));
             }
+            Told::Note(name, note) => tell(&format!("{name}: {note}")),
             Told::Plan(plan) => plan.to_string().lines().for_each(tell),
             Told::Loading(_) => began = Instant::now(),
             Told::Loaded { name, thinks, remark } => {
@@ -159,7 +168,7 @@ impl Place {
     fn options(&self) -> Result<Options> {
         self.set_threads()?;
         let (device, dtype) = self.device()?;
-        let residency = if self.widen_weights { Residency::Dense } else { Residency::AsStored };
+        let residency = self.weights.residency();
         Ok(Options {
             offline: self.offline,
             load: LoadOptions { device, dtype, residency },

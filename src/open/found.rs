@@ -10,7 +10,7 @@ use moot_models::memory::{Footprint, Needed};
 use moot_models::source::{self, Progress};
 use moot_models::weights::Weights;
 use moot_models::{Model, arch};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The least memory for keys and values that is taken where none is asked for.
 const LEAST_KV: usize = 256 << 20;
@@ -26,6 +26,8 @@ pub struct Found {
     pub identity: ModelIdentity,
     /// Its sizes.
     pub footprint: Footprint,
+    /// What it can do less here than it claims, if anything: one line.
+    pub note: Option<String>,
 }
 
 impl Found {
@@ -36,12 +38,16 @@ impl Found {
     pub fn find(name: &str, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Self> {
         let places = source::Options { cache: source::default_cache()?, offline: options.offline };
         let path = source::locate(name, &places, progress)?.path;
-        let weights = Weights::open(&path)?;
-        let spec = arch::spec(&weights)?;
+        Self::of(name, &path, &Weights::open(&path)?, options)
+    }
+
+    /// The model `name` at `path`, by the header of its `weights`.
+    pub(super) fn of(name: &str, path: &Path, weights: &Weights, options: &Options) -> Result<Self> {
+        let spec = arch::spec(weights)?;
         let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
         let (sha256, recipe) = (String::new(), super::recipe(&options.load));
         let identity = ModelIdentity { name: name.clone(), sha256, architecture, context: spec.context, recipe };
-        Ok(Self { name, path, identity, footprint: Footprint::of(&weights)? })
+        Ok(Self { name, path: path.to_owned(), identity, footprint: Footprint::of(weights)?, note: spec.note() })
     }
 
     /// Reads the whole file to know its hash: after everything that could be refused at less cost.
@@ -85,8 +91,18 @@ impl Found {
     /// # Errors
     /// Weights that do not load, memory that is not there.
     pub fn load(&self, kv_memory: Option<usize>, options: &Options, cancel: Cancel) -> Result<Local> {
+        self.start(Model::open(&self.path, &options.load)?, kv_memory, options, cancel)
+    }
+
+    /// Starts an engine on `model`, which is this one, loaded.
+    pub(super) fn start(
+        &self,
+        model: Model,
+        kv_memory: Option<usize>,
+        options: &Options,
+        cancel: Cancel,
+    ) -> Result<Local> {
         const GIB: usize = 1 << 30;
-        let model = Model::open(&self.path, &options.load)?;
         // Asked now: the weights are in memory already.
         let quarter = || usize::try_from(Memory::here().available / 4).unwrap_or(usize::MAX);
         let own = || if model.decoder.is_on_cpu() { quarter().clamp(LEAST_KV, 8 * GIB) } else { 4 * GIB };

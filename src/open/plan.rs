@@ -117,7 +117,7 @@ mod tests {
         let entry = catalog.find(name).unwrap();
         let footprint = Footprint::planned(&entry.shape, &entry.quant);
         let identity = ModelIdentity { context: 32_768, ..ModelIdentity::default() };
-        Found { name: name.into(), path: name.into(), identity, footprint }
+        Found { name: name.into(), path: name.into(), identity, footprint, note: None }
     }
 
     fn plan(memory: u64, kv_memory: Option<usize>) -> crate::Result<Plan> {

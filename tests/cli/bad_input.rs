@@ -50,6 +50,10 @@ fn what_was_mistyped_exits_with_2() {
         ("ask Q -m nowhere.gguf", &["madam-rag needs documents", "--docs"]),
         ("ask --docs docs Q?", &["a question goes first"]),
         ("bench -m tiny.gguf --rows 99999999", &["--rows", "4096"]),
+        ("bench -m tiny.gguf --weights random", &["--model tiny.gguf", "a short name of the catalog"]),
+        ("bench -m smollm --weights random", &["smollm", "near: ", "smollm2-135m"]),
+        ("bench --weights random:q9_k", &["'random:q9_k'", "--weights", "q4_k"]),
+        ("ask Q --docs docs -m tiny.gguf --weights random", &["--weights random is for moot bench alone"]),
     ] {
         refused(folder.path(), typed, 2, parts);
     }

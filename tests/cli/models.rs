@@ -184,6 +184,18 @@ fn memory_that_cannot_suffice_is_refused_before_loading() {
 }
 
 #[test]
+fn random_weights_have_the_shape_of_a_model_that_is_not_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = "bench -m smollm2-135m --weights random:q8_0 --rows 1 --prompt 8 --generate 2 --json";
+    let measured = json(&moot(folder.path(), &format!("{bench} --kv-memory 16M")));
+    assert_eq!(measured["model"], "smollm2-135m (random Q8_0)");
+    assert!(measured["decode_tok_s"].as_f64().unwrap() > 0.0);
+    let output = moot(folder.path(), &format!("{bench} --memory 64M"));
+    refused(&output, 1, &["smollm2-135m (random Q8_0) needs", "of weights", "available"]);
+    assert!(!text(&output.stderr).contains("loaded"));
+}
+
+#[test]
 fn the_doctor_looks_at_everything() {
     let folder = tempfile::tempdir().unwrap();
     let report = json(&moot(folder.path(), "doctor --offline --json"));

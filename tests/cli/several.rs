@@ -3,7 +3,9 @@
 use super::program::{DEMO, Place, THREE, moot, reads_like_a_record, run, text, with_context};
 use crate::llm::server::{Server, reply};
 use moot::eval::record::reader::Record;
+use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 const QWEN2: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/tiny/qwen2.gguf");
@@ -55,6 +57,47 @@ fn models_that_take_turns_say_the_same_as_together() {
     let other = with_models(&place, "tiny.gguf", typed).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("other settings: roles {\"aggregator\""), "{}", text(&other.stderr));
+}
+
+/// A folder whose context is shorter than it claims, since its attention slides.
+fn windowed(place: &Place) {
+    let (from, to) = (Path::new(QWEN2).with_extension(""), place.path("windowed"));
+    fs::create_dir(&to).unwrap();
+    for file in ["model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+        fs::copy(from.join(file), to.join(file)).unwrap();
+    }
+    let mut config: Value = serde_json::from_slice(&fs::read(from.join("config.json")).unwrap()).unwrap();
+    for (field, value) in [("max_position_embeddings", 16384), ("sliding_window", 8192)] {
+        config[field] = value.into();
+    }
+    config["use_sliding_window"] = true.into();
+    fs::write(to.join("config.json"), config.to_string()).unwrap();
+}
+
+#[test]
+fn what_a_model_can_do_less_here_is_said_once_wherever_it_is() {
+    let place = place();
+    windowed(&place);
+    let note = "windowed: context is 8192 tokens instead of the 16384 of its file";
+    let ask = |model: &str, memory: &'static [&'static str]| {
+        let typed = ["ask", "When?", "--docs", DEMO].iter().chain(memory).copied();
+        text(&run(with_models(&place, model, typed)).stderr)
+    };
+    let several = "agent=tiny.gguf,aggregator=windowed";
+    let mut bench =
+        moot(["bench", "--model", "windowed", "--offline", "--rows", "1", "--prompt", "8", "--generate", "2"]);
+    let bench = text(
+        &run({
+            bench.env("MOOT_CACHE", place.path("")).current_dir(place.path("")).args(["--kv-memory", "16M"]);
+            bench
+        })
+        .stderr,
+    );
+    let turns = ask(several, &["--memory", "350M"]);
+    assert!(turns.contains("models take turns"), "{turns}");
+    for said in [bench, turns, ask("windowed", &[]), ask(several, &["--memory", "1G"])] {
+        assert_eq!(said.matches(note).count(), 1, "{said}");
+    }
 }
 
 #[test]

@@ -171,6 +171,6 @@ fn what_cannot_be_run_again_is_refused_in_one_line() {
     let output = verify(&place, "out.jsonl", &["--sample", "0"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     // Another arithmetic is told, not refused.
-    let output = verify(&place, "out.jsonl", &["--widen-weights"]);
+    let output = verify(&place, "out.jsonl", &["--weights", "widened"]);
     assert!(text(&output.stderr).contains("other bits, and so other tokens, are no wonder"), "{output:?}");
 }

@@ -61,7 +61,11 @@ struct Running<'a> {
 /// The instructions of `L` exist; slices have the shapes stated; `head_dim` is a multiple of 16; no other task has
 /// this tile and KV head.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(call: &AttentionCall<'_>, tile: &Tile, kv_head: usize) {
+pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
+    call: &AttentionCall<'_>,
+    tile: &Tile,
+    kv_head: usize,
+) {
     let (group, dim) = (call.heads / call.kv_heads, call.head_dim);
     let queries = tile.rows.len() * group;
     let first = |row: usize| (row * call.heads + kv_head * group) * dim;

@@ -2,6 +2,8 @@
 
 use super::shape::Shape;
 use crate::error::{ModelError, Result};
+use crate::weights::type_named;
+use candle_core::quantized::GgmlDType;
 use serde::Deserialize;
 use std::fmt;
 use std::path::{Component, Path};
@@ -168,6 +170,12 @@ impl CatalogEntry {
         file.rsplit('/').next()
     }
 
+    /// The type that most weights of the first hub file are stored in: `Q4_K` where its kind is `Q4_K_M`.
+    #[must_use]
+    pub fn storage(&self) -> GgmlDType {
+        storage(&self.quant).expect("checked when the catalog was read (bug)")
+    }
+
     /// The field that cannot be right, what it should be, and what it is.
     fn check(&self) -> std::result::Result<(), (&'static str, &'static str, String)> {
         let sound = |path: &str| {
@@ -189,6 +197,9 @@ impl CatalogEntry {
         if let Some(hash) = self.sha256.as_ref().filter(|hash| !hexadecimal(hash)) {
             return Err(("sha256", "64 hexadecimal digits in lower case", hash.clone()));
         }
+        if storage(&self.quant).is_none() {
+            return Err(("quant", "a storage type, as Q8_0, or a mixture as Q4_K_M", self.quant.clone()));
+        }
         if self.size == Some(0) {
             return Err(("size", "a number of bytes", "0".to_owned()));
         }
@@ -205,6 +216,12 @@ impl CatalogEntry {
         }
         self.shape.wrong().map_or(Ok(()), |field| Err((field, "a number that fits the others", "another".to_owned())))
     }
+}
+
+/// The type that a file of kind `quant` stores most weights in: a mixture's name is its type's, and how rich it is.
+fn storage(quant: &str) -> Option<GgmlDType> {
+    let mixture = || quant.rsplit_once('_').filter(|(_, size)| ["S", "M", "L"].contains(size));
+    type_named(quant).or_else(|| type_named(mixture()?.0))
 }
 
 fn wrong(path: &Path, place: String, expected: &str, found: impl Into<String>) -> ModelError {

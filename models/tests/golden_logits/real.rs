@@ -113,7 +113,10 @@ fn check_greedy(alias: &str, held: Held) {
     assert!(differ.is_empty(), "{alias}: {differ:#?}");
     // A tolerance that excused many steps would make the line above empty talk.
     let compared: usize = runs.iter().map(|(compared, _)| compared).sum();
-    assert!(compared * 100 >= held.compared * STEPS * runs.len(), "{alias}: only {compared} steps are clear enough to compare");
+    assert!(
+        compared * 100 >= held.compared * STEPS * runs.len(),
+        "{alias}: only {compared} steps are clear enough to compare"
+    );
 }
 
 #[test]

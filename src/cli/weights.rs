@@ -1,0 +1,63 @@
+//! `--weights`: as the file stores them, widened, or nobody's.
+
+use candle_core::quantized::GgmlDType;
+use moot_models::Residency;
+use moot_models::weights::type_named;
+
+/// Which weights, and how they are held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Weights {
+    /// The file's, at their width there.
+    #[default]
+    Stored,
+    /// The file's, as f32.
+    Widened,
+    /// Made on the spot, of this type; `None` takes the catalog's.
+    Random(Option<GgmlDType>),
+}
+
+impl Weights {
+    /// Reads `stored`, `widened`, `random` or `random:Q4_K`.
+    ///
+    /// # Errors
+    /// What was expected, where it is something else.
+    pub fn parse(typed: &str) -> Result<Self, String> {
+        match typed.split_once(':') {
+            None if typed == "stored" => Ok(Self::Stored),
+            None if typed == "widened" => Ok(Self::Widened),
+            None if typed == "random" => Ok(Self::Random(None)),
+            Some(("random", name)) => match type_named(name) {
+                Some(dtype) => Ok(Self::Random(Some(dtype))),
+                None => Err("expected a type as f32, f16, bf16, q4_0, q8_0, q4_k or q6_k after random:".to_owned()),
+            },
+            _ => Err("expected stored, widened, random or random:TYPE".to_owned()),
+        }
+    }
+
+    /// How they are held in memory.
+    #[must_use]
+    pub fn residency(self) -> Residency {
+        match self {
+            Self::Widened => Residency::Dense,
+            Self::Stored | Self::Random(_) => Residency::AsStored,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Weights;
+    use candle_core::quantized::GgmlDType;
+
+    #[test]
+    fn types_are_read_in_either_case() {
+        assert_eq!(Weights::parse("stored"), Ok(Weights::default()));
+        assert_eq!(Weights::parse("random"), Ok(Weights::Random(None)));
+        for typed in ["random:q4_k", "random:Q4_K"] {
+            assert_eq!(Weights::parse(typed), Ok(Weights::Random(Some(GgmlDType::Q4K))));
+        }
+        for typed in ["", "Stored", "stored:f32", "random:", "random:q9_k", "random:q8_k", "random:f32:f32"] {
+            assert!(Weights::parse(typed).is_err(), "{typed}");
+        }
+    }
+}
