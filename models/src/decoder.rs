@@ -134,7 +134,8 @@ impl Decoder {
             let normed = pointwise::rms_norm(&x, &block.attention_norm, self.spec.norm_eps)?;
             x = (x + self.attend(block, &normed, (&cos, &sin), batch, kv.layer(i))?)?;
             let normed = pointwise::rms_norm(&x, &block.feed_forward_norm, self.spec.norm_eps)?;
-            x = (x + block.down.apply(&swiglu(&block.gate.apply(&normed)?, &block.up.apply(&normed)?)?)?)?;
+            let [gate, up] = Linear::apply_all([&block.gate, &block.up], &normed)?;
+            x = (x + block.down.apply(&swiglu(&gate, &up)?)?)?;
         }
         let rows = Tensor::new(&batch.logit_rows[..], &self.device)?;
         let x = pointwise::rms_norm(&x.index_select(&rows, 0)?, &self.norm, self.spec.norm_eps)?;
@@ -150,9 +151,10 @@ impl Decoder {
         (k_cache, v_cache): (&Tensor, &Tensor),
     ) -> candle_core::Result<Tensor> {
         let (tokens, dim) = (x.dim(0)?, self.spec.head_dim);
-        let q = block.query.apply(x)?.reshape((tokens, self.spec.heads, dim))?;
-        let k = block.key.apply(x)?.reshape((tokens, self.spec.kv_heads, dim))?;
-        let v = block.value.apply(x)?.reshape((tokens, self.spec.kv_heads, dim))?;
+        let [q, k, v] = Linear::apply_all([&block.query, &block.key, &block.value], x)?;
+        let q = q.reshape((tokens, self.spec.heads, dim))?;
+        let k = k.reshape((tokens, self.spec.kv_heads, dim))?;
+        let v = v.reshape((tokens, self.spec.kv_heads, dim))?;
         let (q, k) = (self.norm_heads(q, &block.query_norm)?, self.norm_heads(k, &block.key_norm)?);
         batch.slots.store(&pointwise::rope(&k, cos, sin)?, &v, k_cache, v_cache)?;
         let q = pointwise::rope(&q, cos, sin)?;

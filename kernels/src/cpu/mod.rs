@@ -23,6 +23,7 @@ mod swiglu;
 mod tests;
 mod unpack;
 
+use quantise::Piece;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -45,7 +46,7 @@ pub struct Table {
     pub name: &'static str,
     pub(crate) linear: unsafe fn(&LinearCall<'_>, Range<usize>, Range<usize>),
     pub(crate) block_linear: unsafe fn(&BlockCall<'_>, Range<usize>, Range<usize>),
-    pub(crate) quantise: unsafe fn(&[f32], &mut [i8], &mut [f32], &mut [i32]),
+    pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
@@ -73,9 +74,9 @@ macro_rules! table {
             unsafe { block_linear::run::<$lanes, $byte_rows, $halves>(call, panels, rows) }
         }
         $(#[target_feature(enable = $feature)])?
-        unsafe fn quantise(x: &[f32], bytes: &mut [i8], scales: &mut [f32], sums: &mut [i32]) {
+        unsafe fn quantise(x: &[f32], piece: Piece<'_>) {
             // SAFETY: as above.
-            unsafe { quantise::run::<$lanes>(x, bytes, scales, sums) }
+            unsafe { quantise::run::<$lanes>(x, piece) }
         }
         $(#[target_feature(enable = $feature)])?
         unsafe fn attention(call: &AttentionCall<'_>, tile: &Tile, kv_head: usize) {

@@ -66,10 +66,19 @@ impl Quantised {
             pieces.with_min_len(alone).for_each(|(piece, ((bytes, scales), sums))| {
                 let x = &x[piece % rows * inputs + start + piece / rows * CHUNK..][..width];
                 // SAFETY: the table was chosen by what this machine can run; the slices are those of one piece.
-                unsafe { (table.quantise)(x, bytes, scales, sums) }
+                unsafe { (table.quantise)(x, Piece { bytes, scales, sums }) }
             });
         }
     }
+}
+
+/// Where the results of some inputs of one row go.
+pub(crate) struct Piece<'a> {
+    bytes: &'a mut [i8],
+    /// One for [`BLOCK`] bytes.
+    scales: &'a mut [f32],
+    /// One for sixteen bytes.
+    sums: &'a mut [i32],
 }
 
 /// One piece of a row: `bytes = round(x / scale)` with `scale = max |x| / 127` of a block. A value that is no finite number makes
@@ -78,7 +87,7 @@ impl Quantised {
 /// # Safety
 /// The instructions of `L` exist; the slices have the lengths that [`Quantised`] says for one piece.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(x: &[f32], bytes: &mut [i8], scales: &mut [f32], sums: &mut [i32]) {
+pub(super) unsafe fn run<L: Lanes>(x: &[f32], Piece { bytes, scales, sums }: Piece<'_>) {
     // Below this the reciprocal overflows; such a block is all zeros for every purpose.
     const SMALLEST: f32 = 1e-30;
     for (block, x) in x.as_chunks::<BLOCK>().0.iter().enumerate() {

@@ -54,7 +54,7 @@ impl Weight {
         let Some((from, to)) = layout.contiguous_offsets() else { bail!("a flat tensor is not contiguous (bug)") };
         match storage {
             CpuStorage::F32(data) => Ok(Self::from_rows(outputs, inputs, |row, out| {
-                out.copy_from_slice(&data[from..to][row * inputs..][..inputs])
+                out.copy_from_slice(&data[from..to][row * inputs..][..inputs]);
             })),
             CpuStorage::F16(data) => Ok(Self::from_halves(DType::F16, outputs, inputs, |row, out| {
                 copy(&data[from..to][row * inputs..], out, f16::to_bits);

@@ -50,6 +50,26 @@ impl Linear {
             Matrix::Dense(weight) => weight.apply(x)?,
             Matrix::Quantized(weight) => weight.forward(x)?,
         };
+        self.biased(y)
+    }
+
+    /// [`Self::apply`] of several layers that take the same input: it is brought to bytes once, and threads meet once.
+    pub(crate) fn apply_all<const N: usize>(layers: [&Self; N], x: &Tensor) -> Result<[Tensor; N]> {
+        let dense = layers.map(|layer| match &layer.matrix {
+            Matrix::Dense(weight) => Some(weight),
+            Matrix::Quantized(_) => None,
+        });
+        let outs: Vec<Tensor> = match dense.into_iter().collect::<Option<Vec<&Weight>>>() {
+            Some(weights) => {
+                let outs = Weight::apply_all(&weights, x)?;
+                layers.iter().zip(outs).map(|(layer, y)| layer.biased(y)).collect::<Result<_>>()?
+            }
+            None => layers.iter().map(|layer| layer.apply(x)).collect::<Result<_>>()?,
+        };
+        outs.try_into().map_err(|_| candle_core::Error::Msg("so many layers, so many results (bug)".into()))
+    }
+
+    fn biased(&self, y: Tensor) -> Result<Tensor> {
         match &self.bias {
             Some(bias) => y.broadcast_add(bias),
             None => Ok(y),
