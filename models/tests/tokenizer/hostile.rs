@@ -1,10 +1,11 @@
 //! Broken and malicious vocabularies are refused with the field's name, never with a panic.
 
 use super::fixture::{json, path, small_sentencepiece, tiny_metadata, with};
-use moot_models::ModelError;
 use moot_models::tokenizer::{SpecialTokens, Tokenizer};
-use moot_models::weights::{Metadata, Value};
+use moot_models::weights::{Gguf, Metadata, Value, Weights};
+use moot_models::{LoadOptions, Model, ModelError};
 use proptest::prelude::*;
+use std::path::Path;
 
 fn strings(list: &[&str]) -> Value {
     Value::StringArray(list.iter().map(|s| s.as_bytes().to_vec()).collect())
@@ -203,4 +204,20 @@ proptest! {
             prop_assert!(ids.iter().all(|&id| !tokenizer.is_special(id) && tokenizer.token_bytes(id).is_some()));
         }
     }
+}
+
+/// Every reply would run to its limit.
+#[test]
+fn a_model_whose_replies_would_not_end_is_refused() {
+    let mut file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tiny/llama.gguf")).unwrap();
+    let load = |file: &[u8]| {
+        let gguf = Gguf::from_bytes(Path::new("model.gguf"), file.to_vec()).unwrap();
+        Model::load(&Weights::Gguf(gguf), &LoadOptions::default()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    load(&file).unwrap();
+    let field = b"tokenizer.ggml.eos_token_id";
+    let at = file.windows(field.len()).position(|window| window == field).unwrap();
+    file[at + field.len() - 1] = b'x';
+    let refused = load(&file).unwrap_err();
+    assert!(refused.contains("end-of-text token") && refused.contains("found none"), "{refused}");
 }
