@@ -134,6 +134,8 @@ pub struct Reply {
     pub finish: Finish,
     /// What it cost.
     pub usage: Usage,
+    /// The ids of everything generated, thoughts first; none where a model does not tell them.
+    pub tokens: Vec<u32>,
     /// One a token of `text`, where they were asked for and the model gives them.
     pub logprobs: Vec<TokenLogprob>,
     /// From submission to the last token, waiting included.
@@ -152,6 +154,10 @@ pub struct ModelIdentity {
     pub architecture: String,
     /// Tokens a prompt and its reply may have together; 0 where a server does not say.
     pub context: usize,
+    /// By which arithmetic: what is the same file and the same recipe gives the same bits. Empty where nobody knows, as of
+    /// a remote model.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub recipe: String,
 }
 
 /// Anything that answers calls: the engine in this process, a server, a script, a record.

@@ -20,6 +20,10 @@ fn main() -> ExitCode {
         anstream::eprintln!("interrupted");
         return ExitCode::from(INTERRUPTED);
     }
+    if let MootError::Differ = error {
+        // As `cmp` does: what differs has been printed, and nothing went wrong.
+        return ExitCode::FAILURE;
+    }
     // Names of files, fields and tensors stand in it, and those may hold anything.
     anstream::eprintln!("{WRONG}error:{WRONG:#} {}", printable(&error.to_string()));
     if let Some(hint) = error.hint() {

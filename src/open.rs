@@ -20,7 +20,7 @@ use crate::methods::ctx::{Observer, Settings, Silent};
 use crate::methods::{self, Method, Switches};
 use crate::question::{Document, Question};
 use moot_models::source::Progress;
-use moot_models::{DType, Device, LoadOptions, kernels};
+use moot_models::{DType, Device, LoadOptions, Residency, kernels};
 use std::collections::BTreeMap;
 
 /// How a model is found, held and run.
@@ -223,6 +223,21 @@ pub fn best_device() -> candle_core::Result<(Device, DType)> {
         Ok((Device::new_metal(0)?, DType::F32))
     } else {
         Ok((Device::Cpu, DType::F32))
+    }
+}
+
+/// What a record says of the arithmetic of a model held so: every instruction set of the CPU gives the same bits, and
+/// nothing else is promised to.
+#[must_use]
+pub fn recipe(load: &LoadOptions) -> String {
+    let place = match &load.device {
+        Device::Cpu => format!("cpu {}", kernels::cpu::RECIPE),
+        Device::Cuda(_) => format!("cuda {}", load.dtype.as_str()),
+        Device::Metal(_) => format!("metal {}", load.dtype.as_str()),
+    };
+    match load.residency {
+        Residency::AsStored => place,
+        Residency::Dense => format!("{place}, widened"),
     }
 }
 

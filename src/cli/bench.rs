@@ -10,14 +10,18 @@ use moot_models::kernels::cpu::{self, limits};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Instant;
+
+mod recorded;
 
 const EXAMPLES: &str = "\
 Examples:
   moot bench --model smollm2-135m
   moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json
-  moot bench --model llama-3.1-8b --weights random:q4_k";
+  moot bench --model llama-3.1-8b --weights random:q4_k
+  moot calls out.jsonl > calls.jsonl && moot bench --calls calls.jsonl";
 
 /// Measure prefill and decoding by rows, and the share of this machine's limits that they reach
 #[derive(Debug, clap::Args)]
@@ -39,6 +43,14 @@ pub struct Args {
     /// Measurements of each number of rows; their medians are reported
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count, allow_negative_numbers = true)]
     pub repeat: usize,
+    /// Instead, run recorded calls as `moot calls` prints them, each forced to its recorded length
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["prompt", "generate", "rows", "shared_prefix", "repeat"])]
+    pub calls: Option<PathBuf>,
+    /// With --calls: questions asked at once; the calls of a question's stage always are
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "calls", value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
+    pub in_flight: usize,
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
@@ -82,8 +94,11 @@ struct Measured {
 /// Measures and prints.
 ///
 /// # Errors
-/// A model that does not load, numbers that do not fit its context or memory.
+/// A model that does not load, numbers that do not fit its context or memory, calls that cannot be read.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(calls) = &args.calls {
+        return recorded::run(args, calls);
+    }
     // All prompts are in memory before the first is sent.
     const MOST_ROWS: usize = 4096;
     let most = args.rows.iter().copied().max().unwrap_or(1);
@@ -92,7 +107,8 @@ pub fn run(args: &Args) -> Result<()> {
             format!("--prompt, --generate, --rows and --repeat: expected 1 at least, {MOST_ROWS} rows at most");
         return Err(MootError::Usage(expected));
     }
-    let model = model::Args { max_rows: most.max(args.model.max_rows), ..args.model.clone() };
+    let mut model = args.model.clone();
+    model.place.max_rows = most.max(model.place.max_rows);
     // There is nothing to finish: Ctrl-C ends a bench wherever it is.
     let llm = model.start_one("moot bench", Interrupt::listen()?.cancel)?;
     let (prompt, generate) = (args.prompt, args.generate);

@@ -16,6 +16,7 @@ pub mod run;
 pub mod score;
 pub mod show;
 pub mod values;
+pub mod verify;
 pub mod weights;
 
 use crate::error::{MootError, Result};
@@ -38,6 +39,7 @@ enum Command {
     Score(score::Args),
     Show(show::Args),
     Calls(calls::Args),
+    Verify(verify::Args),
     Bench(bench::Args),
     Models(models::Args),
     Doctor(doctor::Args),
@@ -83,6 +85,7 @@ impl Cli {
             Command::Score(args) => score::run(args),
             Command::Show(args) => show::run(args),
             Command::Calls(args) => calls::run(args),
+            Command::Verify(args) => verify::run(args),
             Command::Bench(args) => bench::run(args),
             Command::Models(args) => models::run(args),
             Command::Doctor(args) => doctor::run(args),

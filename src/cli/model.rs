@@ -1,4 +1,4 @@
-//! The arguments that say which model runs and on what, shared by `ask`, `run` and `bench`.
+//! The arguments that say which model runs and on what, shared by `ask`, `run`, `bench` and, but for the model, `verify`.
 
 use crate::cli::fetching::{Shown, tell};
 use crate::cli::values;
@@ -25,6 +25,15 @@ pub struct Args {
     /// elsewhere, http://host:port/v1#name; for each role its own: agent=A,aggregator=B
     #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
     pub model: String,
+    /// On what it runs.
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// On what models run and how they are held, whichever they are; as typed.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct Place {
     /// Never use the network (MOOT_OFFLINE=1 and HF_HUB_OFFLINE=1 say the same)
     #[arg(long)]
     pub offline: bool,
@@ -88,20 +97,54 @@ fn bytes(typed: &str) -> std::result::Result<usize, String> {
 }
 
 impl Args {
-    /// Opens the models that have the roles of `method`: finds each, fetching it where need be, loads it or plans its
-    /// turn, or asks its server. Where tokens to `think` are asked for, models that cannot are named.
+    /// Opens the models that have the roles of `method`. Where tokens to `think` are asked for, models that cannot are
+    /// named.
+    ///
+    /// # Errors
+    /// As [`Place::start`].
+    pub fn start(&self, method: &Row, think: usize, cancel: &Cancel) -> Result<Roles> {
+        self.place.start(&self.model, (method.name, method.roles), think, cancel)
+    }
+
+    /// Opens the one model that is named and runs here, or one of random weights in its shape.
+    ///
+    /// # Errors
+    /// Whatever stands between a name and a loaded model; roles, or a model elsewhere.
+    pub fn start_one(&self, what: &str, cancel: Cancel) -> Result<Local> {
+        let options = self.place.options()?;
+        let assignment = Assignment::parse(&self.model)?;
+        let name = assignment.only(what)?;
+        if Address::is_one(name) {
+            return Err(MootError::Usage(format!("{what} is of models on this machine, and {name} is elsewhere")));
+        }
+        let mut shown = Shown::new(name);
+        let llm = match self.place.weights {
+            Weights::Random(storage) => open::random(name, storage, &options, cancel)?,
+            _ => open::open(name, &options, cancel, &mut |progress| shown.show(&progress))?,
+        };
+        shown.loaded();
+        let model = llm.engine().model();
+        model.template.remark().into_iter().for_each(tell);
+        model.decoder.spec().note().iter().for_each(|note| tell(&format!("{name}: {note}")));
+        Ok(llm)
+    }
+}
+
+impl Place {
+    /// Opens the models that `model` names for `roles`, those of `method`: finds each, fetching it where need be, loads it
+    /// or plans its turn, or asks its server. Where tokens to `think` are asked for, models that cannot are named.
     ///
     /// # Errors
     /// Whatever stands between names and models that answer.
-    pub fn start(&self, method: &Row, think: usize, cancel: &Cancel) -> Result<Roles> {
+    pub fn start(&self, model: &str, (method, roles): (&str, &[&str]), think: usize, cancel: &Cancel) -> Result<Roles> {
         if let Weights::Random(_) = self.weights {
             return Err(MootError::Usage("--weights random is for moot bench alone: such a model says nothing".into()));
         }
         let options = self.options()?;
-        let assignment = Assignment::parse(&self.model)?;
+        let assignment = Assignment::parse(model)?;
         let mut shown: Option<Shown> = None;
         let mut began = Instant::now();
-        open::open_all(&assignment, (method.name, method.roles), &options, cancel, &mut |told| match told {
+        open::open_all(&assignment, (method, roles), &options, cancel, &mut |told| match told {
             Told::Finding(name, progress) => {
                 if shown.as_ref().is_none_or(|shown| shown.name() != name) {
                     shown = Some(Shown::new(name));
@@ -120,29 +163,6 @@ impl Args {
             }
             Told::Elsewhere(name) => tell(&format!("{name}: answers")),
         })
-    }
-
-    /// Opens the one model that is named and runs here, or one of random weights in its shape.
-    ///
-    /// # Errors
-    /// Whatever stands between a name and a loaded model; roles, or a model elsewhere.
-    pub fn start_one(&self, what: &str, cancel: Cancel) -> Result<Local> {
-        let options = self.options()?;
-        let assignment = Assignment::parse(&self.model)?;
-        let name = assignment.only(what)?;
-        if Address::is_one(name) {
-            return Err(MootError::Usage(format!("{what} is of models on this machine, and {name} is elsewhere")));
-        }
-        let mut shown = Shown::new(name);
-        let llm = match self.weights {
-            Weights::Random(storage) => open::random(name, storage, &options, cancel)?,
-            _ => open::open(name, &options, cancel, &mut |progress| shown.show(&progress))?,
-        };
-        shown.loaded();
-        let model = llm.engine().model();
-        model.template.remark().into_iter().for_each(tell);
-        model.decoder.spec().note().iter().for_each(|note| tell(&format!("{name}: {note}")));
-        Ok(llm)
     }
 
     fn options(&self) -> Result<Options> {

@@ -6,3 +6,4 @@ pub mod record;
 pub mod report;
 pub mod runner;
 pub mod stats;
+pub mod verify;

@@ -106,6 +106,9 @@ pub struct CallRecord {
     /// What was thought before the reply; no parser and no other agent reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thoughts: Option<Thoughts>,
+    /// The ids of everything generated, thoughts first; none where the model does not tell them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<u32>,
     /// Why it ended.
     pub finish: Finish,
     /// What was read from it.

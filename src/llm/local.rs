@@ -93,6 +93,7 @@ impl Local {
             held_by: call.grammar.as_ref().map(|grammar| grammar.name.to_owned()),
             finish: done.finish,
             usage: done.usage,
+            tokens: done.tokens,
             seconds: done.seconds,
         }
     }

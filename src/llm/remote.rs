@@ -108,7 +108,7 @@ impl Remote {
         }
         let context = served.iter().find(|(id, _)| *id == this.model).and_then(|(_, context)| *context).unwrap_or(0);
         let name = Address { model: Some(this.model.clone()), ..this.address.clone() }.to_string();
-        this.identity = ModelIdentity { name, sha256: String::new(), architecture: "remote".into(), context };
+        this.identity = ModelIdentity { name, architecture: "remote".into(), context, ..ModelIdentity::default() };
         Ok(this)
     }
 
@@ -308,6 +308,7 @@ impl Remote {
             held_by,
             finish: received.finish.expect("a reply is read to its finish (bug)"),
             usage,
+            tokens: Vec::new(),
             logprobs: received.logprobs,
             seconds: started.elapsed().as_secs_f64(),
         }

@@ -25,6 +25,7 @@ impl Replay {
                 held_by: call.grammar.clone(),
                 finish: call.finish,
                 usage: call.usage,
+                tokens: call.tokens.clone(),
                 logprobs: Vec::new(),
                 seconds: call.seconds,
             };

@@ -73,8 +73,8 @@ impl Scripted {
         let usage = Usage { prompt, reused: 0, computed: prompt, generated };
         let held_by = call.grammar.as_ref().map(|grammar| grammar.name.to_owned());
         let thoughts = thoughts.map(|text| Thoughts { tokens: text.split_whitespace().count(), cut: false, text });
-        let (text, logprobs) = (text.to_owned(), Vec::new());
-        Ok(Reply { text, thoughts, held_by, finish, usage, logprobs, seconds: 0.0 })
+        let (text, tokens, logprobs) = (text.to_owned(), Vec::new(), Vec::new());
+        Ok(Reply { text, thoughts, held_by, finish, usage, tokens, logprobs, seconds: 0.0 })
     }
 }
 

@@ -195,6 +195,7 @@ fn record(stage: usize, ask: &Ask, call: &Call, reply: &Reply) -> CallRecord {
         reply: text,
         raw,
         thoughts: reply.thoughts.clone(),
+        tokens: reply.tokens.clone(),
         finish: reply.finish,
         usage: reply.usage,
         seconds: reply.seconds,

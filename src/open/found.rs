@@ -38,14 +38,15 @@ impl Found {
     pub fn find(name: &str, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Self> {
         let places = source::Options { cache: source::default_cache()?, offline: options.offline };
         let path = source::locate(name, &places, progress)?.path;
-        Self::of(name, &path, &Weights::open(&path)?)
+        Self::of(name, &path, &Weights::open(&path)?, options)
     }
 
     /// The model `name` at `path`, by the header of its `weights`.
-    pub(super) fn of(name: &str, path: &Path, weights: &Weights) -> Result<Self> {
+    pub(super) fn of(name: &str, path: &Path, weights: &Weights, options: &Options) -> Result<Self> {
         let spec = arch::spec(weights)?;
         let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
-        let identity = ModelIdentity { name: name.clone(), sha256: String::new(), architecture, context: spec.context };
+        let (sha256, recipe) = (String::new(), super::recipe(&options.load));
+        let identity = ModelIdentity { name: name.clone(), sha256, architecture, context: spec.context, recipe };
         Ok(Self { name, path: path.to_owned(), identity, footprint: Footprint::of(weights)?, note: spec.note() })
     }
 

@@ -92,7 +92,7 @@ fn a_message_is_one_line_whatever_it_quotes() {
 #[test]
 fn every_subcommand_has_help() {
     let folder = folder();
-    for command in ["ask", "run", "score", "show", "calls", "bench", "models", "doctor"] {
+    for command in ["ask", "run", "score", "show", "calls", "verify", "bench", "models", "doctor"] {
         let output = moot(folder.path(), &[command, "--help"]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && text.contains("Usage: moot"), "{text}");

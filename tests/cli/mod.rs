@@ -5,6 +5,7 @@ mod models;
 mod program;
 mod real;
 mod several;
+mod verify;
 
 use crate::eval::{answered, header};
 use moot::MootError;

@@ -60,7 +60,7 @@ impl Place {
     }
 
     /// `typed` and then the arguments that keep the model small and quick.
-    fn moot<'a>(&'a self, typed: impl IntoIterator<Item = &'a str>) -> Command {
+    pub(super) fn moot<'a>(&'a self, typed: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = moot(typed);
         command.env("MOOT_CACHE", self.folder.path()).current_dir(self.folder.path());
         command.args(["--model", "tiny.gguf", "--offline", "--kv-memory", "64M"]);
@@ -69,7 +69,7 @@ impl Place {
     }
 
     /// `moot run` over `set.jsonl`: the three questions, `times` over.
-    fn run_of(&self, times: usize, output: &str) -> Command {
+    pub(super) fn run_of(&self, times: usize, output: &str) -> Command {
         fs::write(self.path("set.jsonl"), fs::read_to_string(THREE).unwrap().repeat(times)).unwrap();
         let mut command = self.moot(["run", "set.jsonl"]);
         command.args(["-o", output, "--in-flight", "2"]);
@@ -176,6 +176,33 @@ pub(super) fn reads_like_a_record(path: &Path, questions: usize) {
         assert!(call["completion_tokens"].as_u64().unwrap() <= call["max_tokens"].as_u64().unwrap());
     }
     assert_eq!(stages.len(), questions);
+}
+
+#[test]
+fn recorded_calls_run_again_at_their_lengths() {
+    let place = Place::new();
+    run(place.run_of(2, "out.jsonl"));
+    let calls = text(&run(moot(["calls", place.path("out.jsonl").to_str().unwrap()])).stdout);
+    fs::write(place.path("calls.jsonl"), &calls).unwrap();
+    let lengths = calls.lines().map(|line| {
+        let call: Value = serde_json::from_str(line).unwrap();
+        call["completion_tokens"].as_u64().unwrap()
+    });
+    let lengths: Vec<u64> = lengths.collect();
+    let bench = |file: &str| {
+        let mut command = moot(["bench", "--calls", file, "--in-flight", "2", "--json", "--model", "tiny.gguf"]);
+        command.args(["--offline", "--kv-memory", "64M"]).current_dir(place.path(""));
+        command.env("MOOT_CACHE", place.path("")).output().unwrap()
+    };
+    let measured: Value = serde_json::from_slice(&bench("calls.jsonl").stdout).unwrap();
+    assert_eq!(measured["questions"], 6);
+    assert_eq!(measured["calls"], lengths.len());
+    assert_eq!(measured["generated_tokens"], lengths.iter().sum::<u64>());
+    assert!(measured["computed_tokens"].as_u64() < measured["prompt_tokens"].as_u64());
+
+    let refused = bench("out.jsonl");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("out.jsonl:1: expected a call"), "{}", text(&refused.stderr));
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn twins_side_by_side() {
 
 /// One request of a random mix, so that many have prefixes in common.
 #[derive(Debug, Clone)]
-struct Part {
+pub(super) struct Part {
     family: u64,
     common: usize,
     own: u64,
@@ -160,14 +160,14 @@ struct Part {
 }
 
 impl Part {
-    fn request(&self) -> Request {
+    pub(super) fn request(&self) -> Request {
         let prompt = [&words(self.family, self.common)[..], &words(self.own, self.tail)].concat();
         let sampling = if self.chance { CHANCE } else { Sampling::Greedy };
         Request { sampling, seed: self.own, ..greedy(prompt, self.max_tokens) }
     }
 }
 
-fn part() -> impl Strategy<Value = Part> {
+pub(super) fn part() -> impl Strategy<Value = Part> {
     (0_u64..2, 0_usize..70, 10_u64..13, 1_usize..30, 1_usize..40, any::<bool>()).prop_map(
         |(family, common, own, tail, max_tokens, chance)| Part { family, common, own, tail, max_tokens, chance },
     )

@@ -9,6 +9,7 @@ mod lifetime;
 mod local;
 mod sharing;
 mod thinking;
+mod weight_types;
 
 use moot::MootError;
 use moot::engine::{Cancel, Completion, Engine, EngineOptions, Event, Request, Stats};

@@ -7,6 +7,7 @@ mod record;
 mod report;
 mod runner;
 mod stats;
+mod verify;
 
 use moot::eval::record::{CallRecord, DatasetIdentity, Header, Parsed, QuestionRecord, VERSION};
 use moot::llm::{Finish, Message, ModelIdentity, Role, Usage};
@@ -60,6 +61,7 @@ pub(crate) fn call(stage: usize, reply: &str, parsed: Parsed) -> CallRecord {
         reply: reply.into(),
         raw: None,
         thoughts: None,
+        tokens: Vec::new(),
         finish: Finish::Stop,
         parsed,
         usage: Usage { prompt: 10, reused: 4, computed: 6, generated: 2 },

@@ -3,6 +3,9 @@ use super::lanes::{Lanes, exp};
 use crate::ops::attention::PAGE;
 use std::ops::Range;
 
+/// Most queries that meet a page's keys together.
+const BLOCK: usize = 8;
+
 /// Rows that are worked on together, and the pages they read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tile {
@@ -51,13 +54,14 @@ struct Running<'a> {
     values: &'a mut [f32],
 }
 
-/// Attention of a tile's rows for the query heads of one KV head.
+/// Attention of a tile's rows for the query heads of one KV head. A key is loaded once for up to `KEYS` queries (at most
+/// [`BLOCK`]), a value for up to `VALUES` (1, 2 or 4): as many as the registers have room for.
 ///
 /// # Safety
 /// The instructions of `L` exist; slices have the shapes stated; `head_dim` is a multiple of 16; no other task has
 /// this tile and KV head.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(call: &AttentionCall<'_>, tile: &Tile, kv_head: usize) {
+pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(call: &AttentionCall<'_>, tile: &Tile, kv_head: usize) {
     let (group, dim) = (call.heads / call.kv_heads, call.head_dim);
     let queries = tile.rows.len() * group;
     let first = |row: usize| (row * call.heads + kv_head * group) * dim;
@@ -73,32 +77,36 @@ pub(super) unsafe fn run<L: Lanes>(call: &AttentionCall<'_>, tile: &Tile, kv_hea
         let keys = &call.k[plane..plane + PAGE * dim];
         let page_values = &call.v[plane..plane + PAGE * dim];
         let span = (visit.rows.start - tile.rows.start) * group..(visit.rows.end - tile.rows.start) * group;
-        let mut at = span.start;
-        while at < span.end {
-            let many = (span.end - at).min(4);
-            let mut scores = [[0.0_f32; PAGE]; 4];
-            // SAFETY: instructions by the caller; `many` queries of `dim` values lie at `at`; keys are `dim` x 16.
+        for at in span.clone().step_by(KEYS) {
+            let many = (span.end - at).min(KEYS);
+            let mut scores = [[0.0_f32; PAGE]; BLOCK];
+            let mut least = PAGE;
+            // SAFETY: instructions by the caller; `many` queries of `dim` values lie at `at`; keys are `dim` x 16, values
+            // 16 x `dim`.
             unsafe {
-                match many {
-                    4 => dot::<L, 4>(&q[at * dim..], keys, dim, &mut scores),
-                    3 => dot::<L, 3>(&q[at * dim..], keys, dim, &mut scores),
-                    2 => dot::<L, 2>(&q[at * dim..], keys, dim, &mut scores),
-                    _ => dot::<L, 1>(&q[at * dim..], keys, dim, &mut scores),
+                scores_of::<L>(&q[at * dim..], many, keys, dim, &mut scores);
+                for (query, scores) in (at..).zip(&mut scores[..many]) {
+                    let position = call.positions[tile.rows.start + query / group] as usize;
+                    let attended = (position + 1).saturating_sub(visit.start).min(PAGE);
+                    least = least.min(attended);
+                    let running = Running {
+                        max: &mut max[query],
+                        sum: &mut sum[query],
+                        values: &mut values[query * dim..(query + 1) * dim],
+                    };
+                    soften::<L>(running, scores, attended);
+                }
+                let values = &mut values[at * dim..(at + many) * dim];
+                if least == PAGE {
+                    weigh_all::<L, VALUES>(values, &scores[..many], page_values, dim);
+                } else {
+                    for (query, (values, scores)) in (at..).zip(values.chunks_exact_mut(dim).zip(&scores)) {
+                        let position = call.positions[tile.rows.start + query / group] as usize;
+                        let attended = (position + 1).saturating_sub(visit.start).min(PAGE);
+                        weigh::<L, 1>(values.as_mut_ptr(), &[*scores], attended, page_values, dim);
+                    }
                 }
             }
-            for (i, scores) in scores.iter_mut().enumerate().take(many) {
-                let query = at + i;
-                let position = call.positions[tile.rows.start + query / group] as usize;
-                let attended = (position + 1).saturating_sub(visit.start).min(PAGE);
-                let running = Running {
-                    max: &mut max[query],
-                    sum: &mut sum[query],
-                    values: &mut values[query * dim..(query + 1) * dim],
-                };
-                // SAFETY: instructions by the caller; shapes by the slices above.
-                unsafe { absorb::<L>(running, scores, attended, page_values) }
-            }
-            at += many;
         }
     }
     for (i, row) in tile.rows.clone().enumerate() {
@@ -113,9 +121,27 @@ pub(super) unsafe fn run<L: Lanes>(call: &AttentionCall<'_>, tile: &Tile, kv_hea
     }
 }
 
+/// Scores of `many` queries, at most [`BLOCK`], against a page's keys `[dim, 16]`.
+#[inline(always)]
+unsafe fn scores_of<L: Lanes>(q: &[f32], many: usize, keys: &[f32], dim: usize, scores: &mut [[f32; PAGE]; BLOCK]) {
+    // SAFETY: the caller's.
+    unsafe {
+        match many {
+            8 => dot::<L, 8>(q, keys, dim, scores),
+            7 => dot::<L, 7>(q, keys, dim, scores),
+            6 => dot::<L, 6>(q, keys, dim, scores),
+            5 => dot::<L, 5>(q, keys, dim, scores),
+            4 => dot::<L, 4>(q, keys, dim, scores),
+            3 => dot::<L, 3>(q, keys, dim, scores),
+            2 => dot::<L, 2>(q, keys, dim, scores),
+            _ => dot::<L, 1>(q, keys, dim, scores),
+        }
+    }
+}
+
 /// Scores of `N` queries `[N, dim]` against a page's keys `[dim, 16]`.
 #[inline(always)]
-unsafe fn dot<L: Lanes, const N: usize>(q: &[f32], keys: &[f32], dim: usize, scores: &mut [[f32; PAGE]; 4]) {
+unsafe fn dot<L: Lanes, const N: usize>(q: &[f32], keys: &[f32], dim: usize, scores: &mut [[f32; PAGE]; BLOCK]) {
     debug_assert!(q.len() >= N * dim && keys.len() == PAGE * dim);
     // SAFETY: lengths as asserted.
     unsafe {
@@ -132,18 +158,12 @@ unsafe fn dot<L: Lanes, const N: usize>(q: &[f32], keys: &[f32], dim: usize, sco
     }
 }
 
-/// Takes the first `attended` keys of a page into one query's softmax.
+/// Takes the first `attended` scores of a page into one query's softmax, and leaves their weights in their place.
 #[inline(always)]
-unsafe fn absorb<L: Lanes>(
-    Running { max, sum, values }: Running<'_>,
-    scores: &mut [f32; PAGE],
-    attended: usize,
-    page_values: &[f32],
-) {
+unsafe fn soften<L: Lanes>(Running { max, sum, values }: Running<'_>, scores: &mut [f32; PAGE], attended: usize) {
     if attended == 0 {
         return;
     }
-    let dim = values.len();
     let highest = scores[..attended].iter().fold(*max, |a, &b| if b > a { b } else { a });
     // SAFETY: instructions by the caller; `scores` holds sixteen values, `values` a multiple of sixteen.
     unsafe {
@@ -152,7 +172,7 @@ unsafe fn absorb<L: Lanes>(
             let mut shrink = [0.0_f32; PAGE];
             exp(L::splat(*max - highest)).store(shrink.as_mut_ptr());
             *sum *= shrink[0];
-            for d in (0..dim).step_by(16) {
+            for d in (0..values.len()).step_by(16) {
                 let at = values.as_mut_ptr().add(d);
                 L::load(at).mul(L::splat(shrink[0])).store(at);
             }
@@ -162,34 +182,86 @@ unsafe fn absorb<L: Lanes>(
         for p in &scores[..attended] {
             *sum += p;
         }
+    }
+}
+
+/// Adds a whole page's values to several queries', up to `VALUES` queries at a time.
+#[inline(always)]
+unsafe fn weigh_all<L: Lanes, const VALUES: usize>(
+    values: &mut [f32],
+    weights: &[[f32; PAGE]],
+    page_values: &[f32],
+    dim: usize,
+) {
+    for (values, weights) in values.chunks_mut(VALUES * dim).zip(weights.chunks(VALUES)) {
+        // SAFETY: the caller's: as many queries in `values` as in `weights`.
+        unsafe {
+            match weights {
+                [a, b, c, d] => weigh::<L, 4>(values.as_mut_ptr(), &[*a, *b, *c, *d], PAGE, page_values, dim),
+                [a, b, c] => weigh::<L, 3>(values.as_mut_ptr(), &[*a, *b, *c], PAGE, page_values, dim),
+                [a, b] => weigh::<L, 2>(values.as_mut_ptr(), &[*a, *b], PAGE, page_values, dim),
+                [a] => weigh::<L, 1>(values.as_mut_ptr(), &[*a], PAGE, page_values, dim),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Adds `Σ_j p_j · v_j` over the first `attended` keys to the values `[Q, dim]` of `Q` queries.
+#[inline(always)]
+unsafe fn weigh<L: Lanes, const Q: usize>(
+    values: *mut f32,
+    weights: &[[f32; PAGE]; Q],
+    attended: usize,
+    page_values: &[f32],
+    dim: usize,
+) {
+    // SAFETY: the caller's.
+    unsafe {
         let mut d = 0;
         while d + 64 <= dim {
-            weigh::<L, 4>(values.as_mut_ptr().add(d), &scores[..attended], page_values.as_ptr().add(d), dim);
+            weigh_part::<L, Q, 4>(values.add(d), weights, attended, page_values.as_ptr().add(d), dim);
             d += 64;
         }
         while d < dim {
-            weigh::<L, 1>(values.as_mut_ptr().add(d), &scores[..attended], page_values.as_ptr().add(d), dim);
+            weigh_part::<L, Q, 1>(values.add(d), weights, attended, page_values.as_ptr().add(d), dim);
             d += 16;
         }
     }
 }
 
-/// Adds `Σ_j p_j · v_j` to `N x 16` values.
+/// `N x 16` dimensions of [`weigh`].
 #[inline(always)]
-unsafe fn weigh<L: Lanes, const N: usize>(values: *mut f32, weights: &[f32], v: *const f32, dim: usize) {
-    // SAFETY: the caller's: `N x 16` values at `values`, and at `v + j * dim` for every weight `j`.
+unsafe fn weigh_part<L: Lanes, const Q: usize, const N: usize>(
+    values: *mut f32,
+    weights: &[[f32; PAGE]; Q],
+    attended: usize,
+    v: *const f32,
+    dim: usize,
+) {
+    // SAFETY: the caller's: `N x 16` values at `values + q * dim` for every query, and at `v + j * dim` for every key.
     unsafe {
-        let mut sums = [L::splat(0.0); N];
-        for (n, sum) in sums.iter_mut().enumerate() {
-            *sum = L::load(values.add(n * 16));
-        }
-        for (j, &p) in weights.iter().enumerate() {
+        let mut sums = [[L::splat(0.0); N]; Q];
+        for (q, sums) in sums.iter_mut().enumerate() {
             for (n, sum) in sums.iter_mut().enumerate() {
-                *sum = L::splat(p).fma(L::load(v.add(j * dim + n * 16)), *sum);
+                *sum = L::load(values.add(q * dim + n * 16));
             }
         }
-        for (n, sum) in sums.iter().enumerate() {
-            sum.store(values.add(n * 16));
+        for j in 0..attended {
+            let mut lanes = [L::load(v.add(j * dim)); N];
+            for (n, lanes) in lanes.iter_mut().enumerate().skip(1) {
+                *lanes = L::load(v.add(j * dim + n * 16));
+            }
+            for (weights, sums) in weights.iter().zip(&mut sums) {
+                for (sum, lanes) in sums.iter_mut().zip(lanes) {
+                    *sum = L::splat(weights[j]).fma(lanes, *sum);
+                }
+            }
+        }
+        for (q, sums) in sums.iter().enumerate() {
+            for (n, sum) in sums.iter().enumerate() {
+                sum.store(values.add(q * dim + n * 16));
+            }
         }
     }
 }

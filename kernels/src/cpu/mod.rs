@@ -35,6 +35,10 @@ pub use memory::zeroed;
 pub(crate) use quantise::Quantised;
 pub(crate) use unpack::row_of_blocks;
 
+/// The number of the recipe: raised by whoever changes a bit of any kernel's result, as `kernels/tests/recipe.rs` asks.
+/// Records hold it, so that a reply that differs from a recorded one can be told from a reply by other arithmetic.
+pub const RECIPE: u32 = 1;
+
 /// The kernels of one instruction set.
 pub struct Table {
     /// "avx512", "avx2" or "portable".
@@ -55,8 +59,8 @@ impl std::fmt::Debug for Table {
 }
 
 macro_rules! table {
-    ($name:literal, $lanes:ty, $rows:literal, $byte_rows:literal x $halves:literal $(, $feature:literal)?) => {{
-        // Rows of a register tile: as many as leave registers for a panel's column of weights.
+    ($name:literal, $lanes:ty, $rows:literal, $byte_rows:literal x $halves:literal, $keys:literal / $values:literal $(, $feature:literal)?) => {{
+        // Sizes of register tiles: rows of floats; rows and vectors of bytes; queries that share a key and a value.
         $(#[target_feature(enable = $feature)])?
         unsafe fn linear(call: &LinearCall<'_>, panels: Range<usize>, rows: Range<usize>) {
             // SAFETY: `Table`s are only reachable through `tables`, which checked the features.
@@ -76,7 +80,7 @@ macro_rules! table {
         $(#[target_feature(enable = $feature)])?
         unsafe fn attention(call: &AttentionCall<'_>, tile: &Tile, kv_head: usize) {
             // SAFETY: as above.
-            unsafe { attention::run::<$lanes>(call, tile, kv_head) }
+            unsafe { attention::run::<$lanes, $keys, $values>(call, tile, kv_head) }
         }
         $(#[target_feature(enable = $feature)])?
         unsafe fn swiglu(gate: &[f32], up: &[f32], out: &mut [f32]) {
@@ -97,11 +101,11 @@ macro_rules! table {
     }};
 }
 
-static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1);
+static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1, 4 / 1);
 #[cfg(target_arch = "x86_64")]
-static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, "avx2,fma,f16c");
+static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, 4 / 1, "avx2,fma,f16c");
 #[cfg(target_arch = "x86_64")]
-static AVX512: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, "avx512f,avx512bw,avx512vnni");
+static AVX512: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, 8 / 4, "avx512f,avx512bw,avx512vnni");
 
 /// Every table this machine can run, best first.
 #[must_use]

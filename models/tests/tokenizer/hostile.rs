@@ -209,15 +209,20 @@ proptest! {
 /// Every reply would run to its limit.
 #[test]
 fn a_model_whose_replies_would_not_end_is_refused() {
-    let mut file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tiny/llama.gguf")).unwrap();
+    let file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tiny/llama.gguf")).unwrap();
     let load = |file: &[u8]| {
         let gguf = Gguf::from_bytes(Path::new("model.gguf"), file.to_vec()).unwrap();
         Model::load(&Weights::Gguf(gguf), &LoadOptions::default()).map(|_| ()).map_err(|error| error.to_string())
     };
     load(&file).unwrap();
-    let field = b"tokenizer.ggml.eos_token_id";
-    let at = file.windows(field.len()).position(|window| window == field).unwrap();
-    file[at + field.len() - 1] = b'x';
-    let refused = load(&file).unwrap_err();
+    // Neither named by a field nor there under a name of its own. Of equal length, so that all offsets stay.
+    let mut endless = file;
+    for (from, to) in
+        [("eos_token_id", "eos_token_xx"), ("<|im_end|>", "<|im_xxx|>"), ("<|endoftext|>", "<|xxxxxxxxx|>")]
+    {
+        let places: Vec<usize> = (0..endless.len()).filter(|&at| endless[at..].starts_with(from.as_bytes())).collect();
+        places.into_iter().for_each(|at| endless[at..at + to.len()].copy_from_slice(to.as_bytes()));
+    }
+    let refused = load(&endless).unwrap_err();
     assert!(refused.contains("end-of-text token") && refused.contains("found none"), "{refused}");
 }

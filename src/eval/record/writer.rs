@@ -200,9 +200,19 @@ fn differing_fields(recorded: &Header, now: &Header) -> Vec<String> {
         }
         serde_json::to_value(header).unwrap_or_default()
     };
+    let mut recorded = recorded.clone();
+    // Records of earlier programs do not say by which arithmetic; nothing else would let them be continued.
+    for (role, model) in &mut recorded.roles {
+        model.recipe = told(&model.recipe, &now.model_of(role).recipe);
+    }
+    recorded.model.recipe = told(&recorded.model.recipe, &now.model.recipe);
     let mut found = Vec::new();
-    differences("", &comparable(recorded), &comparable(now), &mut found);
+    differences("", &comparable(&recorded), &comparable(now), &mut found);
     found
+}
+
+fn told(recorded: &str, now: &str) -> String {
+    if recorded.is_empty() { now } else { recorded }.to_owned()
 }
 
 fn differences(name: &str, recorded: &Value, now: &Value, found: &mut Vec<String>) {

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# Builds llama.cpp from the package index at its best for this CPU, then measures it and moot in turn.
+set -euo pipefail
+
+# The package that carries llama.cpp's source, and what it must be.
+package=llama_cpp_python version=0.3.36
+sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+targets=(llama-bench llama-batched-bench llama-server llama-quantize)
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+folder=${MOOT_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/moot/peers}
+cmake=${CMAKE:-cmake}
+jobs=2 amx=yes build_only=no
+
+usage() {
+  cat <<TEXT
+Builds llama.cpp at its best for this CPU, then measures it and moot in turn on the same GGUF files.
+
+Usage: llama_cpp.sh [--folder DIR] [--jobs N] [--no-amx] [--build-only] [OPTIONS OF measure.py]
+
+  --folder DIR    Where llama.cpp is fetched, built and kept [\$MOOT_PEERS, now $folder]
+  --jobs N        Compilers at once, at low priority [$jobs]
+  --no-amx        Refuse AMX on both sides
+  --build-only    Build, print the folder of the programs, and stop
+
+Needs python3 with pip, tar, cmake (CMAKE names another), a C++17 compiler (CC, CXX), and a built moot.
+
+TEXT
+}
+
+fail() { echo "llama_cpp.sh: $*" >&2; exit 1; }
+
+# The CPU's flags that llama.cpp's build knows, as "NAME=ON" or "NAME=OFF". All are named one by one, since
+# GGML_NATIVE also turns on AVX512_FP16, which makes attention with heads of 64 two to three times slower.
+cpu_options() {
+  local have pair name
+  have=" $(grep -m1 '^flags' /proc/cpuinfo) "
+  for pair in sse4_2:SSE42 avx:AVX avx2:AVX2 bmi2:BMI2 fma:FMA f16c:F16C avx512bw:AVX512 avx512vbmi:AVX512_VBMI \
+    avx512_vnni:AVX512_VNNI avx512_bf16:AVX512_BF16 avx_vnni:AVX_VNNI amx_tile:AMX_TILE amx_int8:AMX_INT8 \
+    amx_bf16:AMX_BF16; do
+    name=${pair#*:}
+    if [[ $name == AMX_* && $amx == no ]] || [[ $have != *" ${pair%%:*} "* ]]; then
+      echo "$name=OFF"
+    else
+      echo "$name=ON"
+    fi
+  done
+}
+
+# The build folder's name: what is on beyond AVX2.
+build_name() {
+  local option name=llama.cpp
+  for option in "$@"; do
+    case $option in
+      AVX512=ON) name+=-avx512 ;;
+      AVX512_*=ON) option=${option#AVX512_} name+=-${option%=ON} ;;
+      AVX_VNNI=ON | AMX_*=ON) name+=-${option%=ON} ;;
+    esac
+  done
+  echo "${name,,}"
+}
+
+need() {
+  command -v python3 >/dev/null || fail "python3 is missing"
+  [ -x "$(command -v "$cmake")" ] ||
+    fail "cmake is missing: install it (apt install cmake, or pip install cmake), or name one with CMAKE=/path/to/cmake"
+  [ -n "${CXX:-$(command -v c++ || command -v g++ || command -v clang++)}" ] ||
+    fail "a C++17 compiler is missing: install one (apt install g++), or name one with CXX=/path/to/c++"
+}
+
+# Leaves llama.cpp's source in $source. pip makes the package's metadata on the way, which takes it a minute.
+fetch() {
+  local archive=$folder/$package-$version.tar.gz
+  if [ ! -f "$archive" ]; then
+    echo "fetching $package $version" >&2
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary "${package//_/-}" \
+      --dest "$folder" "${package//_/-}==$version" >&2 ||
+      fail "pip could not fetch ${package//_/-} $version; put $package-$version.tar.gz into $folder by hand"
+  fi
+  echo "$sha256  $archive" | sha256sum --check --status ||
+    fail "$archive is not the package that was measured: remove it"
+  rm -rf "$folder/unpacked"
+  mkdir "$folder/unpacked"
+  tar -xzf "$archive" -C "$folder/unpacked"
+  mend "$folder/unpacked/$package-$version/vendor/llama.cpp/ggml/src/ggml-cpu/amx/mmq.cpp"
+  mv "$folder/unpacked/$package-$version" "$folder/$package-$version"
+  rmdir "$folder/unpacked"
+}
+
+# gcc 12 takes the tile configuration to be read in part only, drops the other stores, and the first tile load is an
+# illegal instruction. A barrier keeps them, and costs nothing where the compiler knows better.
+mend() {
+  # shellcheck disable=SC2016 # & is sed's
+  sed -i 's|^\( *\)_tile_loadconfig(&tc);|\1__asm__ volatile("" ::: "memory"); // keeps the stores to tc\n&|' "$1"
+  grep -q 'keeps the stores to tc' "$1" || fail "$1: the place that gcc 12 miscompiles was not found"
+}
+
+# Leaves the programs in $bin.
+build() {
+  local source=$folder/$package-$version/vendor/llama.cpp options name log
+  mapfile -t options < <(cpu_options)
+  name=$folder/$(build_name "${options[@]}")
+  bin=$name/bin log=$name.log
+  [ -f "$name/complete" ] && return
+  need
+  mkdir -p "$folder"
+  [ -d "$source" ] || fetch
+  echo "building llama.cpp in $name (log: $log)" >&2
+  {
+    nice -n 19 "$cmake" -S "$source" -B "$name" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF \
+      "${options[@]/#/-DGGML_}" -DBUILD_SHARED_LIBS=OFF -DGGML_CCACHE=OFF -DLLAMA_OPENSSL=OFF \
+      -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF &&
+      nice -n 19 "$cmake" --build "$name" -j "$jobs" --target "${targets[@]}"
+  } >"$log" 2>&1 || { tail -n 20 "$log" >&2; fail "llama.cpp does not build; the whole log is $log"; }
+  touch "$name/complete"
+}
+
+rest=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --folder | --jobs)
+      [ $# -gt 1 ] || fail "$1: a value is missing"
+      if [ "$1" = --folder ]; then folder=$2; else jobs=$2; fi
+      shift
+      ;;
+    --no-amx) amx=no rest+=(--no-amx) ;;
+    --build-only) build_only=yes ;;
+    -h | --help) usage; exec python3 "$here/measure.py" --help ;;
+    *) rest+=("$1") ;;
+  esac
+  shift
+done
+
+[ "$(uname -sm)" = "Linux x86_64" ] || fail "this script knows Linux on x86-64 alone, where the CPU's flags can be read"
+build
+if [ "$build_only" = yes ]; then
+  echo "$bin"
+else
+  exec python3 "$here/measure.py" --peer "$bin" --folder "$folder" ${rest[@]+"${rest[@]}"}
+fi

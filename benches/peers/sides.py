@@ -1,0 +1,91 @@
+"""The two sides: how each is asked for the same work, and what it answers."""
+
+import json
+import sys
+from pathlib import Path
+
+from timed import lines, run
+
+# What is measured, in tokens a second. Memory is compared over recorded calls: here moot also measures the machine's
+# limits, which takes more of it than a small model.
+PREFILL, ONE_ROW, MANY_ROWS = "prefill", "decode 1", "decode N"
+
+
+class LlamaCpp:
+    """llama.cpp, by its own bench programs with their defaults: flash attention where it can, f16 keys and values."""
+
+    def __init__(self, args, name="llama.cpp"):
+        self.args, self.name = args, name
+
+    def program(self, name):
+        """A program's path."""
+        return Path(self.args.peer) / name
+
+    def measure(self, gguf):
+        """Figures by name. Its programs warm up first, by a whole prompt and by 16 tokens."""
+        args = self.args
+        common = ["-m", gguf, "-t", args.threads]
+        bench = [self.program("llama-bench"), *common, "-r", 1, "-o", "jsonl"]
+        prefill = lines(run([*bench, "-p", args.prompt, "-n", 0], args.prefix))[0]
+        one = lines(run([*bench, "-p", 0, "-n", args.generate, "-d", args.prompt], args.prefix))[0]
+        # Each row has a cache of its own, of whole blocks of 256.
+        context = args.rows * ((args.prompt + args.generate + 255) // 256 * 256)
+        batched = [self.program("llama-batched-bench"), *common, "-tb", args.threads, "-c", context, "-pps"]
+        batched += ["-npp", args.prompt, "-ntg", args.generate, "-npl", args.rows, "--output-format", "jsonl"]
+        many = lines(run(batched, args.prefix))[0]
+        return {
+            PREFILL: prefill["avg_ts"],
+            ONE_ROW: one["avg_ts"],
+            MANY_ROWS: many["speed_tg"],
+            "commit": prefill["build_commit"],
+        }
+
+    def requantised(self, gguf, stored):
+        """The path of `gguf` with its weights as Q8_0, made in the folder `stored` where it is not there yet."""
+        made = Path(stored) / f"{gguf.stem}.requantised-q8_0.gguf"
+        if not made.exists():
+            partial = made.with_suffix(".partial")
+            print(f"requantising {gguf.name} as {made}", file=sys.stderr)
+            run([self.program("llama-quantize"), "--allow-requantize", gguf, partial, "Q8_0", self.args.threads])
+            partial.rename(made)
+        return made
+
+
+class Moot:
+    """This repository's program."""
+
+    name = "moot"
+
+    def __init__(self, args, environment):
+        self.args, self.environment = args, environment
+
+    def run(self, *words):
+        """Runs a subcommand that is timed."""
+        return run([self.args.moot, *words], self.args.prefix, self.environment)
+
+    def measure(self, alias):
+        """Figures by name. Two rows warm up, as the peer's programs do, and are passed over."""
+        args = self.args
+        words = ["--model", alias, "--offline", "--threads", args.threads, "--prompt", args.prompt, "--shared-prefix"]
+        words += ["--generate", args.generate, "--rows", f"2,1,{args.rows}", "--json"]
+        _, one, many = lines(self.run("bench", *words))
+        return {
+            PREFILL: one["prefill_tok_s"],
+            ONE_ROW: one["decode_tok_s"],
+            MANY_ROWS: many["decode_tok_s"],
+            "table": one["device"],
+            "share of limit": {
+                PREFILL: one["prefill_share"],
+                ONE_ROW: one["decode_share"],
+                MANY_ROWS: many["decode_share"],
+            },
+        }
+
+    def gguf(self, alias):
+        """Where the GGUF file of a model lies: `alias` itself where it is a path."""
+        if Path(alias).is_file():
+            return Path(alias)
+        info = json.loads(run([self.args.moot, "models", "info", alias, "--json"]))
+        if not info["here"]:
+            sys.exit(f"{alias} is not on this machine: `moot models pull {alias}` fetches it")
+        return Path(info["path"])

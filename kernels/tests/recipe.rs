@@ -1,0 +1,79 @@
+//! The bits of every kernel, by the number of the recipe: a record made by the same number has the same bits.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{DType, Device, Result, Tensor};
+use moot_kernels::cpu::RECIPE;
+use moot_kernels::ops::attention::attention;
+use moot_kernels::ops::swiglu::swiglu;
+use moot_kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
+
+/// The number, and the digest of the bits that it stands for. A change of bits is a new row, and a new number.
+const BITS: (u32, u64) = (1, 0xb9c1_c6cc_33bf_d213);
+
+const BLOCK_TYPES: [GgmlDType; 10] = [
+    GgmlDType::Q4_0,
+    GgmlDType::Q4_1,
+    GgmlDType::Q5_0,
+    GgmlDType::Q5_1,
+    GgmlDType::Q8_0,
+    GgmlDType::Q2K,
+    GgmlDType::Q3K,
+    GgmlDType::Q4K,
+    GgmlDType::Q5K,
+    GgmlDType::Q6K,
+];
+
+/// Numbers between -1 and 1 that are the same everywhere.
+struct Numbers(u64);
+
+impl Numbers {
+    fn tensor(&mut self, shape: &[usize]) -> Result<Tensor> {
+        let count = shape.iter().product();
+        let mut next = || {
+            // Knuth's constants for a 64-bit linear congruential generator.
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 40) as f32 / 8_388_608.0 - 1.0
+        };
+        Tensor::from_vec((0..count).map(|_| next()).collect::<Vec<f32>>(), shape, &Device::Cpu)
+    }
+}
+
+/// FNV-1a.
+fn digest(digest: u64, t: &Tensor) -> u64 {
+    let numbers = t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    let bytes = numbers.iter().flat_map(|x| x.to_bits().to_le_bytes());
+    bytes.fold(digest, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[test]
+fn bits_are_those_of_their_recipe() -> Result<()> {
+    let (mut numbers, mut all) = (Numbers(1), 0xcbf2_9ce4_8422_2325);
+    let (outputs, inputs) = (70, 512);
+    let x = numbers.tensor(&[3, inputs])?;
+    let dense = numbers.tensor(&[outputs, inputs])?;
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        all = digest(all, &Weight::new(&dense.to_dtype(dtype)?)?.apply(&x)?);
+    }
+    for dtype in BLOCK_TYPES {
+        let stored = QTensor::quantize(&dense, dtype)?;
+        let bytes = stored.data()?;
+        let row = bytes.len() / outputs;
+        let weight = Weight::from_blocks(dtype, outputs, inputs, |i| &bytes[i * row..][..row]).unwrap();
+        all = digest(all, &weight.apply(&x)?);
+    }
+    let (heads, kv_heads, dim) = (4, 2, 32);
+    let plan = AttentionPlan::new(vec![SequenceRows { start: 17, len: 20, pages: vec![1, 0, 2] }]);
+    let k = numbers.tensor(&[3, kv_heads, dim, PAGE])?;
+    let v = numbers.tensor(&[3, kv_heads, PAGE, dim])?;
+    let q = (numbers.tensor(&[plan.rows(), heads, dim])? * 4.0)?;
+    all = digest(all, &attention(&q, &k, &v, &plan, 0.2)?);
+    let (gate, up) = (numbers.tensor(&[5, 67])?, numbers.tensor(&[5, 67])?);
+    all = digest(all, &swiglu(&(gate * 8.0)?, &up)?);
+    assert_eq!(
+        (RECIPE, format!("{all:#x}")),
+        (BITS.0, format!("{:#x}", BITS.1)),
+        "other bits than the recipe's: raise cpu::RECIPE, and put number and digest here"
+    );
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! `moot bench --calls`: the calls of a run again, lengths forced: the same work that any other server can be given.
+
+use super::{Args, device, peak_resident_bytes};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::output;
+use crate::engine::{Cancel, Event, Request};
+use crate::error::{MootError, Result};
+use crate::jsonl::{Lines, json_fault};
+use crate::llm::local::Local;
+use crate::llm::{Llm, Message, Sampling, Thinking, Usage};
+use serde::{Deserialize, Serialize};
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Instant;
+
+/// What is read of a line of `moot calls`.
+#[derive(Debug, Deserialize)]
+struct Call {
+    question: String,
+    stage: usize,
+    messages: Vec<Message>,
+    completion_tokens: usize,
+}
+
+/// The calls of one question, stage by stage.
+type Stages = Vec<Vec<Call>>;
+
+/// All calls together.
+#[derive(Debug, Serialize)]
+struct Measured {
+    model: String,
+    /// The CPU table, or the device.
+    device: String,
+    threads: usize,
+    questions: usize,
+    calls: usize,
+    in_flight: usize,
+    /// From the first call to the last token, the model being loaded.
+    seconds: f64,
+    prompt_tokens: usize,
+    /// The others were there from other calls.
+    computed_tokens: usize,
+    generated_tokens: usize,
+    peak_resident_bytes: u64,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// A file that `moot calls` did not print, a model that does not load, calls that do not fit its context or memory.
+pub(super) fn run(args: &Args, path: &Path) -> Result<()> {
+    let questions = read(path)?;
+    let llm = args.model.start_one("moot bench", Interrupt::listen()?.cancel)?;
+    let started = Instant::now();
+    let used = answer_all(&llm, &questions, args.in_flight)?;
+    let measured = Measured {
+        model: llm.identity().name.clone(),
+        device: device(&llm),
+        threads: rayon::current_num_threads(),
+        questions: questions.len(),
+        calls: questions.iter().flatten().map(Vec::len).sum(),
+        in_flight: args.in_flight,
+        seconds: started.elapsed().as_secs_f64(),
+        prompt_tokens: used.prompt,
+        computed_tokens: used.computed,
+        generated_tokens: used.generated,
+        peak_resident_bytes: peak_resident_bytes(),
+    };
+    let line = if args.json {
+        serde_json::to_string(&measured).map_err(|e| MootError::Usage(format!("{e} (bug)")))?
+    } else {
+        format!(
+            "{} questions, {} calls: {:.2} s\n{} prompt tokens, {} of them computed, {} generated, {:.0} MB at most",
+            measured.questions,
+            measured.calls,
+            measured.seconds,
+            measured.prompt_tokens,
+            measured.computed_tokens,
+            measured.generated_tokens,
+            measured.peak_resident_bytes as f64 / 1e6
+        )
+    };
+    output::print(&format!("{line}\n")).map(drop)
+}
+
+/// The questions of a file, in its order.
+fn read(path: &Path) -> Result<Vec<Stages>> {
+    let mut questions: Vec<Vec<Call>> = Vec::new();
+    for line in Lines::open(path)? {
+        let (number, text) = line?;
+        let wrong = |found| MootError::Input { path: path.into(), line: Some(number), expected: LINE.into(), found };
+        let call: Call = serde_json::from_str(&text).map_err(|e| wrong(json_fault(&e)))?;
+        if call.completion_tokens == 0 {
+            return Err(wrong("a reply without tokens".into()));
+        }
+        match questions.last_mut().filter(|calls| calls[0].question == call.question) {
+            Some(calls) => calls.push(call),
+            None => questions.push(vec![call]),
+        }
+    }
+    if questions.is_empty() {
+        let found = "no call".into();
+        return Err(MootError::Input { path: path.into(), line: None, expected: LINE.into(), found });
+    }
+    Ok(questions.into_iter().map(stages).collect())
+}
+
+const LINE: &str = "a call, as `moot calls` prints it";
+
+/// One question's calls by stage, lowest first.
+fn stages(mut calls: Vec<Call>) -> Stages {
+    calls.sort_by_key(|call| call.stage);
+    let mut stages: Stages = Vec::new();
+    for call in calls {
+        match stages.last_mut().filter(|stage| stage[0].stage == call.stage) {
+            Some(stage) => stage.push(call),
+            None => stages.push(vec![call]),
+        }
+    }
+    stages
+}
+
+/// Answers `in_flight` questions at a time.
+fn answer_all(llm: &Local, questions: &[Stages], in_flight: usize) -> Result<Usage> {
+    let next = AtomicUsize::new(0);
+    let answer = || -> Result<Usage> {
+        let mut used = Usage::default();
+        while let Some(stages) = questions.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for stage in stages {
+                // After a failure nobody begins another question.
+                used += ask(llm, stage).inspect_err(|_| next.store(questions.len(), Ordering::Relaxed))?;
+            }
+        }
+        Ok(used)
+    };
+    thread::scope(|scope| {
+        let askers: Vec<_> = (0..in_flight.min(questions.len())).map(|_| scope.spawn(answer)).collect();
+        let mut used = Usage::default();
+        for asker in askers {
+            used += asker.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        }
+        Ok(used)
+    })
+}
+
+/// Sends the calls of a stage at once and waits for all of them.
+fn ask(llm: &Local, stage: &[Call]) -> Result<Usage> {
+    let model = llm.engine().model();
+    let (events, inbox) = channel();
+    let request = |(tag, call): (usize, &Call)| {
+        let segments = model.template.render(&call.messages, true, Thinking::Off)?;
+        Ok(Request {
+            tag,
+            prompt: model.tokenizer.encode_prompt(&segments)?,
+            max_tokens: call.completion_tokens,
+            think: None,
+            sampling: Sampling::Greedy,
+            seed: 0,
+            grammar: None,
+            stop: Vec::new(),
+            logprobs: None,
+            ignore_eos: true,
+            events: events.clone(),
+            cancel: Cancel::default(),
+        })
+    };
+    llm.engine().submit_all(stage.iter().enumerate().map(request).collect::<Result<_>>()?)?;
+    drop(events);
+    let mut used = Usage::default();
+    for (_, event) in &inbox {
+        match event {
+            Event::Failed(error) => return Err(error),
+            Event::Done(done) => used += done.usage,
+            Event::Text(_) | Event::Thought(_) => {}
+        }
+    }
+    Ok(used)
+}

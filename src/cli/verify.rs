@@ -1,0 +1,114 @@
+//! `moot verify`: recorded calls again, in other company.
+
+use crate::cli::columns::printable;
+use crate::cli::fetching::tell;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::{model, output, values};
+use crate::error::{MootError, Result};
+use crate::eval::record::reader::Record;
+use crate::eval::verify::{Report, Sample};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  moot verify madam.jsonl --sample 20
+  moot verify madam.jsonl --model elsewhere/model.gguf --threads 1 --step-tokens 64";
+
+/// Run recorded calls again in other company, and say whether every token is the same
+///
+/// Each call is asked twice: all at once in another order, and a few at a time or alone, strangers among them. Ends with
+/// exit code 1 when one differs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A record, as `moot run -o` writes it
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// Only N of its calls, drawn by chance
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    pub sample: Option<usize>,
+    /// Draws the calls and their company
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::whole::<u64>)]
+    #[arg(allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Where the record's model is now; by default under the name it had
+    #[arg(short, long, help_heading = "Model")]
+    pub model: Option<String>,
+    /// On what it runs.
+    #[command(flatten)]
+    pub place: model::Place,
+}
+
+/// Asks again, compares and prints.
+///
+/// # Errors
+/// A record that cannot be read, or that says nothing of a model here; another model than its; a call that failed;
+/// [`MootError::Differ`] where one differs.
+pub fn run(args: &Args) -> Result<()> {
+    let interrupt = Interrupt::listen()?;
+    let record = Record::read(&args.record)?;
+    if record.torn {
+        tell(&format!("note: {}: the last line was cut short; its question is left out", record.path.display()));
+    }
+    let sample = Sample::draw(&record, args.sample, args.seed)?;
+    let roles: Vec<&str> = sample.roles().map(|(role, _)| role).collect();
+    let model = args.model.clone().unwrap_or_else(|| {
+        let named = sample.roles().map(|(role, model)| format!("{role}={}", model.name));
+        named.collect::<Vec<_>>().join(",")
+    });
+    let think = record.header.settings.think;
+    let llm = args.place.start(&model, (&record.header.method, &roles), think, &interrupt.cancel)?;
+    sample.check(&llm)?.iter().for_each(|note| tell(&format!("note: {note}")));
+    interrupt.answering();
+    let bar = bar();
+    let report = sample.ask_again(&llm, &mut |done, total| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    let report = report?;
+    if args.json {
+        let json = serde_json::to_string(&report).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
+        output::print(&format!("{json}\n"))?;
+    } else {
+        remarks(&report).iter().for_each(|note| tell(&format!("note: {note}")));
+        output::print(&text(&report))?;
+    }
+    if report.same { Ok(()) } else { Err(MootError::Differ) }
+}
+
+fn bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:24} {pos}/{len} replies  {eta} left");
+    ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
+}
+
+/// What was not compared.
+fn remarks(report: &Report) -> Vec<String> {
+    let mut notes: Vec<String> = report
+        .elsewhere
+        .iter()
+        .map(|(role, calls)| format!("{calls} calls of the {role} were answered elsewhere and are left out"))
+        .collect();
+    if report.by_text > 0 {
+        notes.push(format!("of {} calls the record has no token ids: their text was compared", report.by_text));
+    }
+    notes
+}
+
+fn text(report: &Report) -> String {
+    let mut lines: Vec<String> =
+        report.differences.iter().map(|difference| printable(&difference.to_string())).collect();
+    let calls = report.calls;
+    let verdict =
+        if report.same { "all the same".to_owned() } else { format!("{} of {calls} differ", report.differing) };
+    lines.push(format!("{calls} calls run again in other company: {verdict}"));
+    lines.join("\n") + "\n"
+}
