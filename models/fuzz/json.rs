@@ -5,7 +5,7 @@ use super::random::Random;
 use serde_json::{Map, Number, Value, json};
 
 /// Fields that some architecture reads, and words that it compares with.
-const WORDS: [&str; 34] = [
+const WORDS: [&str; 44] = [
     "rope_scaling",
     "rope_parameters",
     "rope_type",
@@ -40,6 +40,16 @@ const WORDS: [&str; 34] = [
     "dtype",
     "shape",
     "data_offsets",
+    "added_tokens",
+    "normalizer",
+    "pre_tokenizer",
+    "special",
+    "Sequence",
+    "Split",
+    "ByteLevel",
+    "Metaspace",
+    "BPE",
+    "<s>",
 ]; // one a line would be longer than all the rest
 
 /// One change to a JSON document.

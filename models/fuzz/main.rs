@@ -3,6 +3,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod allocator;
+/// The tokenizers' entries, which their own tests call with damage of another kind.
+#[path = "../tests/tokenizer/fuzz_entry.rs"]
+mod fuzz_entry;
 mod json;
 mod mutate;
 mod random;
@@ -24,9 +27,20 @@ fn config_json() {
     run::target("config");
 }
 
+#[test]
+fn gguf_vocabulary() {
+    run::target("vocabulary");
+}
+
+#[test]
+fn tokenizer_json() {
+    run::target("tokenizer");
+}
+
 /// A target without a test above would never run.
 #[test]
 fn every_target_has_a_test_and_a_corpus() {
-    assert!(targets::TARGETS.iter().map(|target| target.name).eq(["gguf", "safetensors", "config"]));
+    let tested = ["gguf", "safetensors", "config", "vocabulary", "tokenizer"];
+    assert!(targets::TARGETS.iter().map(|target| target.name).eq(tested));
     assert!(targets::TARGETS.iter().all(|target| run::corpus(target).len() >= 3));
 }

@@ -18,15 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Time after which an input is taken to hang: the process then ends itself, and the input is on disk.
 const HANG: Duration = Duration::from_secs(60);
 
-/// Bytes that a target may hold at once beyond the input's own length times [`FACTOR`]: messages, tables of a few rows,
-/// the scratch of a parser.
-const BOUND: usize = 64 << 10;
-
-/// What a byte of input may become. A GGUF array of bytes is held as 64-bit numbers (8), while the input itself (1) and
-/// a growing table's two copies are there too; a JSON number of two characters is a value of 32 bytes, in a tree whose
-/// tables double. Both come of bytes that are really there: no number in a file is believed.
-const FACTOR: usize = 40;
-
 /// Inputs kept beside the corpus because they gave an outcome nobody had seen before.
 const KEPT: usize = 4096;
 
@@ -117,8 +108,8 @@ impl Fuzz {
         if took > PATIENCE {
             self.fault(input, &format!("takes {took:?}"));
         }
-        let beyond = peak.saturating_sub(BOUND) as f64 / input.len().max(1) as f64;
-        if beyond > FACTOR as f64 {
+        let bound = &self.target.bound;
+        if peak > bound.fixed.saturating_add(bound.factor.saturating_mul(input.len())) {
             self.fault(input, &format!("holds {peak} bytes for an input of {}", input.len()));
         }
         let ratio = peak as f64 / input.len().max(1) as f64;

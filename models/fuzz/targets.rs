@@ -1,5 +1,6 @@
 //! What is fuzzed. A target is one function from bytes to an outcome, so that any other fuzzer can call it too.
 
+use super::fuzz_entry;
 use super::json;
 use super::mutate;
 use super::random::Random;
@@ -17,7 +18,29 @@ pub(crate) struct Target {
     pub(crate) mutate: fn(&mut Vec<u8>, &mut Random),
     /// Files under `models/` that are in the corpus besides `fuzz/corpus/<name>`.
     pub(crate) more: &'static [&'static str],
+    /// What it may hold.
+    pub(crate) bound: Bound,
 }
+
+/// Bytes that a target may hold at once.
+pub(crate) struct Bound {
+    /// Whatever the input.
+    pub(crate) fixed: usize,
+    /// For each byte of it.
+    pub(crate) factor: usize,
+}
+
+/// A header's: messages, tables of a few rows, the scratch of a parser. A GGUF array of bytes is held as 64-bit numbers
+/// (8), while the input itself (1) and a growing table's two copies are there too; a JSON number of two characters is a
+/// value of 32 bytes, in a tree whose tables double. Both come of bytes that are really there: no number in a file is
+/// believed.
+const HEADER: Bound = Bound { fixed: 64 << 10, factor: 40 };
+
+/// A vocabulary's: the automata of its splitter and normaliser, which a short pattern makes; a token of some 10 bytes is
+/// in tables both ways, there twice while they are made, and may be a special one's pattern besides.
+const VOCABULARY: Bound = Bound { fixed: 2 << 20, factor: 200 };
+
+const TOKENIZERS: &[&str] = &["tests/golden/tokenizer/tiny.tokenizer.json"];
 
 const CONFIGS: &[&str] = &[
     "tests/golden/architectures/llama3/config.json",
@@ -32,9 +55,17 @@ const CONFIGS: &[&str] = &[
 
 /// Every target there is.
 pub(crate) const TARGETS: &[Target] = &[
-    Target { name: "gguf", entry: gguf, mutate: mutate::gguf, more: &[] },
-    Target { name: "safetensors", entry: safetensors, mutate: json::safetensors, more: &[] },
-    Target { name: "config", entry: config, mutate: json::document, more: CONFIGS },
+    Target { name: "gguf", entry: gguf, mutate: mutate::gguf, more: &[], bound: HEADER },
+    Target { name: "safetensors", entry: safetensors, mutate: json::safetensors, more: &[], bound: HEADER },
+    Target { name: "config", entry: config, mutate: json::document, more: CONFIGS, bound: HEADER },
+    Target { name: "vocabulary", entry: vocabulary, mutate: mutate::gguf, more: &[], bound: VOCABULARY },
+    Target {
+        name: "tokenizer",
+        entry: fuzz_entry::tokenizer_json,
+        mutate: json::document,
+        more: TOKENIZERS,
+        bound: VOCABULARY,
+    },
 ];
 
 /// A GGUF file: its header, its architecture, a row of every tensor.
@@ -66,6 +97,12 @@ fn read_row(weights: &Weights, name: &str) -> Result<(), ModelError> {
         rows.read(outputs - 1, &mut vec![0.0; inputs]);
     }
     rows.check_read()
+}
+
+/// A GGUF file's vocabulary and chat template.
+pub(crate) fn vocabulary(bytes: &[u8]) -> Result<(), ModelError> {
+    let gguf = Gguf::from_bytes(Path::new("fuzzed.gguf"), bytes.to_vec())?;
+    fuzz_entry::gguf_vocabulary(gguf.metadata())
 }
 
 /// A config.json.

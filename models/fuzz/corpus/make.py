@@ -5,6 +5,7 @@
 Small, because a fuzzer's chance to hit a field falls with every byte around it. The models have one layer of 16.
 """
 
+import json
 from pathlib import Path
 
 import gguf
@@ -72,8 +73,73 @@ def types():
     finish(writer)
 
 
+def vocabulary(name, model, tokens, types, **more):
+    """A vocabulary and nothing else."""
+    writer = gguf.GGUFWriter(str(HERE / "vocabulary" / f"{name}.gguf"), "llama")
+    writer.add_tokenizer_model(model)
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    writer.add_bos_token_id(more.get("bos", 1))
+    writer.add_eos_token_id(2)
+    if "merges" in more:
+        writer.add_tokenizer_pre(more["pre"])
+        writer.add_token_merges(more["merges"])
+    else:
+        writer.add_token_scores([-float(i) for i in range(len(tokens))])
+    writer.add_chat_template("{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] | trim }}</s>{% endfor %}")
+    finish(writer)
+
+
+def byte_alphabet():
+    """GPT-2's letters for the 256 bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    return [chr(b) for b in plain] + [chr(256 + n) for n in range(256 - len(plain))]
+
+
+def vocabularies():
+    letters = ["<unk>", "<s>", "</s>", *byte_alphabet(), "\u0120t", "he", "\u0120the", "<|im_end|>"]
+    types = [2, 3, 3] + [1] * 259 + [3]
+    merges = ["\u0120 t", "h e", "\u0120t he"]
+    vocabulary("bytes", "gpt2", letters, types, pre="qwen2", merges=merges)
+    vocabulary("llama3", "gpt2", letters, types, pre="llama-bpe", merges=merges)
+    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
+    pieces = ["<unk>", "<s>", "</s>", *bytes_, "\u2581", "a", "b", "ab", "\u2581a", "[INST]"]
+    vocabulary("pieces", "llama", pieces, [2, 3, 3] + [6] * 256 + [1] * 5 + [4])
+
+
+def tokenizer(name, document):
+    text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    (HERE / "tokenizer" / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def tokenizers():
+    """The kinds that the golden tokenizer.json is not."""
+    ids = lambda texts: {text: i for i, text in enumerate(texts)}  # noqa: E731
+    space = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    tokenizer("pieces", {
+        "added_tokens": [{"id": 1, "content": "<s>", "special": True, "rstrip": True}, {"id": 2, "content": "</s>", "special": True}],
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, space]},
+        "decoder": {"type": "Sequence", "decoders": [space, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]},
+        "model": {
+            "type": "BPE", "unk_token": "<unk>", "byte_fallback": True, "fuse_unk": True,
+            "vocab": ids(["<unk>", "<s>", "</s>", "<0x0A>", "\u2581", "a", "b", "ab"]), "merges": ["a b"],
+        },
+    })  # fmt: skip
+    tokenizer("words", {
+        "added_tokens": [{"id": 1, "content": "[CLS]", "special": True}],
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+            "vocab": ids(["[UNK]", "[CLS]", "the", "##ght", "ri", "word", "##word"]),
+        },
+    })  # fmt: skip
+
+
 def main():
-    for folder in ("gguf", "safetensors"):
+    for folder in ("gguf", "safetensors", "vocabulary", "tokenizer"):
         (HERE / folder).mkdir(exist_ok=True)
     separate = {part: (H, H) for part in ("attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up")}
     freqs = lambda writer: writer.add_tensor("rope_freqs.weight", np.ones(H // 2, dtype=np.float32))  # noqa: E731
@@ -90,6 +156,8 @@ def main():
     model("phi3", "phi3", {"attn_qkv": (3 * H, H), "ffn_up": (2 * H, H)}, longrope)
     values()
     types()
+    vocabularies()
+    tokenizers()
     names = ["model.embed_tokens.weight", "model.norm.weight", "model.layers.0.self_attn.q_proj.weight"]
     save_file({name: noise(4, 4) for name in names}, str(HERE / "safetensors" / "halves.safetensors"))
     every = "float64 float32 float16 int64 int32 int16 int8 uint8 bool".split()

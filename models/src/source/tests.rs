@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
+use candle_core::quantized::GgmlDType;
 use std::path::Path;
 
 fn parse(text: &str) -> Result<Catalog> {
@@ -40,9 +41,11 @@ fn a_catalog_row_that_cannot_be_right_is_named() {
         .replace('S', &"0".repeat(64));
     let catalog = parse(&row).unwrap();
     assert_eq!((catalog.models[0].file(), catalog.models[0].hub[0].revision.as_str()), (Some("a.gguf"), "main"));
+    assert_eq!(parse(&row.replace("Q8_0", "Q4_K_M")).unwrap().models[0].storage(), GgmlDType::Q4K);
     let cases = [
         (row.replace("size=1\n", "size=1\ncolour=2\n"), "colour"),
         (row.replace("licence='MIT'\n", ""), "licence"),
+        (row.replace("Q8_0", "Q9_K_M"), "model a: quant"),
         (row.replace("\nsize=1", "\nsize=0"), "model a: size"),
         (row.replace("\nsize=1", ""), "model a: wheels"),
         (row.replace("'a.gguf'", "'../a.gguf'"), "model a: hub.file"),

@@ -181,8 +181,8 @@ fn run(seed: u64, documents: &[serde_json::Value], metadata: &[Metadata]) {
     for _ in 0..=dice.roll(4) {
         damage_json(&mut document, dice);
     }
-    tokenizer_json(document.to_string().as_bytes());
-    gguf_vocabulary(&damage_metadata(&metadata[dice.roll(metadata.len())], dice));
+    _ = tokenizer_json(document.to_string().as_bytes());
+    _ = gguf_vocabulary(&damage_metadata(&metadata[dice.roll(metadata.len())], dice));
 }
 
 fn metadata() -> Vec<Metadata> {

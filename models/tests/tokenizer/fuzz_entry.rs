@@ -1,6 +1,7 @@
 //! What a fuzzer calls: bytes that nobody vouches for, made a tokenizer, and a text through it and back. Nothing here
 //! may panic, hang, or allocate much more than the bytes it was given.
 
+use moot_models::ModelError;
 use moot_models::tokenizer::{ChatTemplate, Segment, SpecialTokens, Tokenizer};
 use moot_models::weights::Metadata;
 use std::path::Path;
@@ -10,22 +11,22 @@ const TEXT: &str =
     "  The right\tto <s>life</s> <|im_end|> [INST]\u{2581}<0x0A> 12345 é世界 👍\u{301}\r\n\n don't wordword ";
 
 /// `bytes` as a tokenizer.json.
-pub(crate) fn tokenizer_json(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
+pub(crate) fn tokenizer_json(bytes: &[u8]) -> Result<(), ModelError> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
     let special = SpecialTokens { bos: Some("<s>".into()), eos: Some("</s>".into()), ..SpecialTokens::default() };
-    for special in [special, SpecialTokens::default()] {
-        if let Ok(tokenizer) = Tokenizer::from_json(Path::new("tokenizer.json"), text, &special) {
-            there_and_back(&tokenizer);
-        }
+    let read = |special| Tokenizer::from_json(Path::new("tokenizer.json"), text, special);
+    if let Ok(tokenizer) = read(&special) {
+        there_and_back(&tokenizer);
     }
+    there_and_back(&read(&SpecialTokens::default())?);
+    Ok(())
 }
 
 /// A GGUF file's metadata as a vocabulary and a chat template.
-pub(crate) fn gguf_vocabulary(metadata: &Metadata) {
-    if let Ok(tokenizer) = Tokenizer::from_gguf(metadata) {
-        there_and_back(&tokenizer);
-        _ = ChatTemplate::from_gguf(metadata, &tokenizer);
-    }
+pub(crate) fn gguf_vocabulary(metadata: &Metadata) -> Result<(), ModelError> {
+    let tokenizer = Tokenizer::from_gguf(metadata)?;
+    there_and_back(&tokenizer);
+    ChatTemplate::from_gguf(metadata, &tokenizer).map(|_| ())
 }
 
 fn there_and_back(tokenizer: &Tokenizer) {

@@ -1,10 +1,11 @@
 //! Broken and malicious vocabularies are refused with the field's name, never with a panic.
 
 use super::fixture::{json, path, small_sentencepiece, tiny_metadata, with};
-use moot_models::ModelError;
 use moot_models::tokenizer::{SpecialTokens, Tokenizer};
-use moot_models::weights::{Metadata, Value};
+use moot_models::weights::{Gguf, Metadata, Value, Weights};
+use moot_models::{LoadOptions, Model, ModelError};
 use proptest::prelude::*;
+use std::path::Path;
 
 fn strings(list: &[&str]) -> Value {
     Value::StringArray(list.iter().map(|s| s.as_bytes().to_vec()).collect())
@@ -203,4 +204,25 @@ proptest! {
             prop_assert!(ids.iter().all(|&id| !tokenizer.is_special(id) && tokenizer.token_bytes(id).is_some()));
         }
     }
+}
+
+/// Every reply would run to its limit.
+#[test]
+fn a_model_whose_replies_would_not_end_is_refused() {
+    let file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tiny/llama.gguf")).unwrap();
+    let load = |file: &[u8]| {
+        let gguf = Gguf::from_bytes(Path::new("model.gguf"), file.to_vec()).unwrap();
+        Model::load(&Weights::Gguf(gguf), &LoadOptions::default()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    load(&file).unwrap();
+    // Neither named by a field nor there under a name of its own. Of equal length, so that all offsets stay.
+    let mut endless = file;
+    for (from, to) in
+        [("eos_token_id", "eos_token_xx"), ("<|im_end|>", "<|im_xxx|>"), ("<|endoftext|>", "<|xxxxxxxxx|>")]
+    {
+        let places: Vec<usize> = (0..endless.len()).filter(|&at| endless[at..].starts_with(from.as_bytes())).collect();
+        places.into_iter().for_each(|at| endless[at..at + to.len()].copy_from_slice(to.as_bytes()));
+    }
+    let refused = load(&endless).unwrap_err();
+    assert!(refused.contains("end-of-text token") && refused.contains("found none"), "{refused}");
 }
