@@ -14,7 +14,7 @@ use moot_models::kernels;
 use moot_models::{DType, Device, LoadOptions};
 use std::time::{Duration, Instant};
 
-/// The smallest model that gets the demo right; see the README.
+/// The smallest model that reads the demo's documents right; see the README.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 
 /// As typed.
