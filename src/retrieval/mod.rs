@@ -1,3 +1,9 @@
-//! Where a question's documents come from.
+//! Where a question's documents come from: given by hand ([`given`]), or found in a corpus.
+//!
+//! A corpus is read into [`Passage`]s, an [`Embedder`] makes vectors of them, an index keeps both, and a [`Retriever`]
+//! finds those that a query is about.
 
 pub mod given;
+mod passage;
+
+pub use passage::{Embedder, Filter, Found, Origin, Passage, Retriever, Side, Wanted};

@@ -1,0 +1,115 @@
+//! The vocabulary of retrieval: what is indexed, what is asked for, what is found, and the two seams between.
+
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// A piece of a document, small enough to embed and to show: the unit that is indexed and found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passage {
+    /// What a reader sees, and what is embedded after the title.
+    pub text: String,
+    /// The document's title, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Who says so: a field of the input, a folder, a URL's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// As given; ISO 8601 where filters by date are to work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Where the document was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Where the passage stands in the corpus.
+    pub origin: Origin,
+}
+
+/// Where a passage stands: enough to open the file and see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Path of the file, as the corpus was named.
+    pub file: String,
+    /// The document's own id where the file holds several: `_id` of BEIR, `id` of FlashRAG and DPR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Line of the record in a jsonl, csv or tsv file, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Page of a pdf, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<u32>,
+    /// Characters (not bytes), from 0: in the file where its text is the document's (txt, md, html), in the record's
+    /// text field (jsonl, csv, tsv), or in the page's text (pdf).
+    pub characters: Range<u64>,
+}
+
+/// A query and a passage are not embedded alike: models ask for a prefix of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// What is looked for.
+    Query,
+    /// What is found.
+    Passage,
+}
+
+/// Text to vectors. One that normalises gives vectors of length 1, so that a dot product is a cosine.
+pub trait Embedder: Send + Sync {
+    /// Vectors of `texts`, in their order: `[texts, dimension]`, row-major. A text's vector does not depend on the
+    /// texts beside it.
+    ///
+    /// # Errors
+    /// A model that fails.
+    fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<f32>>;
+
+    /// Length of a vector.
+    fn dimension(&self) -> usize;
+
+    /// What made the vectors: name, hash of the weights, pooling and prefixes. An index keeps it and refuses another.
+    fn identity(&self) -> &str;
+}
+
+/// Which passages may be found at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Any of these sources; empty means all.
+    pub sources: Vec<String>,
+    /// Not before this date, inclusive: ISO 8601, compared as text.
+    pub from: Option<String>,
+    /// Not after this date, inclusive; "2018" takes the whole year.
+    pub until: Option<String>,
+}
+
+/// What to look for, and how much of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Passages in all, or of each source.
+    pub top: usize,
+    /// `top` of each source rather than of all.
+    pub by_source: bool,
+    /// Which passages count.
+    pub filter: Filter,
+    /// Near-duplicates are one voice: only the best is returned, with the others in [`Found::copies`].
+    pub fold: bool,
+}
+
+/// A passage that a query is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The passage.
+    pub passage: Passage,
+    /// Higher is better; its scale is the retriever's own.
+    pub score: f32,
+    /// Near-duplicates folded into this one, best first: other sources that say the same in the same words.
+    pub copies: Vec<Passage>,
+}
+
+/// Finds passages.
+pub trait Retriever: Send + Sync {
+    /// The best passages for `query`, best first; with [`Wanted::by_source`] grouped by source, each group best first.
+    /// Ties go to the passage that was indexed first.
+    ///
+    /// # Errors
+    /// An index that cannot be read, an embedder or a server that fails.
+    fn retrieve(&self, query: &str, wanted: &Wanted) -> Result<Vec<Found>>;
+}
