@@ -3,7 +3,8 @@
 pub mod attention;
 pub mod kv_store;
 pub mod linear;
-pub mod pointwise;
+pub mod norm;
+pub mod rope;
 pub mod swiglu;
 
 use candle_core::{CpuStorage, Error, Layout, Result};
