@@ -116,11 +116,11 @@ impl Decoder {
         KvCache::page_bytes(&self.spec, self.dtype)
     }
 
-    /// What one token's forward multiplies by: weights of all linear layers, and the bytes they are held in.
+    /// What every token's forward multiplies by, and what those of the wanted rows do besides.
     #[must_use]
-    pub fn linear_weights(&self) -> (usize, usize) {
+    pub fn linear_weights(&self) -> (LinearWeights, LinearWeights) {
         let blocks = self.blocks.iter().flat_map(Block::linears);
-        blocks.chain([&self.output]).fold((0, 0), |(n, b), linear| (n + linear.elements(), b + linear.bytes()))
+        (LinearWeights::of(blocks), LinearWeights::of([&self.output]))
     }
 
     /// Stores the batch's keys and values in `kv` and gives the logits of the wanted rows: `[logit rows, vocab]`, f32.
@@ -198,6 +198,27 @@ impl Decoder {
         let sequence = SequenceRows { start: 0, len: tokens.len(), pages: (0..pages as u32).collect() };
         let batch = Batch::new(tokens.to_vec(), vec![sequence], (0..tokens.len() as u32).collect());
         Ok(self.forward(&batch, &self.kv_cache(pages)?)?.to_vec2()?)
+    }
+}
+
+/// Weights of linear layers, by how they are multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinearWeights {
+    /// As floats.
+    pub floats: usize,
+    /// As bytes.
+    pub quantised: usize,
+    /// Bytes that all of them are held in.
+    pub bytes: usize,
+}
+
+impl LinearWeights {
+    fn of<'a>(layers: impl IntoIterator<Item = &'a Linear>) -> Self {
+        layers.into_iter().fold(Self::default(), |mut all, layer| {
+            *(if layer.is_quantised() { &mut all.quantised } else { &mut all.floats }) += layer.elements();
+            all.bytes += layer.bytes();
+            all
+        })
     }
 }
 

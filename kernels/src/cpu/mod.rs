@@ -55,6 +55,7 @@ pub struct Table {
     pub(crate) rope: unsafe fn(&[f32], &[f32], &[f32], &mut [f32]),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
     pub(crate) multiply: unsafe fn(usize) -> f32,
+    pub(crate) multiply_bytes: unsafe fn(usize) -> f32,
 }
 
 impl std::fmt::Debug for Table {
@@ -112,7 +113,24 @@ macro_rules! table {
             // SAFETY: as above.
             unsafe { limits::multiply::<$lanes>(rounds) }
         }
-        Table { name: $name, linear, block_linear, quantise, attention, swiglu, norm, rope, read, multiply }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn multiply_bytes(rounds: usize) -> f32 {
+            // SAFETY: as above.
+            unsafe { limits::multiply_bytes::<$lanes>(rounds) }
+        }
+        Table {
+            name: $name,
+            linear,
+            block_linear,
+            quantise,
+            attention,
+            swiglu,
+            norm,
+            rope,
+            read,
+            multiply,
+            multiply_bytes,
+        }
     }};
 }
 

@@ -139,6 +139,12 @@ impl Weight {
         self.inputs
     }
 
+    /// Whether it is multiplied as bytes are, not as floats.
+    #[must_use]
+    pub fn is_quantised(&self) -> bool {
+        matches!(&self.data, Data::Packed(packed) if matches!(**packed, Packed::Blocks(..)))
+    }
+
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {

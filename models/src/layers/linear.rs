@@ -36,6 +36,14 @@ impl Linear {
         }
     }
 
+    /// Whether the matrix is multiplied as bytes are.
+    pub(crate) fn is_quantised(&self) -> bool {
+        match &self.matrix {
+            Matrix::Dense(weight) => weight.is_quantised(),
+            Matrix::Quantized(_) => true,
+        }
+    }
+
     /// Bytes the matrix is held in.
     pub(crate) fn bytes(&self) -> usize {
         match &self.matrix {
