@@ -18,6 +18,7 @@ pub mod limits;
 mod linear;
 mod memory;
 mod quantise;
+mod scan;
 mod swiglu;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ pub(crate) use linear::{Elements, LinearCall, PANEL};
 pub(crate) use memory::Aligned;
 pub use memory::zeroed;
 pub(crate) use quantise::Quantised;
+pub(crate) use scan::ScanCall;
 pub(crate) use unpack::row_of_blocks;
 
 /// The number of the recipe: raised by whoever changes a bit of any kernel's result, as `kernels/tests/recipe.rs` asks.
@@ -49,6 +51,7 @@ pub struct Table {
     pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
+    pub(crate) scan: unsafe fn(&ScanCall<'_>, Range<usize>, &mut [f32]),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
     pub(crate) multiply: unsafe fn(usize) -> f32,
 }
@@ -60,8 +63,9 @@ impl std::fmt::Debug for Table {
 }
 
 macro_rules! table {
-    ($name:literal, $lanes:ty, $rows:literal, $byte_rows:literal x $halves:literal, $keys:literal / $values:literal $(, $feature:literal)?) => {{
-        // Sizes of register tiles: rows of floats; rows and vectors of bytes; queries that share a key and a value.
+    ($name:literal, $lanes:ty, $rows:literal, $byte_rows:literal x $halves:literal, $keys:literal / $values:literal, $scanned:literal $(, $feature:literal)?) => {{
+        // Sizes of register tiles: rows of floats; rows and vectors of bytes; queries that share a key and a value;
+        // stored rows that four queries are compared with at once.
         $(#[target_feature(enable = $feature)])?
         unsafe fn linear(call: &LinearCall<'_>, panels: Range<usize>, rows: Range<usize>) {
             // SAFETY: `Table`s are only reachable through `tables`, which checked the features.
@@ -89,6 +93,11 @@ macro_rules! table {
             unsafe { swiglu::run::<$lanes>(gate, up, out) }
         }
         $(#[target_feature(enable = $feature)])?
+        unsafe fn scan(call: &ScanCall<'_>, rows: Range<usize>, out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { scan::run::<$lanes, $scanned>(call, rows, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
         unsafe fn read(data: &[f32]) -> f32 {
             // SAFETY: as above.
             unsafe { limits::read::<$lanes>(data) }
@@ -98,15 +107,15 @@ macro_rules! table {
             // SAFETY: as above.
             unsafe { limits::multiply::<$lanes>(rounds) }
         }
-        Table { name: $name, linear, block_linear, quantise, attention, swiglu, read, multiply }
+        Table { name: $name, linear, block_linear, quantise, attention, swiglu, scan, read, multiply }
     }};
 }
 
-static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1, 4 / 1);
+static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1, 4 / 1, 1);
 #[cfg(target_arch = "x86_64")]
-static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, 4 / 1, "avx2,fma,f16c");
+static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, 4 / 1, 1, "avx2,fma,f16c");
 #[cfg(target_arch = "x86_64")]
-static AVX512: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, 8 / 4, "avx512f,avx512bw,avx512vnni");
+static AVX512: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, 8 / 4, 4, "avx512f,avx512bw,avx512vnni");
 
 /// Every table this machine can run, best first.
 #[must_use]
