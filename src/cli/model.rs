@@ -64,6 +64,9 @@ pub struct Place {
     /// Do not share common prefixes between calls (to measure what sharing gains)
     #[arg(long)]
     pub no_prefix_reuse: bool,
+    /// Do not guess tokens ahead (to measure what guessing gains; it never changes a reply)
+    #[arg(long)]
+    pub no_speculation: bool,
     /// Calls that a remote model has in flight at once
     #[arg(long, value_name = "N", default_value_t = Patience::default().calls, value_parser = values::count)]
     #[arg(allow_negative_numbers = true)]
@@ -178,6 +181,7 @@ impl Place {
                 rows: self.max_rows,
                 step_tokens: self.step_tokens,
                 share_prefixes: !self.no_prefix_reuse,
+                speculate: !self.no_speculation,
                 ..EngineOptions::default()
             },
             patience: Patience {

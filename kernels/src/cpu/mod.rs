@@ -17,7 +17,9 @@ mod lanes;
 pub mod limits;
 mod linear;
 mod memory;
+mod norm;
 mod quantise;
+mod rope;
 mod scan;
 mod swiglu;
 #[cfg(test)]
@@ -40,7 +42,7 @@ pub(crate) use unpack::row_of_blocks;
 
 /// The number of the recipe: raised by whoever changes a bit of any kernel's result, as `kernels/tests/recipe.rs` asks.
 /// Records hold it, so that a reply that differs from a recorded one can be told from a reply by other arithmetic.
-pub const RECIPE: u32 = 1;
+pub const RECIPE: u32 = 2;
 
 /// The kernels of one instruction set.
 pub struct Table {
@@ -51,9 +53,12 @@ pub struct Table {
     pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
+    pub(crate) norm: unsafe fn(&mut [f32], Option<&[f32]>, &[f32], f32, &mut [f32]),
+    pub(crate) rope: unsafe fn(&[f32], &[f32], &[f32], &mut [f32]),
     pub(crate) scan: unsafe fn(&ScanCall<'_>, Range<usize>, &mut [f32]),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
     pub(crate) multiply: unsafe fn(usize) -> f32,
+    pub(crate) multiply_bytes: unsafe fn(usize) -> f32,
 }
 
 impl std::fmt::Debug for Table {
@@ -98,6 +103,16 @@ macro_rules! table {
             unsafe { scan::run::<$lanes, $scanned>(call, rows, out) }
         }
         $(#[target_feature(enable = $feature)])?
+        unsafe fn norm(x: &mut [f32], y: Option<&[f32]>, weight: &[f32], eps: f32, out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { norm::run::<$lanes>(x, y, weight, eps, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn rope(x: &[f32], cos: &[f32], sin: &[f32], out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { rope::run::<$lanes>(x, cos, sin, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
         unsafe fn read(data: &[f32]) -> f32 {
             // SAFETY: as above.
             unsafe { limits::read::<$lanes>(data) }
@@ -107,7 +122,25 @@ macro_rules! table {
             // SAFETY: as above.
             unsafe { limits::multiply::<$lanes>(rounds) }
         }
-        Table { name: $name, linear, block_linear, quantise, attention, swiglu, scan, read, multiply }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn multiply_bytes(rounds: usize) -> f32 {
+            // SAFETY: as above.
+            unsafe { limits::multiply_bytes::<$lanes>(rounds) }
+        }
+        Table {
+            name: $name,
+            linear,
+            block_linear,
+            quantise,
+            attention,
+            swiglu,
+            norm,
+            rope,
+            scan,
+            read,
+            multiply,
+            multiply_bytes,
+        }
     }};
 }
 

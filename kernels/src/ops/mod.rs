@@ -4,7 +4,8 @@ pub mod attention;
 pub mod best;
 pub mod kv_store;
 pub mod linear;
-pub mod pointwise;
+pub mod norm;
+pub mod rope;
 pub mod scan;
 pub mod swiglu;
 
