@@ -4,7 +4,7 @@
 //! the dimensions `l`, `l + 16`, ... in ascending order, and the lanes are added in one fixed tree. Every table does
 //! the same, and every pair of row and query has sums of its own, so a score depends on nothing but the two vectors.
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, sum as total};
 use crate::ops::scan::Storage;
 use std::ops::Range;
 
@@ -166,7 +166,7 @@ unsafe fn tile<L: Lanes, R: Row, const TILE: usize, const SHARED: usize>(
         for (r, sums) in sums.iter().enumerate() {
             let scale = R::scale(stored.add(r * stride));
             for (q, sum) in sums.iter().enumerate() {
-                *out.get_unchecked_mut((query + q) * rows.len() + row + r - rows.start) = sum.sum() * scale;
+                *out.get_unchecked_mut((query + q) * rows.len() + row + r - rows.start) = total(*sum) * scale;
             }
         }
     }

@@ -109,10 +109,6 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     unsafe fn sum_of_zeros(self) -> f32 {
-        unsafe { self.sum() }
-    }
-    #[inline(always)]
-    unsafe fn sum(self) -> f32 {
         unsafe {
             let eight = _mm256_add_ps(self.0, self.1);
             let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));

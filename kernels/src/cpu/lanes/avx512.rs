@@ -89,16 +89,6 @@ impl Lanes for Avx512 {
         unsafe { _mm512_reduce_add_ps(self.0) }
     }
     #[inline(always)]
-    unsafe fn sum(self) -> f32 {
-        unsafe {
-            let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self.0)));
-            let eight = _mm256_add_ps(_mm512_castps512_ps256(self.0), high);
-            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
-            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
-        }
-    }
-    #[inline(always)]
     unsafe fn prefetch(at: *const u8) {
         unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }

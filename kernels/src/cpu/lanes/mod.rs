@@ -44,8 +44,6 @@ pub(super) trait Lanes: Copy {
     unsafe fn largest(self) -> f32;
     /// The sum of lanes that are each 0 or NaN: the one sum that no order changes.
     unsafe fn sum_of_zeros(self) -> f32;
-    /// The sum of all lanes, halves first: lane `i` and `i + 8`, of those `i` and `i + 4`, then 2, then 1.
-    unsafe fn sum(self) -> f32;
     /// Asks for the cache line at `at`, which need not exist.
     unsafe fn prefetch(at: *const u8);
     /// The nearest whole numbers, ties to even, of lanes within [-127, 127].

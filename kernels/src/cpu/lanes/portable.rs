@@ -93,16 +93,6 @@ impl Lanes for Portable {
         self.0.iter().sum()
     }
     #[inline(always)]
-    unsafe fn sum(self) -> f32 {
-        let mut lanes = self.0;
-        for half in [8, 4, 2, 1] {
-            for i in 0..half {
-                lanes[i] += lanes[i + half];
-            }
-        }
-        lanes[0]
-    }
-    #[inline(always)]
     unsafe fn prefetch(_: *const u8) {}
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
