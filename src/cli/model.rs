@@ -82,7 +82,7 @@ pub struct Place {
 }
 
 /// Reads `512M`, `4G`, `1.5GiB` or plain bytes.
-fn bytes(typed: &str) -> std::result::Result<usize, String> {
+pub(super) fn bytes(typed: &str) -> std::result::Result<usize, String> {
     let wrong = || "expected bytes, as 512M, 4G or 1073741824".to_owned();
     let digits = typed.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match typed[digits.len()..].to_ascii_lowercase().as_str() {

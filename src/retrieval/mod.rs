@@ -4,6 +4,7 @@
 //! finds those that a query is about.
 
 pub mod given;
+pub mod index;
 mod passage;
 
 pub use passage::{Embedder, Filter, Found, Origin, Passage, Retriever, Side, Wanted};
