@@ -7,8 +7,10 @@
 pub mod cpu;
 pub mod ops;
 
+pub use cpu::Activation;
 pub use ops::attention::{AttentionPlan, PAGE, SequenceRows};
-pub use ops::linear::Weight;
+pub use ops::bidirectional::{Relative, Texts};
+pub use ops::linear::{Affine, Weight};
 
 /// Whether this build can use an NVIDIA GPU.
 pub const CUDA: bool = cfg!(feature = "cuda");

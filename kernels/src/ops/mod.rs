@@ -1,6 +1,8 @@
 //! One op, one file: its shapes, its slow reference, its kernels.
 
+pub mod add_norm;
 pub mod attention;
+pub mod bidirectional;
 pub mod kv_store;
 pub mod linear;
 pub mod pointwise;
