@@ -7,9 +7,11 @@
 pub mod cpu;
 pub mod ops;
 
+pub use cpu::Activation;
 pub use ops::attention::{AttentionPlan, PAGE, SequenceRows};
 pub use ops::best::Best;
-pub use ops::linear::Weight;
+pub use ops::bidirectional::{Relative, Texts};
+pub use ops::linear::{Affine, Weight};
 pub use ops::scan::{Queries, Storage, Vectors};
 
 /// Whether this build can use an NVIDIA GPU.

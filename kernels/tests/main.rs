@@ -31,17 +31,17 @@ fn linear_is_candles_matmul_and_knows_no_company() -> Result<()> {
 }
 
 #[test]
-fn a_bias_is_where_sums_begin() -> Result<()> {
+fn a_bias_is_added() -> Result<()> {
     let x = Tensor::randn(0_f32, 1.0, (7, 256), &Device::Cpu)?;
     let (w, bias) = (Tensor::randn(0_f32, 1.0, (70, 256), &Device::Cpu)?, Tensor::randn(0_f32, 9.0, 70, &Device::Cpu)?);
     let stored = QTensor::quantize(&w, GgmlDType::Q8_0)?;
     let bytes = stored.data()?;
     let blocks = Weight::from_blocks(GgmlDType::Q8_0, 70, 256, |i| &bytes[i * bytes.len() / 70..][..bytes.len() / 70]);
     for weight in [Weight::new(&w)?, blocks.unwrap()] {
-        let [got] = Weight::apply_all(&[(&weight, Some(&bias))], &x)?.try_into().unwrap();
+        let [got] = Weight::apply_all(&[weight.affine(Some(&bias))], &x)?.try_into().unwrap();
         let want = weight.apply(&x)?.broadcast_add(&bias)?;
         assert!(largest_difference(&got, &want)? < 1e-4);
-        assert!(Weight::apply_all(&[(&weight, Some(&bias.narrow(0, 0, 69)?))], &x).is_err());
+        assert!(Weight::apply_all(&[weight.affine(Some(&bias.narrow(0, 0, 69)?))], &x).is_err());
     }
     Ok(())
 }
@@ -222,7 +222,8 @@ fn a_row_of_a_matmul_by_blocks_knows_no_company() -> Result<()> {
         let x = Tensor::randn(0_f32, 1.0, (300, 768), &Device::Cpu)?;
         let all = weight.apply(&x)?;
         for (from, rows) in [(0, 1), (5, 2), (17, 7), (100, 12), (255, 45)] {
-            let part = Weight::apply_all(&[(&other, None), (&weight, None)], &x.narrow(0, from, rows)?)?.remove(1);
+            let part =
+                Weight::apply_all(&[other.affine(None), weight.affine(None)], &x.narrow(0, from, rows)?)?.remove(1);
             assert_eq!(bits(&part), bits(&all.narrow(0, from, rows)?), "{dtype:?}, rows {from} + {rows}");
         }
     }

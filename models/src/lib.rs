@@ -3,6 +3,7 @@
 pub mod arch;
 mod batch;
 mod decoder;
+pub mod encoder;
 pub mod error;
 mod kv;
 mod layers;

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::result_large_err)]
 
 mod arch;
+mod encoder;
 mod golden_logits;
 mod hostile;
 mod tokenizer;

@@ -3,8 +3,10 @@
 //! A corpus is read into [`Passage`]s, an [`Embedder`] makes vectors of them, an index keeps both, and a [`Retriever`]
 //! finds those that a query is about.
 
+mod embedder;
 pub mod given;
 pub mod index;
 mod passage;
 
+pub use embedder::{EmbedderOptions, LocalEmbedder};
 pub use passage::{Embedder, Filter, Found, Origin, Passage, Retriever, Side, Wanted};

@@ -7,7 +7,7 @@
 
 use super::blocks::{FORMATS, Format, LANES, Width};
 use super::lanes::{Bytes, Ints, Lanes};
-use super::linear::{PANEL, begin};
+use super::linear::PANEL;
 use super::quantise::{BLOCK, CHUNK, Quantised};
 use super::unpack::{self, Half, SMALL_CHUNK, Scratch, Stored};
 use std::ops::Range;
@@ -18,8 +18,6 @@ pub(crate) struct BlockCall<'a> {
     pub format: Format,
     /// `[panels]` of [`Format::panel_bytes`]
     pub packed: &'a [u8],
-    /// `[outputs]`: what sums start from, 0 where there is none
-    pub bias: Option<&'a [f32]>,
     /// `[rows, outputs]`; tasks write disjoint places
     pub out: *mut f32,
     pub outputs: usize,
@@ -87,12 +85,6 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
         let columns = PANEL.min(call.outputs - panel * PANEL);
-        if let Some(bias) = call.bias {
-            // SAFETY: the caller's: these columns of these rows are this task's.
-            unsafe {
-                begin(&bias[panel * PANEL..][..columns], call.out.add(panel * PANEL), call.outputs, rows.clone())
-            };
-        }
         if rows.len() <= 2 * ROWS.min(AT_ONCE) {
             // SAFETY: the caller's.
             unsafe { few::<L, ROWS, FORMAT>(call, stored, panel, columns, rows.clone()) };
@@ -135,9 +127,6 @@ unsafe fn few<L: Lanes, const ROWS: usize, const FORMAT: usize>(
             let out = call.out.add(row * call.outputs + number * PANEL);
             let mut buffer = [[0.0_f32; PANEL]; AT_ONCE];
             let narrow = columns < PANEL;
-            for (r, line) in buffer[..many].iter_mut().enumerate().filter(|_| narrow && call.bias.is_some()) {
-                std::ptr::copy_nonoverlapping(out.add(r * call.outputs), line.as_mut_ptr(), columns);
-            }
             let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
             match many {
                 4 if ROWS >= 4 => straight::<L, 4, FORMAT>(call, panel, row, to, stride),
@@ -166,11 +155,6 @@ unsafe fn straight<L: Lanes, const ROWS: usize, const FORMAT: usize>(
     // SAFETY: the caller's.
     unsafe {
         let mut sums = [[L::splat(0.0); 2]; ROWS];
-        if call.bias.is_some() {
-            for (r, sums) in sums.iter_mut().enumerate() {
-                *sums = [L::load(out.add(r * stride)), L::load(out.add(r * stride + LANES))];
-            }
-        }
         for input in (0..x.inputs).step_by(BLOCK) {
             let at = x.place(row, input);
             let x = Activations { bytes: x.bytes.as_ptr().add(at), sums: x.sums.as_ptr().add(at / 16) };
@@ -319,7 +303,7 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
     unsafe {
         let out = place.out.add(half * LANES);
         let mut sums = [[L::splat(0.0); HALVES]; ROWS];
-        if place.from > 0 || place.call.bias.is_some() {
+        if place.from > 0 {
             for (r, sums) in sums.iter_mut().enumerate() {
                 for (h, sum) in sums.iter_mut().enumerate() {
                     *sum = L::load(out.add(r * place.stride + h * LANES));

@@ -11,8 +11,11 @@
 #![allow(unsafe_code)]
 
 mod attention;
+mod bidirectional;
 mod block_linear;
 mod blocks;
+#[cfg(test)]
+mod encoder_tests;
 mod lanes;
 pub mod limits;
 mod linear;
@@ -20,25 +23,31 @@ mod memory;
 mod norm;
 mod quantise;
 mod rope;
+mod rowwise;
 mod scan;
 mod swiglu;
 #[cfg(test)]
 mod tests;
 mod unpack;
+mod words;
 
 use quantise::Piece;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 pub(crate) use attention::{AttentionCall, Tile, Visit};
+pub(crate) use bidirectional::{BidirectionalCall, RelativeCall, Scratch};
 pub(crate) use block_linear::BlockCall;
 pub(crate) use blocks::{Format, pack_half};
 pub(crate) use linear::{Elements, LinearCall, PANEL};
 pub(crate) use memory::Aligned;
 pub use memory::zeroed;
 pub(crate) use quantise::Quantised;
+pub use rowwise::Activation;
+pub(crate) use rowwise::Norm;
 pub(crate) use scan::ScanCall;
 pub(crate) use unpack::row_of_blocks;
+pub(crate) use words::{WordCall, Words, pack as pack_words, panel_bytes as word_panel_bytes, row_of_words};
 
 /// The number of the recipe: raised by whoever changes a bit of any kernel's result, as `kernels/tests/recipe.rs` asks.
 /// Records hold it, so that a reply that differs from a recorded one can be told from a reply by other arithmetic.
@@ -56,6 +65,11 @@ pub struct Table {
     pub(crate) norm: unsafe fn(&mut [f32], Option<&[f32]>, &[f32], f32, &mut [f32]),
     pub(crate) rope: unsafe fn(&[f32], &[f32], &[f32], &mut [f32]),
     pub(crate) scan: unsafe fn(&ScanCall<'_>, Range<usize>, &mut [f32]),
+    pub(crate) to_words: unsafe fn(&[f32], &mut [i16], &mut [f32]),
+    pub(crate) word_linear: unsafe fn(&WordCall<'_>, Range<usize>, Range<usize>),
+    pub(crate) bidirectional: unsafe fn(&BidirectionalCall<'_>, Range<usize>, usize, &mut Scratch),
+    pub(crate) finish: unsafe fn(&mut [f32], &[f32], Activation),
+    pub(crate) add_norm: unsafe fn(&[f32], &[f32], Norm<'_>, &mut [f32]),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
     pub(crate) multiply: unsafe fn(usize) -> f32,
     pub(crate) multiply_bytes: unsafe fn(usize) -> f32,
@@ -113,6 +127,32 @@ macro_rules! table {
             unsafe { rope::run::<$lanes>(x, cos, sin, out) }
         }
         $(#[target_feature(enable = $feature)])?
+        unsafe fn to_words(x: &[f32], values: &mut [i16], scales: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { words::run_to_words::<$lanes>(x, values, scales) }
+        }
+        // Integers need a register each, as floats do, and here no others are wanted beside them.
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn word_linear(call: &WordCall<'_>, panels: Range<usize>, rows: Range<usize>) {
+            // SAFETY: as above.
+            unsafe { words::run::<$lanes, $rows>(call, panels, rows) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn bidirectional(call: &BidirectionalCall<'_>, text: Range<usize>, head: usize, scratch: &mut Scratch) {
+            // SAFETY: as above.
+            unsafe { bidirectional::run::<$lanes, $rows>(call, text, head, scratch) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn finish(row: &mut [f32], bias: &[f32], activation: Activation) {
+            // SAFETY: as above.
+            unsafe { rowwise::finish::<$lanes>(row, bias, activation) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn add_norm(x: &[f32], residual: &[f32], norm: Norm<'_>, out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { rowwise::add_norm::<$lanes>(x, residual, norm, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
         unsafe fn read(data: &[f32]) -> f32 {
             // SAFETY: as above.
             unsafe { limits::read::<$lanes>(data) }
@@ -137,6 +177,11 @@ macro_rules! table {
             norm,
             rope,
             scan,
+            to_words,
+            word_linear,
+            bidirectional,
+            finish,
+            add_norm,
             read,
             multiply,
             multiply_bytes,

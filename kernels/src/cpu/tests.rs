@@ -6,7 +6,7 @@ use candle_core::quantized::QTensor;
 use candle_core::{Device, Tensor};
 
 /// Numbers in [-1, 1) from a small generator, so that no test depends on a random crate.
-fn numbers(count: usize, mut seed: u64) -> Vec<f32> {
+pub(super) fn numbers(count: usize, mut seed: u64) -> Vec<f32> {
     std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
@@ -27,7 +27,7 @@ fn pack(dense: &[f32], outputs: usize, inputs: usize) -> Vec<f32> {
 
 fn linear(table: &Table, x: &[f32], packed: &[f32], (rows, inputs, outputs): (usize, usize, usize)) -> Vec<f32> {
     let mut out = vec![0.0; rows * outputs];
-    let call = LinearCall { x, packed: Elements::F32(packed), bias: None, out: out.as_mut_ptr(), inputs, outputs };
+    let call = LinearCall { x, packed: Elements::F32(packed), out: out.as_mut_ptr(), inputs, outputs };
     // SAFETY: `tables` lists what this machine can run; one task has all panels.
     unsafe { (table.linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
     out
@@ -73,8 +73,7 @@ fn blocks_give_the_same_bits_on_every_table() {
                     let mut seen = Quantised::new(rows, inputs);
                     seen.fill(table, &x);
                     let mut out = vec![0.0_f32; rows * outputs];
-                    let call =
-                        BlockCall { x: &seen, format, packed: &packed, bias: None, out: out.as_mut_ptr(), outputs };
+                    let call = BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), outputs };
                     // SAFETY: as above; one task has all panels and rows.
                     unsafe { (table.block_linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
                     out.iter().map(|x| x.to_bits()).collect()

@@ -1,7 +1,9 @@
 //! One op, one file: its shapes, its slow reference, its kernels.
 
+pub mod add_norm;
 pub mod attention;
 pub mod best;
+pub mod bidirectional;
 pub mod kv_store;
 pub mod linear;
 pub mod norm;

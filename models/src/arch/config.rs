@@ -59,12 +59,12 @@ impl Config {
         self.value.get(field).filter(|value| !value.is_null())
     }
 
-    pub(super) fn has(&self, field: &str) -> bool {
+    pub(crate) fn has(&self, field: &str) -> bool {
         self.get(field).is_some()
     }
 
     /// The object under `field`, with getters of its own.
-    pub(super) fn section(&self, field: &str) -> Result<Option<Self>> {
+    pub(crate) fn section(&self, field: &str) -> Result<Option<Self>> {
         let Some(value) = self.get(field) else { return Ok(None) };
         if !value.is_object() {
             return Err(self.wrong(field, "a JSON object"));
@@ -73,7 +73,7 @@ impl Config {
         Ok(Some(Self { path: self.path.clone(), prefix, value: value.clone() }))
     }
 
-    pub(super) fn wrong(&self, field: &str, expected: &str) -> ModelError {
+    pub(crate) fn wrong(&self, field: &str, expected: &str) -> ModelError {
         let found = self.get(field).map_or("nothing".into(), |v| v.to_string().chars().take(60).collect());
         let field = format!("{}{field}", self.prefix);
         ModelError::Field { path: self.path.clone(), field, expected: expected.into(), found }
@@ -87,25 +87,50 @@ impl Config {
         self.get(field).and_then(Value::as_str).ok_or_else(|| self.wrong(field, "a string"))
     }
 
-    pub(super) fn optional_str(&self, field: &str) -> Result<Option<&str>> {
+    pub(crate) fn optional_str(&self, field: &str) -> Result<Option<&str>> {
         if self.has(field) { self.str(field).map(Some) } else { Ok(None) }
     }
 
-    pub(super) fn usize(&self, field: &str) -> Result<usize> {
+    pub(crate) fn usize(&self, field: &str) -> Result<usize> {
         self.optional_usize(field)?.ok_or_else(|| self.wrong(field, "a non-negative integer"))
     }
 
-    pub(super) fn optional_usize(&self, field: &str) -> Result<Option<usize>> {
+    pub(crate) fn optional_usize(&self, field: &str) -> Result<Option<usize>> {
         let Some(value) = self.get(field) else { return Ok(None) };
         let number = value.as_u64().and_then(|n| usize::try_from(n).ok());
         number.map(Some).ok_or_else(|| self.wrong(field, "a non-negative integer"))
     }
 
-    pub(super) fn f64(&self, field: &str) -> Result<f64> {
+    pub(crate) fn optional_i64(&self, field: &str) -> Result<Option<i64>> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        value.as_i64().map(Some).ok_or_else(|| self.wrong(field, "an integer"))
+    }
+
+    /// The words of a list, or of a text that has them with `|` between; none where the field is absent.
+    pub(crate) fn words(&self, field: &str) -> Result<Vec<String>> {
+        let Some(value) = self.get(field) else { return Ok(Vec::new()) };
+        let words = match value {
+            Value::String(text) => Some(text.split('|').map(|word| word.trim().to_owned()).collect()),
+            Value::Array(all) => all.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
+            _ => None,
+        };
+        words.ok_or_else(|| self.wrong(field, "words, as a list or with | between"))
+    }
+
+    /// The texts of an object whose keys are the numbers from 0 on, in their order; `None` where the field is absent.
+    pub(crate) fn numbered_texts(&self, field: &str) -> Result<Option<Vec<String>>> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        let texts = value.as_object().and_then(|all| {
+            (0..all.len()).map(|i| all.get(&i.to_string())?.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        });
+        texts.map(Some).ok_or_else(|| self.wrong(field, "a text for each number from 0 on"))
+    }
+
+    pub(crate) fn f64(&self, field: &str) -> Result<f64> {
         self.optional_f64(field)?.ok_or_else(|| self.wrong(field, "a number"))
     }
 
-    pub(super) fn optional_f64(&self, field: &str) -> Result<Option<f64>> {
+    pub(crate) fn optional_f64(&self, field: &str) -> Result<Option<f64>> {
         let Some(value) = self.get(field) else { return Ok(None) };
         value.as_f64().map(Some).ok_or_else(|| self.wrong(field, "a number"))
     }
@@ -116,13 +141,13 @@ impl Config {
         numbers.ok_or_else(|| self.wrong(field, "an array of numbers"))
     }
 
-    pub(super) fn flag(&self, field: &str) -> Result<bool> {
+    pub(crate) fn flag(&self, field: &str) -> Result<bool> {
         let Some(value) = self.get(field) else { return Ok(false) };
         value.as_bool().ok_or_else(|| self.wrong(field, "true or false"))
     }
 
     /// Refuses a field that would change the forward in a way not built yet.
-    pub(super) fn refuse(&self, field: &str, unless: impl Fn(&Value) -> bool, expected: &str) -> Result<()> {
+    pub(crate) fn refuse(&self, field: &str, unless: impl Fn(&Value) -> bool, expected: &str) -> Result<()> {
         match self.get(field) {
             Some(value) if !unless(value) => Err(self.wrong(field, expected)),
             _ => Ok(()),

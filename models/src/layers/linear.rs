@@ -61,7 +61,7 @@ impl Linear {
     /// [`Self::apply`] of several layers that take the same input: it is brought to bytes once, and threads meet once.
     pub(crate) fn apply_all<const N: usize>(layers: [&Self; N], x: &Tensor) -> Result<[Tensor; N]> {
         let dense = layers.map(|layer| match &layer.matrix {
-            Matrix::Dense(weight) => Some((weight, layer.bias.as_ref())),
+            Matrix::Dense(weight) => Some(weight.affine(layer.bias.as_ref())),
             Matrix::Quantized(_) => None,
         });
         let outs: Vec<Tensor> = match dense.into_iter().collect::<Option<Vec<_>>>() {

@@ -1,5 +1,6 @@
 //! The table of models that have a short name.
 
+use super::encoders::EncoderEntry;
 use super::shape::Shape;
 use crate::error::{ModelError, Result};
 use crate::weights::type_named;
@@ -18,6 +19,9 @@ pub struct Catalog {
     /// One row a model.
     #[serde(rename = "model")]
     pub models: Vec<CatalogEntry>,
+    /// One row an encoder.
+    #[serde(rename = "encoder", default)]
+    pub encoders: Vec<EncoderEntry>,
 }
 
 /// One model: what it is, and who has it.
@@ -128,6 +132,17 @@ impl Catalog {
                 return Err(wrong(path, place("alias"), "an alias and a file of its own", "those of another model"));
             }
         }
+        for (index, entry) in catalog.encoders.iter().enumerate() {
+            let place = |field: &str| format!("encoder {}: {field}", entry.alias);
+            if let Err((field, expected, found)) = entry.check() {
+                return Err(wrong(path, place(field), expected, found));
+            }
+            let taken = catalog.models.iter().map(|model| &model.alias);
+            let mut taken = taken.chain(catalog.encoders[..index].iter().map(|other| &other.alias));
+            if taken.any(|other| *other == entry.alias) {
+                return Err(wrong(path, place("alias"), "an alias of its own", entry.alias.clone()));
+            }
+        }
         Ok(catalog)
     }
 
@@ -143,18 +158,18 @@ impl Catalog {
     }
 
     /// Up to three aliases that `name` may have been meant for, the nearest first.
-    fn near(&self, name: &str) -> Vec<String> {
+    pub(super) fn near(&self, name: &str) -> Vec<String> {
         let name = name.to_lowercase();
         // A third of the letters wrong is still a typing error; more is another word. What is contained, either way
         // round, counts as near: "qwen" or "smollm2-135m-instruct".
         let most = (name.chars().count() / 3).max(2);
-        let mut near: Vec<(usize, &str)> = self
-            .models
-            .iter()
-            .filter_map(|entry| {
-                let distance = edit_distance(&name, &entry.alias);
-                let contained = name.len() > 2 && (entry.alias.contains(&name) || name.contains(&entry.alias));
-                (distance <= most || contained).then_some((distance, entry.alias.as_str()))
+        let aliases = self.models.iter().map(|entry| entry.alias.as_str());
+        let mut near: Vec<(usize, &str)> = aliases
+            .chain(self.encoders.iter().map(|entry| entry.alias.as_str()))
+            .filter_map(|alias| {
+                let distance = edit_distance(&name, alias);
+                let contained = name.len() > 2 && (alias.contains(&name) || name.contains(alias));
+                (distance <= most || contained).then_some((distance, alias))
             })
             .collect();
         near.sort_unstable();

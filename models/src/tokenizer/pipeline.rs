@@ -3,6 +3,7 @@
 use super::added::{AddedToken, AddedTokens, Flags};
 use super::metaspace::Metaspace;
 use super::table::{Spelling, TokenKind, TokenTable, byte_escape};
+use super::unigram::Scores;
 use super::{END_OF_TURN, Tokenizer};
 use crate::error::{ModelError, Result};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -56,6 +57,8 @@ pub(super) enum Subwords {
         /// Words of more characters are unknown.
         longest_word: usize,
     },
+    /// The likeliest cut, by the pieces' scores.
+    Unigram(Scores),
 }
 
 /// Everything a tokenizer is made of, unchecked.
@@ -129,6 +132,11 @@ impl Blueprint {
                 let model = builder.unk_token(unknown.unwrap_or_default()).build();
                 let model = model.map_err(|reason| self.wrong(self.places.tokens, "sound tokens", reason.to_string()));
                 Ok(ModelWrapper::WordPiece(model?))
+            }
+            Subwords::Unigram(scores) => {
+                let model = scores.model(&self.entries);
+                let model = model.map_err(|reason| self.wrong(self.places.tokens, "sound pieces", reason.to_string()));
+                Ok(ModelWrapper::Unigram(model?))
             }
             Subwords::Bpe { merges, ignore_merges, byte_fallback, fuse_unknown } => {
                 let (ignore_merges, byte_fallback, fuse_unknown) = (*ignore_merges, *byte_fallback, *fuse_unknown);

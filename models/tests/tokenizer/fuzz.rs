@@ -7,7 +7,7 @@ use moot_models::weights::{Metadata, Value};
 use std::time::{Duration, Instant};
 
 /// Texts that vocabularies and pipelines are made of.
-const WORDS: [&str; 41] = [
+const WORDS: [&str; 42] = [
     "<s>",
     "</s>",
     "<unk>",
@@ -41,6 +41,7 @@ const WORDS: [&str; 41] = [
     "Digits",
     "Sequence",
     "WordPiece",
+    "Unigram",
     "BPE",
     "BertNormalizer",
     "Punctuation",
@@ -172,7 +173,15 @@ fn documents() -> Vec<serde_json::Value> {
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
             "vocab": vocab(&["[UNK]", "[CLS]", "the", "##ght", "ri", "word", "##word"])},
     });
-    vec![tiny, metaspace, first, word_piece]
+    let unigram = serde_json::json!({
+        "added_tokens": [{"id": 1, "content": "<s>", "special": true}],
+        "normalizer": {"type": "Nmt"},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
+        "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
+        "model": {"type": "Unigram", "unk_id": 0, "byte_fallback": false,
+            "vocab": [["<unk>", 0.0], ["<s>", 0.0], ["▁", -2.0], ["a", -3.0], ["b", -3.5], ["▁ab", -4.0]]},
+    });
+    vec![tiny, metaspace, first, word_piece, unigram]
 }
 
 fn run(seed: u64, documents: &[serde_json::Value], metadata: &[Metadata]) {

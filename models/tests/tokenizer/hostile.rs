@@ -130,9 +130,22 @@ fn json_message(change: impl FnOnce(&mut serde_json::Value)) -> String {
 fn tokenizer_json_that_is_wrong() {
     use serde_json::json;
     assert!(
-        json_message(|d| d["model"]["type"] = json!("Unigram"))
-            .contains("expected \"BPE\" or \"WordPiece\", found Unigram")
+        json_message(|d| d["model"]["type"] = json!("WordLevel"))
+            .contains("expected \"BPE\", \"WordPiece\" or \"Unigram\", found WordLevel")
     );
+    assert!(json_message(|d| d["model"]["type"] = json!("Unigram")).contains("a Unigram model"));
+    let pieces = |vocab: serde_json::Value, unk_id: serde_json::Value| {
+        json_message(|d| {
+            d["model"] = json!({"type": "Unigram", "unk_id": unk_id, "vocab": vocab});
+            d["added_tokens"] = json!([]);
+            d["pre_tokenizer"] = json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"});
+        })
+    };
+    assert!(pieces(json!([["<unk>", 0.0], ["a", -1.0], ["a", -2.0]]), json!(0)).contains("texts that differ"));
+    assert!(pieces(json!([["<unk>", 0.0], ["a", -1.0]]), json!(2)).contains("model.unk_id"));
+    assert!(pieces(json!([["<unk>", 0.0], ["a", -1.0]]), json!(null)).contains("model.unk_id"));
+    let charsmap = json!({"type": "Precompiled", "precompiled_charsmap": "AAAAAA=="});
+    assert!(json_message(|d| d["normalizer"] = charsmap).contains("leads outside itself"));
     assert!(json_message(|d| d["model"]["continuing_subword_prefix"] = json!("##")).contains("affixes"));
     assert!(json_message(|d| d["model"]["merges"] = json!([["a", "qqq"]])).contains("model.merges[0]"));
     assert!(json_message(|d| d["model"]["merges"] = json!(["a b c"])).contains("model.merges[0]"));

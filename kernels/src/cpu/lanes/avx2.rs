@@ -130,6 +130,14 @@ impl Lanes for Avx2 {
             _mm_storeu_si128(to.cast(), bytes);
         }
     }
+    #[inline(always)]
+    unsafe fn store_rounded_words(self, to: *mut i16) {
+        unsafe {
+            let words = _mm256_packs_epi32(_mm256_cvtps_epi32(self.0), _mm256_cvtps_epi32(self.1));
+            // As above.
+            _mm256_storeu_si256(to.cast(), _mm256_permute4x64_epi64::<0b11_01_10_00>(words));
+        }
+    }
 }
 
 // SAFETY (all methods): the trait's contract gives the instructions.
@@ -157,6 +165,14 @@ impl Ints for Avx2Ints {
                 _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones))
             };
             Self(add(self.0, codes.0), add(self.1, codes.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn dot_words(self, words: Avx2Bytes, x: i32) -> Self {
+        unsafe {
+            let x = _mm256_set1_epi32(x);
+            let add = |sum, words| _mm256_add_epi32(sum, _mm256_madd_epi16(words, x));
+            Self(add(self.0, words.0), add(self.1, words.1))
         }
     }
     #[inline(always)]

@@ -96,6 +96,10 @@ impl Lanes for Avx512 {
     unsafe fn store_rounded(self, to: *mut i8) {
         unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(self.0))) }
     }
+    #[inline(always)]
+    unsafe fn store_rounded_words(self, to: *mut i16) {
+        unsafe { _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(self.0))) }
+    }
 }
 
 // SAFETY (all methods): the trait's contract gives the instructions.
@@ -111,6 +115,10 @@ impl Ints for Avx512Ints {
     #[inline(always)]
     unsafe fn dot<const EIGHT: bool>(self, codes: Avx512Bytes, x: i32) -> Self {
         unsafe { Self(_mm512_dpbusd_epi32(self.0, codes.0, _mm512_set1_epi32(x))) }
+    }
+    #[inline(always)]
+    unsafe fn dot_words(self, words: Avx512Bytes, x: i32) -> Self {
+        unsafe { Self(_mm512_dpwssd_epi32(self.0, words.0, _mm512_set1_epi32(x))) }
     }
     #[inline(always)]
     unsafe fn to_floats(self) -> Avx512 {

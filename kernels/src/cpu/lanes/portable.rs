@@ -99,6 +99,11 @@ impl Lanes for Portable {
     unsafe fn store_rounded(self, to: *mut i8) {
         unsafe { to.cast::<[i8; 16]>().write_unaligned(self.0.map(|x| x.round_ties_even() as i8)) }
     }
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)]
+    unsafe fn store_rounded_words(self, to: *mut i16) {
+        unsafe { to.cast::<[i16; 16]>().write_unaligned(self.0.map(|x| x.round_ties_even() as i16)) }
+    }
 }
 
 impl Ints for PortableInts {
@@ -113,6 +118,13 @@ impl Ints for PortableInts {
     unsafe fn dot<const EIGHT: bool>(self, codes: PortableBytes, x: i32) -> Self {
         let x = x.to_le_bytes().map(|byte| i32::from(byte as i8));
         Self(std::array::from_fn(|i| (0..4).fold(self.0[i], |sum, j| sum + i32::from(codes.0[4 * i + j]) * x[j])))
+    }
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)]
+    unsafe fn dot_words(self, words: PortableBytes, x: i32) -> Self {
+        let word = |i: usize| i32::from(i16::from_le_bytes([words.0[2 * i], words.0[2 * i + 1]]));
+        let (low, high) = (i32::from(x as i16), x >> 16);
+        Self(std::array::from_fn(|i| self.0[i] + word(2 * i) * low + word(2 * i + 1) * high))
     }
     #[inline(always)]
     unsafe fn to_floats(self) -> Portable {

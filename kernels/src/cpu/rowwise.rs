@@ -1,0 +1,156 @@
+//! What stands between an encoder's matrices: biases, activations, norms.
+//!
+//! Sums over a row run lane by lane (value `i` in lane `i % 16`), then over the lanes in ascending order, so every table
+//! gives the same bits.
+
+use super::lanes::{Lanes, exp};
+
+const LANES: usize = 16;
+
+/// What happens to a linear layer's result, column by column, before it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// Nothing.
+    None,
+    /// `x / 2 * (1 + erf(x / √2))`
+    Gelu,
+    /// `x / 2 * (1 + tanh(√(2 / π) * (x + 0.044715 x³)))`
+    GeluTanh,
+    /// `max(x, 0)`
+    Relu,
+}
+
+/// `row = activation(row + bias)`.
+///
+/// # Safety
+/// The instructions of `L` exist.
+#[inline(always)]
+pub(super) unsafe fn finish<L: Lanes>(row: &mut [f32], bias: &[f32], activation: Activation) {
+    // SAFETY: instructions by the caller.
+    unsafe {
+        match activation {
+            Activation::None => each::<L>(row, bias, |x| x),
+            Activation::Gelu => each::<L>(row, bias, |x| gelu(x)),
+            Activation::GeluTanh => each::<L>(row, bias, |x| gelu_tanh(x)),
+            Activation::Relu => each::<L>(row, bias, |x| x.max(L::splat(0.0))),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn each<L: Lanes>(row: &mut [f32], bias: &[f32], f: impl Fn(L) -> L) {
+    let ((whole, rest), (biases, last)) = (row.as_chunks_mut::<LANES>(), bias.as_chunks::<LANES>());
+    // SAFETY: instructions by the caller; every pointer has sixteen values.
+    unsafe {
+        let one = L::splat(1.0);
+        for (row, bias) in whole.iter_mut().zip(biases) {
+            f(one.fma(L::load(row.as_ptr()), L::load(bias.as_ptr()))).store(row.as_mut_ptr());
+        }
+        if !rest.is_empty() {
+            let (mut x, mut b) = ([0.0; LANES], [0.0; LANES]);
+            x[..rest.len()].copy_from_slice(rest);
+            b[..rest.len()].copy_from_slice(last);
+            f(one.fma(L::load(x.as_ptr()), L::load(b.as_ptr()))).store(x.as_mut_ptr());
+            rest.copy_from_slice(&x[..rest.len()]);
+        }
+    }
+}
+
+/// `x · Φ(x)` with `Φ(x) = 1 - erfc(x / √2) / 2`, and `erfc(|z|) = t · P(t) · exp(-z²)`, `t = 1 / (1 + |z| / 2)`: the
+/// rational Chebyshev fit of Numerical Recipes (§ 6.2, `erfcc`), of relative error below 1.2e-7 everywhere.
+#[inline(always)]
+unsafe fn gelu<L: Lanes>(x: L) -> L {
+    // SAFETY: lane-wise methods of the caller's own instruction set.
+    unsafe {
+        let (zero, one, half) = (L::splat(0.0), L::splat(1.0), L::splat(0.5));
+        let z = x.mul(L::splat(std::f32::consts::FRAC_1_SQRT_2));
+        let z = z.max(zero.sub(z));
+        let t = one.div(half.fma(z, one));
+        let mut p = L::splat(0.170_872_77);
+        for c in [
+            -0.822_152_23,
+            1.488_515_87,
+            -1.135_203_98,
+            0.278_868_07,
+            -0.186_288_06,
+            0.096_784_18,
+            0.374_091_96,
+            1.000_023_68,
+            -1.265_512_23,
+        ] {
+            p = p.fma(t, L::splat(c));
+        }
+        let upper = half.mul(t).mul(exp(zero.sub(z).fma(z, p)));
+        // Φ(-|x|) is `upper`. x Φ(x) = max(x, 0) - |x| Φ(-|x|).
+        let magnitude = x.max(zero.sub(x));
+        zero.sub(magnitude).fma(upper, x.max(zero))
+    }
+}
+
+/// `x / (1 + exp(-2 u))`, which is `x / 2 * (1 + tanh u)`.
+#[inline(always)]
+unsafe fn gelu_tanh<L: Lanes>(x: L) -> L {
+    // SAFETY: as above.
+    unsafe {
+        const TWICE: f32 = -1.595_769_1;
+        let u = x.mul(x).fma(L::splat(0.044_715), L::splat(1.0)).mul(x).mul(L::splat(TWICE));
+        let one = L::splat(1.0);
+        x.div(one.fma(one, exp(u)))
+    }
+}
+
+/// `out = (s - mean(s)) / √(variance(s) + eps) * weight + bias` with `s = x + residual`; all of one length.
+///
+/// # Safety
+/// The instructions of `L` exist.
+#[inline(always)]
+pub(super) unsafe fn add_norm<L: Lanes>(x: &[f32], residual: &[f32], norm: Norm<'_>, out: &mut [f32]) {
+    let count = out.len() as f32;
+    let whole = out.len() / LANES * LANES;
+    // SAFETY: instructions by the caller; vectors lie within the slices, the rest goes value by value.
+    unsafe {
+        let (one, zero) = (L::splat(1.0), L::splat(0.0));
+        let mut sums = zero;
+        for at in (0..whole).step_by(LANES) {
+            let sum = one.fma(L::load(x.as_ptr().add(at)), L::load(residual.as_ptr().add(at)));
+            sum.store(out.as_mut_ptr().add(at));
+            sums = one.fma(sum, sums);
+        }
+        for at in whole..out.len() {
+            out[at] = x[at] + residual[at];
+        }
+        let mean = (added(sums) + out[whole..].iter().sum::<f32>()) / count;
+        let (mean_lanes, mut squares) = (L::splat(mean), zero);
+        for at in (0..whole).step_by(LANES) {
+            let apart = L::load(out.as_ptr().add(at)).sub(mean_lanes);
+            squares = apart.fma(apart, squares);
+        }
+        let rest: f32 = out[whole..].iter().map(|x| (x - mean) * (x - mean)).sum();
+        let factor = 1.0 / ((added(squares) + rest) / count + norm.eps).sqrt();
+        let factor_lanes = L::splat(factor);
+        for at in (0..whole).step_by(LANES) {
+            let apart = L::load(out.as_ptr().add(at)).sub(mean_lanes).mul(factor_lanes);
+            let (weight, bias) = (L::load(norm.weight.as_ptr().add(at)), L::load(norm.bias.as_ptr().add(at)));
+            apart.fma(weight, bias).store(out.as_mut_ptr().add(at));
+        }
+        for at in whole..out.len() {
+            out[at] = ((out[at] - mean) * factor).mul_add(norm.weight[at], norm.bias[at]);
+        }
+    }
+}
+
+/// A layer norm's own numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Norm<'a> {
+    pub weight: &'a [f32],
+    pub bias: &'a [f32],
+    pub eps: f32,
+}
+
+#[inline(always)]
+unsafe fn added<L: Lanes>(sums: L) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    // SAFETY: `lanes` holds sixteen values.
+    unsafe { sums.store(lanes.as_mut_ptr()) };
+    lanes.iter().sum()
+}

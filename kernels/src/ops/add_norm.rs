@@ -1,0 +1,69 @@
+//! Layer norm of a sum: what closes every half of an encoder's block.
+
+use super::{cpu_table, f32_slice};
+use crate::cpu::Norm;
+use candle_core::{CpuStorage, CustomOp2, D, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use rayon::prelude::*;
+
+/// `(s - mean(s)) / √(variance(s) + eps) * weight + bias` over the last dimension, with `s = x + residual`, both
+/// `[rows, hidden]`; `weight` and `bias` are `[hidden]`.
+///
+/// # Errors
+/// Shapes that do not fit.
+pub fn add_norm(x: &Tensor, residual: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
+    match x.device() {
+        Device::Cpu => x.contiguous()?.apply_op2_no_bwd(&residual.contiguous()?, &AddNorm { weight, bias, eps }),
+        _ => reference(x, residual, weight, bias, eps),
+    }
+}
+
+/// The reference by Candle's own operations; what devices without a kernel of ours use.
+///
+/// # Errors
+/// Shapes that do not fit.
+pub fn reference(x: &Tensor, residual: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
+    let sum = (x + residual)?;
+    let apart = sum.broadcast_sub(&sum.mean_keepdim(D::Minus1)?)?;
+    let variance = apart.sqr()?.mean_keepdim(D::Minus1)?;
+    let normed = apart.broadcast_div(&(variance + f64::from(eps))?.sqrt()?)?;
+    normed.broadcast_mul(weight)?.broadcast_add(bias)
+}
+
+struct AddNorm<'a> {
+    weight: &'a Tensor,
+    bias: &'a Tensor,
+    eps: f32,
+}
+
+impl CustomOp2 for AddNorm<'_> {
+    fn name(&self) -> &'static str {
+        "add_norm"
+    }
+
+    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+        /// Rows of a task at least: some microseconds' work.
+        const ROWS: usize = 16;
+        let (rows, hidden) = l1.shape().dims2()?;
+        if l1.shape() != l2.shape() || self.weight.dims() != [hidden] || self.bias.dims() != [hidden] || hidden == 0 {
+            let (weight, bias) = (self.weight.dims(), self.bias.dims());
+            bail!("add_norm: x is {:?}, residual {:?}, weight {weight:?}, bias {bias:?}", l1.shape(), l2.shape());
+        }
+        let (x, residual) = (f32_slice("add_norm", s1, l1)?, f32_slice("add_norm", s2, l2)?);
+        let ((weight, weight_at), (bias, bias_at)) = (self.weight.storage_and_layout(), self.bias.storage_and_layout());
+        let (Storage::Cpu(weight), Storage::Cpu(bias)) = (&*weight, &*bias) else {
+            bail!("add_norm: weight and bias are on another device than x")
+        };
+        let (weight, bias) = (f32_slice("add_norm", weight, weight_at)?, f32_slice("add_norm", bias, bias_at)?);
+        let (table, norm) = (cpu_table()?, Norm { weight, bias, eps: self.eps });
+        let mut out = vec![0.0_f32; rows * hidden];
+        let lines = out.par_chunks_mut(hidden).zip(x.par_chunks(hidden)).zip(residual.par_chunks(hidden));
+        lines.with_min_len(ROWS).for_each(|((out, x), residual)| {
+            // SAFETY: the table was chosen by what this machine can run; all slices are of `hidden` values.
+            #[allow(unsafe_code)]
+            unsafe {
+                (table.add_norm)(x, residual, norm, out);
+            }
+        });
+        Ok((CpuStorage::F32(out), Shape::from((rows, hidden))))
+    }
+}

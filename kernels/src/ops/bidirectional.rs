@@ -1,0 +1,214 @@
+//! Attention without a mask, for the packed tokens of many texts at once: each token sees all of its own text.
+
+use super::{cpu_table, f32_slice};
+use crate::cpu::{BidirectionalCall, RelativeCall, Scratch};
+use candle_core::{CpuStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Which tokens are which text's: cumulative lengths, from 0 to the number of tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Texts {
+    starts: Vec<usize>,
+}
+
+impl Texts {
+    /// Texts of these lengths, one after the other.
+    #[must_use]
+    pub fn new(lengths: impl IntoIterator<Item = usize>) -> Self {
+        let mut starts = vec![0];
+        starts.extend(lengths.into_iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        }));
+        Self { starts }
+    }
+
+    /// How many texts.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Tokens of all texts.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.starts[self.count()]
+    }
+
+    /// The tokens of text `text`.
+    #[must_use]
+    pub fn range(&self, text: usize) -> Range<usize> {
+        self.starts[text]..self.starts[text + 1]
+    }
+
+    fn longest(&self) -> usize {
+        (0..self.count()).map(|text| self.range(text).len()).max().unwrap_or(0)
+    }
+}
+
+/// Relative positions as DeBERTa has them (He et al. 2021, <https://arxiv.org/abs/2006.03654>, equation 4): a score gets
+/// `q_i · key[row(i - j)] + k_j · query[row(i - j)]` beside `q_i · k_j`, all under one scale.
+#[derive(Debug, Clone)]
+pub struct Relative {
+    /// `[rows, heads * head_dim]`
+    pub key: Tensor,
+    /// Like `key`.
+    pub query: Tensor,
+    /// The row of distance `d = i - j` at `d + middle`.
+    pub of_distance: Vec<u32>,
+    /// The longest distance that [`Self::of_distance`] knows, either way.
+    pub middle: usize,
+}
+
+impl Relative {
+    fn row(&self, query: usize, key: usize) -> u32 {
+        self.of_distance[self.middle + query - key]
+    }
+}
+
+/// Softmax((q · kᵀ + relative) · scale) · v, each text by itself: `q`, `k`, `v` and the result are `[tokens, heads *
+/// head_dim]`.
+///
+/// # Errors
+/// Shapes that do not fit; on the CPU a head whose width is no multiple of 16; a text longer than `relative` reaches.
+pub fn bidirectional(
+    [q, k, v]: [&Tensor; 3],
+    texts: &Texts,
+    heads: usize,
+    scale: f32,
+    relative: Option<&Relative>,
+) -> Result<Tensor> {
+    if let Some(relative) = relative.filter(|relative| texts.longest() > relative.middle + 1) {
+        bail!("attention: a text of {} tokens, and positions reach {}", texts.longest(), relative.middle + 1);
+    }
+    match q.device() {
+        Device::Cpu => {
+            let op = Bidirectional { texts, heads, scale, relative };
+            q.contiguous()?.apply_op3_no_bwd(&k.contiguous()?, &v.contiguous()?, &op)
+        }
+        _ => reference([q, k, v], texts, heads, scale, relative),
+    }
+}
+
+/// The reference by Candle's own operations, one text at a time; what devices without a kernel of ours use.
+///
+/// # Errors
+/// Shapes that do not fit.
+pub fn reference(
+    [q, k, v]: [&Tensor; 3],
+    texts: &Texts,
+    heads: usize,
+    scale: f32,
+    relative: Option<&Relative>,
+) -> Result<Tensor> {
+    let (_, width) = q.dims2()?;
+    let by_head = |x: &Tensor, rows: Range<usize>| -> Result<Tensor> {
+        let own = x.narrow(0, rows.start, rows.len())?.reshape((rows.len(), heads, width / heads))?;
+        own.transpose(0, 1)?.contiguous()
+    };
+    let mut outs = Vec::with_capacity(texts.count());
+    for text in 0..texts.count() {
+        let rows = texts.range(text);
+        let len = rows.len();
+        let (q, k, v) = (by_head(q, rows.clone())?, by_head(k, rows.clone())?, by_head(v, rows)?);
+        let mut scores = q.matmul(&k.t()?.contiguous()?)?;
+        if let Some(relative) = relative {
+            let count = relative.key.dim(0)?;
+            let places = |of: &dyn Fn(usize, usize) -> u32| {
+                let places = (0..len).flat_map(|i| (0..len).map(move |j| (i, j))).map(|(i, j)| of(i, j));
+                Tensor::from_iter(places, q.device())?.reshape((1, len, len))?.expand((heads, len, len))?.contiguous()
+            };
+            let by_query = q.matmul(&by_head(&relative.key, 0..count)?.t()?.contiguous()?)?;
+            let by_query = by_query.gather(&places(&|i, j| relative.row(i, j))?, 2)?;
+            let by_key = k.matmul(&by_head(&relative.query, 0..count)?.t()?.contiguous()?)?;
+            let by_key = by_key.gather(&places(&|j, i| relative.row(i, j))?, 2)?;
+            scores = ((scores + by_query)? + by_key.t()?)?;
+        }
+        let scores = (scores.to_dtype(DType::F32)? * f64::from(scale))?;
+        let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
+        let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?.to_dtype(v.dtype())?;
+        outs.push(weights.matmul(&v)?.transpose(0, 1)?.reshape((len, width))?);
+    }
+    Tensor::cat(&outs, 0)
+}
+
+struct Bidirectional<'a> {
+    texts: &'a Texts,
+    heads: usize,
+    scale: f32,
+    relative: Option<&'a Relative>,
+}
+
+impl Bidirectional<'_> {
+    fn check(&self, layouts: [&Layout; 3]) -> Result<(usize, usize)> {
+        let [q, k, v] = layouts.map(Layout::shape);
+        let (tokens, width) = q.dims2()?;
+        let whole = self.heads > 0 && width.is_multiple_of(16 * self.heads);
+        if q != k || q != v || tokens != self.texts.tokens() || !whole {
+            let wanted = format!("{} tokens and {} heads of a multiple of 16", self.texts.tokens(), self.heads);
+            bail!("attention: q {q:?}, k {k:?}, v {v:?} do not fit {wanted}");
+        }
+        if let Some(Relative { key, query, of_distance, middle }) = self.relative {
+            let (rows, wide) = key.dims2()?;
+            let known = of_distance.len() > 2 * middle && of_distance.iter().all(|&row| (row as usize) < rows);
+            if wide != width || key.dims() != query.dims() || !known {
+                bail!("attention: positions {:?} and {:?} do not fit q {q:?}", key.dims(), query.dims());
+            }
+        }
+        Ok((tokens, width))
+    }
+}
+
+impl CustomOp3 for Bidirectional<'_> {
+    fn name(&self) -> &'static str {
+        "bidirectional"
+    }
+
+    fn cpu_fwd(
+        &self,
+        q: &CpuStorage,
+        q_layout: &Layout,
+        k: &CpuStorage,
+        k_layout: &Layout,
+        v: &CpuStorage,
+        v_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        const OP: &str = "bidirectional";
+        let (tokens, width) = self.check([q_layout, k_layout, v_layout])?;
+        let positions =
+            self.relative.map(|relative| (relative.key.storage_and_layout(), relative.query.storage_and_layout()));
+        let relative = match (&positions, self.relative) {
+            (Some(((key, key_at), (query, query_at))), Some(Relative { of_distance, middle, .. })) => {
+                let (Storage::Cpu(key), Storage::Cpu(query)) = (&**key, &**query) else {
+                    bail!("attention: positions are on another device than q")
+                };
+                let (key, query) = (f32_slice(OP, key, key_at)?, f32_slice(OP, query, query_at)?);
+                let (rows, middle) = (key.len() / width, *middle);
+                Some(RelativeCall { key, query, rows, of_distance, middle })
+            }
+            _ => None,
+        };
+        let table = cpu_table()?;
+        let mut out = vec![0.0_f32; tokens * width];
+        let call = BidirectionalCall {
+            q: f32_slice(OP, q, q_layout)?,
+            k: f32_slice(OP, k, k_layout)?,
+            v: f32_slice(OP, v, v_layout)?,
+            out: out.as_mut_ptr(),
+            heads: self.heads,
+            head_dim: width / self.heads,
+            scale: self.scale,
+            relative,
+        };
+        (0..self.texts.count() * self.heads).into_par_iter().for_each_init(Scratch::default, |scratch, task| {
+            let (text, head) = (self.texts.range(task / self.heads), task % self.heads);
+            // SAFETY: the table was chosen by what this machine can run; tasks own disjoint rows and heads.
+            #[allow(unsafe_code)]
+            unsafe {
+                (table.bidirectional)(&call, text, head, scratch);
+            }
+        });
+        Ok((CpuStorage::F32(out), Shape::from((tokens, width))))
+    }
+}

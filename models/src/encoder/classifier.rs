@@ -1,0 +1,171 @@
+//! Pairs of texts to probabilities of classes: cross-encoders, above all those for natural language inference.
+
+use super::family::HeadNames;
+use super::load::Loader;
+use super::tokens::{TextTokenizer, TextTokens};
+use super::{Batches, Encoder, EncoderOptions, Layer, Packed, Pair, Precision, family, pooling};
+use crate::arch::Config;
+use crate::error::{ModelError, Result};
+use crate::weights::{Safetensors, Weights};
+use candle_core::{Device, Tensor};
+use moot_kernels::Activation;
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+
+/// Classes of some pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Classified {
+    /// `[pairs][labels]`, in the order of the pairs and of [`Classifier::labels`].
+    pub logits: Vec<Vec<f32>>,
+    /// Softmax of `logits`; of a model with one label, its sigmoid.
+    pub probabilities: Vec<Vec<f32>>,
+    /// Pairs that are longer than the model's limit, and were judged by what is within.
+    pub truncated: usize,
+}
+
+/// Which label says what of a premise and a hypothesis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NliLabels {
+    /// The premise says so.
+    pub entailment: usize,
+    /// It says neither; `None` where the model only tells entailment from everything else.
+    pub neutral: Option<usize>,
+    /// It says the opposite; `None` likewise.
+    pub contradiction: Option<usize>,
+}
+
+/// An encoder with a classification head.
+#[derive(Debug)]
+pub struct Classifier {
+    path: PathBuf,
+    encoder: Encoder,
+    tokenizer: TextTokenizer,
+    dense: Layer,
+    output: Layer,
+    head: HeadNames,
+    labels: Vec<String>,
+}
+
+impl Classifier {
+    /// Loads the folder `path`: config.json, tokenizer.json and the safetensors of a sequence classifier.
+    ///
+    /// # Errors
+    /// Whatever is missing, malformed or not built, by file, field or tensor.
+    pub fn open(path: &Path, options: &EncoderOptions) -> Result<Self> {
+        let config = Config::open(&path.join("config.json"))?;
+        let (family, spec) = family::spec(&config)?;
+        let limit = pooling::limit_of(path, spec.context)?;
+        let tokenizer = TextTokenizer::open(path, family, spec.vocab, spec.segments, limit)?;
+        let weights = Weights::Safetensors(Safetensors::open(path)?);
+        let loader = Loader::new(&weights, family, options);
+        let (head, hidden) = (family.head, spec.hidden);
+        let activation = if head.gelu { "gelu" } else { "tanh" };
+        config.refuse("pooler_hidden_act", |value| value == activation, activation)?;
+        let rows = weights.shape(&format!("{}.weight", head.output))?;
+        let labels = labels(&config, rows.first().copied().unwrap_or(0))?;
+        let encoder = loader.encoder(family, spec)?;
+        let dense = loader.layer(head.dense, hidden, hidden, Precision::F32)?;
+        let output = loader.layer(head.output, labels.len(), hidden, Precision::F32)?;
+        loader.nothing_left(family)?;
+        Ok(Self { path: path.to_owned(), encoder, tokenizer, dense, output, head, labels })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The encoder.
+    #[must_use]
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// What the model calls its classes.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// Which of [`Self::labels`] are those of natural language inference, by their names.
+    ///
+    /// # Errors
+    /// [`ModelError::Field`] where none is called entailment: a number says nothing of what it stands for.
+    pub fn nli(&self) -> Result<NliLabels> {
+        let named = |names: &[&str]| {
+            self.labels.iter().position(|label| names.contains(&&*label.to_lowercase().replace([' ', '-'], "_")))
+        };
+        let entailment = named(&["entailment", "entail", "entails", "e"]).ok_or_else(|| ModelError::Field {
+            path: self.path.join("config.json"),
+            field: "id2label".into(),
+            expected: "a label called entailment".into(),
+            found: self.labels.join(", "),
+        })?;
+        let neutral = named(&["neutral", "n"]);
+        Ok(NliLabels {
+            entailment,
+            neutral,
+            contradiction: named(&["contradiction", "contradict", "contradicts", "c"]),
+        })
+    }
+
+    /// Classes of `pairs`. A pair's numbers do not depend on the pairs beside it, bit for bit on the CPU.
+    ///
+    /// # Errors
+    /// The tokenizer or an operation fails.
+    pub fn classify(&self, pairs: &[Pair<'_>]) -> Result<Classified> {
+        let tokens: Vec<TextTokens> = pairs.par_iter().map(|pair| self.tokenizer.pair(*pair)).collect::<Result<_>>()?;
+        let mut logits = vec![Vec::new(); pairs.len()];
+        for group in Batches::new(&tokens, Batches::TOKENS).iter() {
+            let packed = Packed::new(group.iter().map(|&pair| &tokens[pair]));
+            for (row, &pair) in self.judge(&packed)?.into_iter().zip(group) {
+                logits[pair] = row;
+            }
+        }
+        let probabilities = logits.iter().map(|row| probabilities(row)).collect();
+        let truncated = tokens.iter().filter(|tokens| tokens.truncated).count();
+        Ok(Classified { logits, probabilities, truncated })
+    }
+
+    /// Logits of every text of `packed`, from the vectors of their first tokens.
+    fn judge(&self, packed: &Packed) -> Result<Vec<Vec<f32>>> {
+        let states = self.encoder.forward(packed)?;
+        let first: Vec<u32> = (0..packed.texts.count()).map(|text| packed.texts.range(text).start as u32).collect();
+        let first = states.index_select(&Tensor::new(first, states.device())?, 0)?;
+        let dense = if self.head.gelu {
+            self.dense.apply(&first, Activation::Gelu)?
+        } else {
+            self.dense.apply(&first, Activation::None)?.tanh()?
+        };
+        Ok(self.output.apply(&dense, Activation::None)?.to_device(&Device::Cpu)?.to_vec2()?)
+    }
+
+    /// Tokens of a pair at most, special ones included.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.tokenizer.limit()
+    }
+}
+
+/// The model's own names of its classes, as many as the head has rows.
+fn labels(config: &Config, rows: usize) -> Result<Vec<String>> {
+    let labels = match config.numbered_texts("id2label")? {
+        Some(labels) => labels,
+        None => (0..rows).map(|i| format!("LABEL_{i}")).collect(),
+    };
+    if labels.len() != rows || rows == 0 {
+        return Err(config.wrong("id2label", &format!("a label for each of the {rows} rows of the head")));
+    }
+    Ok(labels)
+}
+
+fn probabilities(logits: &[f32]) -> Vec<f32> {
+    if let [one] = logits {
+        return vec![1.0 / (1.0 + (-one).exp())];
+    }
+    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let weights: Vec<f32> = logits.iter().map(|x| (x - highest).exp()).collect();
+    let total: f32 = weights.iter().sum();
+    weights.iter().map(|weight| weight / total).collect()
+}

@@ -1,0 +1,124 @@
+//! Texts to vectors.
+
+use super::load::Loader;
+use super::pooling::MASKS;
+use super::tokens::{TextTokenizer, TextTokens};
+use super::{Batches, Encoder, EncoderOptions, Packed, Pooling, Recipe, family};
+use crate::arch::Config;
+use crate::error::{ModelError, Result};
+use crate::source::{Catalog, EncoderEntry};
+use crate::weights::{Safetensors, Weights};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+
+/// Vectors of some texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    /// `[texts, dimension]`, row-major, in the order of the texts.
+    pub vectors: Vec<f32>,
+    /// Texts that are longer than the model's limit: their vectors are those of their beginnings.
+    pub truncated: usize,
+}
+
+/// An encoder that makes one vector of a text.
+#[derive(Debug)]
+pub struct EmbeddingModel {
+    path: PathBuf,
+    encoder: Encoder,
+    tokenizer: TextTokenizer,
+    recipe: Recipe,
+}
+
+impl EmbeddingModel {
+    /// Loads the folder `path`: config.json, tokenizer.json, safetensors, and what sentence-transformers put beside them.
+    /// Where the folder does not say how vectors are made, the catalog's row of that name does.
+    ///
+    /// # Errors
+    /// Whatever is missing, malformed or not built, by file, field or tensor.
+    pub fn open(path: &Path, options: &EncoderOptions) -> Result<Self> {
+        Self::open_as(path, Catalog::embedded().encoder_at(path), options)
+    }
+
+    /// As [`Self::open`], of a model that is known to be `known`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_as(path: &Path, known: Option<&EncoderEntry>, options: &EncoderOptions) -> Result<Self> {
+        let (family, spec) = family::spec(&Config::open(&path.join("config.json"))?)?;
+        let recipe = Recipe::of(path, known, spec.context)?;
+        let mut tokenizer = TextTokenizer::open(path, family, spec.vocab, spec.segments, recipe.limit)?;
+        if recipe.pooling == Pooling::Masks {
+            tokenizer = tokenizer.with_masks(path, family, MASKS)?;
+        }
+        let weights = Weights::Safetensors(Safetensors::open(path)?);
+        let loader = Loader::new(&weights, family, options);
+        let encoder = loader.encoder(family, spec)?;
+        loader.nothing_left(family)?;
+        Ok(Self { path: path.to_owned(), encoder, tokenizer, recipe })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The encoder.
+    #[must_use]
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// How vectors are made.
+    #[must_use]
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// Length of a vector.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.encoder.spec().hidden
+    }
+
+    /// The ids of `prefix` and `text` as one text; a prefix with a place for `{text}` goes around it.
+    ///
+    /// # Errors
+    /// The tokenizer fails on the text.
+    pub fn tokens(&self, prefix: &str, text: &str) -> Result<TextTokens> {
+        match prefix.split_once("{text}") {
+            Some((before, after)) => self.tokenizer.text(&format!("{before}{text}{after}")),
+            None if prefix.is_empty() => self.tokenizer.text(text),
+            None => self.tokenizer.text(&format!("{prefix}{text}")),
+        }
+    }
+
+    /// Vectors of `texts`, each with `prefix` in front (one of [`Recipe::prefixes`], or none). A text's vector does not
+    /// depend on the texts beside it, bit for bit on the CPU.
+    ///
+    /// # Errors
+    /// The tokenizer or an operation fails; a prefix whose instruction was never given.
+    pub fn embed(&self, prefix: &str, texts: &[&str]) -> Result<Embedded> {
+        if prefix.contains("{instruction}") {
+            return Err(ModelError::Field {
+                path: self.path.clone(),
+                field: "prefix".into(),
+                expected: "an instruction: this model makes vectors of what a text says to one".into(),
+                found: format!("none, in {prefix:?}"),
+            });
+        }
+        let tokens: Vec<TextTokens> = texts.par_iter().map(|text| self.tokens(prefix, text)).collect::<Result<_>>()?;
+        let hidden = self.dimension();
+        let mut vectors = vec![0.0; texts.len() * hidden];
+        for group in Batches::new(&tokens, Batches::TOKENS).iter() {
+            let packed = Packed::new(group.iter().map(|&text| &tokens[text]));
+            let states: Vec<f32> = self.encoder.forward(&packed)?.flatten_all()?.to_vec1()?;
+            for (place, &text) in group.iter().enumerate() {
+                let rows = packed.texts.range(place);
+                let vector = self.recipe.pool(&states[rows.start * hidden..rows.end * hidden], hidden);
+                vectors[text * hidden..][..hidden].copy_from_slice(&vector);
+            }
+        }
+        Ok(Embedded { vectors, truncated: tokens.iter().filter(|tokens| tokens.truncated).count() })
+    }
+}

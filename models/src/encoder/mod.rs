@@ -1,0 +1,142 @@
+//! Encoders: texts in; vectors, or probabilities of classes, out. The families are rows of [`FAMILIES`].
+//!
+//! Tokens of many texts lie one after the other in one `[tokens, hidden]` tensor with cumulative lengths: no padding is
+//! computed, and since every kernel works row by row or text by text, a text's numbers do not depend on its company.
+
+mod batches;
+mod classifier;
+mod embedding;
+mod family;
+mod load;
+mod pooling;
+mod spec;
+mod tokens;
+
+pub use batches::{Batches, Packed};
+pub use classifier::{Classified, Classifier, NliLabels};
+pub use embedding::{Embedded, EmbeddingModel};
+pub use family::{FAMILIES, Family, HeadNames};
+pub use load::{EncoderOptions, Precision};
+pub use pooling::{MASKS, Pooling, Prefixes, Recipe};
+pub use spec::{Buckets, EncoderSpec, PositionTable, RelativePositions};
+pub use tokens::{Pair, TextTokens};
+
+use crate::error::Result;
+use candle_core::{Device, Tensor};
+use moot_kernels::ops::{add_norm::add_norm, bidirectional::bidirectional};
+use moot_kernels::{Activation, Affine, Relative, Texts, Weight};
+
+/// A bidirectional transformer with norms after its sums: BERT, RoBERTa and DeBERTa as [`EncoderSpec`] says.
+#[derive(Debug)]
+pub struct Encoder {
+    spec: EncoderSpec,
+    device: Device,
+    /// `[vocab, hidden]`
+    words: Tensor,
+    /// `[rows, hidden]`
+    positions: Option<Tensor>,
+    /// `[segments, hidden]`
+    segments: Option<Tensor>,
+    norm: Norm,
+    blocks: Vec<Block>,
+}
+
+/// A layer norm's weight and bias, `[hidden]` each.
+#[derive(Debug)]
+struct Norm {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+/// A linear layer with a bias.
+#[derive(Debug)]
+struct Layer {
+    weight: Weight,
+    /// `[outputs]`
+    bias: Tensor,
+}
+
+#[derive(Debug)]
+struct Block {
+    query: Layer,
+    key: Layer,
+    value: Layer,
+    relative: Option<Relative>,
+    attention_output: Layer,
+    attention_norm: Norm,
+    inner: Layer,
+    outer: Layer,
+    outer_norm: Norm,
+}
+
+impl Layer {
+    fn with(&self, activation: Activation) -> Affine<'_> {
+        Affine { weight: &self.weight, bias: Some(&self.bias), activation }
+    }
+
+    fn apply(&self, x: &Tensor, activation: Activation) -> candle_core::Result<Tensor> {
+        let mut out = Weight::apply_all(&[self.with(activation)], x)?;
+        out.pop().ok_or_else(|| candle_core::Error::Msg("one layer gave no result (bug)".into()))
+    }
+}
+
+impl Norm {
+    fn of_sum(&self, x: &Tensor, residual: &Tensor, eps: f32) -> candle_core::Result<Tensor> {
+        add_norm(x, residual, &self.weight, &self.bias, eps)
+    }
+}
+
+impl Encoder {
+    /// The model's shape.
+    #[must_use]
+    pub fn spec(&self) -> &EncoderSpec {
+        &self.spec
+    }
+
+    /// Vectors of all tokens after the last block: `[tokens, hidden]`, f32.
+    ///
+    /// # Errors
+    /// An id beyond the vocabulary, a text beyond the context, or a failed operation.
+    pub fn forward(&self, packed: &Packed) -> Result<Tensor> {
+        let eps = self.spec.norm_eps;
+        let mut x = self.embed(packed)?;
+        for block in &self.blocks {
+            let attended = self.attend(block, &x, &packed.texts)?;
+            let attended = block.attention_output.apply(&attended, Activation::None)?;
+            x = block.attention_norm.of_sum(&attended, &x, eps)?;
+            let inner = block.inner.apply(&x, self.spec.activation)?;
+            x = block.outer_norm.of_sum(&block.outer.apply(&inner, Activation::None)?, &x, eps)?;
+        }
+        Ok(x)
+    }
+
+    fn embed(&self, packed: &Packed) -> candle_core::Result<Tensor> {
+        let select = |table: &Tensor, rows: &[u32]| {
+            let rows = Tensor::new(rows, &self.device)?;
+            table.index_select(&rows, 0)?.to_dtype(candle_core::DType::F32)
+        };
+        let words = select(&self.words, &packed.ids)?;
+        let mut added = match &self.segments {
+            Some(segments) => Some(select(segments, &packed.segments)?),
+            None => None,
+        };
+        if let (Some(table), Some(at)) = (&self.positions, self.spec.positions) {
+            let place = |text: usize| (0..packed.texts.range(text).len()).map(|i| (i + at.first) as u32);
+            let places: Vec<u32> = (0..packed.texts.count()).flat_map(place).collect();
+            let positions = select(table, &places)?;
+            added = Some(match added {
+                Some(segments) => (positions + segments)?,
+                None => positions,
+            });
+        }
+        let added = added.map_or_else(|| words.zeros_like(), Ok)?;
+        self.norm.of_sum(&words, &added, self.spec.norm_eps)
+    }
+
+    fn attend(&self, block: &Block, x: &Tensor, texts: &Texts) -> candle_core::Result<Tensor> {
+        let projections = [&block.query, &block.key, &block.value].map(|layer| layer.with(Activation::None));
+        let projected = Weight::apply_all(&projections, x)?;
+        let [q, k, v] = &projected[..] else { candle_core::bail!("three layers gave other than three results (bug)") };
+        bidirectional([q, k, v], texts, self.spec.heads, self.spec.scale(), block.relative.as_ref())
+    }
+}

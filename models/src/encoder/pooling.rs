@@ -1,0 +1,234 @@
+//! From the vectors of a text's tokens to one: what a sentence-transformers folder says of it.
+
+use crate::arch::Config;
+use crate::error::{ModelError, Result, quoted};
+use crate::source::EncoderEntry;
+use serde::Deserialize;
+use std::path::Path;
+
+/// How a text's vectors become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pooling {
+    /// The mean of all of them, special tokens included.
+    Mean,
+    /// The first one.
+    Cls,
+    /// The mean over [`MASKS`] mask tokens behind the text, where the model writes an answer (InBedder). A text that is too
+    /// long loses its beginning, the pattern around it standing at the end.
+    Masks,
+}
+
+/// Mask tokens behind a text where vectors are taken from them.
+pub const MASKS: usize = 3;
+
+/// What is put in front of a text, or around it where it has a place for `{text}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prefixes {
+    /// Of a query.
+    pub query: String,
+    /// Of a passage.
+    pub passage: String,
+}
+
+impl Prefixes {
+    /// With `instruction` where there is a place for `{instruction}`.
+    #[must_use]
+    pub fn instructed(&self, instruction: &str) -> Self {
+        let put = |text: &str| text.replace("{instruction}", instruction);
+        Self { query: put(&self.query), passage: put(&self.passage) }
+    }
+}
+
+/// What makes a vector of an encoder's output, beside the encoder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// How tokens become one vector.
+    pub pooling: Pooling,
+    /// Whether vectors are brought to length 1; where not, the dot product is what the model was trained for.
+    pub normalise: bool,
+    /// What texts begin with.
+    pub prefixes: Prefixes,
+    /// Tokens of a text at most, special ones included.
+    pub limit: usize,
+}
+
+#[derive(Deserialize)]
+struct Module {
+    #[serde(default)]
+    path: String,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl Recipe {
+    /// The recipe of `folder`: its own files first, then what `known` says; `context` is the encoder's.
+    ///
+    /// # Errors
+    /// A file that is not sound, a module or a pooling that is not built, and a folder that says nothing where nothing is
+    /// known either: a guess would give vectors, and wrong ones.
+    pub fn of(folder: &Path, known: Option<&EncoderEntry>, context: usize) -> Result<Self> {
+        let own = modules(folder)?;
+        let known_pooling = || known.and_then(|known| known.pooling.map(|pooling| (pooling, known.normalise)));
+        let (pooling, normalise) = own.or_else(known_pooling).ok_or_else(|| ModelError::NotAModel {
+            path: folder.to_owned(),
+            expected:
+                "modules.json and 1_Pooling/config.json, as sentence-transformers write them, or the folder of an \
+                       embedding model of the catalog, under its name"
+                    .into(),
+            found: "a model that does not say how its tokens become one vector".into(),
+        })?;
+        let own = prompts(folder)?;
+        let prefixes = own.or_else(|| known.map(EncoderEntry::prefixes)).unwrap_or_default();
+        Ok(Self { pooling, normalise, prefixes, limit: limit(folder)?.unwrap_or(context).min(context) })
+    }
+
+    /// One text's vector from those of its tokens, `[tokens, hidden]`.
+    #[must_use]
+    pub fn pool(&self, tokens: &[f32], hidden: usize) -> Vec<f32> {
+        let tokens = match self.pooling {
+            Pooling::Mean => tokens,
+            Pooling::Cls => &tokens[..hidden],
+            // In front of the closing token.
+            Pooling::Masks => &tokens[tokens.len() - (MASKS + 1) * hidden..tokens.len() - hidden],
+        };
+        let mut vector = tokens[..hidden].to_vec();
+        if tokens.len() > hidden {
+            for row in tokens.chunks_exact(hidden).skip(1) {
+                vector.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            }
+            let count = (tokens.len() / hidden) as f32;
+            vector.iter_mut().for_each(|x| *x /= count);
+        }
+        if self.normalise {
+            let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+            // As the reference: a vector of zeros stays one.
+            vector.iter_mut().for_each(|x| *x /= length.max(1e-12));
+        }
+        vector
+    }
+}
+
+/// Pooling and normalisation that `modules.json` says; `None` without one.
+fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
+    let path = folder.join("modules.json");
+    let Some(text) = read(&path)? else { return Ok(None) };
+    let modules: Vec<Module> = serde_json::from_str(&text).map_err(|error| ModelError::Format {
+        path: path.clone(),
+        format: "modules.json",
+        place: format!("line {}", error.line()),
+        expected: "a list of modules with type and path".into(),
+        found: quoted(&error.to_string()),
+    })?;
+    let (mut pooling, mut normalise) = (None, false);
+    for (index, module) in modules.iter().enumerate() {
+        match module.kind.rsplit('.').next().unwrap_or_default() {
+            "Transformer" if index == 0 && module.path.is_empty() => {}
+            "Pooling" if index == 1 => pooling = Some(pooling_of(folder, &module.path)?),
+            "Normalize" if index == 2 => normalise = true,
+            _ => {
+                return Err(ModelError::Field {
+                    path,
+                    field: format!("module {index}"),
+                    expected: "Transformer at the folder itself, Pooling, and perhaps Normalize".into(),
+                    found: quoted(&format!("{} at {:?}", module.kind, module.path)),
+                });
+            }
+        }
+    }
+    pooling.map(|pooling| Some((pooling, normalise))).ok_or_else(|| ModelError::Field {
+        path,
+        field: "module 1".into(),
+        expected: "Pooling".into(),
+        found: "none".into(),
+    })
+}
+
+fn pooling_of(folder: &Path, module: &str) -> Result<Pooling> {
+    let plain = !module.is_empty() && !module.contains(['/', '\\', ':']) && module != "..";
+    if !plain {
+        return Err(ModelError::Field {
+            path: folder.join("modules.json"),
+            field: "path of Pooling".into(),
+            expected: "a folder of this one".into(),
+            found: quoted(&format!("{module:?}")),
+        });
+    }
+    let config = Config::open(&folder.join(module).join("config.json"))?;
+    config.refuse("include_prompt", |value| value == true, "true")?;
+    // What later versions write is one word; what earlier ones write, a switch a mode.
+    if let Some(mode) = config.optional_str("pooling_mode")? {
+        return match mode {
+            "mean" => Ok(Pooling::Mean),
+            "cls" => Ok(Pooling::Cls),
+            _ => Err(config.wrong("pooling_mode", "mean or cls")),
+        };
+    }
+    for other in ["max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken"] {
+        config.refuse(&format!("pooling_mode_{other}"), |value| value == false, "false (mean and cls are built)")?;
+    }
+    match (config.flag("pooling_mode_mean_tokens")?, config.flag("pooling_mode_cls_token")?) {
+        (true, false) => Ok(Pooling::Mean),
+        (false, true) => Ok(Pooling::Cls),
+        _ => Err(config.wrong("pooling_mode_mean_tokens", "either it or pooling_mode_cls_token to be true")),
+    }
+}
+
+/// The prompts that `config_sentence_transformers.json` says; `None` where it says none.
+fn prompts(folder: &Path) -> Result<Option<Prefixes>> {
+    let path = folder.join("config_sentence_transformers.json");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let config = Config::open(&path)?;
+    let Some(prompts) = config.section("prompts")? else { return Ok(None) };
+    let default = match config.optional_str("default_prompt_name")? {
+        Some(name) => prompts.str(name)?.to_owned(),
+        None => String::new(),
+    };
+    let first = |names: &[&str]| -> Result<Option<String>> {
+        for name in names {
+            if let Some(text) = prompts.optional_str(name)? {
+                return Ok(Some(text.to_owned()));
+            }
+        }
+        Ok(None)
+    };
+    let (query, passage) = (first(&["query"])?, first(&["passage", "document", "corpus"])?);
+    // Prompts that are all empty are how a folder says nothing: newer versions write them into every model.
+    if default.is_empty() && query.as_deref().unwrap_or("").is_empty() && passage.as_deref().unwrap_or("").is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Prefixes { query: query.unwrap_or_else(|| default.clone()), passage: passage.unwrap_or(default) }))
+}
+
+/// Tokens of a text at most, as the reference takes it from a folder.
+fn limit(folder: &Path) -> Result<Option<usize>> {
+    for (file, field) in
+        [("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length")]
+    {
+        let path = folder.join(file);
+        if path.exists() {
+            // 1e30 is how tokenizers say that there is no limit.
+            let config = Config::open(&path)?;
+            if let Some(limit) = config.optional_f64(field)?.filter(|&limit| (1.0..1e9).contains(&limit)) {
+                return Ok(Some(limit as usize));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The text of `path`; `None` where there is no such file.
+fn read(path: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ModelError::Io { path: path.to_owned(), action: "read", source }),
+    }
+}
+
+/// Tokens of a text at most where no vector is made: what the tokenizer says, within the encoder's context.
+pub(super) fn limit_of(folder: &Path, context: usize) -> Result<usize> {
+    Ok(limit(folder)?.unwrap_or(context).min(context))
+}

@@ -1,0 +1,103 @@
+//! What an encoder is, as plain data: the same whatever the family.
+
+use moot_kernels::Activation;
+
+/// Shape and switches of a bidirectional transformer with norms after its sums.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EncoderSpec {
+    /// The row of [`super::FAMILIES`].
+    pub family: &'static str,
+    /// Token ids: rows of the embedding.
+    pub vocab: usize,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Transformer blocks.
+    pub layers: usize,
+    /// Attention heads; a head is `hidden / heads` wide, a multiple of 16.
+    pub heads: usize,
+    /// Width between the feed-forward's layers.
+    pub intermediate: usize,
+    /// Tokens of a text at most, special ones included.
+    pub context: usize,
+    /// Added to the variance under a norm's root.
+    pub norm_eps: f32,
+    /// Between the feed-forward's layers.
+    pub activation: Activation,
+    /// Rows of the position table that is added to the embedding, and the row of the first token; `None` without one.
+    pub positions: Option<PositionTable>,
+    /// Rows of the table that tells a pair's texts apart; 0 without one.
+    pub segments: usize,
+    /// Positions inside attention, where the family has them there.
+    pub relative: Option<RelativePositions>,
+}
+
+/// A learned vector for every position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PositionTable {
+    /// Rows of the table.
+    pub rows: usize,
+    /// Row of a text's first token: RoBERTa's tables begin after the padding token's.
+    pub first: usize,
+}
+
+/// DeBERTa's disentangled attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RelativePositions {
+    /// Distances from `-span` to `span - 1` have a row each: half the rows of the table.
+    pub span: usize,
+    /// Whether distances beyond half the span share rows, the farther the more; `None` gives each its own.
+    pub buckets: Option<Buckets>,
+    /// Whether the table is normed before it is used.
+    pub normed: bool,
+    /// Whether positions meet tokens through the tokens' own projections of keys and queries.
+    pub shared: bool,
+}
+
+/// How far distances share rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buckets {
+    /// Rows one way.
+    pub count: usize,
+    /// The distance that has the last of them.
+    pub farthest: usize,
+}
+
+impl EncoderSpec {
+    /// Width of a head.
+    #[must_use]
+    pub fn head_dim(&self) -> usize {
+        self.hidden / self.heads
+    }
+
+    /// Tensors of a whole table of positions and what attention's scores are divided by: each term adds to the variance.
+    #[must_use]
+    pub fn scale(&self) -> f32 {
+        let terms = if self.relative.is_some() { 3.0 } else { 1.0 };
+        1.0 / (self.head_dim() as f32 * terms).sqrt()
+    }
+}
+
+impl RelativePositions {
+    /// The row of distance `distance`, of `2 * span`.
+    #[must_use]
+    pub fn row(&self, distance: i64) -> u32 {
+        let span = self.span as i64;
+        let place = self.buckets.map_or(distance, |buckets| buckets.place(distance));
+        (place + span).clamp(0, 2 * span - 1) as u32
+    }
+}
+
+impl Buckets {
+    /// Distances up to half the count are their own place; those beyond share places by their logarithm. In f32, as the
+    /// reference computes them, so that distances at an edge fall on the same side.
+    fn place(self, distance: i64) -> i64 {
+        let middle = (self.count / 2) as i64;
+        let far = distance.abs();
+        if far <= middle {
+            return distance;
+        }
+        let (middle_f, last) = (middle as f32, self.farthest as f32 - 1.0);
+        let share = (far as f32 / middle_f).ln() / (last / middle_f).ln();
+        ((share * (middle_f - 1.0)).ceil() as i64 + middle) * distance.signum()
+    }
+}

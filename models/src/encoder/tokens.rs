@@ -1,0 +1,167 @@
+//! Texts to the ids that an encoder takes: special tokens around the content, cut to the model's limit.
+
+use super::family::Family;
+use crate::error::{ModelError, Result};
+use crate::tokenizer::Tokenizer;
+use std::path::Path;
+
+/// The ids of one text or pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextTokens {
+    /// Special tokens included.
+    pub ids: Vec<u32>,
+    /// 1 for the second text of a pair and what closes it, else 0.
+    pub segments: Vec<u32>,
+    /// Whether content was left out because the text is longer than the model's limit.
+    pub truncated: bool,
+}
+
+/// Two texts that are judged together: for NLI premise and hypothesis, for a reranker query and passage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair<'a> {
+    /// Comes first.
+    pub first: &'a str,
+    /// Comes second.
+    pub second: &'a str,
+}
+
+/// A tokenizer with a family's special tokens.
+#[derive(Debug)]
+pub(super) struct TextTokenizer {
+    tokenizer: Tokenizer,
+    begin: u32,
+    end: u32,
+    between: usize,
+    segments: usize,
+    /// Behind a text, where vectors are taken from them; a text then loses its beginning where it is too long.
+    masks: Vec<u32>,
+    /// Tokens of a text at most, special ones included.
+    limit: usize,
+}
+
+impl TextTokenizer {
+    /// The tokenizer of `folder`; `limit` counts special tokens, of which a pair has four at most.
+    ///
+    /// # Errors
+    /// No sound tokenizer.json, a special token of the family that it does not know, more tokens than `vocab`, a limit
+    /// that leaves no room.
+    pub(super) fn open(folder: &Path, family: &Family, vocab: usize, segments: usize, limit: usize) -> Result<Self> {
+        let tokenizer = Tokenizer::from_dir(folder)?;
+        let path = folder.join("tokenizer.json");
+        let wrong = |field: &str, expected: String, found: String| ModelError::Field {
+            path: path.clone(),
+            field: field.to_owned(),
+            expected,
+            found,
+        };
+        let special = |text: &str| {
+            let id = tokenizer.special_id(text);
+            id.ok_or_else(|| wrong("added_tokens", format!("{text}, as {} models have", family.name), "none".into()))
+        };
+        if tokenizer.vocab_size() > vocab {
+            let expected = format!("at most {vocab} tokens, the rows of the embedding");
+            return Err(wrong("vocabulary", expected, tokenizer.vocab_size().to_string()));
+        }
+        if limit < 8 {
+            return Err(wrong("limit", "at least 8 tokens a text".into(), limit.to_string()));
+        }
+        let [begin, end] = family.ends;
+        let (begin, end) = (special(begin)?, special(end)?);
+        Ok(Self { tokenizer, begin, end, between: family.between, segments, masks: Vec::new(), limit })
+    }
+
+    /// With `count` of `family`'s mask tokens behind every text.
+    ///
+    /// # Errors
+    /// The vocabulary has none.
+    pub(super) fn with_masks(mut self, folder: &Path, family: &Family, count: usize) -> Result<Self> {
+        let id = self.tokenizer.special_id(family.mask).ok_or_else(|| ModelError::Field {
+            path: folder.join("tokenizer.json"),
+            field: "added_tokens".into(),
+            expected: format!("{}, as {} models have", family.mask, family.name),
+            found: "none".into(),
+        })?;
+        self.masks = vec![id; count];
+        Ok(self)
+    }
+
+    /// Tokens of a text at most, special ones included.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// `[begin] text [end]`.
+    ///
+    /// # Errors
+    /// The tokenizer's own pipeline fails on the text.
+    pub(super) fn text(&self, text: &str) -> Result<TextTokens> {
+        let mut content = self.tokenizer.encode_text(text)?;
+        let room = self.limit - 2 - self.masks.len();
+        let beyond = content.len().saturating_sub(room);
+        let truncated = beyond > 0;
+        if self.masks.is_empty() {
+            content.truncate(room);
+        } else {
+            content.drain(..beyond);
+        }
+        let mut ids = Vec::with_capacity(content.len() + self.masks.len() + 2);
+        ids.push(self.begin);
+        ids.append(&mut content);
+        ids.extend_from_slice(&self.masks);
+        ids.push(self.end);
+        Ok(TextTokens { segments: vec![0; ids.len()], ids, truncated })
+    }
+
+    /// `[begin] first [end ..] second [end]`, cut where the longer text ends, as the reference's "longest first" does.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub(super) fn pair(&self, pair: Pair<'_>) -> Result<TextTokens> {
+        let (mut first, mut second) =
+            (self.tokenizer.encode_text(pair.first)?, self.tokenizer.encode_text(pair.second)?);
+        let room = self.limit - 2 - self.between;
+        let (keep_first, keep_second) = longest_first(first.len(), second.len(), room);
+        let truncated = keep_first < first.len() || keep_second < second.len();
+        first.truncate(keep_first);
+        second.truncate(keep_second);
+        let mut ids = vec![self.begin];
+        ids.append(&mut first);
+        ids.extend(std::iter::repeat_n(self.end, self.between));
+        let from = ids.len();
+        ids.append(&mut second);
+        ids.push(self.end);
+        let segment = |place: usize| u32::from(self.segments > 1 && place >= from);
+        Ok(TextTokens { segments: (0..ids.len()).map(segment).collect(), ids, truncated })
+    }
+}
+
+/// How much of two texts is kept: the longer gives way first, and where both have to they end up equal, the longer with
+/// what is odd.
+fn longest_first(first: usize, second: usize, room: usize) -> (usize, usize) {
+    if first + second <= room {
+        return (first, second);
+    }
+    let (short, long) = (first.min(second), room.saturating_sub(first.min(second)).max(first.min(second)));
+    let (short, long) = if short + long > room { (room / 2, room / 2 + room % 2) } else { (short, long) };
+    if first > second { (long, short) } else { (short, long) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::longest_first;
+
+    #[test]
+    fn the_longer_text_gives_way_first() {
+        for (lengths, kept) in [
+            ((3, 4), (3, 4)),
+            ((3, 40), (3, 7)),
+            ((40, 3), (7, 3)),
+            ((8, 9), (5, 5)),
+            ((9, 8), (5, 5)),
+            ((5, 6), (5, 5)),
+        ] {
+            assert_eq!(longest_first(lengths.0, lengths.1, 10), kept, "{lengths:?}");
+        }
+        assert_eq!((longest_first(8, 9, 11), longest_first(9, 8, 11)), ((5, 6), (6, 5)));
+    }
+}

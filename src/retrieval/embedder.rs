@@ -1,0 +1,115 @@
+//! Vectors by an encoder on this machine.
+
+use super::{Embedder, Side};
+use crate::error::{MootError, Result};
+use moot_models::encoder::{EmbeddingModel, EncoderOptions, Pooling, Precision, Prefixes};
+use moot_models::kernels;
+use moot_models::source::{self, EncoderEntry, Progress, Task};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How an encoder is found and held.
+#[derive(Debug, Clone, Default)]
+pub struct EmbedderOptions {
+    /// Never use the network.
+    pub offline: bool,
+    /// Where and how the weights are held.
+    pub load: EncoderOptions,
+    /// What texts are read for, where the model takes an instruction.
+    pub instruction: Option<String>,
+}
+
+/// An encoder of this process.
+#[derive(Debug)]
+pub struct LocalEmbedder {
+    model: EmbeddingModel,
+    prefixes: Prefixes,
+    identity: String,
+    truncated: AtomicU64,
+}
+
+impl LocalEmbedder {
+    /// Opens the encoder `name`: a folder, an alias of the catalog or `hf:...`, fetched where need be. `progress` hears how
+    /// it is found.
+    ///
+    /// # Errors
+    /// Whatever stands between a name and a loaded model; a model of the catalog that makes no vectors.
+    pub fn open(name: &str, options: &EmbedderOptions, progress: &mut dyn FnMut(Progress)) -> Result<Self> {
+        let places = source::Options { cache: source::default_cache()?, offline: options.offline };
+        let (located, known) = source::locate_encoder(name, &places, progress)?;
+        if known.as_ref().is_some_and(|known| known.task != Task::Embedding) {
+            return Err(MootError::Usage(format!("{name} judges pairs of texts and makes no vectors of them")));
+        }
+        Self::load(&located.path, known.as_ref(), options)
+    }
+
+    /// Loads the folder `path`, which is known to be `known`.
+    ///
+    /// # Errors
+    /// As [`EmbeddingModel::open_as`].
+    pub fn load(path: &Path, known: Option<&EncoderEntry>, options: &EmbedderOptions) -> Result<Self> {
+        let model = EmbeddingModel::open_as(path, known, &options.load)?;
+        let mut prefixes = model.recipe().prefixes.clone();
+        if let Some(instruction) = &options.instruction {
+            prefixes = prefixes.instructed(instruction);
+        }
+        let folder = || path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = known.map_or_else(folder, |known| known.alias.clone());
+        let hash = source::model_hash(path, &source::default_cache()?)?;
+        let identity = identity(&name, &hash, &model, &prefixes, &options.load);
+        Ok(Self { model, prefixes, identity, truncated: AtomicU64::new(0) })
+    }
+
+    /// The model behind it.
+    #[must_use]
+    pub fn model(&self) -> &EmbeddingModel {
+        &self.model
+    }
+
+    /// Texts so far that were longer than the model's limit ([`EmbeddingModel::recipe`]), and were embedded by their
+    /// beginnings.
+    #[must_use]
+    pub fn truncated(&self) -> u64 {
+        self.truncated.load(Ordering::Relaxed)
+    }
+}
+
+impl Embedder for LocalEmbedder {
+    fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<f32>> {
+        let prefix = match side {
+            Side::Query => &self.prefixes.query,
+            Side::Passage => &self.prefixes.passage,
+        };
+        let embedded = self.model.embed(prefix, texts)?;
+        self.truncated.fetch_add(embedded.truncated as u64, Ordering::Relaxed);
+        Ok(embedded.vectors)
+    }
+
+    fn dimension(&self) -> usize {
+        self.model.dimension()
+    }
+
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+}
+
+/// Everything that a vector depends on beside the text.
+fn identity(name: &str, hash: &str, model: &EmbeddingModel, prefixes: &Prefixes, load: &EncoderOptions) -> String {
+    let recipe = model.recipe();
+    let pooling = match recipe.pooling {
+        Pooling::Mean => "mean",
+        Pooling::Cls => "cls",
+        Pooling::Masks => "masks",
+    };
+    let length = if recipe.normalise { "normalised" } else { "as it comes" };
+    let numbers = match load.precision {
+        Precision::Words => "words",
+        Precision::F32 => "f32",
+    };
+    let arithmetic =
+        if load.device.is_cpu() { format!("cpu {} {numbers}", kernels::cpu::RECIPE) } else { "gpu".into() };
+    let Prefixes { query, passage } = prefixes;
+    let limit = recipe.limit;
+    format!("{name} sha256:{hash} {pooling} {length} query {query:?} passage {passage:?} limit {limit} {arithmetic}")
+}
