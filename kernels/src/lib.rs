@@ -5,7 +5,14 @@
 //! [`cpu`]), so a row's bits depend neither on its neighbours nor on the machine's vector width.
 
 pub mod cpu;
+pub mod launch;
 pub mod ops;
+
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(not(feature = "cuda"))]
+#[path = "absent.rs"]
+mod cuda;
 
 pub use ops::attention::{AttentionPlan, PAGE, SequenceRows};
 pub use ops::linear::Weight;
