@@ -24,7 +24,7 @@ pub(crate) fn swiglu(_: At<'_>, _: At<'_>) -> Result<CudaStorage> {
     absent()
 }
 
-pub(crate) fn rope(_: At<'_>, _: &Tensor, _: &Tensor) -> Result<CudaStorage> {
+pub(crate) fn rope(_: At<'_>, _: At<'_>, _: At<'_>) -> Result<CudaStorage> {
     absent()
 }
 

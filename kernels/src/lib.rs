@@ -21,3 +21,14 @@ pub use ops::linear::Weight;
 pub const CUDA: bool = cfg!(feature = "cuda");
 /// Whether this build can use an Apple GPU.
 pub const METAL: bool = cfg!(feature = "metal");
+
+/// Bytes that are free on a CUDA device, and bytes that it has; `None` of any other.
+///
+/// # Errors
+/// The driver's.
+pub fn device_memory(device: &candle_core::Device) -> candle_core::Result<Option<(usize, usize)>> {
+    match device {
+        candle_core::Device::Cuda(device) => cuda::memory(device).map(Some),
+        _ => Ok(None),
+    }
+}

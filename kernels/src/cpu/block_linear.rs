@@ -1,12 +1,13 @@
 //! `out = x · wᵀ` over quantised weights and activations in bytes.
 //!
-//! The recipe, for every number of rows and every table: within a step (16 or 32 inputs) products are summed exactly, as
-//! integers; then, over the steps in ascending order, `sum = fma(float(dot) * scale, x scale, sum)` and, where the type has
-//! mins, `sum = fma(min, x scale * Σ x bytes, sum)`.
+//! The recipe, for every number of rows and every table, over blocks of 32 inputs in ascending order: within a step (16 or
+//! 32 inputs that share a scale) products are summed exactly, as integers, to `dot`. A block's sum is `part = float(dot) *
+//! scale`, and of its second step, where it has two, `part = fma(float(dot), scale, part)`. Then `sum = fma(part, x scale,
+//! sum)` and, for each step where the type has mins, `sum = fma(min, x scale * Σ x bytes, sum)`.
 
 use super::blocks::{FORMATS, Format, LANES, Width};
 use super::lanes::{Bytes, Ints, Lanes};
-use super::linear::PANEL;
+use super::linear::{PANEL, begin};
 use super::quantise::{BLOCK, CHUNK, Quantised};
 use super::unpack::{self, Half, SMALL_CHUNK, Scratch};
 use std::ops::Range;
@@ -17,6 +18,8 @@ pub(crate) struct BlockCall<'a> {
     pub format: Format,
     /// `[panels]` of [`Format::panel_bytes`]
     pub packed: &'a [u8],
+    /// `[outputs]`: what sums start from, 0 where there is none
+    pub bias: Option<&'a [f32]>,
     /// `[rows, outputs]`; tasks write disjoint places
     pub out: *mut f32,
     pub outputs: usize,
@@ -80,6 +83,13 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
     let mut scratch = unpack::scratch();
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
+        let columns = PANEL.min(call.outputs - panel * PANEL);
+        if let Some(bias) = call.bias {
+            // SAFETY: the caller's: these columns of these rows are this task's.
+            unsafe {
+                begin(&bias[panel * PANEL..][..columns], call.out.add(panel * PANEL), call.outputs, rows.clone())
+            };
+        }
         for from in (0..inputs).step_by(chunk) {
             let chunk = from..inputs.min(from + chunk);
             // SAFETY: the caller's.
@@ -94,7 +104,6 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
                     stride: call.outputs,
                     row: rows.start,
                 };
-                let columns = PANEL.min(call.outputs - panel * PANEL);
                 tiles::<L, ROWS, HALVES, FORMAT>(&place, rows.len(), columns);
             }
         }
@@ -165,14 +174,12 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
     place: &Place<'_>,
     half: usize,
 ) {
-    let Format { width, zero, step: per_step, has_min, .. } = const { FORMATS[FORMAT].1 };
-    let x = place.call.x;
-    let zero = if width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero };
+    let Format { step: per_step, has_min, .. } = const { FORMATS[FORMAT].1 };
     // SAFETY: the caller's; all places are within the shapes that `Quantised` and `Half` state.
     unsafe {
         let out = place.out.add(half * LANES);
         let mut sums = [[L::splat(0.0); HALVES]; ROWS];
-        if place.from > 0 {
+        if place.from > 0 || place.call.bias.is_some() {
             for (r, sums) in sums.iter_mut().enumerate() {
                 for (h, sum) in sums.iter_mut().enumerate() {
                     *sum = L::load(out.add(r * place.stride + h * LANES));
@@ -180,51 +187,41 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
             }
         }
         let halves = place.scratch.cast::<Half>().add(half);
-        let (at, stride) = x.place(place.row, place.from);
+        let x = place.call.x;
+        let at = x.place(place.row, place.from);
         let (bytes, scales) = (x.bytes.as_ptr().add(at), x.scales.as_ptr().add(at / BLOCK));
-        let byte_sums = x.sums.as_ptr().add(at / 16);
-        for step in 0..place.len / per_step {
-            let mut sums_of_bytes = [0; ROWS];
-            if has_min || zero != 0 {
-                for (r, sum) in sums_of_bytes.iter_mut().enumerate() {
-                    let at = byte_sums.add(r * stride / 16 + step * per_step / 16);
-                    *sum = if per_step == 32 { *at + *at.add(1) } else { *at };
-                }
-            }
-            let mut dots = [[L::Ints::splat(0); HALVES]; ROWS];
-            if zero != 0 {
-                for (r, dots) in dots.iter_mut().enumerate() {
-                    *dots = [L::Ints::splat(zero * sums_of_bytes[r]); HALVES];
-                }
-            }
-            for group in 0..per_step / 4 {
-                let input = step * per_step + 4 * group;
-                let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
-                for (h, codes) in codes.iter_mut().enumerate().skip(1) {
-                    *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
-                }
-                for (r, dots) in dots.iter_mut().enumerate() {
-                    let four = bytes.add(r * stride + input).cast::<i32>().read_unaligned();
-                    for (dot, codes) in dots.iter_mut().zip(codes) {
-                        *dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
-                            dot.dot::<true>(codes, four)
-                        } else {
-                            dot.dot::<false>(codes, four)
-                        };
+        let (byte_sums, weights) = (x.sums.as_ptr().add(at / 16), x.weights.as_ptr().add(at / BLOCK));
+        for block in 0..place.len / BLOCK {
+            let mut parts = [[L::splat(0.0); HALVES]; ROWS];
+            for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
+                let dots = dots::<L, ROWS, HALVES, FORMAT>(halves, bytes, byte_sums, step);
+                for h in 0..HALVES {
+                    let scale = L::load((*halves.add(h)).scales.as_ptr().cast::<f32>().add(step * LANES));
+                    for r in 0..ROWS {
+                        let dot = dots[r][h].to_floats();
+                        let first = step * per_step == block * BLOCK;
+                        parts[r][h] = if first { dot.mul(scale) } else { dot.fma(scale, parts[r][h]) };
                     }
                 }
             }
-            for h in 0..HALVES {
-                let scale = L::load((*halves.add(h)).scales.as_ptr().cast::<f32>().add(step * LANES));
-                for r in 0..ROWS {
-                    let x_scale = L::splat(*scales.add(r * stride / BLOCK + step * per_step / BLOCK));
-                    sums[r][h] = dots[r][h].to_floats().mul(scale).fma(x_scale, sums[r][h]);
+            for r in 0..ROWS {
+                let x_scale = L::splat(*scales.add(r * (CHUNK / BLOCK) + block));
+                for h in 0..HALVES {
+                    sums[r][h] = parts[r][h].fma(x_scale, sums[r][h]);
                 }
-                if has_min {
-                    let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
-                    for r in 0..ROWS {
-                        let x_scale = *scales.add(r * stride / BLOCK + step * per_step / BLOCK);
-                        sums[r][h] = min.fma(L::splat(x_scale * sums_of_bytes[r] as f32), sums[r][h]);
+            }
+            if has_min {
+                for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
+                    for h in 0..HALVES {
+                        let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
+                        for r in 0..ROWS {
+                            let weight = if per_step == BLOCK {
+                                *weights.add(r * (CHUNK / BLOCK) + block)
+                            } else {
+                                *scales.add(r * (CHUNK / BLOCK) + block) * bytes_of(byte_sums, r, step, per_step) as f32
+                            };
+                            sums[r][h] = min.fma(L::splat(weight), sums[r][h]);
+                        }
                     }
                 }
             }
@@ -234,5 +231,54 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
                 sum.store(out.add(r * place.stride + h * LANES));
             }
         }
+    }
+}
+
+/// `Σ (code - zero) * x` over a step's inputs.
+#[inline(always)]
+unsafe fn dots<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    halves: *const Half,
+    bytes: *const i8,
+    byte_sums: *const i32,
+    step: usize,
+) -> [[L::Ints; HALVES]; ROWS] {
+    let Format { width, zero, step: per_step, .. } = const { FORMATS[FORMAT].1 };
+    let zero = if width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero };
+    // SAFETY: the caller's.
+    unsafe {
+        let mut dots = [[L::Ints::splat(0); HALVES]; ROWS];
+        if zero != 0 {
+            for (r, dots) in dots.iter_mut().enumerate() {
+                *dots = [L::Ints::splat(zero * bytes_of(byte_sums, r, step, per_step)); HALVES];
+            }
+        }
+        for group in 0..per_step / 4 {
+            let input = step * per_step + 4 * group;
+            let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
+            for (h, codes) in codes.iter_mut().enumerate().skip(1) {
+                *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
+            }
+            for (r, dots) in dots.iter_mut().enumerate() {
+                let four = bytes.add(r * CHUNK + input).cast::<i32>().read_unaligned();
+                for (dot, codes) in dots.iter_mut().zip(codes) {
+                    *dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
+                        dot.dot::<true>(codes, four)
+                    } else {
+                        dot.dot::<false>(codes, four)
+                    };
+                }
+            }
+        }
+        dots
+    }
+}
+
+/// `Σ x` over a step's bytes of row `r`.
+#[inline(always)]
+unsafe fn bytes_of(byte_sums: *const i32, r: usize, step: usize, per_step: usize) -> i32 {
+    // SAFETY: the caller's.
+    unsafe {
+        let at = byte_sums.add(r * (CHUNK / 16) + step * per_step / 16);
+        if per_step == 32 { *at + *at.add(1) } else { *at }
     }
 }

@@ -17,7 +17,9 @@ mod lanes;
 pub mod limits;
 mod linear;
 mod memory;
+mod norm;
 mod quantise;
+mod rope;
 mod swiglu;
 #[cfg(test)]
 mod tests;
@@ -38,7 +40,7 @@ pub(crate) use unpack::row_of_blocks;
 
 /// The number of the recipe: raised by whoever changes a bit of any kernel's result, as `kernels/tests/recipe.rs` asks.
 /// Records hold it, so that a reply that differs from a recorded one can be told from a reply by other arithmetic.
-pub const RECIPE: u32 = 1;
+pub const RECIPE: u32 = 2;
 
 /// The kernels of one instruction set.
 pub struct Table {
@@ -49,6 +51,8 @@ pub struct Table {
     pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
+    pub(crate) norm: unsafe fn(&mut [f32], Option<&[f32]>, &[f32], f32, &mut [f32]),
+    pub(crate) rope: unsafe fn(&[f32], &[f32], &[f32], &mut [f32]),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
     pub(crate) multiply: unsafe fn(usize) -> f32,
 }
@@ -89,6 +93,16 @@ macro_rules! table {
             unsafe { swiglu::run::<$lanes>(gate, up, out) }
         }
         $(#[target_feature(enable = $feature)])?
+        unsafe fn norm(x: &mut [f32], y: Option<&[f32]>, weight: &[f32], eps: f32, out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { norm::run::<$lanes>(x, y, weight, eps, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn rope(x: &[f32], cos: &[f32], sin: &[f32], out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { rope::run::<$lanes>(x, cos, sin, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
         unsafe fn read(data: &[f32]) -> f32 {
             // SAFETY: as above.
             unsafe { limits::read::<$lanes>(data) }
@@ -98,7 +112,7 @@ macro_rules! table {
             // SAFETY: as above.
             unsafe { limits::multiply::<$lanes>(rounds) }
         }
-        Table { name: $name, linear, block_linear, quantise, attention, swiglu, read, multiply }
+        Table { name: $name, linear, block_linear, quantise, attention, swiglu, norm, rope, read, multiply }
     }};
 }
 

@@ -11,7 +11,9 @@ mod ops;
 pub(crate) use ops::{add_rms_norm, attention, linear, rms_norm, rope, rotate_store, sample, swiglu};
 
 use crate::launch::{Argument, Launch};
-use candle_core::cuda_backend::cudarc::driver::{CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg, SyncOnDrop};
+use candle_core::cuda_backend::cudarc::driver::{
+    CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg, SyncOnDrop,
+};
 use candle_core::cuda_backend::{CudaDType, WrapErr};
 use candle_core::{CudaDevice, CudaStorage, DType, Error, Layout, Result, bail};
 use half::{bf16, f16};

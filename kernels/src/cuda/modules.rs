@@ -1,9 +1,9 @@
 //! The kernels' binaries, loaded once a device.
 
 use crate::launch::{Launch, Module};
+use candle_core::cuda_backend::DeviceId;
 use candle_core::cuda_backend::cudarc::driver::{CudaFunction, CudaModule};
 use candle_core::cuda_backend::cudarc::nvrtc::Ptx;
-use candle_core::cuda_backend::DeviceId;
 use candle_core::{CudaDevice, Error, Result, bail};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -41,11 +41,14 @@ pub(super) fn function(device: &CudaDevice, launch: &Launch) -> Result<CudaFunct
 fn load(device: &CudaDevice, module: Module) -> Result<Arc<CudaModule>> {
     let (file, binary) = binary(module);
     if binary.is_empty() {
-        bail!("{file} was compiled by a stand-in for nvcc: this build is for type checks, build again with CUDA installed");
+        bail!(
+            "{file} was compiled by a stand-in for nvcc: this build is for type checks, build again with CUDA installed"
+        );
     }
     let context = device.cuda_stream().context().clone();
     context.load_module(Ptx::from_binary(binary.to_vec())).map_err(|e| {
-        let capability = context.compute_capability().map_or_else(|_| "?".into(), |(major, minor)| format!("{major}.{minor}"));
+        let capability =
+            context.compute_capability().map_or_else(|_| "?".into(), |(major, minor)| format!("{major}.{minor}"));
         Error::Msg(format!(
             "the kernels of {file} do not load on this GPU of compute capability {capability}: {e}; they need 8.0 or \
              newer, and a driver for the CUDA version that they were built with"

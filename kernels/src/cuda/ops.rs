@@ -94,19 +94,15 @@ pub(crate) fn swiglu(gate: At<'_>, up: At<'_>) -> Result<CudaStorage> {
     filled(&device, element, count, |out| run(&device, &launch::swiglu(element, [gate_at, up_at, out], count)))
 }
 
-pub(crate) fn rope(x: At<'_>, cos: &Tensor, sin: &Tensor) -> Result<CudaStorage> {
+pub(crate) fn rope(x: At<'_>, cos: At<'_>, sin: At<'_>) -> Result<CudaStorage> {
     let (element, device) = (element("rope", &[x])?, x.0.device().clone());
     let (tokens, heads, dim) = x.1.shape().dims3()?;
-    on_cuda("rope", cos, |cos| {
-        on_cuda("rope", sin, |sin| {
-            expect_f32("rope", &[cos, sin])?;
-            let stream = device.cuda_stream();
-            let mut at = Addresses::new(&stream);
-            let (from, cos, sin) = (at.of("rope", x)?, at.of("rope", cos)?, at.of("rope", sin)?);
-            filled(&device, element, tokens * heads * dim, |out| {
-                run(&device, &launch::rope(element, [from, cos, sin, out], tokens, heads, dim))
-            })
-        })
+    expect_f32("rope", &[cos, sin])?;
+    let stream = device.cuda_stream();
+    let mut at = Addresses::new(&stream);
+    let (from, cos, sin) = (at.of("rope", x)?, at.of("rope", cos)?, at.of("rope", sin)?);
+    filled(&device, element, tokens * heads * dim, |out| {
+        run(&device, &launch::rope(element, [from, cos, sin, out], tokens, heads, dim))
     })
 }
 

@@ -48,12 +48,7 @@ pub fn fits(element: Element, heads: usize, kv_heads: usize, head_dim: usize) ->
 
 /// Attention of all rows of `cascade`, in at most four launches.
 #[must_use]
-pub fn attention(
-    element: Element,
-    shape: &AttentionShape,
-    at: &AttentionBuffers,
-    cascade: &Cascade,
-) -> Vec<Launch> {
+pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers, cascade: &Cascade) -> Vec<Launch> {
     let suffix = format!("{}_{}", shape.head_dim, element.name());
     let word = |index: usize| Pointer(at.plan + 4 * index as u64);
     let scale = F32(shape.scale * std::f32::consts::LOG2_E);
@@ -82,7 +77,8 @@ pub fn attention(
             function: format!("merge_{suffix}"),
             grid: [count as u32, 1, 1],
             threads: (shape.heads.min(8) * 32) as u32,
-            arguments: [&[at.partial, at.sums, at.out].map(Pointer)[..], &[positions, slots, word(first), heads]].concat(),
+            arguments: [&[at.partial, at.sums, at.out].map(Pointer)[..], &[positions, slots, word(first), heads]]
+                .concat(),
         });
     }
     launches

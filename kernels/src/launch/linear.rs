@@ -9,13 +9,7 @@ const FEW: usize = 64;
 /// `y = x · wᵀ` over `[rows, inputs]` and `[outputs, inputs]`, by halves; `[x, w, y]`. `None` where the kernels do not
 /// take that: `inputs` must be a multiple of 8 and the type one that tensor cores take.
 #[must_use]
-pub fn linear(
-    element: Element,
-    pointers: [u64; 3],
-    rows: usize,
-    inputs: usize,
-    outputs: usize,
-) -> Option<Launch> {
+pub fn linear(element: Element, pointers: [u64; 3], rows: usize, inputs: usize, outputs: usize) -> Option<Launch> {
     if !element.is_half() || inputs == 0 || !inputs.is_multiple_of(8) {
         return None;
     }

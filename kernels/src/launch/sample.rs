@@ -35,11 +35,5 @@ impl Choice {
 pub fn sample(pointers: [u64; 4], rows: usize, vocab: usize, stride: usize, words: usize) -> Launch {
     let mut arguments: Vec<super::Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([vocab, stride, words].map(|n| U32(n as u32)));
-    Launch {
-        module: Module::Sample,
-        function: "sample".into(),
-        grid: [rows as u32, 1, 1],
-        threads: 1024,
-        arguments,
-    }
+    Launch { module: Module::Sample, function: "sample".into(), grid: [rows as u32, 1, 1], threads: 1024, arguments }
 }

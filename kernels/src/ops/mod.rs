@@ -2,10 +2,11 @@
 
 pub mod attention;
 pub mod cascade;
+pub mod exact_linear;
 pub mod kv_store;
 pub mod linear;
-pub mod pointwise;
-pub mod rms_norm;
+pub mod norm;
+pub mod rope;
 pub mod rotate_store;
 pub mod sample;
 pub mod swiglu;

@@ -2,8 +2,8 @@
 //! stored in their pages.
 
 use super::kv_store::Slots;
-use super::pointwise;
-use candle_core::{CpuStorage, CudaStorage, CustomOp1, CustomOp3, Layout, Result, Shape, Tensor, bail};
+use super::rope::rope;
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
 /// Where keys and values go, and by what they are turned.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,8 @@ impl RotateStore<'_> {
     /// # Errors
     /// As [`Self::apply`].
     pub fn reference(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        self.slots.store(&pointwise::rope(k, self.cos, self.sin)?, v, self.k_cache, self.v_cache)?;
-        pointwise::rope(q, self.cos, self.sin)
+        self.slots.store(&rope(k, self.cos, self.sin)?, v, self.k_cache, self.v_cache)?;
+        rope(q, self.cos, self.sin)
     }
 }
 
@@ -78,36 +78,5 @@ impl CustomOp3 for RotateStore<'_> {
         let slots = self.slots.on(self.cos.device())?;
         let out = crate::cuda::rotate_store([(q, ql), (k, kl), (v, vl)], self, &slots)?;
         Ok((out, ql.shape().clone()))
-    }
-}
-
-/// Turns `[tokens, heads, head_dim]` on a CUDA device; `cos` and `sin` are f32 `[tokens, head_dim / 2]`.
-///
-/// # Errors
-/// Shapes that do not fit.
-pub fn rope_on_cuda(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    x.contiguous()?.apply_op1_no_bwd(&Rope { cos, sin })
-}
-
-struct Rope<'a> {
-    cos: &'a Tensor,
-    sin: &'a Tensor,
-}
-
-impl CustomOp1 for Rope<'_> {
-    fn name(&self) -> &'static str {
-        "rope"
-    }
-
-    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
-        bail!("rope: the CPU has another way (bug)")
-    }
-
-    fn cuda_fwd(&self, x: &CudaStorage, xl: &Layout) -> Result<(CudaStorage, Shape)> {
-        let (tokens, _, dim) = xl.shape().dims3()?;
-        if self.cos.dims() != [tokens, dim / 2] || self.sin.dims() != self.cos.dims() {
-            bail!("rope: x is {:?}, cos {:?}", xl.shape(), self.cos.shape());
-        }
-        Ok((crate::cuda::rope((x, xl), self.cos, self.sin)?, xl.shape().clone()))
     }
 }

@@ -26,7 +26,9 @@ impl Case {
     fn q(&self, sequences: &[SequenceRows]) -> Vec<f32> {
         let per_row = self.shape.heads * self.shape.head_dim;
         // A row's query is that of its pages and its position, whoever else is there.
-        let row = |s: &SequenceRows, p: usize| random(self.element, (s.pages[s.pages.len() - 1] as usize * 9999 + p) as u64, per_row);
+        let row = |s: &SequenceRows, p: usize| {
+            random(self.element, (s.pages[s.pages.len() - 1] as usize * 9999 + p) as u64, per_row)
+        };
         sequences.iter().flat_map(|s| (s.start..s.start + s.len).flat_map(move |p| row(s, p))).collect()
     }
 

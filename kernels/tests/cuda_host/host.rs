@@ -10,10 +10,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 type HostLaunch = unsafe extern "C" fn(*const c_char, *const c_uint, c_uint, *mut *mut c_void) -> c_int;
 
 /// Where the kernels' sources are; the test of mutants says another place.
-pub const SOURCES: &str = "MOOT_CUDA_SOURCES";
+pub(crate) const SOURCES: &str = "MOOT_CUDA_SOURCES";
 
 /// The library, compiled once; `None` without a compiler.
-pub fn compiled() -> Option<&'static Library> {
+pub(crate) fn compiled() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
     LIBRARY.get_or_init(Library::compile).as_ref()
 }
@@ -32,7 +32,7 @@ macro_rules! library {
 }
 pub(crate) use library;
 
-pub struct Library {
+pub(crate) struct Library {
     launch: HostLaunch,
     /// The emulation has one block at a time, in global variables.
     turn: Mutex<()>,
@@ -68,7 +68,7 @@ impl Library {
         Some(Self { launch, turn: Mutex::new(()) })
     }
 
-    pub fn run(&self, launch: &Launch) {
+    pub(crate) fn run(&self, launch: &Launch) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut words: Vec<u64> = launch
             .arguments
@@ -90,7 +90,7 @@ impl Library {
 }
 
 /// Memory of a kernel, with bytes before and after that make no number and must stay.
-pub struct Buffer {
+pub(crate) struct Buffer {
     bytes: Vec<u128>,
     len: usize,
     element: Element,
@@ -108,7 +108,7 @@ impl Buffer {
         Self { bytes: held, len: bytes.len(), element }
     }
 
-    pub fn of(element: Element, values: &[f32]) -> Self {
+    pub(crate) fn of(element: Element, values: &[f32]) -> Self {
         let bytes: Vec<u8> = match element {
             Element::F32 => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
             Element::F16 => values.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
@@ -118,15 +118,15 @@ impl Buffer {
     }
 
     /// Numbers that are none, until a kernel has written them.
-    pub fn unwritten(element: Element, count: usize) -> Self {
+    pub(crate) fn unwritten(element: Element, count: usize) -> Self {
         Self::of(element, &vec![f32::NAN; count])
     }
 
-    pub fn words(words: &[u32]) -> Self {
+    pub(crate) fn words(words: &[u32]) -> Self {
         Self::of_bytes(Element::F32, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
     }
 
-    pub fn pointer(&self) -> u64 {
+    pub(crate) fn pointer(&self) -> u64 {
         self.bytes[GUARD..].as_ptr() as u64
     }
 
@@ -138,7 +138,7 @@ impl Buffer {
         content.to_vec()
     }
 
-    pub fn values(&self) -> Vec<f32> {
+    pub(crate) fn values(&self) -> Vec<f32> {
         let content = self.content();
         match self.element {
             Element::F32 => content.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
@@ -147,16 +147,16 @@ impl Buffer {
         }
     }
 
-    pub fn to_words(&self) -> Vec<u32> {
+    pub(crate) fn to_words(&self) -> Vec<u32> {
         self.content().chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
     }
 }
 
-pub const ELEMENTS: [Element; 3] = [Element::F32, Element::F16, Element::Bf16];
-pub const HALVES: [Element; 2] = [Element::F16, Element::Bf16];
+pub(crate) const ELEMENTS: [Element; 3] = [Element::F32, Element::F16, Element::Bf16];
+pub(crate) const HALVES: [Element; 2] = [Element::F16, Element::Bf16];
 
 /// The step between neighbouring numbers around 1.
-pub fn step(element: Element) -> f32 {
+pub(crate) fn step(element: Element) -> f32 {
     match element {
         Element::F32 => f32::EPSILON,
         Element::F16 => 1.0 / 1024.0,
@@ -165,7 +165,7 @@ pub fn step(element: Element) -> f32 {
 }
 
 /// Numbers around 0, exact in `element`, the same for the same seed.
-pub fn random(element: Element, seed: u64, count: usize) -> Vec<f32> {
+pub(crate) fn random(element: Element, seed: u64, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state ^= state << 13;
@@ -178,7 +178,7 @@ pub fn random(element: Element, seed: u64, count: usize) -> Vec<f32> {
 }
 
 /// Whether two lists of numbers are within `most` of each other, relative to 1 or the expected number's size.
-pub fn close(what: &str, got: &[f32], expected: &[f32], most: f32) {
+pub(crate) fn close(what: &str, got: &[f32], expected: &[f32], most: f32) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (i, (got, expected)) in got.iter().zip(expected).enumerate() {
         let off = (got - expected).abs() / expected.abs().max(1.0);
@@ -186,7 +186,7 @@ pub fn close(what: &str, got: &[f32], expected: &[f32], most: f32) {
     }
 }
 
-pub fn same_bits(what: &str, got: &[f32], expected: &[f32]) {
+pub(crate) fn same_bits(what: &str, got: &[f32], expected: &[f32]) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (i, (got, expected)) in got.iter().zip(expected).enumerate() {
         assert!(got.to_bits() == expected.to_bits(), "{what}: number {i} is {got}, expected {expected} to the bit");

@@ -8,7 +8,11 @@ use std::process::{Command, Stdio};
 /// File, what stands there, what it becomes.
 const MUTANTS: [(&str, &str, &str); 26] = [
     ("norm.cu", "/ (float)hidden", "/ (float)(hidden + 1)"),
-    ("norm.cu", "if (thread % 32 == 0) sums[thread / 32] = squares;\n  __syncthreads();", "if (thread % 32 == 0) sums[thread / 32] = squares;"),
+    (
+        "norm.cu",
+        "if (thread % 32 == 0) sums[thread / 32] = squares;\n  __syncthreads();",
+        "if (thread % 32 == 0) sums[thread / 32] = squares;",
+    ),
     ("norm.cu", "kept[i] = part;", ""),
     ("rotary.cu", "b * c + a * s", "b * c - a * s"),
     ("rotary.cu", "plane[d * PAGE + place]", "plane[place * dim + d]"),
@@ -22,12 +26,20 @@ const MUTANTS: [(&str, &str, &str); 26] = [
     ("attention.cu", "values[n][i] = values[n][i] * shrink[i / 2]", "values[n][i] = values[n][i] * shrink[i % 2]"),
     ("attention.cu", "s.before = before == negative_infinity() ? 0.0f : exp2_fast(before - s.max)", "s.before = 1.0f"),
     ("attention.cu", "if (over || visits[i].index / SPAN != span)", "if (over)"),
-    ("attention.cu", "page_values + value_place<DIM>(lane % 16, pair * 2 + lane / 16) * 8", "page_values + value_place<DIM>(lane % 16, pair * 2) * 8"),
+    (
+        "attention.cu",
+        "page_values + value_place<DIM>(lane % 16, pair * 2 + lane / 16) * 8",
+        "page_values + value_place<DIM>(lane % 16, pair * 2) * 8",
+    ),
     ("attention.cu", "return d * 2 + (piece ^ (d >> 2 & 1));", "return d + (piece ^ (d >> 2 & 1));"),
     ("attention.cu", "positions[row] / (SPAN * PAGE) + 1", "positions[row] / (SPAN * PAGE)"),
     ("linear.cu", "(step + 1) * STEP % length == 0", "(step + 1) * STEP % (2 * length) == 0"),
     ("linear.cu", "row + r < rows && at < end", "at < end"),
-    ("linear.cu", "((section(0) + section(1)) + section(2)) + section(3)", "(section(0) + section(1)) + (section(2) + section(3))"),
+    (
+        "linear.cu",
+        "((section(0) + section(1)) + section(2)) + section(3)",
+        "(section(0) + section(1)) + (section(2) + section(3))",
+    ),
     ("linear.cu", "b[n / 2][n % 2 * 2 + 1]", "b[n / 2][n % 2 * 2]"),
     ("sample.cu", "rank == ranks[thread] && other < ids[thread]", "rank == ranks[thread] && other > ids[thread]"),
     ("sample.cu", "while (bin > 0 && bins[bin] < left)", "while (bin > 0 && bins[bin] <= left)"),

@@ -47,12 +47,16 @@ fn tenths() -> Vec<f32> {
 #[test]
 fn top_k_and_top_p_keep_what_they_say() {
     let library = library!();
-    for (top_k, top_p, kept) in
-        [(1, 1.0, vec![103]), (2, 1.0, vec![102, 103]), (0, 0.5, vec![102, 103]), (0, 1.0, vec![100, 101, 102, 103]), (3, 0.99, vec![101, 102, 103]), (0, 0.0, vec![103])]
-    {
-        let draws: Vec<Choice> = (0..60)
-            .map(|i| Choice { temperature: 1.0, top_p, top_k, draw: i as f32 / 60.0, mask: NO_MASK })
-            .collect();
+    for (top_k, top_p, kept) in [
+        (1, 1.0, vec![103]),
+        (2, 1.0, vec![102, 103]),
+        (0, 0.5, vec![102, 103]),
+        (0, 1.0, vec![100, 101, 102, 103]),
+        (3, 0.99, vec![101, 102, 103]),
+        (0, 0.0, vec![103]),
+    ] {
+        let draws: Vec<Choice> =
+            (0..60).map(|i| Choice { temperature: 1.0, top_p, top_k, draw: i as f32 / 60.0, mask: NO_MASK }).collect();
         let got = sample(library, &vec![tenths(); draws.len()], 2100, &[], &draws);
         let mut seen = got.clone();
         seen.dedup();
