@@ -2,12 +2,21 @@
 
 use super::scheduler::{Chunk, Scheduler};
 use super::stats::Stats;
-use crate::error::{MootError, Result};
+use crate::error::Result;
+use candle_core::Tensor;
 use moot_models::{Batch, Decoder, KvCache, SequenceRows};
 use std::time::Instant;
 
-/// For the running sequence at `.0`: logits `[vocab]` after its last known token, then after each guessed one.
-pub(super) type Row = (usize, Vec<Vec<f32>>);
+/// What a forward pass gave; a GPU may still be at it.
+pub(super) struct Step {
+    /// `[rows, vocab]`
+    pub logits: Tensor,
+    /// Running sequences in the order of their rows, and how many each has: after its last known token, then after each
+    /// guessed one.
+    pub places: Vec<(usize, usize)>,
+    /// When it began.
+    pub started: Instant,
+}
 
 /// One forward pass over `chunks`.
 ///
@@ -19,7 +28,7 @@ pub(super) fn run(
     scheduler: &Scheduler,
     chunks: &[Chunk],
     stats: &mut Stats,
-) -> Result<Vec<Row>> {
+) -> Result<Step> {
     let started = Instant::now();
     let mut tokens = Vec::with_capacity(chunks.iter().map(|chunk| chunk.len).sum());
     let mut rows = Vec::with_capacity(chunks.len());
@@ -45,9 +54,7 @@ pub(super) fn run(
     let batch = Batch::new(tokens, rows, wanted.iter().flat_map(|(_, rows)| rows.clone()).collect());
     stats.page_reads += batch.plan().page_reads();
     stats.page_reads_unshared += batch.plan().page_reads_unshared();
-    let logits = decoder.forward(&batch, kv)?.to_vec2::<f32>().map_err(|e| MootError::Engine(e.to_string()))?;
-    let mut logits = logits.into_iter();
+    let logits = decoder.forward(&batch, kv)?;
     stats.steps += 1;
-    stats.forward_seconds += started.elapsed().as_secs_f64();
-    Ok(wanted.into_iter().map(|(sequence, rows)| (sequence, logits.by_ref().take(rows.count()).collect())).collect())
+    Ok(Step { logits, places: wanted.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect(), started })
 }

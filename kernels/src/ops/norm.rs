@@ -1,7 +1,9 @@
 //! Root-mean-square norm, alone and after a residual is added.
 
 use super::{cpu_table, f32_slice};
-use candle_core::{D, Device, Result, Storage, Tensor, bail};
+use candle_core::{
+    CpuStorage, CudaStorage, CustomOp2, CustomOp3, D, Device, Layout, Result, Shape, Storage, Tensor, bail,
+};
 use rayon::prelude::*;
 
 /// Values from which rows are worth several threads: a few microseconds' work.
@@ -14,6 +16,7 @@ const TOGETHER: usize = 8192;
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     match x.device() {
         Device::Cpu => Ok(normed(x, None, weight, eps)?.1),
+        Device::Cuda(_) => x.contiguous()?.apply_op2_no_bwd(weight, &RmsNorm { eps }),
         _ => candle_nn::ops::rms_norm(&x.contiguous()?, weight, eps),
     }
 }
@@ -25,6 +28,10 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
 pub fn add_rms_norm(x: &Tensor, y: &Tensor, weight: &Tensor, eps: f32) -> Result<(Tensor, Tensor)> {
     match x.device() {
         Device::Cpu => normed(x, Some(y), weight, eps),
+        Device::Cuda(_) => {
+            let both = x.contiguous()?.apply_op3_no_bwd(&y.contiguous()?, weight, &AddRmsNorm { eps })?;
+            Ok((both.get(0)?, both.get(1)?))
+        }
         _ => {
             let sum = (x + y)?;
             let normed = candle_nn::ops::rms_norm(&sum, weight, eps)?;
@@ -79,4 +86,70 @@ fn normed(x: &Tensor, y: Option<&Tensor>, weight: &Tensor, eps: f32) -> Result<(
 /// A copy of all values of a CPU tensor, in order.
 fn values(x: &Tensor) -> Result<Vec<f32>> {
     x.flatten_all()?.to_vec1()
+}
+
+/// On a GPU. On the CPU [`normed`] gives the sum as well, which no custom op could.
+struct RmsNorm {
+    eps: f32,
+}
+
+impl CustomOp2 for RmsNorm {
+    fn name(&self) -> &'static str {
+        "rms_norm"
+    }
+
+    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
+        bail!("rms norm: the CPU has another way (bug)")
+    }
+
+    fn cuda_fwd(&self, x: &CudaStorage, xl: &Layout, w: &CudaStorage, wl: &Layout) -> Result<(CudaStorage, Shape)> {
+        check("rms norm", xl, wl)?;
+        Ok((crate::cuda::rms_norm((x, xl), (w, wl), self.eps)?, xl.shape().clone()))
+    }
+}
+
+struct AddRmsNorm {
+    eps: f32,
+}
+
+impl CustomOp3 for AddRmsNorm {
+    fn name(&self) -> &'static str {
+        "add_rms_norm"
+    }
+
+    fn cpu_fwd(
+        &self,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        bail!("add and norm: the CPU has another way (bug)")
+    }
+
+    fn cuda_fwd(
+        &self,
+        x: &CudaStorage,
+        xl: &Layout,
+        delta: &CudaStorage,
+        dl: &Layout,
+        w: &CudaStorage,
+        wl: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        check("add and norm", xl, wl)?;
+        if xl.shape() != dl.shape() {
+            bail!("add and norm: x is {:?}, what is added {:?}", xl.shape(), dl.shape());
+        }
+        let out = crate::cuda::add_rms_norm((x, xl), (delta, dl), (w, wl), self.eps)?;
+        Ok((out, Shape::from([&[2], xl.dims()].concat())))
+    }
+}
+
+fn check(op: &str, x: &Layout, weight: &Layout) -> Result<()> {
+    if x.dims().last().copied() != Some(weight.shape().elem_count()) {
+        bail!("{op}: x is {:?}, the weight {:?}", x.shape(), weight.shape());
+    }
+    Ok(())
 }

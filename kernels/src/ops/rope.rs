@@ -1,20 +1,22 @@
 //! Rotary position embedding.
 
 use super::{cpu_table, f32_slice};
-use candle_core::{CpuStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 /// Values from which tokens are worth several threads: a few microseconds' work.
 const TOGETHER: usize = 8192;
 
 /// Rotary embedding in halves (GPT-NeoX order): `x` is `[tokens, heads, head_dim]`, `cos` and `sin` are
-/// `[tokens, head_dim / 2]`, the row of each token's own position.
+/// `[tokens, head_dim / 2]`, the row of each token's own position; on a CUDA device they are f32.
 ///
 /// # Errors
 /// Shapes or types that do not fit.
 pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     match x.device() {
-        Device::Cpu => x.contiguous()?.apply_op3_no_bwd(&cos.contiguous()?, &sin.contiguous()?, &Rotate),
+        Device::Cpu | Device::Cuda(_) => {
+            x.contiguous()?.apply_op3_no_bwd(&cos.contiguous()?, &sin.contiguous()?, &Rotate)
+        }
         _ => reference(x, cos, sin),
     }
 }
@@ -43,11 +45,8 @@ impl CustomOp3 for Rotate {
         sin: &CpuStorage,
         sin_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let (tokens, heads, dim) = x_layout.shape().dims3()?;
-        let angles = [cos_layout, sin_layout].map(|layout| layout.shape().dims().to_vec());
-        if dim % 2 != 0 || angles.iter().any(|shape| *shape != [tokens, dim / 2]) {
-            bail!("rope: x is [{tokens}, {heads}, {dim}], cos and sin are {angles:?}");
-        }
+        let (_, heads, dim) = x_layout.shape().dims3()?;
+        check(x_layout, cos_layout, sin_layout)?;
         let x = f32_slice("rope", x, x_layout)?;
         let (cos, sin) = (f32_slice("rope", cos, cos_layout)?, f32_slice("rope", sin, sin_layout)?);
         let table = cpu_table()?;
@@ -69,4 +68,28 @@ impl CustomOp3 for Rotate {
         }
         Ok((CpuStorage::F32(out), x_layout.shape().clone()))
     }
+
+    fn cuda_fwd(
+        &self,
+        x: &CudaStorage,
+        x_layout: &Layout,
+        cos: &CudaStorage,
+        cos_layout: &Layout,
+        sin: &CudaStorage,
+        sin_layout: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        check(x_layout, cos_layout, sin_layout)?;
+        let out = crate::cuda::rope((x, x_layout), (cos, cos_layout), (sin, sin_layout))?;
+        Ok((out, x_layout.shape().clone()))
+    }
+}
+
+/// Whether there is a row of cosines and sines for every token.
+fn check(x: &Layout, cos: &Layout, sin: &Layout) -> Result<()> {
+    let (tokens, heads, dim) = x.shape().dims3()?;
+    let angles = [cos, sin].map(|layout| layout.shape().dims().to_vec());
+    if dim % 2 != 0 || angles.iter().any(|shape| *shape != [tokens, dim / 2]) {
+        bail!("rope: x is [{tokens}, {heads}, {dim}], cos and sin are {angles:?}");
+    }
+    Ok(())
 }
