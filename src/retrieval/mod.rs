@@ -3,7 +3,12 @@
 //! A corpus is read into [`Passage`]s, an [`Embedder`] makes vectors of them, an index keeps both, and a [`Retriever`]
 //! finds those that a query is about.
 
+pub mod chunk;
+pub mod corpus;
+pub mod fold;
 pub mod given;
 mod passage;
+pub mod qdrant;
+mod text;
 
 pub use passage::{Embedder, Filter, Found, Origin, Passage, Retriever, Side, Wanted};
