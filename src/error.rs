@@ -90,6 +90,16 @@ pub enum MootError {
         /// The largest setting that would fit, one line.
         fits: String,
     },
+    /// An index of passages is not what it should be, or not what is asked of it.
+    #[error("{}: {wrong}", path.display())]
+    Index {
+        /// The index's folder, or the file in it that is meant.
+        path: PathBuf,
+        /// What was expected and what was found, one line.
+        wrong: String,
+        /// What would help.
+        hint: String,
+    },
     /// `moot doctor` found something that cannot work.
     #[error("{}", .0.join("; "))]
     Broken(Vec<String>),
@@ -146,7 +156,7 @@ impl MootError {
             Self::Model(e) => e.hint(),
             Self::Remote { kind, .. } => kind.hint().map(str::to_owned),
             Self::Qdrant { kind, .. } => crate::retrieval::qdrant::hint(*kind).map(str::to_owned),
-            Self::Arguments { hint, .. } => Some(hint.clone()),
+            Self::Arguments { hint, .. } | Self::Index { hint, .. } => Some(hint.clone()),
             Self::Memory { fits, .. } => Some(fits.clone()),
             Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {
                 Some("raise --kv-memory, shorten the document, or lower --max-tokens".into())

@@ -8,7 +8,9 @@ pub mod cpu;
 pub mod ops;
 
 pub use ops::attention::{AttentionPlan, PAGE, SequenceRows};
+pub use ops::best::Best;
 pub use ops::linear::Weight;
+pub use ops::scan::{Queries, Storage, Vectors};
 
 /// Whether this build can use an NVIDIA GPU.
 pub const CUDA: bool = cfg!(feature = "cuda");

@@ -9,7 +9,8 @@ use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
 use crate::weights::{Rows, Weights};
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::ops::{attention::attention, pointwise, swiglu::swiglu};
+use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
+use moot_kernels::ops::{attention::attention, rope::rope, swiglu::swiglu};
 use moot_kernels::{PAGE, SequenceRows, Weight};
 
 /// How matrices are held once loaded.
@@ -115,11 +116,11 @@ impl Decoder {
         KvCache::page_bytes(&self.spec, self.dtype)
     }
 
-    /// What one token's forward multiplies by: weights of all linear layers, and the bytes they are held in.
+    /// What every token's forward multiplies by, and what those of the wanted rows do besides.
     #[must_use]
-    pub fn linear_weights(&self) -> (usize, usize) {
+    pub fn linear_weights(&self) -> (LinearWeights, LinearWeights) {
         let blocks = self.blocks.iter().flat_map(Block::linears);
-        blocks.chain([&self.output]).fold((0, 0), |(n, b), linear| (n + linear.elements(), b + linear.bytes()))
+        (LinearWeights::of(blocks), LinearWeights::of([&self.output]))
     }
 
     /// Stores the batch's keys and values in `kv` and gives the logits of the wanted rows: `[logit rows, vocab]`, f32.
@@ -130,15 +131,30 @@ impl Decoder {
         let ids = Tensor::new(&batch.tokens[..], &self.device)?;
         let (cos, sin) = self.rotary.tables(batch.plan.positions(), self.dtype, &self.device)?;
         let mut x = self.embedding.rows(&ids)?;
+        let eps = self.spec.norm_eps;
+        // What the block before adds to `x`: it is added where the next norm reads it.
+        let mut added: Option<Tensor> = None;
         for (i, block) in self.blocks.iter().enumerate() {
-            let normed = pointwise::rms_norm(&x, &block.attention_norm, self.spec.norm_eps)?;
-            x = (x + self.attend(block, &normed, (&cos, &sin), batch, kv.layer(i))?)?;
-            let normed = pointwise::rms_norm(&x, &block.feed_forward_norm, self.spec.norm_eps)?;
+            let normed = match &added {
+                Some(added) => {
+                    let (sum, normed) = add_rms_norm(&x, added, &block.attention_norm, eps)?;
+                    x = sum;
+                    normed
+                }
+                None => rms_norm(&x, &block.attention_norm, eps)?,
+            };
+            let attended = self.attend(block, &normed, (&cos, &sin), batch, kv.layer(i))?;
+            let (sum, normed) = add_rms_norm(&x, &attended, &block.feed_forward_norm, eps)?;
+            x = sum;
             let [gate, up] = Linear::apply_all([&block.gate, &block.up], &normed)?;
-            x = (x + block.down.apply(&swiglu(&gate, &up)?)?)?;
+            added = Some(block.down.apply(&swiglu(&gate, &up)?)?);
         }
         let rows = Tensor::new(&batch.logit_rows[..], &self.device)?;
-        let x = pointwise::rms_norm(&x.index_select(&rows, 0)?, &self.norm, self.spec.norm_eps)?;
+        let wanted = |x: &Tensor| x.index_select(&rows, 0);
+        let x = match &added {
+            Some(added) => add_rms_norm(&wanted(&x)?, &wanted(added)?, &self.norm, eps)?.1,
+            None => rms_norm(&wanted(&x)?, &self.norm, eps)?,
+        };
         Ok(self.output.apply(&x)?.to_dtype(DType::F32)?)
     }
 
@@ -156,8 +172,8 @@ impl Decoder {
         let k = k.reshape((tokens, self.spec.kv_heads, dim))?;
         let v = v.reshape((tokens, self.spec.kv_heads, dim))?;
         let (q, k) = (self.norm_heads(q, &block.query_norm)?, self.norm_heads(k, &block.key_norm)?);
-        batch.slots.store(&pointwise::rope(&k, cos, sin)?, &v, k_cache, v_cache)?;
-        let q = pointwise::rope(&q, cos, sin)?;
+        batch.slots.store(&rope(&k, cos, sin)?, &v, k_cache, v_cache)?;
+        let q = rope(&q, cos, sin)?;
         let out = attention(&q, k_cache, v_cache, &batch.plan, 1.0 / (dim as f32).sqrt())?;
         block.attention_output.apply(&out.reshape((tokens, self.spec.heads * dim))?)
     }
@@ -165,7 +181,7 @@ impl Decoder {
     /// Norms each head of `[tokens, heads, head_dim]` by itself, where the model does.
     fn norm_heads(&self, heads: Tensor, weight: &Option<Tensor>) -> candle_core::Result<Tensor> {
         match weight {
-            Some(weight) => pointwise::rms_norm(&heads, weight, self.spec.norm_eps),
+            Some(weight) => rms_norm(&heads, weight, self.spec.norm_eps),
             None => Ok(heads),
         }
     }
@@ -182,6 +198,27 @@ impl Decoder {
         let sequence = SequenceRows { start: 0, len: tokens.len(), pages: (0..pages as u32).collect() };
         let batch = Batch::new(tokens.to_vec(), vec![sequence], (0..tokens.len() as u32).collect());
         Ok(self.forward(&batch, &self.kv_cache(pages)?)?.to_vec2()?)
+    }
+}
+
+/// Weights of linear layers, by how they are multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinearWeights {
+    /// As floats.
+    pub floats: usize,
+    /// As bytes.
+    pub quantised: usize,
+    /// Bytes that all of them are held in.
+    pub bytes: usize,
+}
+
+impl LinearWeights {
+    fn of<'a>(layers: impl IntoIterator<Item = &'a Linear>) -> Self {
+        layers.into_iter().fold(Self::default(), |mut all, layer| {
+            *(if layer.is_quantised() { &mut all.quantised } else { &mut all.floats }) += layer.elements();
+            all.bytes += layer.bytes();
+            all
+        })
     }
 }
 
@@ -284,7 +321,7 @@ impl Loader<'_> {
         Weight::from_rows(outputs, inputs, |row, out| stored.read(order(row), out))
     }
 
-    /// A query or key projection: its rows in the order that [`pointwise::rope`] rotates them.
+    /// A query or key projection: its rows in the order that [`rope`] rotates them.
     fn rotated(&self, from: Place, bias: Option<Name>) -> Result<Linear> {
         if self.spec.rows_in_order() {
             return self.linear(from, bias);

@@ -83,9 +83,11 @@ struct Measured {
     read_bytes_s: f64,
     /// Measured in this call; a fused multiply-add is two.
     f32_operations_s: f64,
-    /// Of the limit set by `f32_operations_s`: two operations a weight and token, output layer once a row.
+    /// Measured in this call: how fast quantised weights can be multiplied.
+    byte_operations_s: f64,
+    /// Of the limit set by these two: two operations a weight and token, output layer once a row.
     prefill_share: f64,
-    /// Of the limit set by `read_bytes_s` and `f32_operations_s`: all weights once and each row's pages a step.
+    /// Of the limit set by `read_bytes_s` and these two: all weights once and each row's pages a step.
     decode_share: f64,
     page_reads: usize,
     page_reads_unshared: usize,
@@ -108,20 +110,24 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(MootError::Usage(expected));
     }
     let mut model = args.model.clone();
+    // What a model says to random tokens repeats itself as no real reply does: guessing it would flatter.
+    model.place.no_speculation = true;
     model.place.max_rows = most.max(model.place.max_rows);
     // There is nothing to finish: Ctrl-C ends a bench wherever it is.
-    let llm = model.start_one("moot bench", Interrupt::listen()?.cancel)?;
+    let interrupt = Interrupt::listen()?;
+    // Before the model is there: what this takes of memory is not the model's.
+    let limits = limits::measure().map_err(MootError::Usage)?;
+    let llm = model.start_one("moot bench", interrupt.cancel)?;
     let (prompt, generate) = (args.prompt, args.generate);
     let (needed, limit) = (prompt.saturating_add(generate), llm.engine().limits().context);
     if needed > limit {
         let (what, limit_name) = ("a row".into(), "the context of the model");
         return Err(MootError::TooLong { what, needed, prompt, generate, limit_name, limit });
     }
-    let limits = limits::measure().map_err(MootError::Usage)?;
     if !args.json {
-        let (gb, gflop) = (limits.bytes / 1e9, limits.operations / 1e9);
+        let (gb, gflop, gop) = (limits.bytes / 1e9, limits.operations / 1e9, limits.byte_operations / 1e9);
         output::print(&format!(
-            "{}, {} threads, {}: reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s (f32)\n\
+            "{}, {} threads, {}: reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s (f32), {gop:.0} GOP/s (bytes)\n\
              rows  prefill tok/s  of limit  decode tok/s  of limit   seconds  peak MB\n",
             llm.identity().name,
             rayon::current_num_threads(),
@@ -162,14 +168,18 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
     let decode_seconds = generate(engine, &prompts, args.generate)?;
     let after = engine.stats();
     let decoder = &engine.model().decoder;
-    let (weights, bytes) = decoder.linear_weights();
-    let output = decoder.spec().vocab * decoder.spec().hidden;
+    let (layers, output) = decoder.linear_weights();
+    // Seconds that nothing but multiplying takes: tokens through the layers, rows through the output.
+    let multiplying = |tokens: f64, rows: f64| {
+        let floats = tokens * layers.floats as f64 + rows * output.floats as f64;
+        let quantised = tokens * layers.quantised as f64 + rows * output.quantised as f64;
+        2.0 * floats / limits.operations + 2.0 * quantised / limits.byte_operations
+    };
     let computed = (between.prefilled - before.prefilled) as f64;
-    let operations = 2.0 * (computed * (weights - output) as f64 + (rows * output) as f64);
     let page_reads = after.page_reads - between.page_reads;
     let decoded = (rows * args.generate) as f64;
-    let read = (args.generate * bytes + page_reads * decoder.page_bytes()) as f64;
-    let decode_limit = (read / limits.bytes).max(2.0 * decoded * weights as f64 / limits.operations);
+    let read = (args.generate * (layers.bytes + output.bytes) + page_reads * decoder.page_bytes()) as f64;
+    let decode_limit = (read / limits.bytes).max(multiplying(decoded, decoded));
     Ok(Measured {
         model: llm.identity().name.clone(),
         device: device(llm),
@@ -186,7 +196,8 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         peak_resident_bytes: peak_resident_bytes(),
         read_bytes_s: limits.bytes,
         f32_operations_s: limits.operations,
-        prefill_share: operations / limits.operations / prefill_seconds,
+        byte_operations_s: limits.byte_operations,
+        prefill_share: multiplying(computed, rows as f64) / prefill_seconds,
         decode_share: decode_limit / decode_seconds,
         page_reads,
         page_reads_unshared: after.page_reads_unshared - between.page_reads_unshared,

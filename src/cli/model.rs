@@ -64,6 +64,9 @@ pub struct Place {
     /// Do not share common prefixes between calls (to measure what sharing gains)
     #[arg(long)]
     pub no_prefix_reuse: bool,
+    /// Do not guess tokens ahead (to measure what guessing gains; it never changes a reply)
+    #[arg(long)]
+    pub no_speculation: bool,
     /// Calls that a remote model has in flight at once
     #[arg(long, value_name = "N", default_value_t = Patience::default().calls, value_parser = values::count)]
     #[arg(allow_negative_numbers = true)]
@@ -79,7 +82,7 @@ pub struct Place {
 }
 
 /// Reads `512M`, `4G`, `1.5GiB` or plain bytes.
-fn bytes(typed: &str) -> std::result::Result<usize, String> {
+pub(super) fn bytes(typed: &str) -> std::result::Result<usize, String> {
     let wrong = || "expected bytes, as 512M, 4G or 1073741824".to_owned();
     let digits = typed.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match typed[digits.len()..].to_ascii_lowercase().as_str() {
@@ -178,6 +181,7 @@ impl Place {
                 rows: self.max_rows,
                 step_tokens: self.step_tokens,
                 share_prefixes: !self.no_prefix_reuse,
+                speculate: !self.no_speculation,
                 ..EngineOptions::default()
             },
             patience: Patience {

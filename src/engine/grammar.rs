@@ -99,6 +99,12 @@ impl Constraint {
         Ok(())
     }
 
+    /// Tokens that spell what the grammar leaves no choice about, from here on: a guess, since other tokens may spell the
+    /// same.
+    pub(super) fn forced(&mut self) -> Vec<u32> {
+        self.matcher.compute_ff_tokens()
+    }
+
     /// Takes `token` in; whether the grammar is complete and nothing but the end may follow.
     ///
     /// # Errors

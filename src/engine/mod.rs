@@ -4,6 +4,7 @@
 //! is ready, and reports through the sender inside it. Requests with a common prefix share its pages while they run.
 
 mod detokenize;
+mod draft;
 mod grammar;
 mod prefix;
 mod request;
@@ -40,11 +41,13 @@ pub struct EngineOptions {
     pub step_tokens: usize,
     /// Whether prefixes are shared; off only to measure what sharing gains.
     pub share_prefixes: bool,
+    /// Whether tokens are guessed ahead, where that changes none; off only to measure what it gains.
+    pub speculate: bool,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { kv_memory: 1 << 30, rows: 64, step_tokens: 512, share_prefixes: true }
+        Self { kv_memory: 1 << 30, rows: 64, step_tokens: 512, share_prefixes: true, speculate: true }
     }
 }
 
@@ -79,6 +82,8 @@ impl Engine {
             context: model.decoder.spec().context,
             pages,
             share: options.share_prefixes,
+            // Elsewhere a row's bits depend on its company, and a guess would change what is said.
+            speculate: options.speculate && model.decoder.is_on_cpu(),
         };
         let kv = model.decoder.kv_cache(pages)?;
         let grammars = Grammars::new(&model.tokenizer)?;
@@ -233,18 +238,22 @@ impl Worker {
             Err(error) => return self.fail_all(&error),
         };
         rows.sort_by_key(|(place, _)| *place);
-        let mut by_place: Vec<Option<Vec<f32>>> = vec![None; self.scheduler.running.len()];
+        let mut by_place: Vec<Option<Vec<Vec<f32>>>> = vec![None; self.scheduler.running.len()];
         for (place, logits) in rows {
             by_place[place] = Some(logits);
         }
         let model = &self.model;
-        let outcomes: Vec<Option<Result<Option<Finish>>>> = self
+        let (outcomes, right): (Vec<Option<Result<Option<Finish>>>>, Vec<usize>) = self
             .scheduler
             .running
             .par_iter_mut()
             .zip(by_place)
-            .map(|(sequence, logits)| logits.map(|logits| extend(sequence, logits, model)))
-            .collect();
+            .map(|(sequence, rows)| {
+                let cached = sequence.cached;
+                (rows.map(|rows| extend(sequence, rows, model)), sequence.cached - cached)
+            })
+            .unzip();
+        self.count_right(right.iter().sum());
         let mut ended = Vec::new();
         // From the last, so that the places before stay true.
         for (place, outcome) in outcomes.into_iter().enumerate().rev() {
@@ -259,6 +268,12 @@ impl Worker {
                 Err(error) => report(&sequence.request, Event::Failed(error)),
             }
         }
+    }
+
+    fn count_right(&self, guesses: usize) {
+        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.decoded += guesses;
+        stats.guessed_right += guesses;
     }
 
     /// Counts pages in use: before events go out, so that whoever has the last of them finds every page given back.
@@ -280,8 +295,30 @@ impl Worker {
     }
 }
 
+/// Samples a token for `sequence` from the first row, and from each row after it as long as the token before was guessed
+/// right; whether that ended it.
+fn extend(sequence: &mut Sequence, rows: Vec<Vec<f32>>, model: &Model) -> Result<Option<Finish>> {
+    for (place, logits) in rows.into_iter().enumerate() {
+        let known = sequence.tokens.len();
+        let finish = choose(sequence, logits, model)?;
+        if finish.is_some() {
+            return Ok(finish);
+        }
+        // A token more than the one chosen, or none, is a turn that no guess has foreseen.
+        let chosen = match &sequence.tokens[known..] {
+            [token] => Some(*token),
+            _ => None,
+        };
+        if !sequence.draft.learn(place, chosen) {
+            break;
+        }
+        sequence.cached += 1;
+    }
+    Ok(None)
+}
+
 /// Samples one token for `sequence`; whether that ended it.
-fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<Finish>> {
+fn choose(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<Finish>> {
     // Rows beyond the vocabulary pad the embedding; they stand for nothing.
     logits.truncate(model.tokenizer.vocab_size());
     if sequence.thinking.is_some() {

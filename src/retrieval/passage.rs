@@ -100,15 +100,32 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether `passage` may be found. Dates are compared as far as both are known: "1998" is neither before nor after
-    /// "1998-05". Where dates matter, a passage without one, or with one that does not begin with a year, is not found.
+    /// Whether every passage may be found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty() && self.from.is_none() && self.until.is_none()
+    }
+
+    /// Whether `passage` may be found.
     #[must_use]
     pub fn admits(&self, passage: &Passage) -> bool {
-        let by_source = self.sources.is_empty() || passage.source.as_ref().is_some_and(|s| self.sources.contains(s));
-        let dated = passage.date.as_deref().filter(|date| is_dated(date));
+        self.admits_source(passage.source.as_deref()) && self.admits_date(passage.date.as_deref())
+    }
+
+    /// Whether passages of this source may be found.
+    #[must_use]
+    pub fn admits_source(&self, source: Option<&str>) -> bool {
+        self.sources.is_empty() || source.is_some_and(|source| self.sources.iter().any(|wanted| wanted == source))
+    }
+
+    /// Whether passages of this date may be found. Dates are compared as far as both are known: "1998" is neither
+    /// before nor after "1998-05". Where dates matter, a passage without one, or with one that does not begin with a
+    /// year, is not found.
+    #[must_use]
+    pub fn admits_date(&self, date: Option<&str>) -> bool {
+        let dated = date.filter(|date| is_dated(date));
         let compared = |bound: &str, wanted: fn(Ordering) -> bool| dated.is_some_and(|date| wanted(order(date, bound)));
-        by_source
-            && self.from.as_deref().is_none_or(|from| compared(from, Ordering::is_ge))
+        self.from.as_deref().is_none_or(|from| compared(from, Ordering::is_ge))
             && self.until.as_deref().is_none_or(|until| compared(until, Ordering::is_le))
     }
 }

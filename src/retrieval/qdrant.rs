@@ -14,6 +14,7 @@ use crate::llm::remote::fault::{Again, Fault, beginning};
 use crate::llm::remote::patience::{retry_after, sleep};
 use crate::llm::remote::{Key, Patience, RemoteFault};
 use crate::retrieval::fold;
+use crate::retrieval::index::full_text;
 use crate::retrieval::passage::{Embedder, Found, Passage, Retriever, Side, Wanted};
 use points::{filter, point};
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ impl Qdrant {
     pub fn insert(&self, first: u64, passages: &[Passage]) -> Result<()> {
         let mut id = first;
         for batch in passages.chunks(BATCH) {
-            let texts: Vec<Cow<'_, str>> = batch.iter().map(points::text).collect();
+            let texts: Vec<Cow<'_, str>> = batch.iter().map(full_text).collect();
             let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
             let vectors = self.embedder.embed(&texts, Side::Passage)?;
             let rows = vectors.chunks_exact(self.embedder.dimension());

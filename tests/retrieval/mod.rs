@@ -2,6 +2,7 @@ mod chunk;
 mod corpus;
 mod fold;
 mod given;
+mod index;
 mod qdrant;
 
 use moot::retrieval::{Embedder, Side};

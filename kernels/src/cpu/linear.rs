@@ -61,6 +61,8 @@ pub(crate) struct LinearCall<'a> {
     pub x: &'a [f32],
     /// `[panels, inputs, 32]`, outputs beyond the last padded with zeros
     pub packed: Elements<'a>,
+    /// `[outputs]`: what sums start from, 0 where there is none
+    pub bias: Option<&'a [f32]>,
     /// `[rows, outputs]`; tasks write disjoint columns
     pub out: *mut f32,
     pub inputs: usize,
@@ -94,6 +96,13 @@ unsafe fn blocks<L: Lanes, E: Element, const ROWS: usize>(
     rows: Range<usize>,
 ) {
     for panel in panels {
+        if let Some(bias) = call.bias {
+            let columns = PANEL.min(call.outputs - panel * PANEL);
+            // SAFETY: the caller's: these columns of these rows are this task's.
+            unsafe {
+                begin(&bias[panel * PANEL..][..columns], call.out.add(panel * PANEL), call.outputs, rows.clone())
+            };
+        }
         for from in (0..call.inputs).step_by(INPUT_BLOCK) {
             let block = from..call.inputs.min(from + INPUT_BLOCK);
             let mut row = rows.start;
@@ -107,6 +116,18 @@ unsafe fn blocks<L: Lanes, E: Element, const ROWS: usize>(
                 rest::<L, E, ROWS>(call, packed, panel, block, row..rows.end);
             }
         }
+    }
+}
+
+/// Puts `bias`, which belongs to a panel, where the sums of `rows` begin.
+///
+/// # Safety
+/// `out` is the panel's place in row 0, rows are `stride` apart, and no other task writes these columns of `rows`.
+#[inline(always)]
+pub(super) unsafe fn begin(bias: &[f32], out: *mut f32, stride: usize, rows: Range<usize>) {
+    for row in rows {
+        // SAFETY: the caller's.
+        unsafe { std::ptr::copy_nonoverlapping(bias.as_ptr(), out.add(row * stride), bias.len()) };
     }
 }
 
@@ -182,7 +203,7 @@ unsafe fn multiply<L: Lanes, E: Element, const ROWS: usize>(
     unsafe {
         let x = call.x.as_ptr().add(row * call.inputs);
         let mut sums = [[L::splat(0.0); 2]; ROWS];
-        if block.start > 0 {
+        if block.start > 0 || call.bias.is_some() {
             for (r, sum) in sums.iter_mut().enumerate() {
                 *sum = [L::load(out.add(r * stride)), L::load(out.add(r * stride + 16))];
             }

@@ -27,7 +27,7 @@ fn pack(dense: &[f32], outputs: usize, inputs: usize) -> Vec<f32> {
 
 fn linear(table: &Table, x: &[f32], packed: &[f32], (rows, inputs, outputs): (usize, usize, usize)) -> Vec<f32> {
     let mut out = vec![0.0; rows * outputs];
-    let call = LinearCall { x, packed: Elements::F32(packed), out: out.as_mut_ptr(), inputs, outputs };
+    let call = LinearCall { x, packed: Elements::F32(packed), bias: None, out: out.as_mut_ptr(), inputs, outputs };
     // SAFETY: `tables` lists what this machine can run; one task has all panels.
     unsafe { (table.linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
     out
@@ -73,7 +73,8 @@ fn blocks_give_the_same_bits_on_every_table() {
                     let mut seen = Quantised::new(rows, inputs);
                     seen.fill(table, &x);
                     let mut out = vec![0.0_f32; rows * outputs];
-                    let call = BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), outputs };
+                    let call =
+                        BlockCall { x: &seen, format, packed: &packed, bias: None, out: out.as_mut_ptr(), outputs };
                     // SAFETY: as above; one task has all panels and rows.
                     unsafe { (table.block_linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
                     out.iter().map(|x| x.to_bits()).collect()
@@ -193,5 +194,31 @@ fn swiglu_is_close_to_f64_and_the_same_on_every_table() {
         }
         let bits: Vec<u32> = out.iter().map(|x| x.to_bits()).collect();
         assert_eq!(first.get_or_insert_with(|| bits.clone()), &bits, "{}", table.name);
+    }
+}
+
+#[test]
+fn norms_and_rotations_give_the_same_bits_on_every_table() {
+    for hidden in [16, 67, 896] {
+        let (x, y, weight) = (numbers(hidden, 5), numbers(hidden, 6), numbers(hidden, 7));
+        let normed = |table: &Table, y: Option<&[f32]>| {
+            let (mut sum, mut out) = (x.clone(), vec![0.0; hidden]);
+            // SAFETY: `tables` lists what this machine can run; all are `hidden` long.
+            unsafe { (table.norm)(&mut sum, y, &weight, 1e-5, &mut out) };
+            [sum, out].concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+        };
+        for y in [None, Some(&y[..])] {
+            assert!(tables().iter().all(|table| normed(table, y) == normed(&PORTABLE, y)), "{hidden}");
+        }
+    }
+    for pairs in [8, 16, 40] {
+        let (x, cos, sin) = (numbers(6 * pairs, 8), numbers(pairs, 9), numbers(pairs, 10));
+        let turned = |table: &Table| {
+            let mut out = vec![0.0; x.len()];
+            // SAFETY: `tables` lists what this machine can run; three heads of `2 * pairs`.
+            unsafe { (table.rope)(&x, &cos, &sin, &mut out) };
+            out.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+        };
+        assert!(tables().iter().all(|table| turned(table) == turned(&PORTABLE)), "{pairs}");
     }
 }

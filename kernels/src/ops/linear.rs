@@ -139,6 +139,12 @@ impl Weight {
         self.inputs
     }
 
+    /// Whether it is multiplied as bytes are, not as floats.
+    #[must_use]
+    pub fn is_quantised(&self) -> bool {
+        matches!(&self.data, Data::Packed(packed) if matches!(**packed, Packed::Blocks(..)))
+    }
+
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -155,32 +161,41 @@ impl Weight {
     /// # Errors
     /// Shapes or types that do not fit.
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let mut outs = Self::apply_all(&[self], x)?;
+        let mut outs = Self::apply_all(&[(self, None)], x)?;
         outs.pop().ok_or_else(|| candle_core::Error::Msg("one weight gave no result (bug)".into()))
     }
 
-    /// `x · wᵀ` for several weights that take the same input: it is brought to bytes once, and the threads meet once.
+    /// `x · wᵀ + bias` for several weights that take the same input, a bias `[outputs]` where there is one: the input is
+    /// brought to bytes once, and the threads meet once.
     ///
     /// # Errors
     /// Shapes or types that do not fit.
-    pub fn apply_all(weights: &[&Self], x: &Tensor) -> Result<Vec<Tensor>> {
+    pub fn apply_all(weights: &[(&Self, Option<&Tensor>)], x: &Tensor) -> Result<Vec<Tensor>> {
         let mut packed = Vec::with_capacity(weights.len());
-        for weight in weights {
+        for (weight, bias) in weights {
             match &weight.data {
-                Data::Packed(data) => packed.push((&**data, weight.outputs, weight.inputs)),
-                Data::Tensor(_) => return weights.iter().map(|weight| weight.matmul(x)).collect(),
+                Data::Packed(data) => {
+                    packed.push((&**data, weight.outputs, weight.inputs, start(*bias, weight.outputs)?))
+                }
+                Data::Tensor(_) => {
+                    let biased = |(weight, bias): &(&Self, Option<&Tensor>)| match bias {
+                        Some(bias) => weight.matmul(x)?.broadcast_add(bias),
+                        None => weight.matmul(x),
+                    };
+                    return weights.iter().map(biased).collect();
+                }
             }
         }
         let x = x.contiguous()?;
         let (rows, inputs) = x.dims2()?;
-        if let Some((.., takes)) = packed.iter().find(|(.., takes)| *takes != inputs) {
+        if let Some((_, _, takes, _)) = packed.iter().find(|(_, _, takes, _)| *takes != inputs) {
             bail!("linear: x is [{rows}, {inputs}], the weight takes {takes} inputs");
         }
         let (storage, layout) = x.storage_and_layout();
         let Storage::Cpu(storage) = &*storage else { bail!("linear: a CPU weight, and x is on another device") };
         let outs = multiply(&packed, f32_slice("linear", storage, layout)?, rows, inputs)?;
         let shaped =
-            |(out, (_, outputs, _)): (Vec<f32>, &(_, usize, _))| Tensor::from_vec(out, (rows, *outputs), &Device::Cpu);
+            |(out, (_, outputs, ..)): (Vec<f32>, &Term<'_>)| Tensor::from_vec(out, (rows, *outputs), &Device::Cpu);
         outs.into_iter().zip(&packed).map(shaped).collect()
     }
 
@@ -217,14 +232,27 @@ fn copy<T: Copy>(from: &[T], to: &mut [u16], bits: fn(T) -> u16) {
     }
 }
 
+/// A weight, its outputs, its inputs, and what its sums start from.
+type Term<'a> = (&'a Packed, usize, usize, Option<Vec<f32>>);
+
+/// The values of a bias.
+fn start(bias: Option<&Tensor>, outputs: usize) -> Result<Option<Vec<f32>>> {
+    let Some(bias) = bias else { return Ok(None) };
+    let values = bias.to_vec1::<f32>()?;
+    if values.len() != outputs {
+        bail!("linear: a bias of {} values for {outputs} outputs", values.len());
+    }
+    Ok(Some(values))
+}
+
 /// One weight's part of a [`multiply`].
 enum Call<'a> {
     Floats(LinearCall<'a>),
     Blocks(BlockCall<'a>),
 }
 
-/// `x · wᵀ` for every weight, as tasks of some panels and some rows.
-fn multiply(weights: &[(&Packed, usize, usize)], x: &[f32], rows: usize, inputs: usize) -> Result<Vec<Vec<f32>>> {
+/// `x · wᵀ + bias` for every weight, as tasks of some panels and some rows.
+fn multiply(weights: &[Term<'_>], x: &[f32], rows: usize, inputs: usize) -> Result<Vec<Vec<f32>>> {
     let table = cpu_table()?;
     let any_blocks = weights.iter().any(|(packed, ..)| matches!(packed, Packed::Blocks(..)));
     let mut bytes = Quantised::default();
@@ -232,19 +260,19 @@ fn multiply(weights: &[(&Packed, usize, usize)], x: &[f32], rows: usize, inputs:
         bytes = Quantised::new(rows, inputs);
         bytes.fill(table, x);
     }
-    let mut outs: Vec<Vec<f32>> = weights.iter().map(|(_, outputs, _)| Vec::with_capacity(rows * outputs)).collect();
+    let mut outs: Vec<Vec<f32>> = weights.iter().map(|(_, outputs, ..)| Vec::with_capacity(rows * outputs)).collect();
     let calls: Vec<(Call<'_>, usize)> = weights
         .iter()
         .zip(&mut outs)
-        .map(|(&(packed, outputs, _), out)| {
-            let out = out.as_mut_ptr();
+        .map(|((packed, outputs, _, bias), out)| {
+            let (out, outputs, bias) = (out.as_mut_ptr(), *outputs, bias.as_deref());
             let call = match packed {
                 Packed::Floats(dtype, data) => {
                     let packed = elements(*dtype, data);
-                    Call::Floats(LinearCall { x, packed, out, inputs, outputs })
+                    Call::Floats(LinearCall { x, packed, bias, out, inputs, outputs })
                 }
                 Packed::Blocks(format, packed) => {
-                    Call::Blocks(BlockCall { x: &bytes, format: *format, packed, out, outputs })
+                    Call::Blocks(BlockCall { x: &bytes, format: *format, packed, bias, out, outputs })
                 }
             };
             (call, outputs.div_ceil(PANEL))
@@ -262,7 +290,7 @@ fn multiply(weights: &[(&Packed, usize, usize)], x: &[f32], rows: usize, inputs:
         }
     });
     drop(calls);
-    for (out, (_, outputs, _)) in outs.iter_mut().zip(weights) {
+    for (out, (_, outputs, ..)) in outs.iter_mut().zip(weights) {
         // SAFETY: it has this capacity, and the tasks have written every row's every output.
         #[allow(unsafe_code)]
         unsafe {

@@ -1,9 +1,12 @@
 //! One op, one file: its shapes, its slow reference, its kernels.
 
 pub mod attention;
+pub mod best;
 pub mod kv_store;
 pub mod linear;
-pub mod pointwise;
+pub mod norm;
+pub mod rope;
+pub mod scan;
 pub mod swiglu;
 
 use candle_core::{CpuStorage, Error, Layout, Result};

@@ -2,15 +2,6 @@
 
 use crate::retrieval::passage::{Filter, Passage};
 use serde_json::{Value, json};
-use std::borrow::Cow;
-
-/// What is embedded of a passage: its title stands before its text, as the models were trained to see it.
-pub(super) fn text(passage: &Passage) -> Cow<'_, str> {
-    match &passage.title {
-        Some(title) => Cow::Owned(format!("{title} {}", passage.text)),
-        None => Cow::Borrowed(&passage.text),
-    }
-}
 
 /// A passage as a point. Beside the passage's own fields stand the days between which its date lies, and who made the
 /// vector.
