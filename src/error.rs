@@ -124,6 +124,16 @@ pub enum MootError {
         /// One line, the call named, the key left out.
         reason: String,
     },
+    /// A server of vectors did not answer, or not as the protocol says.
+    #[error("{server}: {reason}")]
+    Qdrant {
+        /// Its address, with the collection.
+        server: String,
+        /// What kind of thing went wrong.
+        kind: RemoteFault,
+        /// One line, the key left out.
+        reason: String,
+    },
     /// The engine stopped: its reason goes to every request in flight.
     #[error("the engine stopped: {0}")]
     Engine(String),
@@ -145,6 +155,7 @@ impl MootError {
         match self {
             Self::Model(e) => e.hint(),
             Self::Remote { kind, .. } => kind.hint().map(str::to_owned),
+            Self::Qdrant { kind, .. } => crate::retrieval::qdrant::hint(*kind).map(str::to_owned),
             Self::Arguments { hint, .. } | Self::Index { hint, .. } => Some(hint.clone()),
             Self::Memory { fits, .. } => Some(fits.clone()),
             Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {

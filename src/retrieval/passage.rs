@@ -3,6 +3,7 @@
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::fmt;
 use std::ops::Range;
 
 /// A piece of a document, small enough to embed and to show: the unit that is indexed and found.
@@ -43,6 +44,23 @@ pub struct Origin {
     /// Characters (not bytes), from 0: in the file where its text is the document's (txt, md, html), in the record's
     /// text field (jsonl, csv, tsv), or in the page's text (pdf). Line ends and a byte-order mark count as they stand.
     pub characters: Range<u64>,
+}
+
+impl fmt::Display for Origin {
+    /// As an editor takes it where there is a line: `notes/a.md:12 (characters 340-512)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if let Some(page) = self.page {
+            write!(f, ", page {page}")?;
+        }
+        if let Some(id) = &self.id {
+            write!(f, ", id {id}")?;
+        }
+        write!(f, " (characters {}-{})", self.characters.start, self.characters.end)
+    }
 }
 
 /// A query and a passage are not embedded alike: models ask for a prefix of each.
