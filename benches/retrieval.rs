@@ -1,7 +1,7 @@
 //! Search in an index of 1,000,000 vectors of 384 numbers: exact by storage type, approximate with its recall.
 //!
-//! `cargo bench --bench retrieval [-- PASSAGES [FOLDER]]`. Indexes stay in FOLDER (a temporary one unless named), so that
-//! a second run measures the same ones. Every time is of `Retriever::retrieve`, embedding left out: from a query's vector to ten
+//! `cargo bench --bench retrieval [-- PASSAGES [FOLDER [clustered-f16 ...]]]`. Indexes stay in FOLDER (a temporary one
+//! unless named), so that a second run measures the same ones. Every time is of `Retriever::retrieve`, embedding left out: from a query's vector to ten
 //! passages read from the disk's cache, the median of 60 queries.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -203,13 +203,15 @@ fn main() {
     let passages = typed.next().map_or(1_000_000, |number| number.parse().unwrap());
     let temporary = tempfile::tempdir().unwrap();
     let folder = typed.next().map_or(temporary.path().to_owned(), Into::into);
+    let named: Vec<String> = typed.collect();
     for world in [World::Clustered, World::Smooth] {
         let mut truth = None;
-        let name = if world == World::Clustered { "clustered" } else { "smooth" };
-        let types: &[Storage] =
-            if world == World::Clustered { &[Storage::F32, Storage::F16, Storage::I8] } else { &[Storage::F16] };
-        for storage in types {
-            measure(&folder.join(format!("{name}-{}", storage.name())), world, *storage, passages, &mut truth);
+        for storage in [Storage::F32, Storage::F16, Storage::I8] {
+            let name = format!("{}-{}", if world == World::Clustered { "clustered" } else { "smooth" }, storage.name());
+            let usual = world == World::Clustered || storage == Storage::F16;
+            if if named.is_empty() { usual } else { named.contains(&name) } {
+                measure(&folder.join(name), world, storage, passages, &mut truth);
+            }
         }
     }
 }

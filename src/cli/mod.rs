@@ -7,6 +7,7 @@ pub mod columns;
 pub mod debate;
 pub mod doctor;
 mod fetching;
+pub mod index;
 mod interrupt;
 pub mod method;
 pub mod model;
@@ -41,6 +42,7 @@ enum Command {
     Calls(calls::Args),
     Verify(verify::Args),
     Bench(bench::Args),
+    Index(index::Args),
     Models(models::Args),
     Doctor(doctor::Args),
 }
@@ -87,6 +89,7 @@ impl Cli {
             Command::Calls(args) => calls::run(args),
             Command::Verify(args) => verify::run(args),
             Command::Bench(args) => bench::run(args),
+            Command::Index(args) => index::run(args),
             Command::Models(args) => models::run(args),
             Command::Doctor(args) => doctor::run(args),
         }

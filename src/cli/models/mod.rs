@@ -54,13 +54,13 @@ fn offline() -> Result<Options> {
 }
 
 /// One JSON object, over several lines.
-fn print_json(value: &impl Serialize) -> Result<()> {
+pub(in crate::cli) fn print_json(value: &impl Serialize) -> Result<()> {
     let json = serde_json::to_string_pretty(value).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
     output::print(&format!("{json}\n"))
 }
 
 /// Rows in columns: the last one is as wide as it is.
-fn table(rows: &[Vec<String>]) -> String {
+pub(in crate::cli) fn table(rows: &[Vec<String>]) -> String {
     use crate::cli::columns::{pad, width};
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();

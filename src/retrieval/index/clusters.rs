@@ -38,6 +38,8 @@ pub(super) struct Clusters {
     lists: usize,
     dimension: usize,
     centroids: Mmap,
+    /// One over the length of each centroid.
+    inverses: Vec<f32>,
     /// `[lists + 1]`, u64: where each list begins, in rows.
     starts: Vec<usize>,
     /// Every row's passage, u32.
@@ -74,7 +76,10 @@ impl Clusters {
             return Err(torn(&folder.join(IDS), format!("it names passages beyond {}", entry.passages)));
         }
         let rows = file(ROWS, entry.passages.saturating_mul(stride))?;
-        Ok(Self { lists: entry.lists, dimension: dense.dimension, centroids, starts, ids, rows })
+        let stride = Storage::F32.stride(dense.dimension);
+        let length = |row| Storage::F32.decode(row, dense.dimension).iter().map(|x| x * x).sum::<f32>().sqrt();
+        let inverses = centroids.chunks_exact(stride).map(|row| 1.0 / length(row).max(f32::MIN_POSITIVE)).collect();
+        Ok(Self { lists: entry.lists, dimension: dense.dimension, centroids, inverses, starts, ids, rows })
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -94,11 +99,13 @@ impl Clusters {
         self.starts[list]..self.starts[list + 1]
     }
 
-    /// All lists, the most promising first.
+    /// All lists, the most promising first: by angle, because the mean of much that lies far apart is short, whatever
+    /// is in its list.
     pub(super) fn nearest(&self, query: &Queries) -> Result<Vec<usize>> {
         let centroids = Vectors::new(&self.centroids, Storage::F32, self.dimension).map_err(kernel)?;
         let mut scores = vec![0.0; self.lists];
         centroids.scores(query, 0..self.lists, &mut scores).map_err(kernel)?;
+        scores.iter_mut().zip(&self.inverses).for_each(|(score, inverse)| *score *= inverse);
         let mut lists: Vec<usize> = (0..self.lists).collect();
         lists.sort_unstable_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
         Ok(lists)

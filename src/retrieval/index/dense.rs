@@ -173,19 +173,17 @@ fn scan<K: Keep>(
         let mut scores = vec![0.0; queries.count() * BLOCK];
         for from in rows.clone().step_by(BLOCK) {
             let block = from..rows.end.min(from + BLOCK);
-            if let Some(allowed) = allowed
-                && !block.clone().any(|row| allowed.has(ids.of(row)))
-            {
-                continue;
-            }
             let scores = &mut scores[..queries.count() * block.len()];
-            vectors.scores(queries, block.clone(), scores).map_err(kernel)?;
-            for (query, scores) in scores.chunks_exact_mut(block.len()).enumerate() {
-                if let Some(allowed) = allowed {
-                    for (score, row) in scores.iter_mut().zip(block.clone()) {
-                        *score = if allowed.has(ids.of(row)) { *score } else { f32::NAN };
+            match allowed {
+                None => vectors.scores(queries, block.clone(), scores).map_err(kernel)?,
+                Some(allowed) => {
+                    let admitted = block.clone().filter(|row| allowed.has(ids.of(*row)));
+                    if !score_some(vectors, queries, block.clone(), admitted, scores)? {
+                        continue;
                     }
                 }
+            }
+            for (query, scores) in scores.chunks_exact_mut(block.len()).enumerate() {
                 kept.keep(query, scores, |row| ids.of(from + row));
             }
         }
@@ -193,6 +191,41 @@ fn scan<K: Keep>(
     };
     let found = tasks.par_iter().try_fold(&empty, visit);
     found.try_reduce(&empty, |a, b| Ok(a.and(b)))
+}
+
+/// Scores of those rows of `block` that are `admitted`; the others' are no numbers. Whether there are any.
+fn score_some(
+    vectors: &Vectors<'_>,
+    queries: &Queries,
+    block: Range<usize>,
+    admitted: impl Iterator<Item = usize> + Clone,
+    scores: &mut [f32],
+) -> Result<bool> {
+    /// Of so many rows reading one alone costs less than reading all: memory gives the next row almost for nothing.
+    const SPARSE: usize = 8;
+    let count = admitted.clone().count();
+    if count == 0 {
+        return Ok(false);
+    }
+    let length = block.len();
+    let mut alone = vec![0.0; queries.count()];
+    if count * SPARSE < length {
+        scores.fill(f32::NAN);
+        for row in admitted {
+            vectors.scores(queries, row..row + 1, &mut alone).map_err(kernel)?;
+            for (query, score) in alone.iter().enumerate() {
+                scores[query * length + row - block.start] = *score;
+            }
+        }
+        return Ok(true);
+    }
+    vectors.scores(queries, block.clone(), scores).map_err(kernel)?;
+    let mut mask = vec![false; length];
+    admitted.for_each(|row| mask[row - block.start] = true);
+    for scores in scores.chunks_exact_mut(length) {
+        scores.iter_mut().zip(&mask).filter(|(_, admitted)| !**admitted).for_each(|(score, _)| *score = f32::NAN);
+    }
+    Ok(true)
 }
 
 /// What the kernels say went wrong.

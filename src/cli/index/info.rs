@@ -1,0 +1,90 @@
+//! `moot index info`: what an index holds.
+
+use crate::cli::models::{print_json, table};
+use crate::cli::output;
+use crate::error::Result;
+use crate::memory::readable;
+use crate::retrieval::index::{BuildEntry, Dense, Index};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Say what an index holds: passages, corpora, embedder, types, sizes
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The index
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Read every file and compare it with what it was when it was finished
+    #[arg(long)]
+    pub verify: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Info<'a> {
+    path: &'a PathBuf,
+    passages: u64,
+    segments: usize,
+    bytes: u64,
+    vectors: Option<&'a Dense>,
+    bm25: bool,
+    /// Lists of the vectors that are grouped for approximate search, and whose they are.
+    lists: Option<usize>,
+    grouped: u64,
+    builds: &'a [BuildEntry],
+    verified: bool,
+}
+
+/// Prints what is known.
+///
+/// # Errors
+/// A folder that is no index, or one that is damaged: the file is named.
+pub fn run(args: &Args) -> Result<()> {
+    let index = Index::open(&args.dir)?;
+    let manifest = index.manifest();
+    if args.verify {
+        manifest.verify(&args.dir)?;
+    }
+    let info = Info {
+        path: &args.dir,
+        passages: manifest.passages(),
+        segments: manifest.segments.len(),
+        bytes: manifest.bytes(),
+        vectors: manifest.dense.as_ref(),
+        bm25: manifest.bm25,
+        lists: manifest.clusters.as_ref().map(|clusters| clusters.lists),
+        grouped: manifest.clusters.as_ref().map_or(0, |clusters| clusters.passages),
+        builds: &manifest.builds,
+        verified: args.verify,
+    };
+    if args.json { print_json(&info) } else { output::print(&text(&info)) }
+}
+
+fn text(info: &Info<'_>) -> String {
+    let mut rows = vec![
+        vec!["index".into(), info.path.display().to_string()],
+        vec!["passages".into(), format!("{} in {} segments", info.passages, info.segments)],
+    ];
+    for build in info.builds {
+        let state = if build.finished { "" } else { " (unfinished: the same command goes on)" };
+        rows.push(vec!["corpus".into(), format!("{}{state}", build.corpus.join(" "))]);
+    }
+    let vectors = match info.vectors {
+        Some(dense) => format!("{} numbers in {} by {}", dense.dimension, dense.storage, dense.embedder),
+        None => "none".into(),
+    };
+    rows.push(vec!["vectors".into(), vectors]);
+    let search = match info.lists {
+        Some(lists) => format!("approximate, {} passages in {lists} lists", info.grouped),
+        None if info.vectors.is_some() => "exact".into(),
+        None => "by words alone".into(),
+    };
+    rows.push(vec!["search".into(), search]);
+    rows.push(vec!["size".into(), readable(info.bytes)]);
+    if info.verified {
+        rows.push(vec!["verified".into(), "every file is as it was finished".into()]);
+    }
+    table(&rows)
+}

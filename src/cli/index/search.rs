@@ -1,0 +1,192 @@
+//! `moot index search`: passages for a query.
+
+use super::inputs::EmbedderArgs;
+use crate::cli::columns::{printable, wrap};
+use crate::cli::{output, values};
+use crate::error::{MootError, Result};
+use crate::retrieval::index::{Index, IndexRetriever, Mode, Search};
+use crate::retrieval::{Filter, Found, Passage, Retriever, Wanted};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Queries that are answered together: an exact search reads every vector once for all of them.
+const TOGETHER: usize = 64;
+
+/// Print the passages of an index that a query is about
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The index
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// What to look for
+    #[arg(value_name = "QUERY", required_unless_present = "queries", conflicts_with = "queries")]
+    pub query: Option<String>,
+    /// Look for every line of this file instead; each passage says which, from 1
+    #[arg(long, value_name = "FILE")]
+    pub queries: Option<PathBuf>,
+    /// By meaning, by words, or by both; both where the index has both
+    #[arg(long, value_name = "HOW")]
+    pub retriever: Option<Retrieved>,
+    /// Passages in all, or of each source
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = values::count, allow_negative_numbers = true)]
+    pub top: usize,
+    /// The best of each source, not of all together
+    #[arg(long)]
+    pub by_source: bool,
+    /// Only passages of this source; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub source: Vec<String>,
+    /// Only passages of this date or later, as 2018 or 2018-05-31
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub from: Option<String>,
+    /// Only passages of this date or earlier; 2018 takes the whole year
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub until: Option<String>,
+    /// Near-duplicates stand for themselves
+    #[arg(long)]
+    pub no_fold: bool,
+    /// Look at every vector, even where an approximate search is possible
+    #[arg(long)]
+    pub exact: bool,
+    /// The constant k of reciprocal rank fusion, for --retriever hybrid
+    #[arg(long, value_name = "K", default_value_t = 60.0, value_parser = values::number)]
+    pub rrf_k: f32,
+    /// Print one JSON object a passage
+    #[arg(long)]
+    pub json: bool,
+    /// What makes a vector of the query.
+    #[command(flatten)]
+    pub embedder: EmbedderArgs,
+}
+
+/// [`Mode`] as it is typed.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Retrieved {
+    /// By meaning: the nearest vectors
+    Dense,
+    /// By the query's words
+    Bm25,
+    /// By both, fused by rank
+    Hybrid,
+}
+
+impl From<Retrieved> for Mode {
+    fn from(typed: Retrieved) -> Self {
+        match typed {
+            Retrieved::Dense => Self::Dense,
+            Retrieved::Bm25 => Self::Bm25,
+            Retrieved::Hybrid => Self::Hybrid,
+        }
+    }
+}
+
+/// A date as filters compare it.
+fn date(typed: &str) -> std::result::Result<String, String> {
+    let parts: Vec<&str> = typed.split('-').collect();
+    let digits = |part: &&str, length: usize| part.len() == length && part.bytes().all(|b| b.is_ascii_digit());
+    let sound = parts.iter().zip([4, 2, 2]).all(|(part, length)| digits(part, length)) && parts.len() <= 3;
+    if sound { Ok(typed.to_owned()) } else { Err("expected a date, as 2018, 2018-05 or 2018-05-31".into()) }
+}
+
+/// Searches and prints.
+///
+/// # Errors
+/// An index that cannot be read, or was made by another embedder; a source that no passage has.
+pub fn run(args: &Args) -> Result<()> {
+    let queries = queries(args)?;
+    let index = Index::open(&args.dir)?;
+    let dense = index.manifest().dense.clone();
+    let mode = args.retriever.map_or(if dense.is_some() { Mode::Hybrid } else { Mode::Bm25 }, Mode::from);
+    let embedder = match &dense {
+        Some(dense) if mode != Mode::Bm25 => Some(args.embedder.of_index(&args.dir, dense)?),
+        _ => None,
+    };
+    let search = Search { mode, exact: args.exact, constant: args.rrf_k, ..Search::default() };
+    let retriever = IndexRetriever::new(index, embedder, search)?;
+    let filter = Filter { sources: args.source.clone(), from: args.from.clone(), until: args.until.clone() };
+    let wanted = Wanted { top: args.top, by_source: args.by_source, filter, fold: !args.no_fold };
+    for (first, some) in (1..).step_by(TOGETHER).zip(queries.chunks(TOGETHER)) {
+        let some: Vec<&str> = some.iter().map(String::as_str).collect();
+        for (number, (query, found)) in (first..).zip(some.iter().zip(retriever.retrieve_all(&some, &wanted)?)) {
+            let several = args.queries.is_some().then_some(number);
+            let printed = match several {
+                _ if args.json => json(&found, several)?,
+                Some(number) => {
+                    format!("{number}. {}\n{}\n", printable(query), text(&found, output::columns()))
+                }
+                None => text(&found, output::columns()),
+            };
+            if output::write(printed.as_bytes())?.is_break() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What to look for: one query, or the lines of a file.
+fn queries(args: &Args) -> Result<Vec<String>> {
+    let Some(path) = &args.queries else {
+        let query = args.query.clone().filter(|query| !query.trim().is_empty());
+        return query
+            .map(|query| vec![query])
+            .ok_or_else(|| MootError::Usage("expected something to look for, found an empty query".into()));
+    };
+    let wrong = |line, expected: &str, found: &str| {
+        let (path, expected, found) = (path.clone(), expected.to_owned(), found.to_owned());
+        Err(MootError::Input { path, line, expected, found })
+    };
+    let bytes = std::fs::read(path).map_err(|e| MootError::io(path, "read", e))?;
+    let Ok(text) = String::from_utf8(bytes) else { return wrong(None, "UTF-8 text", "something else") };
+    let queries: Vec<String> = text.lines().map(str::to_owned).collect();
+    match queries.iter().position(|query| query.trim().is_empty()) {
+        Some(at) => wrong(Some(at + 1), "a query", "an empty line"),
+        None if queries.is_empty() => wrong(None, "a query a line", "an empty file"),
+        None => Ok(queries),
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<usize>,
+    score: f32,
+    #[serde(flatten)]
+    passage: &'a Passage,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    copies: &'a [Passage],
+}
+
+fn json(found: &[Found], query: Option<usize>) -> Result<String> {
+    let mut lines = String::new();
+    for found in found {
+        let line = Line { query, score: found.score, passage: &found.passage, copies: &found.copies };
+        let line = serde_json::to_string(&line).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
+        lines.push_str(&line);
+        lines.push('\n');
+    }
+    Ok(lines)
+}
+
+fn text(found: &[Found], columns: usize) -> String {
+    if found.is_empty() {
+        return "nothing found\n".into();
+    }
+    let mut out = String::new();
+    for (number, found) in (1..).zip(found) {
+        let passage = &found.passage;
+        let head =
+            [passage.title.clone(), passage.source.clone(), passage.date.clone(), Some(passage.origin.to_string())];
+        let head: Vec<String> = head.iter().flatten().map(|part| printable(part)).collect();
+        let _ = writeln!(out, "{number}  {:.4}  {}", found.score, head.join(" | "));
+        for line in wrap(&printable(&passage.text), columns.saturating_sub(4)) {
+            let _ = writeln!(out, "    {line}");
+        }
+        for copy in &found.copies {
+            let source = copy.source.as_deref().map_or(String::new(), |source| format!("{} | ", printable(source)));
+            let _ = writeln!(out, "    the same: {source}{}", printable(&copy.origin.to_string()));
+        }
+    }
+    out
+}

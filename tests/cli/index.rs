@@ -1,0 +1,130 @@
+//! `moot index` as people type it, on words alone: no model is needed.
+
+use super::program::{moot, text};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+fn corpus(folder: &Path) -> String {
+    let notes = folder.join("notes");
+    for (source, name, content) in [
+        ("council", "bridge.md", "---\ndate: 1932-03-19\n---\n# The bridge\n\nThe council opened the bridge in 1932."),
+        ("diary", "spring.txt", "I crossed the new bridge in the spring of 1931, before any ceremony."),
+        ("press", "ferry.txt", "The ferry stopped when the bridge was opened. Nobody missed the ferry."),
+    ] {
+        fs::create_dir_all(notes.join(source)).unwrap();
+        fs::write(notes.join(source).join(name), content).unwrap();
+    }
+    notes.display().to_string()
+}
+
+fn index<'a>(typed: impl IntoIterator<Item = &'a str>) -> Output {
+    moot(["index"].into_iter().chain(typed)).output().unwrap()
+}
+
+fn built(folder: &Path) -> String {
+    let (notes, dir) = (corpus(folder), folder.join("notes.index").display().to_string());
+    let out = index(["build", &notes, "-o", &dir, "--embedder", "none"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).contains("3 passages in"), "{}", text(&out.stdout));
+    dir
+}
+
+fn found(out: &Output) -> Vec<Value> {
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    text(&out.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_folder_of_notes_is_indexed_searched_and_added_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = built(folder.path());
+    let best = found(&index(["search", &dir, "Who missed the ferry?", "--json"]));
+    assert!(best[0]["text"].as_str().unwrap().starts_with("The ferry stopped"), "{best:?}");
+    assert_eq!(best[0]["source"], "press");
+    assert!(best[0]["origin"]["file"].as_str().unwrap().ends_with("press/ferry.txt"));
+
+    let by_source = found(&index(["search", &dir, "bridge", "--by-source", "--top", "1", "--json"]));
+    assert_eq!(by_source.len(), 3);
+    let one = found(&index(["search", &dir, "bridge", "--source", "diary", "--json"]));
+    assert_eq!(one.len(), 1);
+    let dated = found(&index(["search", &dir, "bridge", "--until", "1932", "--json"]));
+    assert!(dated.len() == 1 && dated[0]["source"] == "council", "{dated:?}");
+
+    let printed = index(["search", &dir, "ferry"]);
+    assert!(text(&printed.stdout).contains("press/ferry.txt"), "{}", text(&printed.stdout));
+    let nothing = index(["search", &dir, "zeppelin"]);
+    assert!(nothing.status.success() && text(&nothing.stdout) == "nothing found\n");
+
+    let more = folder.path().join("tower.txt");
+    fs::write(&more, "The tower is older than the bridge and the ferry: 1874.").unwrap();
+    let more = more.display().to_string();
+    let added = index(["add", &dir, &more]);
+    assert!(text(&added.stdout).contains("1 passages in") && text(&added.stdout).contains("4 in all"));
+    assert_eq!(found(&index(["search", &dir, "tower", "--json"])).len(), 1);
+    let info = index(["info", &dir, "--verify", "--json"]);
+    let info: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!((&info["passages"], &info["verified"]), (&Value::from(4), &Value::from(true)));
+    assert!(text(&index(["info", &dir]).stdout).contains("4 in 2 segments"));
+}
+
+#[test]
+fn a_file_of_queries_is_answered_line_by_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = built(folder.path());
+    let asked = folder.path().join("queries.txt");
+    fs::write(&asked, "ferry\nspring ceremony\n").unwrap();
+    let asked = asked.display().to_string();
+    let all = found(&index(["search", &dir, "--queries", &asked, "--top", "1", "--json"]));
+    let told: Vec<_> = all.iter().map(|line| (line["query"].as_u64().unwrap(), line["source"].clone())).collect();
+    assert_eq!(told, [(1, "press".into()), (2, "diary".into())]);
+    let printed = text(&index(["search", &dir, "--queries", &asked, "--top", "1"]).stdout);
+    assert!(printed.starts_with("1. ferry\n") && printed.contains("\n2. spring ceremony\n"), "{printed}");
+}
+
+#[test]
+fn what_is_wrong_is_one_line_and_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = built(folder.path());
+    let notes = folder.path().join("notes").display().to_string();
+    let nowhere = folder.path().join("nowhere").display().to_string();
+    let wrong = |typed: &[&str], code: i32, want: &str| {
+        let out = index(typed.iter().copied());
+        let told = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{typed:?}: {told}");
+        assert!(told.contains(want), "{typed:?}: {told}");
+        let lines = told.lines().filter(|line| line.starts_with("error: ") || line.starts_with("hint: ")).count();
+        assert!(lines <= 2 && told.contains("error: "), "{told}");
+    };
+    wrong(&["search", &nowhere, "bridge"], 1, "expected an index, found nothing there");
+    wrong(&["search", &notes, "bridge"], 1, "found a folder without manifest.json");
+    wrong(&["search", &dir, " "], 2, "empty query");
+    wrong(&["search", &dir], 2, "QUERY");
+    wrong(&["search", &dir, "bridge", "--source", "concil"], 2, "council, diary, press");
+    wrong(&["search", &dir, "bridge", "--from", "May 1932"], 2, "expected a date, as 2018");
+    wrong(&["search", &dir, "bridge", "--retriever", "dense"], 1, "expected vectors, found BM25 alone");
+    wrong(&["build", &notes, "-o", &dir, "--embedder", "none"], 1, "found a finished index of 3 passages");
+    wrong(
+        &["build", &notes, "-o", &notes, "--embedder", "none"],
+        1,
+        "expected an empty folder or an index, found council",
+    );
+    wrong(&["build", &notes, "-o", &nowhere, "--embedder", "none", "--type", "f8"], 2, "f32, f16, int8");
+    wrong(&["add", &dir, &notes], 1, "is in it already");
+    wrong(&["add", &nowhere, &notes], 1, "found nothing there");
+    let binary = folder.path().join("binary.txt");
+    fs::write(&binary, b"abc\xff\xfe").unwrap();
+    let binary = binary.display().to_string();
+    wrong(&["build", &binary, "-o", &nowhere, "--embedder", "none"], 1, "binary.txt");
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let empty = empty.display().to_string();
+    wrong(&["build", &empty, "-o", &nowhere, "--embedder", "none"], 1, "empty");
+    assert!(!Path::new(&nowhere).exists(), "nothing is begun before the corpus is known to be sound");
+    let torn = Path::new(&dir).join("segments/000000/bm25.bin");
+    let whole = fs::read(&torn).unwrap();
+    fs::write(&torn, &whole[..whole.len() / 2]).unwrap();
+    wrong(&["search", &dir, "bridge"], 1, "segments/000000/bm25.bin: expected");
+    wrong(&["info", &dir, "--verify"], 1, "segments/000000/bm25.bin: expected");
+}
