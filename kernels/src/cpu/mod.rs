@@ -58,11 +58,11 @@ pub struct Table {
     pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
-    pub(crate) to_words: unsafe fn(&[f32], &mut [i16], &mut [f32]),
+    pub(crate) to_words: unsafe fn(&[f32], *mut i16, *mut f32),
     pub(crate) word_linear: unsafe fn(&WordCall<'_>, Range<usize>, Range<usize>),
     pub(crate) bidirectional: unsafe fn(&BidirectionalCall<'_>, Range<usize>, usize, &mut Scratch),
     pub(crate) finish: unsafe fn(&mut [f32], &[f32], Activation),
-    pub(crate) add_norm: unsafe fn(&[f32], &[f32], Norm<'_>, &mut [f32]),
+    pub(crate) add_norm: unsafe fn(&[f32], &[f32], Norm<'_>, *mut f32),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
     pub(crate) multiply: unsafe fn(usize) -> f32,
 }
@@ -103,7 +103,7 @@ macro_rules! table {
             unsafe { swiglu::run::<$lanes>(gate, up, out) }
         }
         $(#[target_feature(enable = $feature)])?
-        unsafe fn to_words(x: &[f32], values: &mut [i16], scales: &mut [f32]) {
+        unsafe fn to_words(x: &[f32], values: *mut i16, scales: *mut f32) {
             // SAFETY: as above.
             unsafe { words::run_to_words::<$lanes>(x, values, scales) }
         }
@@ -124,7 +124,7 @@ macro_rules! table {
             unsafe { rowwise::finish::<$lanes>(row, bias, activation) }
         }
         $(#[target_feature(enable = $feature)])?
-        unsafe fn add_norm(x: &[f32], residual: &[f32], norm: Norm<'_>, out: &mut [f32]) {
+        unsafe fn add_norm(x: &[f32], residual: &[f32], norm: Norm<'_>, out: *mut f32) {
             // SAFETY: as above.
             unsafe { rowwise::add_norm::<$lanes>(x, residual, norm, out) }
         }
