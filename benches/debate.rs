@@ -27,7 +27,7 @@ fn prompt(engine: &Engine, debate: usize, place: usize, told: Option<&str>) -> V
         "question": format!("In which year did the bridge number {:05} open?", debate),
         "document": format!("The bridge of town {place} opened in {}. {}", 1931 + place, facts.collect::<Vec<_>>().join(" ")),
         "number": place + 1,
-        "history": told.map(|line| [line]),
+        "history": told.map(|line| json!({ "own": "Answer: 1931. Explanation: The document says so.", "told": [line] })),
     });
     let content = prompts::render("madam_rag/agent.jinja", values).expect("a prompt of ours renders");
     let message = Message { role: Role::User, content };

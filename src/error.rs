@@ -90,6 +90,16 @@ pub enum MootError {
         /// The largest setting that would fit, one line.
         fits: String,
     },
+    /// An index of passages is not what it should be, or not what is asked of it.
+    #[error("{}: {wrong}", path.display())]
+    Index {
+        /// The index's folder, or the file in it that is meant.
+        path: PathBuf,
+        /// What was expected and what was found, one line.
+        wrong: String,
+        /// What would help.
+        hint: String,
+    },
     /// `moot doctor` found something that cannot work.
     #[error("{}", .0.join("; "))]
     Broken(Vec<String>),
@@ -114,6 +124,16 @@ pub enum MootError {
         /// One line, the call named, the key left out.
         reason: String,
     },
+    /// A server of vectors did not answer, or not as the protocol says.
+    #[error("{server}: {reason}")]
+    Qdrant {
+        /// Its address, with the collection.
+        server: String,
+        /// What kind of thing went wrong.
+        kind: RemoteFault,
+        /// One line, the key left out.
+        reason: String,
+    },
     /// The engine stopped: its reason goes to every request in flight.
     #[error("the engine stopped: {0}")]
     Engine(String),
@@ -135,7 +155,8 @@ impl MootError {
         match self {
             Self::Model(e) => e.hint(),
             Self::Remote { kind, .. } => kind.hint().map(str::to_owned),
-            Self::Arguments { hint, .. } => Some(hint.clone()),
+            Self::Qdrant { kind, .. } => crate::retrieval::qdrant::hint(*kind).map(str::to_owned),
+            Self::Arguments { hint, .. } | Self::Index { hint, .. } => Some(hint.clone()),
             Self::Memory { fits, .. } => Some(fits.clone()),
             Self::TooLong { limit_name, .. } if limit_name.contains("memory") => {
                 Some("raise --kv-memory, shorten the document, or lower --max-tokens".into())

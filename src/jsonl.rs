@@ -32,6 +32,12 @@ impl Lines {
         Ok(Self { reader: BufReader::new(file), path: path.into(), number: 0, offset: 0 })
     }
 
+    /// Bytes of the file behind the last line.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.offset as u64
+    }
+
     /// One raw line without its end, or `None` at the end of the file.
     fn raw(&mut self) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
@@ -200,6 +206,14 @@ impl Object {
             other => Err(self.wrong("an object", &format!("{field}[{i}]"), Some(other))),
         };
         self.list("a list of objects", field)?.iter().enumerate().map(item).collect()
+    }
+
+    /// The object in `field`, where there is one.
+    #[must_use]
+    pub fn object(&self, field: &str) -> Option<Self> {
+        let Some(Value::Object(fields)) = self.get(field) else { return None };
+        let prefix = format!("{}{field}.", self.prefix);
+        Some(Self { path: self.path.clone(), line: self.line, prefix, fields: fields.clone() })
     }
 
     /// An error about this line.

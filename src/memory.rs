@@ -2,9 +2,9 @@
 
 use crate::engine::EngineOptions;
 use crate::error::{MootError, Result};
-use moot_models::Residency;
 use moot_models::memory::{Footprint, Load, Needed};
 use moot_models::source::Catalog;
+use moot_models::{Device, LoadOptions, Residency};
 use std::path::Path;
 
 /// What is proposed where a model does not fit is measured for so many agents and tokens.
@@ -36,12 +36,35 @@ impl Memory {
         machine.within(group_limits(Path::new("/sys/fs/cgroup"), &groups))
     }
 
+    /// Of the devices that a model is to be held on; `None` where a device does not tell. Several GPUs hold equal parts, so
+    /// the one with the least counts for each.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn of(load: &LoadOptions) -> Result<Option<Self>> {
+        if load.device.is_cpu() {
+            return Ok(Some(Self::here()));
+        }
+        let devices = [&load.device].into_iter().chain(&load.more_devices);
+        let asked = devices.map(of_gpu).collect::<Result<Option<Vec<Self>>>>()?;
+        let Some(asked) = asked else { return Ok(None) };
+        let least = |of: fn(&Self) -> u64| asked.iter().map(of).min().unwrap_or(0) * asked.len() as u64;
+        Ok(Some(Self { total: least(|memory| memory.total), available: least(|memory| memory.available) }))
+    }
+
     fn within(self, limits: Vec<Self>) -> Self {
         limits.into_iter().fold(self, |memory, limit| Self {
             total: memory.total.min(limit.total),
             available: memory.available.min(limit.available),
         })
     }
+}
+
+fn of_gpu(device: &Device) -> Result<Option<Memory>> {
+    let failed =
+        |e: candle_core::Error| MootError::Engine(format!("asking {:?} for its memory: {e}", device.location()));
+    let told = moot_models::kernels::device_memory(device).map_err(failed)?;
+    Ok(told.map(|(free, total)| Memory { total: total as u64, available: free as u64 }))
 }
 
 /// The limits of the control groups that `groups` (`/proc/self/cgroup`) names and of those around them, under `root`.

@@ -235,10 +235,9 @@ pub fn recipe(load: &LoadOptions) -> String {
         Device::Cuda(_) => format!("cuda {}", load.dtype.as_str()),
         Device::Metal(_) => format!("metal {}", load.dtype.as_str()),
     };
-    match load.residency {
-        Residency::AsStored => place,
-        Residency::Dense => format!("{place}, widened"),
-    }
+    let held = if load.residency == Residency::Dense { ", widened" } else { "" };
+    let sums = if load.exact && !load.device.is_cpu() { ", exact" } else { "" };
+    format!("{place}{held}{sums}")
 }
 
 /// A model that holds debates: what a program needs that asks a question now and then.

@@ -1,5 +1,6 @@
 //! The vocabulary: what is asked, of which documents, and what was concluded.
 
+use crate::retrieval::{Origin, Passage};
 use serde::{Deserialize, Serialize};
 
 /// A question and the documents that are to argue about it.
@@ -32,6 +33,12 @@ pub struct Document {
     /// Where it was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Where it stands, of a passage that was found in a corpus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// Passages that say the same in the same words, and were folded into this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<Passage>,
     /// What a dataset says of it; never shown to a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Label>,

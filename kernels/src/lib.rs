@@ -5,14 +5,34 @@
 //! [`cpu`]), so a row's bits depend neither on its neighbours nor on the machine's vector width.
 
 pub mod cpu;
+pub mod launch;
 pub mod ops;
+
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(not(feature = "cuda"))]
+#[path = "absent.rs"]
+mod cuda;
 
 pub use cpu::Activation;
 pub use ops::attention::{AttentionPlan, PAGE, SequenceRows};
+pub use ops::best::Best;
 pub use ops::bidirectional::{Relative, Texts};
 pub use ops::linear::{Affine, Weight};
+pub use ops::scan::{Queries, Storage, Vectors};
 
 /// Whether this build can use an NVIDIA GPU.
 pub const CUDA: bool = cfg!(feature = "cuda");
 /// Whether this build can use an Apple GPU.
 pub const METAL: bool = cfg!(feature = "metal");
+
+/// Bytes that are free on a CUDA device, and bytes that it has; `None` of any other.
+///
+/// # Errors
+/// The driver's.
+pub fn device_memory(device: &candle_core::Device) -> candle_core::Result<Option<(usize, usize)>> {
+    match device {
+        candle_core::Device::Cuda(device) => cuda::memory(device).map(Some),
+        _ => Ok(None),
+    }
+}

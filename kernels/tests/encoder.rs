@@ -26,12 +26,12 @@ fn layers_are_their_reference_and_know_no_company() -> Result<()> {
         let plain = Weight::from_rows(outputs, inputs, read);
         let words = Weight::from_rows_in_words(outputs, inputs, read).unwrap();
         for activation in [Activation::None, Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
-            let layer = |weight| Affine { weight, bias: &bias, activation };
+            let layer = |weight| Affine { weight, bias: Some(&bias), activation };
             let want = linear::affine_reference(&layer(&plain), &x)?;
             for (weight, tolerance) in [(&plain, 1e-3), (&words, 0.1)] {
-                let got = Weight::affine_all(&[layer(weight), layer(weight)], &x)?;
+                let got = Weight::apply_all(&[layer(weight), layer(weight)], &x)?;
                 assert!(largest_difference(&got[1], &want)? < tolerance, "{activation:?} {rows} x {inputs}");
-                let alone = Weight::affine_all(&[layer(weight)], &x.narrow(0, rows - 1, 1)?)?;
+                let alone = Weight::apply_all(&[layer(weight)], &x.narrow(0, rows - 1, 1)?)?;
                 assert_eq!(bits(&alone[0]), bits(&got[0].narrow(0, rows - 1, 1)?));
             }
         }
@@ -41,7 +41,9 @@ fn layers_are_their_reference_and_know_no_company() -> Result<()> {
     assert!(Weight::from_rows_in_words(3, 48, |_, _| ()).is_none());
     let (x, weight) = (normal((2, 32))?, Weight::new(&normal((4, 32))?)?);
     let bias = Tensor::zeros(3, candle_core::DType::F32, &Device::Cpu)?;
-    assert!(Weight::affine_all(&[Affine { weight: &weight, bias: &bias, activation: Activation::None }], &x).is_err());
+    assert!(
+        Weight::apply_all(&[Affine { weight: &weight, bias: Some(&bias), activation: Activation::None }], &x).is_err()
+    );
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
-use moot_kernels::ops::{attention, kv_store::Slots, linear};
+use moot_kernels::ops::{attention, kv_store::Slots, linear, norm, rope};
 use moot_kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
 
 fn largest_difference(a: &Tensor, b: &Tensor) -> Result<f32> {
@@ -26,6 +26,51 @@ fn linear_is_candles_matmul_and_knows_no_company() -> Result<()> {
         assert_eq!(bits(&alone), bits(&got.narrow(0, rows - 1, 1)?));
         let ids = Tensor::new(&[0_u32, outputs as u32 - 1], &Device::Cpu)?;
         assert_eq!(bits(&weight.rows(&ids)?), bits(&w.index_select(&ids, 0)?));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_bias_is_added() -> Result<()> {
+    let x = Tensor::randn(0_f32, 1.0, (7, 256), &Device::Cpu)?;
+    let (w, bias) = (Tensor::randn(0_f32, 1.0, (70, 256), &Device::Cpu)?, Tensor::randn(0_f32, 9.0, 70, &Device::Cpu)?);
+    let stored = QTensor::quantize(&w, GgmlDType::Q8_0)?;
+    let bytes = stored.data()?;
+    let blocks = Weight::from_blocks(GgmlDType::Q8_0, 70, 256, |i| &bytes[i * bytes.len() / 70..][..bytes.len() / 70]);
+    for weight in [Weight::new(&w)?, blocks.unwrap()] {
+        let [got] = Weight::apply_all(&[weight.affine(Some(&bias))], &x)?.try_into().unwrap();
+        let want = weight.apply(&x)?.broadcast_add(&bias)?;
+        assert!(largest_difference(&got, &want)? < 1e-4);
+        assert!(Weight::apply_all(&[weight.affine(Some(&bias.narrow(0, 0, 69)?))], &x).is_err());
+    }
+    Ok(())
+}
+
+#[test]
+fn norms_are_their_reference() -> Result<()> {
+    for (rows, hidden) in [(1, 67), (40, 896)] {
+        let (x, y) = (Tensor::randn(0_f32, 1.0, (rows, hidden), &Device::Cpu)?, {
+            Tensor::randn(0_f32, 1.0, (rows, hidden), &Device::Cpu)?
+        });
+        let weight = Tensor::randn(0_f32, 1.0, hidden, &Device::Cpu)?;
+        assert!(largest_difference(&norm::rms_norm(&x, &weight, 1e-5)?, &norm::reference(&x, &weight, 1e-5)?)? < 1e-5);
+        let (sum, normed) = norm::add_rms_norm(&x, &y, &weight, 1e-5)?;
+        let both = (&x + &y)?;
+        assert_eq!(bits(&sum), bits(&both));
+        assert_eq!(bits(&normed), bits(&norm::rms_norm(&both, &weight, 1e-5)?));
+        assert!(norm::add_rms_norm(&x, &weight, &weight, 1e-5).is_err() || rows == 1);
+    }
+    Ok(())
+}
+
+#[test]
+fn rotations_are_their_reference() -> Result<()> {
+    for (tokens, heads, dim) in [(1, 3, 16), (50, 9, 80)] {
+        let x = Tensor::randn(0_f32, 1.0, (tokens, heads, dim), &Device::Cpu)?;
+        let angles = Tensor::randn(0_f32, 1.0, (tokens, dim / 2), &Device::Cpu)?;
+        let (cos, sin) = (angles.cos()?, angles.sin()?);
+        assert!(largest_difference(&rope::rope(&x, &cos, &sin)?, &rope::reference(&x, &cos, &sin)?)? < 1e-5);
+        assert!(rope::rope(&x, &sin, &cos.narrow(1, 0, dim / 2 - 1)?).is_err());
     }
     Ok(())
 }
@@ -177,7 +222,8 @@ fn a_row_of_a_matmul_by_blocks_knows_no_company() -> Result<()> {
         let x = Tensor::randn(0_f32, 1.0, (300, 768), &Device::Cpu)?;
         let all = weight.apply(&x)?;
         for (from, rows) in [(0, 1), (5, 2), (17, 7), (100, 12), (255, 45)] {
-            let part = Weight::apply_all(&[&other, &weight], &x.narrow(0, from, rows)?)?.remove(1);
+            let part =
+                Weight::apply_all(&[other.affine(None), weight.affine(None)], &x.narrow(0, from, rows)?)?.remove(1);
             assert_eq!(bits(&part), bits(&all.narrow(0, from, rows)?), "{dtype:?}, rows {from} + {rows}");
         }
     }

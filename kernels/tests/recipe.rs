@@ -5,11 +5,13 @@ use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::cpu::RECIPE;
 use moot_kernels::ops::attention::attention;
+use moot_kernels::ops::norm::add_rms_norm;
+use moot_kernels::ops::rope::rope;
 use moot_kernels::ops::swiglu::swiglu;
 use moot_kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
 
 /// The number, and the digest of the bits that it stands for. A change of bits is a new row, and a new number.
-const BITS: (u32, u64) = (1, 0xb9c1_c6cc_33bf_d213);
+const BITS: (u32, u64) = (2, 0x78a1_6c27_c662_c92d);
 
 const BLOCK_TYPES: [GgmlDType; 10] = [
     GgmlDType::Q4_0,
@@ -70,6 +72,11 @@ fn bits_are_those_of_their_recipe() -> Result<()> {
     all = digest(all, &attention(&q, &k, &v, &plan, 0.2)?);
     let (gate, up) = (numbers.tensor(&[5, 67])?, numbers.tensor(&[5, 67])?);
     all = digest(all, &swiglu(&(gate * 8.0)?, &up)?);
+    let (x, y, weight) = (numbers.tensor(&[3, 67])?, numbers.tensor(&[3, 67])?, numbers.tensor(&[67])?);
+    let (sum, normed) = add_rms_norm(&x, &y, &weight, 1e-5)?;
+    all = digest(digest(all, &sum), &normed);
+    let (x, cos, sin) = (numbers.tensor(&[3, 2, 24])?, numbers.tensor(&[3, 12])?, numbers.tensor(&[3, 12])?);
+    all = digest(all, &rope(&x, &cos, &sin)?);
     assert_eq!(
         (RECIPE, format!("{all:#x}")),
         (BITS.0, format!("{:#x}", BITS.1)),

@@ -15,22 +15,32 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// Reserves `pages`. On the CPU the system backs a page with memory when it is first written.
+    /// Reserves `pages`, each layer's on its own device. On the CPU the system backs a page with memory when it is first
+    /// written.
     ///
     /// # Errors
-    /// The device has not that much memory.
-    pub fn new(spec: &DecoderSpec, pages: usize, dtype: DType, device: &Device) -> Result<Self> {
+    /// A device has not that much memory.
+    pub fn new<'a>(
+        spec: &DecoderSpec,
+        pages: usize,
+        dtype: DType,
+        device_of: impl Fn(usize) -> &'a Device,
+    ) -> Result<Self> {
         let what = |source| ModelError::Tensor { what: format!("reserving {pages} KV pages"), source };
-        if device.is_cpu() {
+        if (0..spec.layers).any(|layer| device_of(layer).is_cpu()) {
             reservable(spec, pages, dtype).map_err(what)?;
         }
-        let zeros = |shape: (usize, usize, usize, usize)| match (device, dtype) {
+        let zeros = |shape: (usize, usize, usize, usize), device: &Device| match (device, dtype) {
             (Device::Cpu, DType::F32) => Tensor::from_vec(zeroed(shape.0 * shape.1 * shape.2 * shape.3), shape, device),
             _ => Tensor::zeros(shape, dtype, device),
         };
-        let layer = |_| {
-            let k = zeros((pages, spec.kv_heads, spec.head_dim, PAGE))?;
-            Ok((k, zeros((pages, spec.kv_heads, PAGE, spec.head_dim))?))
+        let layer = |layer| {
+            let device = device_of(layer);
+            let k = zeros((pages, spec.kv_heads, spec.head_dim, PAGE), device)?;
+            let v = zeros((pages, spec.kv_heads, PAGE, spec.head_dim), device)?;
+            // The engine's thread goes on with them, and a GPU does not put its work behind this thread's by itself.
+            device.synchronize()?;
+            Ok((k, v))
         };
         let layers = (0..spec.layers).map(layer).collect::<candle_core::Result<_>>().map_err(what)?;
         Ok(Self { layers, pages })

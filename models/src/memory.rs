@@ -66,6 +66,21 @@ pub struct StoredType {
     pub bytes: u64,
 }
 
+/// What a GPU's driver, its libraries and their working space take beside what is counted. Not measured: no GPU was in
+/// reach where this was written; what the libraries' documents say, rounded up.
+const GPU_PROGRAM: u64 = 1 << 30;
+
+/// Where a model is held, as far as its bytes go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    Cpu,
+    /// Bytes of a number there; whether quantised weights are widened to it.
+    Gpu {
+        width: u64,
+        widened: bool,
+    },
+}
+
 /// How much is to run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
@@ -110,6 +125,7 @@ pub struct Footprint {
     attention: usize,
     intermediate: usize,
     vocab: usize,
+    place: Place,
 }
 
 impl Footprint {
@@ -164,6 +180,7 @@ impl Footprint {
             attention: (heads + 2 * kv_heads) * dim,
             intermediate: inner,
             vocab: shape.vocab_size,
+            place: Place::Cpu,
         }
     }
 
@@ -175,7 +192,16 @@ impl Footprint {
             attention: (spec.heads + 2 * spec.kv_heads) * spec.head_dim,
             intermediate: spec.intermediate,
             vocab: spec.vocab,
+            place: Place::Cpu,
         }
+    }
+
+    /// The same model held on a GPU in numbers of `dtype`; where sums are to be exact, quantised weights are widened.
+    #[must_use]
+    pub fn on_gpu(self, dtype: DType, exact: bool) -> Self {
+        let width = dtype.size_in_bytes() as u64;
+        let kv_token_bytes = self.kv_token_bytes / DType::F32.size_in_bytes() as u64 * width;
+        Self { kv_token_bytes, place: Place::Gpu { width, widened: exact }, ..self }
     }
 
     /// Weights in all.
@@ -190,14 +216,26 @@ impl Footprint {
         self.types.iter().map(|stored| stored.bytes).sum()
     }
 
-    /// Bytes that the weights take once loaded on the CPU.
+    /// Bytes that the weights take once loaded.
     #[must_use]
     pub fn resident_bytes(&self, residency: Residency) -> u64 {
+        if let Place::Gpu { width, widened } = self.place {
+            return self.resident_on_gpu(width, widened || residency == Residency::Dense);
+        }
         let bits = |stored: &StoredType| match residency {
             Residency::Dense => WIDEST,
             Residency::AsStored => kind(&stored.name).map_or(WIDEST, |storage| storage.packed),
         };
         self.types.iter().map(|stored| (stored.weights as f64 * bits(stored) / 8.0) as u64).sum()
+    }
+
+    /// Floats become numbers of the working type; blocks stay as they are stored, but for the embedding, whose rows are
+    /// looked up: it is counted once more, widened.
+    fn resident_on_gpu(&self, width: u64, widened: bool) -> u64 {
+        let blocks = |stored: &StoredType| !widened && !matches!(&stored.name[..], "F32" | "F16" | "BF16");
+        let bytes = |stored: &StoredType| if blocks(stored) { stored.bytes } else { stored.weights * width };
+        let embedding = if self.types.iter().any(blocks) { (self.vocab * self.hidden) as u64 * width } else { 0 };
+        self.types.iter().map(bytes).sum::<u64>() + embedding
     }
 
     /// Bytes of the pages of `agents` sequences of `tokens` each that share nothing.
@@ -212,6 +250,12 @@ impl Footprint {
     pub fn working_bytes(&self, step_tokens: usize, rows: usize) -> u64 {
         // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product.
         let row = 4 * self.hidden + 2 * self.attention + 3 * self.intermediate;
+        if let Place::Gpu { width, .. } = self.place {
+            // Attention's partial results are f32, one a span of 128 positions: of 16 spans a row.
+            let row = width * row as u64 + 4 * 16 * self.attention as u64;
+            let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows as u64);
+            return GPU_PROGRAM + row.saturating_mul(step_tokens.max(rows) as u64).saturating_add(logits);
+        }
         let activations = 4 * (row as u64).saturating_mul(step_tokens as u64);
         // Logits, and a copy of them for the sampler.
         let logits = 8 * (self.vocab as u64).saturating_mul(rows as u64);
@@ -335,6 +379,20 @@ mod tests {
             let found = planned(alias).stored_bytes() as f64;
             assert!((found / bytes - 1.0).abs() < 0.05, "{alias}: {found}");
         }
+    }
+
+    #[test]
+    fn on_a_gpu_numbers_are_half_as_wide_and_the_embedding_is_looked_up() {
+        let cpu = planned("llama-3.1-8b");
+        let stored = cpu.stored_bytes();
+        let (vocab, hidden) = (cpu.vocab as u64, cpu.hidden as u64);
+        let gpu = cpu.clone().on_gpu(DType::BF16, false);
+        assert_eq!(gpu.kv_token_bytes * 2, cpu.kv_token_bytes);
+        assert_eq!(gpu.resident_bytes(Residency::Dense), 2 * cpu.parameters());
+        let kept = gpu.resident_bytes(Residency::AsStored);
+        // Norms are stored as f32.
+        assert!(kept <= stored + 2 * vocab * hidden && kept > stored + 2 * vocab * hidden - (2 << 20), "{kept}");
+        assert_eq!(cpu.on_gpu(DType::BF16, true).resident_bytes(Residency::AsStored), 2 * gpu.parameters());
     }
 
     #[test]

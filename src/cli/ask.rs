@@ -102,11 +102,15 @@ fn swallowed(args: &Args) -> Option<MootError> {
     )))
 }
 
-/// What packing and page sharing spared.
+/// What packing spared, and guessing.
 fn packing(stats: &crate::engine::Stats) -> String {
     let computed = stats.prefilled + stats.decoded;
+    let guessed = match stats.guessed {
+        0 => String::new(),
+        guessed => format!("; {} of {guessed} guessed tokens were right", stats.guessed_right),
+    };
     format!(
-        "Steps  {} forward passes, {computed} tokens; padded batches would have computed {} more ({:.0} %)\n",
+        "Steps  {} forward passes, {computed} tokens; padded batches would have computed {} more ({:.0} %){guessed}\n",
         stats.steps,
         stats.padding_avoided,
         100.0 * stats.padding_avoided as f64 / computed.max(1) as f64

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
+mod ceilings;
 mod recorded;
 
 const EXAMPLES: &str = "\
@@ -21,6 +22,7 @@ Examples:
   moot bench --model smollm2-135m
   moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json
   moot bench --model llama-3.1-8b --weights random:q4_k
+  moot bench --prompt 1536 --shared 1024 --group 8 --rows 8,64
   moot calls out.jsonl > calls.jsonl && moot bench --calls calls.jsonl";
 
 /// Measure prefill and decoding by rows, and the share of this machine's limits that they reach
@@ -40,12 +42,19 @@ pub struct Args {
     /// All rows have the same prompt but for its last token
     #[arg(long)]
     pub shared_prefix: bool,
+    /// Rows of a group share the first N tokens of their prompts
+    #[arg(long, value_name = "N", conflicts_with = "shared_prefix", value_parser = values::count)]
+    #[arg(allow_negative_numbers = true)]
+    pub shared: Option<usize>,
+    /// Rows of a group, as the agents of a question; all rows by default
+    #[arg(long, value_name = "N", requires = "shared", value_parser = values::count, allow_negative_numbers = true)]
+    pub group: Option<usize>,
     /// Measurements of each number of rows; their medians are reported
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count, allow_negative_numbers = true)]
     pub repeat: usize,
     /// Instead, run recorded calls as `moot calls` prints them, each forced to its recorded length
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["prompt", "generate", "rows", "shared_prefix", "repeat"])]
+    #[arg(conflicts_with_all = ["prompt", "generate", "rows", "shared_prefix", "shared", "repeat"])]
     pub calls: Option<PathBuf>,
     /// With --calls: questions asked at once; the calls of a question's stage always are
     #[arg(long, value_name = "N", default_value_t = 1, requires = "calls", value_parser = values::count)]
@@ -81,11 +90,13 @@ struct Measured {
     peak_resident_bytes: u64,
     /// Measured in this call.
     read_bytes_s: f64,
-    /// Measured in this call; a fused multiply-add is two.
+    /// Measured in this call; a fused multiply-add is two. On a GPU those of bf16 matrices.
     f32_operations_s: f64,
-    /// Of the limit set by `f32_operations_s`: two operations a weight and token, output layer once a row.
+    /// Measured in this call: how fast quantised weights can be multiplied.
+    byte_operations_s: f64,
+    /// Of the limit set by these two: two operations a weight and token, output layer once a row.
     prefill_share: f64,
-    /// Of the limit set by `read_bytes_s` and `f32_operations_s`: all weights once and each row's pages a step.
+    /// Of the limit set by `read_bytes_s` and these two: all weights once and each row's pages a step.
     decode_share: f64,
     page_reads: usize,
     page_reads_unshared: usize,
@@ -107,25 +118,37 @@ pub fn run(args: &Args) -> Result<()> {
             format!("--prompt, --generate, --rows and --repeat: expected 1 at least, {MOST_ROWS} rows at most");
         return Err(MootError::Usage(expected));
     }
+    if let Some(shared) = args.shared.filter(|shared| *shared >= args.prompt) {
+        return Err(MootError::Usage(format!("--shared {shared}: expected fewer than the prompt's {}", args.prompt)));
+    }
+    if args.group == Some(0) {
+        return Err(MootError::Usage("--group 0: expected 1 at least".into()));
+    }
     let mut model = args.model.clone();
+    // What a model says to random tokens repeats itself as no real reply does: guessing it would flatter.
+    model.place.no_speculation = true;
     model.place.max_rows = most.max(model.place.max_rows);
     // There is nothing to finish: Ctrl-C ends a bench wherever it is.
-    let llm = model.start_one("moot bench", Interrupt::listen()?.cancel)?;
+    let interrupt = Interrupt::listen()?;
+    // Before the model is there: what this takes of memory is not the model's.
+    let limits = limits::measure().map_err(MootError::Usage)?;
+    let llm = model.start_one("moot bench", interrupt.cancel)?;
     let (prompt, generate) = (args.prompt, args.generate);
     let (needed, limit) = (prompt.saturating_add(generate), llm.engine().limits().context);
     if needed > limit {
         let (what, limit_name) = ("a row".into(), "the context of the model");
         return Err(MootError::TooLong { what, needed, prompt, generate, limit_name, limit });
     }
-    let limits = limits::measure().map_err(MootError::Usage)?;
+    let limits = ceilings::measure(llm.engine().model().decoder.device(), limits)?;
     if !args.json {
-        let (gb, gflop) = (limits.bytes / 1e9, limits.operations / 1e9);
+        let (gb, gflop, gop) = (limits.bytes / 1e9, limits.operations / 1e9, limits.byte_operations / 1e9);
         output::print(&format!(
-            "{}, {} threads, {}: reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s (f32)\n\
+            "{}, {} threads, {}: reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s ({}), {gop:.0} GOP/s (bytes)\n\
              rows  prefill tok/s  of limit  decode tok/s  of limit   seconds  peak MB\n",
             llm.identity().name,
             rayon::current_num_threads(),
             device(&llm),
+            if llm.engine().model().decoder.is_on_cpu() { "f32" } else { "bf16" },
         ))?;
     }
     for &rows in &args.rows {
@@ -162,14 +185,18 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
     let decode_seconds = generate(engine, &prompts, args.generate)?;
     let after = engine.stats();
     let decoder = &engine.model().decoder;
-    let (weights, bytes) = decoder.linear_weights();
-    let output = decoder.spec().vocab * decoder.spec().hidden;
+    let (layers, output) = decoder.linear_weights();
+    // Seconds that nothing but multiplying takes: tokens through the layers, rows through the output.
+    let multiplying = |tokens: f64, rows: f64| {
+        let floats = tokens * layers.floats as f64 + rows * output.floats as f64;
+        let quantised = tokens * layers.quantised as f64 + rows * output.quantised as f64;
+        2.0 * floats / limits.operations + 2.0 * quantised / limits.byte_operations
+    };
     let computed = (between.prefilled - before.prefilled) as f64;
-    let operations = 2.0 * (computed * (weights - output) as f64 + (rows * output) as f64);
     let page_reads = after.page_reads - between.page_reads;
     let decoded = (rows * args.generate) as f64;
-    let read = (args.generate * bytes + page_reads * decoder.page_bytes()) as f64;
-    let decode_limit = (read / limits.bytes).max(2.0 * decoded * weights as f64 / limits.operations);
+    let read = (args.generate * (layers.bytes + output.bytes) + page_reads * decoder.page_bytes()) as f64;
+    let decode_limit = (read / limits.bytes).max(multiplying(decoded, decoded));
     Ok(Measured {
         model: llm.identity().name.clone(),
         device: device(llm),
@@ -186,24 +213,35 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         peak_resident_bytes: peak_resident_bytes(),
         read_bytes_s: limits.bytes,
         f32_operations_s: limits.operations,
-        prefill_share: operations / limits.operations / prefill_seconds,
+        byte_operations_s: limits.byte_operations,
+        prefill_share: multiplying(computed, rows as f64) / prefill_seconds,
         decode_share: decode_limit / decode_seconds,
         page_reads,
         page_reads_unshared: after.page_reads_unshared - between.page_reads_unshared,
     })
 }
 
-/// Prompts of random tokens, new in every round; with a shared prefix they differ in their last token alone.
+/// Prompts of random tokens, new in every round. Rows of a group share their first tokens; with a shared prefix all but
+/// the last, in which they differ.
 fn prompts(args: &Args, engine: &Engine, rows: usize, round: u64) -> Vec<Vec<u32>> {
     let vocab = engine.model().tokenizer.vocab_size() as u32;
     let mut random = ChaCha8Rng::seed_from_u64((rows as u64) << 32 | round);
-    let mut prompt = || (0..args.prompt).map(|_| random.next_u32() % vocab).collect::<Vec<u32>>();
-    if !args.shared_prefix {
-        return (0..rows).map(|_| prompt()).collect();
+    let mut tokens = |count: usize| (0..count).map(|_| random.next_u32() % vocab).collect::<Vec<u32>>();
+    if args.shared_prefix {
+        let shared = tokens(args.prompt);
+        let last = |row: usize| row as u32 % vocab;
+        return (0..rows).map(|row| [&shared[..args.prompt - 1], &[last(row)]].concat()).collect();
     }
-    let shared = prompt();
-    let last = |row: usize| row as u32 % vocab;
-    (0..rows).map(|row| [&shared[..args.prompt - 1], &[last(row)]].concat()).collect()
+    let (shared, group) = (args.shared.unwrap_or(0), args.group.unwrap_or(rows).max(1));
+    let mut common = Vec::new();
+    (0..rows)
+        .map(|row| {
+            if row % group == 0 {
+                common = tokens(shared);
+            }
+            [common.clone(), tokens(args.prompt - shared)].concat()
+        })
+        .collect()
 }
 
 /// Seconds until every prompt has its `max_tokens`, which no end of turn cuts short.

@@ -8,7 +8,7 @@ use crate::eval::record::{CallRecord, Parsed, QuestionRecord};
 use crate::llm::Usage;
 use crate::methods::ctx::Observer;
 use crate::methods::normalise;
-use crate::question::{Answer, Conclusion, Question};
+use crate::question::{Answer, Conclusion, Document, Question};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -57,6 +57,7 @@ impl<W: Write + Send> DebatePrinter<W> {
     pub fn finish(self, record: &QuestionRecord) -> io::Result<W> {
         let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         state.settle();
+        let documents = &record.question.documents;
         let mut text = match (&record.conclusion, &record.error) {
             (Some(conclusion), _) => state.page.conclusion(conclusion, &record.calls),
             (None, error) => {
@@ -64,6 +65,7 @@ impl<W: Write + Send> DebatePrinter<W> {
                 state.page.block(&format!("{WRONG}No conclusion{WRONG:#}"), &reason)
             }
         };
+        text.push_str(&state.page.passages(documents));
         text.push_str(&ledger(&record.calls));
         text.push_str(&format!("\n{STRONG}Time{STRONG:#}  {:.1} s\n", record.seconds));
         state.print(&text);
@@ -236,6 +238,21 @@ impl Page {
         text
     }
 
+    /// Where the documents stand that were found in a corpus: to be opened and read there.
+    fn passages(&self, documents: &[Document]) -> String {
+        let mut text = String::new();
+        for (number, document) in (1..).zip(documents) {
+            let Some(origin) = &document.origin else { continue };
+            let told = [Some(origin.to_string()), document.source.clone(), document.date.clone()];
+            let told: Vec<String> = told.iter().flatten().map(|part| printable(part)).collect();
+            let margin = 2 + self.digits + 1;
+            let label = format!("  {number:>1$}", self.digits);
+            text.push_str(&hang(&label, margin, &wrap(&told.join(", "), self.columns - margin)));
+            text.push_str(&copies(document, margin, self.columns));
+        }
+        if text.is_empty() { text } else { format!("\n{STRONG}Passages{STRONG:#}\n{text}") }
+    }
+
     /// A heading and a wrapped paragraph a line of `body`.
     fn block(&self, heading: &str, body: &str) -> String {
         let paragraphs = body.lines().flat_map(|line| wrap(&printable(line), self.columns - 2));
@@ -259,6 +276,24 @@ impl Page {
     fn name(&self, place: usize, columns: usize) -> String {
         self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten(name, columns))
     }
+}
+
+/// Who else says what a document says, in the same words.
+fn copies(document: &Document, margin: usize, columns: usize) -> String {
+    /// Copies that are named; a falsehood may have hundreds.
+    const NAMED: usize = 8;
+    if document.copies.is_empty() {
+        return String::new();
+    }
+    let named = document.copies.iter().take(NAMED).map(|copy| {
+        let source = copy.source.as_ref().map(|source| format!("{source}, ")).unwrap_or_default();
+        printable(&format!("{source}{}", copy.origin))
+    });
+    let more = document.copies.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let said = format!("the same in other places, one voice: {}", named.chain(more).collect::<Vec<_>>().join("; "));
+    let lines: Vec<String> = wrap(&said, columns - margin).iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect();
+    hang("", margin, &lines)
 }
 
 /// The label, and the lines in a column beside it.

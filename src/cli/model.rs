@@ -40,6 +40,13 @@ pub struct Place {
     /// Where it runs: auto, cpu, cuda, cuda:N or metal
     #[arg(long, default_value = "auto")]
     pub device: String,
+    /// Spread the layers over several GPUs, by number, as 0,1 (instead of --device)
+    #[arg(long, value_name = "N,..", value_delimiter = ',', conflicts_with = "device")]
+    pub devices: Vec<usize>,
+    /// On a GPU: sums in an order that is always the same, so that a reply does not depend on its company (slower; takes
+    /// widened weights). On the CPU it is always so
+    #[arg(long)]
+    pub exact: bool,
     /// Threads of the CPU kernels; all cores by default
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub threads: Option<usize>,
@@ -64,6 +71,9 @@ pub struct Place {
     /// Do not share common prefixes between calls (to measure what sharing gains)
     #[arg(long)]
     pub no_prefix_reuse: bool,
+    /// Do not guess tokens ahead (to measure what guessing gains; it never changes a reply)
+    #[arg(long)]
+    pub no_speculation: bool,
     /// Calls that a remote model has in flight at once
     #[arg(long, value_name = "N", default_value_t = Patience::default().calls, value_parser = values::count)]
     #[arg(allow_negative_numbers = true)]
@@ -79,7 +89,7 @@ pub struct Place {
 }
 
 /// Reads `512M`, `4G`, `1.5GiB` or plain bytes.
-fn bytes(typed: &str) -> std::result::Result<usize, String> {
+pub(super) fn bytes(typed: &str) -> std::result::Result<usize, String> {
     let wrong = || "expected bytes, as 512M, 4G or 1073741824".to_owned();
     let digits = typed.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match typed[digits.len()..].to_ascii_lowercase().as_str() {
@@ -167,17 +177,18 @@ impl Place {
 
     fn options(&self) -> Result<Options> {
         self.set_threads()?;
-        let (device, dtype) = self.device()?;
+        let (device, dtype, more_devices) = self.all_devices()?;
         let residency = self.weights.residency();
         Ok(Options {
             offline: self.offline,
-            load: LoadOptions { device, dtype, residency },
+            load: LoadOptions { device, dtype, residency, more_devices, exact: self.exact },
             kv_memory: self.kv_memory,
             memory: self.memory,
             engine: EngineOptions {
                 rows: self.max_rows,
                 step_tokens: self.step_tokens,
                 share_prefixes: !self.no_prefix_reuse,
+                speculate: !self.no_speculation,
                 ..EngineOptions::default()
             },
             patience: Patience {
@@ -201,6 +212,24 @@ impl Place {
         }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|e| MootError::Usage(format!("--threads {threads}: {e}")))
+    }
+
+    /// The first device, the type that dense weights and activations have there, and the other devices.
+    fn all_devices(&self) -> Result<(Device, DType, Vec<Device>)> {
+        let Some((first, rest)) = self.devices.split_first() else {
+            return self.device().map(|(device, dtype)| (device, dtype, Vec::new()));
+        };
+        if !kernels::CUDA {
+            let reason = "this program was built without CUDA: build with --features cuda";
+            return Err(MootError::Usage(format!("--devices: {reason}")));
+        }
+        if let Some(twice) =
+            self.devices.iter().enumerate().find_map(|(i, n)| self.devices[..i].contains(n).then_some(n))
+        {
+            return Err(MootError::Usage(format!("--devices: expected different numbers, {twice} stands there twice")));
+        }
+        let open = |n: &usize| Device::new_cuda(*n).map_err(|e| MootError::Usage(format!("--devices {n}: {e}")));
+        Ok((open(first)?, DType::BF16, rest.iter().map(open).collect::<Result<_>>()?))
     }
 
     /// The device, and the type that dense weights and activations have on it.

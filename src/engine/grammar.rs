@@ -74,6 +74,10 @@ fn refused(file: &str, reason: &(impl ToString + ?Sized)) -> MootError {
     MootError::Prompt { file: file.to_owned(), reason }
 }
 
+fn allowed(mask: &SimpleVob, id: usize) -> bool {
+    id < mask.len() && mask.is_allowed(id as u32)
+}
+
 /// Where one reply is in its grammar.
 pub(super) struct Constraint {
     matcher: Matcher,
@@ -87,9 +91,7 @@ impl Constraint {
     /// # Errors
     /// llguidance's limits were exceeded.
     pub(super) fn mask(&mut self, logits: &mut [f32]) -> Result<()> {
-        let mask = self.matcher.compute_mask_or_eos().map_err(|reason| refused(self.file, &reason))?;
-        let allowed = |mask: &SimpleVob, id: usize| id < mask.len() && mask.is_allowed(id as u32);
-        let ending = self.eos.iter().any(|&id| allowed(&mask, id as usize));
+        let (mask, ending) = self.allowed()?;
         for (id, logit) in logits.iter_mut().enumerate() {
             let ends = ending && self.eos.contains(&(id as u32));
             if !ends && !allowed(&mask, id) {
@@ -97,6 +99,33 @@ impl Constraint {
             }
         }
         Ok(())
+    }
+
+    /// Tokens that spell what the grammar leaves no choice about, from here on: a guess, since other tokens may spell the
+    /// same.
+    pub(super) fn forced(&mut self) -> Vec<u32> {
+        self.matcher.compute_ff_tokens()
+    }
+
+    /// The same as bits, one a token of the first `vocab`.
+    ///
+    /// # Errors
+    /// As [`Self::mask`].
+    pub(super) fn mask_words(&mut self, vocab: usize) -> Result<Vec<u32>> {
+        let (mask, ending) = self.allowed()?;
+        let mut words = vec![0; vocab.div_ceil(32)];
+        let ends = self.eos.iter().map(|&id| id as usize).filter(|_| ending);
+        for id in (0..vocab).filter(|&id| allowed(&mask, id)).chain(ends) {
+            words[id / 32] |= 1 << (id % 32);
+        }
+        Ok(words)
+    }
+
+    /// Which tokens may come next, and whether an end of turn is among them.
+    fn allowed(&mut self) -> Result<(SimpleVob, bool)> {
+        let mask = self.matcher.compute_mask_or_eos().map_err(|reason| refused(self.file, &reason))?;
+        let ending = self.eos.iter().any(|&id| allowed(&mask, id as usize));
+        Ok((mask, ending))
     }
 
     /// Takes `token` in; whether the grammar is complete and nothing but the end may follow.

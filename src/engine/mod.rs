@@ -4,6 +4,8 @@
 //! is ready, and reports through the sender inside it. Requests with a common prefix share its pages while they run.
 
 mod detokenize;
+mod draft;
+mod draw;
 mod grammar;
 mod prefix;
 mod request;
@@ -19,10 +21,11 @@ pub use stats::Stats;
 
 use crate::error::{MootError, Result};
 use crate::llm::Finish;
+use draw::Drawn;
 use grammar::Grammars;
 use moot_models::{KvCache, Model};
 use rayon::prelude::*;
-use runner::Row;
+use runner::Step;
 use scheduler::{Chunk, Scheduler};
 use sequence::Sequence;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -40,11 +43,13 @@ pub struct EngineOptions {
     pub step_tokens: usize,
     /// Whether prefixes are shared; off only to measure what sharing gains.
     pub share_prefixes: bool,
+    /// Whether tokens are guessed ahead, where that changes none; off only to measure what it gains.
+    pub speculate: bool,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { kv_memory: 1 << 30, rows: 64, step_tokens: 512, share_prefixes: true }
+        Self { kv_memory: 1 << 30, rows: 64, step_tokens: 512, share_prefixes: true, speculate: true }
     }
 }
 
@@ -79,6 +84,8 @@ impl Engine {
             context: model.decoder.spec().context,
             pages,
             share: options.share_prefixes,
+            // Elsewhere a row's bits depend on its company, and a guess would change what is said.
+            speculate: options.speculate && model.decoder.is_on_cpu(),
         };
         let kv = model.decoder.kv_cache(pages)?;
         let grammars = Grammars::new(&model.tokenizer)?;
@@ -159,8 +166,9 @@ impl Worker {
     fn step(&mut self) {
         let chunks = self.scheduler.schedule();
         self.count_pages();
-        let rows = self.run(&chunks);
-        self.settle(rows);
+        let step = self.run(&chunks);
+        let drawn = step.and_then(|step| step.map_or_else(|| Ok(Vec::new()), |step| self.draw(&step)));
+        self.settle(drawn);
     }
 
     /// Takes in what was submitted; blocks while there is nothing to do. False when nothing can come any more.
@@ -209,17 +217,29 @@ impl Worker {
         }
     }
 
-    fn run(&mut self, chunks: &[Chunk]) -> Result<Vec<Row>> {
+    fn run(&mut self, chunks: &[Chunk]) -> Result<Option<Step>> {
         if chunks.is_empty() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let mut stats = self.stats();
         let (decoder, kv, scheduler) = (&self.model.decoder, &self.kv, &self.scheduler);
-        // Inside the pool: each of a step's hundreds of small parallel loops would else wake it from outside.
-        let rows = rayon::scope(|_| runner::run(decoder, kv, scheduler, chunks, &mut stats));
+        let step = if decoder.is_on_cpu() {
+            // Inside the pool: each of a step's hundreds of small parallel loops would else wake it from outside.
+            rayon::scope(|_| runner::run(decoder, kv, scheduler, chunks, &mut stats))
+        } else {
+            // Here: a GPU keeps the order of what one thread asks of it, and no other.
+            runner::run(decoder, kv, scheduler, chunks, &mut stats)
+        };
         stats.evicted = self.scheduler.tree.evicted();
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;
-        rows
+        step.map(Some)
+    }
+
+    fn draw(&mut self, step: &Step) -> Result<Vec<Option<Drawn>>> {
+        let drawn = draw::draw(&step.logits, &step.places, &mut self.scheduler.running, &self.model);
+        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.forward_seconds += step.started.elapsed().as_secs_f64();
+        drawn
     }
 
     fn stats(&self) -> Stats {
@@ -227,24 +247,23 @@ impl Worker {
     }
 
     /// Samples for every row, tells the askers, and lets go of what has ended.
-    fn settle(&mut self, rows: Result<Vec<Row>>) {
-        let mut rows = match rows {
-            Ok(rows) => rows,
+    fn settle(&mut self, drawn: Result<Vec<Option<Drawn>>>) {
+        let drawn = match drawn {
+            Ok(drawn) => drawn,
             Err(error) => return self.fail_all(&error),
         };
-        rows.sort_by_key(|(place, _)| *place);
-        let mut by_place: Vec<Option<Vec<f32>>> = vec![None; self.scheduler.running.len()];
-        for (place, logits) in rows {
-            by_place[place] = Some(logits);
-        }
         let model = &self.model;
-        let outcomes: Vec<Option<Result<Option<Finish>>>> = self
+        let (outcomes, right): (Vec<Option<Result<Option<Finish>>>>, Vec<usize>) = self
             .scheduler
             .running
             .par_iter_mut()
-            .zip(by_place)
-            .map(|(sequence, logits)| logits.map(|logits| extend(sequence, logits, model)))
-            .collect();
+            .zip(drawn)
+            .map(|(sequence, drawn)| {
+                let cached = sequence.cached;
+                (drawn.map(|drawn| extend(sequence, drawn, model)), sequence.cached - cached)
+            })
+            .unzip();
+        self.count_right(right.iter().sum());
         let mut ended = Vec::new();
         // From the last, so that the places before stay true.
         for (place, outcome) in outcomes.into_iter().enumerate().rev() {
@@ -259,6 +278,12 @@ impl Worker {
                 Err(error) => report(&sequence.request, Event::Failed(error)),
             }
         }
+    }
+
+    fn count_right(&self, guesses: usize) {
+        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.decoded += guesses;
+        stats.guessed_right += guesses;
     }
 
     /// Counts pages in use: before events go out, so that whoever has the last of them finds every page given back.
@@ -280,26 +305,60 @@ impl Worker {
     }
 }
 
-/// Samples one token for `sequence`; whether that ended it.
-fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<Finish>> {
+/// Goes on with what was drawn for `sequence`: from logits after guessed tokens as long as the one before was guessed right.
+/// Whether that ended it.
+fn extend(sequence: &mut Sequence, drawn: Drawn, model: &Model) -> Result<Option<Finish>> {
+    let rows = match drawn {
+        Drawn::Logits(rows) => rows,
+        Drawn::Token(token) => return say(sequence, token.ok_or_else(|| unsound(model))?, model),
+        Drawn::Failed(error) => return Err(error),
+    };
+    for (place, logits) in rows.into_iter().enumerate() {
+        let known = sequence.tokens.len();
+        let token = choose(sequence, logits, model)?.ok_or_else(|| unsound(model))?;
+        let finish = say(sequence, token, model)?;
+        if finish.is_some() {
+            return Ok(finish);
+        }
+        // A token more than the one chosen, or none, is a turn that no guess has foreseen.
+        let chosen = match &sequence.tokens[known..] {
+            [token] => Some(*token),
+            _ => None,
+        };
+        if !sequence.draft.learn(place, chosen) {
+            break;
+        }
+        sequence.cached += 1;
+    }
+    Ok(None)
+}
+
+/// The next token of `sequence`; `None` where no allowed logit is a number.
+fn choose(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<u32>> {
     // Rows beyond the vocabulary pad the embedding; they stand for nothing.
     logits.truncate(model.tokenizer.vocab_size());
-    if sequence.thinking.is_some() {
-        return think(sequence, logits, model).map(|()| None);
-    }
-    let original = sequence.request.logprobs.map(|count| (logits.clone(), count));
-    if let Some(constraint) = &mut sequence.constraint {
+    let replies = sequence.thinking.is_none();
+    let original = sequence.request.logprobs.filter(|_| replies).map(|count| (logits.clone(), count));
+    if let Some(constraint) = sequence.constraint.as_mut().filter(|_| replies) {
         constraint.mask(&mut logits)?;
     }
-    let eos = model.tokenizer.eos_ids();
     if sequence.request.ignore_eos {
-        eos.iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
+        model.tokenizer.eos_ids().iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
     }
-    let token = sequence.sampler.choose(&logits).ok_or_else(|| unsound(model))?;
-    sequence.tokens.push(token);
-    if let Some((logits, count)) = original {
+    let token = sequence.sampler.choose(&logits);
+    if let (Some((logits, count)), Some(token)) = (original, token) {
         sequence.logprobs.push(sampler::logprobs(&logits, token, count));
     }
+    Ok(token)
+}
+
+/// Adds one token to `sequence`; whether that ended it.
+fn say(sequence: &mut Sequence, token: u32, model: &Model) -> Result<Option<Finish>> {
+    if sequence.thinking.is_some() {
+        return think(sequence, token, model).map(|()| None);
+    }
+    let eos = model.tokenizer.eos_ids();
+    sequence.tokens.push(token);
     let ended = eos.contains(&token);
     let mut bytes = model.tokenizer.decode_bytes(&[token]);
     // A reply is a text of its own: the space that SentencePiece begins it with is no part of it.
@@ -320,14 +379,10 @@ fn extend(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Resul
     Ok((sequence.replied() == sequence.request.max_tokens).then_some(Finish::Length))
 }
 
-/// Samples one token of what `sequence` thinks. A thought ends with its mark, with its budget, or where the model would
+/// Adds one token to what `sequence` thinks. A thought ends with its mark, with its budget, or where the model would
 /// end its turn without a reply; then the reply's first token is next.
-fn think(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<()> {
+fn think(sequence: &mut Sequence, token: u32, model: &Model) -> Result<()> {
     let eos = model.tokenizer.eos_ids();
-    if sequence.request.ignore_eos {
-        eos.iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
-    }
-    let token = sequence.sampler.choose(&logits).ok_or_else(|| unsound(model))?;
     let asked = sequence.request.think.as_ref().expect("who thinks was asked to (bug)");
     let text = sequence.thinking.as_mut().expect("a sequence that thinks has thoughts (bug)");
     let over = eos.contains(&token);

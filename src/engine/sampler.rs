@@ -2,6 +2,7 @@
 
 use super::request::TokenLogprobs;
 use crate::llm::Sampling;
+use moot_models::kernels::launch::{Choice, NO_MASK};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -22,11 +23,26 @@ impl Sampler {
         match self.sampling {
             Sampling::Greedy => greedy(logits),
             Sampling::Seeded { temperature, top_k, top_p } => {
-                // 24 bits: as many as an f32 in [0, 1) holds.
-                let draw = (self.random.next_u32() >> 8) as f32 / (1_u32 << 24) as f32;
+                let draw = self.draw();
                 by_chance(logits, temperature, top_k, top_p, draw)
             }
         }
+    }
+
+    /// The same, for a GPU to do: without a mask. Takes what [`Self::choose`] would take of the generator.
+    pub(super) fn choice(&mut self) -> Choice {
+        match self.sampling {
+            Sampling::Greedy => Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_k: 0, mask: NO_MASK },
+            Sampling::Seeded { temperature, top_k, top_p } => {
+                let top_k = u32::try_from(top_k).unwrap_or(u32::MAX);
+                Choice { temperature, top_p, draw: self.draw(), top_k, mask: NO_MASK }
+            }
+        }
+    }
+
+    /// In [0, 1), of 24 bits: as many as an f32 there holds.
+    fn draw(&mut self) -> f32 {
+        (self.random.next_u32() >> 8) as f32 / (1_u32 << 24) as f32
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Limits {
     pub pages: usize,
     /// Whether prefixes are shared.
     pub share: bool,
+    /// Whether tokens are guessed.
+    pub speculate: bool,
 }
 
 /// The running and the waiting, and the pages between them.
@@ -37,8 +39,10 @@ pub(super) struct Chunk {
     pub sequence: usize,
     /// Position of its first token.
     pub start: usize,
-    /// Tokens.
+    /// Tokens, guessed ones included.
     pub len: usize,
+    /// Guessed tokens, the last ones.
+    pub guessed: usize,
     /// In the order of positions.
     pub pages: Vec<u32>,
     /// The chunk reaches the last known token: its logits choose the next.
@@ -111,10 +115,11 @@ impl Scheduler {
         self.admit();
         let mut chunks = Vec::new();
         let mut room = self.limits.tokens;
+        let rows = self.running.iter().map(Sequence::pending).sum();
         for decoding in [true, false] {
             for place in 0..self.running.len() {
                 if room > 0 && (self.running[place].pending() == 1) == decoding && !scheduled(&chunks, place) {
-                    room -= self.chunk(place, room, &mut chunks);
+                    room -= self.chunk(place, room, rows, &mut chunks);
                 }
             }
         }
@@ -141,8 +146,8 @@ impl Scheduler {
         }
     }
 
-    /// Schedules the sequence at `place` for at most `room` tokens; how many it got.
-    fn chunk(&mut self, place: usize, room: usize, chunks: &mut Vec<Chunk>) -> usize {
+    /// Schedules the sequence at `place` for at most `room` tokens, with `rows` wanted by all; how many it got.
+    fn chunk(&mut self, place: usize, room: usize, rows: usize, chunks: &mut Vec<Chunk>) -> usize {
         let sequence = &mut self.running[place];
         if self.limits.share {
             sequence.adopt(&mut self.tree);
@@ -159,9 +164,16 @@ impl Scheduler {
                 return 0;
             }
         }
-        sequence.advance(len, &mut self.tree, self.limits.share);
-        let pages = sequence.pages(&self.tree);
-        chunks.push(Chunk { sequence: place, start, len, pages, samples: len == pending });
+        let samples = len == pending;
+        // Guesses take the room that nobody else wants.
+        let spare = (room - len).saturating_sub(rows);
+        let guessed = if samples && self.limits.speculate { sequence.guess(rows, spare) } else { 0 };
+        if !samples {
+            sequence.draft.clear();
+        }
+        sequence.advance(len, guessed, &mut self.tree, self.limits.share);
+        let (pages, len) = (sequence.pages(&self.tree), len + guessed);
+        chunks.push(Chunk { sequence: place, start, len, guessed, pages, samples });
         len
     }
 }

@@ -1,6 +1,7 @@
 //! A request while it runs: its tokens, its pages, and how far its keys and values have come.
 
 use super::detokenize::Detokenizer;
+use super::draft::Draft;
 use super::grammar::Constraint;
 use super::prefix::{NodeId, PageTokens, PrefixTree};
 use super::request::{Request, TokenLogprobs};
@@ -18,13 +19,15 @@ pub(super) struct Sequence {
     pub cached: usize,
     /// Nodes of the prefix tree that hold the first pages.
     held: Vec<NodeId>,
-    /// Pages after those that are this sequence's alone: the one being filled, at most.
+    /// Pages after those that are this sequence's alone: the one being filled, and what guessed tokens need beyond it.
     own: Vec<u32>,
     /// Pages it may still take; the scheduler keeps as many available.
     pub reserved: usize,
     /// Prompt tokens computed for it.
     computed: usize,
     pub sampler: Sampler,
+    /// What it may say next.
+    pub draft: Draft,
     pub constraint: Option<Constraint>,
     pub detokenizer: Detokenizer,
     /// While it thinks: the text of that.
@@ -47,6 +50,7 @@ impl Sequence {
             reserved: 0,
             computed: 0,
             sampler: Sampler::new(request.sampling, request.seed),
+            draft: Draft::new(),
             constraint,
             detokenizer: Detokenizer::new(std::mem::take(&mut request.stop)),
             thinking: request.think.as_ref().map(|think| Detokenizer::new(think.spelt_close())),
@@ -108,7 +112,8 @@ impl Sequence {
         while let Some(tokens) = self.next_page().filter(|_| (self.held.len() + 1) * PAGE < self.tokens.len()) {
             let Some(node) = tree.child(self.tip(), &tokens) else { return };
             tree.hold(node);
-            if let Some(page) = self.own.pop() {
+            if !self.own.is_empty() {
+                let page = self.own.remove(0);
                 // A page of its own was begun, or filled at the same time as another's: the other's stays.
                 tree.free(page);
                 self.reserved += 1;
@@ -119,12 +124,25 @@ impl Sequence {
         }
     }
 
-    /// Sees `count` more tokens through: takes pages for them and enters those that become full into the tree.
-    pub(super) fn advance(&mut self, count: usize, tree: &mut PrefixTree, share: bool) {
+    /// Guesses what follows its last token, with `rows` tokens wanted by all sequences and `room` for guesses in the step; how
+    /// many guesses the step computes. Never more than it could still say.
+    pub(super) fn guess(&mut self, rows: usize, room: usize) -> usize {
+        let most = self.request.prompt.len() + self.request.generated_at_most();
+        let room = room.min(most.saturating_sub(1 + self.tokens.len()));
+        let forced = match &mut self.constraint {
+            Some(constraint) if self.thinking.is_none() => constraint.forced(),
+            _ => Vec::new(),
+        };
+        self.draft.guess(&self.tokens, forced, rows, room)
+    }
+
+    /// Sees `count` more tokens through: takes pages for them and for `guessed` ones beyond, and enters those that become
+    /// full of known tokens into the tree.
+    pub(super) fn advance(&mut self, count: usize, guessed: usize, tree: &mut PrefixTree, share: bool) {
         let from = self.cached;
         self.cached += count;
         self.computed += self.cached.min(self.request.prompt.len()).saturating_sub(from);
-        while self.page_count() * PAGE < self.cached {
+        while self.page_count() * PAGE < self.cached + guessed {
             let page = tree.allocate().expect("a reserved page is available (bug)");
             self.reserved = self.reserved.checked_sub(1).expect("a sequence takes what it reserved (bug)");
             self.own.push(page);

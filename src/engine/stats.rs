@@ -7,8 +7,12 @@ pub struct Stats {
     pub steps: usize,
     /// Prompt tokens computed.
     pub prefilled: usize,
-    /// Generated tokens computed.
+    /// Generated tokens computed, rightly guessed ones included.
     pub decoded: usize,
+    /// Guessed tokens computed.
+    pub guessed: usize,
+    /// Guessed tokens that were right: each saved a row of a step.
+    pub guessed_right: usize,
     /// Tokens that a padded batch would have computed beside these: rows times the longest row, less the tokens.
     /// Packing computes none of them.
     pub padding_avoided: usize,
@@ -36,6 +40,8 @@ impl Stats {
             steps: self.steps + other.steps,
             prefilled: self.prefilled + other.prefilled,
             decoded: self.decoded + other.decoded,
+            guessed: self.guessed + other.guessed,
+            guessed_right: self.guessed_right + other.guessed_right,
             padding_avoided: self.padding_avoided + other.padding_avoided,
             page_reads: self.page_reads + other.page_reads,
             page_reads_unshared: self.page_reads_unshared + other.page_reads_unshared,

@@ -5,8 +5,8 @@
 //! that failed for a reason that may pass is sent again, later and later; one whose reply came whole never is.
 
 mod address;
-mod fault;
-mod patience;
+pub(crate) mod fault;
+pub(crate) mod patience;
 mod request;
 mod stream;
 

@@ -10,7 +10,7 @@ use crate::question::{Answer, Conclusion, Question};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// MADAM-RAG's row.
 pub const ROW: Row = Row {
@@ -87,14 +87,14 @@ impl Method for MadamRag {
         }
     }
 
-    fn switches(&self) -> serde_json::Value {
+    fn switches(&self) -> Value {
         json!({ "rounds": self.rounds, "history": self.history, "aggregator": self.aggregator })
     }
 }
 
 impl MadamRag {
-    /// What each agent is told of the round before, by place; `None` where there is nothing to tell.
-    fn history(&self, agents: &[CallRecord], verdict: Option<&CallRecord>) -> Vec<Option<Vec<String>>> {
+    /// What each agent is told of the round before, and its own reply then, by place; `None` where there is nothing to tell.
+    fn history(&self, agents: &[CallRecord], verdict: Option<&CallRecord>) -> Vec<Option<Value>> {
         let others = |place: usize| -> Option<Vec<String>> {
             let lines: Vec<String> = agents.iter().filter(|call| call.document != Some(place)).map(spoken).collect();
             (!lines.is_empty()).then_some(lines)
@@ -103,7 +103,8 @@ impl MadamRag {
             History::Aggregate => verdict.map(|call| vec![format!("Aggregator: {}", call.reply.trim())]),
             History::Peers => others(place),
         };
-        (0..agents.len()).map(tell).collect()
+        let own = |place: usize| agents[place].reply.trim();
+        (0..agents.len()).map(|place| Some(json!({ "own": own(place), "told": tell(place)? }))).collect()
     }
 
     fn conclude(&self, question: &Question, agents: &[CallRecord], verdict: Option<&CallRecord>) -> Conclusion {
@@ -118,7 +119,7 @@ impl MadamRag {
     }
 }
 
-fn agent(question: &Question, place: usize, round: usize, told: &[Option<Vec<String>>]) -> Ask {
+fn agent(question: &Question, place: usize, round: usize, told: &[Option<Value>]) -> Ask {
     Ask {
         role: "agent",
         round,

@@ -47,7 +47,11 @@ impl Found {
         let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
         let (sha256, recipe) = (String::new(), super::recipe(&options.load));
         let identity = ModelIdentity { name: name.clone(), sha256, architecture, context: spec.context, recipe };
-        Ok(Self { name, path: path.to_owned(), identity, footprint: Footprint::of(weights)?, note: spec.note() })
+        let mut footprint = Footprint::of(weights)?;
+        if !options.load.device.is_cpu() {
+            footprint = footprint.on_gpu(options.load.dtype, options.load.exact);
+        }
+        Ok(Self { name, path: path.to_owned(), identity, footprint, note: spec.note() })
     }
 
     /// Reads the whole file to know its hash: after everything that could be refused at less cost.
@@ -66,27 +70,25 @@ impl Found {
         Needed { weights, kv: kv as u64, working }
     }
 
-    /// Whether it can be held and run here, asked of its header alone. Elsewhere than on the CPU only loading can tell.
+    /// Whether it can be held and run here, asked of its header alone. On a device that does not tell what it has, only
+    /// loading can tell.
     ///
     /// # Errors
     /// [`MootError::Memory`] with the numbers.
     pub fn check(&self, options: &Options) -> Result<()> {
-        if !options.load.device.is_cpu() {
-            return Ok(());
-        }
-        let memory = Memory::here();
+        let Some(memory) = Memory::of(&options.load)? else { return Ok(()) };
         let kv = options.kv_memory.unwrap_or(LEAST_KV);
         if kv as u64 > memory.total {
             let total = memory.total;
             return Err(MootError::Usage(format!(
-                "--kv-memory {kv}: expected at most {total} bytes, the memory of this machine"
+                "--kv-memory {kv}: expected at most {total} bytes, the memory that there is"
             )));
         }
         memory::check(&self.name, &self.footprint, self.needed(kv, options), memory)
     }
 
     /// Loads it and starts an engine with `kv_memory` bytes of pages; `None` takes a quarter of what is available then,
-    /// between 256 MiB and 8 GiB, and elsewhere than on the CPU 4 GiB.
+    /// between 256 MiB and 8 GiB; on a GPU nine tenths of what is free, less what a step works in.
     ///
     /// # Errors
     /// Weights that do not load, memory that is not there.
@@ -105,8 +107,19 @@ impl Found {
         const GIB: usize = 1 << 30;
         // Asked now: the weights are in memory already.
         let quarter = || usize::try_from(Memory::here().available / 4).unwrap_or(usize::MAX);
-        let own = || if model.decoder.is_on_cpu() { quarter().clamp(LEAST_KV, 8 * GIB) } else { 4 * GIB };
-        let kv_memory = kv_memory.unwrap_or_else(own);
+        let kv_memory = match (kv_memory, model.decoder.is_on_cpu()) {
+            (Some(asked), _) => asked,
+            (None, true) => quarter().clamp(LEAST_KV, 8 * GIB),
+            (None, false) => match Memory::of(&options.load)? {
+                Some(memory) => {
+                    let working = self.needed(0, options).working;
+                    usize::try_from((memory.available / 10 * 9).saturating_sub(working))
+                        .unwrap_or(usize::MAX)
+                        .max(LEAST_KV)
+                }
+                None => 4 * GIB,
+            },
+        };
         let engine = Engine::start(model, EngineOptions { kv_memory, ..options.engine })?;
         Ok(Local::new(engine, self.identity.clone(), cancel))
     }

@@ -52,8 +52,10 @@ impl Plan {
     /// # Errors
     /// [`MootError::Memory`](crate::MootError::Memory) with the numbers where one model alone does not fit.
     pub fn of(found: &[&Found], elsewhere: &[(String, Vec<String>)], options: &Options) -> Result<Self> {
-        let free = || options.load.device.is_cpu().then(|| Memory::here().available / 10 * 9);
-        let budget = options.memory.map(|bytes| bytes as u64).or_else(free);
+        let budget = match options.memory {
+            Some(bytes) => Some(bytes as u64),
+            None => Memory::of(&options.load)?.map(|memory| memory.available / 10 * 9),
+        };
         let least = |model: &&Found| {
             let tokens = model.identity.context.min(LEAST_TOKENS);
             let pages = usize::try_from(model.footprint.kv_bytes(1, tokens)).unwrap_or(usize::MAX);

@@ -3,14 +3,10 @@
 use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
 use crate::question::{Document, Gold, Label};
+use crate::retrieval::text::{self, BOM, FrontMatter, input};
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Bytes that one text document may have: some hundred times what a model's context holds, and small
-/// enough that a wrong path never fills the memory.
-const MAX_DOCUMENT: u64 = 64 << 20;
 
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -133,11 +129,11 @@ impl Gathering {
         }
         match kind {
             Kind::Text => {
-                let text = read_text(path)?;
-                self.push(path.display().to_string(), named(path, None), text_document(path, text)?);
+                let document = text_document(path, &text::read(path)?)?;
+                self.push(path.display().to_string(), named(path, None), document);
             }
             Kind::Markdown => {
-                let document = markdown_document(path, &read_text(path)?)?;
+                let document = markdown_document(path, &text::read(path)?)?;
                 self.push(path.display().to_string(), named(path, None), document);
             }
             Kind::Jsonl => self.add_jsonl(path, line)?,
@@ -166,8 +162,8 @@ impl Gathering {
         }
         match wanted {
             _ if any => Ok(()),
-            Some(line) => Err(input(path, Some(line), "a line of JSON", "a blank line or the end of the file".into())),
-            None => Err(input(path, None, "one JSON object a line", "an empty file".into())),
+            Some(line) => Err(input(path, Some(line), "a line of JSON", "a blank line or the end of the file")),
+            None => Err(input(path, None, "one JSON object a line", "an empty file")),
         }
     }
 
@@ -240,10 +236,6 @@ impl Kind {
     }
 }
 
-fn input(path: &Path, line: Option<usize>, expected: &str, found: String) -> MootError {
-    MootError::Input { path: path.to_path_buf(), line, expected: expected.to_owned(), found }
-}
-
 /// "file.jsonl:17" as its two parts, where that file exists.
 fn numbered(typed: &str) -> Option<(&Path, usize)> {
     let (file, line) = typed.rsplit_once(':')?;
@@ -257,65 +249,19 @@ fn named(path: &Path, line: Option<usize>) -> String {
     line.map_or(file.clone(), |line| format!("{file}:{line}"))
 }
 
-/// A whole text file, without its byte-order mark.
-fn read_text(path: &Path) -> Result<String> {
-    let file = File::open(path).map_err(|e| MootError::io(path, "open", e))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes).map_err(|e| MootError::io(path, "read", e))?;
-    if bytes.len() as u64 > MAX_DOCUMENT {
-        return Err(input(path, None, &format!("at most {MAX_DOCUMENT} bytes of text"), "more".into()));
-    }
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(input(path, None, "UTF-8 text", "UTF-16 (by its byte-order mark)".into()));
-    }
-    if let Some(at) = bytes.iter().position(|&b| b == 0) {
-        return Err(input(path, None, "UTF-8 text", format!("a binary file (NUL byte at byte {at})")));
-    }
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        input(path, None, "UTF-8 text", format!("an invalid byte at byte {at}"))
-    })?;
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
-}
-
-fn text_document(path: &Path, text: String) -> Result<Document> {
+fn text_document(path: &Path, text: &str) -> Result<Document> {
+    let text = text.strip_prefix(BOM).unwrap_or(text);
     if text.trim().is_empty() {
-        return Err(input(path, None, "text", "an empty document".into()));
+        return Err(input(path, None, "text", "an empty document"));
     }
-    Ok(Document { text, ..Document::default() })
+    Ok(Document { text: text.to_owned(), ..Document::default() })
 }
 
-/// Front matter is read only where it is whole: a first line `---` without a second is a rule, and text.
 fn markdown_document(path: &Path, text: &str) -> Result<Document> {
-    let Some((front, body)) = front_matter(text) else { return text_document(path, text.to_owned()) };
-    let mut document = text_document(path, body.to_owned())?;
-    for line in front.lines() {
-        // Lists and nested values are other programs' business.
-        let Some((key, value)) = line.split_once(':') else { continue };
-        let value = value.trim().trim_matches(['"', '\'']).to_owned();
-        match key {
-            _ if value.is_empty() => {}
-            "source" => document.source = Some(value),
-            "date" => document.date = Some(value),
-            "url" => document.url = Some(value),
-            "title" => document.name = value,
-            _ => {}
-        }
-    }
-    Ok(document)
-}
-
-/// What stands between a first line `---` and the next, and what follows.
-fn front_matter(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
-    let mut at = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some((&rest[..at], rest[at + line.len()..].trim_start_matches(['\r', '\n'])));
-        }
-        at += line.len();
-    }
-    None
+    let (front, body) = FrontMatter::split(text);
+    let FrontMatter { title, source, date, url } = front;
+    let document = text_document(path, &text[body..])?;
+    Ok(Document { name: title.unwrap_or_default(), source, date, url, ..document })
 }
 
 fn json_document(object: &Object) -> Result<Document> {
@@ -325,6 +271,6 @@ fn json_document(object: &Object) -> Result<Document> {
         source: object.optional_string("source")?,
         date: object.optional_date("date")?,
         url: object.optional_string("url")?,
-        label: None,
+        ..Document::default()
     })
 }

@@ -2,6 +2,8 @@
 
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::fmt;
 use std::ops::Range;
 
 /// A piece of a document, small enough to embed and to show: the unit that is indexed and found.
@@ -33,15 +35,32 @@ pub struct Origin {
     /// The document's own id where the file holds several: `_id` of BEIR, `id` of FlashRAG and DPR.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Line of the record in a jsonl, csv or tsv file, from 1.
+    /// Line from 1: of the record in a jsonl, csv or tsv file; where the passage begins in a txt, md or html file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Page of a pdf, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
     /// Characters (not bytes), from 0: in the file where its text is the document's (txt, md, html), in the record's
-    /// text field (jsonl, csv, tsv), or in the page's text (pdf).
+    /// text field (jsonl, csv, tsv), or in the page's text (pdf). Line ends and a byte-order mark count as they stand.
     pub characters: Range<u64>,
+}
+
+impl fmt::Display for Origin {
+    /// As an editor takes it where there is a line: `notes/a.md:12 (characters 340-512)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if let Some(page) = self.page {
+            write!(f, ", page {page}")?;
+        }
+        if let Some(id) = &self.id {
+            write!(f, ", id {id}")?;
+        }
+        write!(f, " (characters {}-{})", self.characters.start, self.characters.end)
+    }
 }
 
 /// A query and a passage are not embedded alike: models ask for a prefix of each.
@@ -80,6 +99,49 @@ pub struct Filter {
     pub until: Option<String>,
 }
 
+impl Filter {
+    /// Whether every passage may be found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty() && self.from.is_none() && self.until.is_none()
+    }
+
+    /// Whether `passage` may be found.
+    #[must_use]
+    pub fn admits(&self, passage: &Passage) -> bool {
+        self.admits_source(passage.source.as_deref()) && self.admits_date(passage.date.as_deref())
+    }
+
+    /// Whether passages of this source may be found.
+    #[must_use]
+    pub fn admits_source(&self, source: Option<&str>) -> bool {
+        self.sources.is_empty() || source.is_some_and(|source| self.sources.iter().any(|wanted| wanted == source))
+    }
+
+    /// Whether passages of this date may be found. Dates are compared as far as both are known: "1998" is neither
+    /// before nor after "1998-05". Where dates matter, a passage without one, or with one that does not begin with a
+    /// year, is not found.
+    #[must_use]
+    pub fn admits_date(&self, date: Option<&str>) -> bool {
+        let dated = date.filter(|date| is_dated(date));
+        let compared = |bound: &str, wanted: fn(Ordering) -> bool| dated.is_some_and(|date| wanted(order(date, bound)));
+        self.from.as_deref().is_none_or(|from| compared(from, Ordering::is_ge))
+            && self.until.as_deref().is_none_or(|until| compared(until, Ordering::is_le))
+    }
+}
+
+/// Whether a date begins as ISO 8601 does: with a year of four digits, and nothing but a hyphen after it.
+fn is_dated(date: &str) -> bool {
+    let bytes = date.as_bytes();
+    bytes.len() >= 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes.get(4).is_none_or(|&byte| byte == b'-')
+}
+
+/// Two dates, compared as far as both go.
+fn order(a: &str, b: &str) -> Ordering {
+    let known = a.len().min(b.len());
+    a.as_bytes()[..known].cmp(&b.as_bytes()[..known])
+}
+
 /// What to look for, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
@@ -112,4 +174,36 @@ pub trait Retriever: Send + Sync {
     /// # Errors
     /// An index that cannot be read, an embedder or a server that fails.
     fn retrieve(&self, query: &str, wanted: &Wanted) -> Result<Vec<Found>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Filter, Origin, Passage};
+
+    fn passage(source: &str, date: &str) -> Passage {
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let origin = Origin { file: "a.txt".into(), id: None, line: None, page: None, characters: 0..1 };
+        Passage { text: "a".into(), title: None, source: given(source), date: given(date), url: None, origin }
+    }
+
+    #[test]
+    fn sources_and_dates_are_filtered() {
+        let some = |text: &str| Some(text.to_owned());
+        let filter = Filter { sources: vec!["a".into(), "b".into()], from: some("1998-05"), until: some("2018") };
+        for (source, date, admitted) in [
+            ("a", "1998-05-01", true),
+            ("b", "2018-12-31", true),
+            ("c", "2000", false),
+            ("", "2000", false),
+            ("a", "1998-04-30", false),
+            ("a", "1998", true),
+            ("a", "2019-01-01", false),
+            ("a", "", false),
+            ("a", "May 2000", false),
+            ("a", "20001231", false),
+        ] {
+            assert_eq!(filter.admits(&passage(source, date)), admitted, "{source} {date}");
+        }
+        assert!(Filter::default().admits(&passage("", "")));
+    }
 }

@@ -175,9 +175,15 @@ pub(super) fn part() -> impl Strategy<Value = Part> {
 
 fn setting() -> impl Strategy<Value = EngineOptions> {
     // A part takes at most 9 pages.
-    (1_usize..9, 1_usize..90, 9_usize..40, any::<bool>()).prop_map(|(rows, step_tokens, n, share_prefixes)| {
-        EngineOptions { rows, step_tokens, share_prefixes, ..pages(n) }
-    })
+    (1_usize..9, 1_usize..90, 9_usize..40, any::<bool>(), any::<bool>()).prop_map(
+        |(rows, step_tokens, n, share_prefixes, speculate)| EngineOptions {
+            rows,
+            step_tokens,
+            share_prefixes,
+            speculate,
+            ..pages(n)
+        },
+    )
 }
 
 /// Answers one at a time and remembers nothing.

@@ -8,6 +8,7 @@ mod invariance;
 mod lifetime;
 mod local;
 mod sharing;
+mod speculation;
 mod thinking;
 mod weight_types;
 
@@ -36,9 +37,9 @@ fn golden() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "models", "tests", "golden", "tiny"].iter().collect()
 }
 
-/// Memory for `pages` and room for more than any test asks of a step.
+/// Memory for `pages` and room for more than any test asks of a step; nothing guessed, so that steps can be counted.
 fn pages(pages: usize) -> EngineOptions {
-    EngineOptions { kv_memory: pages * PAGE_BYTES, rows: 64, step_tokens: 4096, share_prefixes: true }
+    EngineOptions { kv_memory: pages * PAGE_BYTES, rows: 64, step_tokens: 4096, share_prefixes: true, speculate: false }
 }
 
 fn start(form: &str, options: EngineOptions) -> Engine {

@@ -58,6 +58,8 @@ fn a_shared_page_is_read_once_for_all_rows_of_a_tile() {
             steps: 3,
             prefilled: 48 + 4 * 5,
             decoded: 4 * 2,
+            guessed: 0,
+            guessed_right: 0,
             padding_avoided: 3 * 48,
             page_reads: 12 + 2 * 7,
             page_reads_unshared: 18 + 2 * 16,

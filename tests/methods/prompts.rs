@@ -34,7 +34,10 @@ fn every_prompt_looks_as_it_did() {
         golden(&format!("prompts/{}", file.name.replace('/', ".").replace(".jinja", ".txt")), &rendered);
     }
     let mut later = values;
-    later["history"] = json!(["Agent 1: Answer: A. Tor. Explanation: y", "Agent 3: Answer: B. Ley. Explanation: z"]);
+    later["history"] = json!({
+        "own": "Answer: unknown. Explanation: x",
+        "told": ["Agent 1: Answer: A. Tor. Explanation: y", "Agent 3: Answer: B. Ley. Explanation: z"],
+    });
     let rendered = prompts::render("madam_rag/agent.jinja", &later).unwrap();
     golden("prompts/madam_rag.agent.later.txt", &rendered);
 }

@@ -76,8 +76,13 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
     let mut max = vec![f32::NEG_INFINITY; queries];
     let mut sum = vec![0.0_f32; queries];
     let mut values = vec![0.0_f32; queries * dim];
-    for visit in &tile.visits {
+    for (number, visit) in tile.visits.iter().enumerate() {
         let plane = (visit.page * call.kv_heads + kv_head) * PAGE * dim;
+        if let Some(next) = tile.visits.get(number + 1) {
+            let plane = (next.page * call.kv_heads + kv_head) * PAGE * dim;
+            // SAFETY: the caller's instructions; planes lie within both caches.
+            unsafe { ask::<L>(&call.k[plane..plane + PAGE * dim], &call.v[plane..plane + PAGE * dim]) };
+        }
         let keys = &call.k[plane..plane + PAGE * dim];
         let page_values = &call.v[plane..plane + PAGE * dim];
         let span = (visit.rows.start - tile.rows.start) * group..(visit.rows.end - tile.rows.start) * group;
@@ -121,6 +126,17 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
                 // SAFETY: within `[tokens, heads, head_dim]`; this task alone has these rows and heads.
                 unsafe { *call.out.add(first(row) + head * dim + d) = value * one };
             }
+        }
+    }
+}
+
+/// Asks memory for a page: pages lie anywhere, so the processor cannot guess which is next.
+#[inline(always)]
+unsafe fn ask<L: Lanes>(keys: &[f32], values: &[f32]) {
+    for plane in [keys, values] {
+        for line in plane.chunks(16) {
+            // SAFETY: the caller's.
+            unsafe { L::prefetch(line.as_ptr().cast()) };
         }
     }
 }

@@ -1,14 +1,15 @@
 //! `out = x · wᵀ` over quantised weights and activations in bytes.
 //!
-//! The recipe, for every number of rows and every table: within a step (16 or 32 inputs) products are summed exactly, as
-//! integers; then, over the steps in ascending order, `sum = fma(float(dot) * scale, x scale, sum)` and, where the type has
-//! mins, `sum = fma(min, x scale * Σ x bytes, sum)`.
+//! The recipe, for every number of rows and every table, over blocks of 32 inputs in ascending order: within a step (16 or
+//! 32 inputs that share a scale) products are summed exactly, as integers, to `dot`. A block's sum is `part = float(dot) *
+//! scale`, and of its second step, where it has two, `part = fma(float(dot), scale, part)`. Then `sum = fma(part, x scale,
+//! sum)` and, for each step where the type has mins, `sum = fma(min, x scale * Σ x bytes, sum)`.
 
 use super::blocks::{FORMATS, Format, LANES, Width};
 use super::lanes::{Bytes, Ints, Lanes};
 use super::linear::PANEL;
 use super::quantise::{BLOCK, CHUNK, Quantised};
-use super::unpack::{self, Half, SMALL_CHUNK, Scratch};
+use super::unpack::{self, Half, SMALL_CHUNK, Scratch, Stored};
 use std::ops::Range;
 
 /// What a matmul reads and writes.
@@ -24,6 +25,9 @@ pub(crate) struct BlockCall<'a> {
 
 // SAFETY: `out` is only written through `run`, whose tasks own disjoint panels or rows.
 unsafe impl Sync for BlockCall<'_> {}
+
+/// Rows whose codes go from memory to the multiplier in registers, with no stop in between.
+const AT_ONCE: usize = 4;
 
 /// A chunk of inputs and where its results go.
 #[derive(Clone, Copy)]
@@ -80,6 +84,12 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
     let mut scratch = unpack::scratch();
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
+        let columns = PANEL.min(call.outputs - panel * PANEL);
+        if rows.len() <= 2 * ROWS.min(AT_ONCE) {
+            // SAFETY: the caller's.
+            unsafe { few::<L, ROWS, FORMAT>(call, stored, panel, columns, rows.clone()) };
+            continue;
+        }
         for from in (0..inputs).step_by(chunk) {
             let chunk = from..inputs.min(from + chunk);
             // SAFETY: the caller's.
@@ -94,11 +104,134 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
                     stride: call.outputs,
                     row: rows.start,
                 };
-                let columns = PANEL.min(call.outputs - panel * PANEL);
                 tiles::<L, ROWS, HALVES, FORMAT>(&place, rows.len(), columns);
             }
         }
     }
+}
+
+/// Rows of a panel that are one or two passes of [`straight`]: its codes are taken apart once a pass, and stay in L1.
+#[inline(always)]
+unsafe fn few<L: Lanes, const ROWS: usize, const FORMAT: usize>(
+    call: &BlockCall<'_>,
+    panel: &[u8],
+    number: usize,
+    columns: usize,
+    rows: Range<usize>,
+) {
+    let most = rows.len().div_ceil(rows.len().div_ceil(ROWS.min(AT_ONCE)));
+    for row in rows.clone().step_by(most) {
+        let many = most.min(rows.end - row);
+        // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
+        unsafe {
+            let out = call.out.add(row * call.outputs + number * PANEL);
+            let mut buffer = [[0.0_f32; PANEL]; AT_ONCE];
+            let narrow = columns < PANEL;
+            let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
+            match many {
+                4 if ROWS >= 4 => straight::<L, 4, FORMAT>(call, panel, row, to, stride),
+                3 if ROWS >= 3 => straight::<L, 3, FORMAT>(call, panel, row, to, stride),
+                2 => straight::<L, 2, FORMAT>(call, panel, row, to, stride),
+                _ => straight::<L, 1, FORMAT>(call, panel, row, to, stride),
+            }
+            for (r, line) in buffer[..many].iter().enumerate().filter(|_| narrow) {
+                std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+            }
+        }
+    }
+}
+
+/// `ROWS x 32` results over all inputs, each step taken apart in registers.
+#[inline(always)]
+unsafe fn straight<L: Lanes, const ROWS: usize, const FORMAT: usize>(
+    call: &BlockCall<'_>,
+    panel: &[u8],
+    row: usize,
+    out: *mut f32,
+    stride: usize,
+) {
+    let format = const { FORMATS[FORMAT].1 };
+    let (x, steps) = (call.x, BLOCK / format.step);
+    // SAFETY: the caller's.
+    unsafe {
+        let mut sums = [[L::splat(0.0); 2]; ROWS];
+        for input in (0..x.inputs).step_by(BLOCK) {
+            let at = x.place(row, input);
+            let x = Activations { bytes: x.bytes.as_ptr().add(at), sums: x.sums.as_ptr().add(at / 16) };
+            let (scales, weights) = (call.x.scales.as_ptr().add(at / BLOCK), call.x.weights.as_ptr().add(at / BLOCK));
+            for half in 0..2 {
+                let stored = Stored::<L>::at(format, panel, input, half);
+                stored.ask_ahead();
+                let codes = stored.codes();
+                let mut parts = [L::splat(0.0); ROWS];
+                for step in 0..steps {
+                    let scale = stored.scale(step);
+                    let codes = &codes[step * 8 / steps..(step + 1) * 8 / steps];
+                    for (r, part) in parts.iter_mut().enumerate() {
+                        let dot = dot_of::<L, FORMAT>(codes, x, r, step).to_floats();
+                        *part = if step == 0 { dot.mul(scale) } else { dot.fma(scale, *part) };
+                    }
+                }
+                for (r, part) in parts.into_iter().enumerate() {
+                    let x_scale = *scales.add(r * (CHUNK / BLOCK));
+                    sums[r][half] = part.fma(L::splat(x_scale), sums[r][half]);
+                }
+                if format.has_min {
+                    for step in 0..steps {
+                        let min = stored.min(step);
+                        for (r, sums) in sums.iter_mut().enumerate() {
+                            let weight = if steps == 1 {
+                                *weights.add(r * (CHUNK / BLOCK))
+                            } else {
+                                *scales.add(r * (CHUNK / BLOCK)) * bytes_of(x.sums, r, step, format.step) as f32
+                            };
+                            sums[half] = min.fma(L::splat(weight), sums[half]);
+                        }
+                    }
+                }
+            }
+        }
+        for (r, sums) in sums.iter().enumerate() {
+            sums[0].store(out.add(r * stride));
+            sums[1].store(out.add(r * stride + LANES));
+        }
+    }
+}
+
+/// 32 inputs of the rows from some row on.
+#[derive(Clone, Copy)]
+struct Activations {
+    bytes: *const i8,
+    sums: *const i32,
+}
+
+/// `Σ (code - zero) * x` over a step's inputs, of one row and half a panel.
+#[inline(always)]
+unsafe fn dot_of<L: Lanes, const FORMAT: usize>(codes: &[L::Bytes], x: Activations, r: usize, step: usize) -> L::Ints {
+    let per_step = const { FORMATS[FORMAT].1.step };
+    // SAFETY: the caller's.
+    unsafe {
+        let mut dot = match zero_of::<L, FORMAT>() {
+            0 => L::Ints::splat(0),
+            zero => L::Ints::splat(zero * bytes_of(x.sums, r, step, per_step)),
+        };
+        for (group, codes) in codes.iter().enumerate() {
+            let four = x.bytes.add(r * CHUNK + step * per_step + 4 * group).cast::<i32>().read_unaligned();
+            dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
+                dot.dot::<true>(*codes, four)
+            } else {
+                dot.dot::<false>(*codes, four)
+            };
+        }
+        dot
+    }
+}
+
+/// What the sum of a step's bytes is multiplied by to begin its dot product: minus the zero, where the codes have it in.
+#[inline(always)]
+fn zero_of<L: Lanes, const FORMAT: usize>() -> i32 {
+    let Format { width, zero, .. } = const { FORMATS[FORMAT].1 };
+    if width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero }
 }
 
 /// All rows in tiles as even as can be: eight rows are twice four, not six and two.
@@ -165,9 +298,7 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
     place: &Place<'_>,
     half: usize,
 ) {
-    let Format { width, zero, step: per_step, has_min, .. } = const { FORMATS[FORMAT].1 };
-    let x = place.call.x;
-    let zero = if width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero };
+    let Format { step: per_step, has_min, .. } = const { FORMATS[FORMAT].1 };
     // SAFETY: the caller's; all places are within the shapes that `Quantised` and `Half` state.
     unsafe {
         let out = place.out.add(half * LANES);
@@ -180,51 +311,41 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
             }
         }
         let halves = place.scratch.cast::<Half>().add(half);
-        let (at, stride) = x.place(place.row, place.from);
+        let x = place.call.x;
+        let at = x.place(place.row, place.from);
         let (bytes, scales) = (x.bytes.as_ptr().add(at), x.scales.as_ptr().add(at / BLOCK));
-        let byte_sums = x.sums.as_ptr().add(at / 16);
-        for step in 0..place.len / per_step {
-            let mut sums_of_bytes = [0; ROWS];
-            if has_min || zero != 0 {
-                for (r, sum) in sums_of_bytes.iter_mut().enumerate() {
-                    let at = byte_sums.add(r * stride / 16 + step * per_step / 16);
-                    *sum = if per_step == 32 { *at + *at.add(1) } else { *at };
-                }
-            }
-            let mut dots = [[L::Ints::splat(0); HALVES]; ROWS];
-            if zero != 0 {
-                for (r, dots) in dots.iter_mut().enumerate() {
-                    *dots = [L::Ints::splat(zero * sums_of_bytes[r]); HALVES];
-                }
-            }
-            for group in 0..per_step / 4 {
-                let input = step * per_step + 4 * group;
-                let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
-                for (h, codes) in codes.iter_mut().enumerate().skip(1) {
-                    *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
-                }
-                for (r, dots) in dots.iter_mut().enumerate() {
-                    let four = bytes.add(r * stride + input).cast::<i32>().read_unaligned();
-                    for (dot, codes) in dots.iter_mut().zip(codes) {
-                        *dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
-                            dot.dot::<true>(codes, four)
-                        } else {
-                            dot.dot::<false>(codes, four)
-                        };
+        let (byte_sums, weights) = (x.sums.as_ptr().add(at / 16), x.weights.as_ptr().add(at / BLOCK));
+        for block in 0..place.len / BLOCK {
+            let mut parts = [[L::splat(0.0); HALVES]; ROWS];
+            for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
+                let dots = dots::<L, ROWS, HALVES, FORMAT>(halves, bytes, byte_sums, step);
+                for h in 0..HALVES {
+                    let scale = L::load((*halves.add(h)).scales.as_ptr().cast::<f32>().add(step * LANES));
+                    for r in 0..ROWS {
+                        let dot = dots[r][h].to_floats();
+                        let first = step * per_step == block * BLOCK;
+                        parts[r][h] = if first { dot.mul(scale) } else { dot.fma(scale, parts[r][h]) };
                     }
                 }
             }
-            for h in 0..HALVES {
-                let scale = L::load((*halves.add(h)).scales.as_ptr().cast::<f32>().add(step * LANES));
-                for r in 0..ROWS {
-                    let x_scale = L::splat(*scales.add(r * stride / BLOCK + step * per_step / BLOCK));
-                    sums[r][h] = dots[r][h].to_floats().mul(scale).fma(x_scale, sums[r][h]);
+            for r in 0..ROWS {
+                let x_scale = L::splat(*scales.add(r * (CHUNK / BLOCK) + block));
+                for h in 0..HALVES {
+                    sums[r][h] = parts[r][h].fma(x_scale, sums[r][h]);
                 }
-                if has_min {
-                    let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
-                    for r in 0..ROWS {
-                        let x_scale = *scales.add(r * stride / BLOCK + step * per_step / BLOCK);
-                        sums[r][h] = min.fma(L::splat(x_scale * sums_of_bytes[r] as f32), sums[r][h]);
+            }
+            if has_min {
+                for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
+                    for h in 0..HALVES {
+                        let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
+                        for r in 0..ROWS {
+                            let weight = if per_step == BLOCK {
+                                *weights.add(r * (CHUNK / BLOCK) + block)
+                            } else {
+                                *scales.add(r * (CHUNK / BLOCK) + block) * bytes_of(byte_sums, r, step, per_step) as f32
+                            };
+                            sums[r][h] = min.fma(L::splat(weight), sums[r][h]);
+                        }
                     }
                 }
             }
@@ -234,5 +355,54 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
                 sum.store(out.add(r * place.stride + h * LANES));
             }
         }
+    }
+}
+
+/// `Σ (code - zero) * x` over a step's inputs.
+#[inline(always)]
+unsafe fn dots<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    halves: *const Half,
+    bytes: *const i8,
+    byte_sums: *const i32,
+    step: usize,
+) -> [[L::Ints; HALVES]; ROWS] {
+    let Format { step: per_step, .. } = const { FORMATS[FORMAT].1 };
+    let zero = zero_of::<L, FORMAT>();
+    // SAFETY: the caller's.
+    unsafe {
+        let mut dots = [[L::Ints::splat(0); HALVES]; ROWS];
+        if zero != 0 {
+            for (r, dots) in dots.iter_mut().enumerate() {
+                *dots = [L::Ints::splat(zero * bytes_of(byte_sums, r, step, per_step)); HALVES];
+            }
+        }
+        for group in 0..per_step / 4 {
+            let input = step * per_step + 4 * group;
+            let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
+            for (h, codes) in codes.iter_mut().enumerate().skip(1) {
+                *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
+            }
+            for (r, dots) in dots.iter_mut().enumerate() {
+                let four = bytes.add(r * CHUNK + input).cast::<i32>().read_unaligned();
+                for (dot, codes) in dots.iter_mut().zip(codes) {
+                    *dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
+                        dot.dot::<true>(codes, four)
+                    } else {
+                        dot.dot::<false>(codes, four)
+                    };
+                }
+            }
+        }
+        dots
+    }
+}
+
+/// `Σ x` over a step's bytes of row `r`.
+#[inline(always)]
+unsafe fn bytes_of(byte_sums: *const i32, r: usize, step: usize, per_step: usize) -> i32 {
+    // SAFETY: the caller's.
+    unsafe {
+        let at = byte_sums.add(r * (CHUNK / 16) + step * per_step / 16);
+        if per_step == 32 { *at + *at.add(1) } else { *at }
     }
 }

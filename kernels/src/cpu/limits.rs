@@ -1,6 +1,6 @@
 //! What this machine can do at most, measured: the denominators of every share of the limit that is reported.
 
-use super::lanes::Lanes;
+use super::lanes::{Bytes, Ints, Lanes};
 use super::table;
 use rayon::prelude::*;
 use std::time::Instant;
@@ -15,15 +15,17 @@ pub struct Limits {
     pub bytes: f64,
     /// f32 operations in a second; a fused multiply-add is two.
     pub operations: f64,
+    /// Operations on bytes in a second: what quantised weights are multiplied by; a product and its sum are two.
+    pub byte_operations: f64,
 }
 
-/// Measures both for about a second, on all threads of the pool.
+/// Measures all of them for about a second, on all threads of the pool.
 ///
 /// # Errors
 /// `MOOT_CPU` names a table that this machine cannot run.
 pub fn measure() -> Result<Limits, String> {
-    /// Far more than any cache holds.
-    const BYTES: usize = 1 << 30;
+    /// More than a workstation's caches hold, and soon given back.
+    const BYTES: usize = 1 << 28;
     const ROUNDS: usize = 4_000_000;
     let table = table()?;
     let threads = rayon::current_num_threads();
@@ -46,8 +48,17 @@ pub fn measure() -> Result<Limits, String> {
         let sum: f32 = (0..threads).into_par_iter().map(|_| unsafe { (table.multiply)(ROUNDS) }).sum();
         std::hint::black_box(sum);
     });
+    let byte_multiplying = best(&|| {
+        // SAFETY: as above.
+        let sum: f32 = (0..threads).into_par_iter().map(|_| unsafe { (table.multiply_bytes)(ROUNDS) }).sum();
+        std::hint::black_box(sum);
+    });
     let operations = (threads * ROUNDS * SUMS * 16 * 2) as f64;
-    Ok(Limits { bytes: BYTES as f64 / reading, operations: operations / multiplying })
+    Ok(Limits {
+        bytes: BYTES as f64 / reading,
+        operations: operations / multiplying,
+        byte_operations: 4.0 * operations / byte_multiplying,
+    })
 }
 
 /// Reads all of `data`.
@@ -84,6 +95,26 @@ pub(super) unsafe fn multiply<L: Lanes>(rounds: usize) -> f32 {
             }
         }
         first(&sums)
+    }
+}
+
+/// Multiplies bytes and adds the products in registers.
+///
+/// # Safety
+/// The instructions of `L` exist.
+#[inline(always)]
+pub(super) unsafe fn multiply_bytes<L: Lanes>(rounds: usize) -> f32 {
+    // SAFETY: lane-wise; `ones` holds sixty-four bytes.
+    unsafe {
+        let ones = [1_u8; 64];
+        let (codes, x) = (std::hint::black_box(L::Bytes::load(ones.as_ptr())), std::hint::black_box(0x0101_0101));
+        let mut sums = [L::Ints::splat(1); SUMS];
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = sum.dot::<false>(codes, x);
+            }
+        }
+        first(&sums.map(|sum| sum.to_floats()))
     }
 }
 

@@ -20,8 +20,11 @@ mod lanes;
 pub mod limits;
 mod linear;
 mod memory;
+mod norm;
 mod quantise;
+mod rope;
 mod rowwise;
+mod scan;
 mod swiglu;
 #[cfg(test)]
 mod tests;
@@ -42,12 +45,13 @@ pub use memory::zeroed;
 pub(crate) use quantise::Quantised;
 pub use rowwise::Activation;
 pub(crate) use rowwise::Norm;
+pub(crate) use scan::ScanCall;
 pub(crate) use unpack::row_of_blocks;
 pub(crate) use words::{WordCall, Words, pack as pack_words, panel_bytes as word_panel_bytes, row_of_words};
 
 /// The number of the recipe: raised by whoever changes a bit of any kernel's result, as `kernels/tests/recipe.rs` asks.
 /// Records hold it, so that a reply that differs from a recorded one can be told from a reply by other arithmetic.
-pub const RECIPE: u32 = 1;
+pub const RECIPE: u32 = 2;
 
 /// The kernels of one instruction set.
 pub struct Table {
@@ -58,6 +62,9 @@ pub struct Table {
     pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
+    pub(crate) norm: unsafe fn(&mut [f32], Option<&[f32]>, &[f32], f32, &mut [f32]),
+    pub(crate) rope: unsafe fn(&[f32], &[f32], &[f32], &mut [f32]),
+    pub(crate) scan: unsafe fn(&ScanCall<'_>, Range<usize>, &mut [f32]),
     pub(crate) to_words: unsafe fn(&[f32], *mut i16, *mut f32),
     pub(crate) word_linear: unsafe fn(&WordCall<'_>, Range<usize>, Range<usize>),
     pub(crate) bidirectional: unsafe fn(&BidirectionalCall<'_>, Range<usize>, usize, &mut Scratch),
@@ -65,6 +72,7 @@ pub struct Table {
     pub(crate) add_norm: unsafe fn(&[f32], &[f32], Norm<'_>, *mut f32),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
     pub(crate) multiply: unsafe fn(usize) -> f32,
+    pub(crate) multiply_bytes: unsafe fn(usize) -> f32,
 }
 
 impl std::fmt::Debug for Table {
@@ -74,8 +82,9 @@ impl std::fmt::Debug for Table {
 }
 
 macro_rules! table {
-    ($name:literal, $lanes:ty, $rows:literal, $byte_rows:literal x $halves:literal, $keys:literal / $values:literal $(, $feature:literal)?) => {{
-        // Sizes of register tiles: rows of floats; rows and vectors of bytes; queries that share a key and a value.
+    ($name:literal, $lanes:ty, $rows:literal, $byte_rows:literal x $halves:literal, $keys:literal / $values:literal, $scanned:literal $(, $feature:literal)?) => {{
+        // Sizes of register tiles: rows of floats; rows and vectors of bytes; queries that share a key and a value;
+        // stored rows that four queries are compared with at once.
         $(#[target_feature(enable = $feature)])?
         unsafe fn linear(call: &LinearCall<'_>, panels: Range<usize>, rows: Range<usize>) {
             // SAFETY: `Table`s are only reachable through `tables`, which checked the features.
@@ -101,6 +110,21 @@ macro_rules! table {
         unsafe fn swiglu(gate: &[f32], up: &[f32], out: &mut [f32]) {
             // SAFETY: as above.
             unsafe { swiglu::run::<$lanes>(gate, up, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn scan(call: &ScanCall<'_>, rows: Range<usize>, out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { scan::run::<$lanes, $scanned>(call, rows, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn norm(x: &mut [f32], y: Option<&[f32]>, weight: &[f32], eps: f32, out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { norm::run::<$lanes>(x, y, weight, eps, out) }
+        }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn rope(x: &[f32], cos: &[f32], sin: &[f32], out: &mut [f32]) {
+            // SAFETY: as above.
+            unsafe { rope::run::<$lanes>(x, cos, sin, out) }
         }
         $(#[target_feature(enable = $feature)])?
         unsafe fn to_words(x: &[f32], values: *mut i16, scales: *mut f32) {
@@ -138,6 +162,11 @@ macro_rules! table {
             // SAFETY: as above.
             unsafe { limits::multiply::<$lanes>(rounds) }
         }
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn multiply_bytes(rounds: usize) -> f32 {
+            // SAFETY: as above.
+            unsafe { limits::multiply_bytes::<$lanes>(rounds) }
+        }
         Table {
             name: $name,
             linear,
@@ -145,6 +174,9 @@ macro_rules! table {
             quantise,
             attention,
             swiglu,
+            norm,
+            rope,
+            scan,
             to_words,
             word_linear,
             bidirectional,
@@ -152,15 +184,16 @@ macro_rules! table {
             add_norm,
             read,
             multiply,
+            multiply_bytes,
         }
     }};
 }
 
-static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1, 4 / 1);
+static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1, 4 / 1, 1);
 #[cfg(target_arch = "x86_64")]
-static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, 4 / 1, "avx2,fma,f16c");
+static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, 4 / 1, 1, "avx2,fma,f16c");
 #[cfg(target_arch = "x86_64")]
-static AVX512: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, 8 / 4, "avx512f,avx512bw,avx512vnni");
+static AVX512: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, 8 / 4, 4, "avx512f,avx512bw,avx512vnni");
 
 /// Every table this machine can run, best first.
 #[must_use]

@@ -14,9 +14,10 @@ pub(crate) const BLOCK: usize = 32;
 const LARGEST: f32 = 127.0;
 
 /// Inputs of all rows that lie together: what a matmul takes at a time, so that it reads them as one stream.
-pub(crate) const CHUNK: usize = 512;
+pub(crate) const CHUNK: usize = 256;
 
-/// `[rows, inputs]` in bytes, chunk by chunk: `[inputs / CHUNK][rows][CHUNK]`, the last chunk as narrow as it is.
+/// `[rows, inputs]` in bytes, chunk by chunk: `[inputs / CHUNK][rows][CHUNK]`. The last chunk may hold less but is as
+/// long, so that a kernel finds every row at a distance known when it is compiled.
 #[derive(Debug, Default)]
 pub(crate) struct Quantised {
     pub rows: usize,
@@ -27,48 +28,35 @@ pub(crate) struct Quantised {
     pub scales: Vec<f32>,
     /// In the same order, sums of sixteen bytes.
     pub sums: Vec<i32>,
+    /// In the same order, one for [`BLOCK`] bytes: their scale times their sum, which is what a weight's min multiplies.
+    pub weights: Vec<f32>,
 }
 
 impl Quantised {
     /// Room for `rows`; every piece is still to be filled by [`run`].
     pub(crate) fn new(rows: usize, inputs: usize) -> Self {
-        Self {
-            rows,
-            inputs,
-            bytes: vec![0; rows * inputs],
-            scales: vec![0.0; rows * inputs / BLOCK],
-            sums: vec![0; rows * inputs / 16],
-        }
+        let held = inputs.div_ceil(CHUNK) * rows * CHUNK;
+        let blocks = vec![0.0; held / BLOCK];
+        Self { rows, inputs, bytes: vec![0; held], scales: blocks.clone(), sums: vec![0; held / 16], weights: blocks }
     }
 
-    /// Where the bytes of `row` from `input` on lie, and how far the next row's are.
-    pub(super) fn place(&self, row: usize, input: usize) -> (usize, usize) {
-        let from = input / CHUNK * CHUNK;
-        let width = CHUNK.min(self.inputs - from);
-        (from * self.rows + row * width + input - from, width)
+    /// Where the bytes of `row` from `input` on lie; the next row's are [`CHUNK`] further.
+    pub(super) fn place(&self, row: usize, input: usize) -> usize {
+        (input / CHUNK * self.rows + row) * CHUNK + input % CHUNK
     }
 
     /// Brings `x`, `[rows, inputs]`, to bytes by `table`'s kernel, on this thread where the rows are few.
     pub(crate) fn fill(&mut self, table: &'static Table, x: &[f32]) {
         let (rows, inputs) = (self.rows, self.inputs);
-        let whole = inputs / CHUNK * CHUNK * rows;
-        let (bytes, last_bytes) = self.bytes.split_at_mut(whole);
-        let (scales, last_scales) = self.scales.split_at_mut(whole / BLOCK);
-        let (sums, last_sums) = self.sums.split_at_mut(whole / 16);
-        let parts = [
-            (bytes, scales, sums, CHUNK, 0),
-            (last_bytes, last_scales, last_sums, inputs % CHUNK, inputs / CHUNK * CHUNK),
-        ];
-        for (bytes, scales, sums, width, start) in parts.into_iter().filter(|part| part.3 > 0) {
-            let pieces = bytes.par_chunks_mut(width).zip(scales.par_chunks_mut(width / BLOCK));
-            let pieces = pieces.zip(sums.par_chunks_mut(width / 16)).enumerate();
-            let alone = if rows <= ROWS_ALONE { usize::MAX } else { 16 };
-            pieces.with_min_len(alone).for_each(|(piece, ((bytes, scales), sums))| {
-                let x = &x[piece % rows * inputs + start + piece / rows * CHUNK..][..width];
-                // SAFETY: the table was chosen by what this machine can run; the slices are those of one piece.
-                unsafe { (table.quantise)(x, Piece { bytes, scales, sums }) }
-            });
-        }
+        let pieces = self.bytes.par_chunks_mut(CHUNK).zip(self.scales.par_chunks_mut(CHUNK / BLOCK));
+        let pieces = pieces.zip(self.sums.par_chunks_mut(CHUNK / 16)).zip(self.weights.par_chunks_mut(CHUNK / BLOCK));
+        let alone = if rows <= ROWS_ALONE { usize::MAX } else { 16 };
+        pieces.enumerate().with_min_len(alone).for_each(|(piece, (((bytes, scales), sums), weights))| {
+            let from = piece / rows * CHUNK;
+            let x = &x[piece % rows * inputs..][from..inputs.min(from + CHUNK)];
+            // SAFETY: the table was chosen by what this machine can run; the slices are those of one piece.
+            unsafe { (table.quantise)(x, Piece { bytes, scales, sums, weights }) }
+        });
     }
 }
 
@@ -79,15 +67,17 @@ pub(crate) struct Piece<'a> {
     scales: &'a mut [f32],
     /// One for sixteen bytes.
     sums: &'a mut [i32],
+    /// One for [`BLOCK`] bytes.
+    weights: &'a mut [f32],
 }
 
 /// One piece of a row: `bytes = round(x / scale)` with `scale = max |x| / 127` of a block. A value that is no finite number makes
 /// its block's scale NaN, and so every output of the row.
 ///
 /// # Safety
-/// The instructions of `L` exist; the slices have the lengths that [`Quantised`] says for one piece.
+/// The instructions of `L` exist; the slices have the lengths that [`Quantised`] says for one piece, `x` at most as many.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(x: &[f32], Piece { bytes, scales, sums }: Piece<'_>) {
+pub(super) unsafe fn run<L: Lanes>(x: &[f32], Piece { bytes, scales, sums, weights }: Piece<'_>) {
     // Below this the reciprocal overflows; such a block is all zeros for every purpose.
     const SMALLEST: f32 = 1e-30;
     for (block, x) in x.as_chunks::<BLOCK>().0.iter().enumerate() {
@@ -110,5 +100,6 @@ pub(super) unsafe fn run<L: Lanes>(x: &[f32], Piece { bytes, scales, sums }: Pie
         for (sum, sixteen) in sums[2 * block..].iter_mut().zip(bytes.as_chunks::<16>().0) {
             *sum = sixteen.iter().map(|&byte| i32::from(byte)).sum();
         }
+        weights[block] = scales[block] * (sums[2 * block] + sums[2 * block + 1]) as f32;
     }
 }

@@ -195,3 +195,29 @@ fn swiglu_is_close_to_f64_and_the_same_on_every_table() {
         assert_eq!(first.get_or_insert_with(|| bits.clone()), &bits, "{}", table.name);
     }
 }
+
+#[test]
+fn norms_and_rotations_give_the_same_bits_on_every_table() {
+    for hidden in [16, 67, 896] {
+        let (x, y, weight) = (numbers(hidden, 5), numbers(hidden, 6), numbers(hidden, 7));
+        let normed = |table: &Table, y: Option<&[f32]>| {
+            let (mut sum, mut out) = (x.clone(), vec![0.0; hidden]);
+            // SAFETY: `tables` lists what this machine can run; all are `hidden` long.
+            unsafe { (table.norm)(&mut sum, y, &weight, 1e-5, &mut out) };
+            [sum, out].concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+        };
+        for y in [None, Some(&y[..])] {
+            assert!(tables().iter().all(|table| normed(table, y) == normed(&PORTABLE, y)), "{hidden}");
+        }
+    }
+    for pairs in [8, 16, 40] {
+        let (x, cos, sin) = (numbers(6 * pairs, 8), numbers(pairs, 9), numbers(pairs, 10));
+        let turned = |table: &Table| {
+            let mut out = vec![0.0; x.len()];
+            // SAFETY: `tables` lists what this machine can run; three heads of `2 * pairs`.
+            unsafe { (table.rope)(&x, &cos, &sin, &mut out) };
+            out.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+        };
+        assert!(tables().iter().all(|table| turned(table) == turned(&PORTABLE)), "{pairs}");
+    }
+}

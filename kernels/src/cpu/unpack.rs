@@ -3,6 +3,7 @@
 use super::blocks::{Format, LANES, Scales, Width};
 use super::lanes::{Bytes, Lanes};
 use super::quantise::CHUNK;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -38,94 +39,148 @@ pub(super) fn scratch() -> MaybeUninit<Scratch> {
 /// The instructions of `L` exist; `panel` is a whole panel and has these inputs; they fit a chunk.
 #[inline(always)]
 pub(super) unsafe fn unpack<L: Lanes>(format: Format, panel: &[u8], inputs: Range<usize>, scratch: *mut Scratch) {
-    let (unit, unit_bytes) = (format.unit(), format.unit_bytes());
-    debug_assert!(panel.len() >= 2 * inputs.end.div_ceil(unit) * unit_bytes && inputs.len() <= CHUNK);
+    let steps = 32 / format.step;
+    debug_assert!(panel.len() >= 2 * inputs.end.div_ceil(format.unit()) * format.unit_bytes() && inputs.len() <= CHUNK);
     for input in inputs.clone().step_by(32) {
         for half in 0..2 {
             // SAFETY: the caller's; places follow from the layout in `blocks`.
             unsafe {
-                let head = panel.as_ptr().add((2 * (input / unit) + half) * unit_bytes);
-                let block = head.add(format.head_bytes() + input % unit / 32 * format.block_bytes());
-                for line in (0..unit_bytes * 32 / unit).step_by(64) {
-                    L::prefetch(block.wrapping_add(AHEAD + line));
+                let stored = Stored::<L>::at(format, panel, input, half);
+                stored.ask_ahead();
+                let (to, input) = (scratch.cast::<Half>().add(half), input - inputs.start);
+                let codes_to = (&raw mut (*to).codes).cast::<u8>().add(input * LANES);
+                for (group, codes) in stored.codes().into_iter().enumerate() {
+                    codes.store(codes_to.add(64 * group));
                 }
-                unpack_block::<L>(format, head, block, input - inputs.start, scratch.cast::<Half>().add(half));
+                for step in 0..steps {
+                    let at = (input / format.step + step) * LANES;
+                    stored.scale(step).store((&raw mut (*to).scales).cast::<f32>().add(at));
+                    if format.has_min {
+                        stored.min(step).store((&raw mut (*to).mins).cast::<f32>().add(at));
+                    }
+                }
             }
         }
     }
 }
 
-/// 32 inputs of half a panel, to those from `input` on.
-#[inline(always)]
-unsafe fn unpack_block<L: Lanes>(format: Format, head: *const u8, block: *const u8, input: usize, to: *mut Half) {
-    let steps = 32 / format.step;
-    // SAFETY: the caller's.
-    unsafe {
-        let d = L::load_f16(head.cast());
-        let codes_to = (&raw mut (*to).codes).cast::<u8>();
-        let scales_to = (&raw mut (*to).scales).cast::<f32>();
-        let mins_to = (&raw mut (*to).mins).cast::<f32>();
-        unpack_codes::<L::Bytes>(format.width, block, codes_to.add(input * LANES));
-        let nested = block.add(format.width.bytes());
-        for step in 0..steps {
-            let at = (input / format.step + step) * LANES;
-            let scale = match format.scales {
+/// 32 inputs of half a panel, as they are stored.
+#[derive(Clone, Copy)]
+pub(super) struct Stored<L> {
+    format: Format,
+    head: *const u8,
+    block: *const u8,
+    lanes: PhantomData<L>,
+}
+
+impl<L: Lanes> Stored<L> {
+    /// The inputs from `input` on, a multiple of 32.
+    ///
+    /// # Safety
+    /// `panel` is a whole panel of `format` that has these inputs.
+    #[inline(always)]
+    pub(super) unsafe fn at(format: Format, panel: &[u8], input: usize, half: usize) -> Self {
+        let (unit, unit_bytes) = (format.unit(), format.unit_bytes());
+        // SAFETY: the caller's.
+        unsafe {
+            let head = panel.as_ptr().add((2 * (input / unit) + half) * unit_bytes);
+            let block = head.add(format.head_bytes() + input % unit / 32 * format.block_bytes());
+            Self { format, head, block, lanes: PhantomData }
+        }
+    }
+
+    /// Asks memory for what lies [`AHEAD`].
+    ///
+    /// # Safety
+    /// As [`Lanes`].
+    #[inline(always)]
+    pub(super) unsafe fn ask_ahead(self) {
+        for line in (0..self.format.unit_bytes() * 32 / self.format.unit()).step_by(64) {
+            // SAFETY: the caller's; the place need not exist.
+            unsafe { L::prefetch(self.block.wrapping_add(AHEAD + line)) };
+        }
+    }
+
+    /// The scale of a step, `[16 outputs]`.
+    ///
+    /// # Safety
+    /// As [`Self::at`], and as [`Lanes`].
+    #[inline(always)]
+    pub(super) unsafe fn scale(self, step: usize) -> L {
+        // SAFETY: the caller's.
+        unsafe {
+            let d = L::load_f16(self.head.cast());
+            let nested = self.block.add(self.format.width.bytes() + step * LANES);
+            match self.format.scales {
                 Scales::Plain => d,
-                Scales::Nested => d.mul(L::load_u8(nested.add(step * LANES))),
-                Scales::NestedSigned => d.mul(L::load_i8(nested.add(step * LANES).cast())),
-            };
-            scale.store(scales_to.add(at));
-            if format.has_min {
-                let m = L::load_f16(head.cast::<u16>().add(LANES));
-                let min = match format.scales {
-                    Scales::Plain => m,
-                    _ => m.mul(L::load_u8(nested.add((steps + step) * LANES))),
-                };
-                min.store(mins_to.add(at));
+                Scales::Nested => d.mul(L::load_u8(nested)),
+                Scales::NestedSigned => d.mul(L::load_i8(nested.cast())),
             }
         }
     }
-}
 
-/// 512 codes, as `blocks::pack_codes` laid them.
-#[inline(always)]
-unsafe fn unpack_codes<B: Bytes>(width: Width, from: *const u8, to: *mut u8) {
-    // SAFETY: the caller's.
-    unsafe {
-        if width == Width::Eight {
-            for group in 0..8 {
-                B::load(from.add(64 * group)).store(to.add(64 * group));
+    /// The min of a step, `[16 outputs]`, of a type that has mins.
+    ///
+    /// # Safety
+    /// As [`Self::scale`].
+    #[inline(always)]
+    pub(super) unsafe fn min(self, step: usize) -> L {
+        // SAFETY: the caller's.
+        unsafe {
+            let m = L::load_f16(self.head.cast::<u16>().add(LANES));
+            let steps = 32 / self.format.step;
+            match self.format.scales {
+                Scales::Plain => m,
+                _ => m.mul(L::load_u8(self.block.add(self.format.width.bytes() + (steps + step) * LANES))),
             }
-            return;
         }
-        // Without planes the first codes stand in for them, unused: what follows the codes may end sooner.
-        let (first, second) = match width {
-            Width::Four | Width::Eight => (0, 0),
-            Width::Five => (256, 256),
-            Width::Six => (256, 320),
-        };
-        let planes = [B::load(from.add(first)), B::load(from.add(second))];
-        for group in 0..4 {
-            let both = B::load(from.add(64 * group));
-            let mut low = both.right(0, 0x0f);
-            let mut high = both.right(4, 0x0f);
-            match width {
-                Width::Five => {
-                    low = low.or(planes[0].left(4 - group as u32, 0x10));
-                    high = high.or(planes[0].right(group as u32, 0x10));
+    }
+
+    /// 512 codes as `blocks::pack_codes` laid them: `[8 groups][16 outputs][4 inputs]`.
+    ///
+    /// # Safety
+    /// As [`Self::scale`].
+    #[inline(always)]
+    pub(super) unsafe fn codes(self) -> [L::Bytes; 8] {
+        let (width, from) = (self.format.width, self.block);
+        // SAFETY: the caller's.
+        unsafe {
+            let mut codes = [L::Bytes::load(from); 8];
+            if width == Width::Eight {
+                for (group, codes) in codes.iter_mut().enumerate().skip(1) {
+                    *codes = L::Bytes::load(from.add(64 * group));
                 }
-                Width::Six if group < 3 => {
-                    low = low.or(planes[0].left(4 - 2 * group as u32, 0x30));
-                    high = high.or(planes[1].left(4 - 2 * group as u32, 0x30));
-                }
-                Width::Six => {
-                    low = low.or(planes[0].right(2, 0x30));
-                    high = high.or(planes[1].right(2, 0x30));
-                }
-                Width::Four | Width::Eight => {}
+                return codes;
             }
-            low.store(to.add(64 * group));
-            high.store(to.add(64 * (group + 4)));
+            // Without planes the first codes stand in for them, unused: what follows the codes may end sooner.
+            let (first, second) = match width {
+                Width::Four | Width::Eight => (0, 0),
+                Width::Five => (256, 256),
+                Width::Six => (256, 320),
+            };
+            let planes = [L::Bytes::load(from.add(first)), L::Bytes::load(from.add(second))];
+            for group in 0..4 {
+                let both = L::Bytes::load(from.add(64 * group));
+                let mut low = both.right(0, 0x0f);
+                let mut high = both.right(4, 0x0f);
+                match width {
+                    Width::Five => {
+                        low = low.or(planes[0].left(4 - group as u32, 0x10));
+                        high = high.or(planes[0].right(group as u32, 0x10));
+                    }
+                    Width::Six if group < 3 => {
+                        low = low.or(planes[0].left(4 - 2 * group as u32, 0x30));
+                        high = high.or(planes[1].left(4 - 2 * group as u32, 0x30));
+                    }
+                    Width::Six => {
+                        low = low.or(planes[0].right(2, 0x30));
+                        high = high.or(planes[1].right(2, 0x30));
+                    }
+                    Width::Four | Width::Eight => {}
+                }
+                (codes[group], codes[group + 4]) = (low, high);
+            }
+            codes
         }
     }
 }

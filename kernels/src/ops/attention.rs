@@ -1,10 +1,13 @@
 //! Causal grouped-query attention over paged keys and values, for packed rows of many sequences at once.
 
-use super::{cpu_table, f32_slice};
+use super::cascade::Cascade;
+use super::{PerDevice, cpu_table, f32_slice, upload};
 use crate::cpu::{AttentionCall, Tile, Visit};
-use candle_core::{CpuStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Tensor, bail};
+use crate::launch::{self, AttentionShape, Element};
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Tokens of a KV page: one per lane of the widest vectors.
 pub const PAGE: usize = 16;
@@ -29,6 +32,8 @@ pub struct AttentionPlan {
     positions: Vec<u32>,
     sequences: Vec<SequenceRows>,
     tiles: Vec<Tile>,
+    /// What a GPU's blocks do, and the same on the GPU.
+    cascades: PerDevice<(Cascade, Tensor)>,
 }
 
 impl AttentionPlan {
@@ -37,7 +42,7 @@ impl AttentionPlan {
     pub fn new(sequences: Vec<SequenceRows>) -> Self {
         let positions = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p as u32).collect();
         let tiles = tiles(&sequences);
-        Self { positions, sequences, tiles }
+        Self { positions, sequences, tiles, cascades: PerDevice::default() }
     }
 
     /// Position of each row: `[tokens]`.
@@ -62,6 +67,15 @@ impl AttentionPlan {
     #[must_use]
     pub fn page_reads_unshared(&self) -> usize {
         self.sequences.iter().map(|s| AttentionPlan::alone(s).iter().map(|tile| tile.visits.len()).sum::<usize>()).sum()
+    }
+
+    /// The plan on a GPU. A batch is one model's, so `group`, its query heads of a KV head, is always the same.
+    fn cascade(&self, group: usize, device: &Device) -> Result<Arc<(Cascade, Tensor)>> {
+        self.cascades.get(device, || {
+            let cascade = Cascade::new(&self.sequences, group);
+            let words = upload(cascade.words(), device)?;
+            Ok((cascade, words))
+        })
     }
 
     fn alone(sequence: &SequenceRows) -> Vec<Tile> {
@@ -132,8 +146,18 @@ fn close(parts: &mut Vec<Part<'_>>) -> Tile {
 pub fn attention(q: &Tensor, k_cache: &Tensor, v_cache: &Tensor, plan: &AttentionPlan, scale: f32) -> Result<Tensor> {
     match q.device() {
         Device::Cpu => q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &Attention { plan, scale }),
+        Device::Cuda(_) if on_tensor_cores(q, k_cache)? => {
+            q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &Attention { plan, scale })
+        }
         _ => reference(q, k_cache, v_cache, plan, scale),
     }
+}
+
+/// Whether there is a CUDA kernel for such heads of such numbers.
+fn on_tensor_cores(q: &Tensor, k_cache: &Tensor) -> Result<bool> {
+    let (_, heads, dim) = q.dims3()?;
+    let kv_heads = k_cache.dim(1)?;
+    Ok(Element::of(q.dtype()).is_some_and(|element| launch::attention_fits(element, heads, kv_heads, dim)))
 }
 
 /// The reference by Candle's own operations, one sequence at a time; what devices without a kernel of ours use.
@@ -237,5 +261,23 @@ impl CustomOp3 for Attention<'_> {
             }
         });
         Ok((CpuStorage::F32(out), Shape::from((tokens, heads, head_dim))))
+    }
+
+    fn cuda_fwd(
+        &self,
+        q: &CudaStorage,
+        q_layout: &Layout,
+        k: &CudaStorage,
+        k_layout: &Layout,
+        v: &CudaStorage,
+        v_layout: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        use candle_core::backend::BackendStorage;
+        let (_, heads, kv_heads, head_dim) = self.check(q_layout, k_layout)?;
+        let shape = AttentionShape { heads, kv_heads, head_dim, scale: self.scale };
+        let plan = self.plan.cascade(heads / kv_heads, &Device::Cuda(q.device().clone()))?;
+        let (cascade, words) = &*plan;
+        let out = crate::cuda::attention([(q, q_layout), (k, k_layout), (v, v_layout)], &shape, cascade, words)?;
+        Ok((out, q_layout.shape().clone()))
     }
 }

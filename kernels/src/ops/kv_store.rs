@@ -4,20 +4,21 @@
 //! time without a horizontal sum; values lie as `[pages, kv_heads, PAGE, head_dim]`.
 
 use super::attention::PAGE;
-use super::f32_slice;
+use super::{PerDevice, f32_slice, upload};
 use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Result, Tensor, bail};
 
 /// Where a batch's tokens go: token `i` into slot `slots[i]`, which is `page * PAGE + place in the page`.
 #[derive(Debug, Clone)]
 pub struct Slots {
     slots: Vec<u32>,
+    uploaded: PerDevice<Tensor>,
 }
 
 impl Slots {
     /// Each slot may appear once.
     #[must_use]
     pub fn new(slots: Vec<u32>) -> Self {
-        Self { slots }
+        Self { slots, uploaded: PerDevice::default() }
     }
 
     /// Stores `k` and `v`, `[tokens, kv_heads, head_dim]`, into the two caches.
@@ -25,14 +26,8 @@ impl Slots {
     /// # Errors
     /// A slot beyond the caches, or shapes that do not fit.
     pub fn store(&self, k: &Tensor, v: &Tensor, k_cache: &Tensor, v_cache: &Tensor) -> Result<()> {
-        let (tokens, kv_heads, head_dim) = k.dims3()?;
-        let capacity = k_cache.dim(0)? * PAGE;
-        if tokens != self.slots.len() {
-            bail!("kv store: {tokens} tokens, {} slots", self.slots.len());
-        }
-        if let Some(slot) = self.slots.iter().find(|&&slot| slot as usize >= capacity) {
-            bail!("kv store: slot {slot} is not below {capacity}");
-        }
+        self.check(k, k_cache)?;
+        let (_, kv_heads, head_dim) = k.dims3()?;
         let shape = Planes { kv_heads, head_dim };
         match k_cache.device() {
             Device::Cpu => {
@@ -44,6 +39,23 @@ impl Slots {
                 self.scatter(v, v_cache, shape, false)
             }
         }
+    }
+
+    /// Whether `k` has a token a slot, and the cache a place for each.
+    pub(super) fn check(&self, k: &Tensor, k_cache: &Tensor) -> Result<()> {
+        let (tokens, capacity) = (k.dim(0)?, k_cache.dim(0)? * PAGE);
+        if tokens != self.slots.len() {
+            bail!("kv store: {tokens} tokens, {} slots", self.slots.len());
+        }
+        if let Some(slot) = self.slots.iter().find(|&&slot| slot as usize >= capacity) {
+            bail!("kv store: slot {slot} is not below {capacity}");
+        }
+        Ok(())
+    }
+
+    /// The slots on a GPU.
+    pub(super) fn on(&self, device: &Device) -> Result<std::sync::Arc<Tensor>> {
+        self.uploaded.get(device, || upload(&self.slots, device))
     }
 
     /// The reference, by Candle's own scatter; what devices without a kernel of ours use.

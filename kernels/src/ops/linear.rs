@@ -1,5 +1,6 @@
 //! `x · wᵀ`, and the rows of `w` by number: a linear layer and an embedding over one weight.
 
+use super::exact_linear::exact_linear;
 use super::{cpu_table, f32_slice};
 use crate::cpu::{Activation, Aligned, BlockCall, Elements, Format, LinearCall, PANEL, Quantised, WordCall, Words};
 use crate::cpu::{pack_half, pack_words, row_of_blocks, row_of_words, word_panel_bytes};
@@ -34,6 +35,8 @@ pub struct Weight {
 enum Data {
     Packed(Arc<Packed>),
     Tensor(Tensor),
+    /// On a CUDA device, multiplied by a kernel of ours whose sums do not depend on the number of rows.
+    Exact(Tensor),
 }
 
 /// Panels of 32 outputs.
@@ -47,15 +50,32 @@ enum Packed {
     Words(Aligned),
 }
 
-/// A linear layer's part of [`Weight::affine_all`].
+/// A linear layer's part of [`Weight::apply_all`].
 #[derive(Debug, Clone, Copy)]
 pub struct Affine<'a> {
     /// `[outputs, inputs]`
     pub weight: &'a Weight,
     /// `[outputs]`
-    pub bias: &'a Tensor,
+    pub bias: Option<&'a Tensor>,
     /// What is done to the sum.
     pub activation: Activation,
+}
+
+impl Affine<'_> {
+    /// The bias of a weight on the CPU; zeros where there is none and an activation follows.
+    fn values(&self) -> Result<Option<Vec<f32>>> {
+        let outputs = self.weight.outputs;
+        let values = match (&self.weight.data, self.bias) {
+            (Data::Tensor(_) | Data::Exact(_), _) => return Ok(None),
+            (Data::Packed(_), Some(bias)) => bias.flatten_all()?.to_vec1::<f32>()?,
+            (Data::Packed(_), None) if self.activation == Activation::None => return Ok(None),
+            (Data::Packed(_), None) => vec![0.0; outputs],
+        };
+        if values.len() != outputs {
+            bail!("linear: {} biases for {outputs} outputs", values.len());
+        }
+        Ok(Some(values))
+    }
 }
 
 impl Weight {
@@ -168,6 +188,16 @@ impl Weight {
         Some(Self { data: Data::Packed(Arc::new(Packed::Words(packed))), outputs, inputs })
     }
 
+    /// The same weight, multiplied so that a row's bits do not depend on the other rows. On the CPU it always is; on a
+    /// CUDA device it takes a kernel of ours, slower than cuBLAS, for f16 and bf16 with inputs in multiples of 8.
+    #[must_use]
+    pub fn exact(self) -> Self {
+        match self.data {
+            Data::Tensor(tensor) if tensor.device().is_cuda() => Self { data: Data::Exact(tensor), ..self },
+            data => Self { data, ..self },
+        }
+    }
+
     /// Rows of the matrix: what a linear layer gives, how many an embedding knows.
     #[must_use]
     pub fn outputs(&self) -> usize {
@@ -180,6 +210,12 @@ impl Weight {
         self.inputs
     }
 
+    /// Whether it is multiplied as bytes are, not as floats.
+    #[must_use]
+    pub fn is_quantised(&self) -> bool {
+        matches!(&self.data, Data::Packed(packed) if matches!(**packed, Packed::Blocks(..)))
+    }
+
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -187,7 +223,7 @@ impl Weight {
             Data::Packed(packed) => match &**packed {
                 Packed::Floats(_, bytes) | Packed::Blocks(_, bytes) | Packed::Words(bytes) => bytes.len(),
             },
-            Data::Tensor(tensor) => tensor.elem_count() * tensor.dtype().size_in_bytes(),
+            Data::Tensor(tensor) | Data::Exact(tensor) => tensor.elem_count() * tensor.dtype().size_in_bytes(),
         }
     }
 
@@ -196,45 +232,30 @@ impl Weight {
     /// # Errors
     /// Shapes or types that do not fit.
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let mut outs = Self::apply_all(&[self], x)?;
+        let mut outs = Self::apply_all(&[self.affine(None)], x)?;
         outs.pop().ok_or_else(|| candle_core::Error::Msg("one weight gave no result (bug)".into()))
     }
 
-    /// `x · wᵀ` for several weights that take the same input: it is brought to bytes once, and the threads meet once.
-    ///
-    /// # Errors
-    /// Shapes or types that do not fit.
-    pub fn apply_all(weights: &[&Self], x: &Tensor) -> Result<Vec<Tensor>> {
-        let mut packed = Vec::with_capacity(weights.len());
-        for weight in weights {
-            match &weight.data {
-                Data::Packed(data) => packed.push(Part::plain(data, weight)),
-                Data::Tensor(_) => return weights.iter().map(|weight| weight.matmul(x)).collect(),
-            }
-        }
-        apply_parts(&packed, x)
+    /// A linear layer of this weight, with nothing after its sum.
+    #[must_use]
+    pub fn affine<'a>(&'a self, bias: Option<&'a Tensor>) -> Affine<'a> {
+        Affine { weight: self, bias, activation: Activation::None }
     }
 
-    /// `activation(x · wᵀ + bias)` for several layers that take the same input: as [`Self::apply_all`], and what follows
-    /// the product is done while it is still in the cache.
+    /// `activation(x · wᵀ + bias)` for several layers that take the same input: it is brought to bytes once, the threads
+    /// meet once, and what follows the product is done while it is still in the cache.
     ///
     /// # Errors
     /// Shapes or types that do not fit.
-    pub fn affine_all(layers: &[Affine<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
-        let biases = layers.iter().map(|layer| match &layer.weight.data {
-            Data::Packed(_) => layer.bias.flatten_all()?.to_vec1::<f32>(),
-            Data::Tensor(_) => Ok(Vec::new()),
-        });
-        let biases: Vec<Vec<f32>> = biases.collect::<Result<_>>()?;
+    pub fn apply_all(layers: &[Affine<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
+        let biases: Vec<Option<Vec<f32>>> = layers.iter().map(Affine::values).collect::<Result<_>>()?;
         let mut parts = Vec::with_capacity(layers.len());
         for (layer, bias) in layers.iter().zip(&biases) {
-            let Data::Packed(data) = &layer.weight.data else {
+            let Data::Packed(packed) = &layer.weight.data else {
                 return layers.iter().map(|layer| affine_reference(layer, x)).collect();
             };
-            if bias.len() != layer.weight.outputs {
-                bail!("linear: {} biases for {} outputs", bias.len(), layer.weight.outputs);
-            }
-            parts.push(Part { finish: Some((bias, layer.activation)), ..Part::plain(data, layer.weight) });
+            let finish = bias.as_deref().map(|bias| (bias, layer.activation));
+            parts.push(Part { packed, outputs: layer.weight.outputs, inputs: layer.weight.inputs, finish });
         }
         apply_parts(&parts, x)
     }
@@ -242,6 +263,7 @@ impl Weight {
     fn matmul(&self, x: &Tensor) -> Result<Tensor> {
         match &self.data {
             Data::Tensor(tensor) => x.matmul(&tensor.t()?),
+            Data::Exact(tensor) => exact_linear(x, tensor),
             Data::Packed(_) => self.apply(x),
         }
     }
@@ -253,7 +275,7 @@ impl Weight {
     pub fn rows(&self, ids: &Tensor) -> Result<Tensor> {
         match &self.data {
             Data::Packed(packed) => ids.apply_op1_no_bwd(&Rows { packed, outputs: self.outputs, inputs: self.inputs }),
-            Data::Tensor(tensor) => tensor.index_select(ids, 0),
+            Data::Tensor(tensor) | Data::Exact(tensor) => tensor.index_select(ids, 0),
         }
     }
 }
@@ -272,12 +294,15 @@ fn copy<T: Copy>(from: &[T], to: &mut [u16], bits: fn(T) -> u16) {
     }
 }
 
-/// [`Weight::affine_all`] of one layer by Candle's own operations; what devices without a kernel of ours use.
+/// [`Weight::apply_all`] of one layer by Candle's own operations; what devices without a kernel of ours use.
 ///
 /// # Errors
 /// Shapes or types that do not fit.
 pub fn affine_reference(layer: &Affine<'_>, x: &Tensor) -> Result<Tensor> {
-    let y = layer.weight.matmul(x)?.broadcast_add(layer.bias)?;
+    let mut y = layer.weight.matmul(x)?;
+    if let Some(bias) = layer.bias {
+        y = y.broadcast_add(bias)?;
+    }
     match layer.activation {
         Activation::None => Ok(y),
         Activation::Gelu => y.gelu_erf(),
@@ -293,12 +318,6 @@ struct Part<'a> {
     outputs: usize,
     inputs: usize,
     finish: Option<(&'a [f32], Activation)>,
-}
-
-impl<'a> Part<'a> {
-    fn plain(packed: &'a Packed, weight: &Weight) -> Self {
-        Self { packed, outputs: weight.outputs, inputs: weight.inputs, finish: None }
-    }
 }
 
 fn apply_parts(parts: &[Part<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
@@ -334,7 +353,7 @@ struct Finish<'a> {
 #[allow(unsafe_code)]
 unsafe impl Sync for Finish<'_> {}
 
-/// `x · wᵀ` for every weight, as tasks of some panels and some rows.
+/// `activation(x · wᵀ + bias)` for every weight, as tasks of some panels and some rows.
 fn multiply(parts: &[Part<'_>], x: &[f32], rows: usize, inputs: usize) -> Result<Vec<Vec<f32>>> {
     let table = cpu_table()?;
     let mut bytes = Quantised::default();

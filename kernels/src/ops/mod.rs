@@ -2,13 +2,21 @@
 
 pub mod add_norm;
 pub mod attention;
+pub mod best;
 pub mod bidirectional;
+pub mod cascade;
+pub mod exact_linear;
 pub mod kv_store;
 pub mod linear;
-pub mod pointwise;
+pub mod norm;
+pub mod rope;
+pub mod rotate_store;
+pub mod sample;
+pub mod scan;
 pub mod swiglu;
 
-use candle_core::{CpuStorage, Error, Layout, Result};
+use candle_core::{CpuStorage, Device, DeviceLocation, Error, Layout, Result, Tensor};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The whole of a contiguous f32 CPU tensor.
 fn f32_slice<'a>(op: &'static str, storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
@@ -22,4 +30,38 @@ fn f32_slice<'a>(op: &'static str, storage: &'a CpuStorage, layout: &Layout) -> 
 /// The CPU table, or Candle's error for a bad `MOOT_CPU`.
 fn cpu_table() -> Result<&'static crate::cpu::Table> {
     crate::cpu::table().map_err(Error::msg)
+}
+
+/// What is made for a device at first need and then kept: a step's plan goes to a GPU once, not once a layer.
+#[derive(Debug)]
+struct PerDevice<T>(Mutex<Vec<(DeviceLocation, Arc<T>)>>);
+
+impl<T> Default for PerDevice<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Clone for PerDevice<T> {
+    /// What it holds can be made again.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl<T> PerDevice<T> {
+    fn get(&self, device: &Device, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = held.iter().find(|(location, _)| *location == device.location()) {
+            return Ok(found.clone());
+        }
+        let made = Arc::new(make()?);
+        held.push((device.location(), made.clone()));
+        Ok(made)
+    }
+}
+
+/// Words on a device; at least one, for an empty tensor has no address.
+fn upload(words: &[u32], device: &Device) -> Result<Tensor> {
+    Tensor::new(if words.is_empty() { &[0] } else { words }, device)
 }

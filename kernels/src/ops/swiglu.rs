@@ -1,7 +1,7 @@
 //! `silu(gate) * up`, the activation between a decoder's feed-forward layers.
 
 use super::{cpu_table, f32_slice};
-use candle_core::{CpuStorage, CustomOp2, Device, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp2, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 /// `gate / (1 + exp(-gate)) * up`, all of one shape.
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// Shapes that do not fit.
 pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     match gate.device() {
-        Device::Cpu => gate.contiguous()?.apply_op2_no_bwd(&up.contiguous()?, &Swiglu),
+        Device::Cpu | Device::Cuda(_) => gate.contiguous()?.apply_op2_no_bwd(&up.contiguous()?, &Swiglu),
         _ => reference(gate, up),
     }
 }
@@ -49,5 +49,12 @@ impl CustomOp2 for Swiglu {
             },
         );
         Ok((CpuStorage::F32(out), l1.shape().clone()))
+    }
+
+    fn cuda_fwd(&self, s1: &CudaStorage, l1: &Layout, s2: &CudaStorage, l2: &Layout) -> Result<(CudaStorage, Shape)> {
+        if l1.shape() != l2.shape() {
+            bail!("swiglu: gate is {:?}, up is {:?}", l1.shape(), l2.shape());
+        }
+        Ok((crate::cuda::swiglu((s1, l1), (s2, l2))?, l1.shape().clone()))
     }
 }

@@ -71,11 +71,11 @@ struct Block {
 
 impl Layer {
     fn with(&self, activation: Activation) -> Affine<'_> {
-        Affine { weight: &self.weight, bias: &self.bias, activation }
+        Affine { weight: &self.weight, bias: Some(&self.bias), activation }
     }
 
     fn apply(&self, x: &Tensor, activation: Activation) -> candle_core::Result<Tensor> {
-        let mut out = Weight::affine_all(&[self.with(activation)], x)?;
+        let mut out = Weight::apply_all(&[self.with(activation)], x)?;
         out.pop().ok_or_else(|| candle_core::Error::Msg("one layer gave no result (bug)".into()))
     }
 }
@@ -135,7 +135,7 @@ impl Encoder {
 
     fn attend(&self, block: &Block, x: &Tensor, texts: &Texts) -> candle_core::Result<Tensor> {
         let projections = [&block.query, &block.key, &block.value].map(|layer| layer.with(Activation::None));
-        let projected = Weight::affine_all(&projections, x)?;
+        let projected = Weight::apply_all(&projections, x)?;
         let [q, k, v] = &projected[..] else { candle_core::bail!("three layers gave other than three results (bug)") };
         bidirectional([q, k, v], texts, self.spec.heads, self.spec.scale(), block.relative.as_ref())
     }

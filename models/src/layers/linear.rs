@@ -36,6 +36,14 @@ impl Linear {
         }
     }
 
+    /// Whether the matrix is multiplied as bytes are.
+    pub(crate) fn is_quantised(&self) -> bool {
+        match &self.matrix {
+            Matrix::Dense(weight) => weight.is_quantised(),
+            Matrix::Quantized(_) => true,
+        }
+    }
+
     /// Bytes the matrix is held in.
     pub(crate) fn bytes(&self) -> usize {
         match &self.matrix {
@@ -46,27 +54,28 @@ impl Linear {
 
     /// `[tokens, inputs]` to `[tokens, outputs]`.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let y = match &self.matrix {
-            Matrix::Dense(weight) => weight.apply(x)?,
-            Matrix::Quantized(weight) => weight.forward(x)?,
-        };
-        self.biased(y)
+        let [y] = Self::apply_all([self], x)?;
+        Ok(y)
     }
 
     /// [`Self::apply`] of several layers that take the same input: it is brought to bytes once, and threads meet once.
     pub(crate) fn apply_all<const N: usize>(layers: [&Self; N], x: &Tensor) -> Result<[Tensor; N]> {
         let dense = layers.map(|layer| match &layer.matrix {
-            Matrix::Dense(weight) => Some(weight),
+            Matrix::Dense(weight) => Some(weight.affine(layer.bias.as_ref())),
             Matrix::Quantized(_) => None,
         });
-        let outs: Vec<Tensor> = match dense.into_iter().collect::<Option<Vec<&Weight>>>() {
-            Some(weights) => {
-                let outs = Weight::apply_all(&weights, x)?;
-                layers.iter().zip(outs).map(|(layer, y)| layer.biased(y)).collect::<Result<_>>()?
-            }
-            None => layers.iter().map(|layer| layer.apply(x)).collect::<Result<_>>()?,
+        let outs: Vec<Tensor> = match dense.into_iter().collect::<Option<Vec<_>>>() {
+            Some(weights) => Weight::apply_all(&weights, x)?,
+            None => layers.iter().map(|layer| layer.apply_alone(x)).collect::<Result<_>>()?,
         };
         outs.try_into().map_err(|_| candle_core::Error::Msg("so many layers, so many results (bug)".into()))
+    }
+
+    fn apply_alone(&self, x: &Tensor) -> Result<Tensor> {
+        match &self.matrix {
+            Matrix::Dense(_) => self.apply(x),
+            Matrix::Quantized(weight) => self.biased(weight.forward(x)?),
+        }
     }
 
     fn biased(&self, y: Tensor) -> Result<Tensor> {

@@ -2,6 +2,7 @@
 
 use crate::spec::{DecoderSpec, Rope, RopeScaling};
 use candle_core::{DType, Device, Result, Tensor};
+use rayon::prelude::*;
 
 /// Rotation speeds of a head's pairs. No table over the context: a step needs only its own positions.
 #[derive(Debug, Clone)]
@@ -32,9 +33,18 @@ impl Rotary {
             let size = if pair < self.turned { self.magnitude } else { 1.0 };
             (angle.cos() * size, angle.sin() * size)
         };
-        let angles = positions.iter().flat_map(|&p| self.speeds.iter().map(move |speed| p as f32 * speed).enumerate());
-        let (cos, sin): (Vec<f32>, Vec<f32>) = angles.map(turn).unzip();
-        let shape = (positions.len(), self.speeds.len());
+        let half = self.speeds.len();
+        let (mut cos, mut sin) = (vec![0.0; positions.len() * half], vec![0.0; positions.len() * half]);
+        let row = |((cos, sin), position): ((&mut [f32], &mut [f32]), &u32)| {
+            let angles = self.speeds.iter().map(|speed| *position as f32 * speed);
+            for ((cos, sin), angle) in cos.iter_mut().zip(sin).zip(angles.enumerate()) {
+                (*cos, *sin) = turn(angle);
+            }
+        };
+        // A GPU waits for the thousands of a prompt's; the few of decoding are not worth several threads.
+        let rows = cos.par_chunks_mut(half.max(1)).zip(sin.par_chunks_mut(half.max(1))).zip(positions);
+        rows.with_min_len(64).for_each(row);
+        let shape = (positions.len(), half);
         let table = |values| Tensor::from_vec(values, shape, device)?.to_dtype(dtype);
         Ok((table(cos)?, table(sin)?))
     }

@@ -61,15 +61,18 @@ impl MappedFile {
     }
 }
 
-/// Maps `file` read-only.
+/// Maps `file`, which has bytes in it, read-only. The one map of the workspace: an index uses it too.
+///
+/// # Errors
+/// The system's.
 #[allow(unsafe_code)]
-fn map(file: &File) -> std::io::Result<Mmap> {
+pub fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: the map is private to this process and read-only here, so Rust code cannot write through it. What no
     // process can rule out is another one changing the file meanwhile. Changed bytes give wrong numbers, never an
     // access outside the map: every offset and length is checked against the map's own length when the header is
     // parsed and is kept in our memory from then on. A file cut short while mapped makes reads past its new end fault
     // (SIGBUS on Unix), which ends the process: every reader of mapped weights accepts that, because the alternative
-    // is a second copy of the whole model. Files that this program fetches are renamed into place once whole and are
-    // never written again.
+    // is a second copy of the whole model. Files that this program fetches or builds are renamed into place once whole
+    // and are never written again.
     unsafe { Mmap::map(file) }
 }

@@ -13,6 +13,8 @@ mod widen;
 
 pub use blocks::{type_name, type_named};
 pub use gguf::{Gguf, TensorInfo};
+pub use mapped::map;
+pub use memmap2::Mmap;
 pub use metadata::{Metadata, Value};
 pub use random::{Random, RandomOptions, storage_of};
 pub use rows::Rows;

@@ -107,15 +107,30 @@ impl<'a> Rows<'a> {
         widen::tensor(&bytes, self.dtype, &[self.range.len(), self.inputs], dtype, device).map_err(|e| self.refused(e))
     }
 
-    /// All rows as they are stored, where that is a block-quantised type; `None` where it is plain floats.
+    /// All rows as they are stored, where that is a block-quantised type; `None` where it is plain floats, or a type that
+    /// Candle has no fast kernel for on a GPU.
     ///
     /// # Errors
     /// As [`Self::dense`].
     pub fn quantized(&self, device: &Device) -> Result<Option<QTensor>> {
-        if self.dtype.block_size() == 1 {
+        self.quantized_in(|row| row, device)
+    }
+
+    /// The same with row `order(i)` as row `i`.
+    ///
+    /// # Errors
+    /// As [`Self::dense`].
+    pub fn quantized_in(&self, order: impl Fn(usize) -> usize, device: &Device) -> Result<Option<QTensor>> {
+        if self.dtype.block_size() == 1 || matches!(self.dtype, GgmlDType::Q8_1 | GgmlDType::Q8K) {
             return Ok(None);
         }
-        let storage = QStorage::from_data(self.sound_bytes()?, device, self.dtype);
+        let mut bytes = self.sound_bytes()?;
+        let width = blocks::bytes_of(self.inputs, self.dtype);
+        if (0..self.range.len()).any(|row| order(row) != row) {
+            let rows = (0..self.range.len()).flat_map(|row| &bytes[order(row) * width..][..width]);
+            bytes = Cow::Owned(rows.copied().collect());
+        }
+        let storage = QStorage::from_data(bytes, device, self.dtype);
         let tensor = storage.and_then(|storage| QTensor::new(storage, self.shape()));
         tensor.map(Some).map_err(|e| self.refused(e))
     }

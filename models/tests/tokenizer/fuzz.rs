@@ -7,7 +7,7 @@ use moot_models::weights::{Metadata, Value};
 use std::time::{Duration, Instant};
 
 /// Texts that vocabularies and pipelines are made of.
-const WORDS: [&str; 41] = [
+const WORDS: [&str; 42] = [
     "<s>",
     "</s>",
     "<unk>",

@@ -94,12 +94,12 @@ impl Key {
         read("MOOT_API_KEY").or_else(|| read("OPENAI_API_KEY").filter(|_| address.is_private()))
     }
 
-    pub(super) fn bearer(&self) -> String {
+    pub(crate) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }
 
     /// `text` without the key, in case a server repeats it.
-    pub(super) fn hide_in(&self, text: &str) -> String {
+    pub(crate) fn hide_in(&self, text: &str) -> String {
         text.replace(&self.0, "(the key)")
     }
 }

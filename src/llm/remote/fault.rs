@@ -51,7 +51,7 @@ impl RemoteFault {
 
 /// One attempt that failed.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     pub kind: RemoteFault,
     /// One line.
     pub reason: String,
@@ -60,7 +60,7 @@ pub(super) struct Fault {
 
 /// Whether the same call may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
+pub(crate) enum Again {
     Never,
     /// When the backoff says so.
     Later,
@@ -69,17 +69,17 @@ pub(super) enum Again {
 }
 
 impl Fault {
-    pub(super) fn new(kind: RemoteFault, again: Again, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: RemoteFault, again: Again, reason: impl Into<String>) -> Self {
         Self { kind, reason: reason.into(), again }
     }
 
     /// The reply came, but not as the protocol says; the next one may.
-    pub(super) fn broken(reason: impl Into<String>) -> Self {
+    pub(crate) fn broken(reason: impl Into<String>) -> Self {
         Self::new(RemoteFault::Broken, Again::Later, reason)
     }
 
     /// What the client says of a connection that failed.
-    pub(super) fn of(error: ureq::Error) -> Self {
+    pub(crate) fn of(error: ureq::Error) -> Self {
         use RemoteFault::{Broken, Silent, Unreachable};
         match error {
             ureq::Error::Timeout(what @ (ureq::Timeout::Connect | ureq::Timeout::Resolve)) => {
@@ -122,7 +122,7 @@ impl Fault {
     }
 
     /// What the server said instead of a reply: its status, and the message in `body`.
-    pub(super) fn of_status(status: StatusCode, after: Option<Duration>, body: &str) -> Self {
+    pub(crate) fn of_status(status: StatusCode, after: Option<Duration>, body: &str) -> Self {
         use RemoteFault::{Broken, Busy, Key, Missing, Quota, Refused};
         let message = message(body);
         let said = if message.is_empty() { String::new() } else { format!(": {message}") };
@@ -144,12 +144,12 @@ impl Fault {
 fn message(body: &str) -> String {
     let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
     let at = |path: &str| json.as_ref().and_then(|json| json.pointer(path)?.as_str());
-    let text = ["/error/message", "/message", "/detail", "/error"].iter().find_map(|path| at(path)).unwrap_or(body);
+    let text = ["/error/message", "/message", "/detail", "/error", "/status/error"].iter().find_map(|path| at(path)).unwrap_or(body);
     beginning(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// As much of a message as one line takes.
-pub(super) fn beginning(text: &str) -> String {
+pub(crate) fn beginning(text: &str) -> String {
     const MOST: usize = 300;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}...", &text[..end]),

@@ -48,7 +48,7 @@ impl Default for Patience {
 impl Patience {
     /// How long to wait before attempt `attempt`, from 1 for the first repetition; `None` to give up. Half of a wait is
     /// left to chance, drawn from the call's `seed`, so that calls which failed together do not come back together.
-    pub(super) fn wait(&self, again: Again, attempt: usize, seed: u64) -> Option<Duration> {
+    pub(crate) fn wait(&self, again: Again, attempt: usize, seed: u64) -> Option<Duration> {
         if attempt > self.retries || again == Again::Never {
             return None;
         }
@@ -65,7 +65,7 @@ impl Patience {
 }
 
 /// What a server's `Retry-After` says (RFC 9110, section 10.2.3): seconds, or a date.
-pub(super) fn retry_after(value: &str) -> Option<Duration> {
+pub(crate) fn retry_after(value: &str) -> Option<Duration> {
     if let Ok(seconds) = value.trim().parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
@@ -156,7 +156,7 @@ impl Drop for Place<'_> {
 ///
 /// # Errors
 /// [`MootError::Interrupted`] when `cancel` is set, before or meanwhile.
-pub(super) fn sleep(time: Duration, cancel: &Cancel) -> Result<()> {
+pub(crate) fn sleep(time: Duration, cancel: &Cancel) -> Result<()> {
     let until = Instant::now() + time;
     loop {
         go_on(cancel)?;

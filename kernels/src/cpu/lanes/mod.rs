@@ -86,6 +86,20 @@ pub(super) trait Bytes: Copy {
     unsafe fn left(self, n: u32, mask: u8) -> Self;
 }
 
+/// The sum of all lanes, halves added to halves: one order for all.
+#[inline(always)]
+pub(super) unsafe fn sum<L: Lanes>(x: L) -> f32 {
+    let mut lanes = [0.0_f32; 16];
+    // SAFETY: the caller's; `lanes` holds sixteen values.
+    unsafe { x.store(lanes.as_mut_ptr()) };
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+    }
+    lanes[0]
+}
+
 /// e to the power of each lane, clamped to [-87, 88]: 1.6e-38 and 1.7e38 at the ends.
 ///
 /// Cody-Waite reduction to [-ln 2 / 2, ln 2 / 2] and a degree-6 polynomial (the Taylor coefficients, as in Cephes'

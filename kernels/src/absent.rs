@@ -1,0 +1,49 @@
+//! The launchers of [`crate::cuda`] in a build without CUDA: the same names, and one answer. No tensor lives on such a
+//! device then, so none of them is ever reached.
+
+use crate::launch::AttentionShape;
+use crate::ops::cascade::Cascade;
+use crate::ops::rotate_store::RotateStore;
+use candle_core::{CudaDevice, CudaStorage, Error, Layout, Result, Tensor};
+
+type At<'a> = (&'a CudaStorage, &'a Layout);
+
+fn absent<T>() -> Result<T> {
+    Err(Error::NotCompiledWithCudaSupport)
+}
+
+pub(crate) fn rms_norm(_: At<'_>, _: At<'_>, _: f32) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn add_rms_norm(_: At<'_>, _: At<'_>, _: At<'_>, _: f32) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn swiglu(_: At<'_>, _: At<'_>) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn rope(_: At<'_>, _: At<'_>, _: At<'_>) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn rotate_store(_: [At<'_>; 3], _: &RotateStore<'_>, _: &Tensor) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn attention(_: [At<'_>; 3], _: &AttentionShape, _: &Cascade, _: &Tensor) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn linear(_: At<'_>, _: At<'_>) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn sample(_: At<'_>, _: &Tensor, _: &Tensor, _: usize) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn memory(_: &CudaDevice) -> Result<(usize, usize)> {
+    absent()
+}

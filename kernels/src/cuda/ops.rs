@@ -1,0 +1,211 @@
+//! One launcher an op. Shapes were checked by the op.
+
+use super::{Addresses, At, run};
+use crate::launch::{self, AttentionBuffers, AttentionShape, Element};
+use crate::ops::cascade::Cascade;
+use crate::ops::rotate_store::RotateStore;
+use candle_core::backend::BackendStorage;
+use candle_core::cuda_backend::CudaDType;
+use candle_core::cuda_backend::cudarc::driver::{CudaSlice, DevicePtrMut, DeviceRepr};
+use candle_core::{CudaDevice, CudaStorage, Error, Result, Storage, Tensor, bail};
+use half::{bf16, f16};
+
+/// A new buffer of `count` numbers like `element`, filled by `fill`, which gets its address.
+fn filled(
+    device: &CudaDevice,
+    element: Element,
+    count: usize,
+    fill: impl FnOnce(u64) -> Result<()>,
+) -> Result<CudaStorage> {
+    match element {
+        Element::F32 => filled_as::<f32>(device, count, fill),
+        Element::F16 => filled_as::<f16>(device, count, fill),
+        Element::Bf16 => filled_as::<bf16>(device, count, fill),
+    }
+}
+
+fn filled_as<T: CudaDType + DeviceRepr>(
+    device: &CudaDevice,
+    count: usize,
+    fill: impl FnOnce(u64) -> Result<()>,
+) -> Result<CudaStorage> {
+    // SAFETY: the kernel that `fill` launches writes all of it before anything behind it in the stream reads it.
+    let mut out: CudaSlice<T> = unsafe { device.alloc::<T>(count.max(1)) }?;
+    {
+        let stream = device.cuda_stream();
+        let (address, _held) = out.device_ptr_mut(&stream);
+        fill(address)?;
+    }
+    Ok(CudaStorage::wrap_cuda_slice(out, device.clone()))
+}
+
+/// The element type that all of `tensors` have.
+fn element(op: &'static str, tensors: &[At<'_>]) -> Result<Element> {
+    let dtype = tensors[0].0.dtype();
+    match Element::of(dtype) {
+        Some(element) if tensors.iter().all(|(storage, _)| storage.dtype() == dtype) => Ok(element),
+        _ => {
+            let found: Vec<_> = tensors.iter().map(|(storage, _)| storage.dtype()).collect();
+            bail!("{op}: expected tensors of one type, f32, f16 or bf16, found {found:?}")
+        }
+    }
+}
+
+/// Calls `with` with the tensor's storage.
+fn on_cuda<R>(op: &'static str, tensor: &Tensor, with: impl FnOnce(At<'_>) -> Result<R>) -> Result<R> {
+    let (storage, layout) = tensor.storage_and_layout();
+    match &*storage {
+        Storage::Cuda(storage) => with((storage, layout)),
+        _ => Err(Error::Msg(format!("{op}: expected a tensor on the GPU, found one on {:?}", tensor.device()))),
+    }
+}
+
+pub(crate) fn rms_norm(x: At<'_>, weight: At<'_>, eps: f32) -> Result<CudaStorage> {
+    let (element, device) = (element("rms norm", &[x, weight])?, x.0.device().clone());
+    let stream = device.cuda_stream();
+    let mut at = Addresses::new(&stream);
+    let (from, by) = (at.of("rms norm", x)?, at.of("rms norm", weight)?);
+    let (count, hidden) = (x.1.shape().elem_count(), weight.1.shape().elem_count());
+    filled(&device, element, count, |out| {
+        run(&device, &launch::rms_norm(element, [from, by, out], count / hidden, hidden, eps))
+    })
+}
+
+/// The sum, and behind it its norm.
+pub(crate) fn add_rms_norm(x: At<'_>, delta: At<'_>, weight: At<'_>, eps: f32) -> Result<CudaStorage> {
+    const OP: &str = "add and norm";
+    let (element, device) = (element(OP, &[x, delta, weight])?, x.0.device().clone());
+    let stream = device.cuda_stream();
+    let mut at = Addresses::new(&stream);
+    let (from, add, by) = (at.of(OP, x)?, at.of(OP, delta)?, at.of(OP, weight)?);
+    let (count, hidden) = (x.1.shape().elem_count(), weight.1.shape().elem_count());
+    filled(&device, element, 2 * count, |sum| {
+        let normed = sum + (count * x.0.dtype().size_in_bytes()) as u64;
+        run(&device, &launch::add_rms_norm(element, [from, add, by, sum, normed], count / hidden, hidden, eps))
+    })
+}
+
+pub(crate) fn swiglu(gate: At<'_>, up: At<'_>) -> Result<CudaStorage> {
+    let (element, device) = (element("swiglu", &[gate, up])?, gate.0.device().clone());
+    let stream = device.cuda_stream();
+    let mut at = Addresses::new(&stream);
+    let (gate_at, up_at, count) = (at.of("swiglu", gate)?, at.of("swiglu", up)?, gate.1.shape().elem_count());
+    let Ok(_) = u32::try_from(count) else { bail!("swiglu: {count} numbers are more than one launch takes") };
+    filled(&device, element, count, |out| run(&device, &launch::swiglu(element, [gate_at, up_at, out], count)))
+}
+
+pub(crate) fn rope(x: At<'_>, cos: At<'_>, sin: At<'_>) -> Result<CudaStorage> {
+    let (element, device) = (element("rope", &[x])?, x.0.device().clone());
+    let (tokens, heads, dim) = x.1.shape().dims3()?;
+    expect_f32("rope", &[cos, sin])?;
+    let stream = device.cuda_stream();
+    let mut at = Addresses::new(&stream);
+    let (from, cos, sin) = (at.of("rope", x)?, at.of("rope", cos)?, at.of("rope", sin)?);
+    filled(&device, element, tokens * heads * dim, |out| {
+        run(&device, &launch::rope(element, [from, cos, sin, out], tokens, heads, dim))
+    })
+}
+
+fn expect_f32(op: &'static str, tables: &[At<'_>]) -> Result<()> {
+    match element(op, tables)? {
+        Element::F32 => Ok(()),
+        other => bail!("{op}: expected cosines and sines in f32, found {}", other.name()),
+    }
+}
+
+pub(crate) fn rotate_store([q, k, v]: [At<'_>; 3], to: &RotateStore<'_>, slots: &Tensor) -> Result<CudaStorage> {
+    const OP: &str = "rotate and store";
+    let device = q.0.device().clone();
+    let (tokens, heads, dim) = q.1.shape().dims3()?;
+    let (_, kv_heads, _) = k.1.shape().dims3()?;
+    let tensors = [to.cos, to.sin, slots, to.k_cache, to.v_cache];
+    let guards = tensors.map(Tensor::storage_and_layout);
+    let mut others = Vec::with_capacity(tensors.len());
+    for (storage, layout) in &guards {
+        let Storage::Cuda(storage) = &**storage else { bail!("{OP}: a tensor is not on the GPU") };
+        others.push((storage, *layout));
+    }
+    expect_f32(OP, &others[..2])?;
+    let element = element(OP, &[q, k, v, others[3], others[4]])?;
+    let stream = device.cuda_stream();
+    let mut at = Addresses::new(&stream);
+    let [cos, sin, slots, k_cache, v_cache] = [0, 1, 2, 3, 4].map(|i| at.of(OP, others[i]));
+    let [q, k, v] = [q, k, v].map(|tensor| at.of(OP, tensor));
+    let mut call = launch::RotateStore {
+        q: q?,
+        k: k?,
+        v: v?,
+        cos: cos?,
+        sin: sin?,
+        slots: slots?,
+        q_out: 0,
+        // The caches are written through what only borrows them: they belong to this stream alone, which is in order.
+        k_cache: k_cache?,
+        v_cache: v_cache?,
+    };
+    filled(&device, element, tokens * heads * dim, |out| {
+        call.q_out = out;
+        run(&device, &launch::rotate_store(&call, element, tokens, [heads, kv_heads], dim))
+    })
+}
+
+pub(crate) fn attention(
+    [q, k, v]: [At<'_>; 3],
+    shape: &AttentionShape,
+    cascade: &Cascade,
+    words: &Tensor,
+) -> Result<CudaStorage> {
+    const OP: &str = "attention";
+    let (element, device) = (element(OP, &[q, k, v])?, q.0.device().clone());
+    let stream = device.cuda_stream();
+    on_cuda(OP, words, |words| {
+        let mut at = Addresses::new(&stream);
+        let (q_at, k_at, v_at, plan) = (at.of(OP, q)?, at.of(OP, k)?, at.of(OP, v)?, at.of(OP, words)?);
+        let slots = cascade.partials() * shape.heads;
+        // SAFETY: the spans' kernels write what the merge reads, which is behind them in the stream.
+        let (mut partial, mut sums) = unsafe {
+            (device.alloc::<f32>((slots * shape.head_dim).max(1))?, device.alloc::<f32>((2 * slots).max(1))?)
+        };
+        let ((partial, _p), (sums, _s)) = (partial.device_ptr_mut(&stream), sums.device_ptr_mut(&stream));
+        filled(&device, element, q.1.shape().elem_count(), |out| {
+            let buffers = AttentionBuffers { q: q_at, k: k_at, v: v_at, out, partial, sums, plan };
+            launch::attention(element, shape, &buffers, cascade).iter().try_for_each(|launch| run(&device, launch))
+        })
+    })
+}
+
+pub(crate) fn linear(x: At<'_>, w: At<'_>) -> Result<CudaStorage> {
+    let (element, device) = (element("linear", &[x, w])?, x.0.device().clone());
+    let (outputs, inputs) = w.1.shape().dims2()?;
+    let rows = x.1.shape().elem_count() / inputs.max(1);
+    let stream = device.cuda_stream();
+    let mut at = Addresses::new(&stream);
+    let (x_at, w_at) = (at.of("linear", x)?, at.of("linear", w)?);
+    filled(&device, element, rows * outputs, |y| {
+        match launch::linear(element, [x_at, w_at, y], rows, inputs, outputs) {
+            Some(launch) => run(&device, &launch),
+            None => bail!(
+                "linear, exact: expected f16 or bf16 and inputs in multiples of 8, found {} and {inputs}",
+                element.name()
+            ),
+        }
+    })
+}
+
+pub(crate) fn sample(logits: At<'_>, masks: &Tensor, choices: &Tensor, vocab: usize) -> Result<CudaStorage> {
+    let device = logits.0.device().clone();
+    expect_f32("sample", &[logits])?;
+    let (rows, stride) = logits.1.shape().dims2()?;
+    let stream = device.cuda_stream();
+    on_cuda("sample", masks, |masks| {
+        on_cuda("sample", choices, |choices| {
+            let mut at = Addresses::new(&stream);
+            let from = at.of("sample", logits)?;
+            let (masks, choices) = (at.of("sample", masks)?, at.of("sample", choices)?);
+            filled_as::<u32>(&device, rows, |tokens| {
+                let pointers = [from, masks, choices, tokens];
+                run(&device, &launch::sample(pointers, rows, vocab, stride, vocab.div_ceil(32)))
+            })
+        })
+    })
+}

@@ -1,0 +1,85 @@
+//! Attention over pages: spans side by side, then their merge.
+
+use super::Argument::{F32, Pointer, U32};
+use super::{Element, Launch, Module};
+use crate::ops::cascade::{Cascade, Kind};
+
+/// Sizes of a head that kernels are compiled for.
+pub const HEAD_DIMS: [usize; 3] = [64, 96, 128];
+
+/// Sizes and scale of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionShape {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads.
+    pub kv_heads: usize,
+    /// Numbers of a head.
+    pub head_dim: usize,
+    /// What scores are multiplied by.
+    pub scale: f32,
+}
+
+/// Addresses for [`attention`].
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionBuffers {
+    /// `[rows, heads, head_dim]`
+    pub q: u64,
+    /// `[pages, kv_heads, head_dim, PAGE]`
+    pub k: u64,
+    /// `[pages, kv_heads, PAGE, head_dim]`
+    pub v: u64,
+    /// Like `q`
+    pub out: u64,
+    /// f32 `[slots, heads, head_dim]`, for what spans give
+    pub partial: u64,
+    /// f32 `[slots, heads, 2]`
+    pub sums: u64,
+    /// The words of the [`Cascade`]
+    pub plan: u64,
+}
+
+/// Whether there is a kernel for such heads of such numbers.
+#[must_use]
+pub fn fits(element: Element, heads: usize, kv_heads: usize, head_dim: usize) -> bool {
+    let groups = kv_heads > 0 && heads.is_multiple_of(kv_heads) && Cascade::fits(heads / kv_heads);
+    element.is_half() && HEAD_DIMS.contains(&head_dim) && groups
+}
+
+/// Attention of all rows of `cascade`, in at most four launches.
+#[must_use]
+pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers, cascade: &Cascade) -> Vec<Launch> {
+    let suffix = format!("{}_{}", shape.head_dim, element.name());
+    let word = |index: usize| Pointer(at.plan + 4 * index as u64);
+    let scale = F32(shape.scale * std::f32::consts::LOG2_E);
+    let (heads, kv_heads) = (U32(shape.heads as u32), U32(shape.kv_heads as u32));
+    let mut launches = Vec::with_capacity(4);
+    for kind in Kind::ALL {
+        let (first, count) = cascade.works(kind);
+        if count == 0 {
+            continue;
+        }
+        let buffers = [at.q, at.k, at.v, at.out, at.partial, at.sums].map(Pointer);
+        let plan = [word(cascade.positions()), word(cascade.slots()), word(first), word(cascade.visits())];
+        launches.push(Launch {
+            module: Module::Attention,
+            function: format!("{}_{suffix}", kind.kernel()),
+            grid: [count as u32, shape.kv_heads as u32, 1],
+            threads: kind.threads(),
+            arguments: [&buffers[..], &plan, &[heads, kv_heads, scale]].concat(),
+        });
+    }
+    let (first, count) = cascade.merged();
+    if count > 0 {
+        let (positions, slots) = (word(cascade.positions()), word(cascade.slots()));
+        launches.push(Launch {
+            module: Module::Attention,
+            function: format!("merge_{suffix}"),
+            grid: [count as u32, 1, 1],
+            threads: (shape.heads.min(8) * 32) as u32,
+            arguments: [&[at.partial, at.sums, at.out].map(Pointer)[..], &[positions, slots, word(first), heads]]
+                .concat(),
+        });
+    }
+    launches
+}

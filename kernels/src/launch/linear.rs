@@ -1,0 +1,26 @@
+//! The linear layer whose bits do not depend on the number of rows.
+
+use super::Argument::{Pointer, U32};
+use super::{Argument, Element, Launch, Module};
+
+/// Rows up to which a block is sixteen of them; both kernels give the same bits, so this is a matter of speed alone.
+const FEW: usize = 64;
+
+/// `y = x · wᵀ` over `[rows, inputs]` and `[outputs, inputs]`, by halves; `[x, w, y]`. `None` where the kernels do not
+/// take that: `inputs` must be a multiple of 8 and the type one that tensor cores take.
+#[must_use]
+pub fn linear(element: Element, pointers: [u64; 3], rows: usize, inputs: usize, outputs: usize) -> Option<Launch> {
+    if !element.is_half() || inputs == 0 || !inputs.is_multiple_of(8) {
+        return None;
+    }
+    let (name, tile, threads) = if rows <= FEW { ("few", [32, 16], 128) } else { ("many", [128, 128], 256) };
+    let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
+    arguments.extend([rows, inputs, outputs].map(|n| U32(n as u32)));
+    Some(Launch {
+        module: Module::Linear,
+        function: format!("linear_{name}_{}", element.name()),
+        grid: [outputs.div_ceil(tile[0]) as u32, rows.div_ceil(tile[1]) as u32, 1],
+        threads,
+        arguments,
+    })
+}

@@ -1,0 +1,97 @@
+//! What an NVIDIA GPU is asked to do, as data: which kernel, how many blocks, which arguments. Nothing here needs a GPU
+//! or CUDA, so the tests run the very same launches on the host (`kernels/tests/cuda_host.rs`).
+
+mod attention;
+mod linear;
+mod rows;
+mod sample;
+
+pub use attention::{AttentionBuffers, AttentionShape, HEAD_DIMS, attention, fits as attention_fits};
+pub use linear::linear;
+pub use rows::{RotateStore, add_rms_norm, rms_norm, rope, rotate_store, swiglu};
+pub use sample::{Choice, NO_MASK, sample};
+
+use candle_core::DType;
+
+/// A file of `kernels/cuda`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Module {
+    /// `norm.cu`
+    Norm,
+    /// `rotary.cu`
+    Rotary,
+    /// `swiglu.cu`
+    Swiglu,
+    /// `attention.cu`
+    Attention,
+    /// `linear.cu`
+    Linear,
+    /// `sample.cu`
+    Sample,
+}
+
+/// One argument of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Argument {
+    /// An address in the device's memory.
+    Pointer(u64),
+    /// A count.
+    U32(u32),
+    /// A number.
+    F32(f32),
+}
+
+/// One launch of one kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// Where the kernel is.
+    pub module: Module,
+    /// Its name there.
+    pub function: String,
+    /// Blocks in x, y and z; where one is 0 there is nothing to do.
+    pub grid: [u32; 3],
+    /// Threads of a block, a multiple of 32.
+    pub threads: u32,
+    /// In the kernel's order.
+    pub arguments: Vec<Argument>,
+}
+
+/// A type of numbers that kernels are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Element {
+    /// 32 bits
+    F32,
+    /// 16 bits, IEEE
+    F16,
+    /// The upper 16 bits of 32
+    Bf16,
+}
+
+impl Element {
+    /// The element type of tensors of `dtype`, if kernels know it.
+    #[must_use]
+    pub fn of(dtype: DType) -> Option<Self> {
+        match dtype {
+            DType::F32 => Some(Self::F32),
+            DType::F16 => Some(Self::F16),
+            DType::BF16 => Some(Self::Bf16),
+            _ => None,
+        }
+    }
+
+    /// As kernels' names end.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+        }
+    }
+
+    /// Whether tensor cores take it with all its bits.
+    #[must_use]
+    pub fn is_half(self) -> bool {
+        self != Self::F32
+    }
+}

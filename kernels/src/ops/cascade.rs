@@ -1,0 +1,370 @@
+//! Which block of a GPU reads which pages for which rows: the plan of `cuda/attention.cu`.
+//!
+//! Positions are cut into spans of [`SPAN`] pages. A long chunk of one sequence is cut into tiles of rows, and a block
+//! goes through all spans of its tile. Few rows (decoding) would keep few blocks busy that way, so each span is a work of
+//! its own, and sequences that share a span's pages are in one work: the pages are read once for all of them. A span that
+//! they share in part is one work too, with the common pages first and then each sequence's own.
+
+use super::attention::{PAGE, SequenceRows};
+
+/// Pages of a span.
+pub const SPAN: usize = 8;
+/// Queries of a block: rows times query heads of a KV head.
+const QUERIES: usize = 64;
+/// Queries that one warp holds.
+const WARP_QUERIES: usize = 16;
+
+/// By which kernel works are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One span for at most sixteen queries.
+    Few,
+    /// One span for more.
+    Many,
+    /// All spans of a tile of one sequence.
+    Chunk,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Few, Self::Many, Self::Chunk];
+
+    /// The kernel's name, less head size and type.
+    #[must_use]
+    pub fn kernel(self) -> &'static str {
+        match self {
+            Self::Few => "attend_few",
+            Self::Many => "attend_many",
+            Self::Chunk => "attend_chunk",
+        }
+    }
+
+    /// Threads of a block.
+    #[must_use]
+    pub fn threads(self) -> u32 {
+        match self {
+            Self::Few => 32,
+            Self::Many | Self::Chunk => 128,
+        }
+    }
+}
+
+/// Row, rows, first visit, visits.
+type Work = [u32; 4];
+/// Page, its index in the sequence, row, rows, keys that are written.
+type Visit = [u32; 5];
+
+/// The plan, as words that go to the device in one piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cascade {
+    words: Vec<u32>,
+    rows: usize,
+    /// Few, many, chunk: first word and works.
+    works: [(usize, usize); 3],
+    merged: (usize, usize),
+    visits: (usize, usize),
+    partials: usize,
+}
+
+impl Cascade {
+    /// Whether `group` query heads of a KV head fit into a block.
+    #[must_use]
+    pub fn fits(group: usize) -> bool {
+        (1..=QUERIES).contains(&group)
+    }
+
+    /// Plans the rows of `sequences`, one after the other, for `group` query heads of a KV head, which must
+    /// [fit](Self::fits).
+    #[must_use]
+    pub fn new(sequences: &[SequenceRows], group: usize) -> Self {
+        let mut plan = Plan { group, tile: QUERIES / group, ..Plan::default() };
+        let mut short: Vec<Part<'_>> = Vec::new();
+        let mut row = 0;
+        for sequence in sequences {
+            let part = Part { sequence, row };
+            if sequence.len > plan.tile {
+                plan.spans(&short);
+                short.clear();
+                plan.chunk(&part);
+            } else if sequence.len > 0 {
+                short.push(part);
+            }
+            row += sequence.len;
+        }
+        plan.spans(&short);
+        plan.finish(sequences)
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The first word of the rows' positions.
+    #[must_use]
+    pub fn positions(&self) -> usize {
+        0
+    }
+
+    /// The first word of the rows' slots: where the partial result of a row's first span goes.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.rows
+    }
+
+    /// First word and number of the works of a kind.
+    #[must_use]
+    pub fn works(&self, kind: Kind) -> (usize, usize) {
+        self.works[kind as usize]
+    }
+
+    /// First word and number of the rows whose spans are to be merged.
+    #[must_use]
+    pub fn merged(&self) -> (usize, usize) {
+        self.merged
+    }
+
+    /// The first word of the visits.
+    #[must_use]
+    pub fn visits(&self) -> usize {
+        self.visits.0
+    }
+
+    /// Pages read, per layer and KV head.
+    #[must_use]
+    pub fn page_reads(&self) -> usize {
+        self.visits.1
+    }
+
+    /// Partial results, one a row and span.
+    #[must_use]
+    pub fn partials(&self) -> usize {
+        self.partials
+    }
+}
+
+/// A sequence and its first row in the batch.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    sequence: &'a SequenceRows,
+    row: usize,
+}
+
+impl Part<'_> {
+    /// Keys that there are once the step's own are stored.
+    fn keys(&self) -> usize {
+        self.sequence.start + self.sequence.len
+    }
+
+    fn pages(&self) -> usize {
+        self.keys().div_ceil(PAGE)
+    }
+}
+
+#[derive(Default)]
+struct Plan {
+    group: usize,
+    /// Rows of a block.
+    tile: usize,
+    works: [Vec<Work>; 3],
+    visits: Vec<Visit>,
+    /// Rows whose spans are merged.
+    merged: Vec<u32>,
+}
+
+impl Plan {
+    /// Tiles of one sequence, each through all its pages.
+    fn chunk(&mut self, part: &Part<'_>) {
+        let sequence = part.sequence;
+        for first in (0..sequence.len).step_by(self.tile) {
+            let rows = self.tile.min(sequence.len - first);
+            let (row, keys, from) = (part.row + first, sequence.start + first + rows, self.visits.len());
+            for (index, &page) in sequence.pages[..keys.div_ceil(PAGE)].iter().enumerate() {
+                let written = (keys - index * PAGE).min(PAGE);
+                self.visits.push([page, index as u32, row as u32, rows as u32, written as u32]);
+            }
+            self.push(Kind::Chunk, row, rows, from);
+        }
+    }
+
+    /// Spans of neighbouring sequences of few rows, side by side.
+    fn spans(&mut self, parts: &[Part<'_>]) {
+        let rows = parts.iter().flat_map(|part| part.row..part.row + part.sequence.len);
+        self.merged.extend(rows.map(|row| row as u32));
+        let most = parts.iter().map(Part::pages).max().unwrap_or(0);
+        for first in (0..most).step_by(SPAN) {
+            let mut at = 0;
+            while at < parts.len() {
+                let end = at + self.sharers(&parts[at..], first);
+                if end == at {
+                    at += 1;
+                    continue;
+                }
+                self.span(&parts[at..end], first);
+                at = end;
+            }
+        }
+    }
+
+    /// How many of the first parts read the span from page `first` on together; 0 where the first of them has none there.
+    fn sharers(&self, parts: &[Part<'_>], first: usize) -> usize {
+        let page = |part: &Part<'_>| (first < part.pages()).then(|| part.sequence.pages[first]);
+        let shared = page(&parts[0]);
+        let mut rows = 0;
+        let joins = |part: &&Part<'_>| {
+            rows += part.sequence.len;
+            shared.is_some() && page(part) == shared && rows <= self.tile
+        };
+        parts.iter().take_while(joins).count()
+    }
+
+    /// One span of `parts`, which have its first page in common.
+    fn span(&mut self, parts: &[Part<'_>], first: usize) {
+        let from = self.visits.len();
+        let end = parts.iter().map(Part::pages).max().unwrap_or(0).min(first + SPAN);
+        for index in first..end {
+            let level = self.visits.len();
+            for part in parts.iter().filter(|part| index < part.pages()) {
+                let (page, row, rows) = (part.sequence.pages[index], part.row as u32, part.sequence.len as u32);
+                let written = (part.keys() - index * PAGE).min(PAGE) as u32;
+                match self.visits[level..].last_mut() {
+                    Some(visit) if visit[0] == page && visit[2] + visit[3] == row => {
+                        visit[3] += rows;
+                        visit[4] = visit[4].max(written);
+                    }
+                    _ => self.visits.push([page, index as u32, row, rows, written]),
+                }
+            }
+        }
+        let last = parts[parts.len() - 1];
+        let (row, rows) = (parts[0].row, last.row + last.sequence.len - parts[0].row);
+        let kind = if rows * self.group <= WARP_QUERIES { Kind::Few } else { Kind::Many };
+        self.push(kind, row, rows, from);
+    }
+
+    fn push(&mut self, kind: Kind, row: usize, rows: usize, from: usize) {
+        let visits = self.visits.len() - from;
+        self.works[kind as usize].push([row as u32, rows as u32, from as u32, visits as u32]);
+    }
+
+    fn finish(mut self, sequences: &[SequenceRows]) -> Cascade {
+        // The longest first: what is begun last should not take longest.
+        self.works.iter_mut().for_each(|works| works.sort_by_key(|work| std::cmp::Reverse(work[3])));
+        let mut words: Vec<u32> =
+            sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|position| position as u32).collect();
+        let rows = words.len();
+        words.resize(2 * rows, 0);
+        let mut partials = 0;
+        for &row in &self.merged {
+            words[rows + row as usize] = partials;
+            partials += words[row as usize] / (SPAN * PAGE) as u32 + 1;
+        }
+        let works = self.works.each_ref().map(|works| {
+            let first = words.len();
+            words.extend(works.iter().flatten());
+            (first, works.len())
+        });
+        let merged = (words.len(), self.merged.len());
+        words.extend(&self.merged);
+        let visits = (words.len(), self.visits.len());
+        words.extend(self.visits.iter().flatten());
+        Cascade { words, rows, works, merged, visits, partials: partials as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn sequence(start: usize, len: usize, pages: impl IntoIterator<Item = u32>) -> SequenceRows {
+        SequenceRows { start, len, pages: pages.into_iter().collect() }
+    }
+
+    /// For every row and span: the pages in the order they are visited, each with its index.
+    fn reads(cascade: &Cascade) -> BTreeMap<(u32, u32), Vec<(u32, u32)>> {
+        let mut reads: BTreeMap<(u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
+        for kind in Kind::ALL {
+            let (first, count) = cascade.works(kind);
+            for work in cascade.words()[first..first + 4 * count].chunks_exact(4) {
+                let [row, rows, visit, visits] = *work else { unreachable!() };
+                let from = cascade.visits() + 5 * visit as usize;
+                for visit in cascade.words()[from..from + 5 * visits as usize].chunks_exact(5) {
+                    let [page, index, first, many, keys] = *visit else { unreachable!() };
+                    assert!(first >= row && first + many <= row + rows && (1..=16).contains(&keys));
+                    for row in first..first + many {
+                        let position = cascade.words()[cascade.positions() + row as usize];
+                        if index * 16 <= position {
+                            assert!(keys > (position - index * 16).min(15), "a key that is attended to is written");
+                            reads.entry((row, index / SPAN as u32)).or_default().push((index, page));
+                        }
+                    }
+                }
+            }
+        }
+        reads
+    }
+
+    fn check(sequences: &[SequenceRows], group: usize) -> Cascade {
+        let cascade = Cascade::new(sequences, group);
+        let reads = reads(&cascade);
+        let mut row = 0;
+        for sequence in sequences {
+            for position in sequence.start..sequence.start + sequence.len {
+                let pages = position / PAGE + 1;
+                for span in 0..pages.div_ceil(SPAN) {
+                    let wanted: Vec<(u32, u32)> =
+                        (span * SPAN..pages.min((span + 1) * SPAN)).map(|i| (i as u32, sequence.pages[i])).collect();
+                    assert_eq!(reads.get(&(row, span as u32)), Some(&wanted), "row {row}, span {span}");
+                }
+                row += 1;
+            }
+        }
+        let spans: usize = reads.len();
+        let rows = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p / (SPAN * PAGE) + 1);
+        assert_eq!(spans, rows.sum::<usize>(), "no row reads what is not its own");
+        cascade
+    }
+
+    #[test]
+    fn every_row_reads_its_pages_in_order_and_once() {
+        for group in [1, 2, 4, 6, 7, 8, 64] {
+            check(&[sequence(0, 1, [3])], group);
+            check(&[sequence(130, 1, 0..9), sequence(0, 200, 20..33), sequence(5, 3, [50])], group);
+            let shared = |own: u32| (0..20).chain([100 + 2 * own, 101 + 2 * own]);
+            check(&(0..8).map(|i| sequence(320 + i, 1, shared(i as u32))).collect::<Vec<_>>(), group);
+            check(&[sequence(10, 1, 0..1), sequence(300, 2, 0..19), sequence(12, 1, 0..1)], group);
+        }
+    }
+
+    #[test]
+    fn a_shared_page_is_read_once_for_as_many_as_a_block_holds() {
+        let shared = |own: u32| (0..64).chain((0..8).map(move |i| 100 + 8 * own + i));
+        let sequences: Vec<_> = (0..8).map(|i| sequence(1151, 1, shared(i))).collect();
+        let cascade = check(&sequences, 4);
+        assert_eq!(cascade.page_reads(), 64 + 8 * 8);
+        assert_eq!((cascade.works(Kind::Many).1, cascade.works(Kind::Few).1), (8, 8));
+        assert_eq!(cascade.partials(), 8 * 9);
+        // Twice as many rows as a block holds of 64 queries.
+        let sequences: Vec<_> = (0..32).map(|i| sequence(1151, 1, shared(i))).collect();
+        assert_eq!(check(&sequences, 4).page_reads(), 2 * 64 + 32 * 8);
+    }
+
+    #[test]
+    fn a_span_that_is_shared_in_part_has_its_common_pages_once() {
+        let sequences = [sequence(95, 1, (0..5).chain([10])), sequence(95, 1, (0..5).chain([11]))];
+        let cascade = check(&sequences, 4);
+        assert_eq!(cascade.page_reads(), 5 + 2);
+    }
+
+    #[test]
+    fn long_chunks_are_tiles_of_one_sequence_the_longest_first() {
+        let cascade = check(&[sequence(0, 100, 0..7)], 4);
+        let (first, count) = cascade.works(Kind::Chunk);
+        assert_eq!((count, cascade.merged().1, cascade.partials()), (7, 0, 0));
+        let visits: Vec<u32> = cascade.words()[first..first + 4 * count].chunks(4).map(|work| work[3]).collect();
+        assert_eq!(visits, [7, 6, 5, 4, 3, 2, 1]);
+    }
+}

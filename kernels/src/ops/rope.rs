@@ -1,0 +1,95 @@
+//! Rotary position embedding.
+
+use super::{cpu_table, f32_slice};
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
+
+/// Values from which tokens are worth several threads: a few microseconds' work.
+const TOGETHER: usize = 8192;
+
+/// Rotary embedding in halves (GPT-NeoX order): `x` is `[tokens, heads, head_dim]`, `cos` and `sin` are
+/// `[tokens, head_dim / 2]`, the row of each token's own position; on a CUDA device they are f32.
+///
+/// # Errors
+/// Shapes or types that do not fit.
+pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    match x.device() {
+        Device::Cpu | Device::Cuda(_) => {
+            x.contiguous()?.apply_op3_no_bwd(&cos.contiguous()?, &sin.contiguous()?, &Rotate)
+        }
+        _ => reference(x, cos, sin),
+    }
+}
+
+/// The reference by Candle's own kernel; what devices without one of ours use.
+///
+/// # Errors
+/// Shapes that do not fit.
+pub fn reference(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    candle_nn::rotary_emb::rope_thd(&x.unsqueeze(0)?.contiguous()?, cos, sin)?.squeeze(0)
+}
+
+struct Rotate;
+
+impl CustomOp3 for Rotate {
+    fn name(&self) -> &'static str {
+        "rope"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        cos: &CpuStorage,
+        cos_layout: &Layout,
+        sin: &CpuStorage,
+        sin_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (_, heads, dim) = x_layout.shape().dims3()?;
+        check(x_layout, cos_layout, sin_layout)?;
+        let x = f32_slice("rope", x, x_layout)?;
+        let (cos, sin) = (f32_slice("rope", cos, cos_layout)?, f32_slice("rope", sin, sin_layout)?);
+        let table = cpu_table()?;
+        let mut out = vec![0.0_f32; x.len()];
+        let width = (heads * dim).max(1);
+        let token = |(i, (x, out)): (usize, (&[f32], &mut [f32]))| {
+            let (cos, sin) = (&cos[i * dim / 2..][..dim / 2], &sin[i * dim / 2..][..dim / 2]);
+            // SAFETY: the table was chosen by what this machine can run; lengths as checked above.
+            #[allow(unsafe_code)]
+            unsafe {
+                (table.rope)(x, cos, sin, out);
+            }
+        };
+        if x.len() < TOGETHER {
+            x.chunks(width).zip(out.chunks_mut(width)).enumerate().for_each(token);
+        } else {
+            let tokens = x.par_chunks(width).zip(out.par_chunks_mut(width)).enumerate();
+            tokens.with_min_len((TOGETHER / width / 2).max(1)).for_each(token);
+        }
+        Ok((CpuStorage::F32(out), x_layout.shape().clone()))
+    }
+
+    fn cuda_fwd(
+        &self,
+        x: &CudaStorage,
+        x_layout: &Layout,
+        cos: &CudaStorage,
+        cos_layout: &Layout,
+        sin: &CudaStorage,
+        sin_layout: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        check(x_layout, cos_layout, sin_layout)?;
+        let out = crate::cuda::rope((x, x_layout), (cos, cos_layout), (sin, sin_layout))?;
+        Ok((out, x_layout.shape().clone()))
+    }
+}
+
+/// Whether there is a row of cosines and sines for every token.
+fn check(x: &Layout, cos: &Layout, sin: &Layout) -> Result<()> {
+    let (tokens, heads, dim) = x.shape().dims3()?;
+    let angles = [cos, sin].map(|layout| layout.shape().dims().to_vec());
+    if dim % 2 != 0 || angles.iter().any(|shape| *shape != [tokens, dim / 2]) {
+        bail!("rope: x is [{tokens}, {heads}, {dim}], cos and sin are {angles:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Attention over pages: against the reference, and bit for bit against itself in other company.
+
+use crate::host::{Buffer, HALVES, Library, close, library, random, same_bits};
+use candle_core::{Device, Tensor};
+use moot_kernels::launch::{self, AttentionBuffers, AttentionShape, Element};
+use moot_kernels::ops::attention::reference;
+use moot_kernels::ops::cascade::Cascade;
+use moot_kernels::{AttentionPlan, PAGE, SequenceRows};
+
+/// Heads, pages, and the keys and values that all sequences of a test read.
+struct Case {
+    element: Element,
+    shape: AttentionShape,
+    pages: usize,
+    k: Vec<f32>,
+    v: Vec<f32>,
+}
+
+impl Case {
+    fn new(element: Element, [heads, kv_heads, head_dim]: [usize; 3], pages: usize) -> Self {
+        let count = pages * kv_heads * head_dim * PAGE;
+        let shape = AttentionShape { heads, kv_heads, head_dim, scale: 0.3 };
+        Self { element, shape, pages, k: random(element, 11, count), v: random(element, 12, count) }
+    }
+
+    fn q(&self, sequences: &[SequenceRows]) -> Vec<f32> {
+        let per_row = self.shape.heads * self.shape.head_dim;
+        // A row's query is that of its pages and its position, whoever else is there.
+        let row = |s: &SequenceRows, p: usize| {
+            random(self.element, (s.pages[s.pages.len() - 1] as usize * 9999 + p) as u64, per_row)
+        };
+        sequences.iter().flat_map(|s| (s.start..s.start + s.len).flat_map(move |p| row(s, p))).collect()
+    }
+
+    /// The caches with what no sequence has written made no number at all.
+    fn caches(&self, sequences: &[SequenceRows]) -> [Buffer; 2] {
+        let AttentionShape { kv_heads, head_dim, .. } = self.shape;
+        let (mut k, mut v) = (vec![f32::NAN; self.k.len()], vec![f32::NAN; self.v.len()]);
+        for sequence in sequences {
+            for position in 0..sequence.start + sequence.len {
+                let (page, place) = (sequence.pages[position / PAGE] as usize, position % PAGE);
+                for head in 0..kv_heads {
+                    let plane = (page * kv_heads + head) * head_dim * PAGE;
+                    for d in 0..head_dim {
+                        k[plane + d * PAGE + place] = self.k[plane + d * PAGE + place];
+                        v[plane + place * head_dim + d] = self.v[plane + place * head_dim + d];
+                    }
+                }
+            }
+        }
+        [Buffer::of(self.element, &k), Buffer::of(self.element, &v)]
+    }
+
+    fn run(&self, library: &Library, sequences: &[SequenceRows]) -> Vec<f32> {
+        let AttentionShape { heads, kv_heads, head_dim, .. } = self.shape;
+        assert!(launch::attention_fits(self.element, heads, kv_heads, head_dim));
+        let cascade = Cascade::new(sequences, heads / kv_heads);
+        let q = self.q(sequences);
+        let (out, [k, v]) = (Buffer::unwritten(self.element, q.len()), self.caches(sequences));
+        let (q, plan) = (Buffer::of(self.element, &q), Buffer::words(cascade.words()));
+        let partial = Buffer::unwritten(Element::F32, cascade.partials() * heads * head_dim);
+        let sums = Buffer::unwritten(Element::F32, cascade.partials() * heads * 2);
+        let at = AttentionBuffers {
+            q: q.pointer(),
+            k: k.pointer(),
+            v: v.pointer(),
+            out: out.pointer(),
+            partial: partial.pointer(),
+            sums: sums.pointer(),
+            plan: plan.pointer(),
+        };
+        for launch in launch::attention(self.element, &self.shape, &at, &cascade) {
+            library.run(&launch);
+        }
+        partial.values();
+        sums.values();
+        out.values()
+    }
+
+    fn reference(&self, sequences: &[SequenceRows]) -> Vec<f32> {
+        let AttentionShape { heads, kv_heads, head_dim, scale } = self.shape;
+        let plan = AttentionPlan::new(sequences.to_vec());
+        let tensor = |values: &[f32], shape: &[usize]| Tensor::from_slice(values, shape, &Device::Cpu).unwrap();
+        let q = tensor(&self.q(sequences), &[plan.rows(), heads, head_dim]);
+        let k = tensor(&self.k, &[self.pages, kv_heads, head_dim, PAGE]);
+        let v = tensor(&self.v, &[self.pages, kv_heads, PAGE, head_dim]);
+        reference(&q, &k, &v, &plan, scale).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    }
+
+    /// Against the reference; then every sequence alone, and every last row alone, to the bit.
+    fn check(&self, library: &Library, sequences: &[SequenceRows]) {
+        let per_row = self.shape.heads * self.shape.head_dim;
+        let got = self.run(library, sequences);
+        let what = format!("{:?} {}", self.shape, self.element.name());
+        // Weights are rounded to halves before they meet the values.
+        close(&what, &got, &self.reference(sequences), crate::host::step(self.element) * 2.0);
+        let mut row = 0;
+        for sequence in sequences {
+            let alone = self.run(library, std::slice::from_ref(sequence));
+            same_bits("a sequence alone", &alone, &got[row * per_row..][..sequence.len * per_row]);
+            row += sequence.len;
+            let last = SequenceRows { start: sequence.start + sequence.len - 1, len: 1, ..sequence.clone() };
+            let alone = self.run(library, &[last]);
+            same_bits("a last row alone", &alone, &got[(row - 1) * per_row..][..per_row]);
+        }
+    }
+}
+
+fn sequence(start: usize, len: usize, pages: impl IntoIterator<Item = u32>) -> SequenceRows {
+    SequenceRows { start, len, pages: pages.into_iter().collect() }
+}
+
+#[test]
+fn decoding_rows_that_share_pages_are_the_reference_and_each_its_own() {
+    let library = library!();
+    for element in HALVES {
+        for heads in [[4, 1, 64], [6, 2, 96], [8, 2, 128], [7, 1, 64]] {
+            let case = Case::new(element, heads, 40);
+            // A span and more in common, the next span in part; then strangers, one of them at its first token.
+            let shared = |own: u32| (0..10).chain([10 + 2 * own, 11 + 2 * own]);
+            let mut sequences: Vec<_> = (0..5).map(|i| sequence(170 + i as usize, 1, shared(i))).collect();
+            sequences.extend([sequence(0, 1, [30]), sequence(129, 2, 20..29)]);
+            case.check(library, &sequences);
+        }
+    }
+}
+
+#[test]
+fn chunks_are_the_reference_however_they_are_cut() {
+    let library = library!();
+    for (element, heads) in [(HALVES[1], [4, 2, 128]), (HALVES[0], [4, 1, 64]), (HALVES[1], [3, 1, 96])] {
+        let case = Case::new(element, heads, 24);
+        case.check(library, &[sequence(0, 70, 0..5), sequence(125, 40, 8..19), sequence(3, 1, [20])]);
+    }
+}
+
+#[test]
+fn many_sharers_are_more_than_one_block() {
+    let library = library!();
+    let case = Case::new(HALVES[1], [8, 1, 64], 24);
+    let sequences: Vec<_> = (0..11).map(|i| sequence(35, 1, [0, 1, 2 + i])).collect();
+    case.check(library, &sequences);
+}

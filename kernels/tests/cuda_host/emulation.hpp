@@ -1,0 +1,283 @@
+// Enough of CUDA for a C++ compiler to run the kernels: every thread of a block is a fiber, blocks run one after the
+// other, and what a warp does together meets at a barrier of its 32 fibers. Slow and strict: a barrier that not all
+// reach ends the program, and a copy to shared memory arrives as late as it may, when its thread waits for it.
+#pragma once
+#include <math.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+#define __launch_bounds__(...)
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+inline Dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace emulation {
+
+// A barrier of `members` fibers; who has ended counts as arrived.
+struct Barrier {
+  unsigned members = 0, arrived = 0, generation = 0;
+  void settle() {
+    if (members > 0 && arrived == members) arrived = 0, generation++;
+  }
+};
+
+struct Copy {
+  void *to;
+  const void *from;
+  bool real;
+};
+
+struct Fiber {
+  ucontext_t start;
+  jmp_buf at;
+  std::unique_ptr<char[]> stack;
+  bool begun = false, ended = false;
+  Barrier *waits = nullptr;
+  unsigned generation = 0;
+  unsigned exchanges = 0;
+  std::vector<Copy> group;
+  std::vector<std::vector<Copy>> groups;
+};
+
+// What the lanes of a warp show each other: two turns, so that a fast lane cannot overwrite what a slow one still reads.
+struct Warp {
+  Barrier barrier;
+  uint64_t shown[2][32][8];
+};
+
+constexpr size_t STACK = 256 << 10;
+inline std::vector<Fiber> fibers;
+inline std::vector<Warp> warps;
+inline Barrier block;
+inline unsigned current;
+inline jmp_buf scheduler;
+inline ucontext_t home;
+inline const std::function<void()> *body;
+
+inline Fiber &self() { return fibers[current]; }
+inline Warp &warp() { return warps[current / 32]; }
+
+inline void yield() {
+  if (_setjmp(self().at) == 0) _longjmp(scheduler, 1);
+}
+
+inline void meet(Barrier &barrier) {
+  Fiber &fiber = self();
+  fiber.waits = &barrier, fiber.generation = barrier.generation;
+  barrier.arrived++;
+  barrier.settle();
+  if (barrier.generation == fiber.generation) yield();
+  fiber.waits = nullptr;
+}
+
+inline void run() {
+  (*body)();
+  self().ended = true;
+  for (Barrier *barrier : {&block, &warp().barrier}) barrier->members--, barrier->settle();
+  _longjmp(scheduler, 1);
+}
+
+inline void resume(unsigned i) {
+  current = i;
+  threadIdx = Dim3{i, 0, 0};
+  Fiber &fiber = fibers[i];
+  if (_setjmp(scheduler) != 0) return;
+  if (fiber.begun) _longjmp(fiber.at, 1);
+  fiber.begun = true;
+  getcontext(&fiber.start);
+  fiber.start.uc_stack.ss_sp = fiber.stack.get();
+  fiber.start.uc_stack.ss_size = STACK;
+  fiber.start.uc_link = &home;
+  makecontext(&fiber.start, run, 0);
+  setcontext(&fiber.start);
+}
+
+inline void one_block(unsigned threads) {
+  fibers.resize(threads);
+  warps.assign((threads + 31) / 32, Warp());
+  block = Barrier{threads};
+  for (unsigned i = 0; i < threads; i++) {
+    Fiber &fiber = fibers[i];
+    if (!fiber.stack) fiber.stack.reset(new char[STACK]);
+    fiber.begun = fiber.ended = false, fiber.waits = nullptr, fiber.exchanges = 0;
+    fiber.group.clear(), fiber.groups.clear();
+    warps[i / 32].barrier.members++;
+  }
+  for (bool left = true; left;) {
+    bool moved = false;
+    left = false;
+    for (unsigned i = 0; i < threads; i++) {
+      Fiber &fiber = fibers[i];
+      if (fiber.ended) continue;
+      left = true;
+      if (fiber.waits && fiber.waits->generation == fiber.generation) continue;
+      moved = true;
+      resume(i);
+    }
+    if (left && !moved) {
+      fprintf(stderr, "emulation: a barrier that not all threads reach\n");
+      exit(3);
+    }
+  }
+}
+
+// Shows `count` words to the warp, and gives what all lanes showed.
+inline const uint64_t (*exchange(const uint64_t *words, unsigned count))[8] {
+  Warp &mine = warp();
+  const unsigned turn = self().exchanges++ % 2;
+  memcpy(mine.shown[turn][current % 32], words, count * sizeof *words);
+  meet(mine.barrier);
+  return mine.shown[turn];
+}
+
+template <class V> inline V shuffle(V value, unsigned lane) {
+  uint64_t word = 0;
+  memcpy(&word, &value, sizeof value);
+  memcpy(&value, &exchange(&word, 1)[lane % 32][0], sizeof value);
+  return value;
+}
+
+inline void copy(const Copy &copy) {
+  if (copy.real) memcpy(copy.to, copy.from, 16);
+  else memset(copy.to, 0, 16);
+}
+
+}  // namespace emulation
+
+// Runs `kernel` as a grid of blocks.
+inline void launch(Dim3 grid, unsigned threads, const std::function<void()> &kernel) {
+  emulation::body = &kernel;
+  gridDim = grid, blockDim = Dim3{threads, 1, 1};
+  for (unsigned z = 0; z < grid.z; z++)
+    for (unsigned y = 0; y < grid.y; y++)
+      for (unsigned x = 0; x < grid.x; x++) {
+        blockIdx = Dim3{x, y, z};
+        emulation::one_block(threads);
+      }
+}
+
+inline void __syncthreads() { emulation::meet(emulation::block); }
+inline void __syncwarp() { emulation::meet(emulation::warp().barrier); }
+template <class V> inline V __shfl_xor_sync(unsigned, V value, int mask) {
+  return emulation::shuffle(value, (emulation::current % 32) ^ mask);
+}
+inline bool __any_sync(unsigned, bool vote) {
+  const uint64_t word = vote;
+  const auto *all = emulation::exchange(&word, 1);
+  return std::any_of(all, all + 32, [](const uint64_t *lane) { return lane[0] != 0; });
+}
+template <class V> inline V atomicAdd(V *at, V by) {
+  const V before = *at;
+  *at = before + by;
+  return before;
+}
+inline unsigned __float_as_uint(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+inline float exp2_fast(float x) { return exp2f(x); }
+
+struct f16 {
+  uint16_t bits;
+};
+struct bf16 {
+  uint16_t bits;
+};
+inline float of_bits(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+inline float widen(float x) { return x; }
+inline float widen(bf16 x) { return of_bits((uint32_t)x.bits << 16); }
+inline float widen(f16 x) {
+  const uint32_t sign = (uint32_t)(x.bits & 0x8000) << 16, exponent = x.bits >> 10 & 31, rest = x.bits & 1023;
+  if (exponent == 0) return (sign ? -1.0f : 1.0f) * (float)rest * 0x1p-24f;
+  if (exponent == 31) return of_bits(sign | 0x7f800000 | rest << 13);
+  return of_bits(sign | (exponent + 112) << 23 | rest << 13);
+}
+template <class T> inline T narrow(float x);
+template <> inline float narrow<float>(float x) { return x; }
+template <> inline bf16 narrow<bf16>(float x) {
+  const uint32_t bits = __float_as_uint(x);
+  if (x != x) return bf16{0x7fff};
+  return bf16{(uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+template <> inline f16 narrow<f16>(float x) {
+  const uint16_t sign = __float_as_uint(x) >> 16 & 0x8000;
+  const float size = fabsf(x);
+  if (x != x) return f16{0x7fff};
+  if (size >= 65520.0f) return f16{(uint16_t)(sign | 0x7c00)};
+  // Below the normal numbers steps are 2^-24; above, eleven bits are kept.
+  if (size < 0x1p-14f) return f16{(uint16_t)(sign | (uint16_t)nearbyintf(size * 0x1p24f))};
+  const uint32_t bits = __float_as_uint(size), rounded = bits + 0xfff + (bits >> 13 & 1);
+  return f16{(uint16_t)(sign | ((rounded >> 13) - (112 << 10)))};
+}
+
+template <class T> inline float number(uint64_t word, int which) {
+  return widen(T{(uint16_t)(word >> (16 * which))});
+}
+
+// Fragments as the instruction set's manual lays them out (see device.cuh); products are summed in ascending order.
+template <class T> inline void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  const uint64_t words[6] = {a[0], a[1], a[2], a[3], b0, b1};
+  const auto *all = emulation::exchange(words, 6);
+  const unsigned g = emulation::current % 32 / 4, t = emulation::current % 4;
+  for (unsigned i = 0; i < 4; i++) {
+    const unsigned row = g + (i / 2) * 8, column = 2 * t + i % 2;
+    for (unsigned k = 0; k < 16; k++) {
+      const unsigned lane = (row % 8) * 4 + k % 8 / 2, of_a = row / 8 + 2 * (k / 8);
+      const float x = number<T>(all[lane][of_a], k % 2);
+      const float y = number<T>(all[column * 4 + k % 8 / 2][4 + k / 8], k % 2);
+      d[i] += x * y;
+    }
+  }
+}
+
+inline void matrices(uint32_t (&r)[4], const void *row, bool transposed) {
+  const uint64_t word = (uint64_t)(uintptr_t)row;
+  const auto *all = emulation::exchange(&word, 1);
+  const unsigned g = emulation::current % 32 / 4, t = emulation::current % 4;
+  for (unsigned m = 0; m < 4; m++) {
+    auto at = [&](unsigned r, unsigned c) { return (uint32_t)((const uint16_t *)(uintptr_t)all[m * 8 + r][0])[c]; };
+    r[m] = transposed ? at(2 * t, g) | at(2 * t + 1, g) << 16 : at(g, 2 * t) | at(g, 2 * t + 1) << 16;
+  }
+  // What comes next may overwrite the rows.
+  emulation::meet(emulation::warp().barrier);
+}
+inline void load_matrices(uint32_t (&r)[4], const void *row) { matrices(r, row, false); }
+inline void load_matrices_transposed(uint32_t (&r)[4], const void *row) { matrices(r, row, true); }
+
+inline void copy_async(void *to, const void *from, bool real) {
+  if (((uintptr_t)to | (uintptr_t)from) & 15) {
+    fprintf(stderr, "emulation: a copy of 16 bytes at an address that is not a multiple of 16\n");
+    exit(3);
+  }
+  emulation::self().group.push_back({to, from, real});
+}
+inline void copies_end() {
+  emulation::self().groups.push_back(std::move(emulation::self().group));
+  emulation::self().group.clear();
+}
+template <int LATER> inline void copies_done() {
+  auto &groups = emulation::self().groups;
+  while (groups.size() > (size_t)LATER) {
+    for (const auto &copy : groups.front()) emulation::copy(copy);
+    groups.erase(groups.begin());
+  }
+}

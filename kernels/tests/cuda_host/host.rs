@@ -1,0 +1,194 @@
+//! The compiled library, buffers with guards around them, and random numbers.
+
+use half::{bf16, f16};
+use moot_kernels::launch::{Argument, Element, Launch};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+type HostLaunch = unsafe extern "C" fn(*const c_char, *const c_uint, c_uint, *mut *mut c_void) -> c_int;
+
+/// Where the kernels' sources are; the test of mutants says another place.
+pub(crate) const SOURCES: &str = "MOOT_CUDA_SOURCES";
+
+/// The library, compiled once; `None` without a compiler.
+pub(crate) fn compiled() -> Option<&'static Library> {
+    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    LIBRARY.get_or_init(Library::compile).as_ref()
+}
+
+/// The library, or the end of the test that asks, said.
+macro_rules! library {
+    () => {
+        match crate::host::compiled() {
+            Some(library) => library,
+            None => {
+                eprintln!("left out: no C++ compiler (CXX, or c++), so the CUDA kernels are not tested");
+                return;
+            }
+        }
+    };
+}
+pub(crate) use library;
+
+pub(crate) struct Library {
+    launch: HostLaunch,
+    /// The emulation has one block at a time, in global variables.
+    turn: Mutex<()>,
+}
+
+impl Library {
+    fn compile() -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let sources = std::env::var_os(SOURCES).map_or_else(|| root.join("cuda"), PathBuf::from);
+        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+        let out = std::env::temp_dir().join(format!("moot-cuda-host-{}.so", std::process::id()));
+        let status = Command::new(compiler)
+            .args(["-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-I"])
+            .arg(sources)
+            .arg("-I")
+            .arg(root.join("tests/cuda_host"))
+            .arg("-o")
+            .arg(&out)
+            .arg(root.join("tests/cuda_host/library.cpp"))
+            .status()
+            .ok()?;
+        assert!(status.success(), "the kernels do not compile for the host");
+        let path = CString::new(out.to_str().unwrap()).unwrap();
+        // SAFETY: a library that was just compiled from these sources; the symbol has the type stated.
+        let launch = unsafe {
+            let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+            assert!(!handle.is_null(), "the library does not load");
+            let symbol = libc::dlsym(handle, c"host_launch".as_ptr());
+            assert!(!symbol.is_null(), "the library has no host_launch");
+            std::mem::transmute::<*mut c_void, HostLaunch>(symbol)
+        };
+        std::fs::remove_file(out).unwrap();
+        Some(Self { launch, turn: Mutex::new(()) })
+    }
+
+    pub(crate) fn run(&self, launch: &Launch) {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words: Vec<u64> = launch
+            .arguments
+            .iter()
+            .map(|argument| match *argument {
+                Argument::Pointer(address) => address,
+                Argument::U32(count) => u64::from(count),
+                Argument::F32(number) => u64::from(number.to_bits()),
+            })
+            .collect();
+        let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
+        let name = CString::new(launch.function.as_str()).unwrap();
+        assert!(launch.threads.is_multiple_of(32) && launch.threads <= 1024, "{launch:?}");
+        // SAFETY: arguments are as the kernel's launcher made them, of buffers that live.
+        let status =
+            unsafe { (self.launch)(name.as_ptr(), launch.grid.as_ptr(), launch.threads, pointers.as_mut_ptr()) };
+        assert_eq!(status, 0, "no kernel is named {}", launch.function);
+    }
+}
+
+/// Memory of a kernel, with bytes before and after that make no number and must stay.
+pub(crate) struct Buffer {
+    bytes: Vec<u128>,
+    len: usize,
+    element: Element,
+}
+
+const GUARD: usize = 8;
+
+impl Buffer {
+    fn of_bytes(element: Element, bytes: &[u8]) -> Self {
+        let mut held = vec![u128::MAX; bytes.len().div_ceil(16) + 2 * GUARD];
+        // SAFETY: that many bytes lie behind the guard.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), held.as_mut_ptr().add(GUARD).cast(), bytes.len());
+        }
+        Self { bytes: held, len: bytes.len(), element }
+    }
+
+    pub(crate) fn of(element: Element, values: &[f32]) -> Self {
+        let bytes: Vec<u8> = match element {
+            Element::F32 => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Element::F16 => values.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
+            Element::Bf16 => values.iter().flat_map(|x| bf16::from_f32(*x).to_le_bytes()).collect(),
+        };
+        Self::of_bytes(element, &bytes)
+    }
+
+    /// Numbers that are none, until a kernel has written them.
+    pub(crate) fn unwritten(element: Element, count: usize) -> Self {
+        Self::of(element, &vec![f32::NAN; count])
+    }
+
+    pub(crate) fn words(words: &[u32]) -> Self {
+        Self::of_bytes(Element::F32, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
+    }
+
+    pub(crate) fn pointer(&self) -> u64 {
+        self.bytes[GUARD..].as_ptr() as u64
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let all: Vec<u8> = self.bytes.iter().flat_map(|part| part.to_le_bytes()).collect();
+        let (before, rest) = all.split_at(GUARD * 16);
+        let (content, after) = rest.split_at(self.len);
+        assert!(before.iter().chain(after).all(|&byte| byte == 0xff), "a kernel has written beside its buffer");
+        content.to_vec()
+    }
+
+    pub(crate) fn values(&self) -> Vec<f32> {
+        let content = self.content();
+        match self.element {
+            Element::F32 => content.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
+            Element::F16 => content.chunks_exact(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
+            Element::Bf16 => content.chunks_exact(2).map(|b| bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
+        }
+    }
+
+    pub(crate) fn to_words(&self) -> Vec<u32> {
+        self.content().chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    }
+}
+
+pub(crate) const ELEMENTS: [Element; 3] = [Element::F32, Element::F16, Element::Bf16];
+pub(crate) const HALVES: [Element; 2] = [Element::F16, Element::Bf16];
+
+/// The step between neighbouring numbers around 1.
+pub(crate) fn step(element: Element) -> f32 {
+    match element {
+        Element::F32 => f32::EPSILON,
+        Element::F16 => 1.0 / 1024.0,
+        Element::Bf16 => 1.0 / 128.0,
+    }
+}
+
+/// Numbers around 0, exact in `element`, the same for the same seed.
+pub(crate) fn random(element: Element, seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 24) as f32 - 0.5
+    };
+    let values: Vec<f32> = (0..count).map(|_| 2.0 * (next() + next() + next())).collect();
+    Buffer::of(element, &values).values()
+}
+
+/// Whether two lists of numbers are within `most` of each other, relative to 1 or the expected number's size.
+pub(crate) fn close(what: &str, got: &[f32], expected: &[f32], most: f32) {
+    assert_eq!(got.len(), expected.len(), "{what}");
+    for (i, (got, expected)) in got.iter().zip(expected).enumerate() {
+        let off = (got - expected).abs() / expected.abs().max(1.0);
+        assert!(off <= most, "{what}: number {i} is {got}, expected {expected}");
+    }
+}
+
+pub(crate) fn same_bits(what: &str, got: &[f32], expected: &[f32]) {
+    assert_eq!(got.len(), expected.len(), "{what}");
+    for (i, (got, expected)) in got.iter().zip(expected).enumerate() {
+        assert!(got.to_bits() == expected.to_bits(), "{what}: number {i} is {got}, expected {expected} to the bit");
+    }
+}

@@ -1,0 +1,55 @@
+// The kernels as a library for the host: one function that launches any of them by name, with its arguments as
+// cuLaunchKernel takes them.
+#include "device.cuh"
+
+#include <map>
+#include <string>
+
+namespace norms {
+#include "norm.cu"
+}
+namespace rotaries {
+#include "rotary.cu"
+}
+namespace swiglus {
+#include "swiglu.cu"
+}
+namespace attentions {
+#include "attention.cu"
+}
+namespace linears {
+#include "linear.cu"
+}
+namespace samples {
+#include "sample.cu"
+}
+
+namespace {
+
+typedef std::function<void(void **)> Kernel;
+
+template <class... A, size_t... I> void call(void (*kernel)(A...), void **arguments, std::index_sequence<I...>) {
+  kernel(*(A *)arguments[I]...);
+}
+template <class... A> Kernel erase(void (*kernel)(A...)) {
+  return [kernel](void **arguments) { call(kernel, arguments, std::index_sequence_for<A...>()); };
+}
+
+#define ALL(SPACE, NAME) {#NAME "_f32", erase(SPACE::NAME##_f32)}, HALVES(SPACE, NAME)
+#define HALVES(SPACE, NAME) {#NAME "_f16", erase(SPACE::NAME##_f16)}, {#NAME "_bf16", erase(SPACE::NAME##_bf16)}
+#define DIMS(NAME) HALVES(attentions, NAME##_64), HALVES(attentions, NAME##_96), HALVES(attentions, NAME##_128)
+const std::map<std::string, Kernel> kernels = {
+    ALL(norms, rms_norm), ALL(norms, add_rms_norm), ALL(rotaries, rope), ALL(rotaries, rotate_store),
+    ALL(swiglus, swiglu), DIMS(attend_few), DIMS(attend_many), DIMS(attend_chunk), DIMS(merge),
+    HALVES(linears, linear_few), HALVES(linears, linear_many), {"sample", erase(samples::sample)},
+};
+
+}  // namespace
+
+// 0, or 1 where no kernel has that name.
+extern "C" int host_launch(const char *name, const unsigned *grid, unsigned threads, void **arguments) {
+  const auto found = kernels.find(name);
+  if (found == kernels.end()) return 1;
+  launch(Dim3{grid[0], grid[1], grid[2]}, threads, [&] { found->second(arguments); });
+  return 0;
+}

@@ -1,0 +1,76 @@
+//! Whether the tests beside this one can fail: the kernels with one line changed, each a slip that a GPU would run without
+//! a word.
+
+use crate::host::{SOURCES, library};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// File, what stands there, what it becomes.
+const MUTANTS: [(&str, &str, &str); 26] = [
+    ("norm.cu", "/ (float)hidden", "/ (float)(hidden + 1)"),
+    (
+        "norm.cu",
+        "if (thread % 32 == 0) sums[thread / 32] = squares;\n  __syncthreads();",
+        "if (thread % 32 == 0) sums[thread / 32] = squares;",
+    ),
+    ("norm.cu", "kept[i] = part;", ""),
+    ("rotary.cu", "b * c + a * s", "b * c - a * s"),
+    ("rotary.cu", "plane[d * PAGE + place]", "plane[place * dim + d]"),
+    ("swiglu.cu", "i = vectors * N + first", "i = vectors * N + first + 1"),
+    ("attention.cu", "key <= position[i]", "key < position[i]"),
+    ("attention.cu", "query[i] >= first && ", ""),
+    ("attention.cu", "key < visit.keys", "true"),
+    ("attention.cu", "copies_done<STAGES - 2>();", "copies_done<STAGES - 1>();"),
+    ("attention.cu", "copies_done<STAGES - 2>();\n    __syncthreads();", "copies_done<STAGES - 2>();"),
+    ("attention.cu", "visit.index * PAGE <= last", "visit.index * PAGE < last"),
+    ("attention.cu", "values[n][i] = values[n][i] * shrink[i / 2]", "values[n][i] = values[n][i] * shrink[i % 2]"),
+    ("attention.cu", "s.before = before == negative_infinity() ? 0.0f : exp2_fast(before - s.max)", "s.before = 1.0f"),
+    ("attention.cu", "if (over || visits[i].index / SPAN != span)", "if (over)"),
+    (
+        "attention.cu",
+        "page_values + value_place<DIM>(lane % 16, pair * 2 + lane / 16) * 8",
+        "page_values + value_place<DIM>(lane % 16, pair * 2) * 8",
+    ),
+    ("attention.cu", "return d * 2 + (piece ^ (d >> 2 & 1));", "return d + (piece ^ (d >> 2 & 1));"),
+    ("attention.cu", "positions[row] / (SPAN * PAGE) + 1", "positions[row] / (SPAN * PAGE)"),
+    ("linear.cu", "(step + 1) * STEP % length == 0", "(step + 1) * STEP % (2 * length) == 0"),
+    ("linear.cu", "row + r < rows && at < end", "at < end"),
+    (
+        "linear.cu",
+        "((section(0) + section(1)) + section(2)) + section(3)",
+        "(section(0) + section(1)) + (section(2) + section(3))",
+    ),
+    ("linear.cu", "b[n / 2][n % 2 * 2 + 1]", "b[n / 2][n % 2 * 2]"),
+    ("sample.cu", "rank == ranks[thread] && other < ids[thread]", "rank == ranks[thread] && other > ids[thread]"),
+    ("sample.cu", "while (bin > 0 && bins[bin] < left)", "while (bin > 0 && bins[bin] <= left)"),
+    ("sample.cu", "mask[id / 32] >> (id % 32) & 1", "mask[id / 32] >> (id % 31) & 1"),
+    ("sample.cu", "if (sum > at) token = id;", "if (sum >= at) token = id;"),
+];
+
+#[test]
+#[ignore = "compiles the kernels once a mutant: some minutes"]
+fn every_mutant_is_noticed() {
+    let _ = library!();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda");
+    let mut missed = Vec::new();
+    for (file, from, to) in MUTANTS {
+        let folder = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(&root).unwrap() {
+            let path = entry.unwrap().path();
+            std::fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+        }
+        let source = std::fs::read_to_string(root.join(file)).unwrap();
+        assert!(source.contains(from), "{file} has no {from}");
+        std::fs::write(folder.path().join(file), source.replacen(from, to, 1)).unwrap();
+        let status = Command::new(std::env::current_exe().unwrap())
+            .env(SOURCES, folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        if status.success() {
+            missed.push(format!("{file}: {from} -> {to}"));
+        }
+    }
+    assert!(missed.is_empty(), "not noticed: {missed:#?}");
+}

@@ -1,0 +1,146 @@
+//! Every op on an NVIDIA GPU against its reference on the CPU. Without a GPU, or in a build without CUDA, nothing is
+//! tested, and that is said.
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
+
+use candle_core::{DType, Device, Result, Tensor};
+use moot_kernels::launch::{Choice, NO_MASK};
+use moot_kernels::ops::kv_store::Slots;
+use moot_kernels::ops::rotate_store::RotateStore;
+use moot_kernels::ops::{attention, norm, rope, sample, swiglu};
+use moot_kernels::{AttentionPlan, CUDA, PAGE, SequenceRows, Weight};
+
+fn gpu() -> Option<Device> {
+    let device = if CUDA { Device::new_cuda(0).map_err(|e| e.to_string()) } else { Err("built without CUDA".into()) };
+    device.map_err(|e| eprintln!("left out: no GPU to test on: {e}")).ok()
+}
+
+/// Random numbers exact in `dtype`: in f32 on the CPU, and in `dtype` on the GPU.
+fn random(shape: &[usize], dtype: DType, gpu: &Device) -> Result<(Tensor, Tensor)> {
+    let cpu = Tensor::randn(0_f32, 1.0, shape, &Device::Cpu)?.to_dtype(dtype)?;
+    Ok((cpu.to_dtype(DType::F32)?, cpu.to_device(gpu)?))
+}
+
+fn close(what: &str, got: &Tensor, expected: &Tensor, most: f32) -> Result<()> {
+    let got = got.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+    let scale = expected.abs()?.maximum(1_f32)?;
+    let off: f32 = ((got - expected)?.abs()? / scale)?.flatten_all()?.max(0)?.to_scalar()?;
+    assert!(off <= most, "{what}: off by {off}, at most {most}");
+    Ok(())
+}
+
+fn bits(tensor: &Tensor) -> Result<Vec<u32>> {
+    let values: Vec<f32> = tensor.to_device(&Device::Cpu)?.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;
+    Ok(values.into_iter().map(f32::to_bits).collect())
+}
+
+const TYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::F16, 4e-3), (DType::BF16, 3e-2)];
+
+#[test]
+fn rows_are_their_references() -> Result<()> {
+    let Some(gpu) = gpu() else { return Ok(()) };
+    for (dtype, most) in TYPES {
+        for (rows, hidden) in [(1, 64), (7, 896), (33, 4096)] {
+            let ((x, gx), (y, gy)) = (random(&[rows, hidden], dtype, &gpu)?, random(&[rows, hidden], dtype, &gpu)?);
+            let (w, gw) = random(&[hidden], dtype, &gpu)?;
+            close("norm", &norm::rms_norm(&gx, &gw, 1e-5)?, &norm::reference(&x, &w, 1e-5)?, most)?;
+            let (sum, normed) = norm::add_rms_norm(&gx, &gy, &gw, 1e-5)?;
+            close("sum", &sum, &(&x + &y)?, most)?;
+            close("norm of the sum", &normed, &norm::reference(&(&x + &y)?, &w, 1e-5)?, most)?;
+            close("swiglu", &swiglu::swiglu(&gx, &gy)?, &swiglu::reference(&x, &y)?, most)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn rotations_and_stores_are_their_references() -> Result<()> {
+    let Some(gpu) = gpu() else { return Ok(()) };
+    for (dtype, most) in TYPES {
+        let (tokens, heads, kv_heads, dim) = (37, 6, 2, 64);
+        let (q, gq) = random(&[tokens, heads, dim], dtype, &gpu)?;
+        let ((k, gk), (v, gv)) =
+            (random(&[tokens, kv_heads, dim], dtype, &gpu)?, random(&[tokens, kv_heads, dim], dtype, &gpu)?);
+        let angles = Tensor::arange(0_f32, (tokens * dim / 2) as f32, &Device::Cpu)?.reshape((tokens, dim / 2))?;
+        let (cos, sin) = (angles.cos()?, angles.sin()?);
+        let slots = Slots::new((0..tokens as u32).map(|i| (i % 5) * PAGE as u32 + i / 5).collect());
+        let caches = |device: &Device, dtype| -> Result<(Tensor, Tensor)> {
+            let k = Tensor::zeros((5, kv_heads, dim, PAGE), dtype, device)?;
+            Ok((k, Tensor::zeros((5, kv_heads, PAGE, dim), dtype, device)?))
+        };
+        let ((k_cache, v_cache), (gk_cache, gv_cache)) = (caches(&Device::Cpu, DType::F32)?, caches(&gpu, dtype)?);
+        let here = RotateStore { cos: &cos, sin: &sin, slots: &slots, k_cache: &k_cache, v_cache: &v_cache };
+        let (gcos, gsin) = (cos.to_device(&gpu)?, sin.to_device(&gpu)?);
+        let there = RotateStore { cos: &gcos, sin: &gsin, slots: &slots, k_cache: &gk_cache, v_cache: &gv_cache };
+        close("queries", &there.apply(&gq, &gk, &gv)?, &here.reference(&q, &k, &v)?, most)?;
+        close("keys", &gk_cache, &k_cache, most)?;
+        close("values", &gv_cache, &v_cache, most)?;
+        close("alone", &rope::rope(&gq, &gcos, &gsin)?, &rope::reference(&q, &cos, &sin)?, most)?;
+    }
+    Ok(())
+}
+
+/// Three that share most of their pages, a stranger with a long chunk, another at its beginning.
+fn batch() -> Vec<SequenceRows> {
+    let shared = |own: u32| (0..17).chain([20 + own]).collect::<Vec<u32>>();
+    let mut rows: Vec<_> = (0..3).map(|i| SequenceRows { start: 280, len: 1, pages: shared(i) }).collect();
+    rows.push(SequenceRows { start: 3, len: 150, pages: (30..40).collect() });
+    rows.push(SequenceRows { start: 0, len: 1, pages: vec![45] });
+    rows
+}
+
+#[test]
+fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
+    let Some(gpu) = gpu() else { return Ok(()) };
+    for (dtype, most) in &TYPES[1..] {
+        for (heads, kv_heads, dim) in [(8, 2, 64), (6, 1, 96), (32, 8, 128)] {
+            let plan = AttentionPlan::new(batch());
+            let (q, gq) = random(&[plan.rows(), heads, dim], *dtype, &gpu)?;
+            let (k, gk) = random(&[50, kv_heads, dim, PAGE], *dtype, &gpu)?;
+            let (v, gv) = random(&[50, kv_heads, PAGE, dim], *dtype, &gpu)?;
+            let got = attention::attention(&gq, &gk, &gv, &plan, 0.1)?;
+            close("attention", &got, &attention::reference(&q, &k, &v, &plan, 0.1)?, *most)?;
+            let mut row = 0;
+            for sequence in batch() {
+                let own = gq.narrow(0, row, sequence.len)?;
+                let alone = attention::attention(&own, &gk, &gv, &AttentionPlan::new(vec![sequence.clone()]), 0.1)?;
+                assert_eq!(bits(&alone)?, bits(&got.narrow(0, row, sequence.len)?)?, "alone");
+                row += sequence.len;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_exact_linear_layer_is_its_reference_and_knows_no_company() -> Result<()> {
+    let Some(gpu) = gpu() else { return Ok(()) };
+    for (dtype, most) in &TYPES[1..] {
+        for (rows, inputs, outputs) in [(1, 64, 33), (70, 896, 257), (300, 1536, 640)] {
+            let ((x, gx), (w, gw)) =
+                (random(&[rows, inputs], *dtype, &gpu)?, random(&[outputs, inputs], *dtype, &gpu)?);
+            let weight = Weight::new(&gw)?.exact();
+            let got = weight.apply(&gx)?;
+            // Sums of so many products are as large as the root of their number.
+            close("linear", &got, &x.matmul(&w.t()?)?, *most)?;
+            let alone = weight.apply(&gx.narrow(0, rows / 2, 1)?)?;
+            assert_eq!(bits(&alone)?, bits(&got.narrow(0, rows / 2, 1)?)?);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn sampling_obeys_masks_and_cuts() -> Result<()> {
+    let Some(gpu) = gpu() else { return Ok(()) };
+    let vocab = 151_936;
+    let logits = Tensor::randn(0_f32, 1.0, (3, vocab), &Device::Cpu)?;
+    let rows: Vec<Vec<f32>> = logits.to_vec2()?;
+    let best = |row: &[f32]| (0..vocab).fold(0, |best, id| if row[id] > row[best] { id } else { best }) as u32;
+    let greedy = Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_k: 0, mask: NO_MASK };
+    let mut mask = vec![0_u32; vocab.div_ceil(32)];
+    mask[7] = 1 << 9;
+    let one = Choice { temperature: 1.0, draw: 0.7, top_k: 1, ..greedy };
+    let got = sample::sample(&logits.to_device(&gpu)?, vocab, &[greedy, Choice { mask: 0, ..greedy }, one], &mask)?;
+    assert_eq!(got, [Some(best(&rows[0])), Some(7 * 32 + 9), Some(best(&rows[2]))]);
+    Ok(())
+}

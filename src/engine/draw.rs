@@ -1,0 +1,118 @@
+//! From a step's logits to what each sequence goes on with: the logits themselves where they are on the CPU, a token where
+//! they are on a GPU, whose kernel masks and samples there, so that a step brings back a word a row.
+
+use super::sequence::Sequence;
+use crate::error::{MootError, Result};
+use candle_core::Tensor;
+use moot_models::Model;
+use moot_models::kernels::launch::{Choice, NO_MASK};
+use moot_models::kernels::ops::sample::sample;
+use rayon::prelude::*;
+
+/// What one running sequence goes on with.
+pub(super) enum Drawn {
+    /// Logits `[vocab]` to choose from, after the last known token, then after each guessed one.
+    Logits(Vec<Vec<f32>>),
+    /// What was chosen; `None` where no allowed logit is a number.
+    Token(Option<u32>),
+    /// Its grammar failed.
+    Failed(MootError),
+}
+
+/// For every running sequence what it goes on with, `None` where this step was not its turn. Rows of `logits` are those of
+/// the sequences at `places`, as many as each has there; on a GPU, where nothing is guessed, one each.
+///
+/// # Errors
+/// The device failed.
+pub(super) fn draw(
+    logits: &Tensor,
+    places: &[(usize, usize)],
+    running: &mut [Sequence],
+    model: &Model,
+) -> Result<Vec<Option<Drawn>>> {
+    let mut drawn: Vec<Option<Drawn>> = running.iter().map(|_| None).collect();
+    if places.is_empty() {
+        return Ok(drawn);
+    }
+    if logits.device().is_cuda() {
+        let places: Vec<usize> = places.iter().map(|(place, _)| *place).collect();
+        on_gpu(logits, &places, running, model, &mut drawn)?;
+    } else {
+        let mut rows = logits.to_vec2::<f32>().map_err(failed)?.into_iter();
+        for &(place, count) in places {
+            drawn[place] = Some(Drawn::Logits(rows.by_ref().take(count).collect()));
+        }
+    }
+    Ok(drawn)
+}
+
+fn failed(error: impl ToString) -> MootError {
+    MootError::Engine(error.to_string())
+}
+
+/// How a row is to be sampled: with the mask's words, where it has one.
+type Wish = Result<(Choice, Option<Vec<u32>>)>;
+
+fn on_gpu(
+    logits: &Tensor,
+    places: &[usize],
+    running: &mut [Sequence],
+    model: &Model,
+    drawn: &mut [Option<Drawn>],
+) -> Result<()> {
+    let mut wanted = vec![false; running.len()];
+    places.iter().for_each(|&place| wanted[place] = true);
+    // Grammars are asked while the GPU still computes the logits.
+    let wish = |(sequence, wanted): (&mut Sequence, bool)| wanted.then(|| wish(sequence, model));
+    let mut wishes: Vec<Option<Wish>> = running.par_iter_mut().zip(wanted).map(wish).collect();
+    let (mut choices, mut masks) = (Vec::with_capacity(places.len()), Vec::new());
+    let words = model.tokenizer.vocab_size().div_ceil(32);
+    for &place in places {
+        let mut choice = Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_k: 0, mask: NO_MASK };
+        match wishes[place].take() {
+            Some(Ok((wished, mask))) => {
+                choice = wished;
+                if let Some(mask) = mask {
+                    choice.mask = (masks.len() / words) as u32;
+                    masks.extend(mask);
+                }
+            }
+            Some(Err(error)) => drawn[place] = Some(Drawn::Failed(error)),
+            None => {}
+        }
+        choices.push(choice);
+    }
+    let tokens = sample(logits, model.tokenizer.vocab_size(), &choices, &masks).map_err(failed)?;
+    for (row, (&place, token)) in places.iter().zip(tokens).enumerate() {
+        let sequence = &running[place];
+        if drawn[place].is_some() {
+            continue;
+        }
+        // Log-probabilities are of all tokens: such a row comes back whole.
+        drawn[place] = Some(if sequence.request.logprobs.is_some() && sequence.thinking.is_none() {
+            Drawn::Logits(vec![logits.get(row).and_then(|row| row.to_vec1()).map_err(failed)?])
+        } else {
+            Drawn::Token(token)
+        });
+    }
+    Ok(())
+}
+
+/// As the CPU's way does, in bits: what the grammar forbids, and ends of turn that are to be ignored.
+fn wish(sequence: &mut Sequence, model: &Model) -> Wish {
+    let vocab = model.tokenizer.vocab_size();
+    let whole = sequence.request.logprobs.is_some() && sequence.thinking.is_none();
+    if whole {
+        // Its grammar and its generator are asked where its logits are.
+        return Ok((Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_k: 0, mask: NO_MASK }, None));
+    }
+    let mut mask = match &mut sequence.constraint {
+        Some(constraint) if sequence.thinking.is_none() => Some(constraint.mask_words(vocab)?),
+        _ => None,
+    };
+    if sequence.request.ignore_eos {
+        let words = mask.get_or_insert_with(|| vec![u32::MAX; vocab.div_ceil(32)]);
+        model.tokenizer.eos_ids().iter().for_each(|&id| words[id as usize / 32] &= !(1 << (id % 32)));
+    }
+    Ok((sequence.sampler.choice(), mask))
+}

@@ -1,0 +1,174 @@
+//! Documents cut into passages: whole sentences up to a budget of words.
+
+mod sentences;
+
+use crate::error::{MootError, Result};
+use std::ops::Range;
+
+/// Characters of the longest run that counts as one word. No word of prose is longer; addresses, hashes and scripts that
+/// write without spaces are, and count by their length.
+const LONGEST_WORD: usize = 32;
+
+/// How documents are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunking {
+    words: usize,
+    overlap: Overlap,
+}
+
+/// What a passage repeats of the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overlap {
+    /// So many of its last words. 0 repeats nothing.
+    Words(usize),
+    /// So many of its last sentences, as far as the budget holds them beside what is new.
+    Sentences(usize),
+}
+
+impl Default for Chunking {
+    /// 100 words without overlap, as DPR cuts Wikipedia (Karpukhin et al. 2020, section 4.1), but at sentences.
+    fn default() -> Self {
+        Self { words: 100, overlap: Overlap::Words(0) }
+    }
+}
+
+impl Chunking {
+    /// Passages of at most `words` words; 0 leaves every document whole.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] for an overlap that leaves no room for anything new, or for overlapping whole documents.
+    pub fn new(words: usize, overlap: Overlap) -> Result<Self> {
+        let (Overlap::Words(repeated) | Overlap::Sentences(repeated)) = overlap;
+        if repeated > 0 && words == 0 {
+            return Err(MootError::Usage("whole documents cannot overlap: expected an overlap of 0".into()));
+        }
+        if repeated > 0 && repeated >= words {
+            let wrong = format!("an overlap of {repeated} leaves no room in passages of {words} words");
+            return Err(MootError::Usage(format!("{wrong}: expected less than {words}")));
+        }
+        Ok(Self { words, overlap })
+    }
+
+    /// What makes two indexes of one corpus differ: "100 words, overlap 1 sentence".
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match (self.words, self.overlap) {
+            (0, _) => "whole documents".to_owned(),
+            (words, Overlap::Words(0) | Overlap::Sentences(0)) => format!("{words} words"),
+            (words, Overlap::Words(n)) => format!("{words} words, overlap {n} words"),
+            (words, Overlap::Sentences(n)) => format!("{words} words, overlap {n} sentences"),
+        }
+    }
+
+    /// Where `text` is cut: ranges of bytes, in order, none empty, without white space at their ends. A sentence that is
+    /// longer than the budget is cut between words.
+    #[must_use]
+    pub fn cut(&self, text: &str) -> Vec<Range<usize>> {
+        if self.words == 0 {
+            let trimmed = text.trim();
+            let start = text.len() - text.trim_start().len();
+            return if trimmed.is_empty() { Vec::new() } else { vec![start..start + trimmed.len()] };
+        }
+        let units = units(text, self.words);
+        let mut passages = Vec::new();
+        let mut next = 0;
+        let mut lead = Lead::default();
+        while next < units.len() {
+            let first = next;
+            let mut total = lead.words;
+            while next < units.len() && (next == first || total + units[next].words <= self.words) {
+                total += units[next].words;
+                next += 1;
+            }
+            passages.push(lead.start.unwrap_or(units[first].range.start)..units[next - 1].range.end);
+            if next < units.len() {
+                lead = self.lead(text, &passages[passages.len() - 1], &units[..next], units[next].words);
+            }
+        }
+        passages
+    }
+
+    /// What the next passage repeats of the one just made, so that its first new unit of `new` words still fits.
+    fn lead(&self, text: &str, passage: &Range<usize>, units: &[Unit], new: usize) -> Lead {
+        let room = self.words - new;
+        match self.overlap {
+            Overlap::Words(wanted) => {
+                let inside: Vec<Range<usize>> = words(&text[passage.clone()]).collect();
+                let count = wanted.min(room).min(inside.len().saturating_sub(1));
+                let start = inside.get(inside.len() - count).map(|word| passage.start + word.start);
+                Lead { start: start.filter(|_| count > 0), words: count }
+            }
+            Overlap::Sentences(wanted) => {
+                // The first unit of a passage is not repeated, or nothing would be left behind.
+                let whole = units.iter().rev().take(wanted).take_while(|unit| unit.range.start > passage.start);
+                let mut lead = Lead::default();
+                for unit in whole {
+                    if lead.words + unit.words > room {
+                        break;
+                    }
+                    lead = Lead { start: Some(unit.range.start), words: lead.words + unit.words };
+                }
+                lead
+            }
+        }
+    }
+}
+
+/// The beginning of a passage that repeats the one before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lead {
+    start: Option<usize>,
+    words: usize,
+}
+
+/// A sentence, or as much of one as the budget holds.
+struct Unit {
+    range: Range<usize>,
+    words: usize,
+}
+
+fn units(text: &str, budget: usize) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for sentence in sentences::sentences(text) {
+        let mut piece: Option<Unit> = None;
+        for word in words(&text[sentence.clone()]) {
+            let (start, end) = (sentence.start + word.start, sentence.start + word.end);
+            match &mut piece {
+                Some(unit) if unit.words < budget => {
+                    unit.range.end = end;
+                    unit.words += 1;
+                }
+                full => units.extend(full.replace(Unit { range: start..end, words: 1 })),
+            }
+        }
+        units.extend(piece);
+    }
+    units
+}
+
+/// The words of `text` as ranges of bytes: what stands between white space, every ideograph and kana by itself, and of
+/// a longer run every [`LONGEST_WORD`] characters.
+pub(super) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut characters = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        while characters.next_if(|(_, c)| c.is_whitespace()).is_some() {}
+        let (start, first) = characters.next()?;
+        let mut end = start + first.len_utf8();
+        if !is_ideograph(first) {
+            let mut length = 1;
+            while let Some((at, c)) = characters
+                .next_if(|(_, c)| length < LONGEST_WORD && !c.is_whitespace() && !is_ideograph(*c))
+            {
+                end = at + c.len_utf8();
+                length += 1;
+            }
+        }
+        Some(start..end)
+    })
+}
+
+/// Scripts that write a word as one or two characters and put no space between: Han, Hiragana, Katakana.
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
+}

@@ -1,0 +1,112 @@
+//! Where sentences end: Unicode's rules (UAX #29), less the ends that are none.
+//!
+//! Those rules end a sentence after every full stop before a capital letter and at every end of a line. A stop after
+//! "Dr" or an initial ends none, and a line that is merely full goes on in the next one. A boundary taken away by
+//! mistake makes a sentence longer; one left by mistake can tear a name apart; so in doubt it is taken away.
+
+use std::ops::Range;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Words before a stop that ends no sentence, in lower case, by themselves or with stops inside. Titles and what stands
+/// before names and numbers, in English, German and French; not what often ends a sentence too ("etc.", "p.m.").
+#[rustfmt::skip]
+const ABBREVIATIONS: &[&str] = &[
+    "mr", "mrs", "ms", "mx", "dr", "prof", "rev", "hon", "gen", "col", "capt", "lt", "sgt", "maj", "cmdr", "adm", "sen",
+    "rep", "gov", "pres", "supt", "st", "ste", "mt", "ft", "messrs", "mme", "mlle", "hr", "fr",
+    "no", "nos", "nr", "fig", "figs", "eq", "eqs", "sec", "ch", "chap", "vol", "vols", "pp", "art", "para", "op",
+    "vs", "cf", "approx", "ca", "al", "viz", "resp", "bzw", "vgl", "ed", "eds", "trans", "ibid",
+    "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
+    "mon", "tue", "tues", "wed", "thu", "thurs", "fri",
+];
+
+/// The sentences of `text` as ranges of bytes, in order, without the white space between them.
+pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut sentences: Vec<Range<usize>> = Vec::new();
+    for (start, piece) in text.split_sentence_bound_indices() {
+        let trimmed = piece.trim();
+        if trimmed.is_empty() {
+            continue;
+        }
+        let start = start + (piece.len() - piece.trim_start().len());
+        let end = start + trimmed.len();
+        match sentences.last_mut() {
+            Some(last) if goes_on(&text[last.clone()], &text[last.end..start], trimmed) => last.end = end,
+            _ => sentences.push(start..end),
+        }
+    }
+    sentences
+}
+
+/// Whether what comes after `gap` belongs to the sentence before it.
+fn goes_on(before: &str, gap: &str, after: &str) -> bool {
+    match gap.matches('\n').count() {
+        0 => stops_short(before),
+        1 => stops_short(before) || (!is_ended(before) && !begins_a_block(after) && !is_heading(before)),
+        // A blank line ends whatever there was.
+        _ => false,
+    }
+}
+
+/// Whether the stop at the end of `before` is an abbreviation's.
+fn stops_short(before: &str) -> bool {
+    let Some(body) = before.strip_suffix('.') else { return false };
+    let word = body.rsplit(|c: char| c.is_whitespace() || "([{\"'\u{201c}\u{2018}".contains(c)).next().unwrap_or(body);
+    // "J" of a name, "U.S", "z.B": letters that stand alone between stops. "I" is more often a pronoun.
+    let letters = word.split('.').all(|part| {
+        let mut letters = part.chars();
+        letters.next().is_some_and(char::is_alphabetic) && letters.next().is_none()
+    });
+    (letters && word != "I") || ABBREVIATIONS.contains(&word.to_lowercase().as_str())
+}
+
+/// Whether a sentence ends here, whatever comes next: a mark that ends one, behind it at most what closes.
+fn is_ended(before: &str) -> bool {
+    let open = before.trim_end_matches(['"', '\'', ')', ']', '}', '\u{201d}', '\u{2019}', '\u{bb}', '*', '_']);
+    open.ends_with(['.', '!', '?', ':', ';', '\u{2026}', '\u{3002}', '\u{ff01}', '\u{ff1f}', '|'])
+}
+
+/// The last line of `before` is a heading of markdown.
+fn is_heading(before: &str) -> bool {
+    before.rsplit('\n').next().is_some_and(|line| line.trim_start().starts_with('#'))
+}
+
+/// A line that is no mere continuation: a heading, an item of a list, a quotation, a row of a table, a fence.
+fn begins_a_block(line: &str) -> bool {
+    let marked = ["#", "- ", "* ", "+ ", "\u{2022}", ">", "|", "```", "---", "==="];
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    marked.iter().any(|mark| line.starts_with(mark)) || (digits > 0 && line[digits..].starts_with([')', '.']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentences;
+
+    fn split(text: &str) -> Vec<&str> {
+        sentences(text).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn a_stop_is_not_always_an_end() {
+        let cases: &[(&str, &[&str])] = &[
+            ("It opened. It closed!  Did it?", &["It opened.", "It closed!", "Did it?"]),
+            ("Dr. Smith met J. R. R. Tolkien. They spoke.", &["Dr. Smith met J. R. R. Tolkien.", "They spoke."]),
+            ("The U.S. Navy left at 3.5 knots. Good.", &["The U.S. Navy left at 3.5 knots.", "Good."]),
+            ("See Fig. 3 (cf. Smith et al. 2020). So do I. Then", &["See Fig. 3 (cf. Smith et al. 2020).", "So do I.", "Then"]),
+            // Two sentences, but nothing says so: longer, and no name torn apart.
+            ("On Jan. 5 at 5 p.m. The bell rang.", &["On Jan. 5 at 5 p.m. The bell rang."]),
+            ("She said \"No.\" He left (alone). End", &["She said \"No.\"", "He left (alone).", "End"]),
+            ("\u{6a4b}\u{3002}\u{958b}\u{3044}\u{305f}\u{3002}", &["\u{6a4b}\u{3002}", "\u{958b}\u{3044}\u{305f}\u{3002}"]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(&split(text), expected);
+        }
+    }
+
+    #[test]
+    fn full_lines_go_on_and_blocks_do_not() {
+        assert_eq!(split("The bridge\nopened in\r\nMay. It is\nlong."), ["The bridge\nopened in\r\nMay.", "It is\nlong."]);
+        assert_eq!(split("# The bridge\nIt opened\n\nIt closed"), ["# The bridge", "It opened", "It closed"]);
+        assert_eq!(split("Sources:\n- one\n- two\n1. three"), ["Sources:", "- one", "- two", "1. three"]);
+        assert_eq!(split(" \n\t"), Vec::<&str>::new());
+    }
+}

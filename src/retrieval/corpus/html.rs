@@ -1,0 +1,253 @@
+//! HTML as text: what a reader sees, each piece with the markup it was made of.
+//!
+//! The tokenizer is the standard's (html5gum); no tree is built, because nothing here depends on one: blocks part
+//! paragraphs, scripts, styles, menus and pictures are left out, everything else is text.
+
+use super::document::{Fields, Piece, Place};
+use html5gum::{DefaultEmitter, HtmlString, Spanned, StartTag, StringReader, Token, Tokenizer};
+
+/// Elements that stand on lines of their own.
+#[rustfmt::skip]
+const BLOCKS: &[&str] = &[
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header",
+    "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "option", "p", "pre", "section", "summary", "table",
+    "tbody", "tfoot", "thead", "title", "tr", "ul",
+];
+
+/// Elements whose content nobody reads as the document's text.
+const LEFT_OUT: &[&str] =
+    &["iframe", "nav", "noembed", "noframes", "noscript", "script", "select", "style", "svg", "template"];
+
+/// The text of `markup`, where it stands, and what the head says of it.
+pub(super) fn read(markup: String) -> (Fields, String, Place) {
+    let mut reading = Reading::new(&markup);
+    for Ok(token) in tokens(&markup) {
+        reading.token(token);
+    }
+    let Reading { mut fields, text, pieces, title, .. } = reading;
+    fields.title = Some(title).filter(|title| !title.is_empty()).or(fields.title);
+    (fields, text, Place::Markup { markup, pieces })
+}
+
+fn tokens(markup: &str) -> Tokenizer<StringReader<'_>, DefaultEmitter<usize>> {
+    let mut emitter = DefaultEmitter::new_with_span();
+    // Without it the content of a script is read as markup.
+    emitter.naively_switch_states(true);
+    Tokenizer::new_with_emitter(markup, emitter)
+}
+
+/// What parts two pieces of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    None,
+    Space,
+    Line,
+    Paragraph,
+}
+
+struct Reading<'a> {
+    markup: &'a str,
+    fields: Fields,
+    text: String,
+    pieces: Vec<Piece>,
+    title: String,
+    /// White space since the last text.
+    gap: Gap,
+    in_title: bool,
+    /// The element that is left out, and how many of its name are open.
+    out: Option<(&'static str, usize)>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(markup: &'a str) -> Self {
+        Self {
+            markup,
+            fields: Fields::default(),
+            text: String::new(),
+            pieces: Vec::new(),
+            title: String::new(),
+            gap: Gap::None,
+            in_title: false,
+            out: None,
+        }
+    }
+
+    fn token(&mut self, token: Token<usize>) {
+        match token {
+            Token::StartTag(tag) => self.start(&tag),
+            Token::EndTag(tag) => self.end(&tag.name),
+            Token::String(text) if self.in_title => self.title_text(&text),
+            Token::String(text) if self.out.is_none() => self.characters(&text),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: &StartTag<usize>) {
+        let name = lossy(&tag.name);
+        if let Some((out, depth)) = &mut self.out {
+            *depth += usize::from(*out == name);
+            return;
+        }
+        if let Some(out) = LEFT_OUT.iter().find(|out| **out == name) {
+            // One that is never closed would swallow the rest of the document.
+            if self.closes(out, tag.span.end) {
+                self.out = Some((out, 1));
+            }
+            return;
+        }
+        match name.as_str() {
+            "title" => self.in_title = self.title.is_empty(),
+            "meta" => self.meta(tag),
+            "link" if attribute(tag, "rel").is_some_and(|rel| rel.eq_ignore_ascii_case("canonical")) => {
+                self.fields.url = attribute(tag, "href").or(self.fields.url.take());
+            }
+            "br" => self.part(Gap::Line),
+            "td" | "th" | "img" | "input" | "wbr" => self.part(Gap::Space),
+            _ => {}
+        }
+        if BLOCKS.contains(&name.as_str()) {
+            self.part(Gap::Paragraph);
+        }
+    }
+
+    fn end(&mut self, name: &HtmlString) {
+        let name = lossy(name);
+        if let Some((out, depth)) = &mut self.out {
+            *depth -= usize::from(*out == name);
+            if *depth == 0 {
+                self.out = None;
+            }
+            return;
+        }
+        self.in_title &= name != "title";
+        if BLOCKS.contains(&name.as_str()) {
+            self.part(Gap::Paragraph);
+        }
+    }
+
+    /// Whether an element of this name is closed behind `from`.
+    fn closes(&self, name: &str, from: usize) -> bool {
+        let rest = self.markup.as_bytes().get(from..).unwrap_or_default();
+        let closing = format!("</{name}");
+        rest.windows(closing.len()).any(|window| window.eq_ignore_ascii_case(closing.as_bytes()))
+    }
+
+    /// What a head says of its document: Open Graph's names, Dublin Core's and the plain ones.
+    fn meta(&mut self, tag: &StartTag<usize>) {
+        let name = ["property", "name", "itemprop"].iter().find_map(|key| attribute(tag, key));
+        let Some((name, content)) = name.zip(attribute(tag, "content")) else { return };
+        let fields = &mut self.fields;
+        let place = match name.to_ascii_lowercase().as_str() {
+            "og:title" => &mut fields.title,
+            "og:site_name" => &mut fields.source,
+            "og:url" => &mut fields.url,
+            "article:published_time" | "datepublished" | "date" | "dc.date" | "dcterms.date" => &mut fields.date,
+            _ => return,
+        };
+        place.get_or_insert(content);
+    }
+
+    fn title_text(&mut self, text: &HtmlString) {
+        let text = lossy(text);
+        let words: Vec<&str> = self.title.split_whitespace().chain(text.split_whitespace()).collect();
+        self.title = words.join(" ");
+    }
+
+    fn characters(&mut self, text: &Spanned<HtmlString>) {
+        let (from, to) = (text.span.start, text.span.end);
+        let value = lossy(text);
+        // Spans that do not fit the text would be the tokenizer's mistake: the whole is then one piece.
+        let source = self.markup.get(from..to).unwrap_or_default();
+        let rest = self.align(&value, source, from);
+        if !rest.is_empty() {
+            let end = to.clamp(from, self.markup.len().max(from));
+            self.push(rest, from, end, false);
+        }
+    }
+
+    /// Takes `value` apart as its `source`, which begins at byte `from`, was: runs that are the same, and references to
+    /// characters. Returns what of it could not be found there.
+    fn align<'v>(&mut self, value: &'v str, source: &str, from: usize) -> &'v str {
+        let (mut value, mut at) = (value, 0);
+        while at < source.len() {
+            let rest = &source[at..];
+            let run = rest.find(['&', '\r']).unwrap_or(rest.len());
+            let (length, decoded) = match rest.as_bytes()[run.min(rest.len() - 1)] {
+                _ if run > 0 => (run, None),
+                b'\r' => (1 + usize::from(rest[1..].starts_with('\n')), Some("\n".to_owned())),
+                _ => {
+                    let reference = reference(rest);
+                    (reference.len(), Some(decode(reference)))
+                }
+            };
+            let made = decoded.as_deref().unwrap_or(&rest[..length]);
+            let Some(left) = value.strip_prefix(made) else { return value };
+            self.push(made, from + at, from + at + length, made == &rest[..length]);
+            (value, at) = (left, at + length);
+        }
+        value
+    }
+
+    /// Adds `text`, white space collapsed, made of the bytes `from..to` of the markup.
+    fn push(&mut self, text: &str, from: usize, to: usize, same: bool) {
+        let mut at = 0;
+        for word in text.split_inclusive(char::is_whitespace) {
+            let bare = word.trim_end();
+            if !bare.is_empty() {
+                self.fill();
+                let (from, to) = if same { (from + at, from + at + bare.len()) } else { (from, to) };
+                self.pieces.push(Piece { text: self.text.len(), from, to, same });
+                self.text.push_str(bare);
+            }
+            if bare.len() < word.len() {
+                self.part(Gap::Space);
+            }
+            at += word.len();
+        }
+    }
+
+    /// White space that was met: the widest since the last text counts.
+    fn part(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    fn fill(&mut self) {
+        let gap = std::mem::replace(&mut self.gap, Gap::None);
+        if !self.text.is_empty() {
+            self.text.push_str(match gap {
+                Gap::None => "",
+                Gap::Space => " ",
+                Gap::Line => "\n",
+                Gap::Paragraph => "\n\n",
+            });
+        }
+    }
+}
+
+/// The reference to a character that `text` begins with: as much as can belong to one.
+fn reference(text: &str) -> &str {
+    let name = text[1..].find(|c: char| !c.is_ascii_alphanumeric() && c != '#').map_or(text.len(), |at| 1 + at);
+    &text[..name + usize::from(text[name..].starts_with(';'))]
+}
+
+/// What a reference to a character stands for.
+fn decode(reference: &str) -> String {
+    let mut text = String::new();
+    for Ok(token) in tokens(reference) {
+        if let Token::String(part) = token {
+            text.push_str(&lossy(&part));
+        }
+    }
+    text
+}
+
+fn attribute(tag: &StartTag<usize>, name: &str) -> Option<String> {
+    let value = tag.attributes.get(name.as_bytes())?;
+    let value = lossy(value).trim().to_owned();
+    (!value.is_empty()).then_some(value)
+}
+
+fn lossy(bytes: &HtmlString) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

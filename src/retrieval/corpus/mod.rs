@@ -1,0 +1,319 @@
+//! A corpus: files of many kinds as one stream of documents, and that as one stream of [`Passage`]s.
+//!
+//! Nothing but names is kept: a file is opened when its turn comes, a table or a JSONL file is read record by record. So
+//! memory is bounded by the largest single document, whatever the corpus is.
+
+mod document;
+mod html;
+mod pdf;
+mod position;
+mod record;
+mod source;
+mod table;
+mod walk;
+mod whole;
+
+pub use document::Document;
+pub use walk::Skipped;
+
+use crate::error::{MootError, Result};
+use crate::retrieval::chunk::Chunking;
+use crate::retrieval::passage::Passage;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Kinds of files that are read, by the ending of their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Markdown,
+    Html,
+    Pdf,
+    Jsonl,
+    Comma,
+    Tab,
+}
+
+/// What is read, for people.
+const KINDS: &str = ".txt, .md, .html, .pdf, .jsonl, .csv or .tsv";
+
+impl Kind {
+    fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Some(Self::Text),
+            "md" | "markdown" => Some(Self::Markdown),
+            "html" | "htm" | "xhtml" => Some(Self::Html),
+            "pdf" => Some(Self::Pdf),
+            "jsonl" | "ndjson" => Some(Self::Jsonl),
+            "csv" => Some(Self::Comma),
+            "tsv" => Some(Self::Tab),
+            _ => None,
+        }
+    }
+}
+
+/// A file of the corpus.
+#[derive(Debug, Clone)]
+struct Entry {
+    path: PathBuf,
+    kind: Kind,
+    /// Who speaks in it, if it says nothing of that: the folder below the one that was given.
+    folder: Option<String>,
+    /// Found in a folder or by a glob, not named: it may turn out to be something else.
+    found: bool,
+    /// In bytes.
+    length: u64,
+}
+
+/// What was given as a corpus: which files, in which order.
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    entries: Vec<Entry>,
+    skipped: Vec<Skipped>,
+}
+
+impl Corpus {
+    /// Finds the files that `paths` name, without reading them. A path is a file (txt, md, html, pdf, jsonl, csv, tsv), a
+    /// folder, with all below it but what is hidden, or a glob. Files come in the order given, those of a folder by
+    /// name; one that is named twice comes once.
+    ///
+    /// # Errors
+    /// [`MootError::Input`] or [`MootError::Io`] for the first path that is missing, of another kind or holds nothing
+    /// to read.
+    pub fn open(paths: &[String]) -> Result<Self> {
+        walk::walk(paths)
+    }
+
+    /// Files to read.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Their bytes, as [`Documents::bytes`] counts them.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.length).sum()
+    }
+
+    /// What changes when a file is added, taken away or written: a hash of paths, lengths and times, not of contents.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for entry in &self.entries {
+            let modified = std::fs::metadata(&entry.path).and_then(|meta| meta.modified()).ok();
+            let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+            let path = std::fs::canonicalize(&entry.path).unwrap_or_else(|_| entry.path.clone());
+            hash.update(format!("{}\0{}\0{}\n", path.display(), entry.length, since.as_nanos()));
+        }
+        hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What was left out for its name alone, and why. People should see it.
+    #[must_use]
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// Its documents, read as they are asked for.
+    #[must_use]
+    pub fn documents(&self) -> Documents {
+        Documents {
+            entries: self.entries.clone().into_iter(),
+            open: None,
+            skipped: Vec::new(),
+            finished: 0,
+            read: 0,
+            taken: 0,
+            done: false,
+        }
+    }
+
+    /// Its documents, cut by `chunking`.
+    #[must_use]
+    pub fn passages(&self, chunking: Chunking) -> Passages {
+        Passages { documents: self.documents(), chunking, current: Vec::new().into_iter() }
+    }
+}
+
+/// Reads the documents of one file.
+trait Reader: Send {
+    /// The next one. After an error there is none.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not what its ending promises.
+    fn next(&mut self) -> Option<Result<Document>>;
+
+    /// Bytes of the file behind what was returned.
+    fn bytes(&self) -> u64;
+
+    /// Records that hold no text.
+    fn empty(&self) -> u64 {
+        0
+    }
+}
+
+/// A file being read.
+struct Open {
+    entry: Entry,
+    reader: Box<dyn Reader>,
+    /// Documents read of it.
+    taken: u64,
+}
+
+/// Documents of a [`Corpus`], one after the other; ends after the first error. A corpus without any text is one.
+pub struct Documents {
+    entries: std::vec::IntoIter<Entry>,
+    open: Option<Open>,
+    skipped: Vec<Skipped>,
+    /// Bytes of the files that were finished.
+    finished: u64,
+    /// Files opened, and documents returned.
+    read: u64,
+    taken: u64,
+    done: bool,
+}
+
+impl Documents {
+    /// Bytes read so far, of [`Corpus::bytes`].
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.finished + self.open.as_ref().map_or(0, |open| open.reader.bytes().min(open.entry.length))
+    }
+
+    /// What was left out since this was last asked: files found in a folder that turned out to be something else, and
+    /// records without text. People should see it.
+    pub fn skipped(&mut self) -> Vec<Skipped> {
+        std::mem::take(&mut self.skipped)
+    }
+
+    /// The next document of the file at hand, or of the next one.
+    fn advance(&mut self) -> Result<Option<Document>> {
+        loop {
+            let Some(open) = &mut self.open else {
+                let Some(entry) = self.entries.next() else { return Ok(None) };
+                self.open(entry)?;
+                continue;
+            };
+            match open.reader.next() {
+                Some(Ok(document)) => {
+                    open.taken += 1;
+                    self.taken += 1;
+                    return Ok(Some(document));
+                }
+                Some(Err(e)) => {
+                    let (taken, entry) = (open.taken, open.entry.clone());
+                    self.close();
+                    self.leave_out(&entry, taken, e)?;
+                }
+                None => self.close(),
+            }
+        }
+    }
+
+    /// Opens a file, or leaves it out.
+    fn open(&mut self, entry: Entry) -> Result<()> {
+        self.read += 1;
+        match reader(&entry) {
+            Ok(reader) => self.open = Some(Open { entry, reader, taken: 0 }),
+            Err(e) => {
+                self.finished += entry.length;
+                self.leave_out(&entry, 0, e)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        self.finished += open.entry.length;
+        let empty = open.reader.empty();
+        if empty > 0 {
+            let records = if empty == 1 { "record" } else { "records" };
+            self.skipped.push(Skipped { path: open.entry.path, why: format!("{empty} {records} without text") });
+        }
+    }
+
+    /// A file that was found, not named, may be something else altogether; one of which something was taken is broken.
+    fn leave_out(&mut self, entry: &Entry, taken: u64, error: MootError) -> Result<()> {
+        let why = match &error {
+            _ if !entry.found || taken > 0 => return Err(error),
+            MootError::Input { line: Some(line), expected, found, .. } => {
+                format!("line {line}: expected {expected}, found {found}")
+            }
+            MootError::Input { expected, found, .. } => format!("expected {expected}, found {found}"),
+            MootError::Io { action, source, .. } => format!("cannot {action}: {source}"),
+            _ => return Err(error),
+        };
+        self.skipped.push(Skipped { path: entry.path.clone(), why });
+        Ok(())
+    }
+
+    /// The error of a corpus that held nothing.
+    fn nothing(&self) -> MootError {
+        let first = self.skipped.first().map(|skipped| format!(" ({skipped})")).unwrap_or_default();
+        MootError::Usage(format!("no text in the corpus: none of {} files holds any{first}", self.read))
+    }
+}
+
+fn reader(entry: &Entry) -> Result<Box<dyn Reader>> {
+    Ok(match entry.kind {
+        Kind::Text | Kind::Markdown | Kind::Html => Box::new(whole::Whole::new(entry.clone())),
+        Kind::Pdf => Box::new(pdf::Pages::new(entry.clone())),
+        Kind::Jsonl => Box::new(record::Jsonl::open(entry)?),
+        Kind::Comma | Kind::Tab => Box::new(table::Table::open(entry)?),
+    })
+}
+
+impl Iterator for Documents {
+    type Item = Result<Document>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let next = match self.advance() {
+            Ok(None) if self.taken == 0 => Some(Err(self.nothing())),
+            next => next.transpose(),
+        };
+        self.done = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// Passages of a [`Corpus`], one after the other, in the order of its documents; ends after the first error.
+pub struct Passages {
+    documents: Documents,
+    chunking: Chunking,
+    current: std::vec::IntoIter<Passage>,
+}
+
+impl Passages {
+    /// As [`Documents::bytes`].
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.documents.bytes()
+    }
+
+    /// As [`Documents::skipped`].
+    pub fn skipped(&mut self) -> Vec<Skipped> {
+        self.documents.skipped()
+    }
+}
+
+impl Iterator for Passages {
+    type Item = Result<Passage>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(passage) = self.current.next() {
+                return Some(Ok(passage));
+            }
+            match self.documents.next()? {
+                Ok(document) => self.current = document.passages(&self.chunking).into_iter(),
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}

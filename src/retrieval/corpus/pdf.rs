@@ -1,0 +1,317 @@
+//! The text of PDF files, page by page.
+//!
+//! Objects, streams and fonts are hayro's, whose authors draw PDFs with it: it holds no `unsafe` and answers a broken file
+//! with an error, where others panic by policy. Its fonts say which letter a code means and how far it reaches; what is
+//! left to do here is to follow a page's text operators, and to guess from where the letters stand what parts them.
+
+mod layout;
+
+use super::document::{Fields, Place};
+use super::{Document, Entry, Reader};
+use crate::error::Result;
+use crate::retrieval::text::{self, input};
+use hayro_font::hayro_cmap::{BfString, load_embedded};
+use hayro_font::hayro_syntax::content::{TypedInstruction, TypedIter};
+use hayro_font::hayro_syntax::object::{Dict, Name, Number, Object, Stream, String as Bytes};
+use hayro_font::hayro_syntax::page::Resources;
+use hayro_font::hayro_syntax::{LoadPdfError, Pdf};
+use hayro_font::{CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontResolverFn, UNITS_PER_EM};
+use layout::{Layout, Matrix};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Bytes of a PDF file at most: pictures make them long, and its text is read by the page.
+const MAX_FILE: u64 = 512 << 20;
+/// Forms within forms.
+const MAX_DEPTH: usize = 16;
+/// Operators of one page, forms included, so that forms which draw forms come to an end.
+const MAX_OPERATORS: usize = 4_000_000;
+
+/// The pages of a PDF file.
+pub(super) struct Pages {
+    entry: Entry,
+    /// From when the file was read.
+    pages: Option<std::vec::IntoIter<Document>>,
+}
+
+impl Pages {
+    pub(super) fn new(entry: Entry) -> Self {
+        Self { entry, pages: None }
+    }
+
+    fn read(&self) -> Result<Vec<Document>> {
+        let path = &self.entry.path;
+        let bytes = text::bytes(path, MAX_FILE)?;
+        // A mistake in a reader of so old and wide a format ends one file, not the program.
+        let read = catch_unwind(AssertUnwindSafe(|| read(bytes)));
+        let found = match read {
+            Ok(Ok(found)) => found,
+            Ok(Err(LoadPdfError::Decryption(_))) => {
+                return Err(input(path, None, "a PDF that opens without a password", "an encrypted one"));
+            }
+            Ok(Err(LoadPdfError::Invalid)) => return Err(input(path, None, "a PDF", "something else, or a broken one")),
+            Err(_) => return Err(input(path, None, "a PDF that can be read", "one that its reader stumbles over")),
+        };
+        let pages = found.pages.len();
+        if found.pages.iter().all(|page| page.text.trim().is_empty()) {
+            let untold: usize = found.pages.iter().map(|page| page.unknown).sum();
+            let what = if untold > 0 {
+                format!("{untold} letters that its fonts have no names for (on {pages} pages)")
+            } else {
+                format!("only pictures (on {pages} pages)")
+            };
+            return Err(input(path, None, "a PDF with text", what));
+        }
+        let page = |(page, number): (layout::Page, u32)| {
+            let fields = Fields { title: found.title.clone(), ..Fields::default() };
+            Document::new(&self.entry, fields, page.text, Place::Page(number))
+        };
+        Ok(found.pages.into_iter().zip(1..).filter(|(page, _)| !page.text.trim().is_empty()).map(page).collect())
+    }
+}
+
+impl Reader for Pages {
+    fn next(&mut self) -> Option<Result<Document>> {
+        if self.pages.is_none() {
+            match self.read() {
+                Ok(pages) => self.pages = Some(pages.into_iter()),
+                Err(e) => {
+                    self.pages = Some(Vec::new().into_iter());
+                    return Some(Err(e));
+                }
+            }
+        }
+        self.pages.as_mut()?.next().map(Ok)
+    }
+
+    fn bytes(&self) -> u64 {
+        if self.pages.is_some() { self.entry.length } else { 0 }
+    }
+}
+
+/// What a file holds.
+struct Found {
+    title: Option<String>,
+    pages: Vec<layout::Page>,
+}
+
+fn read(bytes: Vec<u8>) -> std::result::Result<Found, LoadPdfError> {
+    let pdf = Pdf::new(bytes)?;
+    let fonts = Fonts::new();
+    let mut pages = Vec::new();
+    for page in pdf.pages().iter() {
+        let mut machine = Machine { fonts: &fonts, layout: Layout::default(), operators: 0 };
+        machine.run(page.typed_operations(), page.resources(), State::default(), 0);
+        pages.push(machine.layout.finish());
+    }
+    // The date in a file is that of the file, not of what it says.
+    Ok(Found { title: pdf.metadata().title.as_deref().and_then(title), pages })
+}
+
+/// A title as it is stored: UTF-16 or UTF-8 by its mark, else one byte a character (PDF 32000-1, section 7.9.2.2).
+fn title(bytes: &[u8]) -> Option<String> {
+    let text = match bytes {
+        [0xfe, 0xff, rest @ ..] => {
+            let units: Vec<u16> = rest.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
+            String::from_utf16_lossy(&units)
+        }
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ => bytes.iter().map(|&byte| char::from(byte)).collect(),
+    };
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.strip_prefix("Microsoft Word - ").unwrap_or(&text);
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The fonts of a file, each loaded once.
+struct Fonts<'a> {
+    cache: FontCache<'a>,
+    /// What stands in for fonts that are not in the file.
+    standard: FontResolverFn,
+    maps: CMapResolverFn,
+}
+
+impl<'a> Fonts<'a> {
+    fn new() -> Self {
+        let standard = |query: &FontQuery| {
+            Some(match query {
+                FontQuery::Standard(font) => font.get_font_data(),
+                FontQuery::Fallback(query) => query.pick_standard_font().get_font_data(),
+            })
+        };
+        Self { cache: FontCache::new(), standard: Arc::new(standard), maps: Arc::new(load_embedded) }
+    }
+
+    fn font(&self, dict: &Dict<'a>) -> Option<Font<'a>> {
+        self.cache.font(dict, &self.standard, &self.maps)
+    }
+}
+
+/// What the operators change, and what `q` and `Q` keep (PDF 32000-1, sections 8.4 and 9.3).
+#[derive(Clone)]
+struct State<'a> {
+    page: Matrix,
+    /// Where the next letter goes, and where its line began.
+    text: Matrix,
+    line: Matrix,
+    font: Option<Font<'a>>,
+    size: f64,
+    letter_space: f64,
+    word_space: f64,
+    /// Horizontally, 1 for none.
+    scale: f64,
+    leading: f64,
+    rise: f64,
+}
+
+impl Default for State<'_> {
+    fn default() -> Self {
+        let one = Matrix::ONE;
+        Self {
+            page: one,
+            text: one,
+            line: one,
+            font: None,
+            size: 1.0,
+            letter_space: 0.0,
+            word_space: 0.0,
+            scale: 1.0,
+            leading: 0.0,
+            rise: 0.0,
+        }
+    }
+}
+
+impl State<'_> {
+    fn next_line(&mut self, x: f64, y: f64) {
+        self.line = self.line.then(Matrix::shift(x, y));
+        self.text = self.line;
+    }
+}
+
+/// Carries out the text operators of a page.
+struct Machine<'f, 'a> {
+    fonts: &'f Fonts<'a>,
+    layout: Layout,
+    operators: usize,
+}
+
+impl<'a> Machine<'_, 'a> {
+    fn run(&mut self, mut operators: TypedIter<'_>, resources: &Resources<'a>, start: State<'a>, depth: usize) {
+        let mut kept: Vec<State<'a>> = Vec::new();
+        let mut state = start;
+        while let Some(operator) = operators.next() {
+            self.operators += 1;
+            if self.operators > MAX_OPERATORS {
+                return;
+            }
+            match operator {
+                TypedInstruction::SaveState(_) => kept.push(state.clone()),
+                TypedInstruction::RestoreState(_) => state = kept.pop().unwrap_or(state),
+                TypedInstruction::Transform(m) => {
+                    state.page = state.page.then(matrix([&m.0, &m.1, &m.2, &m.3, &m.4, &m.5]));
+                }
+                TypedInstruction::XObject(name) if depth < MAX_DEPTH => {
+                    if let Some(form) = resources.get_x_object(name.0) {
+                        self.form(&form, resources, &state, depth);
+                    }
+                }
+                other => self.text(&other, resources, &mut state),
+            }
+        }
+    }
+
+    /// A form is a page within the page.
+    fn form(&mut self, stream: &Stream<'a>, resources: &Resources<'a>, state: &State<'a>, depth: usize) {
+        let dict = stream.dict();
+        if dict.get::<Name<'_>>(b"Subtype").is_none_or(|kind| &*kind != b"Form") {
+            return;
+        }
+        let Ok(operators) = stream.decoded_data() else { return };
+        let own = dict.get::<Dict<'a>>(b"Resources").map(Resources::new);
+        let mut state = state.clone();
+        state.page = state.page.then(Matrix(dict.get::<[f64; 6]>(b"Matrix").unwrap_or(Matrix::ONE.0)));
+        self.run(TypedIter::new(&operators), own.as_ref().unwrap_or(resources), state, depth + 1);
+    }
+
+    fn text(&mut self, operator: &TypedInstruction<'_, '_>, resources: &Resources<'a>, state: &mut State<'a>) {
+        match operator {
+            TypedInstruction::BeginText(_) => (state.text, state.line) = (Matrix::ONE, Matrix::ONE),
+            TypedInstruction::SetTextMatrix(m) => {
+                state.line = matrix([&m.0, &m.1, &m.2, &m.3, &m.4, &m.5]);
+                state.text = state.line;
+            }
+            TypedInstruction::TextFont(font) => {
+                state.font = resources.get_font(font.0).and_then(|dict| self.fonts.font(&dict));
+                state.size = font.1.as_f64();
+            }
+            TypedInstruction::CharacterSpacing(space) => state.letter_space = space.0.as_f64(),
+            TypedInstruction::WordSpacing(space) => state.word_space = space.0.as_f64(),
+            TypedInstruction::HorizontalScaling(scale) => state.scale = scale.0.as_f64() / 100.0,
+            TypedInstruction::TextLeading(leading) => state.leading = leading.0.as_f64(),
+            TypedInstruction::TextRise(rise) => state.rise = rise.0.as_f64(),
+            TypedInstruction::NextLine(to) => state.next_line(to.0.as_f64(), to.1.as_f64()),
+            TypedInstruction::NextLineAndSetLeading(to) => {
+                state.leading = -to.1.as_f64();
+                state.next_line(to.0.as_f64(), to.1.as_f64());
+            }
+            TypedInstruction::NextLineUsingLeading(_) => state.next_line(0.0, -state.leading),
+            TypedInstruction::NextLineAndShowText(shown) => {
+                state.next_line(0.0, -state.leading);
+                self.show(shown.0, state);
+            }
+            TypedInstruction::ShowTextWithParameters(shown) => {
+                (state.word_space, state.letter_space) = (shown.0.as_f64(), shown.1.as_f64());
+                state.next_line(0.0, -state.leading);
+                self.show(shown.2, state);
+            }
+            TypedInstruction::ShowText(shown) => self.show(shown.0, state),
+            TypedInstruction::ShowTexts(shown) => {
+                for piece in shown.0.iter::<Object<'_>>() {
+                    match piece {
+                        Object::String(bytes) => self.show(&bytes, state),
+                        Object::Number(by) => {
+                            let by = -by.as_f64() / f64::from(UNITS_PER_EM) * state.size * state.scale;
+                            state.text = state.text.then(Matrix::shift(by, 0.0));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn show(&mut self, bytes: &Bytes<'_>, state: &mut State<'a>) {
+        let Some(font) = state.font.clone() else { return };
+        let bytes = bytes.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let (code, length) = font.read_code(bytes, at);
+            at += length.max(1);
+            let space = if code == 32 && length == 1 { state.word_space } else { 0.0 };
+            let reach = font.code_advance(code).x / f64::from(UNITS_PER_EM) * state.size;
+            let whole = state.page.then(state.text);
+            let letter = letter(&font, code);
+            self.layout.letter(letter, whole, (0.0, state.rise), (reach * state.scale, state.rise), state.size);
+            let step = (reach + state.letter_space + space) * state.scale;
+            state.text = state.text.then(Matrix::shift(step, 0.0));
+        }
+    }
+}
+
+/// What a code stands for.
+fn letter(font: &Font<'_>, code: u32) -> Option<String> {
+    let known = match font.glyph(font.map_code(code), code) {
+        FontGlyph::Outline(glyph) => glyph.as_unicode(),
+        FontGlyph::Type3(glyph) => glyph.as_unicode(),
+    };
+    known.map(|text| match text {
+        BfString::Char(letter) => letter.to_string(),
+        BfString::String(letters) => letters,
+    })
+}
+
+fn matrix(numbers: [&Number; 6]) -> Matrix {
+    Matrix(numbers.map(Number::as_f64))
+}

@@ -1,0 +1,105 @@
+//! JSONL: a document a line, in FlashRAG's form, BEIR's, or moot's own.
+
+use super::document::{Fields, Place};
+use super::{Document, Entry, Reader};
+use crate::error::Result;
+use crate::jsonl::{Lines, Object};
+use crate::retrieval::text::input;
+
+/// Names under which a record may have its text, best first.
+pub(super) const TEXT: &[&str] = &["text", "contents", "content", "passage", "body"];
+/// And what it says of itself.
+pub(super) const TITLE: &[&str] = &["title"];
+pub(super) const SOURCE: &[&str] = &["source"];
+pub(super) const DATE: &[&str] = &["date", "published"];
+pub(super) const URL: &[&str] = &["url", "link"];
+pub(super) const ID: &[&str] = &["_id", "id", "docid", "pid"];
+
+/// A JSONL file being read.
+pub(super) struct Jsonl {
+    entry: Entry,
+    lines: Lines,
+    any: bool,
+    empty: u64,
+}
+
+impl Jsonl {
+    pub(super) fn open(entry: &Entry) -> Result<Self> {
+        Ok(Self { entry: entry.clone(), lines: Lines::open(&entry.path)?, any: false, empty: 0 })
+    }
+
+    /// The document of one line; `None` where it has no text.
+    fn document(&self, number: usize, line: &str) -> Result<Option<Document>> {
+        let object = Object::parse(&self.entry.path, number, line)?;
+        let Some(name) = TEXT.iter().find(|name| object.has(name)) else {
+            let expected = "an object with `text` or `contents`";
+            return Err(object.complaint(expected, format!("the fields {}", object.names())));
+        };
+        let text = object.string(name)?;
+        let mut fields = fields(&object)?;
+        let mut start = 0;
+        if fields.title.is_none() && *name == "contents" {
+            (fields.title, start) = first_line(&text);
+        }
+        if text[start..].trim().is_empty() {
+            return Ok(None);
+        }
+        let characters = text[..start].chars().count() as u64;
+        let place = Place::Record { line: number as u64, characters };
+        Ok(Some(Document::new(&self.entry, fields, text[start..].to_owned(), place)))
+    }
+}
+
+impl Reader for Jsonl {
+    fn next(&mut self) -> Option<Result<Document>> {
+        loop {
+            let (number, line) = match self.lines.next() {
+                None if self.any => return None,
+                None => return Some(Err(input(&self.entry.path, None, "one JSON object a line", "an empty file"))),
+                Some(Err(e)) => return Some(Err(e)),
+                Some(Ok(line)) => line,
+            };
+            self.any = true;
+            match self.document(number, &line) {
+                Ok(None) => self.empty += 1,
+                document => return document.transpose(),
+            }
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.lines.bytes()
+    }
+
+    fn empty(&self) -> u64 {
+        self.empty
+    }
+}
+
+/// What a record says of itself, in fields of its own or in BEIR's `metadata`.
+fn fields(object: &Object) -> Result<Fields> {
+    let metadata = object.object("metadata");
+    let find = |names: &[&str], read: fn(&Object, &str) -> Result<Option<String>>| {
+        for object in [Some(object), metadata.as_ref()].into_iter().flatten() {
+            if let Some(name) = names.iter().find(|name| object.has(name)) {
+                return Ok(read(object, name)?.filter(|value| !value.trim().is_empty()));
+            }
+        }
+        Ok(None)
+    };
+    Ok(Fields {
+        title: find(TITLE, Object::optional_string)?,
+        source: find(SOURCE, Object::optional_string)?,
+        date: find(DATE, Object::optional_date)?,
+        url: find(URL, Object::optional_string)?,
+        id: find(ID, Object::optional_date)?,
+    })
+}
+
+/// FlashRAG's title: the first line of what has several, often in quotation marks; and the byte where the rest begins.
+fn first_line(text: &str) -> (Option<String>, usize) {
+    let Some((title, _)) = text.split_once('\n') else { return (None, 0) };
+    let bare = title.trim();
+    let bare = bare.strip_prefix('"').and_then(|bare| bare.strip_suffix('"')).unwrap_or(bare);
+    (Some(bare.to_owned()).filter(|title| !title.is_empty()), title.len() + 1)
+}

@@ -1,0 +1,164 @@
+//! From what was typed to the files that are read.
+
+use super::{Corpus, Entry, KINDS, Kind, source};
+use crate::error::{MootError, Result};
+use crate::retrieval::text::input;
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Something that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// One line: "not .txt, .md, ...".
+    pub why: String,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.why)
+    }
+}
+
+/// As [`Corpus::open`].
+pub(super) fn walk(paths: &[String]) -> Result<Corpus> {
+    if paths.is_empty() {
+        return Err(MootError::Usage("no corpus: expected files or folders".into()));
+    }
+    let mut walk = Walk { corpus: Corpus { entries: Vec::new(), skipped: Vec::new() }, seen: HashSet::new(), again: 0 };
+    for path in paths {
+        walk.named(path)?;
+    }
+    Ok(walk.corpus)
+}
+
+struct Walk {
+    corpus: Corpus,
+    /// Files and folders that were met, by their real path: no file comes twice, and no loop of links is endless.
+    seen: HashSet<PathBuf>,
+    /// Files that were met once more.
+    again: usize,
+}
+
+impl Walk {
+    fn named(&mut self, typed: &str) -> Result<()> {
+        let path = Path::new(typed);
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => {
+                let before = self.met_files();
+                self.folder(path, path)?;
+                self.some_since(before, path)
+            }
+            Ok(_) => {
+                let found = path.extension().map_or("no ending".into(), |e| format!(".{}", e.to_string_lossy()));
+                let kind = Kind::of(path).ok_or_else(|| input(path, None, &format!("{KINDS}, or a folder"), found))?;
+                self.file(path, kind, None, false)
+            }
+            Err(_) if typed.contains(['*', '?', '[']) => self.glob(typed),
+            Err(e) => Err(MootError::io(path, "open", e)),
+        }
+    }
+
+    fn glob(&mut self, pattern: &str) -> Result<()> {
+        let options = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::new() };
+        let matches = glob::glob_with(pattern, options)
+            .map_err(|e| MootError::Usage(format!("{pattern}: not a glob: {} (at {})", e.msg, e.pos)))?;
+        let mut paths = Vec::new();
+        for path in matches {
+            paths.push(path.map_err(|e| {
+                let path = e.path().to_path_buf();
+                MootError::io(&path, "list", e.into())
+            })?);
+        }
+        paths.sort();
+        let before = self.met_files();
+        for path in &paths {
+            // What a pattern matched is a root of its own, as if it had been typed.
+            if path.is_dir() { self.folder(path, path)? } else { self.met(path, None)? }
+        }
+        self.some_since(before, Path::new(pattern))
+    }
+
+    /// All below `folder`, which is `root` or below it.
+    fn folder(&mut self, root: &Path, folder: &Path) -> Result<()> {
+        let real = fs::canonicalize(folder).map_err(|e| MootError::io(folder, "open", e))?;
+        if !self.seen.insert(real) {
+            self.skip(folder, "given before");
+            return Ok(());
+        }
+        let mut paths = Vec::new();
+        let listed = fs::read_dir(folder).and_then(|entries| {
+            for entry in entries {
+                paths.push(entry?.path());
+            }
+            Ok(())
+        });
+        if let Err(e) = listed {
+            if folder == root {
+                return Err(MootError::io(folder, "list", e));
+            }
+            self.skip(folder, &format!("cannot list: {e}"));
+            return Ok(());
+        }
+        paths.retain(|path| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.')));
+        paths.sort();
+        for path in &paths {
+            if path.is_dir() { self.folder(root, path)? } else { self.met(path, Some(root))? }
+        }
+        Ok(())
+    }
+
+    /// A file that was not named itself.
+    fn met(&mut self, path: &Path, root: Option<&Path>) -> Result<()> {
+        match Kind::of(path) {
+            Some(kind) => self.file(path, kind, root, true),
+            None => {
+                self.skip(path, &format!("not {KINDS}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, kind: Kind, root: Option<&Path>, found: bool) -> Result<()> {
+        let told = fs::canonicalize(path).and_then(|real| Ok((real, fs::metadata(path)?.len())));
+        let (real, length) = match told {
+            Ok(told) => told,
+            Err(e) if found => {
+                self.skip(path, &format!("cannot open: {e}"));
+                return Ok(());
+            }
+            Err(e) => return Err(MootError::io(path, "open", e)),
+        };
+        if !self.seen.insert(real) {
+            self.again += 1;
+            self.skip(path, "given before");
+            return Ok(());
+        }
+        let folder = root.and_then(|root| source::folder(root, path));
+        self.corpus.entries.push(Entry { path: path.to_owned(), kind, folder, found, length });
+        Ok(())
+    }
+
+    fn met_files(&self) -> usize {
+        self.corpus.entries.len() + self.again
+    }
+
+    fn skip(&mut self, path: &Path, why: &str) {
+        self.corpus.skipped.push(Skipped { path: path.to_owned(), why: why.to_owned() });
+    }
+
+    /// An error where a folder or a glob brought nothing.
+    fn some_since(&self, before: usize, place: &Path) -> Result<()> {
+        if self.met_files() > before {
+            return Ok(());
+        }
+        let found = match self.corpus.skipped.last() {
+            None => "nothing".to_owned(),
+            Some(last) => format!("only other things ({last})"),
+        };
+        Err(input(place, None, &format!("at least one {KINDS} file"), found))
+    }
+}

@@ -1,0 +1,62 @@
+//! Files that are one document: text, markdown, HTML.
+
+use super::document::{Fields, Place};
+use super::position::Cursor;
+use super::{Document, Entry, Kind, Reader, html};
+use crate::error::Result;
+use crate::retrieval::text::{self, BOM, FrontMatter, input};
+
+/// A file that is one document, not yet read.
+pub(super) struct Whole {
+    entry: Entry,
+    read: bool,
+}
+
+impl Whole {
+    pub(super) fn new(entry: Entry) -> Self {
+        Self { entry, read: false }
+    }
+
+    fn document(&self) -> Result<Document> {
+        let file = text::read(&self.entry.path)?;
+        let (fields, text, place) = match self.entry.kind {
+            Kind::Html => html::read(file),
+            kind => {
+                let (fields, body) = if kind == Kind::Markdown { markdown(&file) } else { plain(&file) };
+                let (characters, newlines) = Cursor::new(&file).at(body);
+                (fields, file[body..].to_owned(), Place::File { characters, newlines })
+            }
+        };
+        if text.trim().is_empty() {
+            return Err(input(&self.entry.path, None, "text", "an empty document"));
+        }
+        Ok(Document::new(&self.entry, fields, text, place))
+    }
+}
+
+impl Reader for Whole {
+    fn next(&mut self) -> Option<Result<Document>> {
+        (!std::mem::replace(&mut self.read, true)).then(|| self.document())
+    }
+
+    fn bytes(&self) -> u64 {
+        if self.read { self.entry.length } else { 0 }
+    }
+}
+
+/// What a file says of itself, and the byte where its text begins.
+fn plain(file: &str) -> (Fields, usize) {
+    (Fields::default(), if file.starts_with(BOM) { BOM.len_utf8() } else { 0 })
+}
+
+fn markdown(file: &str) -> (Fields, usize) {
+    let (FrontMatter { title, source, date, url }, body) = FrontMatter::split(file);
+    let title = title.or_else(|| heading(&file[body..]));
+    (Fields { title, source, date, url, id: None }, body)
+}
+
+/// A heading of the first degree, where a text begins with one.
+fn heading(text: &str) -> Option<String> {
+    let title = text.lines().find(|line| !line.trim().is_empty())?.trim().strip_prefix("# ")?.trim();
+    (!title.is_empty()).then(|| title.to_owned())
+}

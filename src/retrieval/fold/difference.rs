@@ -1,0 +1,103 @@
+//! Two passages laid side by side: whether what differs could matter.
+
+use super::Word;
+use std::ops::Range;
+
+/// Words that may come and go without a change of meaning.
+const TRIFLES: &[&str] = &["a", "an", "the", "that", "which", "also"];
+/// Words of passages that are compared at all: a table of their product is filled.
+const LONGEST: usize = 2000;
+/// A word of fewer letters has no spellings: "cat" and "cut", "1" and "7".
+const SPELT: usize = 5;
+
+/// A place where two passages differ: these words of the one, those of the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hunk {
+    a: Range<usize>,
+    b: Range<usize>,
+}
+
+/// Whether `a` and `b` are the same text but for what cannot change its meaning.
+pub(super) fn same_but_for_trifles(a: &[Word], b: &[Word]) -> bool {
+    if a.len() > LONGEST || b.len() > LONGEST {
+        return a == b;
+    }
+    hunks(a, b).iter().all(|hunk| is_outside(hunk, a, b) || is_trifle(&a[hunk.a.clone()], &b[hunk.b.clone()]))
+}
+
+/// What one passage has before or after the other, in sentences of its own. Within a sentence it could change what the
+/// rest says ("It is a myth that ...").
+fn is_outside(hunk: &Hunk, a: &[Word], b: &[Word]) -> bool {
+    let (words, text, other) = match (hunk.a.is_empty(), hunk.b.is_empty()) {
+        (false, true) => (&hunk.a, a, hunk.b.start..b.len()),
+        (true, false) => (&hunk.b, b, hunk.a.start..a.len()),
+        _ => return false,
+    };
+    // "[The town is old.] The bridge": an alignment may also have matched the first "The" and left "town is old. The".
+    // Both say the same; the hunk is slid to the beginning, where it can be.
+    let slides = || (0..words.start).all(|i| text[i].text == text[i + words.len()].text);
+    let before = words.start == other.start && text[words.len() - 1].ends && slides();
+    let after = words.end == text.len() && other.is_empty() && words.start > 0 && text[words.start - 1].ends;
+    before || after
+}
+
+/// Whether nothing but trifles differs: words that may be missing, and spellings of one word.
+fn is_trifle(a: &[Word], b: &[Word]) -> bool {
+    let counts = |word: &&Word| !TRIFLES.contains(&word.text.as_str());
+    let (a, b): (Vec<&Word>, Vec<&Word>) = (a.iter().filter(counts).collect(), b.iter().filter(counts).collect());
+    a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.text == b.text || is_spelling(a, b))
+}
+
+/// One letter wrong, missing, too many or two exchanged, in a word that is neither a name nor a number. The first letter
+/// must be right: "legal" is no spelling of "illegal", nor "moral" of "amoral".
+fn is_spelling(a: &Word, b: &Word) -> bool {
+    let (x, y): (Vec<char>, Vec<char>) = (a.text.chars().collect(), b.text.chars().collect());
+    let plain = |word: &Word, letters: &[char]| !word.capital && letters.iter().all(|c| c.is_alphabetic());
+    let (short, long) = if x.len() <= y.len() { (&x, &y) } else { (&y, &x) };
+    if short.len() < SPELT || x[0] != y[0] || !plain(a, &x) || !plain(b, &y) {
+        return false;
+    }
+    let first = short.iter().zip(long).take_while(|(a, b)| a == b).count();
+    match long.len() - short.len() {
+        0 => {
+            let exchanged = first + 1 < x.len() && x[first] == y[first + 1] && x[first + 1] == y[first];
+            let behind = first + if exchanged { 2 } else { 1 };
+            x.get(behind..) == y.get(behind..)
+        }
+        1 => short[first..] == long[first + 1..],
+        _ => false,
+    }
+}
+
+/// Where `a` and `b` differ: what is left beside a longest common subsequence of words.
+fn hunks(a: &[Word], b: &[Word]) -> Vec<Hunk> {
+    let same = |i: usize, j: usize| a[i].text == b[j].text;
+    let width = b.len() + 1;
+    // longest[i * width + j]: of what begins at words i and j.
+    let mut longest = vec![0_u16; (a.len() + 1) * width];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            longest[i * width + j] = if same(i, j) {
+                longest[(i + 1) * width + j + 1] + 1
+            } else {
+                longest[(i + 1) * width + j].max(longest[i * width + j + 1])
+            };
+        }
+    }
+    let mut hunks: Vec<Hunk> = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() || j < b.len() {
+        if i < a.len() && j < b.len() && same(i, j) {
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        let start = (i, j);
+        while (i < a.len() || j < b.len()) && !(i < a.len() && j < b.len() && same(i, j)) {
+            let skip_a = j == b.len()
+                || (i < a.len() && longest[(i + 1) * width + j] >= longest[i * width + j + 1]);
+            if skip_a { i += 1 } else { j += 1 }
+        }
+        hunks.push(Hunk { a: start.0..i, b: start.1..j });
+    }
+    hunks
+}

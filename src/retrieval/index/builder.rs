@@ -1,0 +1,423 @@
+//! Building an index, so that a kill at any moment loses at most the segment in the making.
+
+use super::clusters::{self, WORTH};
+use super::files::hex;
+use super::manifest::{BuildEntry, Dense, MANIFEST, Manifest, SegmentEntry, segment_folder};
+use super::segment::{PASSAGES, VECTORS};
+use super::writer::{self, SegmentWriter};
+use super::{Index, check, full_text};
+use crate::error::{MootError, Result};
+use crate::retrieval::{Embedder, Passage, Side};
+use moot_models::kernels::Storage;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Where building stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// So many passages were found to be in the index already, from a build that was stopped.
+    Resumed(u64),
+    /// So many passages of this corpus are indexed or in the segment in the making.
+    Indexed(u64),
+    /// Vectors are grouped for approximate search: steps.
+    Grouping {
+        /// Of `total`.
+        done: u32,
+        /// Steps in all.
+        total: u32,
+    },
+}
+
+/// Told of progress; an error from it ([`MootError::Interrupted`]) stops the build, and what is done so far is kept.
+pub type Observer<'a> = &'a mut dyn FnMut(&Progress) -> Result<()>;
+
+/// What a build may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory for what is being written, sorted and grouped; the embedder's own come on top.
+    pub memory: usize,
+    /// Passages of a segment: what a kill can lose.
+    pub segment: u64,
+    /// From how many passages on vectors are grouped for approximate search.
+    pub group_from: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: 1 << 30, segment: 65_536, group_from: WORTH }
+    }
+}
+
+/// Passages that are embedded together: enough for the embedder to sort by length.
+const BATCH: usize = 512;
+/// Memory that a byte of text takes while its words are indexed, generously.
+const WORDS: u64 = 8;
+/// How long another builder is waited for: one that was just killed lets go in a moment.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// An index open to be built or added to, locked against other builders.
+pub struct Builder {
+    dir: PathBuf,
+    manifest: Manifest,
+    limits: Limits,
+    _lock: File,
+}
+
+impl Builder {
+    /// Begins an index in `dir`, a folder that is empty or not there yet, or goes on with one that was stopped.
+    /// Without an embedder it has BM25 alone.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] for a folder that holds something else, a finished index, or one begun with other settings;
+    /// [`MootError::Usage`] where another process builds it; [`MootError::Io`].
+    pub fn create(dir: &Path, embedder: Option<&dyn Embedder>, storage: Storage, limits: Limits) -> Result<Self> {
+        let dense = embedder.map(|embedder| Dense {
+            name: None,
+            embedder: embedder.identity().to_owned(),
+            dimension: embedder.dimension(),
+            storage: storage.name().to_owned(),
+        });
+        if !dir.join(MANIFEST).exists() {
+            refuse_strangers(dir)?;
+        }
+        fs::create_dir_all(dir.join("segments")).map_err(|e| MootError::io(dir, "create", e))?;
+        let lock = lock(dir)?;
+        let manifest = if dir.join(MANIFEST).exists() {
+            let manifest = Manifest::read(dir)?;
+            going_on(dir, &manifest, dense.as_ref())?;
+            manifest
+        } else {
+            let manifest = Manifest::new(dense, true);
+            manifest.write(dir)?;
+            manifest
+        };
+        Self::ready(dir, manifest, limits, lock)
+    }
+
+    /// Opens the index in `dir` to add to it.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] where there is none, or another embedder made it; [`MootError::Usage`] where another
+    /// process builds it.
+    pub fn open(dir: &Path, embedder: Option<&dyn Embedder>, limits: Limits) -> Result<Self> {
+        Manifest::read(dir)?;
+        let lock = lock(dir)?;
+        let manifest = Manifest::read(dir)?;
+        match (embedder, &manifest.dense) {
+            (Some(embedder), dense) => check(dir, dense.as_ref(), embedder)?,
+            (None, None) => {}
+            (None, Some(dense)) => {
+                return Err(MootError::Index {
+                    path: dir.to_owned(),
+                    wrong: format!("expected the embedder {}, found none", dense.embedder),
+                    hint: "name it with --embedder".into(),
+                });
+            }
+        }
+        Self::ready(dir, manifest, limits, lock)
+    }
+
+    fn ready(dir: &Path, manifest: Manifest, limits: Limits, lock: File) -> Result<Self> {
+        let builder = Self { dir: dir.to_owned(), manifest, limits, _lock: lock };
+        builder.sweep();
+        Ok(builder)
+    }
+
+    /// Keeps what the embedder is called, so that a search finds it without being told.
+    ///
+    /// # Errors
+    /// [`MootError::Io`].
+    pub fn called(&mut self, name: &str) -> Result<()> {
+        if let Some(dense) = self.manifest.dense.as_mut().filter(|dense| dense.name.is_none()) {
+            dense.name = Some(name.to_owned());
+            self.manifest.write(&self.dir)?;
+        }
+        Ok(())
+    }
+
+    /// What it consists of now.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The corpus of a build that was stopped, if there is one: it has to be given again.
+    #[must_use]
+    pub fn unfinished(&self) -> Option<&[String]> {
+        self.manifest.builds.last().filter(|build| !build.finished).map(|build| build.corpus.as_slice())
+    }
+
+    /// Indexes `passages`, which come from `corpus` (as it was typed) in an order that is always the same. Where a build
+    /// of this corpus was stopped, those that are in already are compared and passed over. Then groups vectors where
+    /// that is worth it.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] for another corpus than the one that was stopped, or one that has changed since, or without
+    /// passages; what `passages`, the embedder or `observe` say; [`MootError::Io`], as for a full disk. Finished
+    /// segments are kept, and the same call goes on after them.
+    pub fn run(
+        &mut self,
+        corpus: &[String],
+        passages: &mut dyn Iterator<Item = Result<Passage>>,
+        embedder: Option<&dyn Embedder>,
+        observe: Observer<'_>,
+    ) -> Result<()> {
+        let mut done = self.begin(corpus, passages, observe)?;
+        loop {
+            let more = self.segment(passages, embedder, &mut done, observe)?;
+            if !more {
+                break;
+            }
+        }
+        if done == 0 {
+            self.forget();
+            return Err(self.wrong("expected passages, found none in the corpus".into(), "give files that hold text"));
+        }
+        self.group(observe)?;
+        if let Some(build) = self.manifest.builds.last_mut() {
+            build.finished = true;
+        }
+        self.manifest.write(&self.dir)
+    }
+
+    /// The passages of this corpus that are in already.
+    fn begin(
+        &mut self,
+        corpus: &[String],
+        passages: &mut dyn Iterator<Item = Result<Passage>>,
+        observe: Observer<'_>,
+    ) -> Result<u64> {
+        let Some(build) = self.manifest.builds.last().filter(|build| !build.finished) else {
+            if self.manifest.builds.iter().any(|build| build.corpus == corpus) {
+                let wrong = format!("{} is in it already", corpus.join(" "));
+                return Err(self.wrong(wrong, "give the new files alone; a corpus that has changed is built again"));
+            }
+            let first = self.manifest.segments.len();
+            self.manifest.builds.push(BuildEntry { corpus: corpus.to_vec(), first, finished: false });
+            return Ok(0);
+        };
+        if build.corpus != corpus {
+            let wrong =
+                format!("expected the corpus that was stopped, {}, found {}", build.corpus.join(" "), corpus.join(" "));
+            return Err(self.wrong(wrong, "finish that one first: the same command goes on where it was stopped"));
+        }
+        let mut done = 0;
+        for entry in &self.manifest.segments[build.first..] {
+            self.compare(entry, passages)?;
+            done += entry.passages;
+            observe(&Progress::Resumed(done))?;
+        }
+        Ok(done)
+    }
+
+    /// That the next passages are those of `entry`.
+    fn compare(&self, entry: &SegmentEntry, passages: &mut dyn Iterator<Item = Result<Passage>>) -> Result<()> {
+        let mut hash = Sha256::new();
+        for passage in passages.take(usize::try_from(entry.passages).unwrap_or(usize::MAX)) {
+            hash.update(writer::line(&passage?)?);
+        }
+        if entry.files.get(PASSAGES).is_some_and(|sum| sum.sha256 == hex(&hash.finalize())) {
+            return Ok(());
+        }
+        let wrong = format!("the corpus is not what it was when segment {} was made from it", entry.name);
+        Err(self.wrong(wrong, "bring the corpus back as it was, with the same options, or build the index again"))
+    }
+
+    /// One segment. Whether there may be more.
+    fn segment(
+        &mut self,
+        passages: &mut dyn Iterator<Item = Result<Passage>>,
+        embedder: Option<&dyn Embedder>,
+        done: &mut u64,
+        observe: Observer<'_>,
+    ) -> Result<bool> {
+        let number = self.next_number();
+        let mut writer = SegmentWriter::create(&self.dir, number, self.manifest.dense.as_ref(), self.manifest.bm25)?;
+        let mut stopped = Ok(());
+        let mut more = true;
+        while more && stopped.is_ok() && !self.is_full(&writer) {
+            let room = usize::try_from(self.limits.segment - writer.count()).unwrap_or(BATCH).min(BATCH);
+            let batch: Result<Vec<Passage>> = passages.take(room).collect();
+            // What was embedded before a fault is kept; only a segment that cannot be written is lost.
+            let embedded = batch.and_then(|batch| self.embed(&batch, embedder).map(|vectors| (batch, vectors)));
+            match embedded {
+                Ok((batch, vectors)) => {
+                    more = batch.len() == room;
+                    self.push(&mut writer, &batch, &vectors)?;
+                    stopped = observe(&Progress::Indexed(*done + writer.count()));
+                }
+                Err(e) => stopped = Err(e),
+            }
+        }
+        if writer.count() > 0 {
+            *done += writer.count();
+            let entry = writer.finish()?;
+            self.manifest.segments.push(entry);
+            self.manifest.write(&self.dir)?;
+        }
+        stopped.map(|()| more)
+    }
+
+    fn is_full(&self, writer: &SegmentWriter) -> bool {
+        let memory = writer.text_bytes().saturating_mul(WORDS);
+        writer.count() >= self.limits.segment || (writer.count() > 0 && memory > self.limits.memory as u64)
+    }
+
+    fn next_number(&self) -> usize {
+        let last = self.manifest.segments.last().and_then(|entry| entry.name.parse::<usize>().ok());
+        last.map_or(0, |last| last + 1)
+    }
+
+    /// Vectors of `batch`: none where the index has none.
+    fn embed(&self, batch: &[Passage], embedder: Option<&dyn Embedder>) -> Result<Vec<f32>> {
+        let Some((embedder, dense)) = embedder.zip(self.manifest.dense.as_ref()) else { return Ok(Vec::new()) };
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let texts: Vec<_> = batch.iter().map(full_text).collect();
+        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+        let vectors = embedder.embed(&texts, Side::Passage)?;
+        let faulty = |wrong: String| Err(self.wrong(wrong, "this is a fault of the embedder"));
+        if vectors.len() != batch.len() * dense.dimension {
+            let (expected, found) = (batch.len() * dense.dimension, vectors.len());
+            return faulty(format!("expected {expected} numbers from {}, found {found}", dense.embedder));
+        }
+        let largest = if dense.storage == Storage::F16.name() { 65_504.0 } else { f32::MAX };
+        for (passage, vector) in batch.iter().zip(vectors.chunks_exact(dense.dimension)) {
+            if let Some(x) = vector.iter().find(|x| x.is_nan() || x.abs() > largest) {
+                let place = passage.origin.line.map_or(String::new(), |line| format!(":{line}"));
+                let file = &passage.origin.file;
+                return faulty(format!(
+                    "expected numbers that {} can hold, found {x} for {file}{place}",
+                    dense.storage
+                ));
+            }
+        }
+        Ok(vectors)
+    }
+
+    fn push(&self, writer: &mut SegmentWriter, batch: &[Passage], vectors: &[f32]) -> Result<()> {
+        let dimension = self.manifest.dense.as_ref().map_or(0, |dense| dense.dimension);
+        let vector = |at: usize| &vectors[at * dimension..][..dimension];
+        batch.iter().enumerate().try_for_each(|(at, passage)| writer.push(passage, vector(at)))
+    }
+
+    /// Groups all vectors where enough are not grouped yet, and lets go of the files that had them before.
+    fn group(&mut self, observe: Observer<'_>) -> Result<()> {
+        let passages = self.manifest.passages();
+        let grouped = self.manifest.clusters.as_ref().map_or(0, |clusters| clusters.passages);
+        // All are grouped again when what is fresh begins to cost a search more than the lists do.
+        let fresh = passages - grouped;
+        let worth = passages >= self.limits.group_from && fresh > (grouped / 8).max(self.limits.group_from / 4);
+        if self.manifest.dense.is_none() || !worth || u32::try_from(passages).is_err() {
+            return Ok(());
+        }
+        let index = Index::open(&self.dir)?;
+        let entry = clusters::build(&index, self.limits.memory, observe)?;
+        self.manifest.clusters = Some(entry);
+        for segment in &mut self.manifest.segments {
+            segment.files.remove(VECTORS);
+        }
+        self.manifest.write(&self.dir)?;
+        drop(index);
+        self.sweep();
+        Ok(())
+    }
+
+    /// Removes what no manifest names: left by a kill, or replaced by something better.
+    fn sweep(&self) {
+        let keep = |name: &str| {
+            self.manifest.clusters.as_ref().is_some_and(|clusters| clusters.name == name)
+                || !(name.starts_with("building-") || name.starts_with("clusters-"))
+        };
+        for (path, name) in entries(&self.dir) {
+            if !keep(&name) {
+                let _ = fs::remove_dir_all(path);
+            }
+        }
+        for entry in &self.manifest.segments {
+            if !entry.files.contains_key(VECTORS) {
+                let _ = fs::remove_file(segment_folder(&self.dir, &entry.name).join(VECTORS));
+            }
+        }
+    }
+
+    /// Nothing came of this build: a folder that it began is as it was before.
+    fn forget(&mut self) {
+        self.manifest.builds.pop();
+        if self.manifest.segments.is_empty() {
+            let _ = fs::remove_file(self.dir.join(MANIFEST));
+            let _ = fs::remove_dir_all(self.dir.join("segments"));
+            let _ = fs::remove_file(self.dir.join("lock"));
+            let _ = fs::remove_dir(&self.dir);
+        }
+    }
+
+    fn wrong(&self, wrong: String, hint: &str) -> MootError {
+        MootError::Index { path: self.dir.clone(), wrong, hint: hint.into() }
+    }
+}
+
+fn entries(dir: &Path) -> Vec<(PathBuf, String)> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    entries.flatten().map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// A folder that holds anything but what a build leaves before its first manifest is somebody else's.
+fn refuse_strangers(dir: &Path) -> Result<()> {
+    let refuse = |wrong: String| {
+        let hint = "name a folder that is empty or not there yet".into();
+        Err(MootError::Index { path: dir.to_owned(), wrong, hint })
+    };
+    if dir.exists() && !dir.is_dir() {
+        return refuse("expected a folder for the index, found a file".into());
+    }
+    match entries(dir).iter().find(|(_, name)| !["lock", "segments", "manifest.new"].contains(&name.as_str())) {
+        Some((_, name)) => refuse(format!("expected an empty folder or an index, found {name}")),
+        None => Ok(()),
+    }
+}
+
+/// That a build into `dir` would go on with what is there.
+fn going_on(dir: &Path, manifest: &Manifest, dense: Option<&Dense>) -> Result<()> {
+    let refuse = |wrong: String, hint: &str| Err(MootError::Index { path: dir.to_owned(), wrong, hint: hint.into() });
+    if manifest.builds.last().is_some_and(|build| build.finished) {
+        let wrong = format!("expected a new folder, found a finished index of {} passages", manifest.passages());
+        return refuse(wrong, "add to it with `moot index add`, or name another folder");
+    }
+    let same = |dense: &Dense| (dense.embedder.clone(), dense.dimension, dense.storage.clone());
+    if manifest.dense.as_ref().map(same) == dense.map(same) {
+        return Ok(());
+    }
+    let told = |dense: Option<&Dense>| match dense {
+        Some(dense) => format!("{} numbers of {} in {}", dense.dimension, dense.embedder, dense.storage),
+        None => "BM25 alone".into(),
+    };
+    let wrong = format!("was begun with {}, not {}", told(manifest.dense.as_ref()), told(dense));
+    refuse(wrong, "go on with the same --embedder and --type, or name another folder")
+}
+
+fn lock(dir: &Path) -> Result<File> {
+    let path = dir.join("lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|e| MootError::io(&path, "open", e))?;
+    let start = Instant::now();
+    let mut locked = file.try_lock();
+    while matches!(locked, Err(TryLockError::WouldBlock)) && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+        locked = file.try_lock();
+    }
+    match locked {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(MootError::Usage(format!(
+            "{}: another process is building this index (wait for it, or name another folder)",
+            dir.display()
+        ))),
+        // Some network file systems know no locks; an index there is still worth having.
+        Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(file),
+        Err(TryLockError::Error(e)) => Err(MootError::io(&path, "lock", e)),
+    }
+}

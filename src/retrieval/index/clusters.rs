@@ -1,0 +1,347 @@
+//! Vectors grouped around centroids (an inverted file), so that a search reads a few lists instead of all rows.
+//!
+//! The lists lie one after another in one file, each row with its passage's number beside it, and are read by the same
+//! kernel as everything else: exact search over them costs what it costs over segments. What is added later stays in its
+//! segments and is searched exactly until there is enough of it to group all again.
+
+use super::dense::kernel;
+use super::files::{self, HashedFile, torn};
+use super::manifest::{ClustersEntry, Dense};
+use super::{Index, Observer, Progress};
+use crate::error::{MootError, Result};
+use moot_models::kernels::{Queries, Storage, Vectors};
+use moot_models::weights::Mmap;
+use rand::seq::index;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::path::Path;
+
+/// Below so many passages an exact search takes milliseconds, and lists would be too short to be worth choosing.
+pub(super) const WORTH: u64 = 100_000;
+/// Rows that a centroid is learnt from: fewer make poor centroids, more change little.
+const SAMPLE: usize = 64;
+/// Rounds of k-means; the last ones move hardly anything.
+const ROUNDS: usize = 8;
+/// Rows that are compared with all centroids together.
+const BATCH: usize = 128;
+
+const CENTROIDS: &str = "centroids.bin";
+const STARTS: &str = "starts.bin";
+const IDS: &str = "ids.bin";
+const ROWS: &str = "vectors.bin";
+
+/// Grouped vectors, mapped.
+pub(super) struct Clusters {
+    lists: usize,
+    dimension: usize,
+    centroids: Mmap,
+    /// `[lists + 1]`, u64: where each list begins, in rows.
+    starts: Vec<usize>,
+    /// Every row's passage, u32.
+    ids: Mmap,
+    rows: Mmap,
+}
+
+impl Clusters {
+    pub(super) fn open(dir: &Path, entry: &ClustersEntry, dense: &Dense) -> Result<Self> {
+        let folder = dir.join(&entry.name);
+        let file = |name: &str, bytes: u64| match entry.files.get(name) {
+            Some(sum) if sum.bytes == bytes => files::open(&folder.join(name), bytes),
+            Some(sum) => {
+                Err(torn(&folder.join(name), format!("expected {bytes} bytes, the manifest says {}", sum.bytes)))
+            }
+            None => Err(torn(&folder, format!("expected {name} in the manifest, found none"))),
+        };
+        let stride = dense.storage()?.stride(dense.dimension) as u64;
+        let lists = entry.lists as u64;
+        let centroids = file(CENTROIDS, lists.saturating_mul(Storage::F32.stride(dense.dimension) as u64))?;
+        let starts = file(STARTS, lists.saturating_add(1).saturating_mul(8))?;
+        let starts: Vec<usize> = starts
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|b| usize::try_from(u64::from_le_bytes(*b)).unwrap_or(usize::MAX))
+            .collect();
+        let ends_well = starts.first() == Some(&0) && starts.last().is_some_and(|last| *last as u64 == entry.passages);
+        if !ends_well || !starts.is_sorted() {
+            return Err(torn(&folder.join(STARTS), format!("the lists do not hold {} passages", entry.passages)));
+        }
+        let ids = file(IDS, entry.passages.saturating_mul(4))?;
+        if ids.as_chunks::<4>().0.iter().any(|id| u64::from(u32::from_le_bytes(*id)) >= entry.passages) {
+            return Err(torn(&folder.join(IDS), format!("it names passages beyond {}", entry.passages)));
+        }
+        let rows = file(ROWS, entry.passages.saturating_mul(stride))?;
+        Ok(Self { lists: entry.lists, dimension: dense.dimension, centroids, starts, ids, rows })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.rows
+    }
+
+    pub(super) fn ids(&self) -> &[[u8; 4]] {
+        self.ids.as_chunks().0
+    }
+
+    /// Rows in all.
+    pub(super) fn count(&self) -> usize {
+        self.ids().len()
+    }
+
+    pub(super) fn rows(&self, list: usize) -> Range<usize> {
+        self.starts[list]..self.starts[list + 1]
+    }
+
+    /// All lists, the most promising first.
+    pub(super) fn nearest(&self, query: &Queries) -> Result<Vec<usize>> {
+        let centroids = Vectors::new(&self.centroids, Storage::F32, self.dimension).map_err(kernel)?;
+        let mut scores = vec![0.0; self.lists];
+        centroids.scores(query, 0..self.lists, &mut scores).map_err(kernel)?;
+        let mut lists: Vec<usize> = (0..self.lists).collect();
+        lists.sort_unstable_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+        Ok(lists)
+    }
+}
+
+/// Lists for so many passages: a list then has about as many rows as a query has centroids to look at.
+pub(super) fn lists_for(passages: u64) -> usize {
+    let lists = (4.0 * (passages as f64).sqrt()) as u64;
+    lists.min(65_536).min(passages) as usize
+}
+
+/// Groups all vectors of `index` into a new folder, with at most `memory` bytes in use. The index is as before until
+/// the manifest names the folder.
+pub(super) fn build(index: &Index, memory: usize, observe: Observer<'_>) -> Result<ClustersEntry> {
+    let dense = index.manifest().dense.clone().expect("only vectors are grouped (bug)");
+    let number = index.manifest().clusters.as_ref().map_or(0, |c| number_of(&c.name) + 1);
+    let name = format!("clusters-{number:06}");
+    let passages = index.manifest().passages();
+    let lists = lists_for(passages);
+    let started = &mut |done| observe(&Progress::Grouping { done, total: 3 });
+    started(0)?;
+    let centroids = train(index, &dense, lists, memory)?;
+    started(1)?;
+    let nearest = assign(index, &centroids)?;
+    started(2)?;
+    let folder = index.dir().join(format!("building-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|e| MootError::io(&folder, "create", e))?;
+    let written = write(index, &dense, &centroids, &nearest, &folder, memory);
+    let files = written.inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
+    if let Ok(folder) = File::open(&folder) {
+        let _ = folder.sync_all();
+    }
+    let target = index.dir().join(&name);
+    let _ = fs::remove_dir_all(&target);
+    files::rename(&folder, &target)?;
+    started(3)?;
+    Ok(ClustersEntry { name, segments: index.manifest().segments.len(), passages, lists, files })
+}
+
+fn number_of(name: &str) -> u32 {
+    name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// Centroids `[lists, dimension]` as rows of f32, and half their squared lengths.
+struct Centroids {
+    rows: Vec<u8>,
+    halves: Vec<f32>,
+    dimension: usize,
+}
+
+impl Centroids {
+    fn new(values: &[f32], dimension: usize) -> Self {
+        let mut rows = Vec::with_capacity(values.len() * 4);
+        for row in values.chunks_exact(dimension) {
+            Storage::F32.encode(row, &mut rows);
+        }
+        let halves = values.chunks_exact(dimension).map(|row| row.iter().map(|x| x * x).sum::<f32>() / 2.0).collect();
+        Self { rows, halves, dimension }
+    }
+
+    /// The centroid nearest to each of `vectors` (`[count, dimension]`): the largest of `x·c - c·c / 2`.
+    fn nearest(&self, vectors: &[f32]) -> Result<Vec<u32>> {
+        const BLOCK: usize = 128;
+        let rows = Vectors::new(&self.rows, Storage::F32, self.dimension).map_err(kernel)?;
+        let queries = Queries::new(vectors, self.dimension).map_err(kernel)?;
+        let mut best = vec![(f32::NEG_INFINITY, 0_u32); queries.count()];
+        let mut scores = vec![0.0; queries.count() * BLOCK];
+        for from in (0..rows.count()).step_by(BLOCK) {
+            let block = from..rows.count().min(from + BLOCK);
+            let scores = &mut scores[..queries.count() * block.len()];
+            rows.scores(&queries, block.clone(), scores).map_err(kernel)?;
+            for (scores, best) in scores.chunks_exact(block.len()).zip(&mut best) {
+                for ((score, half), list) in scores.iter().zip(&self.halves[block.clone()]).zip(block.clone()) {
+                    if score - half > best.0 {
+                        *best = (score - half, u32::try_from(list).unwrap_or(u32::MAX));
+                    }
+                }
+            }
+        }
+        Ok(best.into_iter().map(|(_, list)| list).collect())
+    }
+}
+
+/// k-means (Lloyd) over a sample; the same index gives the same centroids.
+fn train(index: &Index, dense: &Dense, lists: usize, memory: usize) -> Result<Centroids> {
+    let dimension = dense.dimension;
+    let passages = usize::try_from(index.manifest().passages()).unwrap_or(usize::MAX);
+    let room = memory / 2 / (4 * dimension);
+    let count = (lists * SAMPLE).min(room).max(lists).min(passages);
+    let mut random = ChaCha8Rng::seed_from_u64(lists as u64);
+    let mut chosen = index::sample(&mut random, passages, count).into_vec();
+    chosen.sort_unstable();
+    let sample = gather(index, dense, &chosen)?;
+    // The sample is in the order of passages, so its first rows would all be of one document.
+    let first = index::sample(&mut random, count, lists.min(count));
+    let mut values: Vec<f32> = first.iter().flat_map(|row| &sample[row * dimension..][..dimension]).copied().collect();
+    for _ in 0..ROUNDS {
+        let nearest = nearest_of_all(&Centroids::new(&values, dimension), &sample)?;
+        let mut counts = vec![0_usize; lists];
+        let mut sums = vec![0.0_f32; lists * dimension];
+        for (row, list) in sample.chunks_exact(dimension).zip(&nearest) {
+            let list = *list as usize;
+            counts[list] += 1;
+            sums[list * dimension..][..dimension].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        }
+        for ((sum, count), value) in sums.chunks_exact(dimension).zip(&counts).zip(values.chunks_exact_mut(dimension)) {
+            if *count > 0 {
+                value.iter_mut().zip(sum).for_each(|(value, sum)| *value = sum / *count as f32);
+            } else {
+                // Nobody's centroid starts again where rows are.
+                let row = random.random_range(0..sample.len() / dimension);
+                value.copy_from_slice(&sample[row * dimension..][..dimension]);
+            }
+        }
+    }
+    Ok(Centroids::new(&values, dimension))
+}
+
+fn nearest_of_all(centroids: &Centroids, vectors: &[f32]) -> Result<Vec<u32>> {
+    let batches = vectors.par_chunks(BATCH * centroids.dimension).map(|batch| centroids.nearest(batch));
+    let nearest: Result<Vec<Vec<u32>>> = batches.collect();
+    Ok(nearest?.concat())
+}
+
+/// The vectors of passages, as numbers.
+fn gather(index: &Index, dense: &Dense, passages: &[usize]) -> Result<Vec<f32>> {
+    let storage = dense.storage()?;
+    let mut out = Vec::with_capacity(passages.len() * dense.dimension);
+    let rows = RowsOf::new(index)?;
+    for passage in passages {
+        out.extend(storage.decode(rows.row(*passage), dense.dimension));
+    }
+    Ok(out)
+}
+
+/// Each passage's stored row, wherever it lies.
+struct RowsOf<'a> {
+    /// Where the row of each grouped passage lies.
+    places: Vec<u32>,
+    grouped: Option<Vectors<'a>>,
+    /// First passage and rows of the others.
+    fresh: Vec<(usize, Vectors<'a>)>,
+}
+
+impl<'a> RowsOf<'a> {
+    fn new(index: &'a Index) -> Result<Self> {
+        let mut rows = Self { places: Vec::new(), grouped: None, fresh: Vec::new() };
+        for part in index.parts()? {
+            match part.ids {
+                super::dense::Ids::From(first) => rows.fresh.push((first as usize, part.vectors)),
+                super::dense::Ids::Listed(ids) => {
+                    rows.places = vec![0; ids.len()];
+                    for (place, id) in (0..).zip(ids) {
+                        rows.places[u32::from_le_bytes(*id) as usize] = place;
+                    }
+                    rows.grouped = Some(part.vectors);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn row(&self, passage: usize) -> &'a [u8] {
+        if let (Some(place), Some(grouped)) = (self.places.get(passage), &self.grouped) {
+            return grouped.row(*place as usize);
+        }
+        let after = self.fresh.partition_point(|(first, _)| *first <= passage);
+        let (first, vectors) = &self.fresh[after - 1];
+        vectors.row(passage - first)
+    }
+}
+
+/// The list of every passage.
+fn assign(index: &Index, centroids: &Centroids) -> Result<Vec<u32>> {
+    let dense = index.manifest().dense.as_ref().expect("only vectors are grouped (bug)");
+    let storage = dense.storage()?;
+    let rows = RowsOf::new(index)?;
+    let passages = usize::try_from(index.manifest().passages()).unwrap_or(usize::MAX);
+    let starts: Vec<usize> = (0..passages).step_by(BATCH).collect();
+    let batches = starts.par_iter().map(|from| {
+        let numbers = (*from..passages.min(from + BATCH)).flat_map(|p| storage.decode(rows.row(p), dense.dimension));
+        centroids.nearest(&numbers.collect::<Vec<f32>>())
+    });
+    let nearest: Result<Vec<Vec<u32>>> = batches.collect();
+    Ok(nearest?.concat())
+}
+
+fn write(
+    index: &Index,
+    dense: &Dense,
+    centroids: &Centroids,
+    nearest: &[u32],
+    folder: &Path,
+    memory: usize,
+) -> Result<std::collections::BTreeMap<String, files::FileSum>> {
+    let lists = centroids.halves.len();
+    let mut starts = vec![0_usize; lists + 1];
+    for list in nearest {
+        starts[*list as usize + 1] += 1;
+    }
+    for list in 0..lists {
+        starts[list + 1] += starts[list];
+    }
+    let mut next = starts.clone();
+    let mut order = vec![0_u32; nearest.len()];
+    for (passage, list) in (0..).zip(nearest) {
+        order[next[*list as usize]] = passage;
+        next[*list as usize] += 1;
+    }
+    let file = |name: &str| HashedFile::create(folder.join(name));
+    let mut sums = std::collections::BTreeMap::new();
+    let mut centroids_file = file(CENTROIDS)?;
+    centroids_file.write(&centroids.rows)?;
+    sums.insert(CENTROIDS.to_owned(), centroids_file.finish()?);
+    let mut starts_file = file(STARTS)?;
+    starts.iter().try_for_each(|start| starts_file.write(&(*start as u64).to_le_bytes()))?;
+    sums.insert(STARTS.to_owned(), starts_file.finish()?);
+    let mut ids_file = file(IDS)?;
+    order.iter().try_for_each(|id| ids_file.write(&id.to_le_bytes()))?;
+    sums.insert(IDS.to_owned(), ids_file.finish()?);
+    let mut rows_file = file(ROWS)?;
+    write_rows(index, dense, &order, &mut rows_file, memory)?;
+    sums.insert(ROWS.to_owned(), rows_file.finish()?);
+    Ok(sums)
+}
+
+/// Rows in `order`, as many at a time as fit into memory: each pass reads the rows in the order in which they lie, so
+/// that an index larger than memory is read from the disk front to back.
+fn write_rows(index: &Index, dense: &Dense, order: &[u32], file: &mut HashedFile, memory: usize) -> Result<()> {
+    let rows = RowsOf::new(index)?;
+    let stride = dense.storage()?.stride(dense.dimension);
+    let at_a_time = (memory / 2 / stride).max(1);
+    let mut buffer = Vec::new();
+    for piece in order.chunks(at_a_time) {
+        let mut sorted: Vec<(u32, usize)> = piece.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        buffer.resize(piece.len() * stride, 0);
+        for (passage, at) in sorted {
+            buffer[at * stride..][..stride].copy_from_slice(rows.row(passage as usize));
+        }
+        file.write(&buffer)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Who says so, and when: sources and dates of all passages, for filters and for search by source.
+
+use super::files::torn;
+use super::segment::Segment;
+use crate::error::{MootError, Result};
+use crate::retrieval::Filter;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Bytes of a passage in `columns.bin`: its source and its date, as numbers into `names.json`, from 1; 0 is none.
+pub(super) const COLUMNS: usize = 8;
+
+/// The distinct names of one segment, in the order in which they were first seen.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Names {
+    pub(super) sources: Vec<String>,
+    pub(super) dates: Vec<String>,
+}
+
+/// Numbers for names while a segment is written.
+#[derive(Debug, Default)]
+pub(super) struct Numbered {
+    numbers: HashMap<String, u32>,
+    pub(super) names: Vec<String>,
+}
+
+impl Numbered {
+    /// From 1; 0 for none.
+    pub(super) fn number(&mut self, name: Option<&str>) -> u32 {
+        let Some(name) = name else { return 0 };
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        self.names.push(name.to_owned());
+        let number = u32::try_from(self.names.len()).expect("fewer names than passages of a segment (bug)");
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+}
+
+/// Sources and dates of every passage of an index: 8 bytes each, held in memory from the first search that asks.
+pub(super) struct Columns {
+    sources: Vec<u32>,
+    dates: Vec<u32>,
+    source_names: Numbered,
+    date_names: Numbered,
+}
+
+impl Columns {
+    pub(super) fn read(segments: &[Segment]) -> Result<Self> {
+        let total = segments.iter().map(|segment| segment.count).sum();
+        let mut columns = Self {
+            sources: Vec::with_capacity(total),
+            dates: Vec::with_capacity(total),
+            source_names: Numbered::default(),
+            date_names: Numbered::default(),
+        };
+        for segment in segments {
+            columns.append(segment)?;
+        }
+        Ok(columns)
+    }
+
+    fn append(&mut self, segment: &Segment) -> Result<()> {
+        let names = segment.names()?;
+        let numbers = |numbered: &mut Numbered, names: &[String]| -> Vec<u32> {
+            [None].into_iter().chain(names.iter().map(|name| Some(name.as_str()))).map(|n| numbered.number(n)).collect()
+        };
+        let sources = numbers(&mut self.source_names, &names.sources);
+        let dates = numbers(&mut self.date_names, &names.dates);
+        for pair in segment.columns().as_chunks::<COLUMNS>().0 {
+            let [a, b, c, d, e, f, g, h] = *pair;
+            let (source, date) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+            let (Some(source), Some(date)) = (sources.get(source as usize), dates.get(date as usize)) else {
+                return Err(torn(
+                    &segment.path("columns.bin"),
+                    format!("names {source} and {date} are not in names.json"),
+                ));
+            };
+            self.sources.push(*source);
+            self.dates.push(*date);
+        }
+        Ok(())
+    }
+
+    /// A number that stands for the passage's source.
+    pub(super) fn source(&self, id: u64) -> u32 {
+        self.sources[id as usize]
+    }
+
+    /// The passages that `filter` lets through; `None` for all.
+    ///
+    /// # Errors
+    /// [`MootError::UnknownName`] for a source that no passage has.
+    pub(super) fn allowed(&self, filter: &Filter, dir: &Path) -> Result<Option<Allowed>> {
+        if filter.is_empty() {
+            return Ok(None);
+        }
+        for wanted in &filter.sources {
+            if !self.source_names.numbers.contains_key(wanted) {
+                return Err(self.unknown(wanted, dir));
+            }
+        }
+        let table = |names: &[String], allows: &dyn Fn(Option<&str>) -> bool| -> Vec<bool> {
+            [None].into_iter().chain(names.iter().map(|name| Some(name.as_str()))).map(allows).collect()
+        };
+        let sources = table(&self.source_names.names, &|source| filter.admits_source(source));
+        let dates = table(&self.date_names.names, &|date| filter.admits_date(date));
+        let pairs = self.sources.iter().zip(&self.dates);
+        Ok(Some(Allowed::collect(pairs.map(|(source, date)| sources[*source as usize] && dates[*date as usize]))))
+    }
+
+    fn unknown(&self, wanted: &str, dir: &Path) -> MootError {
+        const SHOWN: usize = 8;
+        let mut known: Vec<&str> = self.source_names.names.iter().map(String::as_str).collect();
+        // The likeliest first: those that share the most of their beginning.
+        let shared =
+            |name: &str| name.chars().zip(wanted.chars()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+        known.sort_by_key(|name| std::cmp::Reverse(shared(name)));
+        let more = if known.len() > SHOWN { format!(", and {} more", known.len() - SHOWN) } else { String::new() };
+        known.truncate(SHOWN);
+        let known = if known.is_empty() { "none".into() } else { format!("{}{more}", known.join(", ")) };
+        MootError::UnknownName { kind: "source", name: wanted.into(), known: format!("in {}: {known}", dir.display()) }
+    }
+}
+
+/// A bit for every passage.
+pub(super) struct Allowed {
+    bits: Vec<u64>,
+    count: usize,
+}
+
+impl Allowed {
+    fn collect(flags: impl Iterator<Item = bool>) -> Self {
+        let (mut bits, mut count) = (Vec::new(), 0);
+        for (id, flag) in flags.enumerate() {
+            if id % 64 == 0 {
+                bits.push(0);
+            }
+            bits[id / 64] |= u64::from(flag) << (id % 64);
+            count += usize::from(flag);
+        }
+        Self { bits, count }
+    }
+
+    pub(super) fn has(&self, id: u64) -> bool {
+        self.bits[(id / 64) as usize] >> (id % 64) & 1 == 1
+    }
+
+    /// How many are let through.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+}

@@ -1,0 +1,137 @@
+//! Files that are whole or not there: hashed while written, on the disk before they are named, checked when opened.
+
+use crate::error::{MootError, Result};
+use moot_models::weights::{Mmap, map};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// What a finished file must be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSum {
+    /// Length.
+    pub bytes: u64,
+    /// Of all bytes, in hex.
+    pub sha256: String,
+}
+
+impl FileSum {
+    /// Reads all of `path` and compares.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] where it differs, [`MootError::Io`] where it cannot be read.
+    pub(super) fn verify(&self, path: &Path) -> Result<()> {
+        check_length(path, self.bytes)?;
+        let mut file = File::open(path).map_err(|e| MootError::io(path, "open", e))?;
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut buffer).map_err(|e| MootError::io(path, "read", e))? {
+                0 => break,
+                n => hash.update(&buffer[..n]),
+            }
+        }
+        let found = hex(&hash.finalize());
+        if found == self.sha256 {
+            return Ok(());
+        }
+        Err(torn(path, format!("expected content with SHA-256 {}, found {}", brief(&self.sha256), brief(&found))))
+    }
+}
+
+fn brief(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// The one thing to be said about a file of an index that is not as it was finished.
+pub(super) fn torn(path: &Path, wrong: String) -> MootError {
+    let hint = "the file was changed or cut after it was finished: bring it back from a copy, or build the index again";
+    MootError::Index { path: path.to_owned(), wrong, hint: hint.into() }
+}
+
+/// A file in the making.
+pub(super) struct HashedFile {
+    file: BufWriter<File>,
+    path: PathBuf,
+    bytes: u64,
+    hash: Sha256,
+}
+
+impl HashedFile {
+    pub(super) fn create(path: PathBuf) -> Result<Self> {
+        let file = File::create(&path).map_err(|e| MootError::io(&path, "create", e))?;
+        Ok(Self { file: BufWriter::with_capacity(1 << 18, file), path, bytes: 0, hash: Sha256::new() })
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|e| MootError::io(&self.path, "write", e))?;
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Bytes written so far.
+    pub(super) fn written(&self) -> u64 {
+        self.bytes
+    }
+
+    /// On the disk when this returns.
+    pub(super) fn finish(mut self) -> Result<FileSum> {
+        let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
+        synced.map_err(|e| MootError::io(&self.path, "write", e))?;
+        Ok(FileSum { bytes: self.bytes, sha256: hex(&self.hash.finalize()) })
+    }
+}
+
+/// Gives `path` this content, whole or not at all, whatever happens meanwhile.
+pub(super) fn replace(path: &Path, content: &[u8]) -> Result<()> {
+    let fresh = path.with_extension("new");
+    let mut file = HashedFile::create(fresh.clone())?;
+    file.write(content)?;
+    file.finish()?;
+    rename(&fresh, path)
+}
+
+/// Names what is finished; the name is on the disk when this returns.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| MootError::io(to, "name", e))?;
+    // Where folders cannot be synced, nothing is lost but the certainty that the name outlives a power failure.
+    if let Some(Ok(folder)) = to.parent().map(File::open) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+/// Maps a finished file of so many bytes.
+///
+/// # Errors
+/// [`MootError::Index`] where it is missing or of another length.
+pub(super) fn open(path: &Path, bytes: u64) -> Result<Mmap> {
+    check_length(path, bytes)?;
+    let file = File::open(path).map_err(|e| MootError::io(path, "open", e))?;
+    let mapped = map(&file).map_err(|e| MootError::io(path, "map", e))?;
+    // Another process may have cut it between the two looks.
+    if mapped.len() as u64 == bytes { Ok(mapped) } else { check_length(path, bytes).map(|()| mapped) }
+}
+
+fn check_length(path: &Path, bytes: u64) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.len() == bytes => Ok(()),
+        Ok(found) => Err(torn(path, format!("expected {bytes} bytes, found {}", found.len()))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(torn(path, format!("expected {bytes} bytes, found no such file")))
+        }
+        Err(e) => Err(MootError::io(path, "open", e)),
+    }
+}

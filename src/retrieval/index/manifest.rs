@@ -1,0 +1,210 @@
+//! What an index consists of: the one file that is replaced, and that makes everything else part of the index.
+
+use super::files::{self, FileSum};
+use crate::error::{MootError, Result};
+use moot_models::kernels::Storage;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Raised when a file changes its meaning; other formats are refused.
+pub const FORMAT: u32 = 1;
+
+/// Its name in the index's folder.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// The content of `manifest.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// [`FORMAT`]; also marks the file.
+    pub moot_index: u32,
+    /// The program's version that began it.
+    pub program: String,
+    /// Its vectors; `None` where it has BM25 alone.
+    pub dense: Option<Dense>,
+    /// Whether words are indexed.
+    pub bm25: bool,
+    /// Finished segments, in the order of their passages.
+    pub segments: Vec<SegmentEntry>,
+    /// What was built and added, in order.
+    pub builds: Vec<BuildEntry>,
+    /// Vectors grouped for approximate search.
+    pub clusters: Option<ClustersEntry>,
+}
+
+/// Which vectors an index holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dense {
+    /// What the embedder was called when the index was begun, where it was told: it is looked for under this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// [`crate::retrieval::Embedder::identity`].
+    pub embedder: String,
+    /// Numbers a vector.
+    pub dimension: usize,
+    /// "f32", "f16" or "int8".
+    pub storage: String,
+}
+
+impl Dense {
+    /// The storage that is named.
+    ///
+    /// # Errors
+    /// [`MootError::UnknownName`].
+    pub fn storage(&self) -> Result<Storage> {
+        storage_named(&self.storage)
+    }
+}
+
+/// "f32", "f16" or "int8".
+///
+/// # Errors
+/// [`MootError::UnknownName`].
+pub fn storage_named(name: &str) -> Result<Storage> {
+    let all = [Storage::F32, Storage::F16, Storage::I8];
+    all.into_iter().find(|storage| storage.name() == name).ok_or_else(|| MootError::UnknownName {
+        kind: "storage type",
+        name: name.into(),
+        known: all.map(Storage::name).join(", "),
+    })
+}
+
+/// One finished segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentEntry {
+    /// Its folder under `segments`.
+    pub name: String,
+    /// How many.
+    pub passages: u64,
+    /// Its files.
+    pub files: BTreeMap<String, FileSum>,
+}
+
+/// One call of build or add.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildEntry {
+    /// What was given, as typed.
+    pub corpus: Vec<String>,
+    /// Its first segment, counted from 0.
+    pub first: usize,
+    /// Whether all of it is in.
+    pub finished: bool,
+}
+
+/// The grouped vectors of the first passages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClustersEntry {
+    /// Its folder.
+    pub name: String,
+    /// Segments whose vectors are in it; their passages come first.
+    pub segments: usize,
+    /// Passages of those.
+    pub passages: u64,
+    /// Groups.
+    pub lists: usize,
+    /// Its files.
+    pub files: BTreeMap<String, FileSum>,
+}
+
+impl Manifest {
+    pub(super) fn new(dense: Option<Dense>, bm25: bool) -> Self {
+        Self {
+            moot_index: FORMAT,
+            program: env!("CARGO_PKG_VERSION").into(),
+            dense,
+            bm25,
+            segments: Vec::new(),
+            builds: Vec::new(),
+            clusters: None,
+        }
+    }
+
+    /// Reads that of the index in `dir`.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] where there is none, or one of another format, or one that is broken.
+    pub fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(MANIFEST);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(no_index(dir)),
+            Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => return Err(no_index(dir)),
+            Err(e) => return Err(MootError::io(&path, "read", e)),
+        };
+        let broken = |e: serde_json::Error| files::torn(&path, format!("expected the manifest of an index, found {e}"));
+        let value: Value = serde_json::from_slice(&text).map_err(broken)?;
+        let found = &value["moot_index"];
+        if *found != FORMAT {
+            let found = if found.is_null() { "none".into() } else { found.to_string() };
+            return Err(MootError::Index {
+                path: dir.to_owned(),
+                wrong: format!("expected an index of format {FORMAT}, found {found}"),
+                hint: "it was made by another version of moot: use that version, or build the index again".into(),
+            });
+        }
+        let manifest: Self = serde_json::from_value(value).map_err(broken)?;
+        if let Some(dense) = &manifest.dense {
+            dense.storage()?;
+        }
+        Ok(manifest)
+    }
+
+    /// Makes this the manifest of `dir`: from now on everything it names is part of the index.
+    pub(super) fn write(&self, dir: &Path) -> Result<()> {
+        let path = dir.join(MANIFEST);
+        let mut text = serde_json::to_vec_pretty(self).map_err(|e| MootError::io(&path, "write", e.into()))?;
+        text.push(b'\n');
+        files::replace(&path, &text)
+    }
+
+    /// Passages in all.
+    #[must_use]
+    pub fn passages(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.passages).sum()
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files(Path::new("")).map(|(_, sum)| sum.bytes).sum()
+    }
+
+    /// Every file, under `dir`.
+    pub(super) fn files(&self, dir: &Path) -> impl Iterator<Item = (PathBuf, &FileSum)> {
+        let of_segments = self.segments.iter().map(|segment| (segment_folder(dir, &segment.name), &segment.files));
+        let of_clusters = self.clusters.iter().map(|clusters| (dir.join(&clusters.name), &clusters.files));
+        let folders: Vec<_> = of_segments.chain(of_clusters).collect();
+        folders.into_iter().flat_map(|(folder, files)| files.iter().map(move |(name, sum)| (folder.join(name), sum)))
+    }
+
+    /// Reads every file and compares it with what it was when it was finished.
+    ///
+    /// # Errors
+    /// [`MootError::Index`], which names the first that differs.
+    pub fn verify(&self, dir: &Path) -> Result<()> {
+        self.files(dir).try_for_each(|(path, sum)| sum.verify(&path))
+    }
+}
+
+pub(super) fn segment_folder(dir: &Path, name: &str) -> PathBuf {
+    dir.join("segments").join(name)
+}
+
+fn no_index(dir: &Path) -> MootError {
+    let wrong = if dir.is_dir() {
+        format!("expected an index, found a folder without {MANIFEST}")
+    } else if dir.exists() {
+        "expected the folder of an index, found a file".into()
+    } else {
+        "expected an index, found nothing there".into()
+    };
+    let hint = "an index is made by `moot index build CORPUS -o DIR`".into();
+    MootError::Index { path: dir.to_owned(), wrong, hint }
+}

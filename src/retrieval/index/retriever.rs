@@ -1,0 +1,236 @@
+//! The index as a [`Retriever`]: by meaning, by words, or by both.
+
+use super::columns::Allowed;
+use super::dense::{approximate, exact, exact_by_source, kernel};
+use super::{Index, lexical};
+use crate::error::{MootError, Result};
+use crate::retrieval::{Embedder, Found, Retriever, Side, Wanted};
+use moot_models::kernels::{Best, Queries};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// By what passages are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The nearest vectors.
+    Dense,
+    /// The words of the query, weighed by BM25.
+    Bm25,
+    /// Both, fused by rank.
+    Hybrid,
+}
+
+/// How an index is searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// By what.
+    pub mode: Mode,
+    /// Every vector is looked at, even where they are grouped.
+    pub exact: bool,
+    /// Of grouped vectors, the share that is looked at.
+    pub share: f32,
+    /// The constant of reciprocal rank fusion (Cormack et al. 2009): a passage scores `1 / (constant + rank)` in each list.
+    pub constant: f32,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self { mode: Mode::Hybrid, exact: false, share: 1.0 / 32.0, constant: 60.0 }
+    }
+}
+
+/// Passages of each list that are fused, as a multiple of those wanted; and at least so many.
+const DEPTH: (usize, usize) = (10, 100);
+/// Candidates for each passage wanted where near-duplicates are folded.
+const SPARE: usize = 4;
+
+/// Passages by number, with scores, best first.
+type Ranked = Vec<(u64, f32)>;
+
+/// Searches an index.
+pub struct IndexRetriever {
+    index: Index,
+    embedder: Option<Arc<dyn Embedder>>,
+    search: Search,
+}
+
+impl IndexRetriever {
+    /// `embedder` may be left out where only words count.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] for an embedder that did not make the index's vectors, or none where one is needed.
+    pub fn new(index: Index, embedder: Option<Arc<dyn Embedder>>, search: Search) -> Result<Self> {
+        let refuse = |wrong: String, hint: &str| {
+            Err(MootError::Index { path: index.dir().to_owned(), wrong, hint: hint.into() })
+        };
+        if search.mode != Mode::Bm25 {
+            match (&embedder, &index.manifest().dense) {
+                (Some(embedder), _) => index.check(embedder.as_ref())?,
+                (None, Some(dense)) => {
+                    return refuse(
+                        format!("expected the embedder {}, found none", dense.embedder),
+                        "name it with --embedder",
+                    );
+                }
+                (None, None) => {
+                    return refuse("expected vectors, found BM25 alone".into(), "search it with --retriever bm25");
+                }
+            }
+        }
+        if search.mode != Mode::Dense && !index.manifest().bm25 {
+            return refuse(
+                "expected an index of words, found vectors alone".into(),
+                "search it with --retriever dense",
+            );
+        }
+        Ok(Self { index, embedder, search })
+    }
+
+    /// What is searched.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The best passages for each of `queries`, as [`Retriever::retrieve`] finds them; an exact search reads every
+    /// vector once for all of them.
+    ///
+    /// # Errors
+    /// As [`Retriever::retrieve`].
+    pub fn retrieve_all(&self, queries: &[&str], wanted: &Wanted) -> Result<Vec<Vec<Found>>> {
+        let allowed = if wanted.filter.is_empty() {
+            None
+        } else {
+            self.index.columns()?.allowed(&wanted.filter, self.index.dir())?
+        };
+        let candidates = if wanted.fold { wanted.top.saturating_mul(SPARE) } else { wanted.top };
+        let groups: Vec<Vec<Ranked>> = if wanted.by_source {
+            let search = |query: &&str| self.ranked_by_source(query, candidates, allowed.as_ref());
+            queries.iter().map(search).collect::<Result<_>>()?
+        } else {
+            self.ranked(queries, candidates, allowed.as_ref())?.into_iter().map(|ranked| vec![ranked]).collect()
+        };
+        groups.into_iter().map(|groups| self.found(groups, wanted)).collect()
+    }
+
+    fn queries(&self, queries: &[&str]) -> Result<(Vec<f32>, usize)> {
+        let embedder = self.embedder.as_ref().expect("checked when it was made (bug)");
+        Ok((embedder.embed(queries, Side::Query)?, embedder.dimension()))
+    }
+
+    fn dense(&self, queries: &[&str], top: usize, allowed: Option<&Allowed>) -> Result<Vec<Ranked>> {
+        if queries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (values, dimension) = self.queries(queries)?;
+        match &self.index.clusters {
+            Some(clusters) if !self.search.exact => {
+                let search = |query: &[f32]| {
+                    let query = Queries::new(query, dimension).map_err(kernel)?;
+                    approximate(&self.index, clusters, &query, top, self.search.share, allowed)
+                };
+                values.chunks_exact(dimension).map(search).collect()
+            }
+            _ => exact(&self.index, &Queries::new(&values, dimension).map_err(kernel)?, top, allowed),
+        }
+    }
+
+    fn bm25(&self, queries: &[&str], top: usize, allowed: Option<&Allowed>) -> Result<Vec<Ranked>> {
+        let segments = self.index.lexical()?;
+        queries.iter().map(|query| lexical::top(segments, query, top, allowed)).collect()
+    }
+
+    fn ranked(&self, queries: &[&str], top: usize, allowed: Option<&Allowed>) -> Result<Vec<Ranked>> {
+        match self.search.mode {
+            Mode::Dense => self.dense(queries, top, allowed),
+            Mode::Bm25 => self.bm25(queries, top, allowed),
+            Mode::Hybrid => {
+                let depth = depth(top);
+                let pairs = self.dense(queries, depth, allowed)?.into_iter().zip(self.bm25(queries, depth, allowed)?);
+                Ok(pairs.map(|(dense, words)| fuse(&[dense, words], self.search.constant, top)).collect())
+            }
+        }
+    }
+
+    /// The best of each source; the source with the best passage first.
+    fn ranked_by_source(&self, query: &str, top: usize, allowed: Option<&Allowed>) -> Result<Vec<Ranked>> {
+        let columns = self.index.columns()?;
+        let dense = |top| {
+            let (values, dimension) = self.queries(&[query])?;
+            let query = Queries::new(&values, dimension).map_err(kernel)?;
+            exact_by_source(&self.index, &query, top, allowed, columns)
+        };
+        let words = |top| lexical::top_by_source(self.index.lexical()?, query, top, allowed, columns);
+        let sorted = |best: HashMap<u32, Best>| best.into_iter().map(|(source, best)| (source, best.into_sorted()));
+        let mut groups: Vec<Ranked> = match self.search.mode {
+            Mode::Dense => sorted(dense(top)?).map(|(_, ranked)| ranked).collect(),
+            Mode::Bm25 => sorted(words(top)?).map(|(_, ranked)| ranked).collect(),
+            Mode::Hybrid => {
+                let depth = depth(top);
+                let mut lists: HashMap<u32, Vec<Ranked>> = HashMap::new();
+                for (source, ranked) in sorted(dense(depth)?).chain(sorted(words(depth)?)) {
+                    lists.entry(source).or_default().push(ranked);
+                }
+                lists.into_values().map(|lists| fuse(&lists, self.search.constant, top)).collect()
+            }
+        };
+        groups.retain(|group| !group.is_empty());
+        groups.sort_by(|a, b| b[0].1.total_cmp(&a[0].1).then(a[0].0.cmp(&b[0].0)));
+        Ok(groups)
+    }
+
+    fn found(&self, groups: Vec<Ranked>, wanted: &Wanted) -> Result<Vec<Found>> {
+        let mut all = Vec::new();
+        for group in groups {
+            let found = |(id, score)| Ok(Found { passage: self.index.passage(id)?, score, copies: Vec::new() });
+            let found: Result<Vec<Found>> = group.into_iter().map(found).collect();
+            let mut found = fold(found?, wanted);
+            found.truncate(wanted.top);
+            all.append(&mut found);
+        }
+        Ok(all)
+    }
+}
+
+fn depth(top: usize) -> usize {
+    top.saturating_mul(DEPTH.0).max(DEPTH.1)
+}
+
+impl Retriever for IndexRetriever {
+    fn retrieve(&self, query: &str, wanted: &Wanted) -> Result<Vec<Found>> {
+        Ok(self.retrieve_all(&[query], wanted)?.into_iter().next().unwrap_or_default())
+    }
+}
+
+/// Near-duplicates become copies of the best among them.
+fn fold(found: Vec<Found>, _wanted: &Wanted) -> Vec<Found> {
+    found
+}
+
+/// Reciprocal rank fusion; of equal scores the lowest number comes first.
+fn fuse(lists: &[Ranked], constant: f32, top: usize) -> Ranked {
+    let mut scores: HashMap<u64, f32> = HashMap::new();
+    for list in lists {
+        for (rank, (id, _)) in (1_u32..).zip(list) {
+            *scores.entry(*id).or_default() += 1.0 / (constant + rank as f32);
+        }
+    }
+    let mut best = Best::new(top);
+    scores.into_iter().for_each(|(id, score)| best.push(score, id));
+    best.into_sorted()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fuse;
+
+    #[test]
+    fn ranks_are_fused_as_the_paper_says() {
+        let fused = fuse(&[vec![(7, 0.9), (3, 0.8)], vec![(3, 12.0), (5, 4.0), (7, 1.0)]], 60.0, 10);
+        let ids: Vec<u64> = fused.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, [3, 7, 5]);
+        assert!((fused[0].1 - (1.0 / 62.0 + 1.0 / 61.0)).abs() < 1e-7);
+        assert!((fused[2].1 - 1.0 / 62.0).abs() < 1e-7);
+        assert_eq!(fuse(&[vec![(2, 1.0)], vec![(1, 1.0)]], 60.0, 1), [(1, 1.0 / 61.0)]);
+    }
+}

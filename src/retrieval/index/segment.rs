@@ -1,0 +1,93 @@
+//! A finished segment, mapped: passages, where each begins, their sources and dates, their vectors.
+
+use super::columns::{COLUMNS, Names};
+use super::files::{self, torn};
+use super::manifest::{SegmentEntry, segment_folder};
+use crate::error::{MootError, Result};
+use crate::retrieval::Passage;
+use moot_models::weights::Mmap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One JSON object a line.
+pub(super) const PASSAGES: &str = "passages.jsonl";
+/// Where each line begins, and where the last one ends: u64, little-endian.
+pub(super) const OFFSETS: &str = "offsets.bin";
+/// [`COLUMNS`] bytes a passage.
+pub(super) const COLUMNS_FILE: &str = "columns.bin";
+/// [`Names`].
+pub(super) const NAMES: &str = "names.json";
+/// Rows as [`moot_models::kernels::Storage`] encodes them; gone once they are grouped.
+pub(super) const VECTORS: &str = "vectors.bin";
+/// See `lexical`.
+pub(super) const BM25: &str = "bm25.bin";
+
+pub(super) struct Segment {
+    folder: PathBuf,
+    /// Id of its first passage.
+    pub(super) first: u64,
+    pub(super) count: usize,
+    passages: Mmap,
+    offsets: Mmap,
+    columns: Mmap,
+    pub(super) vectors: Option<Mmap>,
+}
+
+impl Segment {
+    /// Maps the segment; lengths are those that the manifest tells, and fit each other.
+    pub(super) fn open(dir: &Path, entry: &SegmentEntry, first: u64) -> Result<Self> {
+        let folder = segment_folder(dir, &entry.name);
+        let file = |name: &str| match entry.files.get(name) {
+            Some(sum) => files::open(&folder.join(name), sum.bytes),
+            None => Err(torn(&folder, format!("expected {name} in the manifest, found none"))),
+        };
+        let vectors = entry.files.contains_key(VECTORS).then(|| file(VECTORS)).transpose()?;
+        let count = usize::try_from(entry.passages).unwrap_or(usize::MAX);
+        let segment = Self {
+            first,
+            count,
+            passages: file(PASSAGES)?,
+            offsets: file(OFFSETS)?,
+            columns: file(COLUMNS_FILE)?,
+            vectors,
+            folder: folder.clone(),
+        };
+        let fits = |name: &str, length: usize, each: usize, extra: usize| {
+            if count.checked_add(extra).and_then(|n| n.checked_mul(each)) == Some(length) {
+                return Ok(());
+            }
+            Err(torn(&folder.join(name), format!("{length} bytes do not fit {count} passages")))
+        };
+        fits(OFFSETS, segment.offsets.len(), 8, 1)?;
+        fits(COLUMNS_FILE, segment.columns.len(), COLUMNS, 0)?;
+        Ok(segment)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The bytes of `columns.bin`.
+    pub(super) fn columns(&self) -> &[u8] {
+        &self.columns
+    }
+
+    pub(super) fn names(&self) -> Result<Names> {
+        let path = self.path(NAMES);
+        let text = fs::read(&path).map_err(|e| MootError::io(&path, "read", e))?;
+        serde_json::from_slice(&text)
+            .map_err(|e| torn(&path, format!("expected names of sources and dates, found {e}")))
+    }
+
+    /// The passage at `at`, from 0.
+    pub(super) fn passage(&self, at: usize) -> Result<Passage> {
+        let offset = |i: usize| {
+            let bytes = self.offsets.as_chunks::<8>().0.get(i)?;
+            usize::try_from(u64::from_le_bytes(*bytes)).ok()
+        };
+        let line = offset(at).zip(offset(at + 1)).and_then(|(from, to)| self.passages.get(from..to));
+        let line = line.ok_or_else(|| torn(&self.path(OFFSETS), format!("passage {at} lies outside of {PASSAGES}")))?;
+        serde_json::from_slice(line)
+            .map_err(|e| torn(&self.path(PASSAGES), format!("line {}: expected a passage, found {e}", at + 1)))
+    }
+}

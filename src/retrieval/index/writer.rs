@@ -1,0 +1,135 @@
+//! A segment in the making: a folder that becomes part of the index by its name, once everything in it is on the disk.
+
+use super::columns::{Names, Numbered};
+use super::files::{self, FileSum, HashedFile};
+use super::lexical;
+use super::manifest::{Dense, SegmentEntry, segment_folder};
+use super::segment::{BM25, COLUMNS_FILE, NAMES, OFFSETS, PASSAGES, VECTORS};
+use crate::error::{MootError, Result};
+use crate::retrieval::Passage;
+use moot_models::kernels::Storage;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The line of `passages.jsonl` that `passage` becomes.
+pub(super) fn line(passage: &Passage) -> Result<Vec<u8>> {
+    let path = Path::new(&passage.origin.file);
+    let mut line = serde_json::to_vec(passage).map_err(|e| MootError::io(path, "index", e.into()))?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+pub(super) struct SegmentWriter {
+    dir: PathBuf,
+    /// Where it is written; removed where it is not finished.
+    folder: Unfinished,
+    name: String,
+    count: u64,
+    passages: HashedFile,
+    offsets: HashedFile,
+    columns: HashedFile,
+    sources: Numbered,
+    dates: Numbered,
+    vectors: Option<(HashedFile, Storage, usize)>,
+    lexical: Option<lexical::Writer>,
+    row: Vec<u8>,
+}
+
+/// A folder that goes where its segment fails: a full disk gets its room back, and nothing half is left.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // After a rename there is nothing left of this name.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl SegmentWriter {
+    pub(super) fn create(dir: &Path, number: usize, dense: Option<&Dense>, bm25: bool) -> Result<Self> {
+        let name = format!("{number:06}");
+        let folder = dir.join(format!("building-{name}"));
+        // What a killed process left behind.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).map_err(|e| MootError::io(&folder, "create", e))?;
+        let folder = Unfinished(folder);
+        let file = |name: &str| HashedFile::create(folder.0.join(name));
+        let vectors = match dense {
+            Some(dense) => Some((file(VECTORS)?, dense.storage()?, dense.dimension)),
+            None => None,
+        };
+        let mut writer = Self {
+            dir: dir.to_owned(),
+            name,
+            count: 0,
+            passages: file(PASSAGES)?,
+            offsets: file(OFFSETS)?,
+            columns: file(COLUMNS_FILE)?,
+            sources: Numbered::default(),
+            dates: Numbered::default(),
+            vectors,
+            lexical: if bm25 { Some(lexical::Writer::new(&folder.0.join(BM25))?) } else { None },
+            row: Vec::new(),
+            folder,
+        };
+        writer.offsets.write(&0_u64.to_le_bytes())?;
+        Ok(writer)
+    }
+
+    /// Passages so far.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Bytes of passages so far.
+    pub(super) fn text_bytes(&self) -> u64 {
+        self.passages.written()
+    }
+
+    /// Appends a passage; `vector` is empty where the index has none.
+    pub(super) fn push(&mut self, passage: &Passage, vector: &[f32]) -> Result<()> {
+        self.passages.write(&line(passage)?)?;
+        self.offsets.write(&self.passages.written().to_le_bytes())?;
+        self.columns.write(&self.sources.number(passage.source.as_deref()).to_le_bytes())?;
+        self.columns.write(&self.dates.number(passage.date.as_deref()).to_le_bytes())?;
+        if let Some((file, storage, dimension)) = &mut self.vectors {
+            debug_assert_eq!(vector.len(), *dimension);
+            self.row.clear();
+            storage.encode(vector, &mut self.row);
+            file.write(&self.row)?;
+        }
+        if let Some(lexical) = &mut self.lexical {
+            lexical.push(&super::full_text(passage))?;
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Makes it a finished segment; everything is on the disk when this returns.
+    pub(super) fn finish(self) -> Result<SegmentEntry> {
+        let mut sums: BTreeMap<String, FileSum> = BTreeMap::new();
+        sums.insert(PASSAGES.into(), self.passages.finish()?);
+        sums.insert(OFFSETS.into(), self.offsets.finish()?);
+        sums.insert(COLUMNS_FILE.into(), self.columns.finish()?);
+        if let Some((file, ..)) = self.vectors {
+            sums.insert(VECTORS.into(), file.finish()?);
+        }
+        if let Some(lexical) = self.lexical {
+            sums.insert(BM25.into(), lexical.finish()?);
+        }
+        let path = self.folder.0.join(NAMES);
+        let names = serde_json::to_vec(&Names { sources: self.sources.names, dates: self.dates.names });
+        let mut file = HashedFile::create(path.clone())?;
+        file.write(&names.map_err(|e| MootError::io(&path, "write", e.into()))?)?;
+        sums.insert(NAMES.into(), file.finish()?);
+        if let Ok(folder) = File::open(&self.folder.0) {
+            let _ = folder.sync_all();
+        }
+        let target = segment_folder(&self.dir, &self.name);
+        // Named by a process that was killed before the manifest told of it.
+        let _ = fs::remove_dir_all(&target);
+        files::rename(&self.folder.0, &target)?;
+        Ok(SegmentEntry { name: self.name, passages: self.count, files: sums })
+    }
+}

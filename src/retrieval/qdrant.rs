@@ -1,0 +1,250 @@
+//! Passages on a Qdrant server: for corpora that one machine does not hold.
+//!
+//! Spoken over REST with the client that is here already. The official client speaks gRPC through an async runtime and
+//! an HTTP stack of its own, some hundred crates for four kinds of requests.
+
+mod address;
+mod points;
+
+pub use address::Address;
+
+use crate::engine::Cancel;
+use crate::error::{MootError, Result};
+use crate::llm::remote::fault::{Again, Fault, beginning};
+use crate::llm::remote::patience::{retry_after, sleep};
+use crate::llm::remote::{Key, Patience, RemoteFault};
+use crate::retrieval::fold;
+use crate::retrieval::index::full_text;
+use crate::retrieval::passage::{Embedder, Found, Passage, Retriever, Side, Wanted};
+use points::{filter, point};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::io::Read;
+use std::sync::Arc;
+use ureq::Agent;
+use ureq::http::Method;
+
+/// Bytes of an answer at most: hundreds of passages come nowhere near it.
+const MAX_ANSWER: u64 = 64 << 20;
+/// Passages that are sent at once.
+const BATCH: usize = 128;
+/// Passages of all, or of each source, that are asked for at most, however many of them are copies.
+const MOST: usize = 1024;
+/// Sources whose passages are asked for, best first.
+const MOST_SOURCES: usize = 256;
+
+/// A collection of passages on a server, and the embedder that its vectors were made by.
+pub struct Qdrant {
+    address: Address,
+    key: Option<Key>,
+    patience: Patience,
+    agent: Agent,
+    embedder: Arc<dyn Embedder>,
+}
+
+/// What might be done about a server that does not serve.
+pub(crate) fn hint(kind: RemoteFault) -> Option<&'static str> {
+    match kind {
+        RemoteFault::Key => Some("put the server's key into the environment variable MOOT_QDRANT_KEY"),
+        RemoteFault::Missing => Some("the address ends in the collection's name: http://host:6333#name"),
+        RemoteFault::Broken => Some("does the address lead to a Qdrant server's REST interface, as http://host:6333 does?"),
+        RemoteFault::Unreachable => kind.hint(),
+        _ => None,
+    }
+}
+
+/// The key for a server, from the environment: `MOOT_QDRANT_KEY`, else `QDRANT_API_KEY`.
+#[must_use]
+pub fn key_from_environment() -> Option<Key> {
+    ["MOOT_QDRANT_KEY", "QDRANT_API_KEY"].iter().find_map(|name| Key::new(&std::env::var(name).ok()?))
+}
+
+impl Qdrant {
+    /// A collection that is there.
+    ///
+    /// # Errors
+    /// [`MootError::Qdrant`] where nobody answers, the key is refused, there is no such collection, or its vectors are
+    /// not of the embedder's length.
+    pub fn open(address: Address, key: Option<Key>, patience: Patience, embedder: Arc<dyn Embedder>) -> Result<Self> {
+        let this = Self::new(address, key, patience, embedder);
+        let told = this.ask("the collection", &Method::GET, "", None)?;
+        let vectors = &told["result"]["config"]["params"]["vectors"];
+        let (found, expected) = (vectors["size"].as_u64(), this.embedder.dimension());
+        if found == Some(expected as u64) {
+            return Ok(this);
+        }
+        let found = found.map_or("vectors under names".to_owned(), |size| format!("vectors of {size}"));
+        let by = this.embedder.identity();
+        Err(this.error(RemoteFault::Refused, format!("the collection has {found}, the embedder makes {expected} ({by})")))
+    }
+
+    /// A new, empty collection, with what filters by source and date need.
+    ///
+    /// # Errors
+    /// [`MootError::Qdrant`]: also where the collection is there already.
+    pub fn create(address: Address, key: Option<Key>, patience: Patience, embedder: Arc<dyn Embedder>) -> Result<Self> {
+        let this = Self::new(address, key, patience, embedder);
+        // A dot product, since whatever normalises already has; vectors on disk, since that is what servers are for.
+        let vectors = json!({ "size": this.embedder.dimension(), "distance": "Dot", "on_disk": true });
+        this.ask("the new collection", &Method::PUT, "", Some(&json!({ "vectors": vectors })))?;
+        for (field, kind) in [("source", "keyword"), ("date_from", "integer"), ("date_until", "integer")] {
+            let body = json!({ "field_name": field, "field_schema": kind });
+            this.ask("an index of its fields", &Method::PUT, "/index?wait=true", Some(&body))?;
+        }
+        Ok(this)
+    }
+
+    /// Embeds `passages` and adds them as points `first`, `first + 1`, ...; what was a point by that number is replaced,
+    /// so whoever was interrupted starts the batch again.
+    ///
+    /// # Errors
+    /// [`MootError::Qdrant`], or an embedder that fails.
+    pub fn insert(&self, first: u64, passages: &[Passage]) -> Result<()> {
+        let mut id = first;
+        for batch in passages.chunks(BATCH) {
+            let texts: Vec<Cow<'_, str>> = batch.iter().map(full_text).collect();
+            let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+            let vectors = self.embedder.embed(&texts, Side::Passage)?;
+            let rows = vectors.chunks_exact(self.embedder.dimension());
+            let points: Vec<Value> = (id..)
+                .zip(batch.iter().zip(rows))
+                .map(|(id, (passage, vector))| point(id, passage, vector, self.embedder.identity()))
+                .collect();
+            self.ask("new points", &Method::PUT, "/points?wait=true", Some(&json!({ "points": points })))?;
+            id += batch.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn new(address: Address, key: Option<Key>, patience: Patience, embedder: Arc<dyn Embedder>) -> Self {
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            // Followed with the key in hand, a redirection would hand it on.
+            .max_redirects(0)
+            .user_agent(concat!("moot/", env!("CARGO_PKG_VERSION")))
+            .timeout_resolve(Some(patience.connect))
+            .timeout_connect(Some(patience.connect))
+            .timeout_per_read(Some(patience.silence))
+            .timeout_per_write(Some(patience.silence))
+            .timeout_global(Some(patience.total));
+        if address.is_loopback() {
+            config = config.proxy(None);
+        }
+        Self { address, key, patience, agent: config.build().new_agent(), embedder }
+    }
+
+    /// The best `limit` points of all, or of each source, best first.
+    fn candidates(&self, vector: &[f32], wanted: &Wanted, limit: usize) -> Result<Vec<Found>> {
+        let mut body = json!({ "query": vector, "with_payload": true });
+        if let Some(filter) = filter(&wanted.filter) {
+            body["filter"] = filter;
+        }
+        let (path, lists) = if wanted.by_source {
+            (body["group_by"], body["group_size"], body["limit"]) = ("source".into(), limit.into(), MOST_SOURCES.into());
+            ("/points/query/groups", "/result/groups")
+        } else {
+            body["limit"] = limit.into();
+            ("/points/query", "/result/points")
+        };
+        let told = self.ask("the points", &Method::POST, path, Some(&body))?;
+        let broken = || self.error(RemoteFault::Broken, format!("expected a list at {lists}, found another answer"));
+        let list = told.pointer(lists).and_then(Value::as_array).ok_or_else(broken)?;
+        let points: Vec<&Value> = if wanted.by_source {
+            list.iter().flat_map(|group| group["hits"].as_array().into_iter().flatten()).collect()
+        } else {
+            list.iter().collect()
+        };
+        let mut found = points.into_iter().map(|point| self.found(point)).collect::<Result<Vec<_>>>()?;
+        // Qdrant leaves the order of equals open.
+        found.sort_by(|(a, i), (b, j)| b.score.total_cmp(&a.score).then(i.cmp(j)));
+        Ok(found.into_iter().map(|(found, _)| found).collect())
+    }
+
+    /// A point as a passage, with its number.
+    fn found(&self, point: &Value) -> Result<(Found, u64)> {
+        let id = point["id"].as_u64().unwrap_or(u64::MAX);
+        let made_by = point["payload"]["embedder"].as_str().unwrap_or_default();
+        if !made_by.is_empty() && made_by != self.embedder.identity() {
+            let reason = format!("point {id} was embedded by {made_by}, the query by {}", self.embedder.identity());
+            return Err(self.error(RemoteFault::Refused, reason));
+        }
+        let passage = points::passage(&point["payload"]).map_err(|e| {
+            let reason = format!("point {id} is no passage of moot's: {}", crate::jsonl::json_fault(&e));
+            self.error(RemoteFault::Refused, reason)
+        })?;
+        let score = point["score"].as_f64().unwrap_or(f64::NEG_INFINITY) as f32;
+        Ok((Found { passage, score, copies: Vec::new() }, id))
+    }
+
+    /// One request, again where that may help.
+    fn ask(&self, what: &str, method: &Method, path: &str, body: Option<&Value>) -> Result<Value> {
+        let mut attempts = 1;
+        loop {
+            let fault = match self.attempt(method, path, body) {
+                Ok(value) => return Ok(value),
+                Err(fault) => fault,
+            };
+            // Whoever was never reached is not there.
+            let again = if fault.kind == RemoteFault::Unreachable { Again::Never } else { fault.again };
+            let Some(wait) = self.patience.wait(again, attempts, 0) else {
+                let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
+                return Err(self.error(fault.kind, format!("{what}: {}{tried}", fault.reason)));
+            };
+            sleep(wait, &Cancel::default())?;
+            attempts += 1;
+        }
+    }
+
+    fn attempt(&self, method: &Method, path: &str, body: Option<&Value>) -> std::result::Result<Value, Fault> {
+        let mut request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.address.collection_url()))
+            .header("accept", "application/json")
+            .header("content-type", "application/json");
+        if let Some(key) = &self.key {
+            request = request.header("authorization", key.bearer());
+        }
+        let unsendable = |e: ureq::http::Error| Fault::new(RemoteFault::Refused, Again::Never, e.to_string());
+        let sent = match body {
+            Some(body) => self.agent.run(request.body(body.to_string()).map_err(unsendable)?),
+            None => self.agent.run(request.body(()).map_err(unsendable)?),
+        };
+        let mut response = sent.map_err(Fault::of)?;
+        let status = response.status();
+        let after = response.headers().get("retry-after").and_then(|value| retry_after(value.to_str().ok()?));
+        let mut text = Vec::new();
+        let read = response.body_mut().as_reader().take(MAX_ANSWER).read_to_end(&mut text);
+        let text = String::from_utf8_lossy(&text);
+        let text = self.key.as_ref().map_or_else(|| text.to_string(), |key| key.hide_in(&text));
+        if !status.is_success() {
+            return Err(Fault::of_status(status, after, &text));
+        }
+        read.map_err(|e| Fault::broken(format!("the connection was cut: {e}")))?;
+        serde_json::from_str(&text).map_err(|e| {
+            let found = beginning(text.trim());
+            Fault::new(RemoteFault::Broken, Again::Never, format!("the answer is no JSON: {e}: {found}"))
+        })
+    }
+
+    fn error(&self, kind: RemoteFault, reason: String) -> MootError {
+        MootError::Qdrant { server: self.address.to_string(), kind, reason }
+    }
+}
+
+impl Retriever for Qdrant {
+    fn retrieve(&self, query: &str, wanted: &Wanted) -> Result<Vec<Found>> {
+        let vector = self.embedder.embed(&[query], Side::Query)?;
+        // Copies are found out here, so more is asked for than is wanted, and still more where that was not enough.
+        let mut limit = if wanted.fold { wanted.top.saturating_mul(2) } else { wanted.top }.clamp(1, MOST);
+        loop {
+            let candidates = self.candidates(&vector, wanted, limit)?;
+            let all = candidates.len();
+            let chosen = fold::select(candidates, wanted);
+            let enough = wanted.by_source || chosen.len() >= wanted.top;
+            if !wanted.fold || enough || all < limit || limit >= MOST {
+                return Ok(chosen);
+            }
+            limit = (2 * limit).min(MOST);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Text files as people keep them: read whole, refused by name where they are no text, their front matter told apart.
+
+use crate::error::{MootError, Result};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Bytes that one text document may have: some hundred times what a model's context holds, and small
+/// enough that a wrong path never fills the memory.
+const MAX_DOCUMENT: u64 = 64 << 20;
+
+/// The byte-order mark that some editors put before UTF-8.
+pub(super) const BOM: char = '\u{feff}';
+
+/// A complaint about a file, or about a line of it.
+pub(super) fn input(path: &Path, line: Option<usize>, expected: &str, found: impl Into<String>) -> MootError {
+    MootError::Input { path: path.to_path_buf(), line, expected: expected.to_owned(), found: found.into() }
+}
+
+/// A whole file's bytes, `most` of them.
+///
+/// # Errors
+/// [`MootError::Io`]; [`MootError::Input`] where there are more.
+pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(|e| MootError::io(path, "open", e))?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|e| MootError::io(path, "read", e))?;
+    if bytes.len() as u64 > most {
+        return Err(input(path, None, &format!("at most {most} bytes in one document"), "more"));
+    }
+    Ok(bytes)
+}
+
+/// A whole text file as it stands, its byte-order mark included.
+///
+/// # Errors
+/// As [`bytes`]; [`MootError::Input`] where it is binary or not UTF-8.
+pub(super) fn read(path: &Path) -> Result<String> {
+    let bytes = bytes(path, MAX_DOCUMENT)?;
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(input(path, None, "UTF-8 text", "UTF-16 (by its byte-order mark)"));
+    }
+    if let Some(at) = bytes.iter().position(|&b| b == 0) {
+        return Err(input(path, None, "UTF-8 text", format!("a binary file (NUL byte at byte {at})")));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        input(path, None, "UTF-8 text", format!("an invalid byte at byte {at}"))
+    })
+}
+
+/// What a markdown file says of itself before its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct FrontMatter {
+    pub(super) title: Option<String>,
+    pub(super) source: Option<String>,
+    pub(super) date: Option<String>,
+    pub(super) url: Option<String>,
+}
+
+impl FrontMatter {
+    /// Lines `key: value` between a first line `---` and the next, and the byte of `text` where what follows begins.
+    /// Front matter is read only where it is whole: a first line `---` without a second is a rule, and text.
+    pub(super) fn split(text: &str) -> (Self, usize) {
+        let mark = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
+        let Some((front, body)) = parts(&text[mark..]) else { return (Self::default(), mark) };
+        let mut this = Self::default();
+        for line in front.lines() {
+            // Lists and nested values are other programs' business.
+            let Some((key, value)) = line.split_once(':') else { continue };
+            let value = Some(value.trim().trim_matches(['"', '\'']).to_owned()).filter(|value| !value.is_empty());
+            match key {
+                _ if value.is_none() => {}
+                "source" => this.source = value,
+                "date" => this.date = value,
+                "url" => this.url = value,
+                "title" => this.title = value,
+                _ => {}
+            }
+        }
+        (this, text.len() - body.len())
+    }
+}
+
+/// What stands between a first line `---` and the next, and what follows.
+fn parts(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
+    let mut at = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some((&rest[..at], rest[at + line.len()..].trim_start_matches(['\r', '\n'])));
+        }
+        at += line.len();
+    }
+    None
+}

@@ -1,0 +1,127 @@
+//! Builds that are killed at moments nobody chose, and one whose disk is full.
+
+use super::*;
+use moot::retrieval::index::Manifest;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where the child writes; the tests below set it.
+const OUTPUT: &str = "MOOT_TEST_KILLED_INDEX";
+const PASSAGES: usize = 1500;
+const CHILD: [&str; 3] = ["--ignored", "--exact", "retrieval::index::killed::child"];
+
+fn limits() -> Limits {
+    Limits { segment: 64, group_from: 1_000, ..Limits::default() }
+}
+
+/// Takes its time, as a model does: what was embedded before is passed over quickly.
+struct Slow(WordEmbedder);
+
+impl Embedder for Slow {
+    fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<f32>> {
+        std::thread::sleep(Duration::from_micros(300) * u32::try_from(texts.len()).unwrap());
+        self.0.embed(texts, side)
+    }
+    fn dimension(&self) -> usize {
+        self.0.dimension()
+    }
+    fn identity(&self) -> &str {
+        self.0.identity()
+    }
+}
+
+/// Not a test: what the process that is killed does.
+#[test]
+#[ignore = "run by the tests below, in a process of its own"]
+fn child() {
+    let Some(path) = std::env::var_os(OUTPUT) else { return };
+    let embedder = Slow(WordEmbedder::new());
+    let built = Builder::create(Path::new(&path), Some(&embedder), Storage::F16, limits())
+        .and_then(|mut b| b.run(&corpus(), &mut passages(PASSAGES).into_iter().map(Ok), Some(&embedder), &mut silent));
+    if let Err(error) = built {
+        // The parent reads it.
+        fs::write(Path::new(&path).with_extension("error"), error.to_string()).unwrap();
+    }
+}
+
+fn spawn(path: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(CHILD).env(OUTPUT, path).stdout(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn killed_builds_go_on_and_lose_no_finished_segment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    let (mut kills, mut kept) = (0, 0);
+    loop {
+        let (mut child, start) = (spawn(&path), Instant::now());
+        let patience = Duration::from_millis(150 + 70 * (kills % 5));
+        let ended = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break Some(status);
+            }
+            if start.elapsed() > patience {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break None;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        if path.join("manifest.json").exists() {
+            let manifest = Manifest::read(&path).unwrap();
+            manifest.verify(&path).unwrap();
+            assert!(manifest.passages() >= kept, "a finished segment was lost");
+            kept = manifest.passages();
+            Index::open(&path).unwrap();
+        }
+        match ended {
+            Some(status) => {
+                assert!(status.success());
+                break;
+            }
+            None => kills += 1,
+        }
+        assert!(kills < 200, "it never ends");
+    }
+    let error = path.with_extension("error");
+    assert!(!error.exists(), "{}", fs::read_to_string(&error).unwrap_or_default());
+    assert!(kills >= 2, "the build was over before it could be killed");
+    let index = Index::open(&path).unwrap();
+    for (id, want) in passages(PASSAGES).iter().enumerate() {
+        assert_eq!(index.passage(id as u64).unwrap(), *want);
+    }
+    assert!(index.manifest().clusters.is_some());
+}
+
+/// A limit on the size of files stands for a disk without room: writing fails, and the process lives on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_one_line_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    let run = |blocks: usize| {
+        let program = std::env::current_exe().unwrap();
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).arg(program).args(CHILD).env(OUTPUT, &path).stdout(Stdio::null());
+        assert!(command.stderr(Stdio::null()).status().unwrap().success());
+    };
+    // Blocks of 512 bytes or of 1024, by shell: room for the files of segments, but not for all vectors together.
+    run(90);
+    let told = fs::read_to_string(path.with_extension("error")).unwrap();
+    assert!(told.contains("cannot write: File too large") && !told.contains('\n'), "{told}");
+    assert!(told.contains("vectors.bin"), "{told}");
+    let manifest = Manifest::read(&path).unwrap();
+    manifest.verify(&path).unwrap();
+    assert_eq!(manifest.passages(), PASSAGES as u64);
+    assert!(manifest.clusters.is_none());
+    let left: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("building-")), "{left:?}");
+    assert_eq!(lines(&find(&path, Mode::Dense, "s1w1", &wanted(3))).len(), 3);
+    // With room again, the same command finishes the work.
+    fs::remove_file(path.with_extension("error")).unwrap();
+    assert!(spawn(&path).wait().unwrap().success());
+    assert!(Manifest::read(&path).unwrap().clusters.is_some());
+}

@@ -1,0 +1,195 @@
+//! A collection on a server: what is asked is what Qdrant's own client accepts and answers (`tests/golden/qdrant`), and
+//! whatever goes wrong is one line.
+
+use super::Letters;
+use crate::llm::server::respond;
+use moot::MootError;
+use moot::llm::remote::{Key, Patience};
+use moot::retrieval::qdrant::{Address, Qdrant};
+use moot::retrieval::{Filter, Found, Origin, Passage, Retriever, Wanted};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const KEY: &str = "not-for-any-eye";
+
+/// A request as it came in.
+#[derive(Debug, Clone, PartialEq)]
+struct Asked {
+    method: String,
+    path: String,
+    head: String,
+    body: Value,
+}
+
+/// A server that gives each request to `answer`: a status and a body come back.
+fn serve(answer: impl Fn(&Asked) -> (String, String) + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<Asked>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let log: Arc<Mutex<Vec<Asked>>> = Arc::default();
+    let seen = log.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let asked = receive(&stream);
+            seen.lock().unwrap().push(asked.clone());
+            let (status, body) = answer(&asked);
+            respond(&mut stream, &status, &["content-type: application/json"], body);
+        }
+    });
+    (base, log)
+}
+
+fn receive(stream: &TcpStream) -> Asked {
+    let mut reader = BufReader::new(stream);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        head.push_str(&line);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let mut first = head.split_whitespace().map(str::to_owned);
+    let (method, path) = (first.next().unwrap(), first.next().unwrap());
+    Asked { method, path, head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) }
+}
+
+fn impatient() -> Patience {
+    let (short, long) = (Duration::from_millis(300), Duration::from_secs(3));
+    Patience { connect: long, silence: short, total: long, retries: 2, first_wait: Duration::from_millis(2), ..Patience::default() }
+}
+
+fn passage(source: &str, date: &str, text: &str) -> Passage {
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let origin = Origin { file: "a.jsonl".into(), id: None, line: Some(3), page: None, characters: 0..text.len() as u64 };
+    Passage { text: text.into(), title: None, source: given(source), date: given(date), url: None, origin }
+}
+
+fn passages() -> Vec<Passage> {
+    vec![
+        passage("x", "1998", "aaaa bbb"),
+        passage("y", "1998-05-03", "aaaa bbb"),
+        passage("x", "2018-01-02", "aaaa b"),
+        passage("", "", "aaa cc"),
+        passage("z", "2003-04", "dddd"),
+        passage("z", "soon", "dd a"),
+    ]
+}
+
+fn wanted(top: usize, by_source: bool, fold: bool, filter: Filter) -> Wanted {
+    Wanted { top, by_source, filter, fold }
+}
+
+fn shown(found: &[Found]) -> Vec<String> {
+    let one = |found: &Found| {
+        format!("{} {} +{}", found.passage.source.as_deref().unwrap_or("-"), found.passage.text, found.copies.len())
+    };
+    found.iter().map(one).collect()
+}
+
+/// Every exchange of a collection's life, as recorded: requests that the client's own models accept, answers that it
+/// gave.
+#[test]
+fn a_collection_is_made_filled_and_searched() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qdrant/exchanges.json");
+    let recorded: Vec<Value> = std::fs::read(&file).map(|text| serde_json::from_slice(&text).unwrap()).unwrap_or_default();
+    let answers = recorded.clone();
+    let writing = std::env::var("MOOT_GOLDEN").as_deref() == Ok("write");
+    let (base, log) = serve(move |asked| {
+        let same = |r: &&Value| r["method"] == asked.method.as_str() && r["path"] == asked.path.as_str() && r["body"] == asked.body;
+        match answers.iter().find(same) {
+            Some(recorded) => ("200 OK".into(), recorded["answer"].to_string()),
+            // An answer that fits anything, until the script has made the right one.
+            None if writing => ("200 OK".into(), r#"{"result":{"points":[],"groups":[]}}"#.into()),
+            None => ("400 Bad Request".into(), r#"{"status":{"error":"not recorded"}}"#.into()),
+        }
+    });
+    let address = Address::parse(&format!("{base}#wiki")).unwrap();
+    let made = Qdrant::create(address.clone(), Key::new(KEY), impatient(), Arc::new(Letters)).unwrap();
+    made.insert(7, &passages()).unwrap();
+    let there = if writing { made } else { Qdrant::open(address, Key::new(KEY), impatient(), Arc::new(Letters)).unwrap() };
+    let ask = |wanted: Wanted| shown(&there.retrieve("aaaa bbb", &wanted).unwrap());
+    let dated = |from: &str, until: &str| Filter {
+        sources: Vec::new(),
+        from: Some(from.to_owned()).filter(|x| !x.is_empty()),
+        until: Some(until.to_owned()).filter(|x| !x.is_empty()),
+    };
+    let plain = ask(wanted(3, false, false, Filter::default()));
+    let folded = ask(wanted(2, false, true, Filter::default()));
+    let by_source = ask(wanted(1, true, true, Filter::default()));
+    let of_two = ask(wanted(3, false, false, Filter { sources: vec!["y".into(), "z".into()], ..Filter::default() }));
+    let late = ask(wanted(9, false, false, dated("1998-05", "")));
+    let between = ask(wanted(9, false, false, dated("1998-06", "2003")));
+    let received = log.lock().unwrap().clone();
+    assert!(received.iter().all(|asked| asked.head.to_ascii_lowercase().contains(&format!("authorization: bearer {KEY}"))));
+    if writing {
+        let row = |asked: &Asked| serde_json::json!({ "method": asked.method, "path": asked.path, "body": asked.body });
+        let rows: Vec<Value> = received.iter().map(row).collect();
+        return std::fs::write(file, serde_json::to_string_pretty(&rows).unwrap() + "\n").unwrap();
+    }
+    assert_eq!(plain, ["x aaaa bbb +0", "y aaaa bbb +0", "x aaaa b +0"]);
+    assert_eq!(folded, ["x aaaa bbb +1", "x aaaa b +0"]);
+    assert_eq!(by_source, ["x aaaa bbb +1", "- aaa cc +0", "z dd a +0"]);
+    assert_eq!(of_two, ["y aaaa bbb +0", "z dd a +0", "z dddd +0"]);
+    assert_eq!(late, ["x aaaa bbb +0", "y aaaa bbb +0", "x aaaa b +0", "z dddd +0"]);
+    assert_eq!(between, ["x aaaa bbb +0", "z dddd +0"]);
+}
+
+const SOUND: &str = r#"{"result":{"config":{"params":{"vectors":{"size":4,"distance":"Dot"}}}}}"#;
+
+/// What is said where the server gives `status` and `body` to a query.
+fn wrong(status: &str, body: &str) -> String {
+    let (status, body) = (status.to_owned(), body.to_owned());
+    let (base, _) = serve(move |asked| match asked.method.as_str() {
+        "GET" => ("200 OK".into(), SOUND.into()),
+        _ => (status.clone(), body.clone()),
+    });
+    let address = Address::parse(&format!("{base}#wiki")).unwrap();
+    let there = Qdrant::open(address, Key::new(KEY), impatient(), Arc::new(Letters)).unwrap();
+    let error = there.retrieve("a", &wanted(1, false, false, Filter::default())).unwrap_err();
+    let hint = error.hint().map(|hint| format!(" | {hint}")).unwrap_or_default();
+    format!("{error}{hint}").replace(&format!("{base}#wiki: "), "")
+}
+
+#[test]
+fn what_goes_wrong_is_one_line() {
+    let not_found = r#"{"status":{"error":"Not found: Collection `wiki` doesn't exist!"},"time":0.1}"#;
+    let cases = [
+        ("404 Not Found", not_found, "the points: 404 Not Found: Not found: Collection `wiki` doesn't exist! | the address ends"),
+        ("401 Unauthorized", "Invalid not-for-any-eye", "the points: 401 Unauthorized: Invalid (the key) | put the server's key into"),
+        ("503 Service Unavailable", "", "the points: 503 Service Unavailable (3 attempts)"),
+        ("200 OK", "<html>", "the points: the answer is no JSON: expected value at line 1 column 1: <html> | does the address"),
+        ("200 OK", "{}", "expected a list at /result/points, found another answer | does the address"),
+        ("200 OK", r#"{"result":{"points":[{"id":1,"score":1,"payload":{"text":"a"}}]}}"#, "point 1 is no passage of moot's: missing field `origin`"),
+        ("200 OK", r#"{"result":{"points":[{"id":1,"score":1,"payload":{"embedder":"e5"}}]}}"#, "point 1 was embedded by e5, the query by letters"),
+    ];
+    for (status, body, expected) in cases {
+        let said = wrong(status, body);
+        assert!(said.starts_with(expected) && !said.contains('\n') && !said.contains(KEY), "{said}");
+    }
+}
+
+#[test]
+fn a_collection_of_another_length_is_refused() {
+    let (base, _) = serve(|_| ("200 OK".into(), SOUND.replace('4', "768")));
+    let address = Address::parse(&format!("{base}#wiki")).unwrap();
+    let refused = Qdrant::open(address, None, impatient(), Arc::new(Letters)).err().unwrap();
+    assert!(matches!(refused, MootError::Qdrant { .. }));
+    assert!(refused.to_string().ends_with("the collection has vectors of 768, the embedder makes 4 (letters)"));
+}
+
+#[test]
+fn nobody_there_is_said_at_once() {
+    let address = Address::parse("http://127.0.0.1:1#wiki").unwrap();
+    let said = Qdrant::open(address, None, impatient(), Arc::new(Letters)).err().unwrap().to_string();
+    assert_eq!(said, "http://127.0.0.1:1#wiki: the collection: no server listens there");
+}
