@@ -35,7 +35,8 @@ impl Words {
     /// Brings `x`, `[rows, inputs]`, to integers by `table`'s kernel; `inputs` is a multiple of 32.
     pub(crate) fn new(table: &'static Table, x: &[f32], rows: usize, inputs: usize) -> Self {
         let spans = inputs.div_ceil(SPAN);
-        let (mut values, mut scales) = (Vec::with_capacity(rows * inputs), Vec::with_capacity(rows * spans));
+        let mut values: Vec<i16> = Vec::with_capacity(rows * inputs);
+        let mut scales: Vec<f32> = Vec::with_capacity(rows * spans);
         let pieces = values.spare_capacity_mut()[..rows * inputs].par_chunks_mut(inputs);
         let pieces = pieces.zip(scales.spare_capacity_mut()[..rows * spans].par_chunks_mut(spans));
         pieces.zip(x.par_chunks(inputs)).with_min_len(16).for_each(|((values, scales), x)| {
