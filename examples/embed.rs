@@ -33,6 +33,9 @@ fn main() -> Result<()> {
     if std::env::var("MOOT_PRECISION").is_ok_and(|precision| precision == "f32") {
         options.load.precision = Precision::F32;
     }
+    if let Some(tokens) = std::env::var("MOOT_TOKENS").ok().and_then(|tokens| tokens.parse().ok()) {
+        options.load.tokens = tokens;
+    }
     let embedder = LocalEmbedder::open(&name, &options, &mut |_| {})?;
     match typed.next() {
         Some(file) => whole_file(&embedder, file.into(), typed.next().map(PathBuf::from)),

@@ -119,7 +119,7 @@ fn norms_are_close_to_f64_and_the_same_everywhere() {
             let mut out = vec![0.0; hidden];
             let norm = Norm { weight: &weight, bias: &bias, eps: 1e-5 };
             // SAFETY: `tables` lists what this machine can run.
-            unsafe { (table.add_norm)(&x, &residual, norm, &mut out) };
+            unsafe { (table.add_norm)(&x, &residual, norm, out.as_mut_ptr()) };
             out
         });
         let sums: Vec<f64> = x.iter().zip(&residual).map(|(a, b)| f64::from(*a) + f64::from(*b)).collect();

@@ -65,11 +65,11 @@ pub struct Table {
     pub(crate) norm: unsafe fn(&mut [f32], Option<&[f32]>, &[f32], f32, &mut [f32]),
     pub(crate) rope: unsafe fn(&[f32], &[f32], &[f32], &mut [f32]),
     pub(crate) scan: unsafe fn(&ScanCall<'_>, Range<usize>, &mut [f32]),
-    pub(crate) to_words: unsafe fn(&[f32], &mut [i16], &mut [f32]),
+    pub(crate) to_words: unsafe fn(&[f32], *mut i16, *mut f32),
     pub(crate) word_linear: unsafe fn(&WordCall<'_>, Range<usize>, Range<usize>),
     pub(crate) bidirectional: unsafe fn(&BidirectionalCall<'_>, Range<usize>, usize, &mut Scratch),
     pub(crate) finish: unsafe fn(&mut [f32], &[f32], Activation),
-    pub(crate) add_norm: unsafe fn(&[f32], &[f32], Norm<'_>, &mut [f32]),
+    pub(crate) add_norm: unsafe fn(&[f32], &[f32], Norm<'_>, *mut f32),
     pub(crate) read: unsafe fn(&[f32]) -> f32,
     pub(crate) multiply: unsafe fn(usize) -> f32,
     pub(crate) multiply_bytes: unsafe fn(usize) -> f32,
@@ -127,7 +127,7 @@ macro_rules! table {
             unsafe { rope::run::<$lanes>(x, cos, sin, out) }
         }
         $(#[target_feature(enable = $feature)])?
-        unsafe fn to_words(x: &[f32], values: &mut [i16], scales: &mut [f32]) {
+        unsafe fn to_words(x: &[f32], values: *mut i16, scales: *mut f32) {
             // SAFETY: as above.
             unsafe { words::run_to_words::<$lanes>(x, values, scales) }
         }
@@ -148,7 +148,7 @@ macro_rules! table {
             unsafe { rowwise::finish::<$lanes>(row, bias, activation) }
         }
         $(#[target_feature(enable = $feature)])?
-        unsafe fn add_norm(x: &[f32], residual: &[f32], norm: Norm<'_>, out: &mut [f32]) {
+        unsafe fn add_norm(x: &[f32], residual: &[f32], norm: Norm<'_>, out: *mut f32) {
             // SAFETY: as above.
             unsafe { rowwise::add_norm::<$lanes>(x, residual, norm, out) }
         }

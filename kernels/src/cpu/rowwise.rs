@@ -102,39 +102,43 @@ unsafe fn gelu_tanh<L: Lanes>(x: L) -> L {
 /// `out = (s - mean(s)) / √(variance(s) + eps) * weight + bias` with `s = x + residual`; all of one length.
 ///
 /// # Safety
-/// The instructions of `L` exist.
+/// The instructions of `L` exist; `out` has room for as many values as `x` has.
 #[inline(always)]
-pub(super) unsafe fn add_norm<L: Lanes>(x: &[f32], residual: &[f32], norm: Norm<'_>, out: &mut [f32]) {
-    let count = out.len() as f32;
-    let whole = out.len() / LANES * LANES;
-    // SAFETY: instructions by the caller; vectors lie within the slices, the rest goes value by value.
+pub(super) unsafe fn add_norm<L: Lanes>(x: &[f32], residual: &[f32], norm: Norm<'_>, out: *mut f32) {
+    let (count, whole) = (x.len() as f32, x.len() / LANES * LANES);
+    // SAFETY: instructions and room by the caller; vectors lie within the slices, the rest goes value by value.
     unsafe {
         let (one, zero) = (L::splat(1.0), L::splat(0.0));
         let mut sums = zero;
         for at in (0..whole).step_by(LANES) {
             let sum = one.fma(L::load(x.as_ptr().add(at)), L::load(residual.as_ptr().add(at)));
-            sum.store(out.as_mut_ptr().add(at));
+            sum.store(out.add(at));
             sums = one.fma(sum, sums);
         }
-        for at in whole..out.len() {
-            out[at] = x[at] + residual[at];
+        let mut total = added(sums);
+        for at in whole..x.len() {
+            out.add(at).write(x[at] + residual[at]);
+            total += *out.add(at);
         }
-        let mean = (added(sums) + out[whole..].iter().sum::<f32>()) / count;
+        let mean = total / count;
         let (mean_lanes, mut squares) = (L::splat(mean), zero);
         for at in (0..whole).step_by(LANES) {
-            let apart = L::load(out.as_ptr().add(at)).sub(mean_lanes);
+            let apart = L::load(out.add(at)).sub(mean_lanes);
             squares = apart.fma(apart, squares);
         }
-        let rest: f32 = out[whole..].iter().map(|x| (x - mean) * (x - mean)).sum();
-        let factor = 1.0 / ((added(squares) + rest) / count + norm.eps).sqrt();
-        let factor_lanes = L::splat(factor);
-        for at in (0..whole).step_by(LANES) {
-            let apart = L::load(out.as_ptr().add(at)).sub(mean_lanes).mul(factor_lanes);
-            let (weight, bias) = (L::load(norm.weight.as_ptr().add(at)), L::load(norm.bias.as_ptr().add(at)));
-            apart.fma(weight, bias).store(out.as_mut_ptr().add(at));
+        let mut total = added(squares);
+        for at in whole..x.len() {
+            total += (*out.add(at) - mean) * (*out.add(at) - mean);
         }
-        for at in whole..out.len() {
-            out[at] = ((out[at] - mean) * factor).mul_add(norm.weight[at], norm.bias[at]);
+        let factor = 1.0 / (total / count + norm.eps).sqrt();
+        for at in (0..whole).step_by(LANES) {
+            let apart = L::load(out.add(at)).sub(mean_lanes).mul(L::splat(factor));
+            let (weight, bias) = (L::load(norm.weight.as_ptr().add(at)), L::load(norm.bias.as_ptr().add(at)));
+            apart.fma(weight, bias).store(out.add(at));
+        }
+        for at in whole..x.len() {
+            let out = out.add(at);
+            *out = ((*out - mean) * factor).mul_add(norm.weight[at], norm.bias[at]);
         }
     }
 }

@@ -35,13 +35,20 @@ impl Words {
     /// Brings `x`, `[rows, inputs]`, to integers by `table`'s kernel; `inputs` is a multiple of 32.
     pub(crate) fn new(table: &'static Table, x: &[f32], rows: usize, inputs: usize) -> Self {
         let spans = inputs.div_ceil(SPAN);
-        let mut words = Self { inputs, values: vec![0; rows * inputs], scales: vec![0.0; rows * spans] };
-        let pieces = words.values.par_chunks_mut(inputs).zip(words.scales.par_chunks_mut(spans));
+        let mut values: Vec<i16> = Vec::with_capacity(rows * inputs);
+        let mut scales: Vec<f32> = Vec::with_capacity(rows * spans);
+        let pieces = values.spare_capacity_mut()[..rows * inputs].par_chunks_mut(inputs);
+        let pieces = pieces.zip(scales.spare_capacity_mut()[..rows * spans].par_chunks_mut(spans));
         pieces.zip(x.par_chunks(inputs)).with_min_len(16).for_each(|((values, scales), x)| {
             // SAFETY: the table was chosen by what this machine can run; the slices are those of one row.
-            unsafe { (table.to_words)(x, values, scales) }
+            unsafe { (table.to_words)(x, values.as_mut_ptr().cast(), scales.as_mut_ptr().cast()) }
         });
-        words
+        // SAFETY: they have these capacities, and every row of both was written.
+        unsafe {
+            values.set_len(rows * inputs);
+            scales.set_len(rows * spans);
+        }
+        Self { inputs, values, scales }
     }
 }
 
@@ -75,11 +82,11 @@ fn scale(largest: f32) -> (f32, f32) {
 /// One row to integers. A number that is not finite makes its span's scale NaN, and so every output of the row.
 ///
 /// # Safety
-/// The instructions of `L` exist; a scale for every span, and a multiple of 32 numbers.
+/// The instructions of `L` exist; `x` is a multiple of 32 long, and there is room for as many values and a scale a span.
 #[inline(always)]
-pub(super) unsafe fn run_to_words<L: Lanes>(x: &[f32], values: &mut [i16], scales: &mut [f32]) {
-    for ((x, values), place) in x.chunks(SPAN).zip(values.chunks_mut(SPAN)).zip(scales) {
-        // SAFETY: instructions by the caller; whole vectors lie within the slices.
+pub(super) unsafe fn run_to_words<L: Lanes>(x: &[f32], values: *mut i16, scales: *mut f32) {
+    for (span, x) in x.chunks(SPAN).enumerate() {
+        // SAFETY: instructions and room by the caller; whole vectors lie within the slice.
         unsafe {
             let zero = L::splat(0.0);
             let (mut largest, mut zeros) = (zero, zero);
@@ -90,10 +97,10 @@ pub(super) unsafe fn run_to_words<L: Lanes>(x: &[f32], values: &mut [i16], scale
                 zeros = x.fma(zero, zeros);
             }
             let (scale, reciprocal) = scale(largest.largest());
-            *place = scale + zeros.sum_of_zeros();
+            *scales.add(span) = scale + zeros.sum_of_zeros();
             let bound = |v: L| v.mul(L::splat(reciprocal)).min(L::splat(LARGEST)).max(L::splat(-LARGEST));
-            for (x, values) in x.as_chunks::<LANES>().0.iter().zip(values.as_chunks_mut::<LANES>().0) {
-                bound(L::load(x.as_ptr())).store_rounded_words(values.as_mut_ptr());
+            for (place, x) in x.as_chunks::<LANES>().0.iter().enumerate() {
+                bound(L::load(x.as_ptr())).store_rounded_words(values.add(span * SPAN + place * LANES));
             }
         }
     }

@@ -55,15 +55,23 @@ impl CustomOp2 for AddNorm<'_> {
         };
         let (weight, bias) = (f32_slice("add_norm", weight, weight_at)?, f32_slice("add_norm", bias, bias_at)?);
         let (table, norm) = (cpu_table()?, Norm { weight, bias, eps: self.eps });
-        let mut out = vec![0.0_f32; rows * hidden];
-        let lines = out.par_chunks_mut(hidden).zip(x.par_chunks(hidden)).zip(residual.par_chunks(hidden));
+        let mut out: Vec<f32> = Vec::with_capacity(rows * hidden);
+        let lines = out.spare_capacity_mut()[..rows * hidden]
+            .par_chunks_mut(hidden)
+            .zip(x.par_chunks(hidden))
+            .zip(residual.par_chunks(hidden));
         lines.with_min_len(ROWS).for_each(|((out, x), residual)| {
             // SAFETY: the table was chosen by what this machine can run; all slices are of `hidden` values.
             #[allow(unsafe_code)]
             unsafe {
-                (table.add_norm)(x, residual, norm, out);
+                (table.add_norm)(x, residual, norm, out.as_mut_ptr().cast());
             }
         });
+        // SAFETY: it has this capacity, and every row was written.
+        #[allow(unsafe_code)]
+        unsafe {
+            out.set_len(rows * hidden);
+        }
         Ok((CpuStorage::F32(out), Shape::from((rows, hidden))))
     }
 }

@@ -14,6 +14,12 @@ use std::sync::Arc;
 /// Rows of a task at least, where panels alone do not make enough tasks: every task takes its panels apart anew.
 const TASK_ROWS: usize = 64;
 
+/// What the widest table's register tiles are made of: 12 rows of floats or words, 6 of bytes.
+const TILE_ROWS: usize = 12;
+
+/// Rows of a task at most where weights are words, which are taken as they lie, so that a task costs nothing to begin.
+const WORD_ROWS: usize = 192;
+
 /// A weight matrix `[outputs, inputs]`, laid out for the device it lives on.
 ///
 /// On the CPU it keeps the width it is stored in, in panels of 32 outputs (one copy serves the embedding and the tied
@@ -378,7 +384,9 @@ fn multiply(parts: &[Part<'_>], x: &[f32], rows: usize, inputs: usize) -> Result
             Ok(((call, finish), outputs.div_ceil(PANEL)))
         })
         .collect::<Result<_>>()?;
-    tasks(&calls, rows).into_par_iter().for_each(|((call, finish), panels, rows)| {
+    // With rows that stay in L2 while all panels pass over them, and what follows finds its numbers there too.
+    let most_rows = if words.is_some() { WORD_ROWS } else { usize::MAX };
+    tasks(&calls, rows, most_rows).into_par_iter().for_each(|((call, finish), panels, rows)| {
         // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
         #[allow(unsafe_code)]
         unsafe {
@@ -408,11 +416,13 @@ fn multiply(parts: &[Part<'_>], x: &[f32], rows: usize, inputs: usize) -> Result
 }
 
 /// Cuts calls into tasks of some panels and some rows: a few a thread, so that an uneven end costs little.
-fn tasks<T>(calls: &[(T, usize)], rows: usize) -> Vec<(&T, Range<usize>, Range<usize>)> {
+fn tasks<T>(calls: &[(T, usize)], rows: usize, most_rows: usize) -> Vec<(&T, Range<usize>, Range<usize>)> {
     let wanted = rayon::current_num_threads() * 4;
     let panels: usize = calls.iter().map(|(_, panels)| panels).sum();
-    let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(1);
-    let (panels_each, rows_each) = ((panels * row_parts).div_ceil(wanted).max(1), rows.div_ceil(row_parts).max(1));
+    let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(rows.div_ceil(most_rows)).max(1);
+    // Whole register tiles: what is left over is slower, and is left once.
+    let rows_each = rows.div_ceil(row_parts).next_multiple_of(TILE_ROWS).max(TILE_ROWS);
+    let panels_each = (panels * row_parts).div_ceil(wanted).max(1);
     let mut tasks = Vec::with_capacity(wanted + calls.len() * row_parts);
     for (call, panels) in calls {
         for row in (0..rows).step_by(rows_each) {

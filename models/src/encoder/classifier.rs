@@ -39,6 +39,8 @@ pub struct NliLabels {
 pub struct Classifier {
     path: PathBuf,
     encoder: Encoder,
+    /// That are computed together.
+    tokens: usize,
     tokenizer: TextTokenizer,
     dense: Layer,
     output: Layer,
@@ -67,7 +69,7 @@ impl Classifier {
         let dense = loader.layer(head.dense, hidden, hidden, Precision::F32)?;
         let output = loader.layer(head.output, labels.len(), hidden, Precision::F32)?;
         loader.nothing_left(family)?;
-        Ok(Self { path: path.to_owned(), encoder, tokenizer, dense, output, head, labels })
+        Ok(Self { path: path.to_owned(), tokens: options.tokens, encoder, tokenizer, dense, output, head, labels })
     }
 
     /// The folder.
@@ -117,7 +119,7 @@ impl Classifier {
     pub fn classify(&self, pairs: &[Pair<'_>]) -> Result<Classified> {
         let tokens: Vec<TextTokens> = pairs.par_iter().map(|pair| self.tokenizer.pair(*pair)).collect::<Result<_>>()?;
         let mut logits = vec![Vec::new(); pairs.len()];
-        for group in Batches::new(&tokens, Batches::TOKENS).iter() {
+        for group in Batches::new(&tokens, self.tokens).iter() {
             let packed = Packed::new(group.iter().map(|&pair| &tokens[pair]));
             for (row, &pair) in self.judge(&packed)?.into_iter().zip(group) {
                 logits[pair] = row;

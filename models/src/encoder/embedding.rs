@@ -25,6 +25,8 @@ pub struct Embedded {
 pub struct EmbeddingModel {
     path: PathBuf,
     encoder: Encoder,
+    /// That are computed together.
+    tokens: usize,
     tokenizer: TextTokenizer,
     recipe: Recipe,
 }
@@ -54,7 +56,7 @@ impl EmbeddingModel {
         let loader = Loader::new(&weights, family, options);
         let encoder = loader.encoder(family, spec)?;
         loader.nothing_left(family)?;
-        Ok(Self { path: path.to_owned(), encoder, tokenizer, recipe })
+        Ok(Self { path: path.to_owned(), tokens: options.tokens, encoder, tokenizer, recipe })
     }
 
     /// The folder.
@@ -110,7 +112,7 @@ impl EmbeddingModel {
         let tokens: Vec<TextTokens> = texts.par_iter().map(|text| self.tokens(prefix, text)).collect::<Result<_>>()?;
         let hidden = self.dimension();
         let mut vectors = vec![0.0; texts.len() * hidden];
-        for group in Batches::new(&tokens, Batches::TOKENS).iter() {
+        for group in Batches::new(&tokens, self.tokens).iter() {
             let packed = Packed::new(group.iter().map(|&text| &tokens[text]));
             let states: Vec<f32> = self.encoder.forward(&packed)?.flatten_all()?.to_vec1()?;
             for (place, &text) in group.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::spec::{EncoderSpec, RelativePositions};
-use super::{Block, Encoder, Layer, Norm};
+use super::{Batches, Block, Encoder, Layer, Norm};
 use crate::error::{ModelError, Result};
 use crate::weights::Weights;
 use candle_core::quantized::GgmlDType;
@@ -30,11 +30,13 @@ pub struct EncoderOptions {
     pub device: Device,
     /// How matrices are held.
     pub precision: Precision,
+    /// Tokens that are computed together: bounds the memory between layers.
+    pub tokens: usize,
 }
 
 impl Default for EncoderOptions {
     fn default() -> Self {
-        Self { device: Device::Cpu, precision: Precision::default() }
+        Self { device: Device::Cpu, precision: Precision::default(), tokens: Batches::TOKENS }
     }
 }
 

@@ -69,7 +69,7 @@ impl EncoderSpec {
         self.hidden / self.heads
     }
 
-    /// Tensors of a whole table of positions and what attention's scores are divided by: each term adds to the variance.
+    /// What attention's scores are multiplied by: each of a score's terms adds to its variance.
     #[must_use]
     pub fn scale(&self) -> f32 {
         let terms = if self.relative.is_some() { 3.0 } else { 1.0 };

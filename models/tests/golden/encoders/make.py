@@ -63,6 +63,12 @@ LABELS = dict(
 )
 
 
+def kept(name, train):
+    """The tokenizer that lies there already: training breaks ties in another order every time."""
+    path = HERE / name / "tokenizer.json"
+    return Tokenizer.from_file(str(path)) if path.exists() else train()
+
+
 def word_piece():
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -75,7 +81,7 @@ def word_piece():
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends
     )
-    return tokenizer, dict(cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]", pad_token="[PAD]", mask_token="[MASK]")
+    return tokenizer
 
 
 def byte_pairs():
@@ -88,8 +94,7 @@ def byte_pairs():
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    names = dict(bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>", unk_token="<unk>", pad_token="<pad>")
-    return tokenizer, dict(names, mask_token="<mask>")
+    return tokenizer
 
 
 def pieces(special, ends, charsmap):
@@ -221,9 +226,9 @@ def classifier(name, model, tokenizer, names, limit):
     wrapped = fast(folder, tokenizer, names, limit)
     rows = []
     for first, second in PAIRS:
-        encoded = wrapped(first, second, truncation=True, return_tensors="pt")
+        encoded = wrapped(first, second, truncation=True, return_tensors="pt", return_token_type_ids=True)
         if model.config.type_vocab_size < 2:
-            encoded.pop("token_type_ids", None)
+            encoded.pop("token_type_ids")
         logits = model(**encoded).logits[0]
         rows.append(dict(first=first, second=second, ids=encoded["input_ids"][0].tolist(), logits=numbers(logits)))
     write(folder, dict(pairs=rows))
@@ -240,36 +245,37 @@ def buckets():
 
 def main():
     torch.manual_seed(1)
-    tokenizer, names = word_piece()
+    tokenizer = kept("bert", word_piece)
+    bert_names = dict(cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]", pad_token="[PAD]", mask_token="[MASK]")
     size = tokenizer.get_vocab_size()
     bert = dict(SHAPE, vocab_size=size, max_position_embeddings=48)
-    embedding("bert", BertModel(BertConfig(**bert), add_pooling_layer=False), tokenizer, names, "mean", True, 40)
-    classifier("bert-nli", BertForSequenceClassification(BertConfig(**bert, **LABELS)), tokenizer, names, 48)
+    embedding("bert", BertModel(BertConfig(**bert), add_pooling_layer=False), tokenizer, bert_names, "mean", True, 40)
+    classifier("bert-nli", BertForSequenceClassification(BertConfig(**bert, **LABELS)), tokenizer, bert_names, 48)
 
-    tokenizer, names = byte_pairs()
+    tokenizer = kept("roberta-nli", byte_pairs)
+    names = dict(bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>", unk_token="<unk>", pad_token="<pad>")
+    names["mask_token"] = "<mask>"
     roberta = dict(SHAPE, vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=66, type_vocab_size=1)
     roberta.update(pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5)
     classifier("roberta-nli", RobertaForSequenceClassification(RobertaConfig(**roberta, **LABELS)), tokenizer, names, 64)
 
-    table = charsmap()
-    tokenizer = pieces(["<s>", "<pad>", "</s>", "<unk>", "<mask>"], ("<s>", "</s>", "</s> </s>"), table)
-    names = dict(bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>", unk_token="<unk>", pad_token="<pad>")
+    special, ends = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"], ("<s>", "</s>", "</s> </s>")
+    tokenizer = kept("xlm-roberta", lambda: pieces(special, ends, charsmap()))
     xlm = dict(roberta, vocab_size=tokenizer.get_vocab_size(), hidden_act="gelu_new")
     model = XLMRobertaModel(XLMRobertaConfig(**xlm), add_pooling_layer=False)
-    embedding("xlm-roberta", model, tokenizer, dict(names, mask_token="<mask>"), "cls", False, 64, torch.float16)
+    embedding("xlm-roberta", model, tokenizer, names, "cls", False, 64, torch.float16)
 
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
-    tokenizer = pieces(special, ("[CLS]", "[SEP]", "[SEP]"), None)
-    names = dict(cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]", pad_token="[PAD]", mask_token="[MASK]")
+    tokenizer = kept("deberta", lambda: pieces(special, ("[CLS]", "[SEP]", "[SEP]"), None))
     deberta = dict(SHAPE, vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, type_vocab_size=0)
     deberta.update(relative_attention=True, pos_att_type=["p2c", "c2p"], position_biased_input=False)
     near = dict(max_relative_positions=-1, position_buckets=16, share_att_key=True, norm_rel_ebd="layer_norm")
     model = DebertaV2ForSequenceClassification(
         DebertaV2Config(**deberta, **near, pooler_hidden_size=32, pooler_dropout=0, pooler_hidden_act="gelu", **LABELS)
     )
-    classifier("deberta-nli", model, tokenizer, names, 64)
+    classifier("deberta-nli", model, tokenizer, bert_names, 64)
     far = dict(max_relative_positions=20, position_buckets=-1, share_att_key=False, norm_rel_ebd="none")
-    embedding("deberta", DebertaV2Model(DebertaV2Config(**deberta, **far)), tokenizer, names, "mean", False, 64)
+    embedding("deberta", DebertaV2Model(DebertaV2Config(**deberta, **far)), tokenizer, bert_names, "mean", False, 64)
     (HERE / "buckets.json").write_text(json.dumps(buckets()) + "\n")
 
 
