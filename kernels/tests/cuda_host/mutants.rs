@@ -44,7 +44,7 @@ const MUTANTS: [(&str, &str, &str); 26] = [
     ("sample.cu", "rank == ranks[thread] && other < ids[thread]", "rank == ranks[thread] && other > ids[thread]"),
     ("sample.cu", "while (bin > 0 && bins[bin] < left)", "while (bin > 0 && bins[bin] <= left)"),
     ("sample.cu", "mask[id / 32] >> (id % 32) & 1", "mask[id / 32] >> (id % 31) & 1"),
-    ("sample.cu", "if (sum > at) token = id;", "if (sum >= at) token = id;"),
+    ("sample.cu", "if (sum <= at && at < sum + mine)", "if (sum < at && at < sum + mine)"),
 ];
 
 #[test]
