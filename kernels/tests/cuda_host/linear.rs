@@ -33,6 +33,21 @@ fn linear_is_its_reference_and_a_rows_bits_are_its_own() {
     }
 }
 
+/// Sections of 32 inputs whose sums are 2^15, 2^-10, -2^15 and 2^-10: only in ascending order is the last one left over.
+#[test]
+fn sections_are_added_in_ascending_order() {
+    let library = library!();
+    let mut w = vec![0.0; 128];
+    for (section, sum) in [32768.0, 1.0 / 1024.0, -32768.0, 1.0 / 1024.0].into_iter().enumerate() {
+        w[32 * section + 5] = sum;
+    }
+    for rows in [1, 130] {
+        let weight = Buffer::of(Element::F16, &w);
+        let got = apply(library, Element::F16, &vec![1.0; 128 * rows], &weight, [rows, 128, 1]);
+        same_bits("the sum", &got, &vec![1.0 / 1024.0; rows]);
+    }
+}
+
 #[test]
 fn what_the_kernels_do_not_take_is_not_launched() {
     assert!(launch::linear(Element::Bf16, [0; 3], 1, 12, 1).is_none());

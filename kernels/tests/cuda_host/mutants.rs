@@ -34,7 +34,7 @@ const MUTANTS: [(&str, &str, &str); 26] = [
     ("attention.cu", "return d * 2 + (piece ^ (d >> 2 & 1));", "return d + (piece ^ (d >> 2 & 1));"),
     ("attention.cu", "positions[row] / (SPAN * PAGE) + 1", "positions[row] / (SPAN * PAGE)"),
     ("linear.cu", "(step + 1) * STEP % length == 0", "(step + 1) * STEP % (2 * length) == 0"),
-    ("linear.cu", "row + r < rows && at < end", "at < end"),
+    ("linear.cu", "row + r < rows && at < end", "row + r < rows"),
     (
         "linear.cu",
         "((section(0) + section(1)) + section(2)) + section(3)",
@@ -44,7 +44,7 @@ const MUTANTS: [(&str, &str, &str); 26] = [
     ("sample.cu", "rank == ranks[thread] && other < ids[thread]", "rank == ranks[thread] && other > ids[thread]"),
     ("sample.cu", "while (bin > 0 && bins[bin] < left)", "while (bin > 0 && bins[bin] <= left)"),
     ("sample.cu", "mask[id / 32] >> (id % 32) & 1", "mask[id / 32] >> (id % 31) & 1"),
-    ("sample.cu", "if (sum > at) token = id;", "if (sum >= at) token = id;"),
+    ("sample.cu", "if (sum <= at && at < sum + mine)", "if (sum < at && at < sum + mine)"),
 ];
 
 #[test]
