@@ -3,15 +3,9 @@
 //! A corpus is read into [`Passage`]s, an [`Embedder`] makes vectors of them, an index keeps both, and a [`Retriever`]
 //! finds those that a query is about.
 
-pub mod chunk;
-pub mod corpus;
-mod embedder;
-pub mod fold;
 pub mod given;
 pub mod index;
 mod passage;
-pub mod qdrant;
 mod text;
 
-pub use embedder::{EmbedderOptions, LocalEmbedder};
 pub use passage::{Embedder, Filter, Found, Origin, Passage, Retriever, Side, Wanted};
