@@ -3,6 +3,8 @@
 //! A corpus is read into [`Passage`]s, an [`Embedder`] makes vectors of them, an index keeps both, and a [`Retriever`]
 //! finds those that a query is about.
 
+pub mod chunk;
+pub mod corpus;
 pub mod given;
 pub mod index;
 mod passage;

@@ -1,2 +1,4 @@
+mod chunk;
+mod corpus;
 mod given;
 mod index;
