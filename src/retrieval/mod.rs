@@ -5,6 +5,7 @@
 
 pub mod chunk;
 pub mod corpus;
+pub mod fold;
 pub mod given;
 pub mod index;
 mod passage;

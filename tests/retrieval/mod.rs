@@ -1,4 +1,5 @@
 mod chunk;
 mod corpus;
+mod fold;
 mod given;
 mod index;
