@@ -9,6 +9,7 @@ pub mod fold;
 pub mod given;
 pub mod index;
 mod passage;
+pub mod qdrant;
 mod text;
 
 pub use passage::{Embedder, Filter, Found, Origin, Passage, Retriever, Side, Wanted};
