@@ -245,8 +245,9 @@ impl Page {
             let Some(origin) = &document.origin else { continue };
             let told = [Some(origin.to_string()), document.source.clone(), document.date.clone()];
             let told: Vec<String> = told.iter().flatten().map(|part| printable(part)).collect();
-            let margin = 2 + self.digits + 1;
-            let label = format!("  {number:>1$}", self.digits);
+            let digits = self.digits;
+            let margin = 2 + digits + 1;
+            let label = format!("  {number:>digits$}");
             text.push_str(&hang(&label, margin, &wrap(&told.join(", "), self.columns - margin)));
             text.push_str(&copies(document, margin, self.columns));
         }
@@ -292,7 +293,8 @@ fn copies(document: &Document, margin: usize, columns: usize) -> String {
     let more = document.copies.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("{more} more"));
     let said = format!("the same in other places, one voice: {}", named.chain(more).collect::<Vec<_>>().join("; "));
-    let lines: Vec<String> = wrap(&said, columns - margin).iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect();
+    let lines: Vec<String> =
+        wrap(&said, columns - margin).iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect();
     hang("", margin, &lines)
 }
 

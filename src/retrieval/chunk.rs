@@ -156,8 +156,8 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
         let mut end = start + first.len_utf8();
         if !is_ideograph(first) {
             let mut length = 1;
-            while let Some((at, c)) = characters
-                .next_if(|(_, c)| length < LONGEST_WORD && !c.is_whitespace() && !is_ideograph(*c))
+            while let Some((at, c)) =
+                characters.next_if(|(_, c)| length < LONGEST_WORD && !c.is_whitespace() && !is_ideograph(*c))
             {
                 end = at + c.len_utf8();
                 length += 1;

@@ -68,7 +68,8 @@ impl Voice {
 /// Every passage is compared with every one kept: meant for some hundred.
 #[must_use]
 pub fn fold(found: Vec<Found>) -> Vec<Found> {
-    let everything = Wanted { top: usize::MAX, by_source: false, filter: crate::retrieval::Filter::default(), fold: true };
+    let everything =
+        Wanted { top: usize::MAX, by_source: false, filter: crate::retrieval::Filter::default(), fold: true };
     select(found, &everything)
 }
 
@@ -83,9 +84,9 @@ pub fn select(found: Vec<Found>, wanted: &Wanted) -> Vec<Found> {
     let mut taken: HashMap<Option<String>, usize> = HashMap::new();
     for candidate in found.into_iter().filter(|found| wanted.filter.admits(&found.passage)) {
         let voice = wanted.fold.then(|| Voice::new(&candidate.passage));
-        let original = kept.iter_mut().find(|(_, other)| {
-            voice.as_ref().zip(other.as_ref()).is_some_and(|(voice, other)| other.copies(voice))
-        });
+        let original = kept
+            .iter_mut()
+            .find(|(_, other)| voice.as_ref().zip(other.as_ref()).is_some_and(|(voice, other)| other.copies(voice)));
         if let Some((original, _)) = original {
             original.copies.push(candidate.passage);
             original.copies.extend(candidate.copies);

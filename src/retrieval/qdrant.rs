@@ -47,7 +47,9 @@ pub(crate) fn hint(kind: RemoteFault) -> Option<&'static str> {
     match kind {
         RemoteFault::Key => Some("put the server's key into the environment variable MOOT_QDRANT_KEY"),
         RemoteFault::Missing => Some("the address ends in the collection's name: http://host:6333#name"),
-        RemoteFault::Broken => Some("does the address lead to a Qdrant server's REST interface, as http://host:6333 does?"),
+        RemoteFault::Broken => {
+            Some("does the address lead to a Qdrant server's REST interface, as http://host:6333 does?")
+        }
         RemoteFault::Unreachable => kind.hint(),
         _ => None,
     }
@@ -75,7 +77,8 @@ impl Qdrant {
         }
         let found = found.map_or("vectors under names".to_owned(), |size| format!("vectors of {size}"));
         let by = this.embedder.identity();
-        Err(this.error(RemoteFault::Refused, format!("the collection has {found}, the embedder makes {expected} ({by})")))
+        Err(this
+            .error(RemoteFault::Refused, format!("the collection has {found}, the embedder makes {expected} ({by})")))
     }
 
     /// A new, empty collection, with what filters by source and date need.
@@ -140,7 +143,8 @@ impl Qdrant {
             body["filter"] = filter;
         }
         let (path, lists) = if wanted.by_source {
-            (body["group_by"], body["group_size"], body["limit"]) = ("source".into(), limit.into(), MOST_SOURCES.into());
+            (body["group_by"], body["group_size"], body["limit"]) =
+                ("source".into(), limit.into(), MOST_SOURCES.into());
             ("/points/query/groups", "/result/groups")
         } else {
             body["limit"] = limit.into();

@@ -8,6 +8,7 @@ use moot::eval::record::QuestionRecord;
 use moot::llm::scripted::Scripted;
 use moot::methods::ctx::{Ctx, Observer, Settings};
 use moot::methods::{self, History, Switches};
+use moot::retrieval::{Origin, Passage};
 use proptest::prelude::*;
 
 /// Each speaker's replies, round by round.
@@ -80,6 +81,45 @@ fn a_malformed_verdict_an_unknown_and_a_failure_are_shown() {
     assert!(show(&unknown).contains("unknown: no answer was held to be right"));
     let failed = QuestionRecord { conclusion: None, error: Some("the engine stopped: no memory".into()), ..held };
     assert!(show(&failed).contains("No conclusion\n  the engine stopped: no memory\n"));
+}
+
+#[test]
+fn passages_of_a_corpus_are_cited_with_their_copies() {
+    let (text, mut record) = held(&Switches::default(), &script(), 80);
+    assert!(!plain(&text).contains("Passages"), "documents given by hand stand where they were given");
+    let place = |file: &str, from: u64| Origin {
+        file: file.into(),
+        id: None,
+        line: Some(12),
+        page: None,
+        characters: from..from + 90,
+    };
+    let copy = |n: u64| Passage {
+        text: "She was born in 1931.".into(),
+        title: None,
+        source: Some(format!("mirror-{n}.example")),
+        date: None,
+        url: None,
+        origin: place("mirrors.jsonl", n),
+    };
+    let document = &mut record.question.documents[0];
+    document.origin = Some(place("notes/guild.md", 340));
+    document.source = Some("guild".into());
+    document.date = Some("1952".into());
+    document.copies = (0..10).map(copy).collect();
+    record.question.documents[2].origin =
+        Some(Origin { page: Some(3), line: None, id: Some("x".into()), ..place("b.pdf", 0) });
+    let text = plain(&String::from_utf8(show(Vec::new(), &record, 80).unwrap()).unwrap());
+    let cited = text.split("\nPassages\n").nth(1).unwrap().split("\nTokens").next().unwrap();
+    let squeezed = cited.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(squeezed.starts_with(
+        "1 notes/guild.md:12 (characters 340-430), guild, 1952 the same in other places, one voice: \
+         mirror-0.example, mirrors.jsonl:12 (characters 0-90); mirror-1.example, "
+    ));
+    assert!(squeezed.ends_with("(characters 7-97); 2 more 3 b.pdf, page 3, id x (characters 0-90)"), "{squeezed}");
+    assert!(cited.lines().all(|line| width(line) <= 80));
+    let line = serde_json::to_string(&record).unwrap();
+    assert_eq!(serde_json::from_str::<QuestionRecord>(&line).unwrap(), record);
 }
 
 #[test]

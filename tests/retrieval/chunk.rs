@@ -29,12 +29,21 @@ fn a_sentence_longer_than_the_budget_is_cut_between_words() {
 #[test]
 fn what_is_repeated() {
     let sentences = cut(TEXT, 6, Overlap::Sentences(1));
-    assert_eq!(sentences, ["One two three. Four five six.", "Four five six. Seven eight nine.", "Seven eight nine. Ten."]);
+    assert_eq!(
+        sentences,
+        ["One two three. Four five six.", "Four five six. Seven eight nine.", "Seven eight nine. Ten."]
+    );
     let words = cut(TEXT, 6, Overlap::Words(2));
     assert_eq!(words, ["One two three. Four five six.", "five six. Seven eight nine. Ten."]);
     // As much as fits beside what is new.
-    assert_eq!(cut("A b c d e. F g h i j.", 6, Overlap::Words(4)), ["A b c d e.", "e. F g h i j."]);
-    assert_eq!(cut("A b c d e. F g h i j.", 6, Overlap::Sentences(1)), ["A b c d e.", "F g h i j."]);
+    assert_eq!(
+        cut("Aa bb cc dd ee. Ff gg hh ii jj.", 6, Overlap::Words(4)),
+        ["Aa bb cc dd ee.", "ee. Ff gg hh ii jj."]
+    );
+    assert_eq!(
+        cut("Aa bb cc dd ee. Ff gg hh ii jj.", 6, Overlap::Sentences(1)),
+        ["Aa bb cc dd ee.", "Ff gg hh ii jj."]
+    );
 }
 
 #[test]

@@ -2,7 +2,8 @@ use moot::retrieval::fold::{fold, select};
 use moot::retrieval::{Filter, Found, Origin, Passage, Wanted};
 
 fn found(source: &str, text: &str) -> Found {
-    let origin = Origin { file: format!("{source}.txt"), id: None, line: None, page: None, characters: 0..text.len() as u64 };
+    let origin =
+        Origin { file: format!("{source}.txt"), id: None, line: None, page: None, characters: 0..text.len() as u64 };
     let source = Some(source.to_owned()).filter(|source| !source.is_empty());
     let passage = Passage { text: text.into(), title: None, source, date: None, url: None, origin };
     Found { passage, score: 0.0, copies: Vec::new() }
@@ -93,7 +94,10 @@ fn the_best_of_all_or_of_each_source() {
     let chosen = |by_source, fold, top, sources: &[&str]| -> Vec<(String, usize)> {
         let filter = Filter { sources: sources.iter().map(|&s| s.into()).collect(), ..Filter::default() };
         let wanted = Wanted { top, by_source, filter, fold };
-        select(candidates.clone(), &wanted).into_iter().map(|f| (f.passage.text[..1].to_owned(), f.copies.len())).collect()
+        select(candidates.clone(), &wanted)
+            .into_iter()
+            .map(|f| (f.passage.text[..1].to_owned(), f.copies.len()))
+            .collect()
     };
     let row = |letters: &str, copies: &[usize]| -> Vec<(String, usize)> {
         letters.chars().map(String::from).zip(copies.iter().copied()).collect()

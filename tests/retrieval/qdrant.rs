@@ -65,12 +65,20 @@ fn receive(stream: &TcpStream) -> Asked {
 
 fn impatient() -> Patience {
     let (short, long) = (Duration::from_millis(300), Duration::from_secs(3));
-    Patience { connect: long, silence: short, total: long, retries: 2, first_wait: Duration::from_millis(2), ..Patience::default() }
+    Patience {
+        connect: long,
+        silence: short,
+        total: long,
+        retries: 2,
+        first_wait: Duration::from_millis(2),
+        ..Patience::default()
+    }
 }
 
 fn passage(source: &str, date: &str, text: &str) -> Passage {
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let origin = Origin { file: "a.jsonl".into(), id: None, line: Some(3), page: None, characters: 0..text.len() as u64 };
+    let origin =
+        Origin { file: "a.jsonl".into(), id: None, line: Some(3), page: None, characters: 0..text.len() as u64 };
     Passage { text: text.into(), title: None, source: given(source), date: given(date), url: None, origin }
 }
 
@@ -101,11 +109,14 @@ fn shown(found: &[Found]) -> Vec<String> {
 #[test]
 fn a_collection_is_made_filled_and_searched() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/qdrant/exchanges.json");
-    let recorded: Vec<Value> = std::fs::read(&file).map(|text| serde_json::from_slice(&text).unwrap()).unwrap_or_default();
+    let recorded: Vec<Value> =
+        std::fs::read(&file).map(|text| serde_json::from_slice(&text).unwrap()).unwrap_or_default();
     let answers = recorded.clone();
     let writing = std::env::var("MOOT_GOLDEN").as_deref() == Ok("write");
     let (base, log) = serve(move |asked| {
-        let same = |r: &&Value| r["method"] == asked.method.as_str() && r["path"] == asked.path.as_str() && r["body"] == asked.body;
+        let same = |r: &&Value| {
+            r["method"] == asked.method.as_str() && r["path"] == asked.path.as_str() && r["body"] == asked.body
+        };
         match answers.iter().find(same) {
             Some(recorded) => ("200 OK".into(), recorded["answer"].to_string()),
             // An answer that fits anything, until the script has made the right one.
@@ -116,7 +127,8 @@ fn a_collection_is_made_filled_and_searched() {
     let address = Address::parse(&format!("{base}#wiki")).unwrap();
     let made = Qdrant::create(address.clone(), Key::new(KEY), impatient(), Arc::new(Letters)).unwrap();
     made.insert(7, &passages()).unwrap();
-    let there = if writing { made } else { Qdrant::open(address, Key::new(KEY), impatient(), Arc::new(Letters)).unwrap() };
+    let there =
+        if writing { made } else { Qdrant::open(address, Key::new(KEY), impatient(), Arc::new(Letters)).unwrap() };
     let ask = |wanted: Wanted| shown(&there.retrieve("aaaa bbb", &wanted).unwrap());
     let dated = |from: &str, until: &str| Filter {
         sources: Vec::new(),
@@ -130,7 +142,9 @@ fn a_collection_is_made_filled_and_searched() {
     let late = ask(wanted(9, false, false, dated("1998-05", "")));
     let between = ask(wanted(9, false, false, dated("1998-06", "2003")));
     let received = log.lock().unwrap().clone();
-    assert!(received.iter().all(|asked| asked.head.to_ascii_lowercase().contains(&format!("authorization: bearer {KEY}"))));
+    assert!(
+        received.iter().all(|asked| asked.head.to_ascii_lowercase().contains(&format!("authorization: bearer {KEY}")))
+    );
     if writing {
         let row = |asked: &Asked| serde_json::json!({ "method": asked.method, "path": asked.path, "body": asked.body });
         let rows: Vec<Value> = received.iter().map(row).collect();
@@ -164,13 +178,33 @@ fn wrong(status: &str, body: &str) -> String {
 fn what_goes_wrong_is_one_line() {
     let not_found = r#"{"status":{"error":"Not found: Collection `wiki` doesn't exist!"},"time":0.1}"#;
     let cases = [
-        ("404 Not Found", not_found, "the points: 404 Not Found: Not found: Collection `wiki` doesn't exist! | the address ends"),
-        ("401 Unauthorized", "Invalid not-for-any-eye", "the points: 401 Unauthorized: Invalid (the key) | put the server's key into"),
+        (
+            "404 Not Found",
+            not_found,
+            "the points: 404 Not Found: Not found: Collection `wiki` doesn't exist! | the address ends",
+        ),
+        (
+            "401 Unauthorized",
+            "Invalid not-for-any-eye",
+            "the points: 401 Unauthorized: Invalid (the key) | put the server's key into",
+        ),
         ("503 Service Unavailable", "", "the points: 503 Service Unavailable (3 attempts)"),
-        ("200 OK", "<html>", "the points: the answer is no JSON: expected value at line 1 column 1: <html> | does the address"),
+        (
+            "200 OK",
+            "<html>",
+            "the points: the answer is no JSON: expected value at line 1 column 1: <html> | does the address",
+        ),
         ("200 OK", "{}", "expected a list at /result/points, found another answer | does the address"),
-        ("200 OK", r#"{"result":{"points":[{"id":1,"score":1,"payload":{"text":"a"}}]}}"#, "point 1 is no passage of moot's: missing field `origin`"),
-        ("200 OK", r#"{"result":{"points":[{"id":1,"score":1,"payload":{"embedder":"e5"}}]}}"#, "point 1 was embedded by e5, the query by letters"),
+        (
+            "200 OK",
+            r#"{"result":{"points":[{"id":1,"score":1,"payload":{"text":"a"}}]}}"#,
+            "point 1 is no passage of moot's: missing field `origin`",
+        ),
+        (
+            "200 OK",
+            r#"{"result":{"points":[{"id":1,"score":1,"payload":{"embedder":"e5"}}]}}"#,
+            "point 1 was embedded by e5, the query by letters",
+        ),
     ];
     for (status, body, expected) in cases {
         let said = wrong(status, body);

@@ -144,7 +144,10 @@ impl Fault {
 fn message(body: &str) -> String {
     let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
     let at = |path: &str| json.as_ref().and_then(|json| json.pointer(path)?.as_str());
-    let text = ["/error/message", "/message", "/detail", "/error", "/status/error"].iter().find_map(|path| at(path)).unwrap_or(body);
+    let text = ["/error/message", "/message", "/detail", "/error", "/status/error"]
+        .iter()
+        .find_map(|path| at(path))
+        .unwrap_or(body);
     beginning(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

@@ -91,11 +91,17 @@ mod tests {
             ("It opened. It closed!  Did it?", &["It opened.", "It closed!", "Did it?"]),
             ("Dr. Smith met J. R. R. Tolkien. They spoke.", &["Dr. Smith met J. R. R. Tolkien.", "They spoke."]),
             ("The U.S. Navy left at 3.5 knots. Good.", &["The U.S. Navy left at 3.5 knots.", "Good."]),
-            ("See Fig. 3 (cf. Smith et al. 2020). So do I. Then", &["See Fig. 3 (cf. Smith et al. 2020).", "So do I.", "Then"]),
+            (
+                "See Fig. 3 (cf. Smith et al. 2020). So do I. Then",
+                &["See Fig. 3 (cf. Smith et al. 2020).", "So do I.", "Then"],
+            ),
             // Two sentences, but nothing says so: longer, and no name torn apart.
             ("On Jan. 5 at 5 p.m. The bell rang.", &["On Jan. 5 at 5 p.m. The bell rang."]),
             ("She said \"No.\" He left (alone). End", &["She said \"No.\"", "He left (alone).", "End"]),
-            ("\u{6a4b}\u{3002}\u{958b}\u{3044}\u{305f}\u{3002}", &["\u{6a4b}\u{3002}", "\u{958b}\u{3044}\u{305f}\u{3002}"]),
+            (
+                "\u{6a4b}\u{3002}\u{958b}\u{3044}\u{305f}\u{3002}",
+                &["\u{6a4b}\u{3002}", "\u{958b}\u{3044}\u{305f}\u{3002}"],
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(&split(text), expected);
@@ -104,7 +110,10 @@ mod tests {
 
     #[test]
     fn full_lines_go_on_and_blocks_do_not() {
-        assert_eq!(split("The bridge\nopened in\r\nMay. It is\nlong."), ["The bridge\nopened in\r\nMay.", "It is\nlong."]);
+        assert_eq!(
+            split("The bridge\nopened in\r\nMay. It is\nlong."),
+            ["The bridge\nopened in\r\nMay.", "It is\nlong."]
+        );
         assert_eq!(split("# The bridge\nIt opened\n\nIt closed"), ["# The bridge", "It opened", "It closed"]);
         assert_eq!(split("Sources:\n- one\n- two\n1. three"), ["Sources:", "- one", "- two", "1. three"]);
         assert_eq!(split(" \n\t"), Vec::<&str>::new());

@@ -11,7 +11,8 @@ use super::{Document, Entry, Reader};
 use crate::error::Result;
 use crate::retrieval::text::{self, input};
 use hayro_font::hayro_cmap::{BfString, load_embedded};
-use hayro_font::hayro_syntax::content::{TypedInstruction, TypedIter};
+use hayro_font::hayro_syntax::content::TypedIter;
+use hayro_font::hayro_syntax::content::ops::TypedInstruction;
 use hayro_font::hayro_syntax::object::{Dict, Name, Number, Object, Stream, String as Bytes};
 use hayro_font::hayro_syntax::page::Resources;
 use hayro_font::hayro_syntax::{LoadPdfError, Pdf};
@@ -49,7 +50,9 @@ impl Pages {
             Ok(Err(LoadPdfError::Decryption(_))) => {
                 return Err(input(path, None, "a PDF that opens without a password", "an encrypted one"));
             }
-            Ok(Err(LoadPdfError::Invalid)) => return Err(input(path, None, "a PDF", "something else, or a broken one")),
+            Ok(Err(LoadPdfError::Invalid)) => {
+                return Err(input(path, None, "a PDF", "something else, or a broken one"));
+            }
             Err(_) => return Err(input(path, None, "a PDF that can be read", "one that its reader stumbles over")),
         };
         let pages = found.pages.len();

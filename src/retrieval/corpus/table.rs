@@ -92,8 +92,13 @@ impl Table {
             Ok::<_, MootError>((!value.is_empty()).then(|| value.to_owned()))
         };
         let Columns { title, source, date, url, id, .. } = self.columns;
-        let fields =
-            Fields { title: given(title)?, source: given(source)?, date: given(date)?, url: given(url)?, id: given(id)? };
+        let fields = Fields {
+            title: given(title)?,
+            source: given(source)?,
+            date: given(date)?,
+            url: given(url)?,
+            id: given(id)?,
+        };
         Ok(Some(Document::new(&self.entry, fields, text.to_owned(), Place::Record { line, characters: 0 })))
     }
 }

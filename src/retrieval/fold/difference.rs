@@ -93,8 +93,7 @@ fn hunks(a: &[Word], b: &[Word]) -> Vec<Hunk> {
         }
         let start = (i, j);
         while (i < a.len() || j < b.len()) && !(i < a.len() && j < b.len() && same(i, j)) {
-            let skip_a = j == b.len()
-                || (i < a.len() && longest[(i + 1) * width + j] >= longest[i * width + j + 1]);
+            let skip_a = j == b.len() || (i < a.len() && longest[(i + 1) * width + j] >= longest[i * width + j + 1]);
             if skip_a { i += 1 } else { j += 1 }
         }
         hunks.push(Hunk { a: start.0..i, b: start.1..j });

@@ -4,7 +4,7 @@ use super::columns::Allowed;
 use super::dense::{approximate, exact, exact_by_source, kernel};
 use super::{Index, lexical};
 use crate::error::{MootError, Result};
-use crate::retrieval::{Embedder, Found, Retriever, Side, Wanted};
+use crate::retrieval::{Embedder, Found, Retriever, Side, Wanted, fold};
 use moot_models::kernels::{Best, Queries};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ impl Default for Search {
 const DEPTH: (usize, usize) = (10, 100);
 /// Candidates for each passage wanted where near-duplicates are folded.
 const SPARE: usize = 4;
+/// Candidates for one query at most, however many of them are copies: each is compared with every one kept.
+const MOST: usize = 1024;
 
 /// Passages by number, with scores, best first.
 type Ranked = Vec<(u64, f32)>;
@@ -104,13 +106,39 @@ impl IndexRetriever {
             self.index.columns()?.allowed(&wanted.filter, self.index.dir())?
         };
         let candidates = if wanted.fold { wanted.top.saturating_mul(SPARE) } else { wanted.top };
+        let first = self.candidates(queries, wanted, candidates, allowed.as_ref())?;
+        let settled = |(query, (chosen, more)): (&&str, (Vec<Found>, bool))| {
+            if more { self.further(query, wanted, candidates, allowed.as_ref()) } else { Ok(chosen) }
+        };
+        queries.iter().zip(first).map(settled).collect()
+    }
+
+    /// Where so many copies of one statement came first that too few voices are left: more candidates.
+    fn further(&self, query: &str, wanted: &Wanted, asked: usize, allowed: Option<&Allowed>) -> Result<Vec<Found>> {
+        let mut asked = asked;
+        loop {
+            asked = asked.saturating_mul(2);
+            let (chosen, more) = self.candidates(&[query], wanted, asked, allowed)?.pop().unwrap_or_default();
+            if !more || asked >= MOST {
+                return Ok(chosen);
+            }
+        }
+    }
+
+    fn candidates(
+        &self,
+        queries: &[&str],
+        wanted: &Wanted,
+        asked: usize,
+        allowed: Option<&Allowed>,
+    ) -> Result<Vec<(Vec<Found>, bool)>> {
         let groups: Vec<Vec<Ranked>> = if wanted.by_source {
-            let search = |query: &&str| self.ranked_by_source(query, candidates, allowed.as_ref());
+            let search = |query: &&str| self.ranked_by_source(query, asked, allowed);
             queries.iter().map(search).collect::<Result<_>>()?
         } else {
-            self.ranked(queries, candidates, allowed.as_ref())?.into_iter().map(|ranked| vec![ranked]).collect()
+            self.ranked(queries, asked, allowed)?.into_iter().map(|ranked| vec![ranked]).collect()
         };
-        groups.into_iter().map(|groups| self.found(groups, wanted)).collect()
+        groups.into_iter().map(|groups| self.found(groups, wanted, asked)).collect()
     }
 
     fn queries(&self, queries: &[&str]) -> Result<(Vec<f32>, usize)> {
@@ -179,16 +207,15 @@ impl IndexRetriever {
         Ok(groups)
     }
 
-    fn found(&self, groups: Vec<Ranked>, wanted: &Wanted) -> Result<Vec<Found>> {
-        let mut all = Vec::new();
-        for group in groups {
-            let found = |(id, score)| Ok(Found { passage: self.index.passage(id)?, score, copies: Vec::new() });
-            let found: Result<Vec<Found>> = group.into_iter().map(found).collect();
-            let mut found = fold(found?, wanted);
-            found.truncate(wanted.top);
-            all.append(&mut found);
-        }
-        Ok(all)
+    /// What is chosen of the candidates, and whether more of them could bring more.
+    fn found(&self, groups: Vec<Ranked>, wanted: &Wanted, asked: usize) -> Result<(Vec<Found>, bool)> {
+        let more = groups.iter().any(|group| group.len() >= asked);
+        let mut best: Ranked = groups.into_iter().flatten().collect();
+        best.sort_by(|(i, a), (j, b)| b.total_cmp(a).then(i.cmp(j)));
+        let found = |(id, score)| Ok(Found { passage: self.index.passage(id)?, score, copies: Vec::new() });
+        let chosen = fold::select(best.into_iter().map(found).collect::<Result<_>>()?, wanted);
+        let short = wanted.fold && !wanted.by_source && chosen.len() < wanted.top;
+        Ok((chosen, short && more))
     }
 }
 
@@ -200,11 +227,6 @@ impl Retriever for IndexRetriever {
     fn retrieve(&self, query: &str, wanted: &Wanted) -> Result<Vec<Found>> {
         Ok(self.retrieve_all(&[query], wanted)?.into_iter().next().unwrap_or_default())
     }
-}
-
-/// Near-duplicates become copies of the best among them.
-fn fold(found: Vec<Found>, _wanted: &Wanted) -> Vec<Found> {
-    found
 }
 
 /// Reciprocal rank fusion; of equal scores the lowest number comes first.

@@ -10,7 +10,10 @@ const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>The bridge &amp; the tow
 #[test]
 fn what_a_reader_sees() {
     let document = &one("a.html", PAGE.as_bytes()).unwrap()[0];
-    assert_eq!(document.text, "The bridge\n\nIt opened in May 1932\u{2014} after <9> years. Good\nbye\n\none\n\ntwo\n\na b");
+    assert_eq!(
+        document.text,
+        "The bridge\n\nIt opened in May 1932\u{2014} after <9> years. Good\nbye\n\none\n\ntwo\n\na b"
+    );
     assert_eq!(document.title.as_deref(), Some("The bridge & the town"));
     assert_eq!(document.date.as_deref(), Some("1998-05-03T10:00:00Z"));
     assert_eq!(document.source.as_deref(), Some("gazette.example"));

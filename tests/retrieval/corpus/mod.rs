@@ -127,7 +127,9 @@ fn a_corpus_without_text_is_an_error() {
 #[test]
 fn a_file_that_breaks_halfway_is_an_error_even_in_a_folder() {
     let f = folder(&[("a.jsonl", b"{\"text\": \"A\"}\n{\"text\": \"B\"\n")]);
-    assert!(read(&f, "corpus").unwrap_err().starts_with("corpus/a.jsonl:2: expected a JSON object, found JSON that ends"));
+    assert!(
+        read(&f, "corpus").unwrap_err().starts_with("corpus/a.jsonl:2: expected a JSON object, found JSON that ends")
+    );
 }
 
 #[test]
@@ -138,7 +140,15 @@ fn files_come_in_the_order_given_and_once() {
     assert_eq!(texts, ["B", "A", "D"]);
     assert_eq!((corpus.files(), corpus.bytes()), (3, 3));
     let skipped: Vec<_> = corpus.skipped().iter().map(|s| bare(&f, s)).collect();
-    assert_eq!(skipped, ["corpus/b.txt: given before", "corpus/a.txt: given before", "corpus/b.txt: given before", "corpus/c: given before"]);
+    assert_eq!(
+        skipped,
+        [
+            "corpus/b.txt: given before",
+            "corpus/a.txt: given before",
+            "corpus/b.txt: given before",
+            "corpus/c: given before"
+        ]
+    );
 }
 
 #[cfg(unix)]

@@ -14,14 +14,7 @@ impl Matrix {
     /// The matrix that does `inner` first.
     pub(super) fn then(self, inner: Self) -> Self {
         let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (self.0, inner.0);
-        Self([
-            a * g + c * h,
-            b * g + d * h,
-            a * i + c * j,
-            b * i + d * j,
-            a * k + c * l + e,
-            b * k + d * l + f,
-        ])
+        Self([a * g + c * h, b * g + d * h, a * i + c * j, b * i + d * j, a * k + c * l + e, b * k + d * l + f])
     }
 
     fn point(self, (x, y): (f64, f64)) -> (f64, f64) {
@@ -168,7 +161,8 @@ mod tests {
 
     #[test]
     fn what_parts_letters() {
-        let words = [("The", 0.0, 90.0), ("bridge", 18.0, 90.0), ("2", 48.0, 94.0), ("open-", 0.0, 78.0), ("ed.", 0.0, 66.0)];
+        let words =
+            [("The", 0.0, 90.0), ("bridge", 18.0, 90.0), ("2", 48.0, 94.0), ("open-", 0.0, 78.0), ("ed.", 0.0, 66.0)];
         let more = [("Tw", 60.0, 66.0), ("o", 71.0, 66.0), ("Next", 0.0, 30.0)];
         let all = [&words[..], &more[..]].concat();
         let expected = "The bridge2\nopened. Two\n\nNext";
