@@ -3,7 +3,7 @@
 use crate::cli::columns::printable;
 use crate::cli::debate::DebatePrinter;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::{method, model, output};
+use crate::cli::{method, model, output, retrieve};
 use crate::error::{MootError, Result};
 use crate::llm::Llm;
 use crate::methods;
@@ -16,7 +16,8 @@ const EXAMPLES: &str = "\
 Examples:
   moot ask \"When did the bridge open?\" --docs notes/
   moot ask \"When did the bridge open?\" --docs council.txt diary.md --rounds 2 --history peers
-  moot ask --docs ramdocs.jsonl:17 --model smollm2-135m";
+  moot ask --docs ramdocs.jsonl:17 --model smollm2-135m
+  moot ask \"When did the bridge open?\" --corpus archive/ --by-source --until 1998";
 
 /// Ask a question of documents that contradict each other, and watch them debate it
 #[derive(Debug, clap::Args)]
@@ -28,6 +29,9 @@ pub struct Args {
     /// Documents: .txt, .md, .jsonl, a line of it (file.jsonl:17), folders, globs
     #[arg(short, long, value_name = "PATH", num_args = 1..)]
     pub docs: Vec<String>,
+    /// Or where to find them.
+    #[command(flatten)]
+    pub retrieve: retrieve::Args,
     /// Print the record (two JSON lines, as `moot run` writes them) instead of the debate
     #[arg(long)]
     pub json: bool,
@@ -45,12 +49,14 @@ pub struct Args {
 /// Documents, arguments, a model or a call that failed.
 pub fn run(args: &Args) -> Result<()> {
     let resolved = args.method.resolve()?;
-    let question = question(args)?;
+    let interrupt = Interrupt::listen()?;
+    let question = question(args, &interrupt)?;
     if resolved.row.needs_documents && question.documents.is_empty() {
         let name = resolved.row.name;
-        return Err(MootError::Usage(format!("{name} needs documents: expected --docs PATH, or --method closed-book")));
+        return Err(MootError::Usage(format!(
+            "{name} needs documents: expected --docs PATH, --corpus PATH, or --method closed-book"
+        )));
     }
-    let interrupt = Interrupt::listen()?;
     let llm = args.model.start(resolved.row, resolved.settings.think, &interrupt.cancel)?;
     interrupt.answering();
     let ask = |observer: &dyn Observer| {
@@ -77,7 +83,15 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// The question and its documents; what was left out of a folder is said.
-fn question(args: &Args) -> Result<Question> {
+fn question(args: &Args, interrupt: &Interrupt) -> Result<Question> {
+    if !args.retrieve.corpus.is_empty() {
+        let text = args.question.clone().filter(|text| !text.trim().is_empty());
+        let missing = || MootError::Usage("no question: expected moot ask \"QUESTION\" --corpus PATH".into());
+        let text = text.ok_or_else(|| swallowed(args).unwrap_or_else(missing))?;
+        let documents = args.retrieve.documents(&text, args.model.place.offline, interrupt)?;
+        interrupt.preparing();
+        return Ok(Question { id: "asked".into(), text, documents, gold: None });
+    }
     let given = given::load(&args.docs).map_err(|e| swallowed(args).unwrap_or(e))?;
     for skipped in &given.skipped {
         anstream::eprintln!("skipped {}", printable(skipped));
@@ -91,14 +105,20 @@ fn question(args: &Args) -> Result<Question> {
     Ok(Question { id: "asked".into(), text, documents: given.documents, gold: given.gold })
 }
 
-/// The question stands after `--docs`, which takes all that follows.
+/// The question stands after `--docs` or `--corpus`, which take all that follows.
 fn swallowed(args: &Args) -> Option<MootError> {
-    let last = args.docs.last().filter(|last| args.question.is_none() && last.contains([' ', '?']))?;
+    let option = if args.docs.is_empty() { "--corpus" } else { "--docs" };
+    let last = args
+        .docs
+        .iter()
+        .chain(&args.retrieve.corpus)
+        .next_back()
+        .filter(|last| args.question.is_none() && last.contains([' ', '?']))?;
     if Path::new(last).exists() {
         return None;
     }
     Some(MootError::Usage(format!(
-        "no document is called {last:?}; a question goes first: moot ask {last:?} --docs PATH"
+        "no document is called {last:?}; a question goes first: moot ask {last:?} {option} PATH"
     )))
 }
 

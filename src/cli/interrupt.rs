@@ -35,6 +35,11 @@ impl Interrupt {
         Ok(this)
     }
 
+    /// From here on there is nothing to finish again.
+    pub(super) fn preparing(&self) {
+        self.answering.store(false, Ordering::Relaxed);
+    }
+
     /// From here on there is something to finish.
     pub(super) fn answering(&self) {
         self.answering.store(true, Ordering::Relaxed);

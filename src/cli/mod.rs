@@ -13,6 +13,7 @@ pub mod method;
 pub mod model;
 pub mod models;
 pub mod output;
+pub mod retrieve;
 pub mod run;
 pub mod score;
 pub mod show;

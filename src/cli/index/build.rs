@@ -95,19 +95,10 @@ fn run(
     embedder: Option<&Arc<dyn Embedder>>,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    interrupt.answering();
     let start = Instant::now();
     let before = builder.manifest().passages();
-    let mut shown = Shown::new(total, interrupt.stop.clone());
-    let mut passages: Box<dyn Iterator<Item = Result<Passage>>> = corpus.passages()?;
-    let embedder = embedder.map(AsRef::as_ref);
-    let built = builder.run(&corpus.typed()?, &mut passages, embedder, &mut |progress| shown.show(progress));
-    shown.clear();
+    fill(&mut builder, corpus, total, embedder, interrupt)?;
     let manifest = builder.manifest();
-    if let Err(MootError::Interrupted) = built {
-        tell(&format!("{} passages are kept; the same command goes on", manifest.passages()));
-    }
-    built?;
     let (added, seconds) = (manifest.passages() - before, start.elapsed().as_secs_f64());
     output::print(&format!(
         "{}: {added} passages in {seconds:.1} s ({:.0} passages/s), {} in all, {}\n",
@@ -116,6 +107,29 @@ fn run(
         manifest.passages(),
         readable(manifest.bytes())
     ))
+}
+
+/// Indexes `corpus`, of `total` passages, and shows how far it is.
+///
+/// # Errors
+/// As [`build`]; [`MootError::Interrupted`], with what is done kept.
+pub(in crate::cli) fn fill(
+    builder: &mut Builder,
+    corpus: &CorpusArgs,
+    total: u64,
+    embedder: Option<&Arc<dyn Embedder>>,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    interrupt.answering();
+    let mut shown = Shown::new(total, interrupt.stop.clone());
+    let mut passages: Box<dyn Iterator<Item = Result<Passage>>> = corpus.passages()?;
+    let embedder = embedder.map(AsRef::as_ref);
+    let built = builder.run(&corpus.typed()?, &mut passages, embedder, &mut |progress| shown.show(progress));
+    shown.clear();
+    if let Err(MootError::Interrupted) = built {
+        tell(&format!("{} passages are kept; the same command goes on", builder.manifest().passages()));
+    }
+    built
 }
 
 /// Where no bar can be drawn, a line this often.

@@ -2,7 +2,7 @@
 
 pub mod build;
 pub mod info;
-mod inputs;
+pub(super) mod inputs;
 pub mod search;
 
 use crate::error::Result;

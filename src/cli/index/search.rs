@@ -82,7 +82,7 @@ impl From<Retrieved> for Mode {
 }
 
 /// A date as filters compare it.
-fn date(typed: &str) -> std::result::Result<String, String> {
+pub(in crate::cli) fn date(typed: &str) -> std::result::Result<String, String> {
     let parts: Vec<&str> = typed.split('-').collect();
     let digits = |part: &&str, length: usize| part.len() == length && part.bytes().all(|b| b.is_ascii_digit());
     let sound = parts.iter().zip([4, 2, 2]).all(|(part, length)| digits(part, length)) && parts.len() <= 3;

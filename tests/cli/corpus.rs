@@ -1,0 +1,132 @@
+//! `moot ask --corpus` as people type it: found by words, answered by a stand-in server, so no model is needed.
+
+use super::program::{moot, text};
+use crate::llm::server::{Server, reply};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+const CLAIM: &str =
+    "The bridge over the Elde was opened in 1933, as everybody who lives in the town knows very well by now.";
+
+fn corpus(folder: &Path) -> String {
+    let notes = folder.join("notes");
+    let copy = format!("The bridge of the town.\n\n{CLAIM} Like and subscribe.");
+    for (source, name, content) in [
+        (
+            "council",
+            "bridge.md",
+            "---\ndate: 1952-03-19\n---\n# The bridge\n\nThe council opened the bridge over the Elde in 1932.",
+        ),
+        ("blog", "a.txt", CLAIM),
+        ("forum", "b.txt", CLAIM),
+        ("mirror", "c.txt", &copy),
+        ("press", "ferry.txt", "Soup is served at noon."),
+    ] {
+        fs::create_dir_all(notes.join(source)).unwrap();
+        fs::write(notes.join(source).join(name), content).unwrap();
+    }
+    notes.display().to_string()
+}
+
+/// Agents say the year that their document names.
+fn server() -> Server {
+    Server::start(|_, received, stream| {
+        let asked = received.asked();
+        let answer = match () {
+            () if asked.contains("All Correct Answers") => {
+                "All Correct Answers: [\"1932\"]. Explanation: The minutes say so."
+            }
+            () if asked.contains("in 1932") => "Answer: 1932. Explanation: The council opened it.",
+            () if asked.contains("in 1933") => "Answer: 1933. Explanation: Everybody knows.",
+            () => "Answer: unknown. Explanation: Nothing is said.",
+        };
+        reply(stream, answer);
+    })
+}
+
+fn ask(cache: &Path, server: &Server, typed: &[&str]) -> Output {
+    let question = "When was the bridge over the Elde opened?";
+    let fixed = ["ask", question, "--embedder", "none", "--model", &server.base, "--free-form", "--rounds", "1"];
+    moot(fixed.into_iter().chain(typed.iter().copied())).env("MOOT_CACHE", cache).output().unwrap()
+}
+
+#[test]
+fn a_folder_is_indexed_once_debated_and_cited() {
+    let folder = tempfile::tempdir().unwrap();
+    let (notes, cache, server) = (corpus(folder.path()), folder.path().join("cache"), server());
+    let first = ask(&cache, &server, &["--corpus", &notes]);
+    let (out, said) = (text(&first.stdout), text(&first.stderr));
+    assert!(first.status.success(), "{said}");
+    assert!(said.contains("indexing 5 passages of 5 files, once"), "{said}");
+    let squeezed = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(squeezed.contains("notes/council/bridge.md:4 (characters 25-"), "{out}");
+    assert!(squeezed.contains("the same in other places, one voice: "), "{out}");
+    let cited = squeezed.split("Passages").nth(1).unwrap();
+    assert!(["blog", "forum", "mirror"].iter().all(|source| cited.contains(source)), "{out}");
+    assert_eq!(out.matches(" 1933").count(), 2, "three copies are one agent and one line against: {out}");
+
+    let again = ask(&cache, &server, &["--corpus", &notes, "--no-fold", "--top", "9", "--json"]);
+    assert!(again.status.success() && !text(&again.stderr).contains("indexing"), "{}", text(&again.stderr));
+    let record: Value = serde_json::from_str(text(&again.stdout).lines().nth(1).unwrap()).unwrap();
+    let documents = record["question"]["documents"].as_array().unwrap();
+    assert_eq!(documents.len(), 4, "soup is about no bridge: {documents:?}");
+    assert!(
+        documents
+            .iter()
+            .all(|d| d["origin"]["file"].as_str().unwrap().contains("/notes/") && d.get("copies").is_none())
+    );
+
+    // A file that has changed is read again, and the index of before is gone.
+    fs::write(Path::new(&notes).join("press/ferry.txt"), "The ferry stopped when the bridge opened.").unwrap();
+    let third = ask(&cache, &server, &["--corpus", &notes]);
+    assert!(text(&third.stderr).contains("indexing 5 passages"), "{}", text(&third.stderr));
+    let kept: Vec<_> = fs::read_dir(cache.join("corpora")).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(kept.len() == 1 && fs::read_dir(&kept[0]).unwrap().count() == 1);
+}
+
+#[test]
+fn sources_and_dates_choose() {
+    let folder = tempfile::tempdir().unwrap();
+    let (notes, cache, server) = (corpus(folder.path()), folder.path().join("cache"), server());
+    let sources = |typed: &[&str]| -> Vec<String> {
+        let typed = [&["--corpus", notes.as_str(), "--json", "--no-fold"], typed].concat();
+        let out = ask(&cache, &server, &typed);
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        let record: Value = serde_json::from_str(text(&out.stdout).lines().nth(1).unwrap()).unwrap();
+        let documents = record["question"]["documents"].as_array().unwrap().clone();
+        let mut sources: Vec<String> = documents.iter().map(|d| d["source"].as_str().unwrap().to_owned()).collect();
+        sources.sort();
+        sources
+    };
+    assert_eq!(sources(&["--by-source"]), ["blog", "council", "forum", "mirror"]);
+    assert_eq!(sources(&["--source", "blog", "--source", "forum"]), ["blog", "forum"]);
+    assert_eq!(sources(&["--until", "1952"]), ["council"]);
+    let none = ask(&cache, &server, &["--corpus", &notes, "--until", "1900"]);
+    assert!(!none.status.success());
+    assert_eq!(
+        text(&none.stderr).lines().next(),
+        Some("error: no passage of the corpus that the filters admit is about this question")
+    );
+}
+
+#[test]
+fn what_is_mistyped_is_said_before_any_model_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = corpus(folder.path());
+    for (typed, expected) in [
+        (&["ask", "Q?", "--corpus", "none-such"][..], "none-such: cannot open: No such file"),
+        (&["ask", "Q?", "--corpus", &notes, "--docs", &notes], "cannot be used with"),
+        (&["ask", "Q?", "--top", "3"], "--corpus"),
+        (&["ask", "--corpus", &notes, "When did it open?"], "a question goes first"),
+        (&["ask", "--corpus", &notes], "no question"),
+        (&["ask", "Q?", "--corpus", "http://h:1"], "expected http://host:6333#collection"),
+        (&["ask", "Q?", "--corpus", "http://h:1#c", "--retriever", "bm25"], "searched by meaning alone"),
+        (&["ask", "Q?", "--corpus", &notes, "--from", "May"], "expected a date"),
+    ] {
+        let out = moot(typed.iter().copied()).output().unwrap();
+        let said = text(&out.stderr);
+        assert!(!out.status.success() && said.contains(expected) && !said.contains("panicked"), "{typed:?}: {said}");
+    }
+}
