@@ -5,6 +5,7 @@
 
 pub mod chunk;
 pub mod corpus;
+mod embedder;
 pub mod fold;
 pub mod given;
 pub mod index;
@@ -12,4 +13,5 @@ mod passage;
 pub mod qdrant;
 mod text;
 
+pub use embedder::{EmbedderOptions, LocalEmbedder};
 pub use passage::{Embedder, Filter, Found, Origin, Passage, Retriever, Side, Wanted};

@@ -5,7 +5,7 @@ use crate::cli::columns::{printable, wrap};
 use crate::cli::{output, values};
 use crate::error::{MootError, Result};
 use crate::retrieval::index::{Index, IndexRetriever, Mode, Search};
-use crate::retrieval::{Filter, Found, Passage, Retriever, Wanted};
+use crate::retrieval::{Filter, Found, Passage, Wanted};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -79,7 +79,7 @@ impl Reader for Jsonl {
 /// What a record says of itself, in fields of its own or in BEIR's `metadata`.
 fn fields(object: &Object) -> Result<Fields> {
     let metadata = object.object("metadata");
-    let find = |names: &[&str], read: fn(&Object, &str) -> Result<Option<String>>| {
+    let find = |names: &[&str], read: fn(&Object, &str) -> Result<Option<String>>| -> Result<Option<String>> {
         for object in [Some(object), metadata.as_ref()].into_iter().flatten() {
             if let Some(name) = names.iter().find(|name| object.has(name)) {
                 return Ok(read(object, name)?.filter(|value| !value.trim().is_empty()));
