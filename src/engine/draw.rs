@@ -46,7 +46,8 @@ pub(super) fn draw(
     Ok(drawn)
 }
 
-fn failed(error: impl ToString) -> MootError {
+#[allow(clippy::needless_pass_by_value)] // As `map_err` gives it.
+fn failed(error: candle_core::Error) -> MootError {
     MootError::Engine(error.to_string())
 }
 

@@ -145,6 +145,9 @@ impl Drop for Engine {
     }
 }
 
+/// Whether a step ended a sequence, and how.
+type Outcome = Result<Option<Finish>>;
+
 /// What the engine thread owns.
 struct Worker {
     model: Arc<Model>,
@@ -253,7 +256,7 @@ impl Worker {
             Err(error) => return self.fail_all(&error),
         };
         let model = &self.model;
-        let (outcomes, right): (Vec<Option<Result<Option<Finish>>>>, Vec<usize>) = self
+        let (outcomes, right): (Vec<Option<Outcome>>, Vec<usize>) = self
             .scheduler
             .running
             .par_iter_mut()

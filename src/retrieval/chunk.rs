@@ -67,7 +67,7 @@ impl Chunking {
         if self.words == 0 {
             let trimmed = text.trim();
             let start = text.len() - text.trim_start().len();
-            return if trimmed.is_empty() { Vec::new() } else { vec![start..start + trimmed.len()] };
+            return std::iter::once(start..start + trimmed.len()).filter(|whole| !whole.is_empty()).collect();
         }
         let units = units(text, self.words);
         let mut passages = Vec::new();

@@ -268,9 +268,9 @@ unsafe fn weigh_rows<L: Lanes, const ROWS: usize>(
                 weigh_tile::<L, ROWS, 2>(weights, padded, sums, values, (len, dim), out.add(d), stride);
                 continue;
             }
-            for row in 0..rows {
+            for (row, &sum) in sums.iter().enumerate().take(rows) {
                 let (weights, out) = (weights.add(row * padded), out.add(row * stride + d));
-                let sum = &[sums[row]];
+                let sum = &[sum];
                 if wide {
                     weigh_tile::<L, 1, 2>(weights, padded, sum, values, (len, dim), out, stride);
                 } else {

@@ -328,23 +328,23 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
                     }
                 }
             }
-            for r in 0..ROWS {
+            for (r, (sums, parts)) in sums.iter_mut().zip(parts).enumerate() {
                 let x_scale = L::splat(*scales.add(r * (CHUNK / BLOCK) + block));
-                for h in 0..HALVES {
-                    sums[r][h] = parts[r][h].fma(x_scale, sums[r][h]);
+                for (sum, part) in sums.iter_mut().zip(parts) {
+                    *sum = part.fma(x_scale, *sum);
                 }
             }
             if has_min {
                 for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
                     for h in 0..HALVES {
                         let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
-                        for r in 0..ROWS {
+                        for (r, sums) in sums.iter_mut().enumerate() {
                             let weight = if per_step == BLOCK {
                                 *weights.add(r * (CHUNK / BLOCK) + block)
                             } else {
                                 *scales.add(r * (CHUNK / BLOCK) + block) * bytes_of(byte_sums, r, step, per_step) as f32
                             };
-                            sums[r][h] = min.fma(L::splat(weight), sums[r][h]);
+                            sums[h] = min.fma(L::splat(weight), sums[h]);
                         }
                     }
                 }

@@ -53,6 +53,11 @@ pub(crate) use words::{WordCall, Words, pack as pack_words, panel_bytes as word_
 /// Records hold it, so that a reply that differs from a recorded one can be told from a reply by other arithmetic.
 pub const RECIPE: u32 = 2;
 
+/// `x`, what is added to it, the weight, epsilon, the result.
+type NormKernel = unsafe fn(&mut [f32], Option<&[f32]>, &[f32], f32, &mut [f32]);
+/// Heads of a token, cosines, sines, the result.
+type RopeKernel = unsafe fn(&[f32], &[f32], &[f32], &mut [f32]);
+
 /// The kernels of one instruction set.
 pub struct Table {
     /// "avx512", "avx2" or "portable".
@@ -62,8 +67,8 @@ pub struct Table {
     pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
     pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
-    pub(crate) norm: unsafe fn(&mut [f32], Option<&[f32]>, &[f32], f32, &mut [f32]),
-    pub(crate) rope: unsafe fn(&[f32], &[f32], &[f32], &mut [f32]),
+    pub(crate) norm: NormKernel,
+    pub(crate) rope: RopeKernel,
     pub(crate) scan: unsafe fn(&ScanCall<'_>, Range<usize>, &mut [f32]),
     pub(crate) to_words: unsafe fn(&[f32], *mut i16, *mut f32),
     pub(crate) word_linear: unsafe fn(&WordCall<'_>, Range<usize>, Range<usize>),

@@ -69,14 +69,14 @@ unsafe fn gelu<L: Lanes>(x: L) -> L {
         let mut p = L::splat(0.170_872_77);
         for c in [
             -0.822_152_23,
-            1.488_515_87,
-            -1.135_203_98,
+            1.488_515_9,
+            -1.135_204,
             0.278_868_07,
             -0.186_288_06,
             0.096_784_18,
             0.374_091_96,
-            1.000_023_68,
-            -1.265_512_23,
+            1.000_023_7,
+            -1.265_512_2,
         ] {
             p = p.fma(t, L::splat(c));
         }
@@ -92,7 +92,7 @@ unsafe fn gelu<L: Lanes>(x: L) -> L {
 unsafe fn gelu_tanh<L: Lanes>(x: L) -> L {
     // SAFETY: as above.
     unsafe {
-        const TWICE: f32 = -1.595_769_1;
+        const TWICE: f32 = -1.595_769;
         let u = x.mul(x).fma(L::splat(0.044_715), L::splat(1.0)).mul(x).mul(L::splat(TWICE));
         let one = L::splat(1.0);
         x.div(one.fma(one, exp(u)))

@@ -81,7 +81,11 @@ fn equals_at_the_cut_are_kept_by_id_and_temperature_sharpens() {
     got.dedup();
     assert_eq!(got, [0, 1, 2]);
     let middle = Choice { temperature: 1.0, top_p: 1.0, top_k: 2, draw: 0.5, mask: NO_MASK };
-    assert_eq!(sample(library, &[equal.clone()], 1500, &[], &[middle]), [1], "half is no longer the first's");
+    assert_eq!(
+        sample(library, std::slice::from_ref(&equal), 1500, &[], &[middle]),
+        [1],
+        "half is no longer the first's"
+    );
     let half = Choice { temperature: 1.0, top_p: 0.5, top_k: 0, draw: 0.9999, mask: NO_MASK };
     assert_eq!(sample(library, &[equal], 1500, &[], &[half]), [749]);
     let cold = Choice { temperature: 0.01, top_p: 1.0, top_k: 0, draw: 0.001, mask: NO_MASK };

@@ -125,7 +125,7 @@ fn tensors_that_do_not_fit() {
 fn labels_that_say_nothing() {
     let folder = copy("bert-nli");
     change(folder.path(), "config.json", |config| {
-        config["id2label"] = json!({"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"})
+        config["id2label"] = json!({"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"});
     });
     let model = Classifier::open(folder.path(), &options(Precision::F32)).unwrap();
     let error = model.nli().unwrap_err().to_string();

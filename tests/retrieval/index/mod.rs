@@ -73,7 +73,7 @@ pub(super) fn passages(count: usize) -> Vec<Passage> {
         let given = |text: String| Some(text);
         Passage {
             text: words.join(" "),
-            title: (i % 2 == 0).then(|| format!("Title{}", i % 7)),
+            title: i.is_multiple_of(2).then(|| format!("Title{}", i % 7)),
             source: (i % 10 != 9).then(|| ["council", "diary", "press"][i % 3].to_owned()),
             date: if i % 4 == 3 { None } else { given(format!("{}-0{}-11", 2010 + i % 10, 1 + i % 9)) },
             url: None,
