@@ -69,7 +69,7 @@ impl Method for MadamRag {
             let last = converged || round == self.rounds;
             agents = replies;
             if self.aggregator {
-                let ask = aggregator(question, round, &agents, ctx.seed(question, "shuffle", round, 0));
+                let ask = aggregator(question, round, &agents, ctx.seed(question, "shuffle", 1, 0));
                 // Peers need not wait for a verdict that they are not told: it is asked for beside their next round.
                 if last || self.history == History::Aggregate {
                     verdict = Some(ctx.ask(question, ask)?);
@@ -135,7 +135,8 @@ fn agent(question: &Question, place: usize, round: usize, told: &[Option<Value>]
     }
 }
 
-/// Shuffled, since a model may favour what it reads first or last (section 4).
+/// Shuffled, since a model may favour what it reads first or last (section 4); in all rounds of a question alike, so that a
+/// verdict changes where replies do, not where their order does.
 fn aggregator(question: &Question, round: usize, agents: &[CallRecord], seed: u64) -> Ask {
     let mut replies: Vec<String> = agents.iter().map(spoken).collect();
     replies.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
