@@ -35,7 +35,7 @@ pub struct Search {
 
 impl Default for Search {
     fn default() -> Self {
-        Self { mode: Mode::Hybrid, exact: false, share: 1.0 / 32.0, constant: 60.0 }
+        Self { mode: Mode::Hybrid, exact: false, share: 1.0 / 16.0, constant: 60.0 }
     }
 }
 
