@@ -13,6 +13,7 @@ pub mod rope;
 pub mod rotate_store;
 pub mod sample;
 pub mod scan;
+pub mod sum_of_rows;
 pub mod swiglu;
 
 use candle_core::{CpuStorage, Device, DeviceLocation, Error, Layout, Result, Tensor};
