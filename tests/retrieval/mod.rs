@@ -1,5 +1,6 @@
 mod chunk;
 mod corpus;
+mod embedder;
 mod fold;
 mod given;
 mod index;

@@ -18,6 +18,7 @@ mod clusters;
 mod columns;
 mod dense;
 mod files;
+mod folder;
 mod lexical;
 mod manifest;
 mod retriever;

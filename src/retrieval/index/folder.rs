@@ -1,0 +1,74 @@
+//! Whose folder it is: nobody's yet, an index to go on with, or one that somebody else is building.
+
+use super::manifest::{Dense, Manifest};
+use crate::error::{MootError, Result};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long another builder is waited for: one that was just killed lets go in a moment.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What lies in `dir`: path and name; nothing where there is no folder.
+pub(super) fn entries(dir: &Path) -> Vec<(PathBuf, String)> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    entries.flatten().map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// A folder that holds anything but what a build leaves before its first manifest is somebody else's.
+pub(super) fn refuse_strangers(dir: &Path) -> Result<()> {
+    let refuse = |wrong: String| {
+        let hint = "name a folder that is empty or not there yet".into();
+        Err(MootError::Index { path: dir.to_owned(), wrong, hint })
+    };
+    if dir.exists() && !dir.is_dir() {
+        return refuse("expected a folder for the index, found a file".into());
+    }
+    match entries(dir).iter().find(|(_, name)| !["lock", "segments", "manifest.new"].contains(&name.as_str())) {
+        Some((_, name)) => refuse(format!("expected an empty folder or an index, found {name}")),
+        None => Ok(()),
+    }
+}
+
+/// That a build into `dir` would go on with what is there.
+pub(super) fn going_on(dir: &Path, manifest: &Manifest, dense: Option<&Dense>) -> Result<()> {
+    let refuse = |wrong: String, hint: &str| Err(MootError::Index { path: dir.to_owned(), wrong, hint: hint.into() });
+    if manifest.builds.last().is_some_and(|build| build.finished) {
+        let wrong = format!("expected a new folder, found a finished index of {} passages", manifest.passages());
+        return refuse(wrong, "add to it with `moot index add`, or name another folder");
+    }
+    let same = |dense: &Dense| (dense.embedder.clone(), dense.dimension, dense.storage.clone());
+    if manifest.dense.as_ref().map(same) == dense.map(same) {
+        return Ok(());
+    }
+    let told = |dense: Option<&Dense>| match dense {
+        Some(dense) => format!("{} numbers of {} in {}", dense.dimension, dense.embedder, dense.storage),
+        None => "BM25 alone".into(),
+    };
+    let wrong = format!("was begun with {}, not {}", told(manifest.dense.as_ref()), told(dense));
+    refuse(wrong, "go on with the same --embedder and --type, or name another folder")
+}
+
+/// The right to build in `dir`, for as long as the file is held.
+pub(super) fn lock(dir: &Path) -> Result<File> {
+    let path = dir.join("lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|e| MootError::io(&path, "open", e))?;
+    let start = Instant::now();
+    let mut locked = file.try_lock();
+    while matches!(locked, Err(TryLockError::WouldBlock)) && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+        locked = file.try_lock();
+    }
+    match locked {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(MootError::Usage(format!(
+            "{}: another process is building this index (wait for it, or name another folder)",
+            dir.display()
+        ))),
+        // Some network file systems know no locks; an index there is still worth having.
+        Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(file),
+        Err(TryLockError::Error(e)) => Err(MootError::io(&path, "lock", e)),
+    }
+}

@@ -1,0 +1,87 @@
+//! The embedder of this process, over the tiny encoders of the model tests: prefixes by side, masks, what identifies it.
+
+use moot::retrieval::{Embedder, EmbedderOptions, LocalEmbedder, Side};
+use moot_models::encoder::{EmbeddingModel, EncoderOptions, Packed, Precision};
+use moot_models::source::{Catalog, EncoderEntry};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A copy of the tiny encoder `name` as a hub has it that says nothing of pooling: the catalog's row decides.
+fn unsaid(name: &str) -> (TempDir, PathBuf) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tests/golden/encoders").join(name);
+    let folder = TempDir::new().unwrap();
+    for file in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+        if from.join(file).exists() {
+            std::fs::copy(from.join(file), folder.path().join(file)).unwrap();
+        }
+    }
+    let path = folder.path().to_owned();
+    (folder, path)
+}
+
+fn row(alias: &str) -> EncoderEntry {
+    Catalog::embedded().encoder_named(alias).unwrap().clone()
+}
+
+fn exact() -> EmbedderOptions {
+    let load = EncoderOptions { precision: Precision::F32, ..EncoderOptions::default() };
+    EmbedderOptions { load, ..EmbedderOptions::default() }
+}
+
+#[test]
+fn each_side_has_its_prefix() {
+    let (_folder, path) = unsaid("bert");
+    let known = row("e5-small-v2");
+    let embedder = LocalEmbedder::load(&path, Some(&known), &exact()).unwrap();
+    let model = EmbeddingModel::open_as(&path, Some(&known), &exact().load).unwrap();
+    let alone = |text: &str| model.embed("", &[text]).unwrap().vectors;
+    assert_eq!(embedder.embed(&["who"], Side::Query).unwrap(), alone("query: who"));
+    assert_eq!(embedder.embed(&["who"], Side::Passage).unwrap(), alone("passage: who"));
+    assert_ne!(alone("query: who"), alone("passage: who"));
+    assert_eq!((embedder.dimension(), embedder.truncated()), (model.dimension(), 0));
+    embedder.embed(&["who", &"bridge ".repeat(600)], Side::Passage).unwrap();
+    assert_eq!(embedder.truncated(), 1);
+}
+
+#[test]
+fn whatever_changes_a_vector_changes_the_identity() {
+    let (_folder, path) = unsaid("bert");
+    let of = |alias: &str, options: &EmbedderOptions| {
+        LocalEmbedder::load(&path, Some(&row(alias)), options).unwrap().identity().to_owned()
+    };
+    let plain = of("e5-small-v2", &exact());
+    let words = of("e5-small-v2", &EmbedderOptions::default());
+    let cls = of("bge-small-en-v1.5", &exact());
+    assert!(plain != words && plain != cls && words != cls, "{plain}\n{words}\n{cls}");
+    assert_eq!(plain, of("e5-small-v2", &exact()));
+    let (_other, elsewhere) = unsaid("xlm-roberta");
+    let other = LocalEmbedder::load(&elsewhere, Some(&row("e5-small-v2")), &exact()).unwrap();
+    assert_ne!(plain, other.identity(), "other weights");
+}
+
+#[test]
+fn an_instruction_goes_around_the_text_and_masks_behind_it() {
+    let (_folder, path) = unsaid("xlm-roberta");
+    let known = row("inbedder-roberta-large");
+    let unasked = LocalEmbedder::load(&path, Some(&known), &exact()).unwrap();
+    let error = unasked.embed(&["a bridge"], Side::Passage).unwrap_err().to_string();
+    assert!(error.contains("expected an instruction"), "{error}");
+
+    let asked = EmbedderOptions { instruction: Some("Which year?".into()), ..exact() };
+    let embedder = LocalEmbedder::load(&path, Some(&known), &asked).unwrap();
+    let vector = embedder.embed(&["a bridge"], Side::Passage).unwrap();
+    let whole = "### Input:\na bridge\n\n### Instruction:\nWhich year?\n\n### Response:";
+    let model = embedder.model();
+    let tokens = model.tokens("", whole).unwrap();
+    let (ids, hidden) = (&tokens.ids, model.dimension());
+    let masks = &ids[ids.len() - 4..ids.len() - 1];
+    assert!(masks.iter().all(|id| id == &masks[0] && *id != ids[ids.len() - 5]), "three masks before the end: {ids:?}");
+
+    let states = model.encoder().forward(&Packed::new([&tokens].into_iter())).unwrap();
+    let states: Vec<f32> = states.flatten_all().unwrap().to_vec1().unwrap();
+    let at = |mask: usize, i: usize| states[(ids.len() - 4 + mask) * hidden + i];
+    for (i, got) in vector.iter().enumerate() {
+        let want = (at(0, i) + at(1, i) + at(2, i)) / 3.0;
+        assert!((got - want).abs() < 1e-6, "{i}: {got} for {want}");
+    }
+}
