@@ -11,7 +11,7 @@ use moot_kernels::ops::swiglu::swiglu;
 use moot_kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
 
 /// The number, and the digest of the bits that it stands for. A change of bits is a new row, and a new number.
-const BITS: (u32, u64) = (2, 0x78a1_6c27_c662_c92d);
+const BITS: (u32, u64) = (3, 0xcd70_a058_1e99_02ae);
 
 const BLOCK_TYPES: [GgmlDType; 10] = [
     GgmlDType::Q4_0,

@@ -1,5 +1,6 @@
 //! Causal attention over pages, several rows at a time, with an online softmax.
-use super::lanes::{Lanes, exp};
+
+use super::lanes::{self, Lanes, exp};
 use crate::ops::attention::PAGE;
 use std::ops::Range;
 
@@ -47,10 +48,11 @@ pub(crate) struct AttentionCall<'a> {
 // SAFETY: `out` is only written through `run`, whose tasks own disjoint (rows, heads).
 unsafe impl Sync for AttentionCall<'_> {}
 
-/// The softmax so far of one query: its maximum, its sum, and `head_dim` weighted values.
+/// The softmax so far of one query: its maximum, sixteen sums (a key's weight is in that of its place in the page), and
+/// `head_dim` weighted values.
 struct Running<'a> {
     max: &'a mut f32,
-    sum: &'a mut f32,
+    sums: &'a mut [f32; PAGE],
     values: &'a mut [f32],
 }
 
@@ -74,7 +76,7 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
         q.extend(call.q[first(row)..first(row) + group * dim].iter().map(|x| x * call.scale));
     }
     let mut max = vec![f32::NEG_INFINITY; queries];
-    let mut sum = vec![0.0_f32; queries];
+    let mut sums = vec![[0.0_f32; PAGE]; queries];
     let mut values = vec![0.0_f32; queries * dim];
     for (number, visit) in tile.visits.iter().enumerate() {
         let plane = (visit.page * call.kv_heads + kv_head) * PAGE * dim;
@@ -100,7 +102,7 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
                     least = least.min(attended);
                     let running = Running {
                         max: &mut max[query],
-                        sum: &mut sum[query],
+                        sums: &mut sums[query],
                         values: &mut values[query * dim..(query + 1) * dim],
                     };
                     soften::<L>(running, scores, attended);
@@ -121,7 +123,8 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
     for (i, row) in tile.rows.clone().enumerate() {
         for head in 0..group {
             let query = i * group + head;
-            let one = 1.0 / sum[query];
+            // SAFETY: the caller's instructions; sixteen values.
+            let one = 1.0 / unsafe { lanes::sum(L::load(sums[query].as_ptr())) };
             for (d, value) in values[query * dim..(query + 1) * dim].iter().enumerate() {
                 // SAFETY: within `[tokens, heads, head_dim]`; this task alone has these rows and heads.
                 unsafe { *call.out.add(first(row) + head * dim + d) = value * one };
@@ -180,28 +183,30 @@ unsafe fn dot<L: Lanes, const N: usize>(q: &[f32], keys: &[f32], dim: usize, sco
 
 /// Takes the first `attended` scores of a page into one query's softmax, and leaves their weights in their place.
 #[inline(always)]
-unsafe fn soften<L: Lanes>(Running { max, sum, values }: Running<'_>, scores: &mut [f32; PAGE], attended: usize) {
+unsafe fn soften<L: Lanes>(Running { max, sums, values }: Running<'_>, scores: &mut [f32; PAGE], attended: usize) {
     if attended == 0 {
         return;
     }
-    let highest = scores[..attended].iter().fold(*max, |a, &b| if b > a { b } else { a });
-    // SAFETY: instructions by the caller; `scores` holds sixteen values, `values` a multiple of sixteen.
+    scores[attended..].fill(f32::NEG_INFINITY);
+    // SAFETY: instructions by the caller; `scores` and `sums` hold sixteen values, `values` a multiple of sixteen.
     unsafe {
+        let all = L::load(scores.as_ptr());
+        // The second operand is taken where the first is NaN.
+        let highest = all.max(L::splat(*max)).largest();
+        let mut sum = L::load(sums.as_ptr());
         if highest > *max {
             // The first page finds a maximum of -inf and sums of 0: exp gives 1.6e-38 there, and 0 stays 0.
-            let mut shrink = [0.0_f32; PAGE];
-            exp(L::splat(*max - highest)).store(shrink.as_mut_ptr());
-            *sum *= shrink[0];
+            let shrink = exp(L::splat(*max - highest));
+            sum = sum.mul(shrink);
             for d in (0..values.len()).step_by(16) {
                 let at = values.as_mut_ptr().add(d);
-                L::load(at).mul(L::splat(shrink[0])).store(at);
+                L::load(at).mul(shrink).store(at);
             }
             *max = highest;
         }
-        exp(L::load(scores.as_ptr()).sub(L::splat(highest))).store(scores.as_mut_ptr());
-        for p in &scores[..attended] {
-            *sum += p;
-        }
+        exp(all.sub(L::splat(highest))).store(scores.as_mut_ptr());
+        scores[attended..].fill(0.0);
+        L::splat(1.0).fma(L::load(scores.as_ptr()), sum).store(sums.as_mut_ptr());
     }
 }
 
