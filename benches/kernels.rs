@@ -79,7 +79,7 @@ fn block_layers(criterion: &mut Criterion) -> Result<()> {
             candle_core::quantized::QStorage::from_data(bytes.clone(), &Device::Cpu, dtype)?,
             (outputs, inputs),
         )?)?;
-        for rows in [1, 4, 8, 128] {
+        for rows in [1, 4, 8, 32, 128, 512] {
             let x = normal((rows, inputs))?;
             let case = format!("{dtype:?} {inputs}->{outputs} rows {rows}");
             // Activations in bytes are off by 0.005 in the mean, a sum of n such errors by 0.005 sqrt(n).

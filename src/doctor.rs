@@ -100,6 +100,7 @@ pub fn examine(offline: bool) -> Result<Report> {
     let (mut broken, mut notes) = (Vec::new(), Vec::new());
     let device = device(&mut broken);
     let cpu = cpu(&mut broken);
+    notes.extend(cpu::remark().map(str::to_owned));
     if let Err(why) = writable(&options.cache) {
         broken.push(why);
     }

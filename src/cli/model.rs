@@ -204,6 +204,7 @@ impl Place {
     /// One pool for everything on the CPU, as wide as asked.
     fn set_threads(&self) -> Result<()> {
         kernels::cpu::table().map_err(MootError::Usage)?;
+        kernels::cpu::remark().into_iter().for_each(|remark| tell(&format!("note: {remark}")));
         let Some(threads) = self.threads else { return Ok(()) };
         // Each has a stack: a slip of the finger must not ask the system for a hundred thousand of them.
         const MOST: usize = 1024;

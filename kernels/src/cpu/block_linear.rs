@@ -29,6 +29,9 @@ unsafe impl Sync for BlockCall<'_> {}
 /// Rows whose codes go from memory to the multiplier in registers, with no stop in between.
 const AT_ONCE: usize = 4;
 
+/// Rows up to which a table with wide enough tiles takes that way.
+pub(super) const FEW: usize = 2 * AT_ONCE;
+
 /// A chunk of inputs and where its results go.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -85,7 +88,7 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
         let columns = PANEL.min(call.outputs - panel * PANEL);
-        if rows.len() <= 2 * ROWS.min(AT_ONCE) {
+        if rows.len() <= FEW.min(2 * ROWS) {
             // SAFETY: the caller's.
             unsafe { few::<L, ROWS, FORMAT>(call, stored, panel, columns, rows.clone()) };
             continue;
@@ -94,7 +97,7 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
             let chunk = from..inputs.min(from + chunk);
             // SAFETY: the caller's.
             unsafe {
-                unpack::unpack::<L>(format, stored, chunk.clone(), scratch.as_mut_ptr());
+                unpack::unpack::<L, false>(format, stored, chunk.clone(), scratch.as_mut_ptr());
                 let place = Place {
                     call,
                     scratch: scratch.as_ptr(),

@@ -6,10 +6,13 @@
 //! outputs, keys or head dimensions, never along a reduction, and every table uses fused multiply-add. So all tables
 //! give the same bits, alone or in any company.
 //!
-//! `MOOT_CPU=avx512|avx2|portable` forces a table, for tests and for comparison.
+//! `MOOT_CPU=amx|avx512|avx2|portable` forces a table, for tests and for comparison.
 
 #![allow(unsafe_code)]
 
+// Where there are no such tiles, its tests run it over tiles of plain Rust.
+#[cfg(any(test, target_arch = "x86_64"))]
+mod amx;
 mod attention;
 mod bidirectional;
 mod block_linear;
@@ -61,8 +64,10 @@ type RopeKernel = unsafe fn(&[f32], &[f32], &[f32], *mut f32);
 
 /// The kernels of one instruction set.
 pub struct Table {
-    /// "avx512", "avx2" or "portable".
+    /// "amx", "avx512", "avx2" or "portable".
     pub name: &'static str,
+    /// Rows that register tiles of bytes go into evenly.
+    pub(crate) tile_rows: usize,
     pub(crate) linear: unsafe fn(&LinearCall<'_>, Range<usize>, Range<usize>),
     pub(crate) block_linear: unsafe fn(&BlockCall<'_>, Range<usize>, Range<usize>),
     pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
@@ -175,6 +180,7 @@ macro_rules! table {
         }
         Table {
             name: $name,
+            tile_rows: 12,
             linear,
             block_linear,
             quantise,
@@ -199,7 +205,29 @@ static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1, 4 / 1, 1)
 #[cfg(target_arch = "x86_64")]
 static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, 4 / 1, 1, "avx2,fma,f16c");
 #[cfg(target_arch = "x86_64")]
-static AVX512: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, 8 / 4, 4, "avx512f,avx512bw,avx512vnni");
+const AVX512_TABLE: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, 8 / 4, 4, "avx512f,avx512bw,avx512vnni");
+
+#[cfg(target_arch = "x86_64")]
+static AVX512: Table = AVX512_TABLE;
+/// AVX-512's, but for what multiplies bytes.
+#[cfg(target_arch = "x86_64")]
+static AMX: Table = {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn block_linear(call: &BlockCall<'_>, panels: Range<usize>, rows: Range<usize>) {
+        // SAFETY: `Table`s are only reachable through `tables`, which checked the features.
+        unsafe {
+            if rows.len() <= block_linear::FEW {
+                return (AVX512.block_linear)(call, panels, rows);
+            }
+            amx::run::<lanes::Avx512, _>(&mut amx::Hardware, call, panels, rows);
+        }
+    }
+    unsafe fn multiply_bytes(rounds: usize) -> f32 {
+        // SAFETY: as above.
+        unsafe { amx::multiply_bytes(&mut amx::Hardware, rounds) }
+    }
+    Table { name: "amx", tile_rows: amx::ROWS, block_linear, multiply_bytes, ..AVX512_TABLE }
+};
 
 /// Every table this machine can run, best first.
 #[must_use]
@@ -209,6 +237,7 @@ pub fn tables() -> Vec<&'static Table> {
     {
         let has_512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
         if has_512 && is_x86_feature_detected!("avx512vnni") {
+            found.extend(amx::offered().then_some(&AMX));
             found.push(&AVX512);
         }
         let has_2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -225,15 +254,45 @@ pub fn tables() -> Vec<&'static Table> {
 /// # Errors
 /// `MOOT_CPU` names a table that this machine cannot run; the message lists those it can.
 pub fn table() -> Result<&'static Table, String> {
-    static CHOSEN: OnceLock<Result<&'static Table, String>> = OnceLock::new();
-    CHOSEN.get_or_init(|| choose(std::env::var("MOOT_CPU").ok().as_deref())).clone()
+    choice().as_ref().map(|choice| choice.table).map_err(Clone::clone)
 }
 
-fn choose(forced: Option<&str>) -> Result<&'static Table, String> {
-    let tables = tables();
-    let Some(name) = forced.filter(|name| !name.is_empty()) else { return Ok(tables[0]) };
-    tables.iter().copied().find(|table| table.name == name).ok_or_else(|| {
-        let known = tables.iter().map(|t| t.name).collect::<Vec<_>>().join(", ");
-        format!("MOOT_CPU={name}: this machine can run {known}")
-    })
+/// Why the table in use is not the best that this machine can run, where nobody asked for another.
+#[must_use]
+pub fn remark() -> Option<&'static str> {
+    choice().as_ref().ok().and_then(|choice| choice.remark.as_deref())
+}
+
+/// A table, and what should be said of it.
+#[derive(Debug)]
+struct Choice {
+    table: &'static Table,
+    remark: Option<String>,
+}
+
+fn choice() -> &'static Result<Choice, String> {
+    static CHOSEN: OnceLock<Result<Choice, String>> = OnceLock::new();
+    CHOSEN.get_or_init(|| choose(std::env::var("MOOT_CPU").ok().as_deref(), &tables()))
+}
+
+/// The table that is asked for, or the first of `tables` that can be relied on.
+fn choose(forced: Option<&str>, tables: &[&'static Table]) -> Result<Choice, String> {
+    let known = || tables.iter().map(|table| table.name).collect::<Vec<_>>().join(", ");
+    if let Some(name) = forced.filter(|name| !name.is_empty()) {
+        let table = tables.iter().copied().find(|table| table.name == name);
+        let table = table.ok_or_else(|| format!("MOOT_CPU={name}: this machine can run {}", known()))?;
+        return Ok(Choice { table, remark: None });
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let [best, next, ..] = *tables
+        && best.name == AMX.name
+        && !amx::agree(best, next)
+    {
+        // Tried once on every machine that has it, since it was written on one that has not.
+        let (name, next_name) = (best.name, next.name);
+        let remark =
+            format!("the {name} kernels give other bits than {next_name} on this processor: {next_name} is used");
+        return Ok(Choice { table: next, remark: Some(remark) });
+    }
+    Ok(Choice { table: tables[0], remark: None })
 }

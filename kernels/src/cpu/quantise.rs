@@ -16,8 +16,11 @@ const LARGEST: f32 = 127.0;
 /// Inputs of all rows that lie together: what a matmul takes at a time, so that it reads them as one stream.
 pub(crate) const CHUNK: usize = 256;
 
-/// `[rows, inputs]` in bytes, chunk by chunk: `[inputs / CHUNK][rows][CHUNK]`. The last chunk may hold less but is as
-/// long, so that a kernel finds every row at a distance known when it is compiled.
+/// Rows that are held after the last, zeros: a kernel with tiles of sixteen rows reads all of one that begins within.
+const SPARE: usize = 15;
+
+/// `[rows, inputs]` in bytes, chunk by chunk: `[inputs / CHUNK][rows][CHUNK]`, and then [`SPARE`] rows of a chunk. The last
+/// chunk may hold less but is as long, so that a kernel finds every row at a distance known when it is compiled.
 #[derive(Debug, Default)]
 pub(crate) struct Quantised {
     pub rows: usize,
@@ -35,7 +38,7 @@ pub(crate) struct Quantised {
 impl Quantised {
     /// Room for `rows`; every piece is still to be filled by [`run`].
     pub(crate) fn new(rows: usize, inputs: usize) -> Self {
-        let held = inputs.div_ceil(CHUNK) * rows * CHUNK;
+        let held = (inputs.div_ceil(CHUNK) * rows + SPARE) * CHUNK;
         let blocks = vec![0.0; held / BLOCK];
         Self { rows, inputs, bytes: vec![0; held], scales: blocks.clone(), sums: vec![0; held / 16], weights: blocks }
     }
@@ -50,14 +53,32 @@ impl Quantised {
         let (rows, inputs) = (self.rows, self.inputs);
         let pieces = self.bytes.par_chunks_mut(CHUNK).zip(self.scales.par_chunks_mut(CHUNK / BLOCK));
         let pieces = pieces.zip(self.sums.par_chunks_mut(CHUNK / 16)).zip(self.weights.par_chunks_mut(CHUNK / BLOCK));
+        let pieces = pieces.take(inputs.div_ceil(CHUNK) * rows);
         let alone = if rows <= ROWS_ALONE { usize::MAX } else { 16 };
         pieces.enumerate().with_min_len(alone).for_each(|(piece, (((bytes, scales), sums), weights))| {
-            let from = piece / rows * CHUNK;
-            let x = &x[piece % rows * inputs..][from..inputs.min(from + CHUNK)];
-            // SAFETY: the table was chosen by what this machine can run; the slices are those of one piece.
-            unsafe { (table.quantise)(x, Piece { bytes, scales, sums, weights }) }
+            fill_one(table, x, (rows, inputs), piece, Piece { bytes, scales, sums, weights });
         });
     }
+
+    /// As [`Self::fill`], without the pool of threads, which may not be there yet.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn fill_here(&mut self, table: &'static Table, x: &[f32]) {
+        let (rows, inputs) = (self.rows, self.inputs);
+        let pieces = self.bytes.chunks_mut(CHUNK).zip(self.scales.chunks_mut(CHUNK / BLOCK));
+        let pieces = pieces.zip(self.sums.chunks_mut(CHUNK / 16)).zip(self.weights.chunks_mut(CHUNK / BLOCK));
+        let pieces = pieces.take(inputs.div_ceil(CHUNK) * rows);
+        for (piece, (((bytes, scales), sums), weights)) in pieces.enumerate() {
+            fill_one(table, x, (rows, inputs), piece, Piece { bytes, scales, sums, weights });
+        }
+    }
+}
+
+/// Piece `number` of `x`, `[rows, inputs]`.
+fn fill_one(table: &'static Table, x: &[f32], (rows, inputs): (usize, usize), number: usize, piece: Piece<'_>) {
+    let from = number / rows * CHUNK;
+    let x = &x[number % rows * inputs..][from..inputs.min(from + CHUNK)];
+    // SAFETY: the table was chosen by what this machine can run; the slices are those of one piece.
+    unsafe { (table.quantise)(x, piece) }
 }
 
 /// Where the results of some inputs of one row go.

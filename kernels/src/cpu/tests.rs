@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ops::attention::PAGE;
-use candle_core::quantized::QTensor;
+use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 
 /// Numbers in [-1, 1) from a small generator, so that no test depends on a random crate.
@@ -33,36 +33,30 @@ fn linear(table: &Table, x: &[f32], packed: &[f32], (rows, inputs, outputs): (us
     out
 }
 
+/// A random matrix in blocks, as the kernels read it.
+pub(super) fn blocks(dtype: GgmlDType, outputs: usize, inputs: usize) -> (Format, Aligned) {
+    let format = Format::of(dtype).expect("a block type");
+    let dense = Tensor::from_vec(numbers(outputs * inputs, 3), (outputs, inputs), &Device::Cpu);
+    let stored = QTensor::quantize(&dense.expect("shapes fit"), dtype).expect("whole blocks");
+    let stored = stored.data().expect("on the CPU");
+    let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * format.panel_bytes(inputs));
+    for (panel, bytes) in packed.chunks_exact_mut(format.panel_bytes(inputs)).enumerate() {
+        for half in 0..2 {
+            let first = panel * PANEL + half * 16;
+            let row = stored.len() / outputs;
+            let rows: Vec<&[u8]> = (first..outputs.min(first + 16)).map(|i| &stored[i * row..][..row]).collect();
+            pack_half(dtype, format, inputs, &rows, bytes, half);
+        }
+    }
+    (format, packed)
+}
+
 #[test]
 fn blocks_give_the_same_bits_on_every_table() {
-    use candle_core::quantized::GgmlDType as Type;
-    for dtype in [
-        Type::Q4_0,
-        Type::Q4_1,
-        Type::Q5_0,
-        Type::Q5_1,
-        Type::Q8_0,
-        Type::Q2K,
-        Type::Q3K,
-        Type::Q4K,
-        Type::Q5K,
-        Type::Q6K,
-    ] {
-        let format = Format::of(dtype).expect("a block type");
-        for (rows, inputs, outputs) in [(1, 256, 1), (6, 1280, 70), (11, 768, 32)] {
-            let dense = Tensor::from_vec(numbers(outputs * inputs, 3), (outputs, inputs), &Device::Cpu);
-            let stored = QTensor::quantize(&dense.expect("shapes fit"), dtype).expect("whole blocks");
-            let stored = stored.data().expect("on the CPU");
-            let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * format.panel_bytes(inputs));
-            for (panel, bytes) in packed.chunks_exact_mut(format.panel_bytes(inputs)).enumerate() {
-                for half in 0..2 {
-                    let first = panel * PANEL + half * 16;
-                    let row = stored.len() / outputs;
-                    let rows: Vec<&[u8]> =
-                        (first..outputs.min(first + 16)).map(|i| &stored[i * row..][..row]).collect();
-                    pack_half(dtype, format, inputs, &rows, bytes, half);
-                }
-            }
+    for (dtype, _) in blocks::FORMATS {
+        // Few enough for registers, for tiles of six, and for tiles of sixteen.
+        for (rows, inputs, outputs) in [(1, 256, 1), (6, 1280, 70), (11, 768, 32), (37, 512, 40)] {
+            let (format, packed) = blocks(dtype, outputs, inputs);
             // A block of zeros, and one whose numbers are so large that their bytes are all 127.
             let mut x = numbers(rows * inputs, 4);
             x[..32].fill(0.0);
@@ -88,7 +82,7 @@ fn blocks_give_the_same_bits_on_every_table() {
 
 #[test]
 fn an_unknown_table_is_refused_with_the_known_ones() {
-    let error = choose(Some("mmx")).expect_err("mmx is no table");
+    let error = choose(Some("mmx"), &tables()).expect_err("mmx is no table");
     assert!(error.contains("MOOT_CPU=mmx") && error.contains("portable"), "{error}");
 }
 

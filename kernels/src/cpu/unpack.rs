@@ -18,7 +18,7 @@ const AHEAD: usize = 16384;
 /// A chunk of half a panel. Only the part that was written is ever read.
 #[repr(C, align(64))]
 pub(super) struct Half {
-    /// `[inputs / 4][16 outputs][4 inputs]`
+    /// `[inputs / 4][16 outputs][4 inputs]`, as they are stored or with their zero taken away
     pub codes: [MaybeUninit<u8>; CHUNK * LANES],
     /// `[inputs / step][16 outputs]`
     pub scales: [MaybeUninit<f32>; CHUNK / 16 * LANES],
@@ -33,12 +33,18 @@ pub(super) fn scratch() -> MaybeUninit<Scratch> {
     MaybeUninit::uninit()
 }
 
-/// Takes `inputs` of a panel apart, both multiples of 32.
+/// Takes `inputs` of a panel apart, both multiples of 32; codes that are `SIGNED` have their zero taken away, and fit
+/// an i8.
 ///
 /// # Safety
 /// The instructions of `L` exist; `panel` is a whole panel and has these inputs; they fit a chunk.
 #[inline(always)]
-pub(super) unsafe fn unpack<L: Lanes>(format: Format, panel: &[u8], inputs: Range<usize>, scratch: *mut Scratch) {
+pub(super) unsafe fn unpack<L: Lanes, const SIGNED: bool>(
+    format: Format,
+    panel: &[u8],
+    inputs: Range<usize>,
+    scratch: *mut Scratch,
+) {
     let steps = 32 / format.step;
     debug_assert!(panel.len() >= 2 * inputs.end.div_ceil(format.unit()) * format.unit_bytes() && inputs.len() <= CHUNK);
     for input in inputs.clone().step_by(32) {
@@ -50,6 +56,7 @@ pub(super) unsafe fn unpack<L: Lanes>(format: Format, panel: &[u8], inputs: Rang
                 let (to, input) = (scratch.cast::<Half>().add(half), input - inputs.start);
                 let codes_to = (&raw mut (*to).codes).cast::<u8>().add(input * LANES);
                 for (group, codes) in stored.codes().into_iter().enumerate() {
+                    let codes = if SIGNED && format.zero != 0 { codes.sub(format.zero as u8) } else { codes };
                     codes.store(codes_to.add(64 * group));
                 }
                 for step in 0..steps {
@@ -194,7 +201,7 @@ pub(crate) fn row_of_blocks(format: Format, panel: &[u8], column: usize, out: &m
         let at = &panel[2 * number * format.unit_bytes()..];
         // SAFETY: portable lanes need no instructions; one unit fits a chunk, and what is read of it was written.
         unsafe {
-            unpack::<super::lanes::Portable>(format, at, 0..unit, scratch.as_mut_ptr());
+            unpack::<super::lanes::Portable, false>(format, at, 0..unit, scratch.as_mut_ptr());
             let half = scratch.as_ptr().cast::<Half>().add(half);
             let read = |values: *const MaybeUninit<f32>, step: usize| *values.cast::<f32>().add(step * LANES + lane);
             for (input, x) in out.iter_mut().enumerate() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Rows of a task at least, where panels alone do not make enough tasks: every task takes its panels apart anew.
 const TASK_ROWS: usize = 64;
 
-/// What the widest table's register tiles are made of: 12 rows of floats or words, 6 of bytes.
+/// What the widest table's register tiles of floats and words are made of.
 const TILE_ROWS: usize = 12;
 
 /// Rows of a task at most where weights are words, which are taken as they lie, so that a task costs nothing to begin.
@@ -395,7 +395,8 @@ fn multiply(parts: &[Part<'_>], x: &[f32], rows: usize, inputs: usize) -> Result
         .collect::<Result<_>>()?;
     // With rows that stay in L2 while all panels pass over them, and what follows finds its numbers there too.
     let most_rows = if words.is_some() { WORD_ROWS } else { usize::MAX };
-    tasks(&calls, rows, most_rows).into_par_iter().for_each(|((call, finish), panels, rows)| {
+    let tile_rows = if bytes.rows > 0 { table.tile_rows } else { TILE_ROWS };
+    tasks(&calls, rows, most_rows, tile_rows).into_par_iter().for_each(|((call, finish), panels, rows)| {
         // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
         #[allow(unsafe_code)]
         unsafe {
@@ -425,12 +426,17 @@ fn multiply(parts: &[Part<'_>], x: &[f32], rows: usize, inputs: usize) -> Result
 }
 
 /// Cuts calls into tasks of some panels and some rows: a few a thread, so that an uneven end costs little.
-fn tasks<T>(calls: &[(T, usize)], rows: usize, most_rows: usize) -> Vec<(&T, Range<usize>, Range<usize>)> {
+fn tasks<T>(
+    calls: &[(T, usize)],
+    rows: usize,
+    most_rows: usize,
+    tile_rows: usize,
+) -> Vec<(&T, Range<usize>, Range<usize>)> {
     let wanted = rayon::current_num_threads() * 4;
     let panels: usize = calls.iter().map(|(_, panels)| panels).sum();
     let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(rows.div_ceil(most_rows)).max(1);
     // Whole register tiles: what is left over is slower, and is left once.
-    let rows_each = rows.div_ceil(row_parts).next_multiple_of(TILE_ROWS).max(TILE_ROWS);
+    let rows_each = rows.div_ceil(row_parts).next_multiple_of(tile_rows).max(tile_rows);
     let panels_each = (panels * row_parts).div_ceil(wanted).max(1);
     let mut tasks = Vec::with_capacity(wanted + calls.len() * row_parts);
     for (call, panels) in calls {

@@ -152,6 +152,10 @@ impl Ints for Avx2Ints {
         unsafe { Self(_mm256_set1_epi32(x), _mm256_set1_epi32(x)) }
     }
     #[inline(always)]
+    unsafe fn load(from: *const i32) -> Self {
+        unsafe { Self(_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(8).cast())) }
+    }
+    #[inline(always)]
     unsafe fn dot<const EIGHT: bool>(self, codes: Avx2Bytes, x: i32) -> Self {
         unsafe {
             let (x, ones) = (_mm256_set1_epi32(x), _mm256_set1_epi16(1));
@@ -198,6 +202,13 @@ impl Bytes for Avx2Bytes {
     #[inline(always)]
     unsafe fn or(self, b: Self) -> Self {
         unsafe { Self(_mm256_or_si256(self.0, b.0), _mm256_or_si256(self.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, b: u8) -> Self {
+        unsafe {
+            let b = _mm256_set1_epi8(b as i8);
+            Self(_mm256_sub_epi8(self.0, b), _mm256_sub_epi8(self.1, b))
+        }
     }
     #[inline(always)]
     unsafe fn right(self, n: u32, mask: u8) -> Self {

@@ -113,6 +113,10 @@ impl Ints for Avx512Ints {
         unsafe { Self(_mm512_set1_epi32(x)) }
     }
     #[inline(always)]
+    unsafe fn load(from: *const i32) -> Self {
+        unsafe { Self(_mm512_loadu_si512(from.cast())) }
+    }
+    #[inline(always)]
     unsafe fn dot<const EIGHT: bool>(self, codes: Avx512Bytes, x: i32) -> Self {
         unsafe { Self(_mm512_dpbusd_epi32(self.0, codes.0, _mm512_set1_epi32(x))) }
     }
@@ -158,6 +162,10 @@ impl Bytes for Avx512Bytes {
     #[inline(always)]
     unsafe fn or(self, b: Self) -> Self {
         unsafe { Self(_mm512_or_si512(self.0, b.0)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, b: u8) -> Self {
+        unsafe { Self(_mm512_sub_epi8(self.0, _mm512_set1_epi8(b as i8))) }
     }
     #[inline(always)]
     unsafe fn right(self, n: u32, mask: u8) -> Self {

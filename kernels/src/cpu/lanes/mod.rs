@@ -63,6 +63,8 @@ pub(super) trait Ints: Copy {
     const EIGHT_IS_SIGNED: bool;
 
     unsafe fn splat(x: i32) -> Self;
+    #[allow(dead_code, reason = "wanted by tiles alone, which not every processor could have")]
+    unsafe fn load(from: *const i32) -> Self;
     /// Adds `Σ_j codes[4 i + j] * x_j`, four signed bytes `x` for each lane `i`. `codes` are unsigned, below 64 unless
     /// `EIGHT`; see [`Self::EIGHT_IS_SIGNED`].
     unsafe fn dot<const EIGHT: bool>(self, codes: <Self::Floats as Lanes>::Bytes, x: i32) -> Self;
@@ -80,6 +82,8 @@ pub(super) trait Bytes: Copy {
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
     unsafe fn or(self, b: Self) -> Self;
+    /// `byte - b`, which may wrap.
+    unsafe fn sub(self, b: u8) -> Self;
     /// `(byte >> n) & mask`; `mask` has no bit that a shift of wider lanes would fill from a neighbour.
     unsafe fn right(self, n: u32, mask: u8) -> Self;
     /// `(byte << n) & mask`, likewise.

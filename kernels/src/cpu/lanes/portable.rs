@@ -115,6 +115,10 @@ impl Ints for PortableInts {
         Self([x; 16])
     }
     #[inline(always)]
+    unsafe fn load(from: *const i32) -> Self {
+        Self(unsafe { read(from) })
+    }
+    #[inline(always)]
     unsafe fn dot<const EIGHT: bool>(self, codes: PortableBytes, x: i32) -> Self {
         let x = x.to_le_bytes().map(|byte| i32::from(byte as i8));
         Self(std::array::from_fn(|i| (0..4).fold(self.0[i], |sum, j| sum + i32::from(codes.0[4 * i + j]) * x[j])))
@@ -146,6 +150,10 @@ impl Bytes for PortableBytes {
     #[inline(always)]
     unsafe fn or(self, b: Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] | b.0[i]))
+    }
+    #[inline(always)]
+    unsafe fn sub(self, b: u8) -> Self {
+        Self(self.0.map(|byte| byte.wrapping_sub(b)))
     }
     #[inline(always)]
     unsafe fn right(self, n: u32, mask: u8) -> Self {

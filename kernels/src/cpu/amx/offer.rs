@@ -1,0 +1,123 @@
+//! Whether this processor has AMX, whether this system lets us have it, and whether it multiplies as the other tables do.
+
+use crate::cpu::Table;
+use crate::cpu::block_linear::BlockCall;
+use crate::cpu::blocks::{Format, LANES, pack_half};
+use crate::cpu::linear::PANEL;
+use crate::cpu::memory::Aligned;
+use crate::cpu::quantise::Quantised;
+use candle_core::quantized::GgmlDType;
+use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
+use std::sync::OnceLock;
+
+/// The processor has tiles of the size used here and multiplies bytes in them, the system saves their state, and has
+/// given this process leave to use them (Linux asks for that; what it says holds for threads there are and will be).
+pub(in crate::cpu) fn offered() -> bool {
+    static OFFERED: OnceLock<bool> = OnceLock::new();
+    *OFFERED.get_or_init(|| processor() && permitted())
+}
+
+fn processor() -> bool {
+    /// `OSXSAVE` in leaf 1's ECX: the system has said which states it saves.
+    const OSXSAVE: u32 = 1 << 27;
+    /// `AMX-TILE` and `AMX-INT8` in leaf 7's EDX.
+    const AMX: u32 = 1 << 24 | 1 << 25;
+    /// Tile configuration and tile data in XCR0.
+    const STATES: u64 = 1 << 17 | 1 << 18;
+    let (most, seven) = (__cpuid(0).eax, __cpuid_count(7, 0));
+    if most < 0x1d || __cpuid(1).ecx & OSXSAVE == 0 || seven.edx & AMX != AMX {
+        return false;
+    }
+    // Palette 1: bytes of all tiles and of one, bytes of a row, tiles, rows.
+    let palette = __cpuid_count(0x1d, 1);
+    let shape =
+        (palette.eax & 0xffff, palette.eax >> 16, palette.ebx & 0xffff, palette.ebx >> 16, palette.ecx & 0xffff);
+    // SAFETY: `OSXSAVE` says that the instruction exists.
+    shape == (8192, 1024, 64, 8, 16) && unsafe { states() } & STATES == STATES
+}
+
+#[target_feature(enable = "xsave")]
+unsafe fn states() -> u64 {
+    // SAFETY: register 0 exists wherever the instruction does.
+    unsafe { _xgetbv(0) }
+}
+
+#[cfg(target_os = "linux")]
+fn permitted() -> bool {
+    /// `ARCH_REQ_XCOMP_PERM` (Linux' `Documentation/arch/x86/xstate.rst`).
+    const REQUEST: libc::c_long = 0x1023;
+    /// Of the states that XSAVE numbers, the data of tiles.
+    const TILE_DATA: libc::c_long = 18;
+    // SAFETY: the call takes two numbers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST, TILE_DATA) == 0 }
+}
+
+/// How other systems give leave has been tried on none.
+#[cfg(not(target_os = "linux"))]
+fn permitted() -> bool {
+    false
+}
+
+/// Whether two tables give the same bits for types with either length of step, with and without zeros and mins, for rows
+/// and outputs that do not fill the last tile. Takes about a millisecond, and no other thread.
+pub(in crate::cpu) fn agree(a: &'static Table, b: &'static Table) -> bool {
+    // A type, where its blocks hold an f16, and inputs.
+    let cases: [(GgmlDType, &[usize], usize); 3] =
+        [(GgmlDType::Q4K, &[0, 2], 512), (GgmlDType::Q6K, &[208], 512), (GgmlDType::Q8_0, &[0], 672)];
+    cases.into_iter().all(|(dtype, floats, inputs)| {
+        let Some(case) = Case::new(dtype, floats, inputs) else { return false };
+        case.bits(a) == case.bits(b)
+    })
+}
+
+/// A fixed product.
+struct Case {
+    format: Format,
+    packed: Aligned,
+    inputs: usize,
+    x: Vec<f32>,
+}
+
+impl Case {
+    const ROWS: usize = 37;
+    const OUTPUTS: usize = PANEL + LANES / 2;
+
+    fn new(dtype: GgmlDType, floats: &[usize], inputs: usize) -> Option<Self> {
+        let format = Format::of(dtype)?;
+        // Knuth's constants for a 64-bit linear congruential generator.
+        let mut seed = inputs as u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 40) as u32
+        };
+        let mut row = || {
+            let mut bytes = vec![0; inputs / dtype.block_size() * dtype.type_size()];
+            bytes.fill_with(|| next() as u8);
+            for block in bytes.chunks_exact_mut(dtype.type_size()) {
+                // The exponent of an f16 about 2^-9, so that none is infinite.
+                floats.iter().for_each(|&at| block[at + 1] = block[at + 1] & 0x83 | 0x18);
+            }
+            bytes
+        };
+        let rows: Vec<Vec<u8>> = (0..Self::OUTPUTS).map(|_| row()).collect();
+        let mut packed = Aligned::zeroed(Self::OUTPUTS.div_ceil(PANEL) * format.panel_bytes(inputs));
+        for (number, rows) in rows.chunks(LANES).enumerate() {
+            let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+            let panel = &mut packed[number / 2 * format.panel_bytes(inputs)..][..format.panel_bytes(inputs)];
+            pack_half(dtype, format, inputs, &rows, panel, number % 2);
+        }
+        let x = (0..Self::ROWS * inputs).map(|_| next() as f32 / (1 << 23) as f32 - 1.0).collect();
+        Some(Self { format, packed, inputs, x })
+    }
+
+    fn bits(&self, table: &'static Table) -> Vec<u32> {
+        let mut x = Quantised::new(Self::ROWS, self.inputs);
+        x.fill_here(table, &self.x);
+        let mut out = vec![0.0_f32; Self::ROWS * Self::OUTPUTS];
+        let (format, packed, to) = (self.format, &self.packed[..], out.as_mut_ptr());
+        let call = BlockCall { x: &x, format, packed, out: to, outputs: Self::OUTPUTS };
+        // SAFETY: tables are only reachable where this machine can run them; one task has all panels and rows.
+        unsafe { (table.block_linear)(&call, 0..Self::OUTPUTS.div_ceil(PANEL), 0..Self::ROWS) };
+        out.into_iter().map(f32::to_bits).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! The part of the results that a segment adds to.
+
+use super::{Place, ROWS, Segment};
+use crate::cpu::blocks::LANES;
+use crate::cpu::lanes::Lanes;
+use crate::cpu::linear::PANEL;
+
+/// Where the results of a segment go: fewer rows at the end, fewer columns in a narrow last panel.
+#[derive(Clone, Copy)]
+pub(super) struct Window {
+    out: *mut f32,
+    stride: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl Window {
+    #[inline(always)]
+    pub(super) fn of(place: &Place<'_>, segment: Segment) -> Self {
+        let (stride, column) = (place.call.outputs, place.panel * PANEL + segment.half * LANES);
+        Self {
+            // Of no columns, it may point past the end.
+            out: place.call.out.wrapping_add(segment.row * stride + column),
+            stride,
+            rows: ROWS.min(place.end - segment.row),
+            columns: LANES.min(stride.saturating_sub(column)),
+        }
+    }
+
+    fn is_whole(self) -> bool {
+        self.rows == ROWS && self.columns == LANES
+    }
+
+    /// What earlier segments left; zeros where there is nothing.
+    ///
+    /// # Safety
+    /// The instructions of `L` exist, and earlier segments have written.
+    #[inline(always)]
+    pub(super) unsafe fn load<L: Lanes>(self) -> [L; ROWS] {
+        // SAFETY: the caller's; of a narrow panel, what is there goes through a buffer that is as wide as a vector.
+        unsafe {
+            let mut sums = [L::splat(0.0); ROWS];
+            if self.is_whole() {
+                for (row, sum) in sums.iter_mut().enumerate() {
+                    *sum = L::load(self.out.add(row * self.stride));
+                }
+            } else if self.columns == LANES {
+                for (row, sum) in sums.iter_mut().enumerate() {
+                    if row < self.rows {
+                        *sum = L::load(self.out.add(row * self.stride));
+                    }
+                }
+            } else {
+                let mut buffer = [[0.0_f32; LANES]; ROWS];
+                for (row, line) in buffer.iter_mut().enumerate().take(self.rows) {
+                    let from = self.out.wrapping_add(row * self.stride);
+                    std::ptr::copy_nonoverlapping(from, line.as_mut_ptr(), self.columns);
+                }
+                for (line, sum) in buffer.iter().zip(&mut sums) {
+                    *sum = L::load(line.as_ptr());
+                }
+            }
+            sums
+        }
+    }
+
+    /// Writes what lies within.
+    ///
+    /// # Safety
+    /// The instructions of `L` exist, and no other task writes here.
+    #[inline(always)]
+    pub(super) unsafe fn store<L: Lanes>(self, sums: [L; ROWS]) {
+        // SAFETY: as above.
+        unsafe {
+            if self.is_whole() {
+                for (row, sum) in sums.into_iter().enumerate() {
+                    sum.store(self.out.add(row * self.stride));
+                }
+            } else if self.columns == LANES {
+                for (row, sum) in sums.into_iter().enumerate() {
+                    if row < self.rows {
+                        sum.store(self.out.add(row * self.stride));
+                    }
+                }
+            } else {
+                let mut buffer = [[0.0_f32; LANES]; ROWS];
+                for (line, sum) in buffer.iter_mut().zip(sums) {
+                    sum.store(line.as_mut_ptr());
+                }
+                for (row, line) in buffer.iter().enumerate().take(self.rows) {
+                    let to = self.out.wrapping_add(row * self.stride);
+                    std::ptr::copy_nonoverlapping(line.as_ptr(), to, self.columns);
+                }
+            }
+        }
+    }
+}
