@@ -3,6 +3,7 @@
 use super::lanes::{Lanes, sum};
 
 /// What is added to a row before it is normed, and where the sum goes: both as long as the row.
+#[derive(Clone, Copy)]
 pub(crate) struct Added<'a> {
     pub y: &'a [f32],
     pub sum: *mut f32,

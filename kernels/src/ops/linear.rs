@@ -1,25 +1,18 @@
 //! `x · wᵀ`, and the rows of `w` by number: a linear layer and an embedding over one weight.
 
+mod multiply;
+mod rows;
+
 use super::exact_linear::exact_linear;
-use super::{cpu_table, f32_slice};
-use crate::cpu::{Activation, Aligned, BlockCall, Elements, Format, LinearCall, PANEL, Quantised, WordCall, Words};
-use crate::cpu::{pack_half, pack_words, row_of_blocks, row_of_words, word_panel_bytes};
+use crate::cpu::{Activation, Aligned, Elements, Format, PANEL, pack_half, pack_words, word_panel_bytes};
 use candle_core::quantized::GgmlDType;
-use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use candle_core::{CpuStorage, DType, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
+pub use multiply::{Affine, affine_reference};
+use multiply::{Part, apply_parts};
 use rayon::prelude::*;
-use std::borrow::Cow;
-use std::ops::{Deref, Range};
+use rows::Rows;
 use std::sync::Arc;
-
-/// Rows of a task at least, where panels alone do not make enough tasks: every task takes its panels apart anew.
-const TASK_ROWS: usize = 64;
-
-/// What the widest table's register tiles of floats and words are made of.
-const TILE_ROWS: usize = 12;
-
-/// Rows of a task at most where weights are words, which are taken as they lie, so that a task costs nothing to begin.
-const WORD_ROWS: usize = 192;
 
 /// A weight matrix `[outputs, inputs]`, laid out for the device it lives on.
 ///
@@ -49,40 +42,6 @@ enum Packed {
     Blocks(Format, Aligned),
     /// As [`crate::cpu::words`] says
     Words(Aligned),
-}
-
-/// A linear layer's part of [`Weight::apply_all`].
-#[derive(Debug, Clone, Copy)]
-pub struct Affine<'a> {
-    /// `[outputs, inputs]`
-    pub weight: &'a Weight,
-    /// `[outputs]`
-    pub bias: Option<&'a Tensor>,
-    /// What is done to the sum.
-    pub activation: Activation,
-}
-
-impl Affine<'_> {
-    /// The bias of a weight on the CPU, out of its tensor's `held` storage; zeros where there is none and an activation
-    /// follows.
-    fn bias<'a, S>(&self, held: &'a Option<(S, &Layout)>) -> Result<Option<Cow<'a, [f32]>>>
-    where
-        S: Deref<Target = Storage>,
-    {
-        let outputs = self.weight.outputs;
-        let values = match held {
-            Some((storage, layout)) => {
-                let Storage::Cpu(storage) = &**storage else { bail!("linear: a CPU weight, and a bias elsewhere") };
-                Cow::Borrowed(f32_slice("linear", storage, layout)?)
-            }
-            None if self.activation == Activation::None => return Ok(None),
-            None => Cow::Owned(vec![0.0; outputs]),
-        };
-        if values.len() != outputs {
-            bail!("linear: {} biases for {outputs} outputs", values.len());
-        }
-        Ok(Some(values))
-    }
 }
 
 impl Weight {
@@ -303,208 +262,11 @@ fn copy<T: Copy>(from: &[T], to: &mut [u16], bits: fn(T) -> u16) {
     }
 }
 
-/// [`Weight::apply_all`] of one layer by Candle's own operations; what devices without a kernel of ours use.
-///
-/// # Errors
-/// Shapes or types that do not fit.
-pub fn affine_reference(layer: &Affine<'_>, x: &Tensor) -> Result<Tensor> {
-    let mut y = layer.weight.matmul(x)?;
-    if let Some(bias) = layer.bias {
-        y = y.broadcast_add(bias)?;
-    }
-    match layer.activation {
-        Activation::None => Ok(y),
-        Activation::Gelu => y.gelu_erf(),
-        Activation::GeluTanh => y.gelu(),
-        Activation::Relu => y.relu(),
-    }
-}
-
-/// One weight and what follows it.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    packed: &'a Packed,
-    outputs: usize,
-    inputs: usize,
-    finish: Option<(&'a [f32], Activation)>,
-}
-
-fn apply_parts(parts: &[Part<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
-    let x = x.contiguous()?;
-    let (rows, inputs) = x.dims2()?;
-    if let Some(part) = parts.iter().find(|part| part.inputs != inputs) {
-        bail!("linear: x is [{rows}, {inputs}], the weight takes {} inputs", part.inputs);
-    }
-    let (storage, layout) = x.storage_and_layout();
-    let Storage::Cpu(storage) = &*storage else { bail!("linear: a CPU weight, and x is on another device") };
-    let outs = multiply(parts, f32_slice("linear", storage, layout)?, rows, inputs)?;
-    let shaped = |(out, part): (Vec<f32>, &Part<'_>)| Tensor::from_vec(out, (rows, part.outputs), &Device::Cpu);
-    outs.into_iter().zip(parts).map(shaped).collect()
-}
-
-/// One weight's part of a [`multiply`].
-enum Call<'a> {
-    Floats(LinearCall<'a>),
-    Blocks(BlockCall<'a>),
-    Words(WordCall<'a>),
-}
-
-/// What follows a [`Call`].
-struct Finish<'a> {
-    /// `[rows, outputs]`
-    out: *mut f32,
-    outputs: usize,
-    bias: &'a [f32],
-    activation: Activation,
-}
-
-// SAFETY: `out` is only touched where the same task has written.
-#[allow(unsafe_code)]
-unsafe impl Sync for Finish<'_> {}
-
-/// `activation(x · wᵀ + bias)` for every weight, as tasks of some panels and some rows.
-fn multiply(parts: &[Part<'_>], x: &[f32], rows: usize, inputs: usize) -> Result<Vec<Vec<f32>>> {
-    let table = cpu_table()?;
-    let mut bytes = Quantised::default();
-    if parts.iter().any(|part| matches!(part.packed, Packed::Blocks(..))) {
-        bytes = Quantised::new(rows, inputs);
-        bytes.fill(table, x);
-    }
-    let words = parts.iter().any(|part| matches!(part.packed, Packed::Words(_)));
-    let words = words.then(|| Words::new(table, x, rows, inputs));
-    let mut outs: Vec<Vec<f32>> = parts.iter().map(|part| Vec::with_capacity(rows * part.outputs)).collect();
-    let calls: Vec<((Call<'_>, Option<Finish<'_>>), usize)> = parts
-        .iter()
-        .zip(&mut outs)
-        .map(|(&Part { packed, outputs, finish, .. }, out)| {
-            let out = out.as_mut_ptr();
-            let call = match (packed, &words) {
-                (Packed::Floats(dtype, data), _) => {
-                    let packed = elements(*dtype, data);
-                    Call::Floats(LinearCall { x, packed, out, inputs, outputs })
-                }
-                (Packed::Words(packed), Some(words)) => Call::Words(WordCall { x: words, packed, out, outputs }),
-                (Packed::Words(_), None) => bail!("no words for a weight of words (bug)"),
-                (Packed::Blocks(format, packed), _) => {
-                    Call::Blocks(BlockCall { x: &bytes, format: *format, packed, out, outputs })
-                }
-            };
-            let finish = finish.map(|(bias, activation)| Finish { out, outputs, bias, activation });
-            Ok(((call, finish), outputs.div_ceil(PANEL)))
-        })
-        .collect::<Result<_>>()?;
-    // With rows that stay in L2 while all panels pass over them, and what follows finds its numbers there too.
-    let most_rows = if words.is_some() { WORD_ROWS } else { usize::MAX };
-    let tile_rows = if bytes.rows > 0 { table.tile_rows } else { TILE_ROWS };
-    tasks(&calls, rows, most_rows, tile_rows).into_par_iter().for_each(|((call, finish), panels, rows)| {
-        // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
-        #[allow(unsafe_code)]
-        unsafe {
-            match call {
-                Call::Floats(call) => (table.linear)(call, panels.clone(), rows.clone()),
-                Call::Blocks(call) => (table.block_linear)(call, panels.clone(), rows.clone()),
-                Call::Words(call) => (table.word_linear)(call, panels.clone(), rows.clone()),
-            }
-            if let Some(Finish { out, outputs, bias, activation }) = finish {
-                let columns = panels.start * PANEL..(panels.end * PANEL).min(*outputs);
-                for row in rows {
-                    let out = std::slice::from_raw_parts_mut(out.add(row * outputs + columns.start), columns.len());
-                    (table.finish)(out, &bias[columns.clone()], *activation);
-                }
-            }
-        }
-    });
-    drop(calls);
-    for (out, part) in outs.iter_mut().zip(parts) {
-        // SAFETY: it has this capacity, and the tasks have written every row's every output.
-        #[allow(unsafe_code)]
-        unsafe {
-            out.set_len(rows * part.outputs);
-        }
-    }
-    Ok(outs)
-}
-
-/// Cuts calls into tasks of some panels and some rows: a few a thread, so that an uneven end costs little.
-fn tasks<T>(
-    calls: &[(T, usize)],
-    rows: usize,
-    most_rows: usize,
-    tile_rows: usize,
-) -> Vec<(&T, Range<usize>, Range<usize>)> {
-    let wanted = rayon::current_num_threads() * 4;
-    let panels: usize = calls.iter().map(|(_, panels)| panels).sum();
-    let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(rows.div_ceil(most_rows)).max(1);
-    // Whole register tiles: what is left over is slower, and is left once.
-    let rows_each = rows.div_ceil(row_parts).next_multiple_of(tile_rows).max(tile_rows);
-    let panels_each = (panels * row_parts).div_ceil(wanted).max(1);
-    let mut tasks = Vec::with_capacity(wanted + calls.len() * row_parts);
-    for (call, panels) in calls {
-        for row in (0..rows).step_by(rows_each) {
-            for panel in (0..*panels).step_by(panels_each) {
-                tasks.push((call, panel..(panel + panels_each).min(*panels), row..(row + rows_each).min(rows)));
-            }
-        }
-    }
-    tasks
-}
-
 /// The values of [`Packed::Floats`].
 fn elements(dtype: DType, data: &Aligned) -> Elements<'_> {
     match dtype {
         DType::F16 => Elements::F16(data.values()),
         DType::BF16 => Elements::Bf16(data.values()),
         _ => Elements::F32(data.values()),
-    }
-}
-
-struct Rows<'a> {
-    packed: &'a Packed,
-    outputs: usize,
-    inputs: usize,
-}
-
-impl CustomOp1 for Rows<'_> {
-    fn name(&self) -> &'static str {
-        "rows"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let Some((from, to)) = layout.contiguous_offsets() else { bail!("rows: ids must be contiguous") };
-        let ids = &storage.as_slice::<u32>()?[from..to];
-        if let Some(id) = ids.iter().find(|&&id| id as usize >= self.outputs) {
-            bail!("rows: id {id} is not below {}", self.outputs);
-        }
-        let mut out = vec![0.0; ids.len() * self.inputs];
-        out.par_chunks_mut(self.inputs).zip(ids).for_each(|(out, &id)| self.read(id as usize, out));
-        Ok((CpuStorage::F32(out), Shape::from((ids.len(), self.inputs))))
-    }
-}
-
-impl Rows<'_> {
-    fn read(&self, row: usize, out: &mut [f32]) {
-        let (panel, column) = (row / PANEL, row % PANEL);
-        match self.packed {
-            Packed::Blocks(format, data) => {
-                let bytes = format.panel_bytes(self.inputs);
-                row_of_blocks(*format, &data[panel * bytes..][..bytes], column, out);
-            }
-            Packed::Words(data) => {
-                let bytes = word_panel_bytes(self.inputs);
-                row_of_words(&data[panel * bytes..][..bytes], column, out);
-            }
-            Packed::Floats(dtype, data) => {
-                let at = |k: usize| (panel * self.inputs + k) * PANEL + column;
-                match elements(*dtype, data) {
-                    Elements::F32(data) => out.iter_mut().enumerate().for_each(|(k, x)| *x = data[at(k)]),
-                    Elements::F16(data) => {
-                        out.iter_mut().enumerate().for_each(|(k, x)| *x = f16::from_bits(data[at(k)]).to_f32());
-                    }
-                    Elements::Bf16(data) => {
-                        out.iter_mut().enumerate().for_each(|(k, x)| *x = bf16::from_bits(data[at(k)]).to_f32());
-                    }
-                }
-            }
-        }
     }
 }
