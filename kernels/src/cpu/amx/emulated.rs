@@ -74,7 +74,7 @@ impl Emulated {
         assert!(sums != rows && sums != columns && rows != columns, "{sums} {rows} {columns}");
         let (a, b) = (*self.tile(rows), *self.tile(columns));
         let c = self.tile(sums);
-        assert!(c.row_bytes % 4 == 0 && a.row_bytes % 4 == 0 && b.row_bytes % 4 == 0);
+        assert!([a.row_bytes, b.row_bytes, c.row_bytes].iter().all(|bytes| bytes.is_multiple_of(4)));
         assert!(c.rows == a.rows && a.row_bytes / 4 == b.rows && c.row_bytes == b.row_bytes);
         for (c, a) in c.data.iter_mut().zip(&a.data).take(a.rows) {
             for (a, b) in a.as_chunks::<4>().0.iter().zip(&b.data).take(b.rows) {
