@@ -1,10 +1,10 @@
 //! Attention of every token of a text to every token of it, one head of one text at a time.
 //!
 //! The recipe: a score is the fused multiply-adds over the head's dimensions in ascending order; sums over keys run lane
-//! by lane (key `j` in lane `j % 16`), then over the lanes in ascending order; values are added in the order of keys. So
+//! by lane (key `j` in lane `j % 16`), then over the lanes as [`sum`] does; values are added in the order of keys. So
 //! a text's bits depend on nothing but the text.
 
-use super::lanes::{Lanes, exp};
+use super::lanes::{Lanes, exp, sum};
 use std::ops::Range;
 
 /// Keys of a block: the lanes of one vector.
@@ -240,9 +240,7 @@ unsafe fn soften<L: Lanes>(scores: &mut [f32], len: usize) -> f32 {
         for block in scores.as_chunks::<LANES>().0 {
             sums = one.fma(L::load(block.as_ptr()), sums);
         }
-        let mut lanes = [0.0_f32; LANES];
-        sums.store(lanes.as_mut_ptr());
-        lanes.iter().sum()
+        sum(sums)
     }
 }
 

@@ -1,9 +1,9 @@
 //! What stands between an encoder's matrices: biases, activations, norms.
 //!
-//! Sums over a row run lane by lane (value `i` in lane `i % 16`), then over the lanes in ascending order, so every table
-//! gives the same bits.
+//! Sums over a row run lane by lane (value `i` in lane `i % 16`), then over the lanes as [`sum`] does, so every table gives
+//! the same bits.
 
-use super::lanes::{Lanes, exp};
+use super::lanes::{Lanes, exp, sum};
 
 const LANES: usize = 16;
 
@@ -113,11 +113,11 @@ pub(super) unsafe fn add_norm<L: Lanes>(x: &[f32], residual: &[f32], norm: Norm<
         let (one, zero) = (L::splat(1.0), L::splat(0.0));
         let mut sums = zero;
         for at in (0..whole).step_by(LANES) {
-            let sum = one.fma(L::load(x.as_ptr().add(at)), L::load(residual.as_ptr().add(at)));
-            sum.store(out.add(at));
-            sums = one.fma(sum, sums);
+            let both = one.fma(L::load(x.as_ptr().add(at)), L::load(residual.as_ptr().add(at)));
+            both.store(out.add(at));
+            sums = one.fma(both, sums);
         }
-        let mut total = added(sums);
+        let mut total = sum(sums);
         for at in whole..x.len() {
             out.add(at).write(x[at] + residual[at]);
             total += *out.add(at);
@@ -128,7 +128,7 @@ pub(super) unsafe fn add_norm<L: Lanes>(x: &[f32], residual: &[f32], norm: Norm<
             let apart = L::load(out.add(at)).sub(mean_lanes);
             squares = apart.fma(apart, squares);
         }
-        let mut total = added(squares);
+        let mut total = sum(squares);
         for at in whole..x.len() {
             total += (*out.add(at) - mean) * (*out.add(at) - mean);
         }
@@ -151,12 +151,4 @@ pub(crate) struct Norm<'a> {
     pub weight: &'a [f32],
     pub bias: &'a [f32],
     pub eps: f32,
-}
-
-#[inline(always)]
-unsafe fn added<L: Lanes>(sums: L) -> f32 {
-    let mut lanes = [0.0_f32; LANES];
-    // SAFETY: `lanes` holds sixteen values.
-    unsafe { sums.store(lanes.as_mut_ptr()) };
-    lanes.iter().sum()
 }
