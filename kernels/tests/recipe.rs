@@ -4,14 +4,17 @@
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::cpu::RECIPE;
+use moot_kernels::ops::add_norm::add_norm;
 use moot_kernels::ops::attention::attention;
+use moot_kernels::ops::bidirectional::bidirectional;
 use moot_kernels::ops::norm::add_rms_norm;
 use moot_kernels::ops::rope::rope;
+use moot_kernels::ops::sum_of_rows::sum_of_rows;
 use moot_kernels::ops::swiglu::swiglu;
-use moot_kernels::{AttentionPlan, PAGE, SequenceRows, Weight};
+use moot_kernels::{Activation, Affine, AttentionPlan, PAGE, SequenceRows, Texts, Weight};
 
 /// The number, and the digest of the bits that it stands for. A change of bits is a new row, and a new number.
-const BITS: (u32, u64) = (3, 0xcd70_a058_1e99_02ae);
+const BITS: (u32, u64) = (3, 0xffb9_2db1_73c2_2ebe);
 
 const BLOCK_TYPES: [GgmlDType; 10] = [
     GgmlDType::Q4_0,
@@ -48,6 +51,24 @@ fn digest(digest: u64, t: &Tensor) -> u64 {
     bytes.fold(digest, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// What encoders do besides.
+fn encoders(mut all: u64, numbers: &mut Numbers) -> Result<u64> {
+    let (tokens, width, outputs) = (21, 64, 40);
+    let (x, dense, bias) =
+        (numbers.tensor(&[tokens, width])?, numbers.tensor(&[outputs, width])?, numbers.tensor(&[outputs])?);
+    let dense = dense.to_vec2::<f32>()?;
+    let weight = Weight::from_rows_in_words(outputs, width, |row, out| out.copy_from_slice(&dense[row])).unwrap();
+    for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+        let layer = Affine { weight: &weight, bias: Some(&bias), activation };
+        all = digest(all, &Weight::apply_all(&[layer], &x)?[0]);
+    }
+    let (y, scale, shift) = (numbers.tensor(&[tokens, width])?, numbers.tensor(&[width])?, numbers.tensor(&[width])?);
+    all = digest(all, &add_norm(&x, &y, &scale, &shift, 1e-12)?);
+    all = digest(all, &sum_of_rows(&[(&x, &[3, 20, 0]), (&y, &[1, 1, 7])])?);
+    let texts = Texts::new([20, 1].into_iter());
+    Ok(digest(all, &bidirectional([&(&x * 4.0)?, &y, &x], &texts, 2, 0.2, None)?))
+}
+
 #[test]
 fn bits_are_those_of_their_recipe() -> Result<()> {
     let (mut numbers, mut all) = (Numbers(1), 0xcbf2_9ce4_8422_2325);
@@ -77,6 +98,7 @@ fn bits_are_those_of_their_recipe() -> Result<()> {
     all = digest(digest(all, &sum), &normed);
     let (x, cos, sin) = (numbers.tensor(&[3, 2, 24])?, numbers.tensor(&[3, 12])?, numbers.tensor(&[3, 12])?);
     all = digest(all, &rope(&x, &cos, &sin)?);
+    all = encoders(all, &mut numbers)?;
     assert_eq!(
         (RECIPE, format!("{all:#x}")),
         (BITS.0, format!("{:#x}", BITS.1)),
