@@ -36,6 +36,8 @@ impl Batches {
     /// Tokens of a group: enough work for all threads between two meetings, and what lies between two layers still fits
     /// the last cache.
     pub const TOKENS: usize = 1024;
+    /// On a GPU, so that launches are not what takes the time.
+    pub const GPU_TOKENS: usize = 16 * 1024;
 
     /// Sorts `texts` by length, the longest first (so that what does not fit shows at once), and groups them up to
     /// `budget` tokens; a longer text is a group by itself.
