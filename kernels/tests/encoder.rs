@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use candle_core::{Device, Result, Tensor};
-use moot_kernels::ops::{add_norm, bidirectional, linear};
+use moot_kernels::ops::{add_norm, bidirectional, linear, sum_of_rows};
 use moot_kernels::{Activation, Affine, Relative, Texts, Weight};
 
 fn normal(shape: (usize, usize)) -> Result<Tensor> {
@@ -15,6 +15,21 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> Result<f32> {
 
 fn bits(t: &Tensor) -> Vec<u32> {
     t.flatten_all().unwrap().to_vec1::<f32>().unwrap().iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn rows_of_tables_are_added_in_their_order() -> Result<()> {
+    let (words, places) = (normal((50, 24))?, normal((9, 24))?);
+    for tokens in [0, 1, 70] {
+        let ids: Vec<u32> = (0..tokens).map(|i| i * 7 % 50).collect();
+        let at: Vec<u32> = (0..tokens).map(|i| i % 9).collect();
+        let parts = [(&words, &ids[..]), (&places, &at[..])];
+        assert_eq!(bits(&sum_of_rows::sum_of_rows(&parts)?), bits(&sum_of_rows::reference(&parts)?));
+        assert_eq!(sum_of_rows::sum_of_rows(&parts[..1])?.dims(), [tokens as usize, 24]);
+    }
+    let beyond = sum_of_rows::sum_of_rows(&[(&words, &[50])]).unwrap_err().to_string();
+    assert!(beyond.contains("50, 24"), "{beyond}");
+    Ok(())
 }
 
 #[test]

@@ -42,6 +42,7 @@ pub(crate) use blocks::{Format, pack_half};
 pub(crate) use linear::{Elements, LinearCall, PANEL};
 pub(crate) use memory::Aligned;
 pub use memory::zeroed;
+pub(crate) use norm::Added;
 pub(crate) use quantise::Quantised;
 pub use rowwise::Activation;
 pub(crate) use rowwise::Norm;
@@ -54,9 +55,9 @@ pub(crate) use words::{WordCall, Words, pack as pack_words, panel_bytes as word_
 pub const RECIPE: u32 = 2;
 
 /// `x`, what is added to it, the weight, epsilon, the result.
-type NormKernel = unsafe fn(&mut [f32], Option<&[f32]>, &[f32], f32, &mut [f32]);
+type NormKernel = unsafe fn(&[f32], Option<Added<'_>>, &[f32], f32, *mut f32);
 /// Heads of a token, cosines, sines, the result.
-type RopeKernel = unsafe fn(&[f32], &[f32], &[f32], &mut [f32]);
+type RopeKernel = unsafe fn(&[f32], &[f32], &[f32], *mut f32);
 
 /// The kernels of one instruction set.
 pub struct Table {
@@ -66,7 +67,7 @@ pub struct Table {
     pub(crate) block_linear: unsafe fn(&BlockCall<'_>, Range<usize>, Range<usize>),
     pub(crate) quantise: unsafe fn(&[f32], Piece<'_>),
     pub(crate) attention: unsafe fn(&AttentionCall<'_>, &Tile, usize),
-    pub(crate) swiglu: unsafe fn(&[f32], &[f32], &mut [f32]),
+    pub(crate) swiglu: unsafe fn(&[f32], &[f32], *mut f32),
     pub(crate) norm: NormKernel,
     pub(crate) rope: RopeKernel,
     pub(crate) scan: unsafe fn(&ScanCall<'_>, Range<usize>, &mut [f32]),
@@ -112,7 +113,7 @@ macro_rules! table {
             unsafe { attention::run::<$lanes, $keys, $values>(call, tile, kv_head) }
         }
         $(#[target_feature(enable = $feature)])?
-        unsafe fn swiglu(gate: &[f32], up: &[f32], out: &mut [f32]) {
+        unsafe fn swiglu(gate: &[f32], up: &[f32], out: *mut f32) {
             // SAFETY: as above.
             unsafe { swiglu::run::<$lanes>(gate, up, out) }
         }
@@ -122,12 +123,12 @@ macro_rules! table {
             unsafe { scan::run::<$lanes, $scanned>(call, rows, out) }
         }
         $(#[target_feature(enable = $feature)])?
-        unsafe fn norm(x: &mut [f32], y: Option<&[f32]>, weight: &[f32], eps: f32, out: &mut [f32]) {
+        unsafe fn norm(x: &[f32], added: Option<Added<'_>>, weight: &[f32], eps: f32, out: *mut f32) {
             // SAFETY: as above.
-            unsafe { norm::run::<$lanes>(x, y, weight, eps, out) }
+            unsafe { norm::run::<$lanes>(x, added, weight, eps, out) }
         }
         $(#[target_feature(enable = $feature)])?
-        unsafe fn rope(x: &[f32], cos: &[f32], sin: &[f32], out: &mut [f32]) {
+        unsafe fn rope(x: &[f32], cos: &[f32], sin: &[f32], out: *mut f32) {
             // SAFETY: as above.
             unsafe { rope::run::<$lanes>(x, cos, sin, out) }
         }

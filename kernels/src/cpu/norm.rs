@@ -2,41 +2,48 @@
 
 use super::lanes::{Lanes, sum};
 
+/// What is added to a row before it is normed, and where the sum goes: both as long as the row.
+pub(crate) struct Added<'a> {
+    pub y: &'a [f32],
+    pub sum: *mut f32,
+}
+
 /// Adds `y` to `x` where it is given, and norms the sum: `out = x * (1 / sqrt(mean(x²) + eps)) * weight`.
 ///
 /// The recipe: sixteen sums of squares, over inputs sixteen apart in ascending order, then [`sum`].
 ///
 /// # Safety
-/// The instructions of `L` exist; slices have one length.
+/// The instructions of `L` exist; `weight` is as long as `x`, and there is room for as many results.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(x: &mut [f32], y: Option<&[f32]>, weight: &[f32], eps: f32, out: &mut [f32]) {
+pub(super) unsafe fn run<L: Lanes>(x: &[f32], added: Option<Added<'_>>, weight: &[f32], eps: f32, out: *mut f32) {
     let (hidden, whole) = (x.len(), x.len() / 16 * 16);
     // SAFETY: full sixteens lie within the slices; the rest goes through buffers of sixteen.
     unsafe {
-        if let Some(y) = y {
-            for at in (0..whole).step_by(16) {
-                let one = L::splat(1.0);
-                L::load(x.as_ptr().add(at)).fma(one, L::load(y.as_ptr().add(at))).store(x.as_mut_ptr().add(at));
+        let x = match added {
+            Some(Added { y, sum }) => {
+                for at in (0..whole).step_by(16) {
+                    let one = L::splat(1.0);
+                    L::load(x.as_ptr().add(at)).fma(one, L::load(y.as_ptr().add(at))).store(sum.add(at));
+                }
+                (whole..hidden).for_each(|i| sum.add(i).write(x[i] + y[i]));
+                sum.cast_const()
             }
-            x[whole..].iter_mut().zip(&y[whole..]).for_each(|(x, y)| *x += y);
-        }
+            None => x.as_ptr(),
+        };
         let mut squares = L::splat(0.0);
         for at in (0..whole).step_by(16) {
-            let x = L::load(x.as_ptr().add(at));
+            let x = L::load(x.add(at));
             squares = x.fma(x, squares);
         }
         let mut rest = [0.0; 16];
-        rest[..hidden - whole].copy_from_slice(&x[whole..]);
+        std::ptr::copy_nonoverlapping(x.add(whole), rest.as_mut_ptr(), hidden - whole);
         let last = L::load(rest.as_ptr());
         squares = last.fma(last, squares);
         let scale = L::splat(1.0 / (sum(squares) / hidden as f32 + eps).sqrt());
         for at in (0..whole).step_by(16) {
-            let normed = L::load(x.as_ptr().add(at)).mul(scale);
-            normed.mul(L::load(weight.as_ptr().add(at))).store(out.as_mut_ptr().add(at));
+            L::load(x.add(at)).mul(scale).mul(L::load(weight.as_ptr().add(at))).store(out.add(at));
         }
         last.mul(scale).store(rest.as_mut_ptr());
-        for ((out, weight), x) in out[whole..].iter_mut().zip(&weight[whole..]).zip(rest) {
-            *out = x * weight;
-        }
+        (whole..hidden).for_each(|i| out.add(i).write(rest[i - whole] * weight[i]));
     }
 }

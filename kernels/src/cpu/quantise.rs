@@ -1,7 +1,7 @@
 //! Activations as bytes: blocks of 32 with one scale each, shared by every weight that a layer's input meets.
 
 use super::Table;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, scaled_within};
 use rayon::prelude::*;
 
 /// Rows up to which the caller brings a layer's input to bytes by itself.
@@ -93,9 +93,8 @@ pub(super) unsafe fn run<L: Lanes>(x: &[f32], Piece { bytes, scales, sums, weigh
             let reciprocal = if largest > SMALLEST { LARGEST / largest } else { 0.0 };
             let scale = if largest > SMALLEST { largest / LARGEST } else { 0.0 };
             scales[block] = scale + finite;
-            let bound = |v: L| v.mul(L::splat(reciprocal)).min(L::splat(LARGEST)).max(L::splat(-LARGEST));
-            bound(a).store_rounded(bytes.as_mut_ptr());
-            bound(b).store_rounded(bytes.as_mut_ptr().add(16));
+            scaled_within(a, reciprocal, LARGEST).store_rounded(bytes.as_mut_ptr());
+            scaled_within(b, reciprocal, LARGEST).store_rounded(bytes.as_mut_ptr().add(16));
         }
         for (sum, sixteen) in sums[2 * block..].iter_mut().zip(bytes.as_chunks::<16>().0) {
             *sum = sixteen.iter().map(|&byte| i32::from(byte)).sum();

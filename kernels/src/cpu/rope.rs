@@ -6,19 +6,20 @@ use super::lanes::Lanes;
 /// `(fma(a, cos, -(b * sin)), fma(a, sin, b * cos))`.
 ///
 /// # Safety
-/// The instructions of `L` exist; `out` is as long as `x`, a whole number of heads.
+/// The instructions of `L` exist; `x` is a whole number of heads, and there is room for as many results.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(x: &[f32], cos: &[f32], sin: &[f32], out: &mut [f32]) {
+pub(super) unsafe fn run<L: Lanes>(x: &[f32], cos: &[f32], sin: &[f32], out: *mut f32) {
     let (pairs, whole) = (cos.len(), cos.len() / 16 * 16);
-    for (x, out) in x.chunks_exact(2 * pairs).zip(out.chunks_exact_mut(2 * pairs)) {
+    for (head, x) in x.chunks_exact(2 * pairs).enumerate() {
         // SAFETY: full sixteens lie within the slices; the rest goes through buffers of sixteen.
         unsafe {
+            let out = out.add(head * 2 * pairs);
             for at in (0..whole).step_by(16) {
                 let (cos, sin) = (L::load(cos.as_ptr().add(at)), L::load(sin.as_ptr().add(at)));
                 let (a, b) = (L::load(x.as_ptr().add(at)), L::load(x.as_ptr().add(pairs + at)));
                 let (a, b) = turned(a, b, cos, sin);
-                a.store(out.as_mut_ptr().add(at));
-                b.store(out.as_mut_ptr().add(pairs + at));
+                a.store(out.add(at));
+                b.store(out.add(pairs + at));
             }
             let many = pairs - whole;
             if many > 0 {
@@ -31,8 +32,8 @@ pub(super) unsafe fn run<L: Lanes>(x: &[f32], cos: &[f32], sin: &[f32], out: &mu
                 let (a, b) = turned(a, b, cos, sin);
                 a.store(four[0].as_mut_ptr());
                 b.store(four[1].as_mut_ptr());
-                out[whole..pairs].copy_from_slice(&four[0][..many]);
-                out[pairs + whole..].copy_from_slice(&four[1][..many]);
+                std::ptr::copy_nonoverlapping(four[0].as_ptr(), out.add(whole), many);
+                std::ptr::copy_nonoverlapping(four[1].as_ptr(), out.add(pairs + whole), many);
             }
         }
     }

@@ -26,32 +26,34 @@ pub enum Activation {
 /// The instructions of `L` exist.
 #[inline(always)]
 pub(super) unsafe fn finish<L: Lanes>(row: &mut [f32], bias: &[f32], activation: Activation) {
-    // SAFETY: instructions by the caller.
-    unsafe {
-        match activation {
-            Activation::None => each::<L>(row, bias, |x| x),
-            Activation::Gelu => each::<L>(row, bias, |x| gelu(x)),
-            Activation::GeluTanh => each::<L>(row, bias, |x| gelu_tanh(x)),
-            Activation::Relu => each::<L>(row, bias, |x| x.max(L::splat(0.0))),
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn each<L: Lanes>(row: &mut [f32], bias: &[f32], f: impl Fn(L) -> L) {
     let ((whole, rest), (biases, last)) = (row.as_chunks_mut::<LANES>(), bias.as_chunks::<LANES>());
     // SAFETY: instructions by the caller; every pointer has sixteen values.
     unsafe {
-        let one = L::splat(1.0);
         for (row, bias) in whole.iter_mut().zip(biases) {
-            f(one.fma(L::load(row.as_ptr()), L::load(bias.as_ptr()))).store(row.as_mut_ptr());
+            finished::<L>(row.as_ptr(), bias.as_ptr(), activation).store(row.as_mut_ptr());
         }
         if !rest.is_empty() {
             let (mut x, mut b) = ([0.0; LANES], [0.0; LANES]);
             x[..rest.len()].copy_from_slice(rest);
             b[..rest.len()].copy_from_slice(last);
-            f(one.fma(L::load(x.as_ptr()), L::load(b.as_ptr()))).store(x.as_mut_ptr());
+            finished::<L>(x.as_ptr(), b.as_ptr(), activation).store(x.as_mut_ptr());
             rest.copy_from_slice(&x[..rest.len()]);
+        }
+    }
+}
+
+/// Sixteen values. No closure chooses among the activations: one would not have the caller's instructions, and every
+/// vector operation in it would be a call.
+#[inline(always)]
+unsafe fn finished<L: Lanes>(x: *const f32, bias: *const f32, activation: Activation) -> L {
+    // SAFETY: the caller's.
+    unsafe {
+        let x = L::splat(1.0).fma(L::load(x), L::load(bias));
+        match activation {
+            Activation::None => x,
+            Activation::Gelu => gelu(x),
+            Activation::GeluTanh => gelu_tanh(x),
+            Activation::Relu => x.max(L::splat(0.0)),
         }
     }
 }

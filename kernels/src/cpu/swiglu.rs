@@ -2,24 +2,24 @@
 
 use super::lanes::{Lanes, exp};
 
-/// Three slices of one length.
+/// As many values as `gate` has.
 ///
 /// # Safety
-/// The instructions of `L` exist.
+/// The instructions of `L` exist; `up` is as long as `gate`, and there is room for as many results.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(gate: &[f32], up: &[f32], out: &mut [f32]) {
-    let whole = out.len() / 16 * 16;
+pub(super) unsafe fn run<L: Lanes>(gate: &[f32], up: &[f32], out: *mut f32) {
+    let whole = gate.len() / 16 * 16;
     // SAFETY: full sixteens lie within the slices; the rest goes through buffers of sixteen.
     unsafe {
         for at in (0..whole).step_by(16) {
-            gated::<L>(gate.as_ptr().add(at), up.as_ptr().add(at), out.as_mut_ptr().add(at));
+            gated::<L>(gate.as_ptr().add(at), up.as_ptr().add(at), out.add(at));
         }
         let (mut g, mut u, mut o) = ([0.0; 16], [0.0; 16], [0.0; 16]);
-        let rest = out.len() - whole;
+        let rest = gate.len() - whole;
         g[..rest].copy_from_slice(&gate[whole..]);
         u[..rest].copy_from_slice(&up[whole..]);
         gated::<L>(g.as_ptr(), u.as_ptr(), o.as_mut_ptr());
-        out[whole..].copy_from_slice(&o[..rest]);
+        std::ptr::copy_nonoverlapping(o.as_ptr(), out.add(whole), rest);
     }
 }
 

@@ -186,7 +186,7 @@ fn swiglu_is_close_to_f64_and_the_same_on_every_table() {
     for table in tables() {
         let mut out = vec![0.0; gate.len()];
         // SAFETY: `tables` lists what this machine can run.
-        unsafe { (table.swiglu)(&gate, &up, &mut out) };
+        unsafe { (table.swiglu)(&gate, &up, out.as_mut_ptr()) };
         for ((g, u), o) in gate.iter().zip(&up).zip(&out) {
             let want = f64::from(*g) / (1.0 + (-f64::from(*g)).exp()) * f64::from(*u);
             assert!((f64::from(*o) - want).abs() <= 1e-6 * want.abs() + 1e-30, "{}: {o} for {want}", table.name);
@@ -203,7 +203,10 @@ fn norms_and_rotations_give_the_same_bits_on_every_table() {
         let normed = |table: &Table, y: Option<&[f32]>| {
             let (mut sum, mut out) = (x.clone(), vec![0.0; hidden]);
             // SAFETY: `tables` lists what this machine can run; all are `hidden` long.
-            unsafe { (table.norm)(&mut sum, y, &weight, 1e-5, &mut out) };
+            unsafe {
+                let added = y.map(|y| Added { y, sum: sum.as_mut_ptr() });
+                (table.norm)(&x, added, &weight, 1e-5, out.as_mut_ptr());
+            }
             [sum, out].concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
         };
         for y in [None, Some(&y[..])] {
@@ -215,7 +218,7 @@ fn norms_and_rotations_give_the_same_bits_on_every_table() {
         let turned = |table: &Table| {
             let mut out = vec![0.0; x.len()];
             // SAFETY: `tables` lists what this machine can run; three heads of `2 * pairs`.
-            unsafe { (table.rope)(&x, &cos, &sin, &mut out) };
+            unsafe { (table.rope)(&x, &cos, &sin, out.as_mut_ptr()) };
             out.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
         };
         assert!(tables().iter().all(|table| turned(table) == turned(&PORTABLE)), "{pairs}");

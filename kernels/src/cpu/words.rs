@@ -8,7 +8,7 @@
 //! # Layout of a panel of 32 outputs
 //! `[inputs / 2][32 outputs][2 inputs]` of i16, then `[spans][32 outputs]` of f32 scales.
 
-use super::lanes::{Bytes, Ints, Lanes};
+use super::lanes::{Bytes, Ints, Lanes, scaled_within};
 use super::linear::PANEL;
 use super::{Aligned, Table};
 use rayon::prelude::*;
@@ -98,9 +98,9 @@ pub(super) unsafe fn run_to_words<L: Lanes>(x: &[f32], values: *mut i16, scales:
             }
             let (scale, reciprocal) = scale(largest.largest());
             *scales.add(span) = scale + zeros.sum_of_zeros();
-            let bound = |v: L| v.mul(L::splat(reciprocal)).min(L::splat(LARGEST)).max(L::splat(-LARGEST));
             for (place, x) in x.as_chunks::<LANES>().0.iter().enumerate() {
-                bound(L::load(x.as_ptr())).store_rounded_words(values.add(span * SPAN + place * LANES));
+                scaled_within(L::load(x.as_ptr()), reciprocal, LARGEST)
+                    .store_rounded_words(values.add(span * SPAN + place * LANES));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Layer norm of a sum: what closes every half of an encoder's block.
 
-use super::{cpu_table, f32_slice};
+use super::{cpu_table, f32_slice, filled};
 use crate::cpu::Norm;
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use rayon::prelude::*;
@@ -66,23 +66,16 @@ impl CustomOp2 for AddNorm<'_> {
         };
         let (weight, bias) = (f32_slice("add_norm", weight, weight_at)?, f32_slice("add_norm", bias, bias_at)?);
         let (table, norm) = (cpu_table()?, Norm { weight, bias, eps: self.eps });
-        let mut out: Vec<f32> = Vec::with_capacity(rows * hidden);
-        let lines = out.spare_capacity_mut()[..rows * hidden]
-            .par_chunks_mut(hidden)
-            .zip(x.par_chunks(hidden))
-            .zip(residual.par_chunks(hidden));
-        lines.with_min_len(ROWS).for_each(|((out, x), residual)| {
-            // SAFETY: the table was chosen by what this machine can run; all slices are of `hidden` values.
-            #[allow(unsafe_code)]
-            unsafe {
-                (table.add_norm)(x, residual, norm, out.as_mut_ptr().cast());
-            }
-        });
-        // SAFETY: it has this capacity, and every row was written.
+        // SAFETY: the table was chosen by what this machine can run; all slices are of `hidden` values, all are written.
         #[allow(unsafe_code)]
-        unsafe {
-            out.set_len(rows * hidden);
-        }
+        let out = unsafe {
+            filled(rows * hidden, |out| {
+                let lines = x.par_chunks(hidden).zip(residual.par_chunks(hidden)).zip(out.par_chunks_mut(hidden));
+                lines.with_min_len(ROWS).for_each(|((x, residual), out)| {
+                    (table.add_norm)(x, residual, norm, out.as_mut_ptr().cast());
+                });
+            })
+        };
         Ok((CpuStorage::F32(out), Shape::from((rows, hidden))))
     }
 

@@ -8,7 +8,8 @@ use candle_core::quantized::GgmlDType;
 use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use half::{bf16, f16};
 use rayon::prelude::*;
-use std::ops::Range;
+use std::borrow::Cow;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// Rows of a task at least, where panels alone do not make enough tasks: every task takes its panels apart anew.
@@ -62,14 +63,20 @@ pub struct Affine<'a> {
 }
 
 impl Affine<'_> {
-    /// The bias of a weight on the CPU; zeros where there is none and an activation follows.
-    fn values(&self) -> Result<Option<Vec<f32>>> {
+    /// The bias of a weight on the CPU, out of its tensor's `held` storage; zeros where there is none and an activation
+    /// follows.
+    fn bias<'a, S>(&self, held: &'a Option<(S, &Layout)>) -> Result<Option<Cow<'a, [f32]>>>
+    where
+        S: Deref<Target = Storage>,
+    {
         let outputs = self.weight.outputs;
-        let values = match (&self.weight.data, self.bias) {
-            (Data::Tensor(_) | Data::Exact(_), _) => return Ok(None),
-            (Data::Packed(_), Some(bias)) => bias.flatten_all()?.to_vec1::<f32>()?,
-            (Data::Packed(_), None) if self.activation == Activation::None => return Ok(None),
-            (Data::Packed(_), None) => vec![0.0; outputs],
+        let values = match held {
+            Some((storage, layout)) => {
+                let Storage::Cpu(storage) = &**storage else { bail!("linear: a CPU weight, and a bias elsewhere") };
+                Cow::Borrowed(f32_slice("linear", storage, layout)?)
+            }
+            None if self.activation == Activation::None => return Ok(None),
+            None => Cow::Owned(vec![0.0; outputs]),
         };
         if values.len() != outputs {
             bail!("linear: {} biases for {outputs} outputs", values.len());
@@ -248,12 +255,14 @@ impl Weight {
     /// # Errors
     /// Shapes or types that do not fit.
     pub fn apply_all(layers: &[Affine<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
-        let biases: Vec<Option<Vec<f32>>> = layers.iter().map(Affine::values).collect::<Result<_>>()?;
+        if layers.iter().any(|layer| !matches!(layer.weight.data, Data::Packed(_))) {
+            return layers.iter().map(|layer| affine_reference(layer, x)).collect();
+        }
+        let held: Vec<_> = layers.iter().map(|layer| Some(layer.bias?.storage_and_layout())).collect();
+        let biases = layers.iter().zip(&held).map(|(layer, held)| layer.bias(held)).collect::<Result<Vec<_>>>()?;
         let mut parts = Vec::with_capacity(layers.len());
         for (layer, bias) in layers.iter().zip(&biases) {
-            let Data::Packed(packed) = &layer.weight.data else {
-                return layers.iter().map(|layer| affine_reference(layer, x)).collect();
-            };
+            let Data::Packed(packed) = &layer.weight.data else { bail!("a weight has left the CPU (bug)") };
             let finish = bias.as_deref().map(|bias| (bias, layer.activation));
             parts.push(Part { packed, outputs: layer.weight.outputs, inputs: layer.weight.inputs, finish });
         }

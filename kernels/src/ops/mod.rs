@@ -13,9 +13,11 @@ pub mod rope;
 pub mod rotate_store;
 pub mod sample;
 pub mod scan;
+pub mod sum_of_rows;
 pub mod swiglu;
 
 use candle_core::{CpuStorage, Device, DeviceLocation, Error, Layout, Result, Tensor};
+use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The whole of a contiguous f32 CPU tensor.
@@ -25,6 +27,19 @@ fn f32_slice<'a>(op: &'static str, storage: &'a CpuStorage, layout: &Layout) -> 
         Some((from, to)) => Ok(&data[from..to]),
         None => Err(Error::RequiresContiguous { op }.bt()),
     }
+}
+
+/// `len` numbers, without zeroing them first.
+///
+/// # Safety
+/// `fill` writes every one of them.
+#[allow(unsafe_code)]
+unsafe fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
+    let mut out = Vec::with_capacity(len);
+    fill(&mut out.spare_capacity_mut()[..len]);
+    // SAFETY: it has this capacity, and the caller says that every place was written.
+    unsafe { out.set_len(len) };
+    out
 }
 
 /// The CPU table, or Candle's error for a bad `MOOT_CPU`.

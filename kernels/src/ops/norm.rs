@@ -1,10 +1,10 @@
 //! Root-mean-square norm, alone and after a residual is added.
 
-use super::{cpu_table, f32_slice};
-use candle_core::{
-    CpuStorage, CudaStorage, CustomOp2, CustomOp3, D, Device, Layout, Result, Shape, Storage, Tensor, bail,
-};
+use super::{cpu_table, f32_slice, filled};
+use crate::cpu::Added;
+use candle_core::{CpuStorage, CudaStorage, CustomOp2, CustomOp3, D, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
+use std::mem::MaybeUninit;
 
 /// Values from which rows are worth several threads: a few microseconds' work.
 const TOGETHER: usize = 8192;
@@ -15,8 +15,7 @@ const TOGETHER: usize = 8192;
 /// Shapes or types that do not fit.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     match x.device() {
-        Device::Cpu => Ok(normed(x, None, weight, eps)?.1),
-        Device::Cuda(_) => x.contiguous()?.apply_op2_no_bwd(weight, &RmsNorm { eps }),
+        Device::Cpu | Device::Cuda(_) => x.contiguous()?.apply_op2_no_bwd(weight, &RmsNorm { eps }),
         _ => candle_nn::ops::rms_norm(&x.contiguous()?, weight, eps),
     }
 }
@@ -27,8 +26,7 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
 /// Shapes or types that do not fit.
 pub fn add_rms_norm(x: &Tensor, y: &Tensor, weight: &Tensor, eps: f32) -> Result<(Tensor, Tensor)> {
     match x.device() {
-        Device::Cpu => normed(x, Some(y), weight, eps),
-        Device::Cuda(_) => {
+        Device::Cpu | Device::Cuda(_) => {
             let both = x.contiguous()?.apply_op3_no_bwd(&y.contiguous()?, weight, &AddRmsNorm { eps })?;
             Ok((both.get(0)?, both.get(1)?))
         }
@@ -49,46 +47,6 @@ pub fn reference(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
     x.broadcast_div(&(mean + f64::from(eps))?.sqrt()?)?.broadcast_mul(weight)
 }
 
-fn normed(x: &Tensor, y: Option<&Tensor>, weight: &Tensor, eps: f32) -> Result<(Tensor, Tensor)> {
-    let hidden = x.dim(D::Minus1)?;
-    if weight.dims() != [hidden] || y.is_some_and(|y| y.shape() != x.shape()) {
-        bail!("norm: x is {:?}, the weight {:?}, what is added {:?}", x.shape(), weight.shape(), y.map(Tensor::shape));
-    }
-    let table = cpu_table()?;
-    let mut sums = values(x)?;
-    let (weight, added) = (values(weight)?, y.map(Tensor::contiguous).transpose()?);
-    let held = added.as_ref().map(Tensor::storage_and_layout);
-    let added = match &held {
-        Some((storage, layout)) => match &**storage {
-            Storage::Cpu(storage) => Some(f32_slice("norm", storage, layout)?),
-            _ => bail!("norm: what is added is on another device"),
-        },
-        None => None,
-    };
-    let mut out = vec![0.0_f32; sums.len()];
-    let row = |(i, (sum, out)): (usize, (&mut [f32], &mut [f32]))| {
-        let added = added.map(|added| &added[i * hidden..][..hidden]);
-        // SAFETY: the table was chosen by what this machine can run; all are `hidden` long.
-        #[allow(unsafe_code)]
-        unsafe {
-            (table.norm)(sum, added, &weight, eps, out);
-        }
-    };
-    if sums.len() < TOGETHER {
-        sums.chunks_mut(hidden).zip(out.chunks_mut(hidden)).enumerate().for_each(row);
-    } else {
-        let rows = sums.par_chunks_mut(hidden).zip(out.par_chunks_mut(hidden)).enumerate();
-        rows.with_min_len((TOGETHER / hidden / 2).max(1)).for_each(row);
-    }
-    Ok((Tensor::from_vec(sums, x.shape(), &Device::Cpu)?, Tensor::from_vec(out, x.shape(), &Device::Cpu)?))
-}
-
-/// A copy of all values of a CPU tensor, in order.
-fn values(x: &Tensor) -> Result<Vec<f32>> {
-    x.flatten_all()?.to_vec1()
-}
-
-/// On a GPU. On the CPU [`normed`] gives the sum as well, which no custom op could.
 struct RmsNorm {
     eps: f32,
 }
@@ -98,8 +56,29 @@ impl CustomOp2 for RmsNorm {
         "rms_norm"
     }
 
-    fn cpu_fwd(&self, _: &CpuStorage, _: &Layout, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
-        bail!("rms norm: the CPU has another way (bug)")
+    fn cpu_fwd(&self, x: &CpuStorage, xl: &Layout, w: &CpuStorage, wl: &Layout) -> Result<(CpuStorage, Shape)> {
+        check("rms norm", xl, wl)?;
+        let (x, weight) = (f32_slice("rms norm", x, xl)?, f32_slice("rms norm", w, wl)?);
+        let (table, hidden) = (cpu_table()?, weight.len());
+        let row = |(x, out): (&[f32], &mut [MaybeUninit<f32>])| {
+            // SAFETY: the table was chosen by what this machine can run; all are `hidden` long.
+            #[allow(unsafe_code)]
+            unsafe {
+                (table.norm)(x, None, weight, self.eps, out.as_mut_ptr().cast());
+            }
+        };
+        // SAFETY: every row is written.
+        #[allow(unsafe_code)]
+        let out = unsafe {
+            filled(x.len(), |out| {
+                if x.len() < TOGETHER {
+                    return x.chunks(hidden).zip(out.chunks_mut(hidden)).for_each(row);
+                }
+                let rows = x.par_chunks(hidden).zip(out.par_chunks_mut(hidden));
+                rows.with_min_len(rows_together(hidden)).for_each(row);
+            })
+        };
+        Ok((CpuStorage::F32(out), xl.shape().clone()))
     }
 
     fn cuda_fwd(&self, x: &CudaStorage, xl: &Layout, w: &CudaStorage, wl: &Layout) -> Result<(CudaStorage, Shape)> {
@@ -108,8 +87,21 @@ impl CustomOp2 for RmsNorm {
     }
 }
 
+/// Gives the sums and behind them what was normed: `[2, .., hidden]`.
 struct AddRmsNorm {
     eps: f32,
+}
+
+/// A row, what is added to it, where the sum goes, where the norm of it goes.
+type Row<'a> = (((&'a [f32], &'a [f32]), &'a mut [MaybeUninit<f32>]), &'a mut [MaybeUninit<f32>]);
+
+impl AddRmsNorm {
+    fn check(&self, x: &Layout, y: &Layout, weight: &Layout) -> Result<()> {
+        if x.shape() != y.shape() {
+            bail!("add and norm: x is {:?}, what is added {:?}", x.shape(), y.shape());
+        }
+        check("add and norm", x, weight)
+    }
 }
 
 impl CustomOp3 for AddRmsNorm {
@@ -119,14 +111,39 @@ impl CustomOp3 for AddRmsNorm {
 
     fn cpu_fwd(
         &self,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
+        x: &CpuStorage,
+        xl: &Layout,
+        delta: &CpuStorage,
+        dl: &Layout,
+        w: &CpuStorage,
+        wl: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        bail!("add and norm: the CPU has another way (bug)")
+        let op = "add and norm";
+        self.check(xl, dl, wl)?;
+        let (x, y, weight) = (f32_slice(op, x, xl)?, f32_slice(op, delta, dl)?, f32_slice(op, w, wl)?);
+        let (table, hidden) = (cpu_table()?, weight.len());
+        let row = |(((x, y), sum), out): Row<'_>| {
+            let added = Added { y, sum: sum.as_mut_ptr().cast() };
+            // SAFETY: the table was chosen by what this machine can run; all are `hidden` long.
+            #[allow(unsafe_code)]
+            unsafe {
+                (table.norm)(x, Some(added), weight, self.eps, out.as_mut_ptr().cast());
+            }
+        };
+        // SAFETY: every row of both halves is written.
+        #[allow(unsafe_code)]
+        let both = unsafe {
+            filled(2 * x.len(), |both| {
+                let (sums, out) = both.split_at_mut(x.len());
+                if x.len() < TOGETHER {
+                    let rows = x.chunks(hidden).zip(y.chunks(hidden)).zip(sums.chunks_mut(hidden));
+                    return rows.zip(out.chunks_mut(hidden)).for_each(row);
+                }
+                let rows = x.par_chunks(hidden).zip(y.par_chunks(hidden)).zip(sums.par_chunks_mut(hidden));
+                rows.zip(out.par_chunks_mut(hidden)).with_min_len(rows_together(hidden)).for_each(row);
+            })
+        };
+        Ok((CpuStorage::F32(both), Shape::from([&[2], xl.dims()].concat())))
     }
 
     fn cuda_fwd(
@@ -138,17 +155,20 @@ impl CustomOp3 for AddRmsNorm {
         w: &CudaStorage,
         wl: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        check("add and norm", xl, wl)?;
-        if xl.shape() != dl.shape() {
-            bail!("add and norm: x is {:?}, what is added {:?}", xl.shape(), dl.shape());
-        }
+        self.check(xl, dl, wl)?;
         let out = crate::cuda::add_rms_norm((x, xl), (delta, dl), (w, wl), self.eps)?;
         Ok((out, Shape::from([&[2], xl.dims()].concat())))
     }
 }
 
+/// Rows of a task at least.
+fn rows_together(hidden: usize) -> usize {
+    (TOGETHER / hidden / 2).max(1)
+}
+
 fn check(op: &str, x: &Layout, weight: &Layout) -> Result<()> {
-    if x.dims().last().copied() != Some(weight.shape().elem_count()) {
+    let hidden = weight.shape().elem_count();
+    if hidden == 0 || x.dims().last() != Some(&hidden) {
         bail!("{op}: x is {:?}, the weight {:?}", x.shape(), weight.shape());
     }
     Ok(())

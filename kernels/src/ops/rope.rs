@@ -1,8 +1,9 @@
 //! Rotary position embedding.
 
-use super::{cpu_table, f32_slice};
+use super::{cpu_table, f32_slice, filled};
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
+use std::mem::MaybeUninit;
 
 /// Values from which tokens are worth several threads: a few microseconds' work.
 const TOGETHER: usize = 8192;
@@ -50,22 +51,26 @@ impl CustomOp3 for Rotate {
         let x = f32_slice("rope", x, x_layout)?;
         let (cos, sin) = (f32_slice("rope", cos, cos_layout)?, f32_slice("rope", sin, sin_layout)?);
         let table = cpu_table()?;
-        let mut out = vec![0.0_f32; x.len()];
         let width = (heads * dim).max(1);
-        let token = |(i, (x, out)): (usize, (&[f32], &mut [f32]))| {
+        let token = |(i, (x, out)): (usize, (&[f32], &mut [MaybeUninit<f32>]))| {
             let (cos, sin) = (&cos[i * dim / 2..][..dim / 2], &sin[i * dim / 2..][..dim / 2]);
             // SAFETY: the table was chosen by what this machine can run; lengths as checked above.
             #[allow(unsafe_code)]
             unsafe {
-                (table.rope)(x, cos, sin, out);
+                (table.rope)(x, cos, sin, out.as_mut_ptr().cast());
             }
         };
-        if x.len() < TOGETHER {
-            x.chunks(width).zip(out.chunks_mut(width)).enumerate().for_each(token);
-        } else {
-            let tokens = x.par_chunks(width).zip(out.par_chunks_mut(width)).enumerate();
-            tokens.with_min_len((TOGETHER / width / 2).max(1)).for_each(token);
-        }
+        // SAFETY: every token writes all of its heads.
+        #[allow(unsafe_code)]
+        let out = unsafe {
+            filled(x.len(), |out| {
+                if x.len() < TOGETHER {
+                    return x.chunks(width).zip(out.chunks_mut(width)).enumerate().for_each(token);
+                }
+                let tokens = x.par_chunks(width).zip(out.par_chunks_mut(width)).enumerate();
+                tokens.with_min_len((TOGETHER / width / 2).max(1)).for_each(token);
+            })
+        };
         Ok((CpuStorage::F32(out), x_layout.shape().clone()))
     }
 

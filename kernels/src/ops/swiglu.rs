@@ -1,6 +1,6 @@
 //! `silu(gate) * up`, the activation between a decoder's feed-forward layers.
 
-use super::{cpu_table, f32_slice};
+use super::{cpu_table, f32_slice, filled};
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
@@ -39,16 +39,14 @@ impl CustomOp2 for Swiglu {
             bail!("swiglu: gate is {:?}, up is {:?}", l1.shape(), l2.shape());
         }
         let table = cpu_table()?;
-        let mut out = vec![0.0_f32; gate.len()];
-        out.par_chunks_mut(CHUNK).zip(gate.par_chunks(CHUNK)).zip(up.par_chunks(CHUNK)).for_each(
-            |((out, gate), up)| {
-                // SAFETY: the table was chosen by what this machine can run.
-                #[allow(unsafe_code)]
-                unsafe {
-                    (table.swiglu)(gate, up, out);
-                }
-            },
-        );
+        // SAFETY: the table was chosen by what this machine can run, and writes as many values as it is given.
+        #[allow(unsafe_code)]
+        let out = unsafe {
+            filled(gate.len(), |out| {
+                let parts = gate.par_chunks(CHUNK).zip(up.par_chunks(CHUNK)).zip(out.par_chunks_mut(CHUNK));
+                parts.for_each(|((gate, up), out)| (table.swiglu)(gate, up, out.as_mut_ptr().cast()));
+            })
+        };
         Ok((CpuStorage::F32(out), l1.shape().clone()))
     }
 

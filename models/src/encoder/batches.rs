@@ -33,9 +33,9 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Tokens of a group: enough work for all threads between two meetings, and what lies between two layers still fits
-    /// the last cache.
-    pub const TOKENS: usize = 1024;
+    /// Tokens of a group, of which every thread has one: enough rows for a matrix to be read for many of them, and what
+    /// lies between two layers stays near the core.
+    pub const TOKENS: usize = 512;
     /// On a GPU, so that launches are not what takes the time.
     pub const GPU_TOKENS: usize = 16 * 1024;
 

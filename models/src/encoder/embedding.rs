@@ -9,6 +9,7 @@ use crate::error::{ModelError, Result};
 use crate::source::{Catalog, EncoderEntry};
 use crate::weights::{Safetensors, Weights};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Vectors of some texts.
@@ -112,15 +113,28 @@ impl EmbeddingModel {
         let tokens: Vec<TextTokens> = texts.par_iter().map(|text| self.tokens(prefix, text)).collect::<Result<_>>()?;
         let hidden = self.dimension();
         let mut vectors = vec![0.0; texts.len() * hidden];
-        for group in Batches::new(&tokens, self.tokens).iter() {
-            let packed = Packed::new(group.iter().map(|&text| &tokens[text]));
-            let states: Vec<f32> = self.encoder.forward(&packed)?.flatten_all()?.to_vec1()?;
-            for (place, &text) in group.iter().enumerate() {
-                let rows = packed.texts.range(place);
-                let vector = self.recipe.pool(&states[rows.start * hidden..rows.end * hidden], hidden);
-                vectors[text * hidden..][..hidden].copy_from_slice(&vector);
+        let batches = Batches::new(&tokens, self.tokens);
+        // Each thread has a group of its own, so that none waits for another between two layers; only where groups run out
+        // do threads help each other within one.
+        let of_group = |group: &&[usize]| self.vectors(group.iter().map(|&text| &tokens[text]));
+        let groups: Vec<&[usize]> = batches.iter().collect();
+        let found: Vec<Vec<f32>> = match self.encoder.is_on_cpu() {
+            true => groups.par_iter().with_max_len(1).map(of_group).collect::<Result<_>>()?,
+            false => groups.iter().map(of_group).collect::<Result<_>>()?,
+        };
+        for (group, found) in groups.into_iter().zip(found) {
+            for (vector, &text) in found.chunks_exact(hidden).zip(group) {
+                vectors[text * hidden..][..hidden].copy_from_slice(vector);
             }
         }
         Ok(Embedded { vectors, truncated: tokens.iter().filter(|tokens| tokens.truncated).count() })
+    }
+
+    /// Vectors of texts that are computed together: `[texts, dimension]`.
+    fn vectors<'a>(&self, texts: impl Iterator<Item = &'a TextTokens> + Clone) -> Result<Vec<f32>> {
+        let (packed, hidden) = (Packed::new(texts), self.dimension());
+        let states: Vec<f32> = self.encoder.forward(&packed)?.flatten_all()?.to_vec1()?;
+        let of = |rows: Range<usize>| self.recipe.pool(&states[rows.start * hidden..rows.end * hidden], hidden);
+        Ok((0..packed.texts.count()).flat_map(|text| of(packed.texts.range(text))).collect())
     }
 }

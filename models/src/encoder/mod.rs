@@ -23,7 +23,7 @@ pub use tokens::{Pair, TextTokens};
 
 use crate::error::Result;
 use candle_core::{Device, Tensor};
-use moot_kernels::ops::{add_norm::add_norm, bidirectional::bidirectional};
+use moot_kernels::ops::{add_norm::add_norm, bidirectional::bidirectional, sum_of_rows::sum_of_rows};
 use moot_kernels::{Activation, Affine, Relative, Texts, Weight};
 use std::sync::{Mutex, PoisonError};
 
@@ -96,6 +96,12 @@ impl Encoder {
         &self.spec
     }
 
+    /// Whether it computes on the CPU.
+    #[must_use]
+    pub fn is_on_cpu(&self) -> bool {
+        self.device.is_cpu()
+    }
+
     /// Vectors of all tokens after the last block: `[tokens, hidden]`, f32.
     ///
     /// # Errors
@@ -125,25 +131,16 @@ impl Encoder {
     }
 
     fn embed(&self, packed: &Packed) -> candle_core::Result<Tensor> {
-        let select = |table: &Tensor, rows: &[u32]| {
-            let rows = Tensor::new(rows, &self.device)?;
-            table.index_select(&rows, 0)?.to_dtype(candle_core::DType::F32)
-        };
-        let words = select(&self.words, &packed.ids)?;
-        let mut added = match &self.segments {
-            Some(segments) => Some(select(segments, &packed.segments)?),
-            None => None,
-        };
+        let words = sum_of_rows(&[(&self.words, &packed.ids)])?;
+        let mut places = Vec::new();
+        let mut added = Vec::with_capacity(2);
         if let (Some(table), Some(at)) = (&self.positions, self.spec.positions) {
             let place = |text: usize| (0..packed.texts.range(text).len()).map(|i| (i + at.first) as u32);
-            let places: Vec<u32> = (0..packed.texts.count()).flat_map(place).collect();
-            let positions = select(table, &places)?;
-            added = Some(match added {
-                Some(segments) => (positions + segments)?,
-                None => positions,
-            });
+            places.extend((0..packed.texts.count()).flat_map(place));
+            added.push((table, &places[..]));
         }
-        let added = added.map_or_else(|| words.zeros_like(), Ok)?;
+        added.extend(self.segments.iter().map(|table| (table, &packed.segments[..])));
+        let added = if added.is_empty() { words.zeros_like()? } else { sum_of_rows(&added)? };
         self.norm.of_sum(&words, &added, self.spec.norm_eps)
     }
 

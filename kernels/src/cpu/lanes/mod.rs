@@ -100,6 +100,14 @@ pub(super) unsafe fn sum<L: Lanes>(x: L) -> f32 {
     lanes[0]
 }
 
+/// `x * factor`, brought to [-largest, largest]. Like all that kernels share a function: the body of a closure would not be
+/// compiled for the instructions of the kernel around it.
+#[inline(always)]
+pub(super) unsafe fn scaled_within<L: Lanes>(x: L, factor: f32, largest: f32) -> L {
+    // SAFETY: lane-wise methods of the caller's own instruction set.
+    unsafe { x.mul(L::splat(factor)).min(L::splat(largest)).max(L::splat(-largest)) }
+}
+
 /// e to the power of each lane, clamped to [-87, 88]: 1.6e-38 and 1.7e38 at the ends.
 ///
 /// Cody-Waite reduction to [-ln 2 / 2, ln 2 / 2] and a degree-6 polynomial (the Taylor coefficients, as in Cephes'
