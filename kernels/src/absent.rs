@@ -52,6 +52,10 @@ pub(crate) fn add_norm(_: [At<'_>; 2], _: [&Tensor; 2], _: f32) -> Result<CudaSt
     absent()
 }
 
+pub(crate) fn release_unused(_: &CudaDevice) -> Result<()> {
+    absent()
+}
+
 pub(crate) fn memory(_: &CudaDevice) -> Result<(usize, usize)> {
     absent()
 }

@@ -35,6 +35,18 @@ pub fn open_cuda(ordinal: usize) -> candle_core::Result<candle_core::Device> {
     cuda::open(ordinal).map(candle_core::Device::Cuda)
 }
 
+/// Gives memory back that the process keeps of a CUDA device and does not use: before and after what takes much of it in
+/// pieces that nothing later is like.
+///
+/// # Errors
+/// The driver's.
+pub fn release_unused(device: &candle_core::Device) -> candle_core::Result<()> {
+    match device {
+        candle_core::Device::Cuda(device) => cuda::release_unused(device),
+        _ => Ok(()),
+    }
+}
+
 /// Bytes that are free on a CUDA device, and bytes that it has; `None` of any other.
 ///
 /// # Errors

@@ -49,6 +49,10 @@ impl LoadOptions {
         }
     }
 
+    fn devices(&self) -> impl Iterator<Item = &Device> {
+        [&self.device].into_iter().chain(&self.more_devices)
+    }
+
     /// Where what comes behind the last block is.
     fn last_device(&self) -> &Device {
         self.more_devices.last().unwrap_or(&self.device)

@@ -62,6 +62,15 @@ fn unused(pool: sys::CUmemoryPool) -> std::result::Result<usize, DriverError> {
     Ok(reserved?.saturating_sub(used?) as usize)
 }
 
+/// Gives back what the process keeps of `device` and does not use.
+pub(crate) fn release_unused(device: &CudaDevice) -> Result<()> {
+    // What is freed is freed in the stream.
+    device.synchronize()?;
+    // SAFETY: the pool is the driver's. Where there is none, nothing was kept.
+    let _ = pool(device).and_then(|pool| unsafe { result::mem_pool::trim_to(pool, 0) });
+    Ok(())
+}
+
 /// Bytes that are free on `device`, those included that this process keeps and does not use, and bytes that it has.
 pub(crate) fn memory(device: &CudaDevice) -> Result<(usize, usize)> {
     let (free, total) = device.cuda_stream().context().mem_get_info().w()?;

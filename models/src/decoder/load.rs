@@ -8,7 +8,7 @@ use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
 use crate::weights::{Order, Rows, Weights};
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::Weight;
+use moot_kernels::{Weight, release_unused};
 
 impl Decoder {
     /// Loads `spec`'s tensors from `weights`, each checked against the shape that `spec` says.
@@ -16,6 +16,8 @@ impl Decoder {
     /// # Errors
     /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
+        // A model that was here before.
+        options.devices().try_for_each(release_unused)?;
         let loader = Loader { spec: &spec, naming: Naming::of(weights), weights, options, device: &options.device };
         let last = Loader { device: options.last_device(), ..loader };
         let vocabulary = |name| Place { name, of: spec.vocab, first: 0, rows: spec.vocab, inputs: spec.hidden };
@@ -34,7 +36,9 @@ impl Decoder {
         let (device, dtype, rotary) = (options.device.clone(), options.dtype, Rotary::new(&spec));
         let last_device = options.last_device().clone();
         // Who runs it may be another thread, whose work a GPU does not put behind this one's by itself.
-        [&device].into_iter().chain(&options.more_devices).try_for_each(Device::synchronize)?;
+        options.devices().try_for_each(Device::synchronize)?;
+        // Matrices that are now part of others.
+        options.devices().try_for_each(release_unused)?;
         Ok(Self { spec, device, last_device, dtype, embedding: words, blocks, norm, output, rotary })
     }
 }
