@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const FILES: [&str; 6] = ["norm", "rotary", "swiglu", "attention", "linear", "sample"];
+const FILES: [&str; 7] = ["norm", "rotary", "swiglu", "attention", "linear", "sample", "encoder"];
 
 fn main() -> Result<(), String> {
     println!("cargo:rerun-if-changed=build.rs");

@@ -218,7 +218,7 @@ pub fn remote(name: &str, options: &Options, cancel: Cancel) -> Result<Remote> {
 /// The build can use a GPU and none answers: why.
 pub fn best_device() -> candle_core::Result<(Device, DType)> {
     if kernels::CUDA {
-        Ok((Device::new_cuda(0)?, DType::BF16))
+        Ok((kernels::open_cuda(0)?, DType::BF16))
     } else if kernels::METAL {
         Ok((Device::new_metal(0)?, DType::F32))
     } else {

@@ -28,11 +28,11 @@ pub(crate) fn rope(_: At<'_>, _: At<'_>, _: At<'_>) -> Result<CudaStorage> {
     absent()
 }
 
-pub(crate) fn rotate_store(_: [At<'_>; 3], _: &RotateStore<'_>, _: &Tensor) -> Result<CudaStorage> {
+pub(crate) fn rotate_store(_: [At<'_>; 3], _: &RotateStore<'_>, _: &Tensor, _: [usize; 3]) -> Result<CudaStorage> {
     absent()
 }
 
-pub(crate) fn attention(_: [At<'_>; 3], _: &AttentionShape, _: &Cascade, _: &Tensor) -> Result<CudaStorage> {
+pub(crate) fn attention(_: [At<'_>; 3], _: &AttentionShape, _: &Cascade, _: [&Tensor; 2]) -> Result<CudaStorage> {
     absent()
 }
 
@@ -44,6 +44,22 @@ pub(crate) fn sample(_: At<'_>, _: &Tensor, _: &Tensor, _: usize) -> Result<Cuda
     absent()
 }
 
+pub(crate) fn bidirectional(_: [At<'_>; 3], _: &Tensor, _: [usize; 2], _: f32) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn add_norm(_: [At<'_>; 2], _: [&Tensor; 2], _: f32) -> Result<CudaStorage> {
+    absent()
+}
+
+pub(crate) fn release_unused(_: &CudaDevice) -> Result<()> {
+    absent()
+}
+
 pub(crate) fn memory(_: &CudaDevice) -> Result<(usize, usize)> {
+    absent()
+}
+
+pub(crate) fn open(_: usize) -> Result<CudaDevice> {
     absent()
 }

@@ -26,6 +26,27 @@ pub const CUDA: bool = cfg!(feature = "cuda");
 /// Whether this build can use an Apple GPU.
 pub const METAL: bool = cfg!(feature = "metal");
 
+/// The CUDA device of this number, as the ops here want it: one thread at a time has work on it, and what is freed stays
+/// with the process until something else of it wants the memory.
+///
+/// # Errors
+/// There is no such device, no driver, or the build has no CUDA.
+pub fn open_cuda(ordinal: usize) -> candle_core::Result<candle_core::Device> {
+    cuda::open(ordinal).map(candle_core::Device::Cuda)
+}
+
+/// Gives memory back that the process keeps of a CUDA device and does not use: before and after what takes much of it in
+/// pieces that nothing later is like.
+///
+/// # Errors
+/// The driver's.
+pub fn release_unused(device: &candle_core::Device) -> candle_core::Result<()> {
+    match device {
+        candle_core::Device::Cuda(device) => cuda::release_unused(device),
+        _ => Ok(()),
+    }
+}
+
 /// Bytes that are free on a CUDA device, and bytes that it has; `None` of any other.
 ///
 /// # Errors

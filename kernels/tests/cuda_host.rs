@@ -9,6 +9,8 @@
 
 #[path = "cuda_host/attention.rs"]
 mod attention;
+#[path = "cuda_host/encoder.rs"]
+mod encoder;
 #[path = "cuda_host/host.rs"]
 mod host;
 #[path = "cuda_host/linear.rs"]

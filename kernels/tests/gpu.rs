@@ -10,7 +10,8 @@ use moot_kernels::ops::{attention, norm, rope, sample, swiglu};
 use moot_kernels::{AttentionPlan, CUDA, PAGE, SequenceRows, Weight};
 
 fn gpu() -> Option<Device> {
-    let device = if CUDA { Device::new_cuda(0).map_err(|e| e.to_string()) } else { Err("built without CUDA".into()) };
+    let device =
+        if CUDA { moot_kernels::open_cuda(0).map_err(|e| e.to_string()) } else { Err("built without CUDA".into()) };
     device.map_err(|e| eprintln!("left out: no GPU to test on: {e}")).ok()
 }
 
@@ -53,13 +54,27 @@ fn rows_are_their_references() -> Result<()> {
 }
 
 #[test]
-fn rotations_and_stores_are_their_references() -> Result<()> {
+fn columns_of_one_product_go_where_matrices_do() -> Result<()> {
+    let Some(gpu) = gpu() else { return Ok(()) };
+    for (dtype, most) in TYPES {
+        let (both, gboth) = random(&[33, 2 * 1000], dtype, &gpu)?;
+        let halves = |x: &Tensor| -> Result<[Tensor; 2]> { Ok([x.narrow(1, 0, 1000)?, x.narrow(1, 1000, 1000)?]) };
+        let ([gate, up], [ggate, gup]) = (halves(&both)?, halves(&gboth)?);
+        close("swiglu", &swiglu::swiglu(&ggate, &gup)?, &swiglu::reference(&gate, &up)?, most)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_between_projections_and_attention_is_its_reference() -> Result<()> {
     let Some(gpu) = gpu() else { return Ok(()) };
     for (dtype, most) in TYPES {
         let (tokens, heads, kv_heads, dim) = (37, 6, 2, 64);
-        let (q, gq) = random(&[tokens, heads, dim], dtype, &gpu)?;
-        let ((k, gk), (v, gv)) =
-            (random(&[tokens, kv_heads, dim], dtype, &gpu)?, random(&[tokens, kv_heads, dim], dtype, &gpu)?);
+        let widths = [heads * dim, kv_heads * dim, kv_heads * dim];
+        let (rows, grows) = random(&[tokens, widths.iter().sum()], dtype, &gpu)?;
+        let (bias, gbias) = random(&[widths.iter().sum()], dtype, &gpu)?;
+        let [(norm, gnorm), (other, gother)] = [random(&[dim], dtype, &gpu)?, random(&[dim], dtype, &gpu)?];
+        let columns = |x: &Tensor, which: usize| x.narrow(x.rank() - 1, widths[..which].iter().sum(), widths[which]);
         let angles = Tensor::arange(0_f32, (tokens * dim / 2) as f32, &Device::Cpu)?.reshape((tokens, dim / 2))?;
         let (cos, sin) = (angles.cos()?, angles.sin()?);
         let slots = Slots::new((0..tokens as u32).map(|i| (i % 5) * PAGE as u32 + i / 5).collect());
@@ -67,14 +82,32 @@ fn rotations_and_stores_are_their_references() -> Result<()> {
             let k = Tensor::zeros((5, kv_heads, dim, PAGE), dtype, device)?;
             Ok((k, Tensor::zeros((5, kv_heads, PAGE, dim), dtype, device)?))
         };
-        let ((k_cache, v_cache), (gk_cache, gv_cache)) = (caches(&Device::Cpu, DType::F32)?, caches(&gpu, dtype)?);
-        let here = RotateStore { cos: &cos, sin: &sin, slots: &slots, k_cache: &k_cache, v_cache: &v_cache };
-        let (gcos, gsin) = (cos.to_device(&gpu)?, sin.to_device(&gpu)?);
-        let there = RotateStore { cos: &gcos, sin: &gsin, slots: &slots, k_cache: &gk_cache, v_cache: &gv_cache };
-        close("queries", &there.apply(&gq, &gk, &gv)?, &here.reference(&q, &k, &v)?, most)?;
-        close("keys", &gk_cache, &k_cache, most)?;
-        close("values", &gv_cache, &v_cache, most)?;
-        close("alone", &rope::rope(&gq, &gcos, &gsin)?, &rope::reference(&q, &cos, &sin)?, most)?;
+        let run = |device: &Device, dtype, rows: &Tensor, bias: &Tensor, norms: [&Tensor; 2]| -> Result<[Tensor; 3]> {
+            let (cos, sin, (k_cache, v_cache)) =
+                (cos.to_device(device)?, sin.to_device(device)?, caches(device, dtype)?);
+            let [q_bias, k_bias, v_bias] = [columns(bias, 0)?, columns(bias, 1)?, columns(bias, 2)?];
+            let step = RotateStore {
+                cos: &cos,
+                sin: &sin,
+                slots: &slots,
+                k_cache: &k_cache,
+                v_cache: &v_cache,
+                biases: [Some(&q_bias), Some(&k_bias), Some(&v_bias)],
+                norms: norms.map(Some),
+                norm_eps: 1e-5,
+            };
+            let q = step.apply(&columns(rows, 0)?, &columns(rows, 1)?, &columns(rows, 2)?)?;
+            Ok([q, k_cache, v_cache])
+        };
+        let expected = run(&Device::Cpu, DType::F32, &rows, &bias, [&norm, &other])?;
+        let got = run(&gpu, dtype, &grows, &gbias, [&gnorm, &gother])?;
+        for ((what, got), expected) in ["queries", "keys", "values"].iter().zip(&got).zip(&expected) {
+            close(what, got, expected, 2.0 * most)?;
+        }
+        let (q, gq) =
+            (columns(&rows, 0)?.reshape((tokens, heads, dim))?, columns(&grows, 0)?.reshape((tokens, heads, dim))?);
+        let gq = rope::rope(&gq, &cos.to_device(&gpu)?, &sin.to_device(&gpu)?)?;
+        close("alone", &gq, &rope::reference(&q.contiguous()?, &cos, &sin)?, most)?;
     }
     Ok(())
 }

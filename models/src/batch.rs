@@ -27,6 +27,11 @@ impl Batch {
         Self { tokens, plan: AttentionPlan::new(sequences), slots: Slots::new(slots), logit_rows }
     }
 
+    /// Whether every row's logits are wanted, in the order of the rows.
+    pub(crate) fn logits_of_all(&self) -> bool {
+        self.logit_rows.iter().copied().eq(0..self.tokens.len() as u32)
+    }
+
     /// The attention plan, with its count of page reads.
     #[must_use]
     pub fn plan(&self) -> &AttentionPlan {

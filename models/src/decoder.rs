@@ -1,13 +1,12 @@
 //! The one forward of every decoder: a [`Batch`] and the KV cache in, logits out.
 
-use crate::arch::names::{Name, Naming, Part, Piece};
+mod load;
+
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::kv::KvCache;
-use crate::layers::{Linear, Rotary};
-use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
-use crate::weights::{Rows, Weights};
-use candle_core::quantized::GgmlDType;
+use crate::layers::{Joined, Linear, Rotary};
+use crate::spec::DecoderSpec;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::ops::{attention::attention, rotate_store::RotateStore, swiglu::swiglu};
@@ -50,6 +49,10 @@ impl LoadOptions {
         }
     }
 
+    fn devices(&self) -> impl Iterator<Item = &Device> {
+        [&self.device].into_iter().chain(&self.more_devices)
+    }
+
     /// Where what comes behind the last block is.
     fn last_device(&self) -> &Device {
         self.more_devices.last().unwrap_or(&self.device)
@@ -81,45 +84,17 @@ pub struct Decoder {
 struct Block {
     device: Device,
     attention_norm: Tensor,
-    query: Linear,
-    /// `[head_dim]`
-    query_norm: Option<Tensor>,
-    key: Linear,
-    /// `[head_dim]`
-    key_norm: Option<Tensor>,
-    value: Linear,
+    /// Query, key and value.
+    projections: Joined<3>,
+    /// Those of query and key, `[head_dim]` each.
+    head_norms: [Option<Tensor>; 2],
     attention_output: Linear,
     feed_forward_norm: Tensor,
-    gate: Linear,
-    up: Linear,
+    gate_up: Joined<2>,
     down: Linear,
 }
 
 impl Decoder {
-    /// Loads `spec`'s tensors from `weights`, each checked against the shape that `spec` says.
-    ///
-    /// # Errors
-    /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
-    pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
-        let loader = Loader { spec: &spec, naming: Naming::of(weights), weights, options, device: &options.device };
-        let last = Loader { device: options.last_device(), ..loader };
-        let vocabulary = |name| Place { name, of: spec.vocab, first: 0, rows: spec.vocab, inputs: spec.hidden };
-        let embedding = loader.matrix(vocabulary(Name::Embedding), |row| row)?;
-        let output = match spec.output {
-            Output::Tied if options.more_devices.is_empty() => Linear::dense(embedding.clone(), None),
-            Output::Tied => Linear::dense(last.matrix(vocabulary(Name::Embedding), |row| row)?, None),
-            Output::Own => last.linear(vocabulary(Name::Output), None)?,
-        };
-        let block = |i| Block::load(i, &Loader { device: options.device_of(i, spec.layers), ..loader });
-        let blocks = (0..spec.layers).map(block).collect::<Result<_>>()?;
-        let norm = last.dense(Name::OutputNorm, &[spec.hidden])?;
-        let (device, dtype, rotary) = (options.device.clone(), options.dtype, Rotary::new(&spec));
-        let last_device = options.last_device().clone();
-        // Who runs it may be another thread, whose work a GPU does not put behind this one's by itself.
-        [&device].into_iter().chain(&options.more_devices).try_for_each(Device::synchronize)?;
-        Ok(Self { spec, device, last_device, dtype, embedding, blocks, norm, output, rotary })
-    }
-
     /// The model's shape.
     #[must_use]
     pub fn spec(&self) -> &DecoderSpec {
@@ -187,15 +162,17 @@ impl Decoder {
             let attended = self.attend(block, &normed, (&angles.0, &angles.1), batch, kv.layer(i))?;
             let (sum, normed) = add_rms_norm(&x, &attended, &block.feed_forward_norm, eps)?;
             x = sum;
-            let [gate, up] = Linear::apply_all([&block.gate, &block.up], &normed)?;
+            let [gate, up] = block.gate_up.apply(&normed)?;
             added = Some(block.down.apply(&swiglu(&gate, &up)?)?);
         }
         if batch.logit_rows.is_empty() {
             // A GPU launches nothing on nothing.
             return Ok(Tensor::zeros((0, self.spec.vocab), DType::F32, &Device::Cpu)?);
         }
-        let rows = Tensor::new(&batch.logit_rows[..], &self.last_device)?;
-        let wanted = |x: &Tensor| x.index_select(&rows, 0);
+        // All of them where nothing but decoding goes on.
+        let rows =
+            (!batch.logits_of_all()).then(|| Tensor::new(&batch.logit_rows[..], &self.last_device)).transpose()?;
+        let wanted = |x: &Tensor| rows.as_ref().map_or_else(|| Ok(x.clone()), |rows| x.index_select(rows, 0));
         let x = match &added {
             Some(added) => add_rms_norm(&wanted(&x)?, &wanted(added)?, &self.norm, eps)?.1,
             None => rms_norm(&wanted(&x)?, &self.norm, eps)?,
@@ -212,12 +189,18 @@ impl Decoder {
         (k_cache, v_cache): (&Tensor, &Tensor),
     ) -> candle_core::Result<Tensor> {
         let (tokens, dim) = (x.dim(0)?, self.spec.head_dim);
-        let [q, k, v] = Linear::apply_all([&block.query, &block.key, &block.value], x)?;
-        let q = q.reshape((tokens, self.spec.heads, dim))?;
-        let k = k.reshape((tokens, self.spec.kv_heads, dim))?;
-        let v = v.reshape((tokens, self.spec.kv_heads, dim))?;
-        let (q, k) = (self.norm_heads(q, &block.query_norm)?, self.norm_heads(k, &block.key_norm)?);
-        let q = RotateStore { cos, sin, slots: &batch.slots, k_cache, v_cache }.apply(&q, &k, &v)?;
+        let [q, k, v] = block.projections.apply(x)?;
+        let step = RotateStore {
+            cos,
+            sin,
+            slots: &batch.slots,
+            k_cache,
+            v_cache,
+            biases: block.projections.biases.each_ref().map(Option::as_ref),
+            norms: block.head_norms.each_ref().map(Option::as_ref),
+            norm_eps: self.spec.norm_eps,
+        };
+        let q = step.apply(&q, &k, &v)?;
         let out = attention(&q, k_cache, v_cache, &batch.plan, 1.0 / (dim as f32).sqrt())?;
         block.attention_output.apply(&out.reshape((tokens, self.spec.heads * dim))?)
     }
@@ -226,14 +209,6 @@ impl Decoder {
     fn angles(&self, batch: &Batch, device: &Device) -> candle_core::Result<(Tensor, Tensor)> {
         let dtype = if device.is_cuda() { DType::F32 } else { self.dtype };
         self.rotary.tables(batch.plan.positions(), dtype, device)
-    }
-
-    /// Norms each head of `[tokens, heads, head_dim]` by itself, where the model does.
-    fn norm_heads(&self, heads: Tensor, weight: &Option<Tensor>) -> candle_core::Result<Tensor> {
-        match weight {
-            Some(weight) => rms_norm(&heads, weight, self.spec.norm_eps),
-            None => Ok(heads),
-        }
     }
 
     /// Logits at every position of one sequence, from an empty cache: `[tokens, vocab]`.
@@ -280,139 +255,8 @@ fn moved(x: &Tensor, device: &Device) -> candle_core::Result<Tensor> {
 }
 
 impl Block {
-    fn load(index: usize, loader: &Loader<'_>) -> Result<Self> {
-        let spec = loader.spec;
-        let name = |part| Name::Block(index, part);
-        let rows = |part, inputs| {
-            let Piece { part, tensor_rows, first, rows } = Piece::of(spec, part);
-            Place { name: name(part), of: tensor_rows, first, rows, inputs }
-        };
-        let inward = |part| rows(part, spec.hidden);
-        let bias = |part| (spec.bias != Bias::None).then(|| name(part));
-        let output_bias = (spec.bias == Bias::Attention).then(|| name(Part::AttentionOutputBias));
-        Ok(Self {
-            device: loader.device.clone(),
-            attention_norm: loader.dense(name(Part::AttentionNorm), &[spec.hidden])?,
-            query: loader.rotated(inward(Part::Query), bias(Part::QueryBias))?,
-            query_norm: loader.head_norm(name(Part::QueryNorm))?,
-            key: loader.rotated(inward(Part::Key), bias(Part::KeyBias))?,
-            key_norm: loader.head_norm(name(Part::KeyNorm))?,
-            value: loader.linear(inward(Part::Value), bias(Part::ValueBias))?,
-            attention_output: loader.linear(rows(Part::AttentionOutput, spec.heads * spec.head_dim), output_bias)?,
-            feed_forward_norm: loader.dense(name(Part::FeedForwardNorm), &[spec.hidden])?,
-            gate: loader.linear(inward(Part::Gate), None)?,
-            up: loader.linear(inward(Part::Up), None)?,
-            down: loader.linear(rows(Part::Down, spec.intermediate), None)?,
-        })
-    }
-}
-
-impl Block {
-    fn linears(&self) -> [&Linear; 7] {
-        let Self { query, key, value, attention_output, gate, up, down, .. } = self;
-        [query, key, value, attention_output, gate, up, down]
-    }
-}
-
-/// What loading needs at every tensor.
-#[derive(Clone, Copy)]
-struct Loader<'a> {
-    spec: &'a DecoderSpec,
-    naming: Naming,
-    weights: &'a Weights,
-    options: &'a LoadOptions,
-    /// Where what is loaded goes.
-    device: &'a Device,
-}
-
-/// A projection's place in the file: `rows` from the `first` on, of a tensor `[of, inputs]`.
-#[derive(Clone, Copy)]
-struct Place {
-    name: Name,
-    of: usize,
-    first: usize,
-    rows: usize,
-    inputs: usize,
-}
-
-impl Loader<'_> {
-    fn dense(&self, name: Name, shape: &[usize]) -> Result<Tensor> {
-        self.weights.dense(&self.naming.name(name), shape, self.options.dtype, self.device)
-    }
-
-    fn linear(&self, from: Place, bias: Option<Name>) -> Result<Linear> {
-        let bias = bias.map(|bias| self.dense(bias, &[from.rows])).transpose()?;
-        self.projection(from, |row| row, bias)
-    }
-
-    /// A matrix whose row `i` is the projection's row `order(i)`, and its bias; quantised where the device multiplies by
-    /// what is stored.
-    fn projection(&self, from: Place, order: impl Fn(usize) -> usize + Sync, bias: Option<Tensor>) -> Result<Linear> {
-        if self.options.residency == Residency::AsStored && !self.device.is_cpu() && !self.options.exact {
-            let stored = self.weights.rows(&self.naming.name(from.name), from.of, from.inputs)?;
-            let stored = stored.part(from.first..from.first + from.rows).quantized_in(&order, self.device)?;
-            if let Some(stored) = stored {
-                return Ok(Linear::quantized(stored, bias)?);
-            }
-        }
-        Ok(Linear::dense(self.matrix(from, order)?, bias))
-    }
-
-    /// A matrix whose row `i` is the projection's row `order(i)`.
-    fn matrix(&self, from: Place, order: impl Fn(usize) -> usize + Sync) -> Result<Weight> {
-        let name = self.naming.name(from.name);
-        let stored = self.weights.rows(&name, from.of, from.inputs)?.part(from.first..from.first + from.rows);
-        if self.device.is_cpu() {
-            let weight = self.packed(&stored, order);
-            stored.check_read()?;
-            return Ok(weight);
-        }
-        let dense = stored.dense(self.options.dtype, self.device)?;
-        let weight = if (0..from.rows).all(|row| order(row) == row) {
-            Weight::new(&dense)?
-        } else {
-            let order = Tensor::from_iter((0..from.rows).map(|row| order(row) as u32), self.device)?;
-            Weight::new(&dense.index_select(&order, 0)?)?
-        };
-        Ok(if self.options.exact { weight.exact() } else { weight })
-    }
-
-    /// A matrix on the CPU, straight from the file's rows.
-    fn packed(&self, stored: &Rows<'_>, order: impl Fn(usize) -> usize + Sync) -> Weight {
-        let (outputs, inputs) = stored.shape();
-        if self.options.residency == Residency::AsStored {
-            if let GgmlDType::F16 | GgmlDType::BF16 = stored.dtype() {
-                let dtype = if stored.dtype() == GgmlDType::F16 { DType::F16 } else { DType::BF16 };
-                return Weight::from_halves(dtype, outputs, inputs, |row, out| stored.bits(order(row), out));
-            }
-            if let Some(weight) = Weight::from_blocks(stored.dtype(), outputs, inputs, |row| stored.stored(order(row)))
-            {
-                return weight;
-            }
-        }
-        Weight::from_rows(outputs, inputs, |row, out| stored.read(order(row), out))
-    }
-
-    /// A query or key projection: its rows in the order that [`rope`] rotates them.
-    fn rotated(&self, from: Place, bias: Option<Name>) -> Result<Linear> {
-        if self.spec.rows_in_order() {
-            return self.linear(from, bias);
-        }
-        let bias = bias.map(|bias| self.reordered(bias, from.rows)).transpose()?;
-        self.projection(from, |row| self.spec.file_row(row), bias)
-    }
-
-    /// A vector over the rows of queries or keys, in the decoder's order.
-    fn reordered(&self, name: Name, rows: usize) -> Result<Tensor> {
-        let order = Tensor::from_iter((0..rows).map(|row| self.spec.file_row(row) as u32), self.device)?;
-        Ok(self.dense(name, &[rows])?.index_select(&order, 0)?)
-    }
-
-    /// The norm of queries or keys, where the model has one.
-    fn head_norm(&self, name: Name) -> Result<Option<Tensor>> {
-        match self.spec.qk_norm {
-            QkNorm::None => Ok(None),
-            QkNorm::PerHead => self.reordered(name, self.spec.head_dim).map(Some),
-        }
+    fn linears(&self) -> impl Iterator<Item = &Linear> {
+        let Self { projections, attention_output, gate_up, down, .. } = self;
+        projections.linears().iter().chain([attention_output]).chain(gate_up.linears()).chain([down])
     }
 }

@@ -218,7 +218,7 @@ impl Place {
     /// The first device, the type that dense weights and activations have there, and the other devices.
     fn all_devices(&self) -> Result<(Device, DType, Vec<Device>)> {
         let Some((first, rest)) = self.devices.split_first() else {
-            return self.device().map(|(device, dtype)| (device, dtype, Vec::new()));
+            return device("--device", &self.device).map(|(device, dtype)| (device, dtype, Vec::new()));
         };
         if !kernels::CUDA {
             let reason = "this program was built without CUDA: build with --features cuda";
@@ -229,26 +229,29 @@ impl Place {
         {
             return Err(MootError::Usage(format!("--devices: expected different numbers, {twice} stands there twice")));
         }
-        let open = |n: &usize| Device::new_cuda(*n).map_err(|e| MootError::Usage(format!("--devices {n}: {e}")));
+        let open = |n: &usize| kernels::open_cuda(*n).map_err(|e| MootError::Usage(format!("--devices {n}: {e}")));
         Ok((open(first)?, DType::BF16, rest.iter().map(open).collect::<Result<_>>()?))
     }
+}
 
-    /// The device, and the type that dense weights and activations have on it.
-    fn device(&self) -> Result<(Device, DType)> {
-        let failed = |e: &dyn std::fmt::Display| MootError::Usage(format!("--device {}: {e}", self.device));
-        let cuda = |n| Ok((Device::new_cuda(n).map_err(|e| failed(&e))?, DType::BF16));
-        match self.device.as_str() {
-            "cpu" => Ok((Device::Cpu, DType::F32)),
-            "auto" => Ok(open::best_device().unwrap_or_else(|e| fall_back(&e))),
-            "metal" if kernels::METAL => Ok((Device::new_metal(0).map_err(|e| failed(&e))?, DType::F32)),
-            "metal" => Err(failed(&"this program was built without it: build with --features metal")),
-            typed => {
-                let number = typed.strip_prefix("cuda").map(|n| n.strip_prefix(':').unwrap_or("0").parse());
-                match number {
-                    Some(Ok(n)) if kernels::CUDA => cuda(n),
-                    Some(Ok(_)) => Err(failed(&"this program was built without it: build with --features cuda")),
-                    _ => Err(failed(&"expected auto, cpu, cuda, cuda:N or metal")),
-                }
+/// The device that was typed after `flag`, and the type that dense weights and activations have on it.
+///
+/// # Errors
+/// Not a device, or one that this build or this machine has not.
+pub(super) fn device(flag: &str, typed: &str) -> Result<(Device, DType)> {
+    let failed = |e: &dyn std::fmt::Display| MootError::Usage(format!("{flag} {typed}: {e}"));
+    let cuda = |n| Ok((kernels::open_cuda(n).map_err(|e| failed(&e))?, DType::BF16));
+    match typed {
+        "cpu" => Ok((Device::Cpu, DType::F32)),
+        "auto" => Ok(open::best_device().unwrap_or_else(|e| fall_back(&e))),
+        "metal" if kernels::METAL => Ok((Device::new_metal(0).map_err(|e| failed(&e))?, DType::F32)),
+        "metal" => Err(failed(&"this program was built without it: build with --features metal")),
+        typed => {
+            let number = typed.strip_prefix("cuda").map(|n| n.strip_prefix(':').unwrap_or("0").parse());
+            match number {
+                Some(Ok(n)) if kernels::CUDA => cuda(n),
+                Some(Ok(_)) => Err(failed(&"this program was built without it: build with --features cuda")),
+                _ => Err(failed(&"expected auto, cpu, cuda, cuda:N or metal")),
             }
         }
     }

@@ -51,6 +51,9 @@ pub struct Args {
     /// plain files, else the one that made the index
     #[arg(long, value_name = "NAME", requires = "corpus")]
     pub embedder: Option<String>,
+    /// Where it makes them: cpu, cuda, cuda:N or metal; where the index was made
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "corpus")]
+    pub embedder_device: String,
 }
 
 impl Args {
@@ -73,7 +76,8 @@ impl Args {
     }
 
     fn open(&self, offline: bool, interrupt: &Interrupt) -> Result<Box<dyn Retriever>> {
-        let embedder = EmbedderArgs { embedder: self.embedder.clone(), offline };
+        let device = self.embedder_device.clone();
+        let embedder = EmbedderArgs { embedder: self.embedder.clone(), device, offline };
         match self.corpus.as_slice() {
             [address] if qdrant::Address::is_one(address) => self.server(address, &embedder),
             [dir] if is_index(Path::new(dir)) => {

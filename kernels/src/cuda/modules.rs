@@ -67,4 +67,7 @@ macro_rules! binaries {
         }
     };
 }
-binaries!(Norm "norm", Rotary "rotary", Swiglu "swiglu", Attention "attention", Linear "linear", Sample "sample");
+binaries!(
+    Norm "norm", Rotary "rotary", Swiglu "swiglu", Attention "attention", Linear "linear", Sample "sample",
+    Encoder "encoder"
+);

@@ -24,7 +24,7 @@ fn filled(
     }
 }
 
-fn filled_as<T: CudaDType + DeviceRepr>(
+pub(super) fn filled_as<T: CudaDType + DeviceRepr>(
     device: &CudaDevice,
     count: usize,
     fill: impl FnOnce(u64) -> Result<()>,
@@ -52,7 +52,7 @@ fn element(op: &'static str, tensors: &[At<'_>]) -> Result<Element> {
 }
 
 /// Calls `with` with the tensor's storage.
-fn on_cuda<R>(op: &'static str, tensor: &Tensor, with: impl FnOnce(At<'_>) -> Result<R>) -> Result<R> {
+pub(super) fn on_cuda<R>(op: &'static str, tensor: &Tensor, with: impl FnOnce(At<'_>) -> Result<R>) -> Result<R> {
     let (storage, layout) = tensor.storage_and_layout();
     match &*storage {
         Storage::Cuda(storage) => with((storage, layout)),
@@ -89,9 +89,11 @@ pub(crate) fn swiglu(gate: At<'_>, up: At<'_>) -> Result<CudaStorage> {
     let (element, device) = (element("swiglu", &[gate, up])?, gate.0.device().clone());
     let stream = device.cuda_stream();
     let mut at = Addresses::new(&stream);
-    let (gate_at, up_at, count) = (at.of("swiglu", gate)?, at.of("swiglu", up)?, gate.1.shape().elem_count());
-    let Ok(_) = u32::try_from(count) else { bail!("swiglu: {count} numbers are more than one launch takes") };
-    filled(&device, element, count, |out| run(&device, &launch::swiglu(element, [gate_at, up_at, out], count)))
+    let (gate, up) = (at.rows("swiglu", gate)?, at.rows("swiglu", up)?);
+    let shape = [gate.rows, gate.width];
+    filled(&device, element, gate.rows * gate.width, |out| {
+        run(&device, &launch::swiglu(element, [gate.address, up.address, out], shape, [gate.stride, up.stride]))
+    })
 }
 
 pub(crate) fn rope(x: At<'_>, cos: At<'_>, sin: At<'_>) -> Result<CudaStorage> {
@@ -113,39 +115,43 @@ fn expect_f32(op: &'static str, tables: &[At<'_>]) -> Result<()> {
     }
 }
 
-pub(crate) fn rotate_store([q, k, v]: [At<'_>; 3], to: &RotateStore<'_>, slots: &Tensor) -> Result<CudaStorage> {
+pub(crate) fn rotate_store(
+    projected: [At<'_>; 3],
+    to: &RotateStore<'_>,
+    slots: &Tensor,
+    shape: [usize; 3],
+) -> Result<CudaStorage> {
     const OP: &str = "rotate and store";
-    let device = q.0.device().clone();
-    let (tokens, heads, dim) = q.1.shape().dims3()?;
-    let (_, kv_heads, _) = k.1.shape().dims3()?;
-    let tensors = [to.cos, to.sin, slots, to.k_cache, to.v_cache];
-    let guards = tensors.map(Tensor::storage_and_layout);
-    let mut others = Vec::with_capacity(tensors.len());
+    let device = projected[0].0.device().clone();
+    let (tokens, [heads, _, dim]) = (projected[0].1.dims()[0], shape);
+    // Where one is wanting, the tensor before it stands in, and its address is not used.
+    let ([q_bias, k_bias, v_bias], [q_norm, k_norm]) = (to.biases, to.norms);
+    let wanted = [q_bias, k_bias, v_bias, q_norm, k_norm];
+    let optional = wanted.map(|tensor| tensor.unwrap_or(to.k_cache));
+    let tensors = [&[to.cos, to.sin, slots, to.k_cache, to.v_cache][..], &optional].concat();
+    let guards: Vec<_> = tensors.iter().map(|tensor| tensor.storage_and_layout()).collect();
+    let mut others = Vec::with_capacity(guards.len());
     for (storage, layout) in &guards {
         let Storage::Cuda(storage) = &**storage else { bail!("{OP}: a tensor is not on the GPU") };
         others.push((storage, *layout));
     }
     expect_f32(OP, &others[..2])?;
-    let element = element(OP, &[q, k, v, others[3], others[4]])?;
+    let element = element(OP, &[&projected[..], &others[3..]].concat())?;
     let stream = device.cuda_stream();
     let mut at = Addresses::new(&stream);
-    let [cos, sin, slots, k_cache, v_cache] = [0, 1, 2, 3, 4].map(|i| at.of(OP, others[i]));
-    let [q, k, v] = [q, k, v].map(|tensor| at.of(OP, tensor));
-    let mut call = launch::RotateStore {
-        q: q?,
-        k: k?,
-        v: v?,
-        cos: cos?,
-        sin: sin?,
-        slots: slots?,
-        q_out: 0,
+    let addresses = others.iter().map(|other| at.of(OP, *other)).collect::<Result<Vec<u64>>>()?;
+    let given = |i: usize| if wanted[i].is_some() { addresses[5 + i] } else { 0 };
+    let mut parts = [launch::Projected::default(); 3];
+    for (i, (part, tensor)) in parts.iter_mut().zip(projected).enumerate() {
+        let rows = at.rows(OP, tensor)?;
+        let norm = if i < 2 { given(3 + i) } else { 0 };
+        *part = launch::Projected { rows: rows.address, stride: rows.stride, bias: given(i), norm };
+    }
+    let [cos, sin, slots, k_cache, v_cache] = [0, 1, 2, 3, 4].map(|i| addresses[i]);
+    filled(&device, element, tokens * heads * dim, |q_out| {
         // The caches are written through what only borrows them: they belong to this stream alone, which is in order.
-        k_cache: k_cache?,
-        v_cache: v_cache?,
-    };
-    filled(&device, element, tokens * heads * dim, |out| {
-        call.q_out = out;
-        run(&device, &launch::rotate_store(&call, element, tokens, [heads, kv_heads], dim))
+        let call = launch::RotateStore { projected: parts, cos, sin, slots, q_out, k_cache, v_cache };
+        run(&device, &launch::rotate_store(&call, element, tokens, shape, to.norm_eps))
     })
 }
 
@@ -153,23 +159,21 @@ pub(crate) fn attention(
     [q, k, v]: [At<'_>; 3],
     shape: &AttentionShape,
     cascade: &Cascade,
-    words: &Tensor,
+    [words, partial]: [&Tensor; 2],
 ) -> Result<CudaStorage> {
     const OP: &str = "attention";
     let (element, device) = (element(OP, &[q, k, v])?, q.0.device().clone());
     let stream = device.cuda_stream();
     on_cuda(OP, words, |words| {
-        let mut at = Addresses::new(&stream);
-        let (q_at, k_at, v_at, plan) = (at.of(OP, q)?, at.of(OP, k)?, at.of(OP, v)?, at.of(OP, words)?);
-        let slots = cascade.partials() * shape.heads;
-        // SAFETY: the spans' kernels write what the merge reads, which is behind them in the stream.
-        let (mut partial, mut sums) = unsafe {
-            (device.alloc::<f32>((slots * shape.head_dim).max(1))?, device.alloc::<f32>((2 * slots).max(1))?)
-        };
-        let ((partial, _p), (sums, _s)) = (partial.device_ptr_mut(&stream), sums.device_ptr_mut(&stream));
-        filled(&device, element, q.1.shape().elem_count(), |out| {
-            let buffers = AttentionBuffers { q: q_at, k: k_at, v: v_at, out, partial, sums, plan };
-            launch::attention(element, shape, &buffers, cascade).iter().try_for_each(|launch| run(&device, launch))
+        on_cuda(OP, partial, |partial| {
+            let mut at = Addresses::new(&stream);
+            let (q_at, k_at, v_at) = (at.of(OP, q)?, at.of(OP, k)?, at.of(OP, v)?);
+            // What spans give is written through what only borrows it: it belongs to this stream alone.
+            let (plan, partial) = (at.of(OP, words)?, at.of(OP, partial)?);
+            filled(&device, element, q.1.shape().elem_count(), |out| {
+                let buffers = AttentionBuffers { q: q_at, k: k_at, v: v_at, out, partial, plan };
+                launch::attention(element, shape, &buffers, cascade).iter().try_for_each(|launch| run(&device, launch))
+            })
         })
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Argument::{F32, Pointer, U32};
 use super::{Element, Launch, Module};
-use crate::ops::cascade::{Cascade, Kind};
+use crate::ops::cascade::Cascade;
 
 /// Sizes of a head that kernels are compiled for.
 pub const HEAD_DIMS: [usize; 3] = [64, 96, 128];
@@ -31,10 +31,8 @@ pub struct AttentionBuffers {
     pub v: u64,
     /// Like `q`
     pub out: u64,
-    /// f32 `[slots, heads, head_dim]`, for what spans give
+    /// f32 `[slots, heads, head_dim]` and behind it `[slots, heads, 2]`, for what spans give
     pub partial: u64,
-    /// f32 `[slots, heads, 2]`
-    pub sums: u64,
     /// The words of the [`Cascade`]
     pub plan: u64,
 }
@@ -46,20 +44,23 @@ pub fn fits(element: Element, heads: usize, kv_heads: usize, head_dim: usize) ->
     element.is_half() && HEAD_DIMS.contains(&head_dim) && groups
 }
 
-/// Attention of all rows of `cascade`, in at most four launches.
+/// Numbers at [`AttentionBuffers::partial`].
+#[must_use]
+pub fn partial_len(shape: &AttentionShape, cascade: &Cascade) -> usize {
+    cascade.partials() * shape.heads * (shape.head_dim + 2)
+}
+
+/// Attention of all rows of `cascade`, in at most three launches.
 #[must_use]
 pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers, cascade: &Cascade) -> Vec<Launch> {
     let suffix = format!("{}_{}", shape.head_dim, element.name());
     let word = |index: usize| Pointer(at.plan + 4 * index as u64);
+    let sums = at.partial + 4 * (cascade.partials() * shape.heads * shape.head_dim) as u64;
     let scale = F32(shape.scale * std::f32::consts::LOG2_E);
     let (heads, kv_heads) = (U32(shape.heads as u32), U32(shape.kv_heads as u32));
-    let mut launches = Vec::with_capacity(4);
-    for kind in Kind::ALL {
-        let (first, count) = cascade.works(kind);
-        if count == 0 {
-            continue;
-        }
-        let buffers = [at.q, at.k, at.v, at.out, at.partial, at.sums].map(Pointer);
+    let mut launches = Vec::with_capacity(3);
+    for (kind, first, count) in cascade.launches() {
+        let buffers = [at.q, at.k, at.v, at.out, at.partial, sums].map(Pointer);
         let plan = [word(cascade.positions()), word(cascade.slots()), word(first), word(cascade.visits())];
         launches.push(Launch {
             module: Module::Attention,
@@ -77,8 +78,7 @@ pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers
             function: format!("merge_{suffix}"),
             grid: [count as u32, 1, 1],
             threads: (shape.heads.min(8) * 32) as u32,
-            arguments: [&[at.partial, at.sums, at.out].map(Pointer)[..], &[positions, slots, word(first), heads]]
-                .concat(),
+            arguments: [&[at.partial, sums, at.out].map(Pointer)[..], &[positions, slots, word(first), heads]].concat(),
         });
     }
     launches

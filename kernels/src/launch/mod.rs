@@ -2,13 +2,18 @@
 //! or CUDA, so the tests run the very same launches on the host (`kernels/tests/cuda_host.rs`).
 
 mod attention;
+mod encoder;
 mod linear;
 mod rows;
 mod sample;
 
-pub use attention::{AttentionBuffers, AttentionShape, HEAD_DIMS, attention, fits as attention_fits};
+pub use attention::{
+    AttentionBuffers, AttentionShape, HEAD_DIMS, attention, fits as attention_fits,
+    partial_len as attention_partial_len,
+};
+pub use encoder::{ENCODER_HEAD_DIMS, add_norm, bidirectional, bidirectional_parts};
 pub use linear::linear;
-pub use rows::{RotateStore, add_rms_norm, rms_norm, rope, rotate_store, swiglu};
+pub use rows::{Projected, RotateStore, add_rms_norm, rms_norm, rope, rotate_store, swiglu};
 pub use sample::{Choice, NO_MASK, sample};
 
 use candle_core::DType;
@@ -28,6 +33,8 @@ pub enum Module {
     Linear,
     /// `sample.cu`
     Sample,
+    /// `encoder.cu`
+    Encoder,
 }
 
 /// One argument of a kernel.

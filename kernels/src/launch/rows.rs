@@ -34,6 +34,11 @@ pub fn add_rms_norm(element: Element, pointers: [u64; 5], rows: usize, hidden: u
     Launch { module: Module::Norm, function, grid: [rows as u32, 1, 1], threads: norm_threads(hidden), arguments }
 }
 
+/// Threads for `heads` warps, a warp a head.
+fn warps(heads: usize) -> u32 {
+    threads(heads * 32, 512)
+}
+
 /// Turns `[tokens, heads, dim]` at `x`, to `out`; `[x, cos, sin, out]`, cosines and sines f32 `[tokens, dim / 2]`.
 #[must_use]
 pub fn rope(element: Element, pointers: [u64; 4], tokens: usize, heads: usize, dim: usize) -> Launch {
@@ -43,27 +48,36 @@ pub fn rope(element: Element, pointers: [u64; 4], tokens: usize, heads: usize, d
         module: Module::Rotary,
         function: format!("rope_{}", element.name()),
         grid: [tokens as u32, 1, 1],
-        threads: threads(heads * dim / 2, 256),
+        threads: warps(heads),
         arguments,
     }
+}
+
+/// Rows that a projection gave, and what follows it; 0 is no address.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Projected {
+    /// `[tokens, heads * dim]`, a row `stride` numbers behind the one before.
+    pub rows: u64,
+    /// In numbers.
+    pub stride: usize,
+    /// `[heads * dim]`: added to each row.
+    pub bias: u64,
+    /// `[dim]`: the weight of the root-mean-square norm of each head. Values have none.
+    pub norm: u64,
 }
 
 /// Addresses for [`rotate_store`].
 #[derive(Debug, Clone, Copy)]
 pub struct RotateStore {
-    /// `[tokens, heads, dim]`
-    pub q: u64,
-    /// `[tokens, kv_heads, dim]`
-    pub k: u64,
-    /// `[tokens, kv_heads, dim]`
-    pub v: u64,
+    /// Queries, keys and values.
+    pub projected: [Projected; 3],
     /// f32 `[tokens, dim / 2]`
     pub cos: u64,
     /// f32 `[tokens, dim / 2]`
     pub sin: u64,
     /// u32 `[tokens]`
     pub slots: u64,
-    /// Like `q`
+    /// `[tokens, heads, dim]`
     pub q_out: u64,
     /// `[pages, kv_heads, dim, PAGE]`
     pub k_cache: u64,
@@ -71,33 +85,39 @@ pub struct RotateStore {
     pub v_cache: u64,
 }
 
-/// Turns queries and keys, and stores keys and values in their pages.
+/// Adds biases, norms heads, turns queries and keys, and stores keys and values in their pages; `[heads, kv_heads, dim]`.
 #[must_use]
-pub fn rotate_store(at: &RotateStore, element: Element, tokens: usize, heads: [usize; 2], dim: usize) -> Launch {
-    let RotateStore { q, k, v, cos, sin, slots, q_out, k_cache, v_cache } = *at;
-    let mut arguments: Vec<Argument> = [q, k, v, cos, sin, slots, q_out, k_cache, v_cache].map(Pointer).to_vec();
-    arguments.extend([heads[0], heads[1], dim].map(|n| U32(n as u32)));
+pub fn rotate_store(at: &RotateStore, element: Element, tokens: usize, shape: [usize; 3], eps: f32) -> Launch {
+    let [heads, kv_heads, _] = shape;
+    let RotateStore { projected, cos, sin, slots, q_out, k_cache, v_cache } = *at;
+    let [q, k, _] = projected;
+    let mut arguments: Vec<Argument> = projected.map(|part| Pointer(part.rows)).to_vec();
+    arguments.extend(projected.map(|part| Pointer(part.bias)));
+    arguments.extend([q.norm, k.norm, cos, sin, slots, q_out, k_cache, v_cache].map(Pointer));
+    arguments.extend(projected.map(|part| U32(part.stride as u32)));
+    arguments.extend(shape.map(|n| U32(n as u32)));
+    arguments.push(F32(eps));
     Launch {
         module: Module::Rotary,
         function: format!("rotate_store_{}", element.name()),
         grid: [tokens as u32, 1, 1],
-        threads: threads(heads[0] * dim / 2, 256),
+        threads: warps(heads + 2 * kv_heads),
         arguments,
     }
 }
 
-/// `silu(gate) * up` of `count` numbers; `[gate, up, out]`.
+/// `silu(gate) * up` of `rows` rows of `width` numbers; `[gate, up, out]`, and how far apart the rows of the first two are.
 #[must_use]
-pub fn swiglu(element: Element, pointers: [u64; 3], count: usize) -> Launch {
+pub fn swiglu(element: Element, pointers: [u64; 3], [rows, width]: [usize; 2], strides: [usize; 2]) -> Launch {
     const THREADS: usize = 256;
-    // Eight numbers a thread; a grid beyond some thousand blocks goes round instead.
-    let blocks = count.div_ceil(THREADS * 8).min(4096);
+    // Eight numbers a thread, so that even a single row keeps several multiprocessors busy.
+    let pieces = width.div_ceil(THREADS * 8);
     let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
-    arguments.push(U32(count as u32));
+    arguments.extend([width, strides[0], strides[1], pieces].map(|n| U32(n as u32)));
     Launch {
         module: Module::Swiglu,
         function: format!("swiglu_{}", element.name()),
-        grid: [blocks as u32, 1, 1],
+        grid: [(rows * pieces) as u32, 1, 1],
         threads: THREADS as u32,
         arguments,
     }

@@ -2,7 +2,7 @@
 
 use super::{cpu_table, f32_slice, filled};
 use crate::cpu::Norm;
-use candle_core::{CpuStorage, CustomOp2, D, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp2, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use rayon::prelude::*;
 
 /// `(s - mean(s)) / √(variance(s) + eps) * weight + bias` over the last dimension, with `s = x + residual`, both
@@ -13,6 +13,9 @@ use rayon::prelude::*;
 pub fn add_norm(x: &Tensor, residual: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
     match x.device() {
         Device::Cpu => x.contiguous()?.apply_op2_no_bwd(&residual.contiguous()?, &AddNorm { weight, bias, eps }),
+        Device::Cuda(_) if [x, residual, weight, bias].iter().all(|tensor| tensor.dtype() == DType::F32) => {
+            x.contiguous()?.apply_op2_no_bwd(&residual.contiguous()?, &AddNorm { weight, bias, eps })
+        }
         _ => reference(x, residual, weight, bias, eps),
     }
 }
@@ -35,6 +38,18 @@ struct AddNorm<'a> {
     eps: f32,
 }
 
+impl AddNorm<'_> {
+    /// Rows and their width.
+    fn shape(&self, x: &Layout, residual: &Layout) -> Result<(usize, usize)> {
+        let (rows, hidden) = x.shape().dims2()?;
+        let (weight, bias) = (self.weight.dims(), self.bias.dims());
+        if x.shape() != residual.shape() || weight != [hidden] || bias != [hidden] || hidden == 0 {
+            bail!("add_norm: x is {:?}, residual {:?}, weight {weight:?}, bias {bias:?}", x.shape(), residual.shape());
+        }
+        Ok((rows, hidden))
+    }
+}
+
 impl CustomOp2 for AddNorm<'_> {
     fn name(&self) -> &'static str {
         "add_norm"
@@ -43,11 +58,7 @@ impl CustomOp2 for AddNorm<'_> {
     fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
         /// Rows of a task at least: some microseconds' work.
         const ROWS: usize = 16;
-        let (rows, hidden) = l1.shape().dims2()?;
-        if l1.shape() != l2.shape() || self.weight.dims() != [hidden] || self.bias.dims() != [hidden] || hidden == 0 {
-            let (weight, bias) = (self.weight.dims(), self.bias.dims());
-            bail!("add_norm: x is {:?}, residual {:?}, weight {weight:?}, bias {bias:?}", l1.shape(), l2.shape());
-        }
+        let (rows, hidden) = self.shape(l1, l2)?;
         let (x, residual) = (f32_slice("add_norm", s1, l1)?, f32_slice("add_norm", s2, l2)?);
         let ((weight, weight_at), (bias, bias_at)) = (self.weight.storage_and_layout(), self.bias.storage_and_layout());
         let (Storage::Cpu(weight), Storage::Cpu(bias)) = (&*weight, &*bias) else {
@@ -66,5 +77,11 @@ impl CustomOp2 for AddNorm<'_> {
             })
         };
         Ok((CpuStorage::F32(out), Shape::from((rows, hidden))))
+    }
+
+    fn cuda_fwd(&self, s1: &CudaStorage, l1: &Layout, s2: &CudaStorage, l2: &Layout) -> Result<(CudaStorage, Shape)> {
+        let shape = self.shape(l1, l2)?;
+        let out = crate::cuda::add_norm([(s1, l1), (s2, l2)], [self.weight, self.bias], self.eps)?;
+        Ok((out, Shape::from(shape)))
     }
 }

@@ -26,14 +26,24 @@ pub struct SequenceRows {
     pub pages: Vec<u32>,
 }
 
+/// What all layers of a step have in common on a GPU.
+#[derive(Debug)]
+struct OnGpu {
+    /// What its blocks do.
+    cascade: Cascade,
+    /// [`Cascade::words`] there.
+    words: Tensor,
+    /// What spans give until they are merged: each layer's is used up before the next one's is written.
+    partial: Tensor,
+}
+
 /// Which rows read which pages. Sequences that share pages and lie side by side in the batch read them together.
 #[derive(Debug, Clone)]
 pub struct AttentionPlan {
     positions: Vec<u32>,
     sequences: Vec<SequenceRows>,
     tiles: Vec<Tile>,
-    /// What a GPU's blocks do, and the same on the GPU.
-    cascades: PerDevice<(Cascade, Tensor)>,
+    on_gpu: PerDevice<OnGpu>,
 }
 
 impl AttentionPlan {
@@ -42,7 +52,7 @@ impl AttentionPlan {
     pub fn new(sequences: Vec<SequenceRows>) -> Self {
         let positions = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p as u32).collect();
         let tiles = tiles(&sequences);
-        Self { positions, sequences, tiles, cascades: PerDevice::default() }
+        Self { positions, sequences, tiles, on_gpu: PerDevice::default() }
     }
 
     /// Position of each row: `[tokens]`.
@@ -69,12 +79,13 @@ impl AttentionPlan {
         self.sequences.iter().map(|s| AttentionPlan::alone(s).iter().map(|tile| tile.visits.len()).sum::<usize>()).sum()
     }
 
-    /// The plan on a GPU. A batch is one model's, so `group`, its query heads of a KV head, is always the same.
-    fn cascade(&self, group: usize, device: &Device) -> Result<Arc<(Cascade, Tensor)>> {
-        self.cascades.get(device, || {
-            let cascade = Cascade::new(&self.sequences, group);
+    /// The plan on a GPU. A batch is one model's, so `shape` is always the same.
+    fn on_gpu(&self, shape: &AttentionShape, device: &Device) -> Result<Arc<OnGpu>> {
+        self.on_gpu.get(device, || {
+            let cascade = Cascade::new(&self.sequences, shape.heads / shape.kv_heads);
             let words = upload(cascade.words(), device)?;
-            Ok((cascade, words))
+            let partial = Tensor::zeros(launch::attention_partial_len(shape, &cascade).max(1), DType::F32, device)?;
+            Ok(OnGpu { cascade, words, partial })
         })
     }
 
@@ -275,9 +286,13 @@ impl CustomOp3 for Attention<'_> {
         use candle_core::backend::BackendStorage;
         let (_, heads, kv_heads, head_dim) = self.check(q_layout, k_layout)?;
         let shape = AttentionShape { heads, kv_heads, head_dim, scale: self.scale };
-        let plan = self.plan.cascade(heads / kv_heads, &Device::Cuda(q.device().clone()))?;
-        let (cascade, words) = &*plan;
-        let out = crate::cuda::attention([(q, q_layout), (k, k_layout), (v, v_layout)], &shape, cascade, words)?;
+        let plan = self.plan.on_gpu(&shape, &Device::Cuda(q.device().clone()))?;
+        let OnGpu { cascade, words, partial } = &*plan;
+        if partial.elem_count() < launch::attention_partial_len(&shape, cascade) {
+            bail!("attention: a plan that was made for other heads");
+        }
+        let tensors = [(q, q_layout), (k, k_layout), (v, v_layout)];
+        let out = crate::cuda::attention(tensors, &shape, cascade, [words, partial])?;
         Ok((out, q_layout.shape().clone()))
     }
 }

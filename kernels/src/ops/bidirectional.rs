@@ -1,16 +1,27 @@
 //! Attention without a mask, for the packed tokens of many texts at once: each token sees all of its own text.
 
-use super::{cpu_table, f32_slice};
+use super::{PerDevice, cpu_table, f32_slice, upload};
 use crate::cpu::{BidirectionalCall, RelativeCall, Scratch};
-use candle_core::{CpuStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use crate::launch;
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Which tokens are which text's: cumulative lengths, from 0 to the number of tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Texts {
     starts: Vec<usize>,
+    /// What a GPU's blocks do, which is the same in all layers.
+    parts: PerDevice<Tensor>,
 }
+
+impl PartialEq for Texts {
+    fn eq(&self, other: &Self) -> bool {
+        self.starts == other.starts
+    }
+}
+
+impl Eq for Texts {}
 
 impl Texts {
     /// Texts of these lengths, one after the other.
@@ -21,7 +32,7 @@ impl Texts {
             *end += length;
             Some(*end)
         }));
-        Self { starts }
+        Self { starts, parts: PerDevice::default() }
     }
 
     /// How many texts.
@@ -87,8 +98,19 @@ pub fn bidirectional(
             let op = Bidirectional { texts, heads, scale, relative };
             q.contiguous()?.apply_op3_no_bwd(&k.contiguous()?, &v.contiguous()?, &op)
         }
+        Device::Cuda(_) if relative.is_none() && has_kernel([q, k, v], heads)? => {
+            let op = Bidirectional { texts, heads, scale, relative };
+            q.contiguous()?.apply_op3_no_bwd(&k.contiguous()?, &v.contiguous()?, &op)
+        }
         _ => reference([q, k, v], texts, heads, scale, relative),
     }
+}
+
+/// Whether there is a CUDA kernel for such heads of such numbers.
+fn has_kernel(tensors: [&Tensor; 3], heads: usize) -> Result<bool> {
+    let head_dim = tensors[0].dims2()?.1 / heads.max(1);
+    let floats = tensors.iter().all(|tensor| tensor.dtype() == DType::F32);
+    Ok(floats && launch::ENCODER_HEAD_DIMS.contains(&head_dim))
 }
 
 /// The reference by Candle's own operations, one text at a time; what devices without a kernel of ours use.
@@ -215,5 +237,26 @@ impl CustomOp3 for Bidirectional<'_> {
             out.set_len(tokens * width);
         }
         Ok((CpuStorage::F32(out), Shape::from((tokens, width))))
+    }
+
+    fn cuda_fwd(
+        &self,
+        q: &CudaStorage,
+        q_layout: &Layout,
+        k: &CudaStorage,
+        k_layout: &Layout,
+        v: &CudaStorage,
+        v_layout: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        use candle_core::backend::BackendStorage;
+        let (tokens, width) = self.check([q_layout, k_layout, v_layout])?;
+        let device = Device::Cuda(q.device().clone());
+        let texts = self.texts;
+        let parts = texts.parts.get(&device, || {
+            upload(&launch::bidirectional_parts((0..texts.count()).map(|text| texts.range(text))), &device)
+        })?;
+        let tensors = [(q, q_layout), (k, k_layout), (v, v_layout)];
+        let out = crate::cuda::bidirectional(tensors, &parts, [self.heads, width / self.heads], self.scale)?;
+        Ok((out, Shape::from((tokens, width))))
     }
 }

@@ -17,17 +17,17 @@ const WARP_QUERIES: usize = 16;
 /// By which kernel works are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One span for at most sixteen queries.
-    Few,
-    /// One span for more.
+    /// One span for more than sixteen queries.
     Many,
+    /// One span for at most as many.
+    Few,
     /// All spans of a tile of one sequence.
     Chunk,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Few, Self::Many, Self::Chunk];
+    pub const ALL: [Self; 3] = [Self::Many, Self::Few, Self::Chunk];
 
     /// The kernel's name, less head size and type.
     #[must_use]
@@ -59,7 +59,7 @@ type Visit = [u32; 5];
 pub struct Cascade {
     words: Vec<u32>,
     rows: usize,
-    /// Few, many, chunk: first word and works.
+    /// As in [`Kind::ALL`]: first word and works.
     works: [(usize, usize); 3],
     merged: (usize, usize),
     visits: (usize, usize),
@@ -117,6 +117,18 @@ impl Cascade {
     #[must_use]
     pub fn works(&self, kind: Kind) -> (usize, usize) {
         self.works[kind as usize]
+    }
+
+    /// What is launched: the kind of kernel, first word and number of the works. Works of few queries go with those of many
+    /// where there are both: a launch costs more than three warps that only help to load.
+    #[must_use]
+    pub fn launches(&self) -> Vec<(Kind, usize, usize)> {
+        let [(many, beside), (few, alone), (chunk, chunks)] = self.works;
+        let spans = match (beside, alone) {
+            (0, _) => (Kind::Few, few, alone),
+            _ => (Kind::Many, many, beside + alone),
+        };
+        [spans, (Kind::Chunk, chunk, chunks)].into_iter().filter(|(_, _, works)| *works > 0).collect()
     }
 
     /// First word and number of the rows whose spans are to be merged.
@@ -346,6 +358,8 @@ mod tests {
         let cascade = check(&sequences, 4);
         assert_eq!(cascade.page_reads(), 64 + 8 * 8);
         assert_eq!((cascade.works(Kind::Many).1, cascade.works(Kind::Few).1), (8, 8));
+        let (first, few) = (cascade.works(Kind::Many).0, cascade.works(Kind::Few).0);
+        assert_eq!((cascade.launches(), few), (vec![(Kind::Many, first, 16)], first + 4 * 8));
         assert_eq!(cascade.partials(), 8 * 9);
         // Twice as many rows as a block holds of 64 queries.
         let sequences: Vec<_> = (0..32).map(|i| sequence(1151, 1, shared(i))).collect();

@@ -1,11 +1,13 @@
-//! What lies between the projections and attention: queries and keys are turned by their positions, keys and values
-//! stored in their pages.
+//! What lies between the projections and attention: biases are added, heads normed, queries and keys turned by their
+//! positions, keys and values stored in their pages.
 
+use super::attention::PAGE;
 use super::kv_store::Slots;
+use super::norm::rms_norm;
 use super::rope::rope;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-/// Where keys and values go, and by what they are turned.
+/// Where keys and values go, and what is done to them and to the queries before.
 #[derive(Debug, Clone, Copy)]
 pub struct RotateStore<'a> {
     /// `[tokens, head_dim / 2]`: f32 on a CUDA device, else like the numbers that are turned.
@@ -18,17 +20,24 @@ pub struct RotateStore<'a> {
     pub k_cache: &'a Tensor,
     /// `[pages, kv_heads, PAGE, head_dim]`
     pub v_cache: &'a Tensor,
+    /// What is still to be added to queries, keys and values, `[heads * head_dim]` each.
+    pub biases: [Option<&'a Tensor>; 3],
+    /// Weights of the norms of each head of queries and of keys, `[head_dim]` each.
+    pub norms: [Option<&'a Tensor>; 2],
+    /// Added to the mean of squares under a norm's root.
+    pub norm_eps: f32,
 }
 
 impl RotateStore<'_> {
-    /// Turns `q` `[tokens, heads, head_dim]` and `k` `[tokens, kv_heads, head_dim]`, stores `k` and `v`, and gives `q`.
+    /// Takes `q` `[tokens, heads * head_dim]` and `k` and `v` `[tokens, kv_heads * head_dim]`, which may be columns of one
+    /// tensor, stores keys and values, and gives the queries, `[tokens, heads, head_dim]`.
     ///
     /// # Errors
     /// Shapes that do not fit, or a slot beyond the caches.
     pub fn apply(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
         if q.device().is_cuda() {
             self.slots.check(k, self.k_cache)?;
-            return q.contiguous()?.apply_op3_no_bwd(&k.contiguous()?, &v.contiguous()?, self);
+            return q.apply_op3_no_bwd(k, v, self);
         }
         self.reference(q, k, v)
     }
@@ -38,9 +47,48 @@ impl RotateStore<'_> {
     /// # Errors
     /// As [`Self::apply`].
     pub fn reference(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        self.slots.store(&rope(k, self.cos, self.sin)?, v, self.k_cache, self.v_cache)?;
-        rope(q, self.cos, self.sin)
+        let [q, k, v] = [(q, self.biases[0]), (k, self.biases[1]), (v, self.biases[2])].map(|(x, bias)| {
+            let biased = bias.map(|bias| x.broadcast_add(bias)).transpose()?;
+            by_head(biased.as_ref().unwrap_or(x), self.head_dim()?)
+        });
+        let [q, k] = [(q?, self.norms[0]), (k?, self.norms[1])].map(|(x, norm)| match norm {
+            Some(weight) => rms_norm(&x, weight, self.norm_eps),
+            None => Ok(x),
+        });
+        self.slots.store(&rope(&k?, self.cos, self.sin)?, &v?, self.k_cache, self.v_cache)?;
+        rope(&q?, self.cos, self.sin)
     }
+
+    fn head_dim(&self) -> Result<usize> {
+        self.k_cache.dim(2)
+    }
+
+    /// `[heads, kv_heads, head_dim]` of queries, keys and values of these shapes.
+    fn shape(&self, [q, k, v]: [&Layout; 3]) -> Result<[usize; 3]> {
+        let ((tokens, width), (kv_heads, dim)) = (q.shape().dims2()?, (self.k_cache.dim(1)?, self.head_dim()?));
+        let pages = self.k_cache.dim(0)?;
+        let of_a_head = |x: Option<&Tensor>| x.is_none_or(|x| x.dims() == [dim]);
+        let fits = [
+            k.dims() == [tokens, kv_heads * dim] && v.dims() == k.dims(),
+            dim > 0 && dim % 2 == 0 && width > 0 && width % dim == 0,
+            self.k_cache.dims() == [pages, kv_heads, dim, PAGE] && self.v_cache.dims() == [pages, kv_heads, PAGE, dim],
+            [self.cos, self.sin].iter().all(|table| table.dims() == [tokens, dim / 2]),
+            self.norms.into_iter().all(of_a_head),
+            self.biases.iter().zip([q, k, v]).all(|(bias, x)| bias.is_none_or(|bias| bias.dims() == [x.dims()[1]])),
+        ];
+        if fits.contains(&false) {
+            let (table, cache, values) = (self.cos.shape(), self.k_cache.shape(), self.v_cache.shape());
+            let rows = format!("q {:?}, k {:?}, v {:?}", q.shape(), k.shape(), v.shape());
+            bail!("rotate and store: {rows}, angles {table:?}, caches {cache:?} and {values:?} do not fit");
+        }
+        Ok([width / dim, kv_heads, dim])
+    }
+}
+
+/// `[tokens, heads * dim]` to `[tokens, heads, dim]`.
+fn by_head(x: &Tensor, dim: usize) -> Result<Tensor> {
+    let (tokens, width) = x.dims2()?;
+    x.reshape((tokens, width / dim.max(1), dim))
 }
 
 impl CustomOp3 for RotateStore<'_> {
@@ -69,14 +117,9 @@ impl CustomOp3 for RotateStore<'_> {
         v: &CudaStorage,
         vl: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        let (tokens, _, dim) = ql.shape().dims3()?;
-        let fits = kl.shape() == vl.shape() && kl.dims()[0] == tokens && kl.dims()[2] == dim && dim % 2 == 0;
-        if !fits || self.cos.dims() != [tokens, dim / 2] || self.sin.dims() != self.cos.dims() {
-            let table = self.cos.shape();
-            bail!("rotate and store: q {:?}, k {:?}, v {:?}, cos {table:?}", ql.shape(), kl.shape(), vl.shape());
-        }
+        let [heads, kv_heads, dim] = self.shape([ql, kl, vl])?;
         let slots = self.slots.on(self.cos.device())?;
-        let out = crate::cuda::rotate_store([(q, ql), (k, kl), (v, vl)], self, &slots)?;
-        Ok((out, ql.shape().clone()))
+        let out = crate::cuda::rotate_store([(q, ql), (k, kl), (v, vl)], self, &slots, [heads, kv_heads, dim])?;
+        Ok((out, Shape::from((ql.dims()[0], heads, dim))))
     }
 }

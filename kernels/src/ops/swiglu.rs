@@ -4,13 +4,14 @@ use super::{cpu_table, f32_slice, filled};
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-/// `gate / (1 + exp(-gate)) * up`, all of one shape.
+/// `gate / (1 + exp(-gate)) * up`, all of one shape. On a CUDA device the two may be columns of one tensor.
 ///
 /// # Errors
 /// Shapes that do not fit.
 pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     match gate.device() {
-        Device::Cpu | Device::Cuda(_) => gate.contiguous()?.apply_op2_no_bwd(&up.contiguous()?, &Swiglu),
+        Device::Cpu => gate.contiguous()?.apply_op2_no_bwd(&up.contiguous()?, &Swiglu),
+        Device::Cuda(_) => gate.apply_op2_no_bwd(up, &Swiglu),
         _ => reference(gate, up),
     }
 }

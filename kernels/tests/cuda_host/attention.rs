@@ -58,22 +58,19 @@ impl Case {
         let q = self.q(sequences);
         let (out, [k, v]) = (Buffer::unwritten(self.element, q.len()), self.caches(sequences));
         let (q, plan) = (Buffer::of(self.element, &q), Buffer::words(cascade.words()));
-        let partial = Buffer::unwritten(Element::F32, cascade.partials() * heads * head_dim);
-        let sums = Buffer::unwritten(Element::F32, cascade.partials() * heads * 2);
+        let partial = Buffer::unwritten(Element::F32, launch::attention_partial_len(&self.shape, &cascade));
         let at = AttentionBuffers {
             q: q.pointer(),
             k: k.pointer(),
             v: v.pointer(),
             out: out.pointer(),
             partial: partial.pointer(),
-            sums: sums.pointer(),
             plan: plan.pointer(),
         };
         for launch in launch::attention(self.element, &self.shape, &at, &cascade) {
             library.run(&launch);
         }
         partial.values();
-        sums.values();
         out.values()
     }
 

@@ -155,6 +155,11 @@ impl Buffer {
 pub(crate) const ELEMENTS: [Element; 3] = [Element::F32, Element::F16, Element::Bf16];
 pub(crate) const HALVES: [Element; 2] = [Element::F16, Element::Bf16];
 
+/// Bytes of a number.
+pub(crate) fn size(element: Element) -> usize {
+    if element == Element::F32 { 4 } else { 2 }
+}
+
 /// The step between neighbouring numbers around 1.
 pub(crate) fn step(element: Element) -> f32 {
     match element {

@@ -23,6 +23,9 @@ namespace linears {
 namespace samples {
 #include "sample.cu"
 }
+namespace encoders {
+#include "encoder.cu"
+}
 
 namespace {
 
@@ -42,6 +45,8 @@ const std::map<std::string, Kernel> kernels = {
     ALL(norms, rms_norm), ALL(norms, add_rms_norm), ALL(rotaries, rope), ALL(rotaries, rotate_store),
     ALL(swiglus, swiglu), DIMS(attend_few), DIMS(attend_many), DIMS(attend_chunk), DIMS(merge),
     HALVES(linears, linear_few), HALVES(linears, linear_many), {"sample", erase(samples::sample)},
+    {"bidirectional_32", erase(encoders::bidirectional_32)}, {"bidirectional_64", erase(encoders::bidirectional_64)},
+    {"add_norm", erase(encoders::add_norm)},
 };
 
 }  // namespace

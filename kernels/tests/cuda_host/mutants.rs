@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// File, what stands there, what it becomes.
-const MUTANTS: [(&str, &str, &str); 26] = [
+const MUTANTS: [(&str, &str, &str); 38] = [
     ("norm.cu", "/ (float)hidden", "/ (float)(hidden + 1)"),
     (
         "norm.cu",
@@ -15,8 +15,15 @@ const MUTANTS: [(&str, &str, &str); 26] = [
     ),
     ("norm.cu", "kept[i] = part;", ""),
     ("rotary.cu", "b * c + a * s", "b * c - a * s"),
-    ("rotary.cu", "plane[d * PAGE + place]", "plane[place * dim + d]"),
+    ("rotary.cu", "sine[angles + d], to[d * PAGE]", "sine[angles + d], to[d]"),
+    ("rotary.cu", "if (!weight) return;", "return;"),
+    ("rotary.cu", "bias + index * dim", "bias"),
+    ("rotary.cu", "(size_t)token * stride + index * dim", "(size_t)token * stride"),
+    ("rotary.cu", "narrow<T>(head.biased(d))", "head.x[d]"),
+    ("rotary.cu", "(i - heads) % kv_heads", "i % kv_heads"),
     ("swiglu.cu", "i = vectors * N + first", "i = vectors * N + first + 1"),
+    ("swiglu.cu", "up += row * up_stride", "up += row * width"),
+    ("swiglu.cu", "blockIdx.x % pieces", "blockIdx.x"),
     ("attention.cu", "key <= position[i]", "key < position[i]"),
     ("attention.cu", "query[i] >= first && ", ""),
     ("attention.cu", "key < visit.keys", "true"),
@@ -33,6 +40,15 @@ const MUTANTS: [(&str, &str, &str); 26] = [
     ),
     ("attention.cu", "return d * 2 + (piece ^ (d >> 2 & 1));", "return d + (piece ^ (d >> 2 & 1));"),
     ("attention.cu", "positions[row] / (SPAN * PAGE) + 1", "positions[row] / (SPAN * PAGE)"),
+    ("encoder.cu", "first + key < part.end ? score : -INFINITY", "score"),
+    ("encoder.cu", "total = total * shrink;", ""),
+    (
+        "encoder.cu",
+        "values[key][d + n] = there ? v[from] : 0.0f;\n      }\n    }\n    __syncthreads();",
+        "values[key][d + n] = there ? v[from] : 0.0f;\n      }\n    }",
+    ),
+    ("encoder.cu", "if (!real) return;", ""),
+    ("encoder.cu", "- mean;", ";"),
     ("linear.cu", "(step + 1) * STEP % length == 0", "(step + 1) * STEP % (2 * length) == 0"),
     ("linear.cu", "row + r < rows && at < end", "row + r < rows"),
     (

@@ -36,6 +36,8 @@ impl Batches {
     /// Tokens of a group, of which every thread has one: enough rows for a matrix to be read for many of them, and what
     /// lies between two layers stays near the core.
     pub const TOKENS: usize = 512;
+    /// On a GPU, so that launches are not what takes the time.
+    pub const GPU_TOKENS: usize = 16 * 1024;
 
     /// Sorts `texts` by length, the longest first (so that what does not fit shows at once), and groups them up to
     /// `budget` tokens; a longer text is a group by itself.

@@ -11,6 +11,7 @@ use moot_kernels::ops::add_norm::add_norm;
 use moot_kernels::{Activation, Relative, Weight};
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::sync::Mutex;
 
 /// How the matrices of an encoder are held on the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +38,15 @@ pub struct EncoderOptions {
 impl Default for EncoderOptions {
     fn default() -> Self {
         Self { device: Device::Cpu, precision: Precision::default(), tokens: Batches::TOKENS }
+    }
+}
+
+impl EncoderOptions {
+    /// What is right on `device`: a GPU wants more tokens at once than a processor's caches hold.
+    #[must_use]
+    pub fn on(device: Device) -> Self {
+        let tokens = if device.is_cpu() { Batches::TOKENS } else { Batches::GPU_TOKENS };
+        Self { device, tokens, ..Self::default() }
     }
 }
 
@@ -70,7 +80,18 @@ impl<'a> Loader<'a> {
         let blocks = (0..spec.layers).map(|index| self.block(index, family, &spec, relative.as_ref()));
         let blocks = blocks.collect::<Result<_>>()?;
         let device = self.options.device.clone();
-        Ok(Encoder { words, positions: positions.transpose()?, segments, norm, blocks, device, spec })
+        // Whoever runs it may be another thread, whose work a GPU does not put behind this one's by itself.
+        device.synchronize()?;
+        Ok(Encoder {
+            words,
+            positions: positions.transpose()?,
+            segments,
+            norm,
+            blocks,
+            turn: Mutex::new(()),
+            device,
+            spec,
+        })
     }
 
     fn block(&self, index: usize, family: &Family, spec: &EncoderSpec, relative: Option<&Tensor>) -> Result<Block> {

@@ -25,6 +25,7 @@ use crate::error::Result;
 use candle_core::{Device, Tensor};
 use moot_kernels::ops::{add_norm::add_norm, bidirectional::bidirectional, sum_of_rows::sum_of_rows};
 use moot_kernels::{Activation, Affine, Relative, Texts, Weight};
+use std::sync::{Mutex, PoisonError};
 
 /// A bidirectional transformer with norms after its sums: BERT, RoBERTa and DeBERTa as [`EncoderSpec`] says.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Encoder {
     segments: Option<Tensor>,
     norm: Norm,
     blocks: Vec<Block>,
+    /// Held while a GPU works: see [`Encoder::forward`].
+    turn: Mutex<()>,
 }
 
 /// A layer norm's weight and bias, `[hidden]` each.
@@ -104,6 +107,17 @@ impl Encoder {
     /// # Errors
     /// An id beyond the vocabulary, a text beyond the context, or a failed operation.
     pub fn forward(&self, packed: &Packed) -> Result<Tensor> {
+        if self.device.is_cpu() {
+            return self.run(packed);
+        }
+        // Threads have streams of their own there, and share the scratch memory of the library that multiplies.
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = self.run(packed)?;
+        self.device.synchronize()?;
+        Ok(states)
+    }
+
+    fn run(&self, packed: &Packed) -> Result<Tensor> {
         let eps = self.spec.norm_eps;
         let mut x = self.embed(packed)?;
         for block in &self.blocks {

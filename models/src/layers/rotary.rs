@@ -34,7 +34,9 @@ impl Rotary {
             (angle.cos() * size, angle.sin() * size)
         };
         let half = self.speeds.len();
-        let (mut cos, mut sin) = (vec![0.0; positions.len() * half], vec![0.0; positions.len() * half]);
+        // Both in one piece: a GPU gets them in one copy.
+        let mut both = vec![0.0; 2 * positions.len() * half];
+        let (cos, sin) = both.split_at_mut(positions.len() * half);
         let row = |((cos, sin), position): ((&mut [f32], &mut [f32]), &u32)| {
             let angles = self.speeds.iter().map(|speed| *position as f32 * speed);
             for ((cos, sin), angle) in cos.iter_mut().zip(sin).zip(angles.enumerate()) {
@@ -44,9 +46,8 @@ impl Rotary {
         // A GPU waits for the thousands of a prompt's; the few of decoding are not worth several threads.
         let rows = cos.par_chunks_mut(half.max(1)).zip(sin.par_chunks_mut(half.max(1))).zip(positions);
         rows.with_min_len(64).for_each(row);
-        let shape = (positions.len(), half);
-        let table = |values| Tensor::from_vec(values, shape, device)?.to_dtype(dtype);
-        Ok((table(cos)?, table(sin)?))
+        let both = Tensor::from_vec(both, (2, positions.len(), half), device)?.to_dtype(dtype)?;
+        Ok((both.get(0)?, both.get(1)?))
     }
 }
 

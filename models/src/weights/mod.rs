@@ -17,7 +17,7 @@ pub use mapped::map;
 pub use memmap2::Mmap;
 pub use metadata::{Metadata, Value};
 pub use random::{Random, RandomOptions, storage_of};
-pub use rows::Rows;
+pub use rows::{Order, Rows};
 pub use safetensors::Safetensors;
 
 use crate::error::{ModelError, Result};

@@ -19,6 +19,9 @@ pub(super) enum Source<'a> {
     Random(RandomTensor),
 }
 
+/// Which stored row stands at a place.
+pub type Order<'a> = &'a (dyn Fn(usize) -> usize + Sync);
+
 /// Says "every row was finite so far".
 const NONE: usize = usize::MAX;
 
@@ -107,32 +110,53 @@ impl<'a> Rows<'a> {
         widen::tensor(&bytes, self.dtype, &[self.range.len(), self.inputs], dtype, device).map_err(|e| self.refused(e))
     }
 
-    /// All rows as they are stored, where that is a block-quantised type; `None` where it is plain floats, or a type that
-    /// Candle has no fast kernel for on a GPU.
+    /// Whether Candle multiplies by rows as they are stored on a GPU: not plain floats, nor types without a fast kernel.
+    #[must_use]
+    pub fn multiplies_as_stored(&self) -> bool {
+        self.dtype.block_size() > 1 && !matches!(self.dtype, GgmlDType::Q8_1 | GgmlDType::Q8K)
+    }
+
+    /// All rows as they are stored; `None` where they are not [multiplied](Self::multiplies_as_stored) so.
     ///
     /// # Errors
     /// As [`Self::dense`].
     pub fn quantized(&self, device: &Device) -> Result<Option<QTensor>> {
-        self.quantized_in(|row| row, device)
+        Self::quantized_together(&[(self, &|row| row)], device)
     }
 
-    /// The same with row `order(i)` as row `i`.
+    /// All rows of `parts` as they are stored, those of one behind those of the other, each with row `order(i)` as row `i`;
+    /// `None` where one is not [multiplied](Self::multiplies_as_stored) so, or types or widths differ.
     ///
     /// # Errors
     /// As [`Self::dense`].
-    pub fn quantized_in(&self, order: impl Fn(usize) -> usize, device: &Device) -> Result<Option<QTensor>> {
-        if self.dtype.block_size() == 1 || matches!(self.dtype, GgmlDType::Q8_1 | GgmlDType::Q8K) {
+    pub fn quantized_together(parts: &[(&Self, Order<'_>)], device: &Device) -> Result<Option<QTensor>> {
+        let Some((first, _)) = parts.first() else { return Ok(None) };
+        let alike = |part: &Self| (part.dtype, part.inputs) == (first.dtype, first.inputs);
+        if !first.multiplies_as_stored() || !parts.iter().all(|(part, _)| alike(part)) {
             return Ok(None);
         }
-        let mut bytes = self.sound_bytes()?;
-        let width = blocks::bytes_of(self.inputs, self.dtype);
-        if (0..self.range.len()).any(|row| order(row) != row) {
-            let rows = (0..self.range.len()).flat_map(|row| &bytes[order(row) * width..][..width]);
-            bytes = Cow::Owned(rows.copied().collect());
+        let bytes = match parts {
+            [(part, order)] => part.in_order(order)?,
+            _ => {
+                let each = parts.iter().map(|(part, order)| part.in_order(order)).collect::<Result<Vec<_>>>()?;
+                Cow::Owned(each.concat())
+            }
+        };
+        let rows = parts.iter().map(|(part, _)| part.range.len()).sum();
+        let storage = QStorage::from_data(bytes, device, first.dtype);
+        let tensor = storage.and_then(|storage| QTensor::new(storage, (rows, first.inputs)));
+        tensor.map(Some).map_err(|e| first.refused(e))
+    }
+
+    /// The stored bytes with row `order(i)` as row `i`.
+    fn in_order(&self, order: Order<'_>) -> Result<Cow<'a, [u8]>> {
+        let bytes = self.sound_bytes()?;
+        if (0..self.range.len()).all(|row| order(row) == row) {
+            return Ok(bytes);
         }
-        let storage = QStorage::from_data(bytes, device, self.dtype);
-        let tensor = storage.and_then(|storage| QTensor::new(storage, self.shape()));
-        tensor.map(Some).map_err(|e| self.refused(e))
+        let width = blocks::bytes_of(self.inputs, self.dtype);
+        let rows = (0..self.range.len()).flat_map(|row| &bytes[order(row) * width..][..width]);
+        Ok(Cow::Owned(rows.copied().collect()))
     }
 
     fn sound_bytes(&self) -> Result<Cow<'a, [u8]>> {

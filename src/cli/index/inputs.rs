@@ -1,12 +1,13 @@
 //! What is indexed, and by which embedder: as it is typed.
 
 use crate::cli::fetching::{Shown, tell};
-use crate::cli::values;
+use crate::cli::{model, values};
 use crate::error::{MootError, Result};
 use crate::retrieval::chunk::{Chunking, Overlap};
 use crate::retrieval::corpus::Corpus;
 use crate::retrieval::index::Dense;
 use crate::retrieval::{Embedder, EmbedderOptions, LocalEmbedder, Passage};
+use moot_models::encoder::EncoderOptions;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,6 +80,9 @@ pub struct EmbedderArgs {
     /// a new index, else the one that made it
     #[arg(long, value_name = "NAME")]
     pub embedder: Option<String>,
+    /// Where it makes them: cpu, cuda, cuda:N or metal. An index is searched where it was made: the vectors' last digits differ
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: String,
     /// Never use the network
     #[arg(long)]
     pub offline: bool,
@@ -115,7 +119,9 @@ impl EmbedderArgs {
     }
 
     fn open(&self, name: &str) -> Result<Arc<dyn Embedder>> {
-        let options = EmbedderOptions { offline: self.offline, ..EmbedderOptions::default() };
+        let (device, _) = model::device("--device of the embedder", &self.device)?;
+        let load = EncoderOptions::on(device);
+        let options = EmbedderOptions { offline: self.offline, load, ..EmbedderOptions::default() };
         let mut shown = Shown::new(name);
         let embedder = LocalEmbedder::open(name, &options, &mut |progress| shown.show(&progress))?;
         shown.loaded();

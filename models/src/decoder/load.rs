@@ -1,0 +1,247 @@
+//! From a file's tensors to a [`Decoder`].
+
+use super::{Block, Decoder, LoadOptions, Residency};
+use crate::arch::names::{Name, Naming, Part, Piece};
+use crate::error::Result;
+use crate::layers::{Joined, Linear, Rotary};
+use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
+use crate::weights::{Order, Rows, Weights};
+use candle_core::quantized::GgmlDType;
+use candle_core::{DType, Device, Tensor};
+use moot_kernels::{Weight, release_unused};
+
+impl Decoder {
+    /// Loads `spec`'s tensors from `weights`, each checked against the shape that `spec` says.
+    ///
+    /// # Errors
+    /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
+    pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
+        // A model that was here before.
+        options.devices().try_for_each(release_unused)?;
+        let loader = Loader { spec: &spec, naming: Naming::of(weights), weights, options, device: &options.device };
+        let last = Loader { device: options.last_device(), ..loader };
+        let vocabulary = |name| Place { name, of: spec.vocab, first: 0, rows: spec.vocab, inputs: spec.hidden };
+        let embedding = |loader: &Loader<'_>| {
+            loader.matrix(&Source { from: vocabulary(Name::Embedding), bias: None, turned: false })
+        };
+        let words = embedding(&loader)?;
+        let output = match spec.output {
+            Output::Tied if options.more_devices.is_empty() => Linear::dense(words.clone(), None),
+            Output::Tied => Linear::dense(embedding(&last)?, None),
+            Output::Own => last.linear(vocabulary(Name::Output), None)?,
+        };
+        let block = |i| Block::load(i, &Loader { device: options.device_of(i, spec.layers), ..loader });
+        let blocks = (0..spec.layers).map(block).collect::<Result<_>>()?;
+        let norm = last.dense(Name::OutputNorm, &[spec.hidden])?;
+        let (device, dtype, rotary) = (options.device.clone(), options.dtype, Rotary::new(&spec));
+        let last_device = options.last_device().clone();
+        // Who runs it may be another thread, whose work a GPU does not put behind this one's by itself.
+        options.devices().try_for_each(Device::synchronize)?;
+        // Matrices that are now part of others.
+        options.devices().try_for_each(release_unused)?;
+        Ok(Self { spec, device, last_device, dtype, embedding: words, blocks, norm, output, rotary })
+    }
+}
+
+impl Block {
+    fn load(index: usize, loader: &Loader<'_>) -> Result<Self> {
+        let spec = loader.spec;
+        let name = |part| Name::Block(index, part);
+        let rows = |part, inputs| {
+            let Piece { part, tensor_rows, first, rows } = Piece::of(spec, part);
+            Place { name: name(part), of: tensor_rows, first, rows, inputs }
+        };
+        let bias = |part| (spec.bias != Bias::None).then(|| name(part));
+        let inward = |part, bias, turned| Source { from: rows(part, spec.hidden), bias, turned };
+        let projections = [
+            inward(Part::Query, bias(Part::QueryBias), true),
+            inward(Part::Key, bias(Part::KeyBias), true),
+            inward(Part::Value, bias(Part::ValueBias), false),
+        ];
+        let output_bias = (spec.bias == Bias::Attention).then(|| name(Part::AttentionOutputBias));
+        Ok(Self {
+            device: loader.device.clone(),
+            attention_norm: loader.dense(name(Part::AttentionNorm), &[spec.hidden])?,
+            projections: loader.joined(projections)?,
+            head_norms: [loader.head_norm(name(Part::QueryNorm))?, loader.head_norm(name(Part::KeyNorm))?],
+            attention_output: loader.linear(rows(Part::AttentionOutput, spec.heads * spec.head_dim), output_bias)?,
+            feed_forward_norm: loader.dense(name(Part::FeedForwardNorm), &[spec.hidden])?,
+            gate_up: loader.joined([inward(Part::Gate, None, false), inward(Part::Up, None, false)])?,
+            down: loader.linear(rows(Part::Down, spec.intermediate), None)?,
+        })
+    }
+}
+
+/// What loading needs at every tensor.
+#[derive(Clone, Copy)]
+struct Loader<'a> {
+    spec: &'a DecoderSpec,
+    naming: Naming,
+    weights: &'a Weights,
+    options: &'a LoadOptions,
+    /// Where what is loaded goes.
+    device: &'a Device,
+}
+
+/// A projection's place in the file: `rows` from the `first` on, of a tensor `[of, inputs]`.
+#[derive(Clone, Copy)]
+struct Place {
+    name: Name,
+    of: usize,
+    first: usize,
+    rows: usize,
+    inputs: usize,
+}
+
+/// A linear layer in the file.
+#[derive(Clone, Copy)]
+struct Source {
+    from: Place,
+    bias: Option<Name>,
+    /// Whether its rows are queries or keys, which [`moot_kernels::ops::rope`] turns in an order of its own.
+    turned: bool,
+}
+
+impl<'a> Loader<'a> {
+    fn dense(&self, name: Name, shape: &[usize]) -> Result<Tensor> {
+        self.weights.dense(&self.naming.name(name), shape, self.options.dtype, self.device)
+    }
+
+    fn linear(&self, from: Place, bias: Option<Name>) -> Result<Linear> {
+        self.layer(&Source { from, bias, turned: false })
+    }
+
+    /// Layers of one input. Elsewhere than on the CPU, biases are left to what takes their results.
+    fn joined<const N: usize>(&self, sources: [Source; N]) -> Result<Joined<N>> {
+        if self.device.is_cpu() {
+            let layers = all(sources.each_ref().map(|source| self.layer(source)))?;
+            return Ok(Joined::apart(layers, [const { None }; N]));
+        }
+        let biases = all(sources.each_ref().map(|source| self.bias(source)))?;
+        let bare = sources.map(|source| Source { bias: None, ..source });
+        match self.together(&bare)? {
+            Some(layer) => Ok(Joined::together(layer, sources.map(|source| source.from.rows), biases)),
+            None => Ok(Joined::apart(all(bare.each_ref().map(|source| self.layer(source)))?, biases)),
+        }
+    }
+
+    /// One matrix of several, on a CUDA device; `None` where they are multiplied as stored and are not stored alike.
+    fn together(&self, sources: &[Source]) -> Result<Option<Linear>> {
+        if !self.device.is_cuda() {
+            return Ok(None);
+        }
+        if self.keeps_blocks() {
+            let stored = sources.iter().map(|source| self.rows(source)).collect::<Result<Vec<_>>>()?;
+            if stored.iter().any(Rows::multiplies_as_stored) {
+                let orders: Vec<_> = sources.iter().map(|source| self.order(source)).collect();
+                let parts: Vec<(&Rows<'_>, Order<'_>)> =
+                    stored.iter().zip(&orders).map(|(rows, order)| (rows, order as Order<'_>)).collect();
+                let together = Rows::quantized_together(&parts, self.device)?;
+                return Ok(together.map(|matrix| Linear::quantized(matrix, None)).transpose()?);
+            }
+        }
+        let matrices = sources.iter().map(|source| self.widened(source)).collect::<Result<Vec<_>>>()?;
+        Ok(Some(Linear::dense(self.held(&Tensor::cat(&matrices, 0)?)?, None)))
+    }
+
+    /// A matrix and its bias; quantised where the device multiplies by what is stored.
+    fn layer(&self, source: &Source) -> Result<Linear> {
+        let bias = self.bias(source)?;
+        if self.keeps_blocks() {
+            let (stored, order) = (self.rows(source)?, self.order(source));
+            if let Some(matrix) = Rows::quantized_together(&[(&stored, &order)], self.device)? {
+                return Ok(Linear::quantized(matrix, bias)?);
+            }
+        }
+        Ok(Linear::dense(self.matrix(source)?, bias))
+    }
+
+    /// Whether blocks are multiplied as they are stored, by Candle.
+    fn keeps_blocks(&self) -> bool {
+        self.options.residency == Residency::AsStored && !self.device.is_cpu() && !self.options.exact
+    }
+
+    fn rows(&self, Source { from, .. }: &Source) -> Result<Rows<'a>> {
+        let stored = self.weights.rows(&self.naming.name(from.name), from.of, from.inputs)?;
+        Ok(stored.part(from.first..from.first + from.rows))
+    }
+
+    /// Which row of the file stands at a place.
+    fn order(&self, source: &Source) -> impl Fn(usize) -> usize + Sync + use<'a> {
+        let (spec, turned) = (self.spec, source.turned && !self.spec.rows_in_order());
+        move |row| if turned { spec.file_row(row) } else { row }
+    }
+
+    fn matrix(&self, source: &Source) -> Result<Weight> {
+        if !self.device.is_cpu() {
+            return self.held(&self.widened(source)?);
+        }
+        let stored = self.rows(source)?;
+        let weight = self.packed(&stored, self.order(source));
+        stored.check_read()?;
+        Ok(weight)
+    }
+
+    /// A matrix elsewhere than on the CPU, in the working type.
+    fn widened(&self, source: &Source) -> Result<Tensor> {
+        let dense = self.rows(source)?.dense(self.options.dtype, self.device)?;
+        let order = self.order(source);
+        if (0..source.from.rows).all(|row| order(row) == row) {
+            return Ok(dense);
+        }
+        let order = Tensor::from_iter((0..source.from.rows).map(|row| order(row) as u32), self.device)?;
+        Ok(dense.index_select(&order, 0)?)
+    }
+
+    /// As it is multiplied elsewhere than on the CPU.
+    fn held(&self, dense: &Tensor) -> Result<Weight> {
+        let weight = Weight::new(dense)?;
+        Ok(if self.options.exact { weight.exact() } else { weight })
+    }
+
+    /// A matrix on the CPU, straight from the file's rows.
+    fn packed(&self, stored: &Rows<'_>, order: impl Fn(usize) -> usize + Sync) -> Weight {
+        let (outputs, inputs) = stored.shape();
+        if self.options.residency == Residency::AsStored {
+            if let GgmlDType::F16 | GgmlDType::BF16 = stored.dtype() {
+                let dtype = if stored.dtype() == GgmlDType::F16 { DType::F16 } else { DType::BF16 };
+                return Weight::from_halves(dtype, outputs, inputs, |row, out| stored.bits(order(row), out));
+            }
+            if let Some(weight) = Weight::from_blocks(stored.dtype(), outputs, inputs, |row| stored.stored(order(row)))
+            {
+                return weight;
+            }
+        }
+        Weight::from_rows(outputs, inputs, |row, out| stored.read(order(row), out))
+    }
+
+    fn bias(&self, source: &Source) -> Result<Option<Tensor>> {
+        let Some(name) = source.bias else { return Ok(None) };
+        let rows = source.from.rows;
+        if source.turned { self.reordered(name, rows).map(Some) } else { self.dense(name, &[rows]).map(Some) }
+    }
+
+    /// A vector over the rows of queries or keys, in the decoder's order.
+    fn reordered(&self, name: Name, rows: usize) -> Result<Tensor> {
+        let stored = self.dense(name, &[rows])?;
+        if self.spec.rows_in_order() {
+            return Ok(stored);
+        }
+        let order = Tensor::from_iter((0..rows).map(|row| self.spec.file_row(row) as u32), self.device)?;
+        Ok(stored.index_select(&order, 0)?)
+    }
+
+    /// The norm of queries or keys, where the model has one.
+    fn head_norm(&self, name: Name) -> Result<Option<Tensor>> {
+        match self.spec.qk_norm {
+            QkNorm::None => Ok(None),
+            QkNorm::PerHead => self.reordered(name, self.spec.head_dim).map(Some),
+        }
+    }
+}
+
+/// All of them, or the first error.
+fn all<T: std::fmt::Debug, const N: usize>(results: [Result<T>; N]) -> Result<[T; N]> {
+    let all = results.into_iter().collect::<Result<Vec<T>>>()?;
+    Ok(all.try_into().expect("as many results as there were (bug)"))
+}

@@ -1,0 +1,84 @@
+//! Layers that take the same input, as one product where that can be.
+
+use super::Linear;
+use candle_core::{Result, Tensor};
+
+/// `N` linear layers of one input. On a CUDA device they are one matrix where all are of one type: a launch costs more
+/// there than most of what a few rows are multiplied by. On the CPU they stay apart, and threads meet once for all of
+/// them.
+#[derive(Debug)]
+pub(crate) struct Joined<const N: usize> {
+    layers: Layers<N>,
+    /// What is still to be added to what [`Self::apply`] gives, `[outputs]` each: whoever reads that adds it on the way.
+    pub(crate) biases: [Option<Tensor>; N],
+}
+
+#[derive(Debug)]
+enum Layers<const N: usize> {
+    Apart([Linear; N]),
+    /// All outputs of one layer, then all of the next, and how many each has.
+    Together(Linear, [usize; N]),
+}
+
+impl<const N: usize> Joined<N> {
+    /// Layers with matrices of their own; of their biases, those that are not theirs either.
+    pub(crate) fn apart(layers: [Linear; N], biases: [Option<Tensor>; N]) -> Self {
+        Self { layers: Layers::Apart(layers), biases }
+    }
+
+    /// One matrix of as many outputs as `outputs` has in all.
+    pub(crate) fn together(all: Linear, outputs: [usize; N], biases: [Option<Tensor>; N]) -> Self {
+        Self { layers: Layers::Together(all, outputs), biases }
+    }
+
+    /// `[tokens, inputs]` to `[tokens, outputs]` each, less [`Self::biases`]; perhaps columns of one tensor.
+    pub(crate) fn apply(&self, x: &Tensor) -> Result<[Tensor; N]> {
+        match &self.layers {
+            Layers::Apart(layers) => Linear::apply_all(layers.each_ref(), x),
+            Layers::Together(all, outputs) => {
+                let y = all.apply(x)?;
+                let mut first = 0;
+                let columns = outputs.map(|width| {
+                    first += width;
+                    y.narrow(1, first - width, width)
+                });
+                let columns: Vec<Tensor> = columns.into_iter().collect::<Result<_>>()?;
+                columns.try_into().map_err(|_| candle_core::Error::Msg("so many layers, so many columns (bug)".into()))
+            }
+        }
+    }
+
+    /// The matrices there are.
+    pub(crate) fn linears(&self) -> &[Linear] {
+        match &self.layers {
+            Layers::Apart(layers) => layers,
+            Layers::Together(all, _) => std::slice::from_ref(all),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use candle_core::Device;
+    use moot_kernels::Weight;
+
+    #[test]
+    fn joined_layers_give_what_they_give_apart() {
+        let rows = |outputs: usize, seed: usize| {
+            let values = (0..outputs * 8).map(|i| ((i * 7 + seed) % 13) as f32 - 6.0).collect::<Vec<_>>();
+            Tensor::from_vec(values, (outputs, 8), &Device::Cpu).unwrap()
+        };
+        let (a, b) = (rows(5, 1), rows(3, 2));
+        let x = rows(4, 3);
+        let linear = |w: &Tensor| Linear::dense(Weight::new(w).unwrap(), None);
+        let apart = Joined::apart([linear(&a), linear(&b)], [None, None]);
+        let both = Joined::together(linear(&Tensor::cat(&[&a, &b], 0).unwrap()), [5, 3], [None, None]);
+        for (one, other) in apart.apply(&x).unwrap().iter().zip(both.apply(&x).unwrap()) {
+            assert_eq!(one.to_vec2::<f32>().unwrap(), other.to_vec2::<f32>().unwrap());
+        }
+        let elements = |joined: &Joined<2>| joined.linears().iter().map(Linear::elements).sum::<usize>();
+        assert_eq!((elements(&apart), elements(&both)), (64, 64));
+    }
+}
