@@ -20,7 +20,7 @@ const MUTANTS: [(&str, &str, &str); 38] = [
     ("rotary.cu", "bias + index * dim", "bias"),
     ("rotary.cu", "(size_t)token * stride + index * dim", "(size_t)token * stride"),
     ("rotary.cu", "narrow<T>(head.biased(d))", "head.x[d]"),
-    ("rotary.cu", "(i - heads) % kv_heads", "i % kv_heads"),
+    ("rotary.cu", "(i - heads) % kv_heads", "0"),
     ("swiglu.cu", "i = vectors * N + first", "i = vectors * N + first + 1"),
     ("swiglu.cu", "up += row * up_stride", "up += row * width"),
     ("swiglu.cu", "blockIdx.x % pieces", "blockIdx.x"),
