@@ -130,6 +130,7 @@ pub fn run(args: &Args) -> Result<()> {
     model.place.max_rows = most.max(model.place.max_rows);
     // There is nothing to finish: Ctrl-C ends a bench wherever it is.
     let interrupt = Interrupt::listen()?;
+    model.place.set_threads()?;
     // Before the model is there: what this takes of memory is not the model's.
     let limits = limits::measure().map_err(MootError::Usage)?;
     let llm = model.start_one("moot bench", interrupt.cancel)?;

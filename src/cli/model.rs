@@ -12,6 +12,7 @@ use crate::methods::Row;
 use crate::open::{self, Options, Told};
 use moot_models::kernels;
 use moot_models::{DType, Device, LoadOptions};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The smallest model that reads the demo's documents right; see the README.
@@ -201,8 +202,13 @@ impl Place {
         })
     }
 
-    /// One pool for everything on the CPU, as wide as asked.
-    fn set_threads(&self) -> Result<()> {
+    /// One pool for everything on the CPU, as wide as asked. Whoever computes before a model is opened calls it first; a
+    /// pool that is there stays as it is.
+    pub(super) fn set_threads(&self) -> Result<()> {
+        static SET: OnceLock<()> = OnceLock::new();
+        if SET.set(()).is_err() {
+            return Ok(());
+        }
         kernels::cpu::table().map_err(MootError::Usage)?;
         kernels::cpu::remark().into_iter().for_each(|remark| tell(&format!("note: {remark}")));
         let Some(threads) = self.threads else { return Ok(()) };
