@@ -65,7 +65,7 @@ fn encoders(mut all: u64, numbers: &mut Numbers) -> Result<u64> {
     let (y, scale, shift) = (numbers.tensor(&[tokens, width])?, numbers.tensor(&[width])?, numbers.tensor(&[width])?);
     all = digest(all, &add_norm(&x, &y, &scale, &shift, 1e-12)?);
     all = digest(all, &sum_of_rows(&[(&x, &[3, 20, 0]), (&y, &[1, 1, 7])])?);
-    let texts = Texts::new([20, 1].into_iter());
+    let texts = Texts::new([20, 1]);
     Ok(digest(all, &bidirectional([&(&x * 4.0)?, &y, &x], &texts, 2, 0.2, None)?))
 }
 
