@@ -135,11 +135,7 @@ pub(super) fn read(path: &Path, text: &str, special: &SpecialTokens) -> Result<B
         Model::Bpe(bpe) => bpe.parts(path)?,
         Model::WordPiece(word_piece) => word_piece.parts(path)?,
         Model::Unigram(pieces) => {
-            let mut splitter = Vec::new();
-            if let Some(step) = &document.pre_tokenizer {
-                step_names(step, "pretokenizers", &mut splitter);
-            }
-            let (vocab, unknown, scores) = pieces.parts(path, &splitter)?;
+            let (vocab, unknown, scores) = pieces.parts(path, document.pre_tokenizer.as_ref())?;
             (vocab, unknown, Subwords::Unigram(scores))
         }
     };
@@ -291,27 +287,19 @@ fn merges(path: &Path, merges: Vec<Merge>) -> Result<Vec<(String, String)>> {
     .collect()
 }
 
-/// The names of a component's steps: its own, or those of its sequence, nested ones included.
-fn step_names<'a>(step: &'a Value, list: &str, names: &mut Vec<&'a str>) {
+/// A component's steps, each with its name: itself, or those of its sequence, nested ones included.
+pub(super) fn flat_steps<'a>(step: &'a Value, list: &str) -> Vec<(&'a str, &'a Value)> {
     match step.get("type").and_then(Value::as_str) {
         Some("Sequence") => {
-            for inner in step.get(list).and_then(Value::as_array).into_iter().flatten() {
-                step_names(inner, list, names);
-            }
+            let inner = step.get(list).and_then(Value::as_array).into_iter().flatten();
+            inner.flat_map(|inner| flat_steps(inner, list)).collect()
         }
-        name => names.push(name.unwrap_or("no type")),
+        name => vec![(name.unwrap_or("no type"), step)],
     }
 }
 
-/// Checks the table of every `Precompiled` step.
-fn check_tables(path: &Path, step: &Value, list: &str) -> Result<()> {
-    match step.get("type").and_then(Value::as_str) {
-        Some("Sequence") => {
-            step.get(list).and_then(Value::as_array).into_iter().flatten().try_for_each(|s| check_tables(path, s, list))
-        }
-        Some("Precompiled") => unigram::check_charsmap(path, step),
-        _ => Ok(()),
-    }
+fn step_names<'a>(step: &'a Value, list: &str) -> Vec<&'a str> {
+    flat_steps(step, list).into_iter().map(|(name, _)| name).collect()
 }
 
 fn steps<T: DeserializeOwned>(
@@ -322,23 +310,19 @@ fn steps<T: DeserializeOwned>(
     step: Option<Value>,
 ) -> Result<Option<T>> {
     let Some(step) = step else { return Ok(None) };
-    let mut names = Vec::new();
-    step_names(&step, list, &mut names);
+    let names = step_names(&step, list);
     if let Some(stranger) = names.iter().find(|name| !known.contains(name)) {
         return Err(wrong(path, field, &format!("steps among {}", known.join(", ")), stranger));
     }
-    if names.contains(&"Precompiled") {
-        check_tables(path, &step, list)?;
+    for (_, table) in flat_steps(&step, list).into_iter().filter(|(name, _)| *name == "Precompiled") {
+        unigram::check_charsmap(path, table)?;
     }
     let sound = format!("sound {} steps", names.join(", "));
     serde_json::from_value(step).map(Some).map_err(|reason| wrong(path, field, &sound, &reason.to_string()))
 }
 
 fn spelling(path: &Path, decoder: Option<&Value>) -> Result<Spelling> {
-    let mut names = Vec::new();
-    if let Some(decoder) = decoder {
-        step_names(decoder, "decoders", &mut names);
-    }
+    let names = decoder.map(|decoder| step_names(decoder, "decoders")).unwrap_or_default();
     if names.contains(&"ByteLevel") {
         Ok(Spelling::ByteLevel)
     } else if names.iter().any(|name| ["ByteFallback", "Metaspace"].contains(name)) {

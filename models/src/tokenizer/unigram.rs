@@ -1,6 +1,6 @@
 //! Unigram vocabularies of a `tokenizer.json` (XLM-RoBERTa, DeBERTa-v3): pieces with scores, the likeliest cut wins.
 
-use super::json::wrong;
+use super::json::{flat_steps, wrong};
 use super::pipeline::Entry;
 use super::table::TokenKind;
 use crate::error::Result;
@@ -35,12 +35,9 @@ impl Unigram {
     pub(super) fn parts(
         self,
         path: &Path,
-        splitter: &[&str],
+        splitter: Option<&Value>,
     ) -> Result<(HashMap<String, u32>, Option<String>, Scores)> {
-        // Pieces that content must not become are given texts with a space: see `Scores::model`.
-        if !splitter.contains(&"Metaspace") {
-            return Err(wrong(path, "pre_tokenizer", "Metaspace among its steps", &format!("{splitter:?}")));
-        }
+        check_spaces(path, splitter)?;
         let unknown = self.unk_id.filter(|&id| id < self.vocab.len());
         let unknown =
             unknown.ok_or_else(|| wrong(path, "model.unk_id", "the id of a piece", &format!("{:?}", self.unk_id)))?;
@@ -75,6 +72,27 @@ impl Scores {
         let vocab = entries.iter().zip(&self.scores).enumerate().map(piece).collect();
         tokenizers::models::unigram::Unigram::from(vocab, Some(self.unknown), self.byte_fallback)
     }
+}
+
+/// Refuses a splitter that leaves a space in a word: pieces that content must not become are given texts with one, see
+/// [`Scores::model`].
+///
+/// # Errors
+/// [`crate::ModelError::Field`].
+fn check_spaces(path: &Path, splitter: Option<&Value>) -> Result<()> {
+    let steps = splitter.map(|splitter| flat_steps(splitter, "pretokenizers")).unwrap_or_default();
+    let names: Vec<_> = steps.iter().map(|(name, _)| *name).collect();
+    if !names.contains(&"Metaspace") {
+        return Err(wrong(path, "pre_tokenizer", "Metaspace among its steps", &format!("{names:?}")));
+    }
+    let replaced_by = |step: &Value| step["replacement"].to_string();
+    for (_, step) in steps.iter().filter(|(name, _)| *name == "Metaspace") {
+        if replaced_by(step) != "\"▁\"" {
+            let expected = "\"▁\" in the place of spaces";
+            return Err(wrong(path, "pre_tokenizer.replacement", expected, &replaced_by(step)));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a `Precompiled` normaliser whose table could lead outside itself: the crate follows it unchecked.

@@ -209,15 +209,16 @@ fn damaged_vocabularies_are_refused_or_work() {
 }
 
 #[test]
-#[ignore = "as long as MOOT_FUZZ_SECONDS says"]
+#[ignore = "100,000 runs, or as long as MOOT_FUZZ_SECONDS says"]
 #[allow(clippy::print_stdout)]
 fn fuzz_vocabularies() {
-    let number = |name, otherwise| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise);
-    let (seconds, first) = (number("MOOT_FUZZ_SECONDS", 60), number("MOOT_FUZZ_SEED", 1_000_000));
+    let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let (seconds, first) = (number("MOOT_FUZZ_SECONDS"), number("MOOT_FUZZ_SEED").unwrap_or(1_000_000));
     let (documents, metadata) = (documents(), metadata());
     let (start, mut slowest) = (Instant::now(), (Duration::ZERO, 0));
     let mut seed = first;
-    while start.elapsed() < Duration::from_secs(seconds) {
+    // A number of runs where no time is asked for: the same on every machine.
+    while seconds.map_or(seed < first + 100_000, |seconds| start.elapsed() < Duration::from_secs(seconds)) {
         let begin = Instant::now();
         if let Err(panic) = std::panic::catch_unwind(|| run(seed, &documents, &metadata)) {
             println!("seed {seed} panicked");
@@ -227,5 +228,5 @@ fn fuzz_vocabularies() {
         seed += 1;
     }
     println!("{} runs, the slowest (seed {}) took {:?}", seed - first, slowest.1, slowest.0);
-    assert!(slowest.0 < Duration::from_secs(5));
+    assert!(slowest.0 < Duration::from_secs(60), "seed {} all but hung", slowest.1);
 }

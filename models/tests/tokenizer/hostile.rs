@@ -144,6 +144,13 @@ fn tokenizer_json_that_is_wrong() {
     assert!(pieces(json!([["<unk>", 0.0], ["a", -1.0], ["a", -2.0]]), json!(0)).contains("texts that differ"));
     assert!(pieces(json!([["<unk>", 0.0], ["a", -1.0]]), json!(2)).contains("model.unk_id"));
     assert!(pieces(json!([["<unk>", 0.0], ["a", -1.0]]), json!(null)).contains("model.unk_id"));
+    let spaced = json_message(|d| {
+        d["model"] = json!({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["<s>", 0.0]]});
+        d["added_tokens"] = json!([{"id": 1, "content": "<s>", "special": true}]);
+        let space = json!({"type": "Metaspace", "replacement": " ", "prepend_scheme": "always"});
+        d["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": [space]});
+    });
+    assert!(spaced.contains("pre_tokenizer.replacement: expected \"▁\""), "{spaced}");
     let charsmap = json!({"type": "Precompiled", "precompiled_charsmap": "AAAAAA=="});
     assert!(json_message(|d| d["normalizer"] = charsmap).contains("leads outside itself"));
     assert!(json_message(|d| d["model"]["continuing_subword_prefix"] = json!("##")).contains("affixes"));
