@@ -6,7 +6,7 @@
 //! outputs, keys or head dimensions, never along a reduction, and every table uses fused multiply-add. So all tables
 //! give the same bits, alone or in any company.
 //!
-//! `MOOT_CPU=amx|avx512|avx2|portable` forces a table, for tests and for comparison.
+//! `MOOT_CPU=amx|avx512|avx2|neon|portable` forces a table, for tests and for comparison.
 
 #![allow(unsafe_code)]
 
@@ -64,7 +64,7 @@ type RopeKernel = unsafe fn(&[f32], &[f32], &[f32], *mut f32);
 
 /// The kernels of one instruction set.
 pub struct Table {
-    /// "amx", "avx512", "avx2" or "portable".
+    /// "amx", "avx512", "avx2", "neon" or "portable".
     pub name: &'static str,
     /// Rows that register tiles of bytes go into evenly.
     pub(crate) tile_rows: usize,
@@ -204,6 +204,9 @@ macro_rules! table {
 static PORTABLE: Table = table!("portable", lanes::Portable, 2, 2 x 1, 4 / 1, 1);
 #[cfg(target_arch = "x86_64")]
 static AVX2: Table = table!("avx2", lanes::Avx2, 3, 2 x 1, 4 / 1, 1, "avx2,fma,f16c");
+// As many sixteens of lanes fit in the registers as with AVX2: eight.
+#[cfg(target_arch = "aarch64")]
+static NEON: Table = table!("neon", lanes::Neon, 3, 2 x 1, 4 / 1, 1, "neon,dotprod");
 #[cfg(target_arch = "x86_64")]
 const AVX512_TABLE: Table = table!("avx512", lanes::Avx512, 12, 6 x 2, 8 / 4, 4, "avx512f,avx512bw,avx512vnni");
 
@@ -244,6 +247,10 @@ pub fn tables() -> Vec<&'static Table> {
         if has_2 && is_x86_feature_detected!("f16c") {
             found.push(&AVX2);
         }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if std::arch::is_aarch64_feature_detected!("dotprod") {
+        found.push(&NEON);
     }
     found.push(&PORTABLE);
     found
