@@ -2,7 +2,6 @@
 #![allow(dead_code)] // Each bench is a program of its own and uses a part of this.
 
 use moot::engine::{Cancel, Engine, EngineOptions, Event, Request};
-use moot::llm::Sampling;
 use moot::open::{self, Options};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -46,20 +45,7 @@ pub(crate) fn random() -> ChaCha8Rng {
 pub(crate) fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) {
     let (events, inbox) = channel();
     for (tag, prompt) in prompts.iter().enumerate() {
-        let request = Request {
-            tag,
-            prompt: prompt.clone(),
-            max_tokens,
-            think: None,
-            sampling: Sampling::Greedy,
-            seed: 0,
-            grammar: None,
-            stop: Vec::new(),
-            logprobs: None,
-            ignore_eos: true,
-            events: events.clone(),
-            cancel: Cancel::default(),
-        };
+        let request = Request::of_length(tag, prompt.clone(), max_tokens, events.clone());
         engine.submit(request).expect("the engine runs as long as the bench");
     }
     drop(events);

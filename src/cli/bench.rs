@@ -2,10 +2,10 @@
 
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{model, output, values};
-use crate::engine::{Cancel, Engine, Event, Request};
+use crate::engine::{Engine, Event, Request};
 use crate::error::{MootError, Result};
+use crate::llm::Llm;
 use crate::llm::local::Local;
-use crate::llm::{Llm, Sampling};
 use moot_models::kernels::cpu::{self, limits};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -249,20 +249,8 @@ fn prompts(args: &Args, engine: &Engine, rows: usize, round: u64) -> Vec<Vec<u32
 fn generate(engine: &Engine, prompts: &[Vec<u32>], max_tokens: usize) -> Result<f64> {
     let (events, inbox) = channel();
     let started = Instant::now();
-    let request = |(tag, prompt): (usize, &Vec<u32>)| Request {
-        tag,
-        prompt: prompt.clone(),
-        max_tokens,
-        think: None,
-        sampling: Sampling::Greedy,
-        seed: 0,
-        grammar: None,
-        stop: Vec::new(),
-        logprobs: None,
-        ignore_eos: true,
-        events: events.clone(),
-        cancel: Cancel::default(),
-    };
+    let request =
+        |(tag, prompt): (usize, &Vec<u32>)| Request::of_length(tag, prompt.clone(), max_tokens, events.clone());
     engine.submit_all(prompts.iter().enumerate().map(request).collect())?;
     drop(events);
     for (_, event) in &inbox {

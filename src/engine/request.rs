@@ -52,6 +52,25 @@ pub struct Think {
 }
 
 impl Request {
+    /// Exactly `tokens` tokens after `prompt`, the likeliest, whatever they are: what benches and comparisons ask for.
+    #[must_use]
+    pub fn of_length(tag: usize, prompt: Vec<u32>, tokens: usize, events: Sender<(usize, Event)>) -> Self {
+        Self {
+            tag,
+            prompt,
+            max_tokens: tokens,
+            think: None,
+            sampling: Sampling::Greedy,
+            seed: 0,
+            grammar: None,
+            stop: Vec::new(),
+            logprobs: None,
+            ignore_eos: true,
+            events,
+            cancel: Cancel::default(),
+        }
+    }
+
     /// Tokens that come after the prompt at most.
     pub(super) fn generated_at_most(&self) -> usize {
         self.max_tokens.saturating_add(self.think.as_ref().map_or(0, Think::most))

@@ -13,7 +13,7 @@ mod thinking;
 mod weight_types;
 
 use moot::MootError;
-use moot::engine::{Cancel, Completion, Engine, EngineOptions, Event, Request, Stats};
+use moot::engine::{Completion, Engine, EngineOptions, Event, Request, Stats};
 use moot::llm::Sampling;
 use moot_models::{LoadOptions, Model, PAGE};
 use rand_chacha::ChaCha8Rng;
@@ -70,20 +70,7 @@ fn words(seed: u64, len: usize) -> Vec<u32> {
 
 /// A greedy request that generates exactly `max_tokens` and reports log-probabilities.
 fn greedy(prompt: Vec<u32>, max_tokens: usize) -> Request {
-    Request {
-        tag: 0,
-        prompt,
-        max_tokens,
-        think: None,
-        sampling: Sampling::Greedy,
-        seed: 0,
-        grammar: None,
-        stop: Vec::new(),
-        logprobs: Some(5),
-        ignore_eos: true,
-        events: channel().0,
-        cancel: Cancel::default(),
-    }
+    Request { logprobs: Some(5), ..Request::of_length(0, prompt, max_tokens, channel().0) }
 }
 
 type Inbox = Receiver<(usize, Event)>;

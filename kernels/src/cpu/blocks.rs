@@ -74,6 +74,25 @@ pub(super) const FORMATS: [(GgmlDType, Format); 10] = [
     (GgmlDType::Q6K, Format::nested(Width::Six, 32, 16, false)),
 ];
 
+/// Calls `$run`, whose last constant is a place in [`FORMATS`], with that of `$format`.
+macro_rules! by_format {
+    ($format:expr, $run:ident::<$($given:ident),*>($($argument:expr),*)) => {
+        match $crate::cpu::blocks::FORMATS.iter().position(|(_, format)| *format == $format) {
+            Some(0) => $run::<$($given,)* 0>($($argument),*),
+            Some(1) => $run::<$($given,)* 1>($($argument),*),
+            Some(2) => $run::<$($given,)* 2>($($argument),*),
+            Some(3) => $run::<$($given,)* 3>($($argument),*),
+            Some(4) => $run::<$($given,)* 4>($($argument),*),
+            Some(5) => $run::<$($given,)* 5>($($argument),*),
+            Some(6) => $run::<$($given,)* 6>($($argument),*),
+            Some(7) => $run::<$($given,)* 7>($($argument),*),
+            Some(8) => $run::<$($given,)* 8>($($argument),*),
+            _ => $run::<$($given,)* 9>($($argument),*),
+        }
+    };
+}
+pub(super) use by_format;
+
 impl Format {
     const fn plain(width: Width, zero: i32, has_min: bool) -> Self {
         Self { width, zero, step: 32, has_min, scales: Scales::Plain }

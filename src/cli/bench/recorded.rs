@@ -3,11 +3,11 @@
 use super::{Args, device, peak_resident_bytes};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::output;
-use crate::engine::{Cancel, Event, Request};
+use crate::engine::{Event, Request};
 use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, json_fault};
 use crate::llm::local::Local;
-use crate::llm::{Llm, Message, Sampling, Thinking, Usage};
+use crate::llm::{Llm, Message, Thinking, Usage};
 use serde::{Deserialize, Serialize};
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -152,20 +152,8 @@ fn ask(llm: &Local, stage: &[Call]) -> Result<Usage> {
     let (events, inbox) = channel();
     let request = |(tag, call): (usize, &Call)| {
         let segments = model.template.render(&call.messages, true, Thinking::Off)?;
-        Ok(Request {
-            tag,
-            prompt: model.tokenizer.encode_prompt(&segments)?,
-            max_tokens: call.completion_tokens,
-            think: None,
-            sampling: Sampling::Greedy,
-            seed: 0,
-            grammar: None,
-            stop: Vec::new(),
-            logprobs: None,
-            ignore_eos: true,
-            events: events.clone(),
-            cancel: Cancel::default(),
-        })
+        let prompt = model.tokenizer.encode_prompt(&segments)?;
+        Ok(Request::of_length(tag, prompt, call.completion_tokens, events.clone()))
     };
     llm.engine().submit_all(stage.iter().enumerate().map(request).collect::<Result<_>>()?)?;
     drop(events);

@@ -38,7 +38,7 @@ mod trapped;
 mod window;
 
 use super::block_linear::BlockCall;
-use super::blocks::{FORMATS, LANES};
+use super::blocks::{FORMATS, LANES, by_format};
 use super::lanes::{Ints, Lanes};
 use super::quantise::{BLOCK, CHUNK};
 use super::unpack::{self, Half};
@@ -113,22 +113,8 @@ pub(super) unsafe fn run<L: Lanes, T: Tiles>(
     panels: Range<usize>,
     rows: Range<usize>,
 ) {
-    let number = FORMATS.iter().position(|(_, format)| *format == call.format);
     // SAFETY: the caller's.
-    unsafe {
-        match number {
-            Some(0) => run_format::<L, T, 0>(tiles, call, panels, rows),
-            Some(1) => run_format::<L, T, 1>(tiles, call, panels, rows),
-            Some(2) => run_format::<L, T, 2>(tiles, call, panels, rows),
-            Some(3) => run_format::<L, T, 3>(tiles, call, panels, rows),
-            Some(4) => run_format::<L, T, 4>(tiles, call, panels, rows),
-            Some(5) => run_format::<L, T, 5>(tiles, call, panels, rows),
-            Some(6) => run_format::<L, T, 6>(tiles, call, panels, rows),
-            Some(7) => run_format::<L, T, 7>(tiles, call, panels, rows),
-            Some(8) => run_format::<L, T, 8>(tiles, call, panels, rows),
-            _ => run_format::<L, T, 9>(tiles, call, panels, rows),
-        }
-    }
+    unsafe { by_format!(call.format, run_format::<L, T>(tiles, call, panels, rows)) }
 }
 
 /// As [`run`], for `FORMATS[FORMAT]`.

@@ -1,0 +1,126 @@
+//! A few rows: codes go from memory to the multiplier in registers.
+
+use super::{AT_ONCE, BlockCall, bytes_of, zero_of};
+use crate::cpu::blocks::{FORMATS, LANES, Width};
+use crate::cpu::lanes::{Ints, Lanes};
+use crate::cpu::linear::PANEL;
+use crate::cpu::quantise::{BLOCK, CHUNK};
+use crate::cpu::unpack::Stored;
+use std::ops::Range;
+
+/// Rows of a panel that are one or two passes of [`straight`]: its codes are taken apart once a pass, and stay in L1.
+#[inline(always)]
+pub(super) unsafe fn few<L: Lanes, const ROWS: usize, const FORMAT: usize>(
+    call: &BlockCall<'_>,
+    panel: &[u8],
+    number: usize,
+    columns: usize,
+    rows: Range<usize>,
+) {
+    let most = rows.len().div_ceil(rows.len().div_ceil(ROWS.min(AT_ONCE)));
+    for row in rows.clone().step_by(most) {
+        let many = most.min(rows.end - row);
+        // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
+        unsafe {
+            let out = call.out.add(row * call.outputs + number * PANEL);
+            let mut buffer = [[0.0_f32; PANEL]; AT_ONCE];
+            let narrow = columns < PANEL;
+            let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
+            match many {
+                4 if ROWS >= 4 => straight::<L, 4, FORMAT>(call, panel, row, to, stride),
+                3 if ROWS >= 3 => straight::<L, 3, FORMAT>(call, panel, row, to, stride),
+                2 => straight::<L, 2, FORMAT>(call, panel, row, to, stride),
+                _ => straight::<L, 1, FORMAT>(call, panel, row, to, stride),
+            }
+            for (r, line) in buffer[..many].iter().enumerate().filter(|_| narrow) {
+                std::ptr::copy_nonoverlapping(line.as_ptr(), out.add(r * call.outputs), columns);
+            }
+        }
+    }
+}
+
+/// `ROWS x 32` results over all inputs, each step taken apart in registers.
+#[inline(always)]
+unsafe fn straight<L: Lanes, const ROWS: usize, const FORMAT: usize>(
+    call: &BlockCall<'_>,
+    panel: &[u8],
+    row: usize,
+    out: *mut f32,
+    stride: usize,
+) {
+    let format = const { FORMATS[FORMAT].1 };
+    let (x, steps) = (call.x, BLOCK / format.step);
+    // SAFETY: the caller's.
+    unsafe {
+        let mut sums = [[L::splat(0.0); 2]; ROWS];
+        for input in (0..x.inputs).step_by(BLOCK) {
+            let at = x.place(row, input);
+            let x = Activations { bytes: x.bytes.as_ptr().add(at), sums: x.sums.as_ptr().add(at / 16) };
+            let (scales, weights) = (call.x.scales.as_ptr().add(at / BLOCK), call.x.weights.as_ptr().add(at / BLOCK));
+            for half in 0..2 {
+                let stored = Stored::<L>::at(format, panel, input, half);
+                stored.ask_ahead();
+                let codes = stored.codes();
+                let mut parts = [L::splat(0.0); ROWS];
+                for step in 0..steps {
+                    let scale = stored.scale(step);
+                    let codes = &codes[step * 8 / steps..(step + 1) * 8 / steps];
+                    for (r, part) in parts.iter_mut().enumerate() {
+                        let dot = dot_of::<L, FORMAT>(codes, x, r, step).to_floats();
+                        *part = if step == 0 { dot.mul(scale) } else { dot.fma(scale, *part) };
+                    }
+                }
+                for (r, part) in parts.into_iter().enumerate() {
+                    let x_scale = *scales.add(r * (CHUNK / BLOCK));
+                    sums[r][half] = part.fma(L::splat(x_scale), sums[r][half]);
+                }
+                if format.has_min {
+                    for step in 0..steps {
+                        let min = stored.min(step);
+                        for (r, sums) in sums.iter_mut().enumerate() {
+                            let weight = if steps == 1 {
+                                *weights.add(r * (CHUNK / BLOCK))
+                            } else {
+                                *scales.add(r * (CHUNK / BLOCK)) * bytes_of(x.sums, r, step, format.step) as f32
+                            };
+                            sums[half] = min.fma(L::splat(weight), sums[half]);
+                        }
+                    }
+                }
+            }
+        }
+        for (r, sums) in sums.iter().enumerate() {
+            sums[0].store(out.add(r * stride));
+            sums[1].store(out.add(r * stride + LANES));
+        }
+    }
+}
+
+/// 32 inputs of the rows from some row on.
+#[derive(Clone, Copy)]
+struct Activations {
+    bytes: *const i8,
+    sums: *const i32,
+}
+
+/// `Σ (code - zero) * x` over a step's inputs, of one row and half a panel.
+#[inline(always)]
+unsafe fn dot_of<L: Lanes, const FORMAT: usize>(codes: &[L::Bytes], x: Activations, r: usize, step: usize) -> L::Ints {
+    let per_step = const { FORMATS[FORMAT].1.step };
+    // SAFETY: the caller's.
+    unsafe {
+        let mut dot = match zero_of::<L, FORMAT>() {
+            0 => L::Ints::splat(0),
+            zero => L::Ints::splat(zero * bytes_of(x.sums, r, step, per_step)),
+        };
+        for (group, codes) in codes.iter().enumerate() {
+            let four = x.bytes.add(r * CHUNK + step * per_step + 4 * group).cast::<i32>().read_unaligned();
+            dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
+                dot.dot::<true>(*codes, four)
+            } else {
+                dot.dot::<false>(*codes, four)
+            };
+        }
+        dot
+    }
+}

@@ -1,0 +1,122 @@
+//! `out = x · wᵀ` over quantised weights and activations in bytes.
+//!
+//! The recipe, for every number of rows and every table, over blocks of 32 inputs in ascending order: within a step (16 or
+//! 32 inputs that share a scale) products are summed exactly, as integers, to `dot`. A block's sum is `part = float(dot) *
+//! scale`, and of its second step, where it has two, `part = fma(float(dot), scale, part)`. Then `sum = fma(part, x scale,
+//! sum)` and, for each step where the type has mins, `sum = fma(min, x scale * Σ x bytes, sum)`.
+
+mod few;
+mod tiles;
+
+use super::blocks::{FORMATS, Format, Width, by_format};
+use super::lanes::{Ints, Lanes};
+use super::linear::PANEL;
+use super::quantise::{CHUNK, Quantised};
+use super::unpack::{self, SMALL_CHUNK, Scratch};
+use few::few;
+use std::ops::Range;
+use tiles::tiles;
+
+/// What a matmul reads and writes.
+pub(crate) struct BlockCall<'a> {
+    pub x: &'a Quantised,
+    pub format: Format,
+    /// `[panels]` of [`Format::panel_bytes`]
+    pub packed: &'a [u8],
+    /// `[rows, outputs]`; tasks write disjoint places
+    pub out: *mut f32,
+    pub outputs: usize,
+}
+
+// SAFETY: `out` is only written through `run`, whose tasks own disjoint panels or rows.
+unsafe impl Sync for BlockCall<'_> {}
+
+/// Rows whose codes go from memory to the multiplier in registers, with no stop in between.
+const AT_ONCE: usize = 4;
+
+/// Rows up to which a table with wide enough tiles takes that way.
+pub(super) const FEW: usize = 2 * AT_ONCE;
+
+/// A chunk of inputs and where its results go.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    call: &'a BlockCall<'a>,
+    scratch: *const Scratch,
+    /// First input of the chunk.
+    from: usize,
+    /// Inputs of the chunk.
+    len: usize,
+    out: *mut f32,
+    stride: usize,
+    row: usize,
+}
+
+/// Computes the columns of `panels` for `rows`; register tiles of up to `ROWS` rows by `HALVES` vectors.
+///
+/// # Safety
+/// The instructions of `L` exist; slices have the lengths stated; no other task writes these columns of these rows.
+#[inline(always)]
+pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize>(
+    call: &BlockCall<'_>,
+    panels: Range<usize>,
+    rows: Range<usize>,
+) {
+    // SAFETY: the caller's.
+    unsafe { by_format!(call.format, run_format::<L, ROWS, HALVES>(call, panels, rows)) }
+}
+
+/// As [`run`], for `FORMATS[FORMAT]`: what follows from the format is settled when this is compiled.
+#[inline(always)]
+unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    call: &BlockCall<'_>,
+    panels: Range<usize>,
+    rows: Range<usize>,
+) {
+    let format = const { FORMATS[FORMAT].1 };
+    let (inputs, bytes) = (call.x.inputs, format.panel_bytes(call.x.inputs));
+    let chunk = if rows.len() <= ROWS { SMALL_CHUNK } else { CHUNK };
+    let mut scratch = unpack::scratch();
+    for panel in panels {
+        let stored = &call.packed[panel * bytes..][..bytes];
+        let columns = PANEL.min(call.outputs - panel * PANEL);
+        if rows.len() <= FEW.min(2 * ROWS) {
+            // SAFETY: the caller's.
+            unsafe { few::<L, ROWS, FORMAT>(call, stored, panel, columns, rows.clone()) };
+            continue;
+        }
+        for from in (0..inputs).step_by(chunk) {
+            let chunk = from..inputs.min(from + chunk);
+            // SAFETY: the caller's.
+            unsafe {
+                unpack::unpack::<L, false>(format, stored, chunk.clone(), scratch.as_mut_ptr());
+                let place = Place {
+                    call,
+                    scratch: scratch.as_ptr(),
+                    from,
+                    len: chunk.len(),
+                    out: call.out.add(rows.start * call.outputs + panel * PANEL),
+                    stride: call.outputs,
+                    row: rows.start,
+                };
+                tiles::<L, ROWS, HALVES, FORMAT>(&place, rows.len(), columns);
+            }
+        }
+    }
+}
+
+/// What the sum of a step's bytes is multiplied by to begin its dot product: minus the zero, where the codes have it in.
+#[inline(always)]
+fn zero_of<L: Lanes, const FORMAT: usize>() -> i32 {
+    let Format { width, zero, .. } = const { FORMATS[FORMAT].1 };
+    if width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero }
+}
+
+/// `Σ x` over a step's bytes of row `r`.
+#[inline(always)]
+unsafe fn bytes_of(byte_sums: *const i32, r: usize, step: usize, per_step: usize) -> i32 {
+    // SAFETY: the caller's.
+    unsafe {
+        let at = byte_sums.add(r * (CHUNK / 16) + step * per_step / 16);
+        if per_step == 32 { *at + *at.add(1) } else { *at }
+    }
+}

@@ -1,0 +1,171 @@
+//! Many rows: codes that were taken apart once, register tile by register tile.
+
+use super::{Place, bytes_of, zero_of};
+use crate::cpu::blocks::{FORMATS, Format, LANES, Width};
+use crate::cpu::lanes::{Bytes, Ints, Lanes};
+use crate::cpu::linear::PANEL;
+use crate::cpu::quantise::{BLOCK, CHUNK};
+use crate::cpu::unpack::Half;
+
+/// All rows in tiles as even as can be: eight rows are twice four, not six and two.
+#[inline(always)]
+pub(super) unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    place: &Place<'_>,
+    rows: usize,
+    columns: usize,
+) {
+    let count = rows.div_ceil(ROWS);
+    let mut done = 0;
+    for tile in 0..count {
+        let many = (rows - done).div_ceil(count - tile);
+        // SAFETY: the caller's; rows from `done` on are within `rows`.
+        unsafe {
+            let at = Place { out: place.out.add(done * place.stride), row: place.row + done, ..*place };
+            match many {
+                6 if ROWS >= 6 => edge::<L, 6, HALVES, FORMAT>(&at, columns),
+                5 if ROWS >= 5 => edge::<L, 5, HALVES, FORMAT>(&at, columns),
+                4 if ROWS >= 4 => edge::<L, 4, HALVES, FORMAT>(&at, columns),
+                3 if ROWS >= 3 => edge::<L, 3, HALVES, FORMAT>(&at, columns),
+                2 => edge::<L, 2, HALVES, FORMAT>(&at, columns),
+                _ => edge::<L, 1, HALVES, FORMAT>(&at, columns),
+            }
+        }
+        done += many;
+    }
+}
+
+/// A tile whose panel may be narrower than its registers.
+#[inline(always)]
+unsafe fn edge<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    place: &Place<'_>,
+    columns: usize,
+) {
+    // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
+    unsafe {
+        if columns == PANEL {
+            return halves::<L, ROWS, HALVES, FORMAT>(place);
+        }
+        let mut buffer = [[0.0_f32; PANEL]; ROWS];
+        for (r, line) in buffer.iter_mut().enumerate() {
+            std::ptr::copy_nonoverlapping(place.out.add(r * place.stride), line.as_mut_ptr(), columns);
+        }
+        let out = buffer.as_mut_ptr().cast();
+        halves::<L, ROWS, HALVES, FORMAT>(&Place { out, stride: PANEL, ..*place });
+        for (r, line) in buffer.iter().enumerate() {
+            std::ptr::copy_nonoverlapping(line.as_ptr(), place.out.add(r * place.stride), columns);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn halves<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(place: &Place<'_>) {
+    for half in (0..2).step_by(HALVES) {
+        // SAFETY: the caller's.
+        unsafe { multiply::<L, ROWS, HALVES, FORMAT>(place, half) }
+    }
+}
+
+/// `ROWS x (16 HALVES)` results of a chunk, added to what earlier chunks left in `out`.
+#[inline(always)]
+unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    place: &Place<'_>,
+    half: usize,
+) {
+    let Format { step: per_step, has_min, .. } = const { FORMATS[FORMAT].1 };
+    // SAFETY: the caller's; all places are within the shapes that `Quantised` and `Half` state.
+    unsafe {
+        let out = place.out.add(half * LANES);
+        let mut sums = [[L::splat(0.0); HALVES]; ROWS];
+        if place.from > 0 {
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (h, sum) in sums.iter_mut().enumerate() {
+                    *sum = L::load(out.add(r * place.stride + h * LANES));
+                }
+            }
+        }
+        let halves = place.scratch.cast::<Half>().add(half);
+        let x = place.call.x;
+        let at = x.place(place.row, place.from);
+        let (bytes, scales) = (x.bytes.as_ptr().add(at), x.scales.as_ptr().add(at / BLOCK));
+        let (byte_sums, weights) = (x.sums.as_ptr().add(at / 16), x.weights.as_ptr().add(at / BLOCK));
+        for block in 0..place.len / BLOCK {
+            let mut parts = [[L::splat(0.0); HALVES]; ROWS];
+            for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
+                let dots = dots::<L, ROWS, HALVES, FORMAT>(halves, bytes, byte_sums, step);
+                for h in 0..HALVES {
+                    let scale = L::load((*halves.add(h)).scales.as_ptr().cast::<f32>().add(step * LANES));
+                    for r in 0..ROWS {
+                        let dot = dots[r][h].to_floats();
+                        let first = step * per_step == block * BLOCK;
+                        parts[r][h] = if first { dot.mul(scale) } else { dot.fma(scale, parts[r][h]) };
+                    }
+                }
+            }
+            for (r, (sums, parts)) in sums.iter_mut().zip(parts).enumerate() {
+                let x_scale = L::splat(*scales.add(r * (CHUNK / BLOCK) + block));
+                for (sum, part) in sums.iter_mut().zip(parts) {
+                    *sum = part.fma(x_scale, *sum);
+                }
+            }
+            if has_min {
+                for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
+                    for h in 0..HALVES {
+                        let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
+                        for (r, sums) in sums.iter_mut().enumerate() {
+                            let weight = if per_step == BLOCK {
+                                *weights.add(r * (CHUNK / BLOCK) + block)
+                            } else {
+                                *scales.add(r * (CHUNK / BLOCK) + block) * bytes_of(byte_sums, r, step, per_step) as f32
+                            };
+                            sums[h] = min.fma(L::splat(weight), sums[h]);
+                        }
+                    }
+                }
+            }
+        }
+        for (r, sums) in sums.iter().enumerate() {
+            for (h, sum) in sums.iter().enumerate() {
+                sum.store(out.add(r * place.stride + h * LANES));
+            }
+        }
+    }
+}
+
+/// `Σ (code - zero) * x` over a step's inputs.
+#[inline(always)]
+unsafe fn dots<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+    halves: *const Half,
+    bytes: *const i8,
+    byte_sums: *const i32,
+    step: usize,
+) -> [[L::Ints; HALVES]; ROWS] {
+    let Format { step: per_step, .. } = const { FORMATS[FORMAT].1 };
+    let zero = zero_of::<L, FORMAT>();
+    // SAFETY: the caller's.
+    unsafe {
+        let mut dots = [[L::Ints::splat(0); HALVES]; ROWS];
+        if zero != 0 {
+            for (r, dots) in dots.iter_mut().enumerate() {
+                *dots = [L::Ints::splat(zero * bytes_of(byte_sums, r, step, per_step)); HALVES];
+            }
+        }
+        for group in 0..per_step / 4 {
+            let input = step * per_step + 4 * group;
+            let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
+            for (h, codes) in codes.iter_mut().enumerate().skip(1) {
+                *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
+            }
+            for (r, dots) in dots.iter_mut().enumerate() {
+                let four = bytes.add(r * CHUNK + input).cast::<i32>().read_unaligned();
+                for (dot, codes) in dots.iter_mut().zip(codes) {
+                    *dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
+                        dot.dot::<true>(codes, four)
+                    } else {
+                        dot.dot::<false>(codes, four)
+                    };
+                }
+            }
+        }
+        dots
+    }
+}
