@@ -61,8 +61,10 @@ impl Memory {
 }
 
 fn of_gpu(device: &Device) -> Result<Option<Memory>> {
-    let failed =
-        |e: candle_core::Error| MootError::Engine(format!("asking {:?} for its memory: {e}", device.location()));
+    let failed = |e| {
+        let e = moot_models::kernels::without_backtrace(e);
+        MootError::Engine(format!("asking {:?} for its memory: {e}", device.location()))
+    };
     let told = moot_models::kernels::device_memory(device).map_err(failed)?;
     Ok(told.map(|(free, total)| Memory { total: total as u64, available: free as u64 }))
 }

@@ -26,6 +26,19 @@ pub const CUDA: bool = cfg!(feature = "cuda");
 /// Whether this build can use an Apple GPU.
 pub const METAL: bool = cfg!(feature = "metal");
 
+/// `error` without the backtrace that Candle puts behind it where `RUST_BACKTRACE` is set: a message is one line.
+#[must_use]
+pub fn without_backtrace(error: candle_core::Error) -> candle_core::Error {
+    use candle_core::Error::{Context, WithBacktrace, WithPath};
+    let inside = |inner: Box<candle_core::Error>| Box::new(without_backtrace(*inner));
+    match error {
+        WithBacktrace { inner, .. } => without_backtrace(*inner),
+        WithPath { inner, path } => WithPath { inner: inside(inner), path },
+        Context { inner, context } => Context { inner: inside(inner), context },
+        other => other,
+    }
+}
+
 /// The CUDA device of this number, as the ops here want it: one thread at a time has work on it, and what is freed stays
 /// with the process until something else of it wants the memory.
 ///
@@ -55,5 +68,19 @@ pub fn device_memory(device: &candle_core::Device) -> candle_core::Result<Option
     match device {
         candle_core::Device::Cuda(device) => cuda::memory(device).map(Some),
         _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Error;
+    use std::backtrace::Backtrace;
+
+    #[test]
+    fn a_message_is_without_its_backtrace_and_whole() {
+        let traced =
+            |inner| Error::WithBacktrace { inner: Box::new(inner), backtrace: Box::new(Backtrace::force_capture()) };
+        let named = Error::WithPath { inner: Box::new(traced(Error::Msg("cut short".into()))), path: "a.gguf".into() };
+        assert_eq!(super::without_backtrace(traced(named)).to_string(), "path: \"a.gguf\" cut short");
     }
 }

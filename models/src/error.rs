@@ -235,6 +235,6 @@ impl ModelError {
 
 impl From<candle_core::Error> for ModelError {
     fn from(source: candle_core::Error) -> Self {
-        Self::Tensor { what: "tensor operation".into(), source }
+        Self::Tensor { what: "tensor operation".into(), source: moot_kernels::without_backtrace(source) }
     }
 }

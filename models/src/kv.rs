@@ -26,7 +26,10 @@ impl KvCache {
         dtype: DType,
         device_of: impl Fn(usize) -> &'a Device,
     ) -> Result<Self> {
-        let what = |source| ModelError::Tensor { what: format!("reserving {pages} KV pages"), source };
+        let what = |source| ModelError::Tensor {
+            what: format!("reserving {pages} KV pages"),
+            source: moot_kernels::without_backtrace(source),
+        };
         if (0..spec.layers).any(|layer| device_of(layer).is_cpu()) {
             reservable(spec, pages, dtype).map_err(what)?;
         }

@@ -46,9 +46,8 @@ pub(super) fn draw(
     Ok(drawn)
 }
 
-#[allow(clippy::needless_pass_by_value)] // As `map_err` gives it.
 fn failed(error: candle_core::Error) -> MootError {
-    MootError::Engine(error.to_string())
+    MootError::Engine(moot_models::kernels::without_backtrace(error).to_string())
 }
 
 /// How a row is to be sampled: with the mask's words, where it has one.

@@ -28,7 +28,10 @@ type At<'a> = (&'a CudaStorage, &'a Layout);
 /// there is one stream, and would give all free memory back to the driver whenever anything waits for the device: every
 /// step of decoding would ask for its activations' memory anew.
 pub(crate) fn open(ordinal: usize) -> Result<CudaDevice> {
-    let refused = |e| Error::Msg(format!("CUDA gives no device {ordinal}: {e}; nvidia-smi says what the driver has"));
+    let refused = |e| {
+        let e = crate::without_backtrace(e);
+        Error::Msg(format!("CUDA gives no device {ordinal}: {e}; nvidia-smi says what the driver has"))
+    };
     let device = CudaDevice::new(ordinal).map_err(refused)?;
     // SAFETY: all of Candle's work on this device and ours is in one stream, the calling thread's; whoever hands tensors
     // to another thread waits for the device first.

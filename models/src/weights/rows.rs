@@ -178,6 +178,7 @@ impl<'a> Rows<'a> {
     }
 
     fn refused(&self, source: candle_core::Error) -> ModelError {
+        let source = moot_kernels::without_backtrace(source);
         ModelError::Tensor { what: format!("{}: tensor {}", self.path.display(), self.name), source }
     }
 }
