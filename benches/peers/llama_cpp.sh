@@ -23,7 +23,7 @@ Usage: llama_cpp.sh [--folder DIR] [--jobs N] [--no-amx] [--build-only] [OPTIONS
   --no-amx        Refuse AMX on both sides
   --build-only    Build, print the folder of the programs, and stop
 
-Needs python3 with pip, tar, cmake (CMAKE names another), a C++17 compiler (CC, CXX), and a built moot.
+Needs python3 with pip, tar, a C++17 compiler (CC, CXX), and a built moot; cmake is fetched where there is none (CMAKE names one).
 
 TEXT
 }
@@ -62,10 +62,23 @@ build_name() {
 
 need() {
   command -v python3 >/dev/null || fail "python3 is missing"
-  [ -x "$(command -v "$cmake")" ] ||
-    fail "cmake is missing: install it (apt install cmake, or pip install cmake), or name one with CMAKE=/path/to/cmake"
+  if [ ! -x "$(command -v "$cmake")" ]; then
+    [ -z "${CMAKE:-}" ] || fail "CMAKE=$CMAKE is no program"
+    fetch_cmake
+  fi
   [ -n "${CXX:-$(command -v c++ || command -v g++ || command -v clang++)}" ] ||
     fail "a C++17 compiler is missing: install one (apt install g++), or name one with CXX=/path/to/c++"
+}
+
+# Leaves cmake in the folder, for machines that have none.
+fetch_cmake() {
+  local site=$folder/cmake
+  cmake=$site/bin/cmake
+  export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
+  [ ! -x "$cmake" ] || return 0
+  echo "fetching cmake" >&2
+  python3 -m pip install --quiet --disable-pip-version-check --target "$site" cmake >&2 && [ -x "$cmake" ] ||
+    fail "cmake is missing, and pip could not fetch it: apt install cmake, or name one with CMAKE=/path/to/cmake"
 }
 
 # Leaves llama.cpp's source in $source. pip makes the package's metadata on the way, which takes it a minute.
