@@ -145,6 +145,9 @@ impl Decoder {
         let eps = self.spec.norm_eps;
         // What the block before adds to `x`: it is added where the next norm reads it.
         let mut added: Option<Tensor> = None;
+        // All of them where nothing but decoding goes on.
+        let wanted =
+            (!batch.logits_of_all()).then(|| Tensor::new(&batch.logit_rows[..], &self.last_device)).transpose()?;
         for (i, block) in self.blocks.iter().enumerate() {
             if !x.device().same_device(&block.device) {
                 x = moved(&x, &block.device)?;
@@ -159,7 +162,18 @@ impl Decoder {
                 }
                 None => rms_norm(&x, &block.attention_norm, eps)?,
             };
-            let attended = self.attend(block, &normed, (&angles.0, &angles.1), batch, kv.layer(i))?;
+            let q = self.store(block, &normed, (&angles.0, &angles.1), batch, kv.layer(i))?;
+            let last = i + 1 == self.blocks.len();
+            if last && batch.logit_rows.is_empty() {
+                break;
+            }
+            let mut attended = self.attend(&q, batch, kv.layer(i))?;
+            // Of the last block, the others wanted keys and values alone.
+            if let Some(wanted) = wanted.as_ref().filter(|_| last) {
+                x = x.index_select(wanted, 0)?;
+                attended = attended.index_select(wanted, 0)?;
+            }
+            let attended = block.attention_output.apply(&attended)?;
             let (sum, normed) = add_rms_norm(&x, &attended, &block.feed_forward_norm, eps)?;
             x = sum;
             let [gate, up] = block.gate_up.apply(&normed)?;
@@ -169,18 +183,15 @@ impl Decoder {
             // A GPU launches nothing on nothing.
             return Ok(Tensor::zeros((0, self.spec.vocab), DType::F32, &Device::Cpu)?);
         }
-        // All of them where nothing but decoding goes on.
-        let rows =
-            (!batch.logits_of_all()).then(|| Tensor::new(&batch.logit_rows[..], &self.last_device)).transpose()?;
-        let wanted = |x: &Tensor| rows.as_ref().map_or_else(|| Ok(x.clone()), |rows| x.index_select(rows, 0));
         let x = match &added {
-            Some(added) => add_rms_norm(&wanted(&x)?, &wanted(added)?, &self.norm, eps)?.1,
-            None => rms_norm(&wanted(&x)?, &self.norm, eps)?,
+            Some(added) => add_rms_norm(&x, added, &self.norm, eps)?.1,
+            None => rms_norm(&x, &self.norm, eps)?,
         };
         Ok(self.output.apply(&x)?.to_dtype(DType::F32)?)
     }
 
-    fn attend(
+    /// Puts the batch's keys and values into their pages; its queries, `[tokens, heads, head_dim]`.
+    fn store(
         &self,
         block: &Block,
         x: &Tensor,
@@ -188,7 +199,6 @@ impl Decoder {
         batch: &Batch,
         (k_cache, v_cache): (&Tensor, &Tensor),
     ) -> candle_core::Result<Tensor> {
-        let (tokens, dim) = (x.dim(0)?, self.spec.head_dim);
         let [q, k, v] = block.projections.apply(x)?;
         let step = RotateStore {
             cos,
@@ -200,9 +210,14 @@ impl Decoder {
             norms: block.head_norms.each_ref().map(Option::as_ref),
             norm_eps: self.spec.norm_eps,
         };
-        let q = step.apply(&q, &k, &v)?;
-        let out = attention(&q, k_cache, v_cache, &batch.plan, 1.0 / (dim as f32).sqrt())?;
-        block.attention_output.apply(&out.reshape((tokens, self.spec.heads * dim))?)
+        step.apply(&q, &k, &v)
+    }
+
+    /// What the queries take from the pages: `[tokens, heads * head_dim]`.
+    fn attend(&self, q: &Tensor, batch: &Batch, (k_cache, v_cache): (&Tensor, &Tensor)) -> candle_core::Result<Tensor> {
+        let (tokens, dim) = (q.dim(0)?, self.spec.head_dim);
+        let out = attention(q, k_cache, v_cache, &batch.plan, 1.0 / (dim as f32).sqrt())?;
+        out.reshape((tokens, self.spec.heads * dim))
     }
 
     /// Cosines and sines of the batch's positions: f32 where a kernel of ours turns by them.

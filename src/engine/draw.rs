@@ -3,7 +3,7 @@
 
 use super::sequence::Sequence;
 use crate::error::{MootError, Result};
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 use moot_models::Model;
 use moot_models::kernels::launch::{Choice, NO_MASK};
 use moot_models::kernels::ops::sample::sample;
@@ -11,8 +11,8 @@ use rayon::prelude::*;
 
 /// What one running sequence goes on with.
 pub(super) enum Drawn {
-    /// Logits `[vocab]` to choose from, after the last known token, then after each guessed one.
-    Logits(Vec<Vec<f32>>),
+    /// Logits to choose from, `[rows, vocab]` in the CPU's memory: after the last known token, then after each guessed one.
+    Logits(Tensor),
     /// What was chosen; `None` where no allowed logit is a number.
     Token(Option<u32>),
     /// Its grammar failed.
@@ -38,15 +38,17 @@ pub(super) fn draw(
         let places: Vec<usize> = places.iter().map(|(place, _)| *place).collect();
         on_gpu(logits, &places, running, model, &mut drawn)?;
     } else {
-        let mut rows = logits.to_vec2::<f32>().map_err(failed)?.into_iter();
+        let logits = logits.to_device(&Device::Cpu).map_err(failed)?;
+        let mut row = 0;
         for &(place, count) in places {
-            drawn[place] = Some(Drawn::Logits(rows.by_ref().take(count).collect()));
+            drawn[place] = Some(Drawn::Logits(logits.narrow(0, row, count).map_err(failed)?));
+            row += count;
         }
     }
     Ok(drawn)
 }
 
-fn failed(error: candle_core::Error) -> MootError {
+pub(super) fn failed(error: candle_core::Error) -> MootError {
     MootError::Engine(moot_models::kernels::without_backtrace(error).to_string())
 }
 
@@ -90,7 +92,8 @@ fn on_gpu(
         }
         // Log-probabilities are of all tokens: such a row comes back whole.
         drawn[place] = Some(if sequence.request.logprobs.is_some() && sequence.thinking.is_none() {
-            Drawn::Logits(vec![logits.get(row).and_then(|row| row.to_vec1()).map_err(failed)?])
+            let row = logits.narrow(0, row, 1).and_then(|row| row.to_device(&Device::Cpu));
+            Drawn::Logits(row.map_err(failed)?)
         } else {
             Drawn::Token(token)
         });
@@ -98,21 +101,28 @@ fn on_gpu(
     Ok(())
 }
 
-/// As the CPU's way does, in bits: what the grammar forbids, and ends of turn that are to be ignored.
+/// As the CPU's way does.
 fn wish(sequence: &mut Sequence, model: &Model) -> Wish {
-    let vocab = model.tokenizer.vocab_size();
     let whole = sequence.request.logprobs.is_some() && sequence.thinking.is_none();
     if whole {
         // Its grammar and its generator are asked where its logits are.
         return Ok((Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_k: 0, mask: NO_MASK }, None));
     }
+    let mask = mask(sequence, model)?;
+    Ok((sequence.sampler.choice(), mask))
+}
+
+/// The tokens that may come next, a bit each: without what the grammar forbids, and without ends of turn that are to be
+/// ignored. `None` for all.
+pub(super) fn mask(sequence: &mut Sequence, model: &Model) -> Result<Option<Vec<u32>>> {
+    let vocab = model.tokenizer.vocab_size();
     let mut mask = match &mut sequence.constraint {
-        Some(constraint) if sequence.thinking.is_none() => Some(constraint.mask_words(vocab)?),
+        Some(constraint) if sequence.thinking.is_none() => Some(constraint.mask(vocab)?),
         _ => None,
     };
     if sequence.request.ignore_eos {
         let words = mask.get_or_insert_with(|| vec![u32::MAX; vocab.div_ceil(32)]);
         model.tokenizer.eos_ids().iter().for_each(|&id| words[id as usize / 32] &= !(1 << (id % 32)));
     }
-    Ok((sequence.sampler.choice(), mask))
+    Ok(mask)
 }

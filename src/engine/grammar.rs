@@ -3,7 +3,7 @@
 use crate::error::{MootError, Result};
 use crate::llm::Grammar;
 use llguidance::api::TopLevelGrammar;
-use llguidance::toktrie::{ApproximateTokEnv, SimpleVob, TokRxInfo, TokTrie};
+use llguidance::toktrie::{ApproximateTokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
 use moot_models::tokenizer::Tokenizer;
 use std::collections::HashMap;
@@ -74,10 +74,6 @@ fn refused(file: &str, reason: &(impl ToString + ?Sized)) -> MootError {
     MootError::Prompt { file: file.to_owned(), reason }
 }
 
-fn allowed(mask: &SimpleVob, id: usize) -> bool {
-    id < mask.len() && mask.is_allowed(id as u32)
-}
-
 /// Where one reply is in its grammar.
 pub(super) struct Constraint {
     matcher: Matcher,
@@ -86,46 +82,24 @@ pub(super) struct Constraint {
 }
 
 impl Constraint {
-    /// Sends the logits of forbidden tokens to minus infinity. Every end-of-turn token is allowed where one is.
-    ///
-    /// # Errors
-    /// llguidance's limits were exceeded.
-    pub(super) fn mask(&mut self, logits: &mut [f32]) -> Result<()> {
-        let (mask, ending) = self.allowed()?;
-        for (id, logit) in logits.iter_mut().enumerate() {
-            let ends = ending && self.eos.contains(&(id as u32));
-            if !ends && !allowed(&mask, id) {
-                *logit = f32::NEG_INFINITY;
-            }
-        }
-        Ok(())
-    }
-
     /// Tokens that spell what the grammar leaves no choice about, from here on: a guess, since other tokens may spell the
     /// same.
     pub(super) fn forced(&mut self) -> Vec<u32> {
         self.matcher.compute_ff_tokens()
     }
 
-    /// The same as bits, one a token of the first `vocab`.
+    /// Which of the first `vocab` tokens may come next, a bit each. Every end-of-turn token is allowed where one is.
     ///
     /// # Errors
-    /// As [`Self::mask`].
-    pub(super) fn mask_words(&mut self, vocab: usize) -> Result<Vec<u32>> {
-        let (mask, ending) = self.allowed()?;
-        let mut words = vec![0; vocab.div_ceil(32)];
-        let ends = self.eos.iter().map(|&id| id as usize).filter(|_| ending);
-        for id in (0..vocab).filter(|&id| allowed(&mask, id)).chain(ends) {
-            words[id / 32] |= 1 << (id % 32);
+    /// llguidance's limits were exceeded.
+    pub(super) fn mask(&mut self, vocab: usize) -> Result<Vec<u32>> {
+        let mask = self.matcher.compute_mask_or_eos().map_err(|reason| refused(self.file, &reason))?;
+        let mut words = mask.as_slice().to_vec();
+        words.resize(vocab.div_ceil(32), 0);
+        if self.eos.iter().any(|&id| words[id as usize / 32] >> (id % 32) & 1 == 1) {
+            self.eos.iter().for_each(|&id| words[id as usize / 32] |= 1 << (id % 32));
         }
         Ok(words)
-    }
-
-    /// Which tokens may come next, and whether an end of turn is among them.
-    fn allowed(&mut self) -> Result<(SimpleVob, bool)> {
-        let mask = self.matcher.compute_mask_or_eos().map_err(|reason| refused(self.file, &reason))?;
-        let ending = self.eos.iter().any(|&id| allowed(&mask, id as usize));
-        Ok((mask, ending))
     }
 
     /// Takes `token` in; whether the grammar is complete and nothing but the end may follow.

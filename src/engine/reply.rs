@@ -1,22 +1,34 @@
 //! What becomes of one sequence's tokens: chosen, checked against its guesses, said, or thought; and the end of it.
 
-use super::draw::Drawn;
+use super::draw::{Drawn, failed, mask};
 use super::request::{Completion, Event, Request};
 use super::sampler;
 use super::sequence::Sequence;
 use crate::error::{MootError, Result};
 use crate::llm::Finish;
 use moot_models::Model;
+use moot_models::kernels::ops::read_floats;
 
 /// Goes on with what was drawn for `sequence`: from logits after guessed tokens as long as the one before was guessed right.
 /// Whether that ended it.
 pub(super) fn extend(sequence: &mut Sequence, drawn: Drawn, model: &Model) -> Result<Option<Finish>> {
-    let rows = match drawn {
-        Drawn::Logits(rows) => rows,
-        Drawn::Token(token) => return say(sequence, token.ok_or_else(|| unsound(model))?, model),
-        Drawn::Failed(error) => return Err(error),
-    };
-    for (place, logits) in rows.into_iter().enumerate() {
+    match drawn {
+        Drawn::Logits(rows) => {
+            let width = rows.dim(1).map_err(failed)?;
+            read_floats(&rows, |logits| extend_by(sequence, logits.chunks_exact(width), model)).map_err(failed)?
+        }
+        Drawn::Token(token) => say(sequence, token.ok_or_else(|| unsound(model))?, model),
+        Drawn::Failed(error) => Err(error),
+    }
+}
+
+/// As [`extend`], by one row of logits after the other.
+fn extend_by<'a>(
+    sequence: &mut Sequence,
+    rows: impl Iterator<Item = &'a [f32]>,
+    model: &Model,
+) -> Result<Option<Finish>> {
+    for (place, logits) in rows.enumerate() {
         let known = sequence.tokens.len();
         let token = choose(sequence, logits, model)?.ok_or_else(|| unsound(model))?;
         let finish = say(sequence, token, model)?;
@@ -37,20 +49,13 @@ pub(super) fn extend(sequence: &mut Sequence, drawn: Drawn, model: &Model) -> Re
 }
 
 /// The next token of `sequence`; `None` where no allowed logit is a number.
-fn choose(sequence: &mut Sequence, mut logits: Vec<f32>, model: &Model) -> Result<Option<u32>> {
+fn choose(sequence: &mut Sequence, logits: &[f32], model: &Model) -> Result<Option<u32>> {
     // Rows beyond the vocabulary pad the embedding; they stand for nothing.
-    logits.truncate(model.tokenizer.vocab_size());
-    let replies = sequence.thinking.is_none();
-    let original = sequence.request.logprobs.filter(|_| replies).map(|count| (logits.clone(), count));
-    if let Some(constraint) = sequence.constraint.as_mut().filter(|_| replies) {
-        constraint.mask(&mut logits)?;
-    }
-    if sequence.request.ignore_eos {
-        model.tokenizer.eos_ids().iter().for_each(|&id| logits[id as usize] = f32::NEG_INFINITY);
-    }
-    let token = sequence.sampler.choose(&logits);
-    if let (Some((logits, count)), Some(token)) = (original, token) {
-        sequence.logprobs.push(sampler::logprobs(&logits, token, count));
+    let logits = &logits[..model.tokenizer.vocab_size()];
+    let mask = mask(sequence, model)?;
+    let token = sequence.sampler.choose(logits, mask.as_deref());
+    if let (Some(count), Some(token)) = (sequence.request.logprobs.filter(|_| sequence.thinking.is_none()), token) {
+        sequence.logprobs.push(sampler::logprobs(logits, token, count));
     }
     Ok(token)
 }

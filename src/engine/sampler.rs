@@ -18,13 +18,13 @@ impl Sampler {
         Self { sampling, random: ChaCha8Rng::seed_from_u64(seed) }
     }
 
-    /// The next token; `None` when no allowed logit is a number. Forbidden tokens are those at minus infinity.
-    pub(super) fn choose(&mut self, logits: &[f32]) -> Option<u32> {
+    /// The next token among those whose bit `mask` has; `None` when no allowed logit is a number.
+    pub(super) fn choose(&mut self, logits: &[f32], mask: Option<&[u32]>) -> Option<u32> {
         match self.sampling {
-            Sampling::Greedy => greedy(logits),
+            Sampling::Greedy => greedy(logits, mask),
             Sampling::Seeded { temperature, top_k, top_p } => {
                 let draw = self.draw();
-                by_chance(logits, temperature, top_k, top_p, draw)
+                by_chance(allowed(logits, mask), temperature, top_k, top_p, draw)
             }
         }
     }
@@ -47,20 +47,31 @@ impl Sampler {
 }
 
 /// The likeliest token; of equals the lowest id.
-fn greedy(logits: &[f32]) -> Option<u32> {
-    let mut best: Option<(usize, f32)> = None;
-    for (id, &logit) in logits.iter().enumerate() {
-        if logit > best.map_or(f32::NEG_INFINITY, |(_, value)| value) {
-            best = Some((id, logit));
+fn greedy(logits: &[f32], mask: Option<&[u32]>) -> Option<u32> {
+    let (mut best, mut highest) = (None, f32::NEG_INFINITY);
+    for (word, logits) in logits.chunks(32).enumerate() {
+        let bits = mask.map_or(u32::MAX, |mask| mask[word]);
+        // Seldom true, and asked of all 32 at once.
+        if bits == 0 || !logits.iter().fold(false, |any, &logit| any | (logit > highest)) {
+            continue;
+        }
+        for (bit, &logit) in logits.iter().enumerate() {
+            if logit > highest && bits >> bit & 1 == 1 {
+                (best, highest) = (Some((32 * word + bit) as u32), logit);
+            }
         }
     }
-    best.map(|(id, _)| id as u32)
+    best
+}
+
+/// Allowed tokens whose logits are numbers.
+fn allowed(logits: &[f32], mask: Option<&[u32]>) -> Vec<(u32, f32)> {
+    let allowed = |id: u32| mask.is_none_or(|mask| mask[id as usize / 32] >> (id % 32) & 1 == 1);
+    (0..).zip(logits.iter().copied()).filter(|&(id, logit)| logit.is_finite() && allowed(id)).collect()
 }
 
 /// Temperature, then top-k, then top-p, then the token at `draw` of what is left.
-fn by_chance(logits: &[f32], temperature: f32, top_k: usize, top_p: f32, draw: f32) -> Option<u32> {
-    let mut kept: Vec<(u32, f32)> =
-        logits.iter().enumerate().filter(|(_, l)| l.is_finite()).map(|(id, &l)| (id as u32, l)).collect();
+fn by_chance(mut kept: Vec<(u32, f32)>, temperature: f32, top_k: usize, top_p: f32, draw: f32) -> Option<u32> {
     // By logit, then by id: a total order, so that equal inputs give equal outputs everywhere.
     let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     if top_k > 0 && top_k < kept.len() {
@@ -116,9 +127,27 @@ mod tests {
 
     #[test]
     fn greedy_takes_the_lowest_of_equals_and_refuses_what_is_no_number() {
-        assert_eq!(greedy(&[0.0, 2.0, 2.0]), Some(1));
-        assert_eq!(greedy(&[f32::NAN, f32::NEG_INFINITY]), None);
-        assert_eq!(greedy(&[f32::NAN, -5.0]), Some(1));
+        assert_eq!(greedy(&[0.0, 2.0, 2.0], None), Some(1));
+        assert_eq!(greedy(&[f32::NAN, f32::NEG_INFINITY], None), None);
+        assert_eq!(greedy(&[f32::NAN, -5.0], None), Some(1));
+    }
+
+    #[test]
+    fn what_a_mask_forbids_is_never_chosen() {
+        let logits: Vec<f32> = (0..100).map(|id| (id * 37 % 100) as f32).collect();
+        let allow = |ids: &[usize]| {
+            let mut mask = vec![0; 4];
+            ids.iter().for_each(|id| mask[id / 32] |= 1 << (id % 32));
+            mask
+        };
+        // 37 * 27 = 999: the largest of all is in the first word.
+        assert_eq!(greedy(&logits, None), Some(27));
+        for ids in [&[99][..], &[31, 32, 33], &[0, 64, 98], &[]] {
+            let best = ids.iter().copied().max_by(|&a, &b| logits[a].total_cmp(&logits[b]));
+            assert_eq!(greedy(&logits, Some(&allow(ids))), best.map(|id| id as u32), "{ids:?}");
+            let kept: Vec<usize> = allowed(&logits, Some(&allow(ids))).iter().map(|(id, _)| *id as usize).collect();
+            assert_eq!(kept, ids);
+        }
     }
 
     #[test]
@@ -127,8 +156,9 @@ mod tests {
         for (top_k, top_p, kept) in
             [(1, 1.0, vec![3]), (2, 1.0, vec![3, 2]), (0, 0.5, vec![3, 2]), (0, 1.0, vec![0, 1, 2, 3])]
         {
-            let mut seen: Vec<u32> =
-                (0..1000).filter_map(|i| by_chance(&logits, 1.0, top_k, top_p, i as f32 / 1000.0)).collect();
+            let mut seen: Vec<u32> = (0..1000)
+                .filter_map(|i| by_chance(allowed(&logits, None), 1.0, top_k, top_p, i as f32 / 1000.0))
+                .collect();
             seen.dedup();
             assert_eq!(seen, kept, "top_k {top_k}, top_p {top_p}");
         }
@@ -138,7 +168,7 @@ mod tests {
     fn frequencies_follow_the_probabilities() {
         let mut sampler = Sampler::new(Sampling::Seeded { temperature: 1.0, top_k: 0, top_p: 1.0 }, 7);
         let logits = [0.25_f32.ln(), 0.75_f32.ln()];
-        let ones = (0..4000).filter(|_| sampler.choose(&logits) == Some(1)).count();
+        let ones = (0..4000).filter(|_| sampler.choose(&logits, None) == Some(1)).count();
         assert!((2880..3120).contains(&ones), "{ones} of 4000 for 3000 expected");
     }
 

@@ -29,6 +29,18 @@ fn f32_slice<'a>(op: &'static str, storage: &'a CpuStorage, layout: &Layout) -> 
     }
 }
 
+/// What `read` makes of the numbers of `x`, contiguous f32 in the CPU's memory: they are not copied.
+///
+/// # Errors
+/// Another type, another device, or gaps.
+pub fn read_floats<T>(x: &Tensor, read: impl FnOnce(&[f32]) -> T) -> Result<T> {
+    let (storage, layout) = x.storage_and_layout();
+    let candle_core::Storage::Cpu(storage) = &*storage else {
+        return Err(Error::msg("numbers to be read are on another device"));
+    };
+    Ok(read(f32_slice("read", storage, layout)?))
+}
+
 /// `len` numbers, without zeroing them first.
 ///
 /// # Safety
