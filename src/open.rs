@@ -220,7 +220,7 @@ pub fn best_device() -> candle_core::Result<(Device, DType)> {
     if kernels::CUDA {
         Ok((kernels::open_cuda(0)?, DType::BF16))
     } else if kernels::METAL {
-        Ok((Device::new_metal(0)?, DType::F32))
+        Ok((Device::new_metal(0).map_err(kernels::without_backtrace)?, DType::F32))
     } else {
         Ok((Device::Cpu, DType::F32))
     }

@@ -3,13 +3,14 @@
     python benches/peers/embed.py MODEL_FOLDER TEXTS [--moot target/release/examples/embed] [--rounds 3]
                                   [--prefix "chrt -f 20"] [--threads 2]
 
-TEXTS has a passage a line. PyTorch gets them sorted by length, in f32 and in bf16, at several batch sizes; its best is
+TEXTS has a passage a line. Figures are medians of the rounds (least..most). PyTorch gets them sorted by length, in f32 and in bf16, at several batch sizes; its best is
 what moot is held against. Needs torch, transformers and numpy.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -94,20 +95,21 @@ def main():
 
         sides = [peer(dtype, batch) for dtype in ("float32", "bfloat16") for batch in BATCHES]
         sides += [moot("f32"), moot("words")]
-        best = {name: 0.0 for name, _ in sides}
+        rates = {name: [] for name, _ in sides}
         for _ in range(args.rounds):
             for name, side in sides:
-                best[name] = max(best[name], side()["texts_a_second"])
+                rates[name].append(side()["texts_a_second"])
         width = json.loads((args.model / "config.json").read_text())["hidden_size"]
         vectors = {name: numpy.fromfile(path, dtype=numpy.float32).reshape(-1, width) for name, path in file.items()}
 
     reference = vectors[f"PyTorch float32 batches of {BATCHES[0]}"].astype(float)
-    for name, rate in best.items():
+    median = {name: statistics.median(rounds) for name, rounds in rates.items()}
+    for name, rate in median.items():
         own = vectors[name].astype(float)
         cosines = (own * reference).sum(1) / numpy.linalg.norm(own, axis=1) / numpy.linalg.norm(reference, axis=1)
-        print(f"{name:32} {rate:8.1f} passages a second   least cosine {cosines.min():.6f}")
-    peers = max(rate for name, rate in best.items() if name.startswith("PyTorch"))
-    print(f"moot words / PyTorch at its best: {best['moot words'] / peers:.2f}")
+        print(f"{name:32} {rate:8.1f} passages a second ({min(rates[name]):.1f}..{max(rates[name]):.1f})   least cosine {cosines.min():.6f}")
+    peers = max(rate for name, rate in median.items() if name.startswith("PyTorch"))
+    print(f"moot words / PyTorch at its best: {median['moot words'] / peers:.2f}")
 
 
 if __name__ == "__main__":

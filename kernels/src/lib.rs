@@ -26,7 +26,7 @@ pub const CUDA: bool = cfg!(feature = "cuda");
 /// Whether this build can use an Apple GPU.
 pub const METAL: bool = cfg!(feature = "metal");
 
-/// `error` without the backtrace that Candle puts behind it where `RUST_BACKTRACE` is set: a message is one line.
+/// `error` without the backtraces that Candle puts behind it where `RUST_BACKTRACE` is set: for messages.
 #[must_use]
 pub fn without_backtrace(error: candle_core::Error) -> candle_core::Error {
     use candle_core::Error::{Context, WithBacktrace, WithPath};

@@ -71,7 +71,6 @@ impl Default for LoadOptions {
 pub struct Decoder {
     spec: DecoderSpec,
     device: Device,
-    last_device: Device,
     dtype: DType,
     embedding: Weight,
     blocks: Vec<Block>,
@@ -130,8 +129,9 @@ impl Decoder {
     /// What every token's forward multiplies by, and what those of the wanted rows do besides.
     #[must_use]
     pub fn linear_weights(&self) -> (LinearWeights, LinearWeights) {
-        let blocks = self.blocks.iter().flat_map(Block::linears);
-        (LinearWeights::of(blocks), LinearWeights::of([&self.output]))
+        let (last, before) = self.blocks.split_last().expect("a model has blocks (bug)");
+        let every = before.iter().flat_map(Block::linears).chain(last.projections.linears());
+        (LinearWeights::of(every), LinearWeights::of(last.after_attention().chain([&self.output])))
     }
 
     /// Stores the batch's keys and values in `kv` and gives the logits of the wanted rows: `[logit rows, vocab]`, f32.
@@ -145,9 +145,6 @@ impl Decoder {
         let eps = self.spec.norm_eps;
         // What the block before adds to `x`: it is added where the next norm reads it.
         let mut added: Option<Tensor> = None;
-        // All of them where nothing but decoding goes on.
-        let wanted =
-            (!batch.logits_of_all()).then(|| Tensor::new(&batch.logit_rows[..], &self.last_device)).transpose()?;
         for (i, block) in self.blocks.iter().enumerate() {
             if !x.device().same_device(&block.device) {
                 x = moved(&x, &block.device)?;
@@ -168,10 +165,11 @@ impl Decoder {
                 break;
             }
             let mut attended = self.attend(&q, batch, kv.layer(i))?;
-            // Of the last block, the others wanted keys and values alone.
-            if let Some(wanted) = wanted.as_ref().filter(|_| last) {
-                x = x.index_select(wanted, 0)?;
-                attended = attended.index_select(wanted, 0)?;
+            if last && !batch.logits_of_all() {
+                // Nobody reads what would become of the other rows.
+                let wanted = Tensor::new(&batch.logit_rows[..], attended.device())?;
+                x = x.index_select(&wanted, 0)?;
+                attended = attended.index_select(&wanted, 0)?;
             }
             let attended = block.attention_output.apply(&attended)?;
             let (sum, normed) = add_rms_norm(&x, &attended, &block.feed_forward_norm, eps)?;
@@ -271,7 +269,11 @@ fn moved(x: &Tensor, device: &Device) -> candle_core::Result<Tensor> {
 
 impl Block {
     fn linears(&self) -> impl Iterator<Item = &Linear> {
-        let Self { projections, attention_output, gate_up, down, .. } = self;
-        projections.linears().iter().chain([attention_output]).chain(gate_up.linears()).chain([down])
+        self.projections.linears().iter().chain(self.after_attention())
+    }
+
+    /// Those that the last block leaves out where nobody wants a row's logits.
+    fn after_attention(&self) -> impl Iterator<Item = &Linear> {
+        [&self.attention_output].into_iter().chain(self.gate_up.linears()).chain([&self.down])
     }
 }

@@ -186,17 +186,17 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
     let decode_seconds = generate(engine, &prompts, args.generate)?;
     let after = engine.stats();
     let decoder = &engine.model().decoder;
-    let (layers, output) = decoder.linear_weights();
-    // Seconds that nothing but multiplying takes: tokens through the layers, rows through the output.
+    let (every, wanted) = decoder.linear_weights();
+    // Seconds that nothing but multiplying takes: every token by most weights, wanted rows by the others too.
     let multiplying = |tokens: f64, rows: f64| {
-        let floats = tokens * layers.floats as f64 + rows * output.floats as f64;
-        let quantised = tokens * layers.quantised as f64 + rows * output.quantised as f64;
+        let floats = tokens * every.floats as f64 + rows * wanted.floats as f64;
+        let quantised = tokens * every.quantised as f64 + rows * wanted.quantised as f64;
         2.0 * floats / limits.operations + 2.0 * quantised / limits.byte_operations
     };
     let computed = (between.prefilled - before.prefilled) as f64;
     let page_reads = after.page_reads - between.page_reads;
     let decoded = (rows * args.generate) as f64;
-    let read = (args.generate * (layers.bytes + output.bytes) + page_reads * decoder.page_bytes()) as f64;
+    let read = (args.generate * (every.bytes + wanted.bytes) + page_reads * decoder.page_bytes()) as f64;
     let decode_limit = (read / limits.bytes).max(multiplying(decoded, decoded));
     Ok(Measured {
         model: llm.identity().name.clone(),

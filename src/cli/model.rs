@@ -250,7 +250,10 @@ pub(super) fn device(flag: &str, typed: &str) -> Result<(Device, DType)> {
     match typed {
         "cpu" => Ok((Device::Cpu, DType::F32)),
         "auto" => Ok(open::best_device().unwrap_or_else(|e| fall_back(&e))),
-        "metal" if kernels::METAL => Ok((Device::new_metal(0).map_err(|e| failed(&e))?, DType::F32)),
+        "metal" if kernels::METAL => {
+            let device = Device::new_metal(0).map_err(kernels::without_backtrace);
+            Ok((device.map_err(|e| failed(&e))?, DType::F32))
+        }
         "metal" => Err(failed(&"this program was built without it: build with --features metal")),
         typed => {
             let number = typed.strip_prefix("cuda").map(|n| n.strip_prefix(':').unwrap_or("0").parse());

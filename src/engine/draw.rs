@@ -92,7 +92,8 @@ fn on_gpu(
         }
         // Log-probabilities are of all tokens: such a row comes back whole.
         drawn[place] = Some(if sequence.request.logprobs.is_some() && sequence.thinking.is_none() {
-            let row = logits.narrow(0, row, 1).and_then(|row| row.to_device(&Device::Cpu));
+            // A copy of its own first: a view would bring back all rows with it.
+            let row = logits.narrow(0, row, 1).and_then(|row| row.force_contiguous()?.to_device(&Device::Cpu));
             Drawn::Logits(row.map_err(failed)?)
         } else {
             Drawn::Token(token)
@@ -101,7 +102,7 @@ fn on_gpu(
     Ok(())
 }
 
-/// As the CPU's way does.
+/// How the GPU is to sample for `sequence`.
 fn wish(sequence: &mut Sequence, model: &Model) -> Wish {
     let whole = sequence.request.logprobs.is_some() && sequence.thinking.is_none();
     if whole {

@@ -94,7 +94,7 @@ impl Constraint {
     /// llguidance's limits were exceeded.
     pub(super) fn mask(&mut self, vocab: usize) -> Result<Vec<u32>> {
         let mask = self.matcher.compute_mask_or_eos().map_err(|reason| refused(self.file, &reason))?;
-        let mut words = mask.as_slice().to_vec();
+        let mut words = Vec::from(mask);
         words.resize(vocab.div_ceil(32), 0);
         if self.eos.iter().any(|&id| words[id as usize / 32] >> (id % 32) & 1 == 1) {
             self.eos.iter().for_each(|&id| words[id as usize / 32] |= 1 << (id % 32));

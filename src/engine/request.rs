@@ -52,7 +52,7 @@ pub struct Think {
 }
 
 impl Request {
-    /// Exactly `tokens` tokens after `prompt`, the likeliest, whatever they are: what benches and comparisons ask for.
+    /// Exactly `tokens` tokens after `prompt`, the likeliest that do not end the turn: what benches and comparisons ask for.
     #[must_use]
     pub fn of_length(tag: usize, prompt: Vec<u32>, tokens: usize, events: Sender<(usize, Event)>) -> Self {
         Self {

@@ -229,7 +229,8 @@ unsafe fn soften<L: Lanes>(scores: &mut [f32], len: usize) -> f32 {
     unsafe {
         let mut highest = L::splat(f32::NEG_INFINITY);
         for block in scores.as_chunks::<LANES>().0 {
-            highest = highest.max(L::load(block.as_ptr()));
+            // The second operand is taken where either is NaN, so lanes of the result are numbers.
+            highest = L::load(block.as_ptr()).max(highest);
         }
         let highest = L::splat(highest.largest());
         for block in scores.as_chunks_mut::<LANES>().0 {

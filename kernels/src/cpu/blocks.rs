@@ -93,6 +93,8 @@ macro_rules! by_format {
 }
 pub(super) use by_format;
 
+const _: () = assert!(FORMATS.len() == 10, "by_format has an arm for each");
+
 impl Format {
     const fn plain(width: Width, zero: i32, has_min: bool) -> Self {
         Self { width, zero, step: 32, has_min, scales: Scales::Plain }

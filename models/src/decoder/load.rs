@@ -34,12 +34,11 @@ impl Decoder {
         let blocks = (0..spec.layers).map(block).collect::<Result<_>>()?;
         let norm = last.dense(Name::OutputNorm, &[spec.hidden])?;
         let (device, dtype, rotary) = (options.device.clone(), options.dtype, Rotary::new(&spec));
-        let last_device = options.last_device().clone();
         // Who runs it may be another thread, whose work a GPU does not put behind this one's by itself.
         options.devices().try_for_each(Device::synchronize)?;
         // Matrices that are now part of others.
         options.devices().try_for_each(release_unused)?;
-        Ok(Self { spec, device, last_device, dtype, embedding: words, blocks, norm, output, rotary })
+        Ok(Self { spec, device, dtype, embedding: words, blocks, norm, output, rotary })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::error::{MootError, Result};
 use candle_core::{DType, Device, Tensor};
 use moot_models::kernels::cpu::limits::Limits;
+use moot_models::kernels::without_backtrace;
 use std::time::Instant;
 
 /// Of the CPU what its kernels' instructions reach, `cpu`, measured before; of a GPU the rate of a large bf16 matrix product and of a copy, which
@@ -14,7 +15,10 @@ pub(super) fn measure(device: &Device, cpu: Limits) -> Result<Limits> {
     if device.is_cpu() {
         return Ok(cpu);
     }
-    on_gpu(device).map_err(|e| MootError::Engine(format!("measuring the limits of the GPU: {e}")))
+    on_gpu(device).map_err(|e| {
+        let e = without_backtrace(e);
+        MootError::Engine(format!("measuring the limits of the GPU: {e}"))
+    })
 }
 
 fn on_gpu(device: &Device) -> candle_core::Result<Limits> {

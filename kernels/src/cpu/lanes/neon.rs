@@ -1,6 +1,7 @@
 //! Four registers of 128 bits, with the dot product of bytes.
 //!
-//! Instructions without a stable intrinsic are in assembly: `fcvtl`, `sdot`, `prfm`.
+//! Instructions that had no stable intrinsic in the oldest Rust that this is built with are in assembly: `fcvtl`, `sdot`,
+//! `prfm`.
 
 use super::{Bytes, Ints, Lanes};
 use std::arch::aarch64::*;
@@ -15,7 +16,8 @@ pub(in crate::cpu) struct NeonInts([int32x4_t; 4]);
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct NeonBytes([uint8x16_t; 4]);
 
-/// What `f` gives for each of the four registers. (A closure is no call here: these instructions are every function's.)
+/// What `f` gives for each of the four registers. A closure is no call here: every function of this processor has these
+/// instructions, and `sdot` is let in where it is written.
 #[inline(always)]
 fn quarters<T>(f: impl Fn(usize) -> T) -> [T; 4] {
     [f(0), f(1), f(2), f(3)]
@@ -42,7 +44,7 @@ impl Lanes for Neon {
                 let half = vld1_u16(from.add(4 * i));
                 let wide: float32x4_t;
                 asm!("fcvtl {wide:v}.4s, {half:v}.4h", wide = out(vreg) wide, half = in(vreg) half,
-                    options(pure, nomem, nostack, preserves_flags));
+                    options(pure, nomem, nostack));
                 wide
             };
             Self(quarters(four))
