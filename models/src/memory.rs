@@ -257,8 +257,7 @@ impl Footprint {
             return GPU_PROGRAM + row.saturating_mul(step_tokens.max(rows) as u64).saturating_add(logits);
         }
         let activations = 4 * (row as u64).saturating_mul(step_tokens as u64);
-        // Logits, and a copy of them for the sampler.
-        let logits = 8 * (self.vocab as u64).saturating_mul(rows as u64);
+        let logits = 4 * (self.vocab as u64).saturating_mul(rows as u64);
         PROGRAM + VOCABULARY_ENTRY * self.vocab as u64 + activations.saturating_add(logits)
     }
 
