@@ -110,18 +110,27 @@ impl Method for Drag {
 impl Drag {
     /// Section 3.2: the final query pool, and the rounds held.
     fn debate_retrieval(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<(Vec<Query>, usize)> {
-        let documents = search(ctx, &[&question.text], self.top)?.concat();
+        let documents = self.search(ctx, &question.text)?;
         let mut pool = vec![Query { text: question.text.clone(), documents }];
         for round in 1..=self.retrieval_rounds {
             let action = challenge(question, ctx, &pool, round)?;
             let Some(change) = action.and_then(|action| change(&pool, &action)) else { return Ok((pool, round)) };
             let documents = match change.new_query() {
-                Some(query) => search(ctx, &[query], self.top)?.concat(),
+                Some(query) => self.search(ctx, query)?,
                 None => Vec::new(),
             };
             change.apply(&mut pool, documents);
         }
         Ok((pool, self.retrieval_rounds))
+    }
+
+    /// The documents found for a query; none counts as a fallback.
+    fn search(&self, ctx: &mut Ctx<'_>, query: &str) -> Result<Vec<usize>> {
+        let found = search(ctx, &[query], self.top)?.concat();
+        if found.is_empty() {
+            ctx.fall_back("nothing was found: a query without passages is in the pool");
+        }
+        Ok(found)
     }
 
     /// Section 3.3: the call whose reply is the answer. Rounds are counted after the `held` rounds of the retrieval debate.

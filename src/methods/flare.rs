@@ -185,6 +185,9 @@ impl Flare {
         for rank in 0..self.top {
             join(&mut found, lists.iter().filter_map(|list| list.get(rank).copied()), self.top);
         }
+        if found.is_empty() {
+            ctx.fall_back("nothing was found: the sentence was written again without passages");
+        }
         Ok(found)
     }
 

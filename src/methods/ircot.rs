@@ -69,6 +69,9 @@ impl Method for Ircot {
         for step in 1..=self.steps {
             rounds = step;
             let found = search(ctx, &[&query], self.top)?.concat();
+            if found.is_empty() {
+                ctx.fall_back("nothing was found: the reasoner read what was collected before");
+            }
             join(&mut collected, found, self.passages);
             let Some(sentence) = self.think(question, ctx, &collected, &chain, step)? else { break };
             chain = if chain.is_empty() { sentence.clone() } else { format!("{chain} {sentence}") };

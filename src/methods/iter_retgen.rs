@@ -52,6 +52,9 @@ impl Method for IterRetgen {
         loop {
             round += 1;
             let numbers = search(ctx, &[&query], self.top)?.pop().unwrap_or_default();
+            if numbers.is_empty() {
+                ctx.fall_back("nothing was found: the reader answered from memory");
+            }
             let values = json!({ "question": question.text, "passages": texts(ctx, &numbers) });
             let call = ctx.ask(Ask::new("reader", READER, values, &THOUGHT).round(round))?;
             if round == self.iterations {

@@ -88,6 +88,7 @@ fn a_search_that_finds_nothing_is_an_error_or_is_recorded() {
         let found: Vec<usize> = record.events.iter().filter_map(found).collect();
         let from_memory = record.conclusion.as_ref().unwrap().explanation == "from memory";
         assert!(found.iter().all(|count| *count == 0) && (from_memory || !found.is_empty()), "{case}: {found:?}");
+        assert!(found.is_empty() || fallbacks(&record) > 0, "{case}: an empty search is not counted as a fallback");
     }
 }
 

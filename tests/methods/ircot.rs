@@ -77,7 +77,8 @@ fn it_stops_at_the_answer_or_after_the_last_step() {
     ];
     let (record, queries) = ircot(&[("steps", "2")], &[&never]);
     assert_eq!((record.calls.len(), queries), (3, vec![ASKED.to_owned(), "Its answers is unclear.".into()]));
-    assert_eq!((metric("rounds", &record), fallbacks(&record).len()), (Some(2.0), 0));
+    assert_eq!(metric("rounds", &record), Some(2.0));
+    assert_eq!(fallbacks(&record), ["nothing was found: the reasoner read what was collected before"]);
     let (record, queries) = ircot(&[("steps", "1")], &[&[USUAL[0], ("reader, round 1", "Thought: x\nAnswer: Tessin")]]);
     assert_eq!((record.calls.len(), queries.len()), (2, 1), "nothing is retrieved for the last sentence");
 }
@@ -132,7 +133,11 @@ fn malformed_replies_at_every_role() {
 fn a_retriever_that_finds_nothing_leaves_the_prompt_without_passages() {
     let record = held("ircot", &Typed::new(), &asked(ASKED), &said(&[USUAL]), &Library::default());
     assert!(record.calls.iter().all(|call| passages(&read(call)) == 0));
-    assert_eq!((record.calls.len(), record.retrieved.len(), fallbacks(&record).len()), (4, 0, 0));
+    assert_eq!(
+        (record.calls.len(), record.retrieved.len(), fallbacks(&record).len()),
+        (4, 0, 3),
+        "each search of a step"
+    );
 }
 
 #[test]

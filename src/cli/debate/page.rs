@@ -7,7 +7,6 @@ use crate::methods::normalise;
 use crate::question::{Answer, Conclusion, Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed};
 use anstyle::{AnsiColor, Style};
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 const FAINT: Style = Style::new().dimmed();
@@ -225,9 +224,7 @@ fn said(call: &CallRecord) -> (String, Style, String) {
         Parsed::Answers { answers, explanation } => ((!answers.is_empty()).then(|| answers.join(" | ")), explanation),
         Parsed::Text(text) => return (printable(text), Style::new(), String::new()),
         Parsed::Choice { explanation, .. } => (Some(call.chosen().unwrap_or(&call.reply).to_owned()), explanation),
-        Parsed::Fields(fields) => {
-            return (printable(&Value::Object(fields.clone()).to_string()), Style::new(), String::new());
-        }
+        Parsed::Fields(_) => return (printable(call.reply.trim()), Style::new(), String::new()),
         Parsed::Scored => return (scored(call), FAINT, String::new()),
         Parsed::Malformed => return ("malformed reply".to_owned(), WRONG, quoted(&call.reply)),
     };

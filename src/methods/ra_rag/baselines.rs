@@ -29,6 +29,9 @@ pub(super) fn from_pool(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> 
     } else {
         best(question, ctx, pool)?
     };
+    if numbers.is_empty() {
+        ctx.fall_back("nothing was found: the reader answered from memory");
+    }
     let values = json!({ "question": question.text, "documents": texts(ctx, &numbers) });
     let call = ctx.ask(Ask::new("reader", POOL, values, &SHORT))?;
     Ok(concluded(&call, ctx))
