@@ -1,9 +1,7 @@
 //! DRAG's transcripts: both debates, each alone, and what is counted of them.
 
-use super::prompts::golden;
-use super::transcript::{
-    Library, asked, failed, fallbacks, held, metric, read, record, said, transcript, with_documents,
-};
+use super::library::{Library, asked, failed, fallbacks, held, metric, read, record, said, with_documents};
+use super::record_text::is_golden;
 use super::typed;
 use moot::llm::scripted::Scripted;
 use moot::methods::switches::Typed;
@@ -71,7 +69,7 @@ fn counted(record: &QuestionRecord) -> [Option<f64>; 6] {
 #[test]
 fn both_debates_go_as_published() {
     let (record, queries) = drag(&Typed::new(), &[RETRIEVAL, RESPONSE]);
-    golden("transcripts/drag.txt", &transcript(&record));
+    is_golden("drag", &record);
     assert_eq!(queries, [ASKED, "Ada Quill birthplace", "Arlen Bridge designer"], "each query once");
     assert_eq!(counted(&record), [16.0, 3.0, 3.0, 2.0, 3.0, 6.0].map(Some));
     let conclusion = record.conclusion.unwrap();

@@ -1,7 +1,7 @@
 //! FLARE's transcripts: tentative sentences, unsure tokens, queries made of them, and sentences written again.
 
-use super::prompts::golden;
-use super::transcript::{Library, asked, failed, fallbacks, held, metric, read, record, transcript, with_documents};
+use super::library::{Library, asked, failed, fallbacks, held, metric, read, record, with_documents};
+use super::record_text::is_golden;
 use super::{typed, usage_error};
 use moot::generation::{Finish, Segment, TokenLogprob};
 use moot::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
@@ -127,7 +127,7 @@ fn passages(call: &CallRecord) -> usize {
 #[test]
 fn an_unsure_sentence_is_a_query_without_its_unsure_tokens_and_is_written_again() {
     let (record, queries) = flare(&[], usual);
-    golden("transcripts/flare.txt", &transcript(&record));
+    is_golden("flare", &record);
     // Tokens of the first sentence alone: those of the second are less likely still.
     assert_eq!(queries, [MASKED]);
     assert_eq!((metric("calls", &record), metric("retriever-calls", &record)), (Some(3.0), Some(1.0)));
@@ -176,7 +176,7 @@ fn generated_questions_ask_about_each_unsure_part() {
         }
     }
     let (record, queries) = flare(&[("queries", "questions"), ("beta", "0.7")], says);
-    golden("transcripts/flare_questions.txt", &transcript(&record));
+    is_golden("flare_questions", &record);
     assert_eq!(queries, ["What was done?", "Who designed the bridge?"]);
     let spans: Vec<String> = record.calls[1..3].iter().map(read).collect();
     assert!(

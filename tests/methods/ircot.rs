@@ -1,9 +1,7 @@
 //! IRCoT's transcripts: one sentence of reasoning, one retrieval, and a reader at the end.
 
-use super::prompts::golden;
-use super::transcript::{
-    Library, asked, failed, fallbacks, held, metric, read, record, said, transcript, with_documents,
-};
+use super::library::{Library, asked, failed, fallbacks, held, metric, read, record, said, with_documents};
+use super::record_text::is_golden;
 use super::{typed, usage_error};
 use moot::generation::Segment;
 use moot::llm::Capabilities;
@@ -39,7 +37,7 @@ fn ircot(switches: &[(&str, &str)], script: &[&[(&'static str, &'static str)]]) 
 #[test]
 fn one_sentence_at_a_time_each_the_next_query() {
     let (record, queries) = ircot(&[], &[USUAL]);
-    golden("transcripts/ircot.txt", &transcript(&record));
+    is_golden("ircot", &record);
     assert_eq!(queries, [ASKED, FIRST, SECOND]);
     assert_eq!((metric("calls", &record), metric("retriever-calls", &record)), (Some(4.0), Some(3.0)));
     // The chain so far begins the reply, and no sentence is asked for twice.

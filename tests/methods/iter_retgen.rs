@@ -1,9 +1,7 @@
 //! Iter-RetGen's transcripts: the whole last generation is part of the next query.
 
-use super::prompts::golden;
-use super::transcript::{
-    Library, asked, failed, fallbacks, held, metric, read, record, said, transcript, with_documents,
-};
+use super::library::{Library, asked, failed, fallbacks, held, metric, read, record, said, with_documents};
+use super::record_text::is_golden;
 use super::{typed, usage_error};
 use moot::methods::switches::Typed;
 use moot::transcript::QuestionRecord;
@@ -39,7 +37,7 @@ fn passages(text: &str) -> usize {
 #[test]
 fn every_iteration_retrieves_with_question_and_last_generation() {
     let (record, queries) = iter_retgen(&[], &[USUAL]);
-    golden("transcripts/iter_retgen.txt", &transcript(&record));
+    is_golden("iter_retgen", &record);
     assert_eq!(queries, [ASKED, SECOND, THIRD]);
     assert_eq!((metric("calls", &record), metric("retriever-calls", &record)), (Some(3.0), Some(3.0)));
     // Each generation reads its own retrieval alone, and no earlier generation.

@@ -1,7 +1,7 @@
 //! MAD's transcripts: agents that answer from memory, read each other, and vote.
 
-use super::prompts::golden;
-use super::transcript::{Library, asked, failed, metric, read, record, transcript, with_documents};
+use super::library::{Library, asked, failed, metric, read, record, with_documents};
+use super::record_text::is_golden;
 use super::typed;
 use moot::generation::{Role, Sampling};
 use moot::llm::scripted::Scripted;
@@ -41,7 +41,7 @@ const USUAL: &[&str] = &[
 #[test]
 fn three_agents_and_two_rounds_as_published() {
     let record = mad(&[], USUAL);
-    golden("transcripts/mad.txt", &transcript(&record));
+    is_golden("mad", &record);
     assert_eq!((metric("calls", &record), metric("rounds", &record)), (Some(6.0), Some(2.0)));
     let [first, second] = [0, 3].map(|from| &record.calls[from..from + 3]);
     assert!(first.iter().all(|call| call.stage == 0) && second.iter().all(|call| call.stage == 1));

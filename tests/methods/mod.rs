@@ -14,6 +14,7 @@ mod formula;
 mod gather;
 mod ircot;
 mod iter_retgen;
+mod library;
 mod mad;
 mod madam_rag;
 mod majority_vote;
@@ -35,9 +36,9 @@ mod source_isolated_arbitration;
 mod speculative_rag;
 mod sure;
 mod switches;
-mod transcript;
 mod verification;
 
+use library::fallbacks;
 use moot::llm::{Call, Llm};
 use moot::methods;
 use moot::methods::ctx::{Settings, Silent, Tools};
@@ -45,7 +46,6 @@ use moot::methods::switches::Typed;
 use moot::question::{Answer, Conclusion, Document, Question};
 use moot::transcript::{CallRecord, QuestionRecord};
 use moot::{MootError, Result};
-use transcript::fallbacks;
 
 fn question(texts: &[&str]) -> Question {
     let name = |i| ["a.md", "b.txt", "c.md", "d.txt"][i];

@@ -47,8 +47,15 @@ fn of_answer(answer: &Answer) -> String {
 fn of_event(event: &Event) -> String {
     match event {
         Event::Retrieval { stage, queries, top, hits, .. } => {
-            let found = hits.iter().map(Vec::len).collect::<Vec<_>>();
-            format!("== event at stage {stage}: searched for {queries:?}, {top} wanted, {found:?} found\n\n")
+            let mut text = String::new();
+            for (query, hits) in queries.iter().zip(hits) {
+                let found = hits.len();
+                writeln!(text, "== event at stage {stage}: searched for {query:?}, {top} wanted, {found} found")
+                    .unwrap();
+                hits.iter().for_each(|hit| writeln!(text, "-- found: {}", hit.passage.text).unwrap());
+            }
+            text.push('\n');
+            text
         }
         Event::Fallback { stage, what, .. } => format!("== event before stage {stage}: fallback: {what}\n\n"),
         other => format!("== event: {other:?}\n\n"),
@@ -85,6 +92,9 @@ fn of_call(call: &CallRecord, before: &[CallRecord]) -> String {
         Prompt::Raw(segments) => {
             writeln!(text, "-- raw:\n{}", segments.iter().map(Segment::text).collect::<String>()).unwrap();
         }
+    }
+    if !call.prefill.is_empty() {
+        writeln!(text, "-- begun:\n{}", call.prefill.iter().map(Segment::text).collect::<String>()).unwrap();
     }
     if !call.format_values.is_null() {
         writeln!(text, "-- values: {}", call.format_values).unwrap();

@@ -1,8 +1,8 @@
-//! A question's record as a readable transcript, and what transcript tests of methods that retrieve share.
+//! A retriever of listed passages, and what tests of methods that retrieve share.
 
 use super::ctx::passage;
 use moot::eval::metrics::METRICS;
-use moot::generation::{Role, Segment};
+use moot::generation::Segment;
 use moot::llm::Llm;
 use moot::llm::scripted::Scripted;
 use moot::methods;
@@ -10,10 +10,9 @@ use moot::methods::ctx::{Settings, Silent, Tools};
 use moot::methods::switches::Typed;
 use moot::question::{Document, Hit, Passage, Question};
 use moot::retrieval::{Retriever, RetrieverIdentity, Wanted};
-use moot::transcript::{CallRecord, Event, Parsed, QuestionRecord};
+use moot::transcript::{CallRecord, Event, QuestionRecord};
 use moot::{MootError, Result};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Mutex;
 
 /// Finds for each query the passages that are listed with it, and nothing for any other.
@@ -122,65 +121,6 @@ pub(super) fn read(call: &CallRecord) -> String {
     let messages = call.messages.iter().map(|message| message.content.as_str());
     let raw = call.raw_prompt.iter().chain(&call.prefill).map(Segment::text);
     messages.chain(raw).collect::<Vec<_>>().join("\n")
-}
-
-/// Stage by stage: retrievals with their hits, calls with all that was sent, replies, fallbacks; then the conclusion.
-pub(super) fn transcript(record: &QuestionRecord) -> String {
-    let mut text = format!("question: {}\n", record.question.text);
-    let last = record.calls.iter().map(|call| call.stage).chain(record.events.iter().map(Event::stage)).max();
-    for stage in 0..=last.unwrap_or(0) {
-        for event in record.events.iter().filter(|event| event.stage() == stage) {
-            write_event(&mut text, event);
-        }
-        for call in record.calls.iter().filter(|call| call.stage == stage) {
-            write_call(&mut text, call);
-        }
-    }
-    let conclusion = record.conclusion.as_ref().unwrap();
-    let answer = |answer: &moot::question::Answer| format!("{} (mentioned by {:?})", answer.text, answer.mentions);
-    let list = |answers: &[moot::question::Answer]| answers.iter().map(answer).collect::<Vec<_>>().join("; ");
-    writeln!(text, "\nanswers: {}", list(&conclusion.answers)).unwrap();
-    writeln!(text, "rejected: {}", list(&conclusion.rejected)).unwrap();
-    writeln!(text, "rounds: {}, concluding calls: {:?}", conclusion.rounds, conclusion.calls).unwrap();
-    text
-}
-
-fn write_event(text: &mut String, event: &Event) {
-    match event {
-        Event::Retrieval { stage, queries, top, hits, .. } => {
-            for (query, hits) in queries.iter().zip(hits) {
-                writeln!(text, "\n[{stage}] retrieval of {top}: {query}").unwrap();
-                hits.iter().for_each(|hit| writeln!(text, "    found: {}", hit.passage.text).unwrap());
-            }
-        }
-        Event::Fallback { what, .. } => writeln!(text, "\nfallback: {what}").unwrap(),
-        other => writeln!(text, "\n{other:?}").unwrap(),
-    }
-}
-
-fn write_call(text: &mut String, call: &CallRecord) {
-    let CallRecord { number, stage, role, round, prompt, format, .. } = call;
-    writeln!(text, "\n[{stage}] call {number}: {role}, round {round} ({prompt}, {format})").unwrap();
-    if !call.format_values.is_null() {
-        writeln!(text, "    with {}", call.format_values).unwrap();
-    }
-    for message in &call.messages {
-        let who = match message.role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
-        writeln!(text, "    {who}:").unwrap();
-        for line in message.content.lines() {
-            writeln!(text, "{}", format!("    | {line}").trim_end()).unwrap();
-        }
-    }
-    if !call.prefill.is_empty() {
-        let begun: String = call.prefill.iter().map(Segment::text).collect();
-        writeln!(text, "    begun: {begun}").unwrap();
-    }
-    let malformed = if call.parsed == Parsed::Malformed { " (malformed)" } else { "" };
-    writeln!(text, "    reply{malformed}: {}", call.reply.replace('\n', "\n           ")).unwrap();
 }
 
 /// The error of a question whose call failed, and how many calls were answered.
