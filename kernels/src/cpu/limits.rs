@@ -98,7 +98,10 @@ pub(super) unsafe fn multiply<L: Lanes>(rounds: usize) -> f32 {
     }
 }
 
-/// Multiplies int8 values and adds the products in registers.
+/// Groups of four products that are summed before they are widened, as for codes of four bits.
+const GROUPS: usize = 8;
+
+/// Multiplies int8 values and adds the products in registers, as codes of four bits are multiplied.
 ///
 /// # Safety
 /// The instructions of `L` exist.
@@ -109,9 +112,13 @@ pub(super) unsafe fn multiply_i8<L: Lanes>(rounds: usize) -> f32 {
         let ones = [1_u8; 64];
         let (codes, x) = (std::hint::black_box(L::Bytes::load(ones.as_ptr())), std::hint::black_box(0x0101_0101));
         let mut sums = [L::Ints::splat(1); SUMS];
-        for _ in 0..rounds {
+        for _ in 0..rounds / GROUPS {
             for sum in &mut sums {
-                *sum = sum.dot::<false>(codes, x);
+                let mut products = sum.products(0, []);
+                for _ in 0..GROUPS {
+                    products = L::Ints::multiply::<false>(products, codes, x);
+                }
+                *sum = sum.add(products);
             }
         }
         first(&sums.map(|sum| sum.to_floats()))

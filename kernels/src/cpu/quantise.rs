@@ -11,7 +11,7 @@ const ROWS_ALONE: usize = 4;
 pub(crate) const BLOCK: usize = 32;
 
 /// Largest magnitude of a value: symmetric, so that the sum of two products with 128 fits sixteen bits.
-const LARGEST: f32 = 127.0;
+pub(super) const LARGEST: i32 = 127;
 
 /// Inputs that lie together for all rows: a matmul works on one chunk at a time and reads it as one stream.
 pub(crate) const CHUNK: usize = 256;
@@ -29,10 +29,18 @@ pub(crate) struct Int8 {
     pub values: Vec<i8>,
     /// In the same order, one for [`BLOCK`] values.
     pub scales: Vec<f32>,
-    /// In the same order, sums of sixteen values.
-    pub sums: Vec<i32>,
+    /// In the same order, one for sixteen values.
+    pub sums: Vec<Sums>,
     /// In the same order, one for [`BLOCK`] values: their scale times their sum, the factor of a weight's min.
     pub min_factors: Vec<f32>,
+}
+
+/// Sums of sixteen values.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Sums {
+    pub all: i32,
+    /// Two int16: the sum of the first two of every four values, and of the others.
+    pub pairs: i32,
 }
 
 impl Int8 {
@@ -45,7 +53,7 @@ impl Int8 {
             inputs,
             values: vec![0; held],
             scales: blocks.clone(),
-            sums: vec![0; held / 16],
+            sums: vec![Sums::default(); held / 16],
             min_factors: blocks,
         }
     }
@@ -95,7 +103,7 @@ pub(crate) struct RowChunk<'a> {
     /// One for [`BLOCK`] values.
     scales: &'a mut [f32],
     /// One for sixteen values.
-    sums: &'a mut [i32],
+    sums: &'a mut [Sums],
     /// One for [`BLOCK`] values.
     min_factors: &'a mut [f32],
 }
@@ -109,6 +117,7 @@ pub(crate) struct RowChunk<'a> {
 pub(super) unsafe fn run<L: Lanes>(x: &[f32], RowChunk { values, scales, sums, min_factors }: RowChunk<'_>) {
     // Below this the reciprocal overflows; such a block is taken as zeros.
     const SMALLEST: f32 = 1e-30;
+    let most = LARGEST as f32;
     for (block, x) in x.as_chunks::<BLOCK>().0.iter().enumerate() {
         let values = &mut values[block * BLOCK..][..BLOCK];
         // SAFETY: instructions by the caller; both halves of the block lie within the slices.
@@ -119,15 +128,20 @@ pub(super) unsafe fn run<L: Lanes>(x: &[f32], RowChunk { values, scales, sums, m
             let largest = a.max(zero.sub(a).max(b.max(zero.sub(b).max(zero)))).largest();
             // x * 0 is 0, or NaN where x is infinite or NaN.
             let finite = a.fma(zero, b.mul(zero)).sum_of_zeros();
-            let reciprocal = if largest > SMALLEST { LARGEST / largest } else { 0.0 };
-            let scale = if largest > SMALLEST { largest / LARGEST } else { 0.0 };
+            let reciprocal = if largest > SMALLEST { most / largest } else { 0.0 };
+            let scale = if largest > SMALLEST { largest / most } else { 0.0 };
             scales[block] = scale + finite;
-            scaled_within(a, reciprocal, LARGEST).store_rounded_i8(values.as_mut_ptr());
-            scaled_within(b, reciprocal, LARGEST).store_rounded_i8(values.as_mut_ptr().add(16));
+            scaled_within(a, reciprocal, most).store_rounded_i8(values.as_mut_ptr());
+            scaled_within(b, reciprocal, most).store_rounded_i8(values.as_mut_ptr().add(16));
         }
         for (sum, sixteen) in sums[2 * block..].iter_mut().zip(values.as_chunks::<16>().0) {
-            *sum = sixteen.iter().map(|&value| i32::from(value)).sum();
+            let [mut first, mut second] = [0_i32; 2];
+            for [a, b, c, d] in sixteen.as_chunks::<4>().0 {
+                first += i32::from(*a) + i32::from(*b);
+                second += i32::from(*c) + i32::from(*d);
+            }
+            *sum = Sums { all: first + second, pairs: second << 16 | first & 0xffff };
         }
-        min_factors[block] = scales[block] * (sums[2 * block] + sums[2 * block + 1]) as f32;
+        min_factors[block] = scales[block] * (sums[2 * block].all + sums[2 * block + 1].all) as f32;
     }
 }

@@ -94,19 +94,22 @@ macro_rules! compiled_for {
 }
 
 // int8 tiles are smaller than the others, because integers and sums both need registers. With AVX2 and NEON eight
-// vectors of sixteen lanes fit the registers.
+// vectors of sixteen lanes fit the registers; AVX2's int8 tile is as large as its narrow products allow, and its sums
+// wait in L1 while they are made.
 const PORTABLE_TILES: Tiles = Tiles { rows: 2, int8: [2, 1], queries: [4, 1], scan_rows: 1 };
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-const EIGHT_VECTORS: Tiles = Tiles { rows: 3, int8: [2, 1], queries: [4, 1], scan_rows: 1 };
+#[cfg(target_arch = "aarch64")]
+const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], queries: [4, 1], scan_rows: 1 };
+#[cfg(target_arch = "x86_64")]
+const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], queries: [4, 1], scan_rows: 1 };
 #[cfg(target_arch = "x86_64")]
 const AVX512_TILES: Tiles = Tiles { rows: 12, int8: [6, 2], queries: [8, 4], scan_rows: 4 };
 
 /// The table that every machine can run.
 pub(super) static PORTABLE: Table = kernels!(table! "portable", lanes::Portable, PORTABLE_TILES, []);
 #[cfg(target_arch = "x86_64")]
-static AVX2: Table = kernels!(table! "avx2", lanes::Avx2, EIGHT_VECTORS, ["avx2,fma,f16c"]);
+static AVX2: Table = kernels!(table! "avx2", lanes::Avx2, AVX2_TILES, ["avx2,fma,f16c"]);
 #[cfg(target_arch = "aarch64")]
-static NEON: Table = kernels!(table! "neon", lanes::Neon, EIGHT_VECTORS, ["neon,dotprod"]);
+static NEON: Table = kernels!(table! "neon", lanes::Neon, NEON_TILES, ["neon,dotprod"]);
 #[cfg(target_arch = "x86_64")]
 const AVX512_TABLE: Table = kernels!(table! "avx512", lanes::Avx512, AVX512_TILES, ["avx512f,avx512bw,avx512vnni"]);
 #[cfg(target_arch = "x86_64")]

@@ -81,6 +81,54 @@ fn blocks_give_the_same_bits_on_every_table() {
     }
 }
 
+/// A matrix whose codes are all the least or all the greatest of its format, with scales of 1 and mins of 0.
+fn extreme_blocks(format: Format, outputs: usize, inputs: usize, greatest: bool) -> Aligned {
+    let mut packed = Aligned::zeroed(outputs.div_ceil(PANEL) * format.panel_bytes(inputs));
+    for unit in packed.chunks_exact_mut(format.unit_bytes()) {
+        let (head, rest) = unit.split_at_mut(format.head_bytes());
+        for d in head[..32].chunks_exact_mut(2) {
+            d.copy_from_slice(&half::f16::ONE.to_le_bytes());
+        }
+        for block in rest.chunks_exact_mut(format.block_bytes()) {
+            let (codes, nested) = block.split_at_mut(format.width.bytes());
+            codes.fill(if greatest { 0xff } else { 0 });
+            let scales = format.nested_bytes();
+            nested[..scales].fill(1);
+        }
+    }
+    packed
+}
+
+#[test]
+fn extreme_codes_and_values_do_not_overflow() {
+    let (inputs, outputs) = (512, 40);
+    // Signs of four neighbouring inputs: those of one int16 sum are the first two or the last two.
+    let signs = [[1.0_f32, 1.0, 1.0, 1.0], [-1.0; 4], [1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, 1.0, 1.0]];
+    for (dtype, format) in blocks::FORMATS {
+        for (greatest, rows) in [(false, 1), (false, 9), (true, 1), (true, 9)] {
+            let packed = extreme_blocks(format, outputs, inputs, greatest);
+            let bits = format.width.bytes() / 64;
+            let code = if greatest { (1 << bits) - 1 - format.zero } else { -format.zero } as f32;
+            for sign in signs {
+                let x: Vec<f32> = sign.iter().copied().cycle().take(rows * inputs).collect();
+                let sum: f32 = sign.iter().map(|sign| 127.0 * sign).sum();
+                let part = 8.0 * sum * code;
+                let want = (0..inputs / 32).fold(0.0_f32, |all, _| part.mul_add(1.0 / 127.0, all));
+                for table in tables() {
+                    let mut seen = Int8::new(rows, inputs);
+                    seen.fill(table, &x);
+                    let mut out = vec![0.0_f32; rows * outputs];
+                    let call = BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), outputs };
+                    // SAFETY: as above.
+                    unsafe { (table.block_linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
+                    let wrong = out.iter().find(|x| x.to_bits() != want.to_bits());
+                    assert!(wrong.is_none(), "{dtype:?} {code} {sign:?} {rows}: {} {wrong:?} for {want}", table.name);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn an_unknown_table_is_refused_with_the_known_ones() {
     let error = choose(Some("mmx"), &tables()).expect_err("mmx is no table");

@@ -287,7 +287,7 @@ unsafe fn scale_sums<L: Lanes, const FORMAT: usize>(
                 let weight = if steps == 1 {
                     *min_factors.add(row * (CHUNK / BLOCK))
                 } else {
-                    *x_scales.add(row * (CHUNK / BLOCK)) * *value_sums.add(row * (CHUNK / 16) + step) as f32
+                    *x_scales.add(row * (CHUNK / BLOCK)) * (*value_sums.add(row * (CHUNK / 16) + step)).all as f32
                 };
                 *sum = min.fma(L::splat(weight), *sum);
             }

@@ -1,10 +1,10 @@
 //! Few rows: codes are unpacked in registers and multiplied at once.
 
-use super::{AT_ONCE, BlockCall, sum_of_step, zero_of};
-use crate::cpu::blocks::{FORMATS, LANES, Width};
+use super::{AT_ONCE, BlockCall, groups_of, multiply_codes, products, rows_at_once, sum_of_step, zero_of};
+use crate::cpu::blocks::{FORMATS, LANES};
 use crate::cpu::lanes::{Ints, Lanes};
 use crate::cpu::linear::PANEL;
-use crate::cpu::quantise::{BLOCK, CHUNK};
+use crate::cpu::quantise::{BLOCK, CHUNK, Sums};
 use crate::cpu::unpack::Stored;
 use std::ops::Range;
 
@@ -18,7 +18,8 @@ pub(super) unsafe fn few<L: Lanes, const ROWS: usize, const FORMAT: usize>(
     columns: usize,
     rows: Range<usize>,
 ) {
-    let most = rows.len().div_ceil(rows.len().div_ceil(ROWS.min(AT_ONCE)));
+    let at_once = const { rows_at_once::<L, ROWS>() };
+    let most = rows.len().div_ceil(rows.len().div_ceil(at_once));
     for row in rows.clone().step_by(most) {
         let many = most.min(rows.end - row);
         // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
@@ -28,8 +29,8 @@ pub(super) unsafe fn few<L: Lanes, const ROWS: usize, const FORMAT: usize>(
             let narrow = columns < PANEL;
             let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
             match many {
-                4 if ROWS >= 4 => multiply_in_registers::<L, 4, FORMAT>(call, panel, row, to, stride),
-                3 if ROWS >= 3 => multiply_in_registers::<L, 3, FORMAT>(call, panel, row, to, stride),
+                4 if at_once >= 4 => multiply_in_registers::<L, 4, FORMAT>(call, panel, row, to, stride),
+                3 if at_once >= 3 => multiply_in_registers::<L, 3, FORMAT>(call, panel, row, to, stride),
                 2 => multiply_in_registers::<L, 2, FORMAT>(call, panel, row, to, stride),
                 _ => multiply_in_registers::<L, 1, FORMAT>(call, panel, row, to, stride),
             }
@@ -102,7 +103,7 @@ unsafe fn multiply_in_registers<L: Lanes, const ROWS: usize, const FORMAT: usize
 #[derive(Clone, Copy)]
 struct Activations {
     values: *const i8,
-    sums: *const i32,
+    sums: *const Sums,
 }
 
 /// `Σ (code - zero) * x` over a step's inputs, of one row and half a panel.
@@ -115,13 +116,14 @@ unsafe fn dot_of<L: Lanes, const FORMAT: usize>(codes: &[L::Bytes], x: Activatio
             0 => L::Ints::splat(0),
             zero => L::Ints::splat(zero * sum_of_step(x.sums, r, step, per_step)),
         };
-        for (group, codes) in codes.iter().enumerate() {
-            let four = x.values.add(r * CHUNK + step * per_step + 4 * group).cast::<i32>().read_unaligned();
-            dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
-                dot.dot::<true>(*codes, four)
-            } else {
-                dot.dot::<false>(*codes, four)
-            };
+        let groups = const { groups_of(FORMATS[FORMAT].1, L::Ints::NARROW) };
+        for (run, codes) in codes.chunks_exact(groups).enumerate() {
+            let mut sums = products::<L, FORMAT>(dot, x.sums, r, step);
+            for (group, codes) in (run * groups..).zip(codes) {
+                let four = x.values.add(r * CHUNK + step * per_step + 4 * group).cast::<i32>().read_unaligned();
+                sums = multiply_codes::<L, FORMAT>(sums, *codes, four);
+            }
+            dot = dot.add(sums);
         }
         dot
     }

@@ -11,7 +11,7 @@ mod tiles;
 use super::blocks::{FORMATS, Format, Width, by_format};
 use super::lanes::{Ints, Lanes};
 use super::linear::PANEL;
-use super::quantise::{CHUNK, Int8};
+use super::quantise::{CHUNK, Int8, LARGEST, Sums};
 use super::unpack::{self, SMALL_CHUNK, Scratch};
 use few::few;
 use std::ops::Range;
@@ -36,6 +36,12 @@ const AT_ONCE: usize = 4;
 
 /// Rows up to which a table with tiles wide enough does so.
 pub(super) const FEW: usize = 2 * AT_ONCE;
+
+/// Rows of a pass of `few`: fewer where unpacked codes do not fit the registers.
+const fn rows_at_once<L: Lanes, const ROWS: usize>() -> usize {
+    let most = if L::Ints::NARROW { 2 } else { AT_ONCE };
+    if ROWS < most { ROWS } else { most }
+}
 
 /// The product of one chunk of inputs.
 #[derive(Clone, Copy)]
@@ -79,7 +85,7 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
         let columns = PANEL.min(call.outputs - panel * PANEL);
-        if rows.len() <= FEW.min(2 * ROWS) {
+        if rows.len() <= const { rows_at_once::<L, ROWS>() * if L::Ints::NARROW { 1 } else { 2 } } {
             // SAFETY: the caller's.
             unsafe { few::<L, ROWS, FORMAT>(call, stored, panel, columns, rows.clone()) };
             continue;
@@ -104,20 +110,82 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
     }
 }
 
-/// The factor of a step's sum of `x` values that a dot product begins with: minus the zero, where codes are multiplied
-/// with their zero in.
+/// The factor of a step's sum of `x` values that i32 sums begin with: minus the zero, where codes are multiplied with
+/// their zero in, and narrow products do not begin with it.
 #[inline(always)]
 fn zero_of<L: Lanes, const FORMAT: usize>() -> i32 {
     let Format { width, zero, .. } = const { FORMATS[FORMAT].1 };
-    if width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero }
+    if L::Ints::NARROW || width == Width::Eight && L::Ints::EIGHT_IS_SIGNED { 0 } else { -zero }
 }
 
 /// `Σ x` over a step's values of row `r`.
 #[inline(always)]
-unsafe fn sum_of_step(value_sums: *const i32, r: usize, step: usize, per_step: usize) -> i32 {
+unsafe fn sum_of_step(sums: *const Sums, r: usize, step: usize, per_step: usize) -> i32 {
     // SAFETY: the caller's.
     unsafe {
-        let at = value_sums.add(r * (CHUNK / 16) + step * per_step / 16);
-        if per_step == 32 { *at + *at.add(1) } else { *at }
+        let at = sums.add(r * (CHUNK / 16) + step * per_step / 16);
+        if per_step == 32 { (*at).all + (*at.add(1)).all } else { (*at).all }
     }
+}
+
+/// Starts products of a step of row `r` that will be added to `dot`.
+#[inline(always)]
+unsafe fn products<L: Lanes, const FORMAT: usize>(
+    dot: L::Ints,
+    sums: *const Sums,
+    r: usize,
+    step: usize,
+) -> <L::Ints as Ints>::Products {
+    let Format { width, zero, step: per_step, .. } = const { FORMATS[FORMAT].1 };
+    // SAFETY: the caller's.
+    unsafe {
+        if !L::Ints::NARROW || zero == 0 || width == Width::Eight {
+            return dot.products(0, []);
+        }
+        let at = sums.add(r * (CHUNK / 16) + step * per_step / 16);
+        if per_step == 32 {
+            dot.products(zero as i16, [(*at).pairs, (*at.add(1)).pairs])
+        } else {
+            dot.products(zero as i16, [(*at).pairs])
+        }
+    }
+}
+
+/// Adds a group's products to those of at most [`groups_of`] groups.
+#[inline(always)]
+unsafe fn multiply_codes<L: Lanes, const FORMAT: usize>(
+    products: <L::Ints as Ints>::Products,
+    codes: L::Bytes,
+    x: i32,
+) -> <L::Ints as Ints>::Products {
+    // SAFETY: the caller's.
+    unsafe {
+        if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
+            L::Ints::multiply::<true>(products, codes, x)
+        } else {
+            L::Ints::multiply::<false>(products, codes, x)
+        }
+    }
+}
+
+/// Groups of four inputs whose products are summed before they are added to the i32 sums: a step's, or where products
+/// are narrow as many as fit an int16 whatever the codes and the values.
+const fn groups_of(format: Format, narrow: bool) -> usize {
+    let groups = format.step / 4;
+    if !narrow {
+        return groups;
+    }
+    // Codes of eight bits are signed.
+    let (code, zero) = match format.width {
+        Width::Four => (15, format.zero),
+        Width::Five => (31, format.zero),
+        Width::Six => (63, format.zero),
+        Width::Eight => (128, 0),
+    };
+    // Two products of a group come to each int16; with their zero they are of either sign.
+    let largest = if code - zero > zero { code - zero } else { zero };
+    let fitting = (i16::MAX as i32 / (2 * largest * LARGEST)) as usize;
+    assert!(2 * code * LARGEST <= i16::MAX as i32 && fitting > 0, "a pair of products fits");
+    assert!(zero == 0 || fitting >= groups, "products that begin with the zero are those of a whole step");
+    if fitting < groups { fitting } else { groups }
 }

@@ -1,11 +1,12 @@
 //! Many rows: codes unpacked once into L1, multiplied in register tiles.
 
-use super::{ChunkTask, sum_of_step, zero_of};
-use crate::cpu::blocks::{FORMATS, Format, LANES, Width};
+use super::{ChunkTask, groups_of, multiply_codes, products, sum_of_step, zero_of};
+use crate::cpu::blocks::{FORMATS, Format, LANES};
 use crate::cpu::lanes::{Bytes, Ints, Lanes};
 use crate::cpu::linear::PANEL;
-use crate::cpu::quantise::{BLOCK, CHUNK};
+use crate::cpu::quantise::{BLOCK, CHUNK, Sums};
 use crate::cpu::unpack::HalfPanel;
+use std::hint::black_box;
 
 /// All rows, in tiles of about equal size: eight rows are four and four, not six and two.
 #[inline(always)]
@@ -137,7 +138,7 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
 unsafe fn dots<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
     halves: *const HalfPanel,
     values: *const i8,
-    value_sums: *const i32,
+    value_sums: *const Sums,
     step: usize,
 ) -> [[L::Ints; HALVES]; ROWS] {
     let Format { step: per_step, .. } = const { FORMATS[FORMAT].1 };
@@ -150,20 +151,33 @@ unsafe fn dots<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: u
                 *dots = [L::Ints::splat(zero * sum_of_step(value_sums, r, step, per_step)); HALVES];
             }
         }
-        for group in 0..per_step / 4 {
-            let input = step * per_step + 4 * group;
-            let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
-            for (h, codes) in codes.iter_mut().enumerate().skip(1) {
-                *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
+        let groups = const { groups_of(FORMATS[FORMAT].1, L::Ints::NARROW) };
+        // Unrolled, the compiler would load all codes first, which takes more than sixteen registers.
+        let rolled = |count: usize| if L::Ints::NARROW { black_box(count) } else { count };
+        let runs = per_step / 4 / groups;
+        for run in 0..if groups == 1 { rolled(runs) } else { runs } {
+            let mut sums = [[products::<L, FORMAT>(dots[0][0], value_sums, 0, step); HALVES]; ROWS];
+            for (r, (sums, dots)) in sums.iter_mut().zip(&dots).enumerate() {
+                for (sums, dot) in sums.iter_mut().zip(dots) {
+                    *sums = products::<L, FORMAT>(*dot, value_sums, r, step);
+                }
             }
-            for (r, dots) in dots.iter_mut().enumerate() {
-                let four = values.add(r * CHUNK + input).cast::<i32>().read_unaligned();
-                for (dot, codes) in dots.iter_mut().zip(codes) {
-                    *dot = if const { matches!(FORMATS[FORMAT].1.width, Width::Eight) } {
-                        dot.dot::<true>(codes, four)
-                    } else {
-                        dot.dot::<false>(codes, four)
-                    };
+            for group in 0..if runs == 1 { rolled(groups) } else { groups } {
+                let input = step * per_step + 4 * (run * groups + group);
+                let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
+                for (h, codes) in codes.iter_mut().enumerate().skip(1) {
+                    *codes = L::Bytes::load((*halves.add(h)).codes.as_ptr().cast::<u8>().add(input * LANES));
+                }
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let four = values.add(r * CHUNK + input).cast::<i32>().read_unaligned();
+                    for (sums, codes) in sums.iter_mut().zip(codes) {
+                        *sums = multiply_codes::<L, FORMAT>(*sums, codes, four);
+                    }
+                }
+            }
+            for (dots, sums) in dots.iter_mut().zip(sums) {
+                for (dot, sums) in dots.iter_mut().zip(sums) {
+                    *dot = dot.add(sums);
                 }
             }
         }

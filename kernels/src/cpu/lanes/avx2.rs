@@ -140,12 +140,35 @@ impl Lanes for Avx2 {
     }
 }
 
+/// 32 int16: two for each lane.
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Avx2Products(__m256i, __m256i);
+
+/// Sums of two neighbouring products.
+///
+/// # Safety
+/// The processor has AVX2.
+#[inline(always)]
+unsafe fn pairs<const EIGHT: bool>(codes: __m256i, x: __m256i) -> __m256i {
+    // SAFETY: the caller's.
+    unsafe {
+        if EIGHT {
+            let signed = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
+            _mm256_maddubs_epi16(_mm256_abs_epi8(signed), _mm256_sign_epi8(x, signed))
+        } else {
+            _mm256_maddubs_epi16(codes, x)
+        }
+    }
+}
+
 // SAFETY (all methods): the trait's contract gives the instructions.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Ints for Avx2Ints {
     type Floats = Avx2;
     // Two products of full bytes, 255 * 127 * 2, would not fit sixteen bits; 128 * 127 * 2 do.
     const EIGHT_IS_SIGNED: bool = true;
+    type Products = Avx2Products;
+    const NARROW: bool = true;
 
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
@@ -156,19 +179,34 @@ impl Ints for Avx2Ints {
         unsafe { Self(_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(8).cast())) }
     }
     #[inline(always)]
-    unsafe fn dot<const EIGHT: bool>(self, codes: Avx2Bytes, x: i32) -> Self {
+    unsafe fn products<const N: usize>(self, zero: i16, pairs: [i32; N]) -> Avx2Products {
         unsafe {
-            let (x, ones) = (_mm256_set1_epi32(x), _mm256_set1_epi16(1));
-            let add = |sum, codes| {
-                let pairs = if EIGHT {
-                    let signed = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
-                    _mm256_maddubs_epi16(_mm256_abs_epi8(signed), _mm256_sign_epi8(x, signed))
-                } else {
-                    _mm256_maddubs_epi16(codes, x)
-                };
-                _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones))
-            };
-            Self(add(self.0, codes.0), add(self.1, codes.1))
+            let mut sum = _mm256_setzero_si256();
+            for pair in pairs {
+                sum = _mm256_add_epi16(sum, _mm256_set1_epi32(pair));
+            }
+            let start = _mm256_mullo_epi16(sum, _mm256_set1_epi16(-zero));
+            Avx2Products(start, start)
+        }
+    }
+    #[inline(always)]
+    unsafe fn multiply<const EIGHT: bool>(products: Avx2Products, codes: Avx2Bytes, x: i32) -> Avx2Products {
+        unsafe {
+            let x = _mm256_set1_epi32(x);
+            Avx2Products(
+                _mm256_add_epi16(products.0, pairs::<EIGHT>(codes.0, x)),
+                _mm256_add_epi16(products.1, pairs::<EIGHT>(codes.1, x)),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(self, products: Avx2Products) -> Self {
+        unsafe {
+            let ones = _mm256_set1_epi16(1);
+            Self(
+                _mm256_add_epi32(self.0, _mm256_madd_epi16(products.0, ones)),
+                _mm256_add_epi32(self.1, _mm256_madd_epi16(products.1, ones)),
+            )
         }
     }
     #[inline(always)]

@@ -107,6 +107,8 @@ impl Lanes for Avx512 {
 impl Ints for Avx512Ints {
     type Floats = Avx512;
     const EIGHT_IS_SIGNED: bool = false;
+    type Products = Self;
+    const NARROW: bool = false;
 
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
@@ -117,8 +119,16 @@ impl Ints for Avx512Ints {
         unsafe { Self(_mm512_loadu_si512(from.cast())) }
     }
     #[inline(always)]
-    unsafe fn dot<const EIGHT: bool>(self, codes: Avx512Bytes, x: i32) -> Self {
-        unsafe { Self(_mm512_dpbusd_epi32(self.0, codes.0, _mm512_set1_epi32(x))) }
+    unsafe fn products<const N: usize>(self, _: i16, _: [i32; N]) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn add(self, products: Self) -> Self {
+        products
+    }
+    #[inline(always)]
+    unsafe fn multiply<const EIGHT: bool>(products: Self, codes: Avx512Bytes, x: i32) -> Self {
+        unsafe { Self(_mm512_dpbusd_epi32(products.0, codes.0, _mm512_set1_epi32(x))) }
     }
     #[inline(always)]
     unsafe fn dot_i16(self, int16: Avx512Bytes, x: i32) -> Self {

@@ -65,13 +65,28 @@ pub(super) trait Ints: Copy {
     /// Whether codes of eight bits are multiplied as `code - 128`: where the products of unsigned bytes would overflow
     /// the instruction's 16-bit sums.
     const EIGHT_IS_SIGNED: bool;
+    /// Sums of products of bytes before they are added to the i32 sums; where the instruction's results are narrower,
+    /// one widening serves several of them.
+    type Products: Copy;
+    /// Whether [`Self::Products`] are int16: two for each lane, the first of inputs 0 and 1 of every group of four, the
+    /// second of inputs 2 and 3. They wrap, so what they are in the end has to fit, and every pair of products.
+    const NARROW: bool;
 
     unsafe fn splat(x: i32) -> Self;
     #[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
     unsafe fn load(from: *const i32) -> Self;
+    /// Starts [`Self::Products`] that [`Self::add`] will add to these sums. Where they are [`Self::NARROW`], they start
+    /// at `-zero` times the sum of `pairs`, each two int16.
+    unsafe fn products<const N: usize>(self, zero: i16, pairs: [i32; N]) -> Self::Products;
     /// Adds `Σ_j codes[4 i + j] * x_j`, four signed bytes `x` for each lane `i`. `codes` are unsigned, below 64 unless
     /// `EIGHT`; see [`Self::EIGHT_IS_SIGNED`].
-    unsafe fn dot<const EIGHT: bool>(self, codes: <Self::Floats as Lanes>::Bytes, x: i32) -> Self;
+    unsafe fn multiply<const EIGHT: bool>(
+        products: Self::Products,
+        codes: <Self::Floats as Lanes>::Bytes,
+        x: i32,
+    ) -> Self::Products;
+    /// Adds products that began with [`Self::products`] of the same sums.
+    unsafe fn add(self, products: Self::Products) -> Self;
     /// Adds `Σ_j codes[2 i + j] * x_j`, two int16 `x` and codes for each lane `i`; the sums must fit an i32.
     unsafe fn dot_i16(self, int16: <Self::Floats as Lanes>::Bytes, x: i32) -> Self;
     /// The nearest float, ties to even: exact below 2^24.

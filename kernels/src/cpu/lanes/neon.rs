@@ -173,6 +173,8 @@ impl Ints for NeonInts {
     type Floats = Neon;
     // Both sides of the dot product are signed.
     const EIGHT_IS_SIGNED: bool = true;
+    type Products = Self;
+    const NARROW: bool = false;
 
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
@@ -183,12 +185,20 @@ impl Ints for NeonInts {
         unsafe { Self(quarters(|i| vld1q_s32(from.add(4 * i)))) }
     }
     #[inline(always)]
-    unsafe fn dot<const EIGHT: bool>(self, codes: NeonBytes, x: i32) -> Self {
+    unsafe fn products<const N: usize>(self, _: i16, _: [i32; N]) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn add(self, products: Self) -> Self {
+        products
+    }
+    #[inline(always)]
+    unsafe fn multiply<const EIGHT: bool>(products: Self, codes: NeonBytes, x: i32) -> Self {
         unsafe {
             let x = vdupq_n_s32(x);
             let add = |i| {
                 let codes = if EIGHT { veorq_u8(codes.0[i], vdupq_n_u8(128)) } else { codes.0[i] };
-                let mut sum = self.0[i];
+                let mut sum = products.0[i];
                 asm!(".arch_extension dotprod", "sdot {sum:v}.4s, {codes:v}.16b, {x:v}.16b",
                     sum = inout(vreg) sum, codes = in(vreg) codes, x = in(vreg) x,
                     options(pure, nomem, nostack, preserves_flags));

@@ -109,6 +109,8 @@ impl Lanes for Portable {
 impl Ints for PortableInts {
     type Floats = Portable;
     const EIGHT_IS_SIGNED: bool = false;
+    type Products = Self;
+    const NARROW: bool = false;
 
     #[inline(always)]
     unsafe fn splat(x: i32) -> Self {
@@ -119,9 +121,17 @@ impl Ints for PortableInts {
         Self(unsafe { read(from) })
     }
     #[inline(always)]
-    unsafe fn dot<const EIGHT: bool>(self, codes: PortableBytes, x: i32) -> Self {
+    unsafe fn products<const N: usize>(self, _: i16, _: [i32; N]) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn add(self, products: Self) -> Self {
+        products
+    }
+    #[inline(always)]
+    unsafe fn multiply<const EIGHT: bool>(products: Self, codes: PortableBytes, x: i32) -> Self {
         let x = x.to_le_bytes().map(|byte| i32::from(byte as i8));
-        Self(std::array::from_fn(|i| (0..4).fold(self.0[i], |sum, j| sum + i32::from(codes.0[4 * i + j]) * x[j])))
+        Self(std::array::from_fn(|i| (0..4).fold(products.0[i], |sum, j| sum + i32::from(codes.0[4 * i + j]) * x[j])))
     }
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
