@@ -3,10 +3,11 @@
 use super::lanes::{Bytes, Ints, Lanes};
 use super::table;
 use rayon::prelude::*;
+use std::hint::black_box;
 use std::time::Instant;
 
-/// Independent sums: enough to hide an addition's latency.
-const SUMS: usize = 12;
+/// Vectors that a round multiplies.
+const VECTORS: usize = 12;
 
 /// Limits of the table and the threads in use.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,19 +42,19 @@ pub fn measure() -> Result<Limits, String> {
     let reading = best(&|| {
         // SAFETY: the table was chosen by what this machine can run.
         let sum: f32 = data.par_chunks(BYTES / 4 / threads).map(|part| unsafe { (table.read)(part) }).sum();
-        std::hint::black_box(sum);
+        black_box(sum);
     });
     let multiplying = best(&|| {
         // SAFETY: as above.
         let sum: f32 = (0..threads).into_par_iter().map(|_| unsafe { (table.multiply)(ROUNDS) }).sum();
-        std::hint::black_box(sum);
+        black_box(sum);
     });
     let byte_multiplying = best(&|| {
         // SAFETY: as above.
         let sum: f32 = (0..threads).into_par_iter().map(|_| unsafe { (table.multiply_i8)(ROUNDS) }).sum();
-        std::hint::black_box(sum);
+        black_box(sum);
     });
-    let operations = (threads * ROUNDS * SUMS * 16 * 2) as f64;
+    let operations = (threads * ROUNDS * VECTORS * 16 * 2) as f64;
     Ok(Limits {
         bytes: BYTES as f64 / reading,
         operations: operations / multiplying,
@@ -61,12 +62,12 @@ pub fn measure() -> Result<Limits, String> {
     })
 }
 
-/// Reads all of `data`.
+/// Reads all of `data`, with `SUMS` independent maxima.
 ///
 /// # Safety
 /// The instructions of `L` exist.
 #[inline(always)]
-pub(super) unsafe fn read<L: Lanes>(data: &[f32]) -> f32 {
+pub(super) unsafe fn read<L: Lanes, const SUMS: usize>(data: &[f32]) -> f32 {
     // SAFETY: whole blocks lie within the slice.
     unsafe {
         let mut sums = [L::splat(0.0); SUMS];
@@ -79,17 +80,17 @@ pub(super) unsafe fn read<L: Lanes>(data: &[f32]) -> f32 {
     }
 }
 
-/// Multiplies and adds in registers.
+/// Multiplies and adds in registers, with `SUMS` independent sums.
 ///
 /// # Safety
 /// The instructions of `L` exist.
 #[inline(always)]
-pub(super) unsafe fn multiply<L: Lanes>(rounds: usize) -> f32 {
+pub(super) unsafe fn multiply<L: Lanes, const SUMS: usize>(rounds: usize) -> f32 {
     // SAFETY: lane-wise.
     unsafe {
-        let (a, b) = (std::hint::black_box(L::splat(0.999)), std::hint::black_box(L::splat(0.001)));
+        let (a, b) = (black_box(L::splat(0.999)), black_box(L::splat(0.001)));
         let mut sums = [L::splat(1.0); SUMS];
-        for _ in 0..rounds {
+        for _ in 0..rounds * VECTORS / SUMS {
             for sum in &mut sums {
                 *sum = sum.fma(a, b);
             }
@@ -101,33 +102,48 @@ pub(super) unsafe fn multiply<L: Lanes>(rounds: usize) -> f32 {
 /// Groups of four products that are summed before they are widened, as for codes of four bits.
 const GROUPS: usize = 8;
 
-/// Multiplies int8 values and adds the products in registers, as codes of four bits are multiplied.
+/// Multiplies int8 values and adds the products in registers, with `SUMS` independent sums, as codes of four bits are
+/// multiplied.
 ///
 /// # Safety
 /// The instructions of `L` exist.
 #[inline(always)]
-pub(super) unsafe fn multiply_i8<L: Lanes>(rounds: usize) -> f32 {
+pub(super) unsafe fn multiply_i8<L: Lanes, const SUMS: usize>(rounds: usize) -> f32 {
     // SAFETY: lane-wise; `ones` holds sixty-four bytes.
     unsafe {
-        let ones = [1_u8; 64];
-        let (codes, x) = (std::hint::black_box(L::Bytes::load(ones.as_ptr())), std::hint::black_box(0x0101_0101));
+        let mut codes = [L::Bytes::load([1_u8; 64].as_ptr()); SUMS];
+        for codes in &mut codes {
+            let ones = black_box([1_u8; 64]);
+            *codes = L::Bytes::load(ones.as_ptr());
+        }
         let mut sums = [L::Ints::splat(1); SUMS];
-        for _ in 0..rounds / GROUPS {
-            for sum in &mut sums {
-                let mut products = sum.products(0, []);
-                for _ in 0..GROUPS {
-                    products = L::Ints::multiply::<false>(products, codes, x);
+        for _ in 0..rounds * VECTORS / SUMS / GROUPS {
+            let mut products = [sums[0].products(0, []); SUMS];
+            for (products, sum) in products.iter_mut().zip(&sums) {
+                *products = sum.products(0, []);
+            }
+            for _ in 0..GROUPS {
+                // Not known to be the same each time: one product would serve all groups.
+                let x = black_box(0x0101_0101);
+                for (products, codes) in products.iter_mut().zip(codes) {
+                    *products = L::Ints::multiply::<false>(*products, codes, x);
                 }
+            }
+            for (sum, products) in sums.iter_mut().zip(products) {
                 *sum = sum.add(products);
             }
         }
-        first(&sums.map(|sum| sum.to_floats()))
+        let mut floats = [L::splat(0.0); SUMS];
+        for (float, sum) in floats.iter_mut().zip(sums) {
+            *float = sum.to_floats();
+        }
+        first(&floats)
     }
 }
 
 /// A number that depends on every sum, so that none is optimised away.
 #[inline(always)]
-unsafe fn first<L: Lanes>(sums: &[L; SUMS]) -> f32 {
+unsafe fn first<L: Lanes>(sums: &[L]) -> f32 {
     let mut out = [0.0_f32; 16];
     // SAFETY: `out` holds sixteen values.
     unsafe { sums.iter().skip(1).fold(sums[0], |all, &sum| all.max(sum)).store(out.as_mut_ptr()) };

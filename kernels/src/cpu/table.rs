@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 ///
 /// A body is compiled once for each table, with that table's instructions enabled. It may name `L`, the table's lanes,
 /// and the sizes of its register tiles: `ROWS` of floats or int16, `INT8_ROWS` by `INT8_VECTORS` of int8, `KEY_QUERIES`
-/// and `VALUE_QUERIES` that share a loaded key or value, and `SCAN_ROWS` that four queries are compared with.
+/// and `VALUE_QUERIES` that share a loaded key or value, `SCAN_ROWS` that four queries are compared with, and independent `SUMS`
+/// that hide the latency of an addition.
 macro_rules! kernels {
     ($then:ident! $($given:tt)*) => {
         $then! {
@@ -33,9 +34,9 @@ macro_rules! kernels {
             rope(x: &[f32], cos: &[f32], sin: &[f32], out: *mut f32) = rope::run::<L>;
             exp(x: &mut [f32]) = exp::run::<L>;
             scan(call: &ScanCall<'_>, rows: Range<usize>, out: &mut [f32]) = scan::run::<L, SCAN_ROWS>;
-            read(data: &[f32]) -> f32 = limits::read::<L>;
-            multiply(rounds: usize) -> f32 = limits::multiply::<L>;
-            multiply_i8(rounds: usize) -> f32 = limits::multiply_i8::<L>;
+            read(data: &[f32]) -> f32 = limits::read::<L, SUMS>;
+            multiply(rounds: usize) -> f32 = limits::multiply::<L, SUMS>;
+            multiply_i8(rounds: usize) -> f32 = limits::multiply_i8::<L, SUMS>;
         }
     };
 }
@@ -61,6 +62,7 @@ struct Tiles {
     int8: [usize; 2],
     queries: [usize; 2],
     scan_rows: usize,
+    sums: usize,
 }
 
 /// Builds a [`Table`]: its name, lanes, tile sizes and, in brackets, the target features that its kernels are compiled
@@ -78,6 +80,7 @@ macro_rules! table {
         const KEY_QUERIES: usize = TILES.queries[0];
         const VALUE_QUERIES: usize = TILES.queries[1];
         const SCAN_ROWS: usize = TILES.scan_rows;
+        const SUMS: usize = TILES.sums;
         $(compiled_for! { $features unsafe fn $name($($argument: $type),*) $(-> $result)? {
             // SAFETY: a `Table` is only reachable through `tables`, which checked the features; the rest is the
             // caller's.
@@ -96,13 +99,13 @@ macro_rules! compiled_for {
 // int8 tiles are smaller than the others, because integers and sums both need registers. With AVX2 and NEON eight
 // vectors of sixteen lanes fit the registers; AVX2's int8 tile is as large as its narrow products allow, and its sums
 // wait in L1 while they are made.
-const PORTABLE_TILES: Tiles = Tiles { rows: 2, int8: [2, 1], queries: [4, 1], scan_rows: 1 };
+const PORTABLE_TILES: Tiles = Tiles { rows: 2, int8: [2, 1], queries: [4, 1], scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "aarch64")]
-const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], queries: [4, 1], scan_rows: 1 };
+const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], queries: [4, 1], scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "x86_64")]
-const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], queries: [4, 1], scan_rows: 1 };
+const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], queries: [4, 1], scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "x86_64")]
-const AVX512_TILES: Tiles = Tiles { rows: 12, int8: [6, 2], queries: [8, 4], scan_rows: 4 };
+const AVX512_TILES: Tiles = Tiles { rows: 12, int8: [6, 2], queries: [8, 4], scan_rows: 4, sums: 12 };
 
 /// The table that every machine can run.
 pub(super) static PORTABLE: Table = kernels!(table! "portable", lanes::Portable, PORTABLE_TILES, []);

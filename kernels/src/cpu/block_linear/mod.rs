@@ -37,6 +37,13 @@ const AT_ONCE: usize = 4;
 /// Rows up to which a table with tiles wide enough does so.
 pub(super) const FEW: usize = 2 * AT_ONCE;
 
+/// Rows up to which codes are unpacked in registers: a pass or two.
+const fn few_rows<L: Lanes, const ROWS: usize, const FORMAT: usize>() -> usize {
+    // Codes of eight bits need no unpacking.
+    let one_pass = L::Ints::NARROW && !matches!(FORMATS[FORMAT].1.width, Width::Eight);
+    rows_at_once::<L, ROWS>() * if one_pass { 1 } else { FEW / AT_ONCE }
+}
+
 /// Rows of a pass of `few`: fewer where unpacked codes do not fit the registers.
 const fn rows_at_once<L: Lanes, const ROWS: usize>() -> usize {
     let most = if L::Ints::NARROW { 2 } else { AT_ONCE };
@@ -85,7 +92,7 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
         let columns = PANEL.min(call.outputs - panel * PANEL);
-        if rows.len() <= const { rows_at_once::<L, ROWS>() * if L::Ints::NARROW { 1 } else { 2 } } {
+        if rows.len() <= const { few_rows::<L, ROWS, FORMAT>() } {
             // SAFETY: the caller's.
             unsafe { few::<L, ROWS, FORMAT>(call, stored, panel, columns, rows.clone()) };
             continue;

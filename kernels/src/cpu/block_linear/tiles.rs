@@ -1,7 +1,7 @@
 //! Many rows: codes unpacked once into L1, multiplied in register tiles.
 
 use super::{ChunkTask, groups_of, multiply_codes, products, sum_of_step, zero_of};
-use crate::cpu::blocks::{FORMATS, Format, LANES};
+use crate::cpu::blocks::{FORMATS, Format, LANES, Width};
 use crate::cpu::lanes::{Bytes, Ints, Lanes};
 use crate::cpu::linear::PANEL;
 use crate::cpu::quantise::{BLOCK, CHUNK, Sums};
@@ -15,7 +15,10 @@ pub(super) unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, con
     rows: usize,
     columns: usize,
 ) {
-    let count = rows.div_ceil(ROWS);
+    // A product of signed codes needs more registers.
+    let signed = const { L::Ints::NARROW && matches!(FORMATS[FORMAT].1.width, Width::Eight) };
+    let most = if signed { ROWS.min(3) } else { ROWS };
+    let count = rows.div_ceil(most);
     let mut done = 0;
     for tile in 0..count {
         let many = (rows - done).div_ceil(count - tile);
@@ -23,10 +26,10 @@ pub(super) unsafe fn tiles<L: Lanes, const ROWS: usize, const HALVES: usize, con
         unsafe {
             let at = ChunkTask { out: task.out.add(done * task.stride), row: task.row + done, ..*task };
             match many {
-                6 if ROWS >= 6 => edge::<L, 6, HALVES, FORMAT>(&at, columns),
-                5 if ROWS >= 5 => edge::<L, 5, HALVES, FORMAT>(&at, columns),
-                4 if ROWS >= 4 => edge::<L, 4, HALVES, FORMAT>(&at, columns),
-                3 if ROWS >= 3 => edge::<L, 3, HALVES, FORMAT>(&at, columns),
+                6 if most >= 6 => edge::<L, 6, HALVES, FORMAT>(&at, columns),
+                5 if most >= 5 => edge::<L, 5, HALVES, FORMAT>(&at, columns),
+                4 if most >= 4 => edge::<L, 4, HALVES, FORMAT>(&at, columns),
+                3 if most >= 3 => edge::<L, 3, HALVES, FORMAT>(&at, columns),
                 2 => edge::<L, 2, HALVES, FORMAT>(&at, columns),
                 _ => edge::<L, 1, HALVES, FORMAT>(&at, columns),
             }
