@@ -34,8 +34,6 @@ pub mod weights;
 use crate::error::{MootError, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use interrupt::Interrupt;
-use tooling::Tooling;
 
 /// Let documents argue: each document gets an agent, the agents debate, an aggregator concludes
 #[derive(Debug, Parser)]
@@ -101,16 +99,7 @@ impl Cli {
     pub fn run(&self) -> Result<()> {
         match &self.command {
             Command::Ask(args) => ask::run(args),
-            Command::Run(args) => {
-                let interrupt = Interrupt::listen()?;
-                let prepared = run::prepare(&args.run)?;
-                let tooling =
-                    Tooling::open(&args.model, &args.retrieve, &args.classifier, prepared.resolved(), &interrupt)?;
-                interrupt.answering();
-                let ended = prepared.run(tooling.tools(), &interrupt.stop);
-                tooling.report();
-                ended
-            }
+            Command::Run(args) => run::command(&args.run, &args.retrieve, &args.classifier, &args.model),
             Command::Conflict(args) => conflict::run(args),
             Command::Score(args) => score::run(args),
             Command::Compare(args) => compare::run(args),

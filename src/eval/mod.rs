@@ -1,5 +1,6 @@
 //! Running methods over datasets, keeping records, and scoring them.
 
+pub mod answers;
 pub mod compare;
 pub mod computed_slices;
 pub mod datasets;

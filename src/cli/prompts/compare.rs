@@ -139,9 +139,10 @@ fn half_of(args: &Args, half: Half) -> Result<Dataset> {
 
 fn of(args: &Args, dataset: &Dataset, variant: Variant) -> Prepared {
     Prepared {
-        dataset: dataset.clone(),
+        dataset: std::sync::Arc::new(dataset.clone()),
         resolved: variant.resolved,
         output: variant.record,
+        answers: None,
         in_flight: args.in_flight,
         retry_errors: args.retry_errors,
         dry_run: false,

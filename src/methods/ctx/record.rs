@@ -59,6 +59,8 @@ impl Ctx<'_> {
         }
         let held = !self.settings.free_form && ask.max_tokens != Some(0);
         let call = Call {
+            round: ask.round,
+            document: ask.document,
             prefill: ask.prefill.clone(),
             score: ask.score,
             think: if ask.prefill.is_empty() && !ask.raw { self.settings.think } else { 0 },
