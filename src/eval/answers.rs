@@ -163,11 +163,17 @@ pub fn csv(all: &[Answered]) -> Result<Vec<u8>> {
             let mentioned = list(&answer.mentioned_in);
             let error = one.error.as_deref().unwrap_or_default();
             let row = [&one.id, &one.question, outcome, &answer.text, &supported, &opposed, &mentioned];
-            let row = row.into_iter().chain([one.explanation.as_str(), error]).map(escape::cell);
+            let row = row.into_iter().chain([one.explanation.as_str(), error]).map(cell);
             writer.write_record(row).map_err(wrong)?;
         }
     }
     writer.into_inner().map_err(|e| wrong(e.into_error().into()))
+}
+
+/// A cell. What a spreadsheet would compute is marked as text; numbers stay numbers.
+fn cell(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
+    format!("{}{}", if formula { "'" } else { "" }, escape::cell(text))
 }
 
 /// JSON lines: an object a question.

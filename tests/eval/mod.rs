@@ -1,5 +1,6 @@
 //! Records, runs, datasets and scores.
 
+mod answers;
 mod compare;
 mod computed_slices;
 mod datasets;
@@ -13,6 +14,7 @@ mod record;
 mod replay;
 mod report;
 mod runner;
+mod several;
 mod slices;
 mod sources;
 mod sources_simulated;
@@ -48,6 +50,7 @@ pub(crate) fn header() -> Header {
         classifier: None,
         embedder: None,
         replayed: None,
+        forked: None,
     }
 }
 

@@ -4,12 +4,11 @@
 use super::Work;
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Journaled;
+use crate::eval::same_call::is_the_call;
 use crate::llm::layer::{Layer, answer_known};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::methods::ctx::Observer;
-use crate::methods::ctx::Settings;
-use crate::methods::formats::Format;
 use crate::transcript::CallRecord;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -126,32 +125,6 @@ impl<'a> Desk<'a> {
     fn ended(&self) -> bool {
         self.work.run.stop.load(Ordering::Relaxed) || self.work.flags.lost.load(Ordering::Relaxed)
     }
-}
-
-/// Whether `recorded` was sent as `call` is, its format included.
-fn is_the_call(recorded: &CallRecord, call: &Call, settings: &Settings) -> bool {
-    recorded.seed == call.seed
-        && recorded.role == call.role
-        && recorded.sent() == call.prompt
-        && recorded.prefill == call.prefill
-        && recorded.score == call.score
-        && recorded.max_tokens == call.max_tokens
-        && recorded.think == Some(call.think)
-        && recorded.sampling == Some(call.sampling)
-        && recorded.stop == call.stop
-        && recorded.wanted_logprobs == call.logprobs
-        && same_format(recorded, call, settings)
-}
-
-/// The grammar and the schema that a call of the recorded format is sent with; the files themselves are in the header.
-fn same_format(recorded: &CallRecord, call: &Call, settings: &Settings) -> bool {
-    if settings.free_form || recorded.max_tokens == 0 {
-        return call.grammar.is_none() && call.schema.is_none();
-    }
-    let Ok(format) = Format::named(&recorded.format) else { return false };
-    let values = &recorded.format_values;
-    format.grammar(values).is_ok_and(|grammar| grammar == call.grammar)
-        && format.schema(values).is_ok_and(|schema| schema == call.schema)
 }
 
 impl Layer for Desk<'_> {
