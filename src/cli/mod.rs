@@ -9,6 +9,7 @@ pub mod conflict;
 pub mod debate;
 pub mod doctor;
 mod fetching;
+pub mod fork;
 pub mod index;
 pub mod interrupt;
 pub mod merge;
@@ -18,6 +19,7 @@ pub mod model;
 pub mod models;
 pub mod output;
 pub mod prompts;
+mod recorded;
 pub mod replay;
 pub mod retrieve;
 pub mod run;
@@ -30,6 +32,7 @@ pub mod tooling;
 pub mod values;
 pub mod verify;
 pub mod weights;
+pub mod why;
 
 use crate::error::{MootError, Result};
 use clap::error::ErrorKind;
@@ -52,6 +55,8 @@ enum Command {
     Compare(compare::Args),
     Merge(merge::Args),
     Replay(replay::Args),
+    Fork(fork::Args),
+    Why(why::Args),
     Methods(methods::Args),
     Prompts(prompts::Args),
     Show(show::Args),
@@ -105,6 +110,8 @@ impl Cli {
             Command::Compare(args) => compare::run(args),
             Command::Merge(args) => merge::run(args),
             Command::Replay(args) => replay::run(args),
+            Command::Fork(args) => fork::run(args),
+            Command::Why(args) => why::run(args),
             Command::Methods(args) => methods::run(args),
             Command::Prompts(args) => prompts::run(args),
             Command::Show(args) => show::run(args),

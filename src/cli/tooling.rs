@@ -86,6 +86,20 @@ impl Tooling {
         if let Some(row) = searching.filter(|_| !retrieve.is_typed()) {
             return Err(MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", row.name)));
         }
+        Self::open_again(model, retrieve, classifier, methods, interrupt)
+    }
+
+    /// As [`Tooling::open_for`], for recorded runs: what they searched is in the record, so a corpus may be missing.
+    ///
+    /// # Errors
+    /// As [`Tooling::open`].
+    pub(super) fn open_again(
+        model: &model::Args,
+        retrieve: &retrieve::Args,
+        classifier: &ClassifierArgs,
+        methods: &[&Resolved],
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
         model.runtime.set_threads()?;
         let offline = model.runtime.offline;
         let retriever = if retrieve.is_typed() { Some(Batched::new(retrieve.open(offline, interrupt)?)) } else { None };

@@ -222,7 +222,11 @@ impl Fork {
         Ok(Course { record: QuestionRecord { calls, seconds, error, ..record }, cost: Cost { seconds, ..cost } })
     }
 
-    fn check(&self, old: &QuestionRecord) -> Result<()> {
+    /// Whether the debate `old` has the round and the document.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] with those that it has.
+    pub fn check(&self, old: &QuestionRecord) -> Result<()> {
         let id = &old.question.id;
         let rounds = old.calls.iter().map(|call| call.round).max().unwrap_or(0);
         if self.round == 0 || self.round > rounds.max(1) {
