@@ -21,6 +21,7 @@ pub mod output;
 pub mod prompts;
 mod recorded;
 pub mod replay;
+pub mod reproduce;
 pub mod retrieve;
 pub mod run;
 pub mod score;
@@ -57,6 +58,7 @@ enum Command {
     Replay(replay::Args),
     Fork(fork::Args),
     Why(why::Args),
+    Reproduce(reproduce::Args),
     Methods(methods::Args),
     Prompts(prompts::Args),
     Show(show::Args),
@@ -112,6 +114,7 @@ impl Cli {
             Command::Replay(args) => replay::run(args),
             Command::Fork(args) => fork::run(args),
             Command::Why(args) => why::run(args),
+            Command::Reproduce(args) => reproduce::run(args),
             Command::Methods(args) => methods::run(args),
             Command::Prompts(args) => prompts::run(args),
             Command::Show(args) => show::run(args),

@@ -20,6 +20,7 @@ use crate::methods::ctx::Tools;
 use crate::question::Question;
 use display::{Display, say, summary};
 use record::Watched;
+pub(super) use several::label as model_label;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -200,6 +201,17 @@ fn tell_skipped(skipped: &[String]) {
 }
 
 impl Prepared {
+    /// A run over `dataset` by a method that is resolved already.
+    pub(super) fn of(
+        dataset: Arc<Dataset>,
+        resolved: Resolved,
+        output: PathBuf,
+        in_flight: usize,
+        retry_errors: bool,
+    ) -> Self {
+        Self { dataset, resolved, output, answers: None, in_flight, retry_errors, dry_run: false }
+    }
+
     /// The method and its settings.
     #[must_use]
     pub fn resolved(&self) -> &Resolved {

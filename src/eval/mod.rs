@@ -13,6 +13,7 @@ pub mod record;
 mod recorded_tools;
 pub mod replay;
 pub mod report;
+pub mod reproduce;
 pub mod runner;
 mod same_call;
 pub mod slices;

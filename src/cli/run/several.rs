@@ -72,17 +72,22 @@ pub(super) fn outputs(args: &Args, methods: &[&str], models: &[&str]) -> Result<
     Ok(all)
 }
 
-/// Models as parts of file names, each another: the last part of a path or an address, letters, digits, dots, dashes.
+/// A model as a part of a file's name: the last part of a path or an address, letters, digits, dots, dashes.
+pub(in crate::cli) fn label(model: &str) -> String {
+    let last =
+        Path::new(model).file_name().map_or_else(|| model.to_owned(), |name| name.to_string_lossy().into_owned());
+    let last = last.strip_suffix(".gguf").unwrap_or(&last);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    last.chars().map(plain).collect()
+}
+
+/// The label of each model, a number behind those that are equal.
 fn labels(models: &[&str]) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
-    for model in models {
-        let last =
-            Path::new(model).file_name().map_or_else(|| (*model).to_owned(), |n| n.to_string_lossy().into_owned());
-        let last = last.strip_suffix(".gguf").unwrap_or(&last);
-        let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-        let label: String = last.chars().map(plain).collect();
-        let same = labels.iter().filter(|known| **known == label).count();
-        labels.push(if same == 0 { label } else { format!("{label}-{}", same + 1) });
+    for plain in models.iter().map(|model| label(model)) {
+        let same = |n: usize| if n < 2 { plain.clone() } else { format!("{plain}-{n}") };
+        let free = (1..).map(same).find(|label| !labels.contains(label));
+        labels.extend(free);
     }
     labels
 }
