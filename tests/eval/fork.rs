@@ -153,6 +153,19 @@ fn an_edited_document_is_read_from_its_round_on() {
     assert_eq!(answer(&course), "1902");
 }
 
+/// The agent of the dropped document is gone with its first reply; the others keep theirs, under their new numbers.
+#[test]
+fn a_document_dropped_later_leaves_the_others_their_past() {
+    let record = recorded(&["1902", "1903", "1901"], "2", Sampling::Greedy);
+    let old = &record.questions[0];
+    let course = held(&record, 2, Change::Drop(0)).0.unwrap();
+    assert_eq!(course.cost.kept, 3, "two agents and the aggregator of round one");
+    let past: Vec<(Option<usize>, &str)> =
+        course.record.calls[..3].iter().map(|call| (call.document, call.reply.as_str())).collect();
+    let then = |number: usize| old.calls[number].reply.as_str();
+    assert_eq!(past, [(Some(0), then(1)), (Some(1), then(2)), (None, then(3))]);
+}
+
 #[test]
 fn a_round_and_a_document_that_were_not_there_are_refused() {
     let record = recorded(&["1902", "1903"], "2", Sampling::Greedy);

@@ -77,7 +77,7 @@ fn nothing_is_written_after_a_failed_write() {
     let before = fs::read(&path).unwrap();
     let mut writer =
         Writer::open_on(&path, &madam_header(), false, |file| Box::new(Full { file, room: 40, cuts: 9 })).unwrap();
-    let record = super::answered("a", &["yes"], &[], &["yes"]);
+    let record = super::super::answered("a", &["yes"], &[], &["yes"]);
     assert!(writer.append(&record).unwrap_err().to_string().contains("cannot write"));
     let small = QuestionRecord { calls: Vec::new(), ..record };
     assert!(writer.append(&small).unwrap_err().to_string().contains("an earlier write failed"));
