@@ -1,5 +1,6 @@
 //! Subcommands, called as functions; what they print is checked in processes of their own.
 
+mod again;
 mod bad_input;
 mod conflict;
 mod corpus;
