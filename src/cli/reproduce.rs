@@ -237,8 +237,10 @@ fn cells(all: &[Beside]) -> Vec<Vec<String>> {
     for one in all {
         let number = |model: &&str| one.published.iter().find(|(known, _)| known == model).map(|(_, value)| *value);
         let mut row = vec![one.row.to_owned(), one.column.to_owned()];
-        row.extend(models.iter().map(|model| number(model).map_or("-".to_owned(), |value| value.to_string())));
         let digits = if one.published.iter().all(|(_, value)| *value <= 1.0) { 4 } else { 2 };
+        row.extend(
+            models.iter().map(|model| number(model).map_or("-".to_owned(), |value| format!("{value:.digits$}"))),
+        );
         row.push(
             one.ours
                 .map_or("-".to_owned(), |e| format!("{:.digits$} [{:.digits$}, {:.digits$}]", e.mean, e.low, e.high)),
