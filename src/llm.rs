@@ -5,6 +5,7 @@ use crate::error::{MootError, Result};
 use crate::generation::{Finish, Grammar, Logprobs, Prompt, Sampling, Schema, Segment, Thoughts, TokenLogprob, Usage};
 use serde::{Deserialize, Serialize};
 
+pub mod layer;
 pub mod local;
 pub mod recalled;
 pub mod remote;
@@ -21,6 +22,12 @@ pub struct Call {
     pub what: String,
     /// The role that speaks: each role may have a model of its own (see [`roles`]).
     pub role: String,
+    /// From 1. Not part of the prompt.
+    pub round: usize,
+    /// The document that it speaks for, by its number. Not part of the prompt.
+    pub document: Option<usize>,
+    /// The method of a run of several, by its number: an engine counts what methods share. Not part of the prompt.
+    pub group: u32,
     /// The model's input.
     pub prompt: Prompt,
     /// The first part of the reply, which the model continues; empty for none.
@@ -52,6 +59,9 @@ impl Call {
         Self {
             what: what.into(),
             role: role.into(),
+            round: 1,
+            document: None,
+            group: 0,
             prompt,
             prefill: Vec::new(),
             score: false,

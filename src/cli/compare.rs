@@ -1,6 +1,6 @@
 //! `moot compare`: records beside each other.
 
-mod beside;
+pub(super) mod beside;
 
 use crate::cli::columns::printable;
 use crate::cli::{output, show};

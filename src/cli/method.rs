@@ -8,6 +8,7 @@ use crate::eval::record::{DatasetIdentity, Header, VERSION};
 use crate::generation::Sampling;
 use crate::methods::ctx::{Settings, Tools};
 use crate::methods::presets::Preset;
+use crate::methods::switches::Typed;
 use crate::methods::{self, Built, OwnPrompts, Row, entailment};
 use crate::question::Document;
 use crate::retrieval::Retriever;
@@ -19,13 +20,13 @@ use std::path::PathBuf;
 const METHOD: &str = "madam-rag";
 
 /// The arguments as typed.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Method")]
 pub struct Args {
-    /// Method that answers each question (moot methods lists them); the default is madam-rag
+    /// Method that answers each question (moot methods lists them); the default is madam-rag. `moot run` takes several, a,b
     #[arg(long, value_name = "NAME", conflicts_with = "preset")]
     pub method: Option<String>,
-    /// A named setting of a method's switches (moot methods lists them)
+    /// A named setting of a method's switches (moot methods lists them). `moot run` takes several, a,b
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     /// Its switches.
@@ -96,7 +97,49 @@ impl Args {
             None => methods::build(self.method.as_deref().unwrap_or(METHOD), &typed)?,
         };
         let prompts = self.prompts.as_deref().map(OwnPrompts::read).transpose()?;
-        let method = method.with_prompts(prompts.unwrap_or_default())?;
+        self.with_settings(method.with_prompts(prompts.unwrap_or_default())?)
+    }
+
+    /// Every method, or every preset, that is named (`a,b`), each with its name. A switch, and a prompt of one's own, goes to
+    /// the methods that have it.
+    ///
+    /// # Errors
+    /// As [`Args::resolve`]; a method twice; a switch or a prompt that none of them has.
+    pub fn resolve_all(&self) -> Result<Vec<(String, Resolved)>> {
+        let (presets, names) = (self.preset.is_some(), self.preset.as_deref().or(self.method.as_deref()));
+        let names: Vec<&str> = names.unwrap_or(METHOD).split(',').map(str::trim).collect();
+        if names.len() == 1 {
+            return Ok(vec![(names[0].to_owned(), self.resolve()?)]);
+        }
+        let typed = self.switches.typed()?;
+        let prompts = self.prompts.as_deref().map(OwnPrompts::read).transpose()?.unwrap_or_default();
+        let mut all: Vec<(String, Resolved)> = Vec::new();
+        for name in &names {
+            let preset = if presets { Some(Preset::named(name)?) } else { None };
+            let row = Row::named(preset.map_or(name, |preset| preset.method))?;
+            if all.iter().any(|(known, _)| known == name) {
+                return Err(MootError::Usage(format!("{name} stands there twice: expected different methods")));
+            }
+            let has = |switch: &str| row.switches.iter().any(|row| row.name == switch);
+            let own: Typed =
+                typed.iter().filter(|(switch, _)| has(switch)).map(|(s, v)| (s.clone(), v.clone())).collect();
+            let method = preset.map_or_else(|| row.build(&own), |preset| preset.build(&own))?;
+            let used = if prompts.among(row.files()).is_empty() { OwnPrompts::default() } else { prompts.clone() };
+            all.push(((*name).to_owned(), self.with_settings(method.with_prompts(used)?)?));
+        }
+        let unused =
+            |switch: &&String| all.iter().all(|(_, r)| r.row().switches.iter().all(|row| row.name != **switch));
+        if let Some(switch) = typed.keys().find(unused) {
+            return Err(MootError::Usage(format!("none of {} has a switch {switch:?}", names.join(", "))));
+        }
+        if !prompts.is_empty() && all.iter().all(|(_, resolved)| resolved.method.prompts.is_empty()) {
+            return Err(MootError::Usage(format!("none of {} uses one of the prompts given", names.join(", "))));
+        }
+        Ok(all)
+    }
+
+    /// The built method with the settings and weights that were typed.
+    fn with_settings(&self, method: Built) -> Result<Resolved> {
         if self.max_tokens == 0 {
             return Err(MootError::Usage("--max-tokens 0: a reply needs at least one token".into()));
         }
@@ -182,6 +225,7 @@ impl Resolved {
             retriever: retriever.map(Retriever::identity),
             wanted: retriever.map(|_| tools.wanted.clone()),
             replayed: None,
+            forked: None,
             embedder: tools.embedder.filter(|_| row.needs.embedder).map(|embedder| embedder.identity().to_owned()),
             classifier: tools
                 .classifier

@@ -9,6 +9,7 @@ pub mod conflict;
 pub mod debate;
 pub mod doctor;
 mod fetching;
+pub mod fork;
 pub mod index;
 pub mod interrupt;
 pub mod merge;
@@ -18,7 +19,9 @@ pub mod model;
 pub mod models;
 pub mod output;
 pub mod prompts;
+mod recorded;
 pub mod replay;
+pub mod reproduce;
 pub mod retrieve;
 pub mod run;
 pub mod score;
@@ -30,12 +33,11 @@ pub mod tooling;
 pub mod values;
 pub mod verify;
 pub mod weights;
+pub mod why;
 
 use crate::error::{MootError, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use interrupt::Interrupt;
-use tooling::Tooling;
 
 /// Let documents argue: each document gets an agent, the agents debate, an aggregator concludes
 #[derive(Debug, Parser)]
@@ -54,6 +56,9 @@ enum Command {
     Compare(compare::Args),
     Merge(merge::Args),
     Replay(replay::Args),
+    Fork(fork::Args),
+    Why(why::Args),
+    Reproduce(reproduce::Args),
     Methods(methods::Args),
     Prompts(prompts::Args),
     Show(show::Args),
@@ -101,21 +106,15 @@ impl Cli {
     pub fn run(&self) -> Result<()> {
         match &self.command {
             Command::Ask(args) => ask::run(args),
-            Command::Run(args) => {
-                let interrupt = Interrupt::listen()?;
-                let prepared = run::prepare(&args.run)?;
-                let tooling =
-                    Tooling::open(&args.model, &args.retrieve, &args.classifier, prepared.resolved(), &interrupt)?;
-                interrupt.answering();
-                let ended = prepared.run(tooling.tools(), &interrupt.stop);
-                tooling.report();
-                ended
-            }
+            Command::Run(args) => run::command(&args.run, &args.retrieve, &args.classifier, &args.model),
             Command::Conflict(args) => conflict::run(args),
             Command::Score(args) => score::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Merge(args) => merge::run(args),
             Command::Replay(args) => replay::run(args),
+            Command::Fork(args) => fork::run(args),
+            Command::Why(args) => why::run(args),
+            Command::Reproduce(args) => reproduce::run(args),
             Command::Methods(args) => methods::run(args),
             Command::Prompts(args) => prompts::run(args),
             Command::Show(args) => show::run(args),

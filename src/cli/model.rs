@@ -23,7 +23,7 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 #[command(next_help_heading = "Model")]
 pub struct Args {
     /// A short name of the catalog, a .gguf file, a model folder, hf:org/repo[/file.gguf][@revision], or a server,
-    /// http://host:port/v1#name; one per role: agent=A,aggregator=B
+    /// http://host:port/v1#name; one per role: agent=A,aggregator=B. `moot run` takes several, x,y, one after the other
     #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
     pub model: String,
     /// Runtime arguments.
@@ -172,6 +172,19 @@ impl Runtime {
             }
             Told::Elsewhere(name) => tell(&format!("{name}: answers")),
         })
+    }
+
+    /// Finds the model `name`, fetching it if needed, without loading it; of a server, whether it answers.
+    ///
+    /// # Errors
+    /// It cannot be found or fetched, exceeds the memory, or does not answer.
+    pub(super) fn look_for(&self, name: &str, cancel: &Cancel) -> Result<()> {
+        let options = self.options()?;
+        if Address::is_one(name) {
+            return open::remote(name, &options, cancel.clone()).map(drop);
+        }
+        let mut shown = Shown::new(name);
+        open::LocatedModel::find(name, &options, &mut |progress| shown.show(&progress))?.check(&options)
     }
 
     fn options(&self) -> Result<Options> {

@@ -1,28 +1,29 @@
 //! `moot run`: a method over a dataset.
 
+mod answers;
+mod display;
 mod dry;
 mod record;
+mod several;
 
 use crate::cli::columns::printable;
-use crate::cli::interrupt;
+use crate::cli::interrupt::{self, Interrupt};
 use crate::cli::method::{self, Resolved};
-use crate::cli::values;
-use crate::error::Result;
+use crate::cli::tooling::{ClassifierArgs, Tooling};
+use crate::cli::{model, retrieve, values};
+use crate::error::{MootError, Result};
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::fit;
 use crate::eval::record::{Header, Writer};
 use crate::eval::runner::{self, Progress, Run};
 use crate::methods::ctx::Tools;
 use crate::question::Question;
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use display::{Display, say, summary};
 use record::Watched;
-use std::io::IsTerminal;
+pub(super) use several::label as model_label;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// Interval of progress lines where there is no terminal.
-const PLAIN_EVERY: Duration = Duration::from_secs(30);
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +31,8 @@ Examples:
   moot run ramdocs.jsonl -o closed.jsonl --limit 20 --method closed-book
   moot run ramdocs.jsonl -o madam.jsonl --dry-run
   moot run ramdocs.jsonl -o part1.jsonl --shard 1/4
+  moot run ramdocs.jsonl -o runs/ --method madam-rag,concatenated --model qwen2.5-0.5b,smollm2-135m
+  moot run questions.jsonl --corpus archive/ --answers answers.csv
   moot score madam.jsonl closed.jsonl";
 
 /// Answer every question of a dataset and record it; the same command resumes a stopped run
@@ -38,9 +41,14 @@ pub struct Args {
     /// A dataset file, as its authors publish it or in the form of docs/data.md
     #[arg(value_name = "DATASET")]
     pub dataset: PathBuf,
-    /// The record: one JSON object a line; an existing record is continued
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    /// The record: one JSON object a line; an existing record is continued. With several methods or models, a folder of
+    /// records, METHOD.MODEL.jsonl
+    #[arg(short, long, value_name = "FILE", required_unless_present = "answers")]
+    pub output: Option<PathBuf>,
+    /// Also write the answers with their citations, .csv or .jsonl; without -o the record goes beside it
+    /// (NAME.record.jsonl)
+    #[arg(long, value_name = "FILE", value_parser = answers::file)]
+    pub answers: Option<PathBuf>,
     /// The dataset or the form of the file, where they are not detected.
     #[arg(long, value_name = "NAME", help = format_help())]
     pub format: Option<String>,
@@ -114,9 +122,10 @@ fn format_help() -> String {
 
 /// A run whose arguments and dataset have been checked; it needs only a model.
 pub struct Prepared {
-    pub(super) dataset: Dataset,
+    pub(super) dataset: Arc<Dataset>,
     pub(super) resolved: Resolved,
     pub(super) output: PathBuf,
+    pub(super) answers: Option<PathBuf>,
     pub(super) in_flight: usize,
     pub(super) retry_errors: bool,
     pub(super) dry_run: bool,
@@ -126,33 +135,58 @@ pub struct Prepared {
 ///
 /// # Errors
 /// An unknown method, a switch that the method does not have, a dataset that cannot be read, an output that cannot be this
-/// run's record.
+/// run's record; several methods.
 pub fn prepare(args: &Args) -> Result<Prepared> {
-    let resolved = args.method.resolve()?;
+    let mut all = prepare_all(args, &[""])?.into_iter().flatten();
+    match (all.next(), all.next()) {
+        (Some(one), None) => Ok(one),
+        _ => Err(MootError::Usage("expected one method, found several".into())),
+    }
+}
+
+/// As [`prepare`]: for each of `models` one run for each method.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_all(args: &Args, models: &[&str]) -> Result<Vec<Vec<Prepared>>> {
+    let resolved = models.iter().map(|_| args.method.resolve_all()).collect::<Result<Vec<_>>>()?;
+    let names: Vec<&str> = resolved.first().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let outputs = several::outputs(args, &names, models)?;
     let options = datasets::Options { skip_bad: args.skip_bad, ..datasets::Options::default() };
     let options = args.format.iter().try_fold(options, |options, typed| options.format(typed))?;
     let mut dataset = datasets::load_with(&args.dataset, &options)?;
-    record::check(&args.output, &dataset.identity, &resolved)?;
+    for (resolved, outputs) in resolved.iter().zip(&outputs) {
+        for ((_, resolved), output) in resolved.iter().zip(outputs) {
+            // The folder of several records is not made by a dry run.
+            if !args.dry_run || output.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder.is_dir()) {
+                record::check(output, &dataset.identity, resolved)?;
+            }
+        }
+    }
     tell_skipped(&dataset.skipped);
     dataset.questions.truncate(args.limit.unwrap_or(usize::MAX));
     if let Some(count) = args.sample {
         dataset.sample(count, args.sample_seed);
     }
     let documents = dataset.questions.iter().flat_map(|question| &question.documents);
-    if let Some(line) = resolved.unknown_sources(documents) {
+    let first = resolved.first().and_then(|resolved| resolved.first());
+    if let Some(line) = first.and_then(|(_, resolved)| resolved.unknown_sources(documents)) {
         say(&line);
     }
     if let Some(shard) = args.shard {
         shard.keep(&mut dataset.questions);
     }
-    Ok(Prepared {
-        dataset,
+    let dataset = Arc::new(dataset);
+    let prepared = |((_, resolved), output): ((String, Resolved), PathBuf)| Prepared {
+        dataset: dataset.clone(),
         resolved,
-        output: args.output.clone(),
+        output,
+        answers: args.answers.clone(),
         in_flight: args.in_flight,
         retry_errors: args.retry_errors,
         dry_run: args.dry_run,
-    })
+    };
+    Ok(resolved.into_iter().zip(outputs).map(|(r, o)| r.into_iter().zip(o).map(prepared).collect()).collect())
 }
 
 /// Prints the items that `--skip-bad` skipped: the first few, and their number.
@@ -167,6 +201,17 @@ fn tell_skipped(skipped: &[String]) {
 }
 
 impl Prepared {
+    /// A run over `dataset` by a method that is resolved already.
+    pub(super) fn of(
+        dataset: Arc<Dataset>,
+        resolved: Resolved,
+        output: PathBuf,
+        in_flight: usize,
+        retry_errors: bool,
+    ) -> Self {
+        Self { dataset, resolved, output, answers: None, in_flight, retry_errors, dry_run: false }
+    }
+
     /// The method and its settings.
     #[must_use]
     pub fn resolved(&self) -> &Resolved {
@@ -198,142 +243,125 @@ impl Prepared {
 
     /// Answers all questions not yet recorded; of a dry run, says what that would take.
     ///
-    /// Once `stop` is set the process ends with [`interrupt::exit_code`] and drops the calls in flight: every reply that arrived is
-    /// on the disk already.
-    ///
     /// # Errors
-    /// A record that cannot be continued, or that is removed meanwhile; requests for which the memory is too small; what ends
-    /// a run (see [`runner::run`]); [`MootError::Unanswered`] where all is recorded, and some of it is an error.
+    /// As [`run_all`].
     pub fn run(&self, tools: Tools<'_>, stop: &AtomicBool) -> Result<()> {
-        if self.dry_run {
-            return dry::run(self, tools);
-        }
-        let mut writer = Writer::open_for(&self.output, &self.header(tools), self.retry_errors)?;
-        let watched = Watched::new(&self.output);
-        let left: Vec<&Question> =
-            self.dataset.questions.iter().filter(|question| !writer.finished().contains(&question.id)).collect();
+        run_all(std::slice::from_ref(self), tools, stop)
+    }
+
+    /// Opens the record; refuses requests for which the memory is too small.
+    fn open(&self, tools: Tools<'_>) -> Result<Writer> {
+        let writer = Writer::open_for(&self.output, &self.header(tools), self.retry_errors)?;
+        let unfinished = |question: &&Question| !writer.finished().contains(&question.id);
+        let left: Vec<&Question> = self.dataset.questions.iter().filter(unfinished).collect();
         fit::check(&left, &self.resolved.method, tools, &self.resolved.settings)?;
-        let run = Run {
-            questions: &self.dataset.questions,
-            method: &self.resolved.method,
-            tools,
-            settings: &self.resolved.settings,
-            in_flight: self.in_flight,
-            stop,
-        };
-        if let Some(line) = self.whose_documents(tools) {
-            say(&line);
-        }
-        let mut display = Display::new();
+        Ok(writer)
+    }
+
+    fn as_run<'a>(&'a self, tools: Tools<'a>, stop: &'a AtomicBool) -> Run<'a> {
+        let (questions, in_flight) = (&self.dataset.questions, self.in_flight);
+        Run { questions, method: &self.resolved.method, tools, settings: &self.resolved.settings, in_flight, stop }
+    }
+
+    /// Says what was done, writes the answers, and refuses to be content where some questions ended in an error.
+    fn finish(&self, progress: &Progress) -> Result<()> {
         let output = self.output.display();
-        let ended = runner::run(&run, &mut writer, &mut |progress| {
-            if watched.is_gone() {
-                stop.store(true, Ordering::Relaxed);
-            } else if progress.stopping && progress.done < progress.total {
-                display.clear();
-                say(&format!("interrupted: {} of {} questions are in {output}", progress.done, progress.total));
-                say("the same command goes on from there");
-                std::process::exit(i32::from(interrupt::exit_code()));
-            }
-            display.show(progress);
-        });
-        display.clear();
-        let done = writer.finished().len();
-        if watched.is_gone() {
-            return Err(watched.lost(done));
+        say(&summary(progress));
+        say(&format!("recorded in {output}; `moot score {output}` scores it"));
+        if let Some(path) = &self.answers {
+            answers::write(&self.output, &self.dataset.questions, path)?;
         }
-        match &ended {
-            Ok(progress) => {
-                say(&summary(progress));
-                say(&format!("recorded in {output}; `moot score {output}` scores it"));
-                record::answered(&self.output)
-            }
-            Err(_) => {
-                if done > 0 {
-                    say(&format!("{done} finished questions are in {output}; the same command goes on from there"));
-                }
-                ended.map(drop)
-            }
-        }
+        record::answered(&self.output)
     }
 }
 
-/// [`prepare`] and [`Prepared::run`] with open tools.
+/// Runs several methods with the same tools side by side, question by question, each with its record; of a dry run, says what
+/// each would take.
+///
+/// Once `stop` is set the process ends with [`interrupt::exit_code`] and drops the calls in flight: every reply that arrived is
+/// on the disk already.
 ///
 /// # Errors
-/// As [`prepare`] and [`Prepared::run`].
+/// A record that cannot be continued, or that is removed meanwhile; requests for which the memory is too small; what ends
+/// a run (see [`runner::run_all`]); [`MootError::Unanswered`] where all is recorded, and some of it is an error.
+pub fn run_all(batch: &[Prepared], tools: Tools<'_>, stop: &AtomicBool) -> Result<()> {
+    if batch.iter().any(|prepared| prepared.dry_run) {
+        return several::dry(batch, tools);
+    }
+    let mut writers = batch.iter().map(|prepared| prepared.open(tools)).collect::<Result<Vec<_>>>()?;
+    let watched: Vec<Watched> = batch.iter().map(|prepared| Watched::new(&prepared.output)).collect();
+    let runs: Vec<Run<'_>> = batch.iter().map(|prepared| prepared.as_run(tools, stop)).collect();
+    batch.iter().filter_map(|prepared| prepared.whose_documents(tools)).for_each(|line| say(&line));
+    let mut display = Display::new();
+    let outputs = several::list(batch);
+    let mut open: Vec<&mut Writer> = writers.iter_mut().collect();
+    let ended = runner::run_all(&runs, &mut open, &mut |states| {
+        let progress = Progress::sum(states);
+        if watched.iter().any(Watched::is_gone) {
+            stop.store(true, Ordering::Relaxed);
+        } else if progress.stopping && progress.done < progress.total {
+            display.clear();
+            say(&format!("interrupted: {} of {} questions are in {outputs}", progress.done, progress.total));
+            say("the same command goes on from there");
+            std::process::exit(i32::from(interrupt::exit_code()));
+        }
+        display.show(&progress);
+    });
+    display.clear();
+    if let Some((watched, writer)) = watched.iter().zip(&writers).find(|(watched, _)| watched.is_gone()) {
+        return Err(watched.lost(writer.finished().len()));
+    }
+    match ended {
+        Ok(states) => {
+            let ended: Vec<Result<()>> =
+                batch.iter().zip(&states).map(|(prepared, state)| prepared.finish(state)).collect();
+            several::tell_shared(batch.len(), tools);
+            ended.into_iter().collect()
+        }
+        Err(error) => {
+            let done: usize = writers.iter().map(|writer| writer.finished().len()).sum();
+            if done > 0 {
+                say(&format!("{done} finished questions are in {outputs}; the same command goes on from there"));
+            }
+            Err(error)
+        }
+    }
+}
+
+/// [`prepare_all`] and [`run_all`] with open tools.
+///
+/// # Errors
+/// As [`prepare_all`] and [`run_all`].
 pub fn run(args: &Args, tools: Tools<'_>, stop: &AtomicBool) -> Result<()> {
-    prepare(args)?.run(tools, stop)
+    let batch: Vec<Prepared> = prepare_all(args, &[""])?.into_iter().flatten().collect();
+    run_all(&batch, tools, stop)
 }
 
-fn say(line: &str) {
-    anstream::eprintln!("{}", crate::escape::line(line));
-}
-
-/// Progress display: a bar on a terminal, else a line every [`PLAIN_EVERY`].
-struct Display {
-    bar: Option<ProgressBar>,
-    last: Instant,
-    told: Option<usize>,
-}
-
-impl Display {
-    fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}");
-            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
-        });
-        Self { bar, last: Instant::now(), told: None }
-    }
-
-    fn show(&mut self, progress: &Progress) {
-        if let Some(bar) = &self.bar {
-            bar.set_length(progress.total as u64);
-            bar.set_position(progress.done as u64);
-            bar.set_message(rates(progress));
-        } else if self.told.is_none() || (self.last.elapsed() >= PLAIN_EVERY && self.told != Some(progress.done)) {
-            say(&format!("{}/{} questions  {}", progress.done, progress.total, rates(progress)));
-            self.last = Instant::now();
-            self.told = Some(progress.done);
+/// The command: every method with the first model, then with the next one, so that each model is loaded once and has the
+/// memory for itself.
+pub(super) fn command(
+    args: &Args,
+    retrieve: &retrieve::Args,
+    classifier: &ClassifierArgs,
+    model: &model::Args,
+) -> Result<()> {
+    let interrupt = Interrupt::listen()?;
+    let models = several::models(&model.model)?;
+    let batches = prepare_all(args, &models)?;
+    several::look_for(&models, model, &interrupt)?;
+    let mut unanswered = None;
+    for (name, batch) in models.iter().zip(&batches) {
+        let model = model::Args { model: (*name).to_owned(), ..model.clone() };
+        let methods: Vec<&Resolved> = batch.iter().map(Prepared::resolved).collect();
+        let tooling = Tooling::open_for(&model, retrieve, classifier, &methods, &interrupt)?;
+        interrupt.answering();
+        let ended = run_all(batch, tooling.tools(), &interrupt.stop);
+        tooling.report();
+        match ended {
+            // The other model's questions are answered all the same.
+            Err(error @ MootError::Unanswered { .. }) => drop(unanswered.get_or_insert(error)),
+            ended => ended?,
         }
     }
-
-    fn clear(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn rates(progress: &Progress) -> String {
-    let mut parts = Vec::new();
-    if let Some(remaining) = progress.remaining() {
-        parts.push(format!("{:.1}/min", progress.per_minute()));
-        parts.push(format!("{} left", HumanDuration(remaining)));
-    }
-    parts.push(format!("{} malformed", progress.malformed));
-    if progress.errors > 0 {
-        parts.push(format!("{} errors", progress.errors));
-    }
-    parts.push(format!("{} tokens in, {} out", progress.usage.prompt, progress.usage.generated));
-    parts.join("  ")
-}
-
-fn summary(progress: &Progress) -> String {
-    let new = progress.done - progress.before;
-    let earlier = if progress.before > 0 { format!(" ({} were there)", progress.before) } else { String::new() };
-    let journal = match progress.from_journal {
-        0 => String::new(),
-        calls => format!(" ({calls} from the journal)"),
-    };
-    format!(
-        "{new} questions{earlier} in {:.1} s: {} calls{journal}, {} malformed replies, {} errors, {} tokens in ({} reused), {} out",
-        progress.elapsed.as_secs_f64(),
-        progress.calls,
-        progress.malformed,
-        progress.errors,
-        progress.usage.prompt,
-        progress.usage.reused,
-        progress.usage.generated
-    )
+    unanswered.map_or(Ok(()), Err)
 }

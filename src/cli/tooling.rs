@@ -5,7 +5,8 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::method::Resolved;
 use crate::cli::{model, retrieve};
 use crate::error::{MootError, Result};
-use crate::llm::roles::Roles;
+use crate::llm::Capabilities;
+use crate::llm::roles::{Assignment, Roles};
 use crate::methods::ctx::Tools;
 use crate::methods::entailment;
 use crate::nli::{Classifier, ClassifierOptions, LocalClassifier};
@@ -64,24 +65,66 @@ impl Tooling {
         resolved: &Resolved,
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        let row = resolved.row();
-        if row.needs.retriever && !retrieve.is_typed() {
+        Self::open_for(model, retrieve, classifier, &[resolved], interrupt)
+    }
+
+    /// As [`Tooling::open`], with what several methods need together. Several methods take one model for all roles.
+    ///
+    /// # Errors
+    /// As [`Tooling::open`].
+    pub(super) fn open_for(
+        model: &model::Args,
+        retrieve: &retrieve::Args,
+        classifier: &ClassifierArgs,
+        methods: &[&Resolved],
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        if methods.len() > 1 {
+            Assignment::parse(&model.model)?.only("a run of several methods")?;
+        }
+        let searching = methods.iter().map(|resolved| resolved.row()).find(|row| row.needs.retriever);
+        if let Some(row) = searching.filter(|_| !retrieve.is_typed()) {
             return Err(MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", row.name)));
         }
+        Self::open_again(model, retrieve, classifier, methods, interrupt)
+    }
+
+    /// As [`Tooling::open_for`], for recorded runs: what they searched is in the record, so a corpus may be missing.
+    ///
+    /// # Errors
+    /// As [`Tooling::open`].
+    pub(super) fn open_again(
+        model: &model::Args,
+        retrieve: &retrieve::Args,
+        classifier: &ClassifierArgs,
+        methods: &[&Resolved],
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
         model.runtime.set_threads()?;
         let offline = model.runtime.offline;
         let retriever = if retrieve.is_typed() { Some(Batched::new(retrieve.open(offline, interrupt)?)) } else { None };
-        let embedder = retrieve.open_embedder(row, offline)?;
+        let embedding = methods.iter().find(|resolved| resolved.row().needs.embedder).or(methods.first());
+        let embedder = embedding.map(|resolved| retrieve.open_embedder(resolved.row(), offline)).transpose()?.flatten();
         interrupt.preparing();
-        let classifier = if row.needs.entails() { classifier.open(offline)? } else { None };
-        let roles = resolved.method.roles();
-        let mut roles: Vec<&str> = roles.iter().map(String::as_str).collect();
-        if row.needs.entails() && classifier.is_none() {
-            roles.push(entailment::ROLE);
+        let entails = methods.iter().any(|resolved| resolved.row().needs.entails());
+        let classifier = if entails { classifier.open(offline)? } else { None };
+        let mut roles: Vec<String> = Vec::new();
+        for role in methods.iter().flat_map(|resolved| resolved.method.roles()) {
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
         }
-        let purpose = Purpose { method: row.name, roles: &roles, needs: row.needs.model };
-        let llm = model.start(purpose, resolved.settings.think, &interrupt.cancel)?;
-        let weights = resolved.weights.as_ref().map(|(weights, _)| weights.clone());
+        if entails && classifier.is_none() {
+            roles.push(entailment::ROLE.to_owned());
+        }
+        let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
+        let names: Vec<&str> = methods.iter().map(|resolved| resolved.row().name).collect();
+        let needs = methods.iter().fold(Capabilities::default(), |needs, other| needs.or(other.row().needs.model));
+        let purpose = Purpose { method: &names.join(", "), roles: &roles, needs };
+        let think = methods.first().map_or(0, |resolved| resolved.settings.think);
+        let llm = model.start(purpose, think, &interrupt.cancel)?;
+        let weights = methods.first().and_then(|resolved| resolved.weights.as_ref());
+        let weights = weights.map(|(weights, _)| weights.clone());
         Ok(Self { llm, retriever, classifier, embedder, weights, wanted: retrieve.wanted() })
     }
 

@@ -19,6 +19,8 @@ struct Node {
     parent: NodeId,
     tokens: PageTokens,
     page: u32,
+    /// The group of the request that computed it.
+    group: u32,
     children: BTreeMap<PageTokens, NodeId>,
     /// Running sequences whose path goes through here.
     holders: usize,
@@ -50,6 +52,7 @@ impl PrefixTree {
             parent: Self::ROOT,
             tokens: [0; PAGE],
             page: u32::MAX,
+            group: 0,
             children: BTreeMap::new(),
             holders: 1,
             used: 0,
@@ -86,6 +89,11 @@ impl PrefixTree {
         self.nodes[node.0].page
     }
 
+    /// The group of the request that computed the page of `node`.
+    pub(crate) fn group(&self, node: NodeId) -> u32 {
+        self.nodes[node.0].group
+    }
+
     /// One more sequence goes through `node`.
     pub(crate) fn retain(&mut self, node: NodeId) {
         if self.nodes[node.0].holders == 0 {
@@ -110,14 +118,14 @@ impl PrefixTree {
         }
     }
 
-    /// Makes `page` a child of `parent`, held once. `None` when there is such a child already: `page` stays the
+    /// Makes `page`, computed for a request of `group`, a child of `parent`, held once. `None` when there is such a child already: `page` stays the
     /// caller's.
-    pub(crate) fn insert(&mut self, parent: NodeId, tokens: PageTokens, page: u32) -> Option<NodeId> {
+    pub(crate) fn insert(&mut self, parent: NodeId, tokens: PageTokens, page: u32, group: u32) -> Option<NodeId> {
         debug_assert!(self.nodes[parent.0].holders > 0, "only a held path grows");
         if self.child(parent, &tokens).is_some() {
             return None;
         }
-        let node = Node { parent, tokens, page, children: BTreeMap::new(), holders: 1, used: 0 };
+        let node = Node { parent, tokens, page, group, children: BTreeMap::new(), holders: 1, used: 0 };
         let id = match self.vacant.pop() {
             Some(id) => {
                 self.nodes[id.0] = node;
@@ -193,9 +201,9 @@ mod tests {
     fn the_least_recently_used_leaf_goes_first_and_its_parent_after_it() {
         let mut tree = PrefixTree::new(3);
         let pages: Vec<u32> = (0..3).map(|_| tree.allocate().unwrap()).collect();
-        let a = tree.insert(PrefixTree::ROOT, tokens(1), pages[0]).unwrap();
-        let b = tree.insert(a, tokens(2), pages[1]).unwrap();
-        let c = tree.insert(PrefixTree::ROOT, tokens(3), pages[2]).unwrap();
+        let a = tree.insert(PrefixTree::ROOT, tokens(1), pages[0], 0).unwrap();
+        let b = tree.insert(a, tokens(2), pages[1], 0).unwrap();
+        let c = tree.insert(PrefixTree::ROOT, tokens(3), pages[2], 0).unwrap();
         for node in [b, a, c] {
             tree.release(node);
         }
@@ -210,8 +218,8 @@ mod tests {
     fn an_equal_page_is_not_inserted_twice() {
         let mut tree = PrefixTree::new(2);
         let (p, q) = (tree.allocate().unwrap(), tree.allocate().unwrap());
-        assert!(tree.insert(PrefixTree::ROOT, tokens(1), p).is_some());
-        assert!(tree.insert(PrefixTree::ROOT, tokens(1), q).is_none());
+        assert!(tree.insert(PrefixTree::ROOT, tokens(1), p, 0).is_some());
+        assert!(tree.insert(PrefixTree::ROOT, tokens(1), q, 0).is_none());
     }
 
     proptest! {
@@ -237,7 +245,7 @@ mod tests {
                         Some(child) => { tree.retain(child); at = child; }
                         None => {
                             let Some(page) = tree.allocate() else { break };
-                            at = tree.insert(at, tokens, page).unwrap();
+                            at = tree.insert(at, tokens, page, 0).unwrap();
                         }
                     }
                     path.push(at);

@@ -10,6 +10,9 @@ use std::sync::mpsc::Sender;
 pub struct Request {
     /// Returned with every event: the caller's own number for this request.
     pub tag: usize,
+    /// Requests that belong together, as the calls of one method: tokens that a request takes over from another group's pages
+    /// are counted apart. It changes nothing else.
+    pub group: u32,
     /// At least one token.
     pub prompt: Vec<u32>,
     /// First tokens of the reply, after `prompt` and after thoughts; the model continues them. They are no part of
@@ -63,6 +66,7 @@ impl Request {
     pub fn of_length(tag: usize, prompt: Vec<u32>, tokens: usize, events: Sender<(usize, Event)>) -> Self {
         Self {
             tag,
+            group: 0,
             prompt,
             prefill: Vec::new(),
             score: false,

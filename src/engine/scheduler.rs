@@ -189,7 +189,7 @@ impl Scheduler {
             let promised: usize = self.running.iter().map(|other| other.reserved).sum();
             if promised + sequence.reserved > self.tree.available() {
                 sequence.release(&mut self.tree);
-                sequence.reused = 0;
+                (sequence.reused, sequence.borrowed) = (0, 0);
                 self.waiting.push_front(sequence);
                 return;
             }

@@ -26,6 +26,8 @@ pub(super) struct Sequence {
     pub reserved: usize,
     /// Tokens of the prompt and the prefill taken over from the prefix tree.
     pub reused: usize,
+    /// Those of them that a request of another group had computed.
+    pub borrowed: usize,
     /// The last step that it had a part in.
     pub last_step: u64,
     pub sampler: Sampler,
@@ -56,6 +58,7 @@ impl Sequence {
             own: Vec::new(),
             reserved: 0,
             reused: 0,
+            borrowed: 0,
             last_step: 0,
             sampler: Sampler::new(request.sampling, request.seed),
             draft: Draft::new(),
@@ -176,7 +179,9 @@ impl Sequence {
             self.reserved = self.reserved.saturating_sub(1);
             let from = self.cached;
             self.cached = from.max(self.held.len() * PAGE);
-            self.reused += self.given(from..self.cached);
+            let given = self.given(from..self.cached);
+            self.reused += given;
+            self.borrowed += if tree.group(node) == self.request.group { 0 } else { given };
         }
     }
 
@@ -200,7 +205,7 @@ impl Sequence {
         }
         while share && !self.own.is_empty() && (self.held.len() + 1) * PAGE <= self.cached {
             let tokens = self.next_page().expect("cached tokens are known (bug)");
-            let Some(node) = tree.insert(self.tip(), tokens, self.own[0]) else { return };
+            let Some(node) = tree.insert(self.tip(), tokens, self.own[0], self.request.group) else { return };
             self.own.remove(0);
             self.held.push(node);
         }

@@ -28,6 +28,8 @@ pub struct Stats {
     pub page_reads: usize,
     /// Pages it would have read with every sequence alone.
     pub page_reads_unshared: usize,
+    /// Prompt tokens of finished requests that were taken over from requests of another group ([`super::Request::group`]).
+    pub reused_across_groups: usize,
     /// Pages of cached prefixes evicted.
     pub evicted: usize,
     /// Pages that requests hold now; the others are free, or cache a prefix until they are evicted.
@@ -57,6 +59,7 @@ impl Stats {
             padding_avoided: self.padding_avoided + other.padding_avoided,
             page_reads: self.page_reads + other.page_reads,
             page_reads_unshared: self.page_reads_unshared + other.page_reads_unshared,
+            reused_across_groups: self.reused_across_groups + other.reused_across_groups,
             evicted: self.evicted + other.evicted,
             pages_held: self.pages_held + other.pages_held,
             peak_pages: self.peak_pages.max(other.peak_pages),

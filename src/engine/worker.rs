@@ -162,6 +162,7 @@ impl Worker {
             }
         }
         self.count_pages();
+        self.count_borrowed(&ended);
         for (sequence, outcome) in ended.into_iter().rev() {
             match outcome {
                 Ok(finish) => complete(sequence, finish),
@@ -180,6 +181,12 @@ impl Worker {
                 stats.guessed_by_grammar_right += count;
             }
         }
+    }
+
+    /// Counts prompt tokens that ended requests took over from requests of other groups. Before the events, as the pages.
+    fn count_borrowed(&self, ended: &[(Sequence, Result<Finish>)]) {
+        let borrowed: usize = ended.iter().map(|(sequence, _)| sequence.borrowed).sum();
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner).reused_across_groups += borrowed;
     }
 
     /// Counts pages in use. It goes before the events, so that the count is right once a request's last event is received.

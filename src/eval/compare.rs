@@ -5,7 +5,7 @@
 mod changes;
 pub mod tables;
 
-pub use changes::{Change, changed, outcome};
+pub use changes::{Change, answers_differ, changed, outcome};
 
 use crate::error::{MootError, Result};
 use crate::eval::metrics::{METRICS, Metric, Scope, Unit};
@@ -240,13 +240,14 @@ pub fn content(question: &Question) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Pairs of the same question, sorted by id.
+/// Pairs of the same question, sorted by id. A fork reads other documents than the debate that it comes from, so its questions
+/// are paired by id alone.
 #[must_use]
 pub fn pairs<'a>(first: &'a Record, other: &'a Record) -> Vec<(&'a QuestionRecord, &'a QuestionRecord)> {
-    let others: HashMap<[u8; 32], &QuestionRecord> =
-        other.questions.iter().map(|q| (content(&q.question), q)).collect();
-    let mut pairs: Vec<_> =
-        first.questions.iter().filter_map(|q| Some((q, *others.get(&content(&q.question))?))).collect();
+    let forked = first.header.forked.is_some() || other.header.forked.is_some();
+    let key = |question: &Question| if forked { Sha256::digest(&question.id).into() } else { content(question) };
+    let others: HashMap<[u8; 32], &QuestionRecord> = other.questions.iter().map(|q| (key(&q.question), q)).collect();
+    let mut pairs: Vec<_> = first.questions.iter().filter_map(|q| Some((q, *others.get(&key(&q.question))?))).collect();
     pairs.sort_by(|a, b| a.0.question.id.cmp(&b.0.question.id));
     pairs
 }

@@ -5,8 +5,9 @@
 
 use crate::error::{MootError, Result};
 use crate::generation::Prompt;
+use crate::llm::layer::Layer;
 use crate::llm::scripted::Scripted;
-use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
+use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::methods::Built;
 use crate::methods::ctx::{Settings, Silent, Tools};
 use crate::question::Question;
@@ -120,24 +121,12 @@ impl<'a> Dry<'a> {
     }
 }
 
-impl Llm for Dry<'_> {
-    fn identity(&self) -> &ModelIdentity {
-        self.real.identity()
+impl Layer for Dry<'_> {
+    fn inner(&self) -> &dyn Llm {
+        self.real
     }
 
-    fn identity_of(&self, role: &str) -> &ModelIdentity {
-        self.real.identity_of(role)
-    }
-
-    fn capabilities(&self, role: &str) -> Capabilities {
-        self.real.capabilities(role)
-    }
-
-    fn token(&self, role: &str, text: &str) -> Option<u32> {
-        self.real.token(role, text)
-    }
-
-    fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
+    fn answer_stage(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         let by_schema = |place: usize, reply: &Reply| {
             let held_by = calls[place].schema.as_ref().map(|schema| schema.name.to_string());
             Reply { held_by, ..reply.clone() }
@@ -190,24 +179,12 @@ struct First<'a> {
     calls: Mutex<Vec<Call>>,
 }
 
-impl Llm for First<'_> {
-    fn identity(&self) -> &ModelIdentity {
-        self.llm.identity()
+impl Layer for First<'_> {
+    fn inner(&self) -> &dyn Llm {
+        self.llm
     }
 
-    fn identity_of(&self, role: &str) -> &ModelIdentity {
-        self.llm.identity_of(role)
-    }
-
-    fn capabilities(&self, role: &str) -> Capabilities {
-        self.llm.capabilities(role)
-    }
-
-    fn token(&self, role: &str, text: &str) -> Option<u32> {
-        self.llm.token(role, text)
-    }
-
-    fn answer(&self, calls: &[Call], _: OnFailure, _: &mut OnReply<'_>) -> Vec<Result<Reply>> {
+    fn answer_stage(&self, calls: &[Call], _: OnFailure, _: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         if let Ok(mut kept) = self.calls.lock()
             && kept.is_empty()
         {

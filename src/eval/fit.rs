@@ -1,7 +1,8 @@
 //! Whether a run's requests fit into the key-value memory, found before the run instead of by an error for each question.
 
 use crate::error::{MootError, Result};
-use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
+use crate::llm::layer::Layer;
+use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::methods::Built;
 use crate::methods::ctx::{Settings, Silent, Tools};
 use crate::question::Question;
@@ -66,25 +67,13 @@ impl Measuring<'_> {
     }
 }
 
-impl Llm for Measuring<'_> {
-    fn identity(&self) -> &ModelIdentity {
-        self.llm.identity()
-    }
-
-    fn identity_of(&self, role: &str) -> &ModelIdentity {
-        self.llm.identity_of(role)
-    }
-
-    fn capabilities(&self, role: &str) -> Capabilities {
-        self.llm.capabilities(role)
-    }
-
-    fn token(&self, role: &str, text: &str) -> Option<u32> {
-        self.llm.token(role, text)
+impl Layer for Measuring<'_> {
+    fn inner(&self) -> &dyn Llm {
+        self.llm
     }
 
     /// Calls for scores or probabilities are not answered: no method can go on without those.
-    fn answer(&self, calls: &[Call], _: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
+    fn answer_stage(&self, calls: &[Call], _: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         calls.iter().filter_map(|call| self.llm.fits(call).err()).for_each(|error| self.keep(error));
         if calls.iter().any(|call| call.score || call.logprobs.is_some()) {
             return calls.iter().map(|_| Err(MootError::Interrupted)).collect();

@@ -1,18 +1,24 @@
 //! Running methods over datasets, keeping records, and scoring them.
 
+pub mod answers;
 pub mod compare;
 pub mod computed_slices;
 pub mod datasets;
 pub mod dry;
 pub mod fit;
+pub mod fork;
 pub mod merge;
 pub mod metrics;
 pub mod record;
+mod recorded_tools;
 pub mod replay;
 pub mod report;
+pub mod reproduce;
 pub mod runner;
+mod same_call;
 pub mod slices;
 pub mod sources;
 pub mod stats;
 pub mod variants;
 pub mod verify;
+pub mod why;

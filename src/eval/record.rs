@@ -78,6 +78,9 @@ pub struct Header {
     /// Of a replay (`moot replay`), the record that it was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
+    /// Of a debate that went on otherwise (`moot fork`), where it comes from and what was changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Forked>,
 }
 
 impl Header {
@@ -101,6 +104,21 @@ pub struct Replayed {
     pub chain: String,
     /// Hex SHA-256 of each prompt, grammar and schema file as its replies were given.
     pub prompts: BTreeMap<String, String>,
+}
+
+/// The debate that a fork went on from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forked {
+    /// The record's file name without folders.
+    pub record: String,
+    /// The hash of its last line; empty for versions 1 and 2.
+    pub chain: String,
+    /// The question's id.
+    pub question: String,
+    /// The first round that was held again, from 1.
+    pub round: usize,
+    /// What was changed, in words: "without document 3, notes.txt".
+    pub change: String,
 }
 
 /// Which questions were asked.

@@ -7,17 +7,15 @@
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
 use crate::eval::record::{Header, Replayed, VERSION};
+use crate::eval::recorded_tools::RecordedTools;
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply, answer_in_order};
 use crate::methods::ctx::{Silent, Tools};
 use crate::methods::switches::Typed;
 use crate::methods::{Built, Row};
-use crate::nli::{Classifier, ClassifierIdentity, Counts};
 use crate::prompts;
-use crate::question::Hit;
-use crate::retrieval::{Filter, Retriever, RetrieverIdentity, Wanted};
 use crate::sources::SourceWeights;
-use crate::transcript::{CallRecord, Event, Pair, Parsed, QuestionRecord, Relation};
+use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
@@ -137,16 +135,8 @@ impl<'a> Replay<'a> {
     fn question(&self, old: &QuestionRecord) -> Result<(QuestionRecord, Report)> {
         let header = &self.record.header;
         let told = Told { header, old, used: Mutex::new(vec![false; old.calls.len()]), prompts: Mutex::default() };
-        let five = Wanted { top: 5, by_source: false, filter: Filter::NONE, fold: true };
-        let classified =
-            old.events.iter().any(|event| matches!(event, Event::Entailment { by, .. } if by == "classifier"));
-        let tools = Tools {
-            retriever: header.retriever.as_ref().map(|_| &told as &dyn Retriever),
-            wanted: header.wanted.as_ref().unwrap_or(&five),
-            classifier: (classified || header.classifier.is_some()).then_some(&told as &dyn Classifier),
-            weights: self.weights,
-            ..Tools::new(&told)
-        };
+        let recorded = RecordedTools::new(header, old);
+        let tools = Tools { weights: self.weights, ..recorded.tools(&told) };
         let events = gathered(self.method.row, old);
         let (new, error) = self.method.record_gathered(&old.question, events, tools, &header.settings, &Silent);
         let error = match error {
@@ -162,7 +152,7 @@ impl<'a> Replay<'a> {
 }
 
 /// Recorded switches as if they were typed.
-fn typed(row: &Row, switches: &Value) -> Typed {
+pub(super) fn typed(row: &Row, switches: &Value) -> Typed {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let recorded = switches.as_object().into_iter().flatten();
     // A default is not typed: what depends on another switch is resolved again.
@@ -174,7 +164,7 @@ fn typed(row: &Row, switches: &Value) -> Typed {
 }
 
 /// The events of the search that found the question's documents, before the method began.
-fn gathered(row: &Row, old: &QuestionRecord) -> Vec<Event> {
+pub(super) fn gathered(row: &Row, old: &QuestionRecord) -> Vec<Event> {
     let found =
         !old.question.documents.is_empty() && old.question.documents.iter().all(|document| document.origin.is_some());
     match old.events.first() {
@@ -287,57 +277,5 @@ impl Llm for Told<'_> {
 
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         answer_in_order(calls, on_failure, on_reply, |call| self.reply(call))
-    }
-}
-
-impl Retriever for Told<'_> {
-    fn retrieve(&self, query: &str, wanted: &Wanted) -> Result<Vec<Hit>> {
-        let found = self.old.events.iter().find_map(|event| match event {
-            Event::Retrieval { queries, top, by_source, hits, .. }
-                if *top == wanted.top && *by_source == wanted.by_source =>
-            {
-                hits.get(queries.iter().position(|known| known == query)?).cloned()
-            }
-            _ => None,
-        });
-        found.ok_or_else(|| {
-            MootError::Question(format!("the recorded run did not search for {query:?} ({} passages)", wanted.top))
-        })
-    }
-
-    fn identity(&self) -> RetrieverIdentity {
-        self.header.retriever.clone().unwrap_or_default()
-    }
-}
-
-impl Classifier for Told<'_> {
-    fn identity(&self) -> &ClassifierIdentity {
-        static NONE: ClassifierIdentity = ClassifierIdentity {
-            name: String::new(),
-            sha256: String::new(),
-            kind: String::new(),
-            recipe: String::new(),
-        };
-        self.header.classifier.as_ref().unwrap_or(&NONE)
-    }
-
-    fn entail(&self, pairs: &[Pair]) -> Result<Vec<Relation>> {
-        let relation = |pair: &Pair| {
-            let known = self.old.events.iter().find_map(|event| match event {
-                Event::Entailment { pairs, relations, .. } => {
-                    relations.get(pairs.iter().position(|known| known == pair)?).copied()
-                }
-                _ => None,
-            });
-            let hypothesis = crate::jsonl::shortened(&pair.hypothesis);
-            known.ok_or_else(|| {
-                MootError::Question(format!("the recorded run did not classify a pair with {hypothesis:?}"))
-            })
-        };
-        pairs.iter().map(relation).collect()
-    }
-
-    fn counts(&self) -> Counts {
-        Counts::default()
     }
 }

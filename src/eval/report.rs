@@ -218,6 +218,7 @@ fn describe(s: &Scores) -> String {
     let dataset = s.dataset.as_ref().map(|name| format!(" on {}", escape::line(name))).unwrap_or_default();
     let gold = match s.without_gold {
         0 => String::new(),
+        n if n == s.questions => ", no question has gold answers".to_owned(),
         n => format!(", {n} without gold answers"),
     };
     format!(

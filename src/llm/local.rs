@@ -64,6 +64,7 @@ impl Local {
         let prefill = self.engine.model().tokenizer.encode_continuation(&call.prefill)?;
         Ok(Request {
             tag,
+            group: call.group,
             prompt,
             prefill,
             score: call.score,

@@ -4,8 +4,9 @@
 //! agent's first reply. On the CPU a reply depends on nothing but what [`Replay`] knows a call by, so it may be taken over.
 
 use crate::error::Result;
+use crate::llm::layer::{Layer, answer_known};
 use crate::llm::replay::Replay;
-use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
+use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::transcript::CallRecord;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,46 +39,16 @@ impl<'a> Recalled<'a> {
     }
 }
 
-impl Llm for Recalled<'_> {
-    fn identity(&self) -> &ModelIdentity {
-        self.llm.identity()
+impl Layer for Recalled<'_> {
+    fn inner(&self) -> &dyn Llm {
+        self.llm
     }
 
-    fn identity_of(&self, role: &str) -> &ModelIdentity {
-        self.llm.identity_of(role)
-    }
-
-    fn capabilities(&self, role: &str) -> Capabilities {
-        self.llm.capabilities(role)
-    }
-
-    fn token(&self, role: &str, text: &str) -> Option<u32> {
-        self.llm.token(role, text)
-    }
-
-    fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
-        let (mut results, mut left) = (Vec::with_capacity(calls.len()), Vec::new());
-        for (place, call) in calls.iter().enumerate() {
-            let known = self.known.get(&call.role).and_then(|replay| replay.find(call));
-            match known {
-                Some(reply) => {
-                    on_reply(place, reply);
-                    self.recalled.fetch_add(1, Ordering::Relaxed);
-                    results.push(Some(Ok(reply.clone())));
-                }
-                None => {
-                    left.push(place);
-                    results.push(None);
-                }
-            }
-        }
-        if !left.is_empty() {
-            let asked: Vec<Call> = left.iter().map(|&place| calls[place].clone()).collect();
-            let answers = self.llm.answer(&asked, on_failure, &mut |at, reply| on_reply(left[at], reply));
-            for (&place, answer) in left.iter().zip(answers) {
-                results[place] = Some(answer);
-            }
-        }
-        results.into_iter().map(|result| result.expect("a call is recalled or asked (bug)")).collect()
+    fn answer_stage(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
+        answer_known(self.llm, calls, on_failure, on_reply, |call| {
+            let reply = self.known.get(&call.role)?.find(call)?.clone();
+            self.recalled.fetch_add(1, Ordering::Relaxed);
+            Some(reply)
+        })
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{MootError, Result};
 use crate::generation::Sampling;
 use crate::llm::{Capabilities, Llm, ModelIdentity, OnFailure, all_or_first_failure};
 use crate::methods::ask::Ask;
-use crate::methods::{OwnPrompts, Row};
+use crate::methods::{Note, OwnPrompts, Row};
 use crate::nli::Classifier;
 use crate::question::{Document, Hit, Question};
 use crate::retrieval::{Embedder, Filter, Retriever, Side, Wanted, documents};
@@ -106,6 +106,7 @@ pub struct Ctx<'a> {
     events: Vec<Event>,
     stage: usize,
     prompts: Option<&'a OwnPrompts>,
+    pub(super) note: Option<&'a Note>,
 }
 
 impl<'a> Ctx<'a> {
@@ -118,7 +119,7 @@ impl<'a> Ctx<'a> {
         observer: &'a dyn Observer,
     ) -> Self {
         let (retrieved, calls, events) = (Vec::new(), Vec::new(), Vec::new());
-        Self { row, question, tools, settings, observer, retrieved, calls, events, stage: 0, prompts: None }
+        Self { row, question, tools, settings, observer, retrieved, calls, events, stage: 0, prompts: None, note: None }
     }
 
     /// Adds events that happened before; stages are numbered after them.

@@ -243,6 +243,17 @@ pub struct Built {
     pub preset: Option<&'static str>,
     /// Prompts that replace the program's.
     pub prompts: OwnPrompts,
+    /// What every call is told from some round on, behind its prompt.
+    pub note: Option<Note>,
+}
+
+/// A text of the user's that calls are told in a debate that goes on from some round (`moot fork --tell`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The first round whose calls are told, from 1.
+    pub round: usize,
+    /// The last paragraph of their last turn.
+    pub text: String,
 }
 
 impl std::fmt::Debug for Built {
@@ -269,7 +280,7 @@ impl Built {
     /// The method of `row` with the program's prompts, of no preset.
     #[must_use]
     pub fn new(row: &'static Row, values: Values, method: Box<dyn Method>) -> Self {
-        Self { row, values, method, preset: None, prompts: OwnPrompts::default() }
+        Self { row, values, method, preset: None, prompts: OwnPrompts::default(), note: None }
     }
 
     /// With prompts of one's own in place of the program's.
@@ -368,6 +379,7 @@ impl Built {
     ) -> (QuestionRecord, Option<MootError>) {
         let started = Instant::now();
         let mut ctx = Ctx::new(self.row, question, tools, settings, observer).after(events).prompts(&self.prompts);
+        ctx.note = self.note.as_ref();
         let (conclusion, error) = match self.method.answer(question, &mut ctx) {
             Ok(conclusion) => (Some(Conclusion { weights: ctx.known_weights(), ..conclusion }), None),
             Err(error) => (None, Some(error)),

@@ -1,5 +1,6 @@
 //! Subcommands, called as functions; what they print is checked in processes of their own.
 
+mod again;
 mod bad_input;
 mod conflict;
 mod corpus;
@@ -172,13 +173,13 @@ fn a_dataset_is_run_and_gone_on_with() {
     let llm = Scripted::new(|_| "no format at all".into());
     let never = AtomicBool::new(false);
     run::run(&args, Tools::new(&llm), &never).unwrap();
-    let record = Record::read(&args.output).unwrap();
+    let record = Record::read(args.output.as_ref().unwrap()).unwrap();
     assert_eq!(record.questions.len(), 3);
     assert_eq!(record.header.dataset.as_ref().unwrap().questions, 5);
     assert!(!record.header.prompts.is_empty());
     args.limit = None;
     run::run(&args, Tools::new(&llm), &never).unwrap();
-    assert_eq!(Record::read(&args.output).unwrap().questions.len(), 5);
+    assert_eq!(Record::read(args.output.as_ref().unwrap()).unwrap().questions.len(), 5);
     args.method.seed = 1;
     assert!(
         run::run(&args, Tools::new(&llm), &never).unwrap_err().to_string().contains("settings.seed 0 there, 1 now")
@@ -193,7 +194,7 @@ fn the_header_says_what_was_searched() {
     let searching = Tools { retriever: Some(&shelf), ..Tools::new(&llm) };
     let args = arguments(folder.path(), "concatenated");
     run::run(&args, searching, &never).unwrap();
-    let header = Record::read(&args.output).unwrap().header;
+    let header = Record::read(args.output.as_ref().unwrap()).unwrap().header;
     assert_eq!((header.retriever, header.wanted.as_ref()), (Some(shelf.identity()), Some(searching.wanted)));
 
     let filter = Filter { until: Some("1998".into()), ..Filter::default() };
@@ -202,11 +203,11 @@ fn the_header_says_what_was_searched() {
     assert!(refused.contains("wanted.top 5 there, 9 now") && refused.contains("wanted.filter.until none"), "{refused}");
     let refused = run::run(&args, Tools::new(&llm), &never).unwrap_err().to_string();
     assert!(refused.contains("retriever"), "{refused}");
-    fs::remove_file(&args.output).unwrap();
+    fs::remove_file(args.output.as_ref().unwrap()).unwrap();
 
     let args = arguments(folder.path(), "closed-book");
     run::run(&args, searching, &never).unwrap();
-    let header = Record::read(&args.output).unwrap().header;
+    let header = Record::read(args.output.as_ref().unwrap()).unwrap().header;
     assert_eq!((header.retriever, header.wanted), (None, None), "it searches nothing");
 }
 
@@ -216,7 +217,7 @@ fn errors_are_asked_again_where_that_is_typed() {
     let never = AtomicBool::new(false);
     let args = arguments(folder.path(), "concatenated");
     let errors = |args: &run::Args| {
-        let questions = Record::read(&args.output).unwrap().questions;
+        let questions = Record::read(args.output.as_ref().unwrap()).unwrap().questions;
         (questions.len(), questions.iter().filter(|question| question.error.is_some()).count())
     };
     // A server that refuses, and then does not.
@@ -243,7 +244,7 @@ fn errors_are_asked_again_where_that_is_typed() {
     let again = arguments_with(folder.path(), "concatenated", &["--retry-errors"]);
     run::run(&again, Tools::new(&llm), &never).unwrap();
     assert_eq!(errors(&args), (3, 0));
-    let path = args.output.clone();
+    let path = args.output.clone().unwrap();
     let text = printed("json", &path);
     let json: Value = serde_json::from_str(text.lines().find(|line| line.starts_with('{')).unwrap()).unwrap();
     assert_eq!(json["records"][0]["metrics"]["error"]["mean"], 0.0, "the later line counts");
@@ -256,7 +257,7 @@ fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
     let args = arguments(folder.path(), "closed-book");
     let refused = |args: &run::Args| run::prepare(args).err().unwrap().to_string();
     // The data set itself, and another file that is no record.
-    let itself = run::Args { output: args.dataset.clone(), ..arguments(folder.path(), "closed-book") };
+    let itself = run::Args { output: Some(args.dataset.clone()), ..arguments(folder.path(), "closed-book") };
     assert!(refused(&itself).contains("set.jsonl:1: expected a record of moot"), "{}", refused(&itself));
     assert_eq!(fs::read_to_string(&args.dataset).unwrap(), LINE.repeat(5), "it is left alone");
     // A record of another run: what differs is told as when the model is there.
@@ -273,7 +274,7 @@ fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
     // An empty file, and a header that a kill cut short, are begun anew.
     for begun in ["", "{\"moot_record\":2,\"prog"] {
         let args = arguments(folder.path(), "closed-book");
-        fs::write(&args.output, begun).unwrap();
+        fs::write(args.output.as_ref().unwrap(), begun).unwrap();
         run::run(&args, Tools::new(&llm), &never).unwrap();
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left in the folder");
@@ -299,5 +300,5 @@ fn what_was_typed_is_checked_before_a_model_is_needed() {
     assert!(
         run::prepare(&args).err().unwrap().to_string().contains("set.jsonl:1: expected an item of a known dataset")
     );
-    assert!(!args.output.exists());
+    assert!(!args.output.unwrap().exists());
 }

@@ -146,3 +146,147 @@ fn what_cannot_be_is_refused_in_one_line() {
     let output = bench.current_dir(workspace.path("")).output().unwrap();
     assert!(text(&output.stderr).contains("moot bench has no roles"), "{}", text(&output.stderr));
 }
+
+/// The records of a folder: name, calls.
+fn records(folder: &Path) -> Vec<(String, usize)> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<(String, usize)> = files
+        .map(|path| {
+            let calls = Record::read(&path).unwrap().questions.iter().map(|q| q.calls.len()).sum();
+            (path.file_name().unwrap().to_string_lossy().into_owned(), calls)
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Two presets of one method with two models: four records, shared prefixes, and nothing asked again by the same command.
+#[test]
+fn several_methods_and_models_are_a_record_each() {
+    let workspace = workspace();
+    let run_of = |methods: &str, models: &str| {
+        let mut command = moot(["run", THREE, "-o", "runs", "--preset", methods, "--model", models]);
+        command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+        command.args(["--offline", "--kv-memory", "64M", "--max-tokens", "8"]);
+        text(&run(command).stderr)
+    };
+    let said = run_of("one-round,every-answer", "tiny.gguf,other.gguf");
+    let found = records(&workspace.path("runs"));
+    let names = ["every-answer.other", "every-answer.tiny", "one-round.other", "one-round.tiny"];
+    assert_eq!(found.iter().map(|(name, _)| name.trim_end_matches(".jsonl")).collect::<Vec<_>>(), names);
+    let documents: usize = Record::read(&workspace.path("runs").join("one-round.tiny.jsonl"))
+        .unwrap()
+        .questions
+        .iter()
+        .map(|q| q.question.documents.len())
+        .sum();
+    assert_eq!(
+        found.iter().map(|(_, calls)| *calls).collect::<Vec<_>>(),
+        [documents, documents, documents + 3, documents + 3]
+    );
+    let shared: Vec<usize> = said
+        .lines()
+        .filter_map(|line| {
+            line.strip_suffix(" prompt tokens of one method had been computed for another one")?.parse().ok()
+        })
+        .collect();
+    assert!(shared.len() == 2 && shared.iter().all(|&tokens| tokens > 100), "{said}");
+    let again = run_of("one-round,every-answer", "tiny.gguf,other.gguf");
+    assert_eq!(again.matches("0 questions (3 were there)").count(), 4, "{again}");
+    // One more method later goes into the same folder.
+    let more = run_of("every-answer,one-round,paper", "tiny.gguf");
+    assert_eq!(more.matches("0 questions (3 were there)").count(), 2, "{more}");
+    assert_eq!(records(&workspace.path("runs")).len(), 5);
+    let compared = run(moot(
+        ["compare"]
+            .into_iter()
+            .chain(["runs/one-round.tiny.jsonl", "runs/paper.tiny.jsonl"])
+            .map(|word| if word == "compare" { word.to_owned() } else { workspace.path(word).display().to_string() })
+            .collect::<Vec<_>>()
+            .iter()
+            .map(String::as_str),
+    ));
+    assert!(text(&compared.stdout).contains("pairs (only in one)"));
+}
+
+#[test]
+fn several_methods_that_cannot_be_are_refused_before_a_model_is_loaded() {
+    let workspace = workspace();
+    let refused = |typed: &[&str]| {
+        let mut command = moot(["run", THREE].into_iter().chain(typed.iter().copied()));
+        command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+        let output = command.args(["--offline"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{typed:?}");
+        text(&output.stderr)
+    };
+    for (typed, said) in [
+        (&["-o", "x.jsonl", "--method", "madam-rag,concatenated"][..], "expected a folder for 2 records"),
+        (&["-o", "runs", "--method", "closed-book,closed-book"], "closed-book stands there twice"),
+        (&["-o", "runs", "--method", "closed-book,shouting"], "no method is called \"shouting\""),
+        (&["-o", "runs", "--method", "closed-book,concatenated", "--rounds", "2"], "has a switch \"rounds\""),
+        (&["-o", "runs", "--model", "tiny.gguf,tiny.gguf"], "tiny.gguf stands there twice"),
+        (
+            &["-o", "runs", "--method", "closed-book,concatenated", "--answers", "a.csv"],
+            "expected one method and one model",
+        ),
+        (
+            &["-o", "runs", "--method", "madam-rag,concatenated", "--model", "agent=tiny.gguf,aggregator=other.gguf"],
+            "several methods",
+        ),
+        (&["--answers", "a.txt"], ".csv or .jsonl"),
+    ] {
+        let found = refused(typed);
+        assert!(found.contains(said), "{typed:?}: {found}");
+    }
+    // The second model is looked for before the first one runs.
+    let missing = refused_by(&workspace, &["-o", "runs", "--model", "tiny.gguf,nowhere.gguf"]);
+    assert!(missing.contains("nowhere.gguf") && !missing.contains("loaded in"), "{missing}");
+}
+
+fn refused_by(workspace: &Workspace, typed: &[&str]) -> String {
+    let mut command = moot(["run", THREE].into_iter().chain(typed.iter().copied()));
+    command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+    let output = command.args(["--offline"]).output().unwrap();
+    assert!(!output.status.success());
+    text(&output.stderr)
+}
+
+/// Questions alone, a folder of files, and a table of answers: no gold, no `-o`.
+#[test]
+fn questions_without_gold_get_answers_with_citations() {
+    let workspace = workspace();
+    fs::write(
+        workspace.path("mine.jsonl"),
+        "{\"question\":\"When did the bridge open?\"}\n{\"question\":\"Who built the bridge?\"}\n",
+    )
+    .unwrap();
+    let batch = || {
+        let mut command =
+            moot(["run", "mine.jsonl", "--corpus", DEMO, "--answers", "answers.csv", "--model", "tiny.gguf"]);
+        command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+        command.args([
+            "--offline",
+            "--kv-memory",
+            "64M",
+            "--max-tokens",
+            "8",
+            "--method",
+            "majority-vote",
+            "--embedder",
+            "none",
+        ]);
+        text(&run(command).stderr)
+    };
+    let said = batch();
+    assert!(said.contains("answers.csv: ") && said.contains(" of 2 questions answered"), "{said}");
+    let table = fs::read_to_string(workspace.path("answers.csv")).unwrap();
+    assert!(table.starts_with("id,question,outcome,answer,supported_by,"), "{table}");
+    assert!(table.lines().count() >= 3 && table.contains("When did the bridge open?"), "{table}");
+    let record = workspace.path("answers.record.jsonl");
+    assert_eq!(Record::read(&record).unwrap().questions.len(), 2);
+    let score = text(&run(moot(["score", record.to_str().unwrap()])).stdout);
+    assert!(score.contains("no question has gold answers"), "{score}");
+    fs::remove_file(workspace.path("answers.csv")).unwrap();
+    assert!(batch().contains("0 questions (2 were there)"));
+    assert_eq!(fs::read_to_string(workspace.path("answers.csv")).unwrap(), table, "from the record");
+}

@@ -67,6 +67,7 @@ fn a_shared_page_is_read_once_for_all_rows_of_a_tile() {
             padding_avoided: 3 * 48,
             page_reads: 12 + 2 * 7,
             page_reads_unshared: 18 + 2 * 16,
+            reused_across_groups: 0,
             evicted: 0,
             pages_held: 0,
             peak_pages: 3 + 4,
@@ -93,6 +94,20 @@ fn a_second_round_computes_only_tails() {
         assert_eq!((reply.usage.prompt, reply.usage.reused, reply.usage.computed), (53, PREFIX, 5));
     }
     assert_eq!(engine.stats().prefilled - before, 4 * 5);
+}
+
+/// A page belongs to the group that computed it, whichever group reads it later; a group's own pages are not counted.
+#[test]
+fn tokens_from_another_groups_pages_are_counted_apart() {
+    let engine = start("qwen2", pages(64));
+    let of = |group: u32, own: u64| Request { group, ..sibling(PREFIX, own, 2) };
+    done(&engine, vec![of(0, 1), of(0, 2)]);
+    assert_eq!(engine.stats().reused_across_groups, 0);
+    done(&engine, vec![of(1, 3), of(1, 4)]);
+    assert_eq!(engine.stats().reused_across_groups, 2 * PREFIX);
+    // The tail of the first one fills no page, so the same request shares the prefix alone.
+    done(&engine, vec![of(0, 3)]);
+    assert_eq!(engine.stats().reused_across_groups, 2 * PREFIX);
 }
 
 #[test]

@@ -219,6 +219,15 @@ fn tables_are_tables_in_every_format() {
         [of(em, "difference"), of(em, "wins"), of(em, "losses"), of(em, "ties"), of(em, "pairs")],
         ["0.25", "2", "1", "1", "4"]
     );
+    // Costs by role are rows too: calls as n, tokens from the cache apart.
+    let cost = |metric: &str| {
+        let found = rows.iter().find(|row| of(row, "metric") == metric && of(row, "slice").is_empty()).unwrap();
+        (of(found, "value"), of(found, "n"), of(found, "wins"))
+    };
+    let calls = compared.parts[0].sides[0].costs[0].calls;
+    let none = String::new();
+    assert_eq!(cost("aggregator: calls"), (calls.to_string(), calls.to_string(), none.clone()));
+    assert_eq!(cost("aggregator: reused-tokens"), ((4 * calls).to_string(), calls.to_string(), none));
 }
 
 fn written(folder: &Path, name: &str, record: &Record) {

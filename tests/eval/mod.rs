@@ -1,9 +1,11 @@
 //! Records, runs, datasets and scores.
 
+mod answers;
 mod compare;
 mod computed_slices;
 mod datasets;
 mod dry;
+mod fork;
 mod journal;
 mod kill;
 mod merge;
@@ -12,7 +14,9 @@ mod old_records;
 mod record;
 mod replay;
 mod report;
+mod reproduce;
 mod runner;
+mod several;
 mod slices;
 mod sources;
 mod sources_simulated;
@@ -48,6 +52,7 @@ pub(crate) fn header() -> Header {
         classifier: None,
         embedder: None,
         replayed: None,
+        forked: None,
     }
 }
 

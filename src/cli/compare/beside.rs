@@ -15,7 +15,7 @@ const GAP: &str = " │ ";
 ///
 /// # Errors
 /// [`MootError::Io`] where a debate cannot be printed.
-pub(super) fn print(names: (&str, &str), change: &Change<'_>, columns: usize) -> Result<String> {
+pub(in crate::cli) fn print(names: (&str, &str), change: &Change<'_>, columns: usize) -> Result<String> {
     let half = (columns.saturating_sub(width(GAP)) / 2).max(40);
     let (left, right) = (lines(change.first, half)?, lines(change.other, half)?);
     let values = change.values.map(|(a, b)| format!("  {a} -> {b}")).unwrap_or_default();

@@ -138,14 +138,8 @@ fn half_of(args: &Args, half: Half) -> Result<Dataset> {
 }
 
 fn of(args: &Args, dataset: &Dataset, variant: Variant) -> Prepared {
-    Prepared {
-        dataset: dataset.clone(),
-        resolved: variant.resolved,
-        output: variant.record,
-        in_flight: args.in_flight,
-        retry_errors: args.retry_errors,
-        dry_run: false,
-    }
+    let dataset = std::sync::Arc::new(dataset.clone());
+    Prepared::of(dataset, variant.resolved, variant.record, args.in_flight, args.retry_errors)
 }
 
 /// Variant 0, then one for each file.

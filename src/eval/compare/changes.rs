@@ -37,6 +37,12 @@ pub fn changed<'a>(first: &'a Record, other: &'a Record, metric: &str) -> Result
     Ok(pairs(first, other).into_iter().filter_map(change).collect())
 }
 
+/// Whether two records of a question conclude other answers; normalised, in any order.
+#[must_use]
+pub fn answers_differ(a: &QuestionRecord, b: &QuestionRecord) -> bool {
+    concluded(a) != concluded(b)
+}
+
 /// The concluded answers as they are compared: normalised and sorted. Malformed conclusions and errors differ from "unknown".
 fn concluded(record: &QuestionRecord) -> (BTreeSet<String>, bool, bool) {
     match &record.conclusion {

@@ -1,6 +1,6 @@
 //! A comparison as tables: for a terminal, as Markdown, as CSV.
 
-use super::{Change, Compared, Contrast, Outcomes, SliceComparison, outcome};
+use super::{Change, Compared, Contrast, Described, Outcomes, Side, SliceComparison, outcome};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::metrics::{METRICS, Unit};
@@ -232,9 +232,38 @@ pub fn csv(compared: &Compared) -> Result<String> {
                 );
                 rows.push(row);
             }
+            rows.extend(cost_rows(record, part, side));
         }
     }
     csv_rows(&rows)
+}
+
+/// Rows of costs: a role's calls, tokens and seconds as metrics, "agent: reused-tokens", with the number of calls as n.
+fn cost_rows(record: &Described, part: &SliceComparison, side: &Side) -> Vec<Vec<String>> {
+    const REST: usize = 8;
+    let mut rows = Vec::new();
+    for cost in &side.costs {
+        let u = &cost.usage;
+        let numbers = [
+            ("calls", cost.calls.to_string()),
+            ("malformed", cost.malformed.to_string()),
+            ("prompt-tokens", u.prompt.to_string()),
+            ("reused-tokens", u.reused.to_string()),
+            ("computed-tokens", u.computed.to_string()),
+            ("generated-tokens", u.generated.to_string()),
+            ("seconds", format!("{:.3}", cost.seconds)),
+        ];
+        for (name, number) in numbers {
+            let slice = part.slice.clone().unwrap_or_default();
+            let described = [&record.name, &record.record, &record.method, &record.model, &slice];
+            let mut row: Vec<String> = described.into_iter().map(|text| escape::cell(text)).collect();
+            row.push(escape::cell(&format!("{}: {name}", cost.role)));
+            row.extend([number, String::new(), String::new(), cost.calls.to_string()]);
+            row.extend(vec![String::new(); REST]);
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 fn numbers(estimate: Option<Estimate>) -> [String; 3] {

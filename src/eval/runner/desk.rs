@@ -4,19 +4,19 @@
 use super::Work;
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Journaled;
+use crate::eval::same_call::is_the_call;
+use crate::llm::layer::{Layer, answer_known};
 use crate::llm::replay::recorded_reply;
-use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
+use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::methods::ctx::Observer;
-use crate::methods::ctx::Settings;
-use crate::methods::formats::Format;
 use crate::transcript::CallRecord;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Sender, SyncSender, sync_channel};
+use std::sync::mpsc::{SendError, Sender, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// What workers send to the thread that writes the record.
+/// What workers send to the thread that writes the records, with the place of the run that it belongs to.
 pub(super) enum Message {
     /// A reply arrived.
     Call {
@@ -50,7 +50,7 @@ pub(super) struct Finished {
 /// A question gets no further than its stage once the run is to stop; after a failure elsewhere it goes on to its end.
 pub(super) struct Desk<'a> {
     work: &'a Work<'a>,
-    sender: &'a Sender<Message>,
+    sender: &'a Sender<(usize, Message)>,
     question: &'a str,
     started: Instant,
     /// Seconds that earlier attempts took until their last recorded call.
@@ -75,7 +75,7 @@ impl<'a> Desk<'a> {
     /// For the question `question`, whose earlier attempts recorded `journal`.
     pub(super) fn new(
         work: &'a Work<'a>,
-        sender: &'a Sender<Message>,
+        sender: &'a Sender<(usize, Message)>,
         question: &'a str,
         journal: Vec<Journaled>,
     ) -> Self {
@@ -113,86 +113,41 @@ impl<'a> Desk<'a> {
     /// Waits until every reply reported so far is on the disk, so that no method goes on from one that could be lost.
     fn settle(&self) {
         let (settled, wait) = sync_channel(1);
-        if self.sender.send(Message::Settle(settled)).is_ok() {
+        if self.send(Message::Settle(settled)).is_ok() {
             let _ = wait.recv();
         }
     }
 
+    fn send(&self, message: Message) -> std::result::Result<(), SendError<(usize, Message)>> {
+        self.sender.send((self.work.place, message))
+    }
+
     fn ended(&self) -> bool {
-        self.work.run.stop.load(Ordering::Relaxed) || self.work.lost.load(Ordering::Relaxed)
+        self.work.run.stop.load(Ordering::Relaxed) || self.work.flags.lost.load(Ordering::Relaxed)
     }
 }
 
-/// Whether `recorded` was sent as `call` is, its format included.
-fn is_the_call(recorded: &CallRecord, call: &Call, settings: &Settings) -> bool {
-    recorded.seed == call.seed
-        && recorded.role == call.role
-        && recorded.sent() == call.prompt
-        && recorded.prefill == call.prefill
-        && recorded.score == call.score
-        && recorded.max_tokens == call.max_tokens
-        && recorded.think == Some(call.think)
-        && recorded.sampling == Some(call.sampling)
-        && recorded.stop == call.stop
-        && recorded.wanted_logprobs == call.logprobs
-        && same_format(recorded, call, settings)
-}
-
-/// The grammar and the schema that a call of the recorded format is sent with; the files themselves are in the header.
-fn same_format(recorded: &CallRecord, call: &Call, settings: &Settings) -> bool {
-    if settings.free_form || recorded.max_tokens == 0 {
-        return call.grammar.is_none() && call.schema.is_none();
-    }
-    let Ok(format) = Format::named(&recorded.format) else { return false };
-    let values = &recorded.format_values;
-    format.grammar(values).is_ok_and(|grammar| grammar == call.grammar)
-        && format.schema(values).is_ok_and(|schema| schema == call.schema)
-}
-
-impl Llm for Desk<'_> {
-    fn identity(&self) -> &ModelIdentity {
-        self.work.run.tools.llm.identity()
+impl Layer for Desk<'_> {
+    fn inner(&self) -> &dyn Llm {
+        self.work.run.tools.llm
     }
 
-    fn identity_of(&self, role: &str) -> &ModelIdentity {
-        self.work.run.tools.llm.identity_of(role)
-    }
-
-    fn capabilities(&self, role: &str) -> Capabilities {
-        self.work.run.tools.llm.capabilities(role)
-    }
-
-    fn token(&self, role: &str, text: &str) -> Option<u32> {
-        self.work.run.tools.llm.token(role, text)
-    }
-
-    fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
+    fn answer_stage(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         if self.ended() {
             return calls.iter().map(|_| Err(MootError::Interrupted)).collect();
         }
-        let mut results: Vec<Option<Result<Reply>>> = Vec::with_capacity(calls.len());
-        let (mut left, mut places) = (Vec::new(), Vec::new());
-        for (place, call) in calls.iter().enumerate() {
-            let known = self.take(call);
-            if let Some((entry, reply)) = &known {
-                self.state().reporting = Some(*entry);
-                on_reply(place, reply);
-            } else {
-                left.push(call.clone());
-                places.push(place);
-            }
-            results.push(known.map(|(_, reply)| Ok(reply)));
-        }
-        if !left.is_empty() {
-            let llm = self.work.run.tools.llm;
-            let answered = llm.answer(&left, on_failure, &mut |place, reply| on_reply(places[place], reply));
-            for (place, result) in places.iter().zip(answered) {
-                results[*place] = Some(result);
-            }
+        let calls: Vec<Call> = calls.iter().map(|call| Call { group: self.work.group(), ..call.clone() }).collect();
+        let mut taken = 0;
+        let results = answer_known(self.inner(), &calls, on_failure, on_reply, |call| {
+            let (entry, reply) = self.take(call)?;
+            self.state().reporting = Some(entry);
+            taken += 1;
+            Some(reply)
+        });
+        if taken < calls.len() {
             self.settle();
         }
-        let missing = || Err(MootError::Engine("a model gave no result for a call (bug)".into()));
-        results.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
+        results
     }
 }
 
@@ -209,7 +164,7 @@ impl Observer for Desk<'_> {
             let (of, elapsed) = (self.question.to_owned(), self.elapsed());
             let entry = state.next - 1;
             // Where nothing receives any more, the run is over, and its error was told.
-            let _ = self.sender.send(Message::Call { of, entry, call: Box::new(call.clone()), elapsed });
+            let _ = self.send(Message::Call { of, entry, call: Box::new(call.clone()), elapsed });
             entry
         };
         state.placed.insert((call.stage, place), entry);

@@ -59,6 +59,8 @@ impl Ctx<'_> {
         }
         let held = !self.settings.free_form && ask.max_tokens != Some(0);
         let call = Call {
+            round: ask.round,
+            document: ask.document,
             prefill: ask.prefill.clone(),
             score: ask.score,
             think: if ask.prefill.is_empty() && !ask.raw { self.settings.think } else { 0 },
@@ -79,7 +81,14 @@ impl Ctx<'_> {
 
     fn prompt(&self, ask: &Ask) -> Result<Prompt> {
         let own = |file: File| self.prompts.map_or(file, |prompts| prompts.of(file));
+        let note = self.note.filter(|note| note.round <= ask.round);
         if ask.raw {
+            if note.is_some() {
+                let name = self.row.name;
+                return Err(MootError::Usage(format!(
+                    "{name} sends prompts without a chat: its calls can be told nothing"
+                )));
+            }
             return Ok(Prompt::Raw(own(ask.prompt).render_segments(&ask.values)?));
         }
         let mut messages = Vec::with_capacity(ask.turns.len() + 2);
@@ -87,7 +96,11 @@ impl Ctx<'_> {
             messages.push(Message::new(Role::System, own(system).render(&ask.values)?));
         }
         messages.extend_from_slice(&ask.turns);
-        messages.push(Message::new(Role::User, own(ask.prompt).render(&ask.values)?));
+        let mut last = own(ask.prompt).render(&ask.values)?;
+        if let Some(note) = note {
+            last = format!("{}\n\n{}", last.trim_end(), note.text);
+        }
+        messages.push(Message::new(Role::User, last));
         Ok(Prompt::Chat(messages))
     }
 

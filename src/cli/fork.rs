@@ -1,0 +1,163 @@
+//! `moot fork`: a recorded debate goes on otherwise.
+
+use crate::cli::columns::printable;
+use crate::cli::compare::beside;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::recorded::{self, Recorded};
+use crate::cli::{output, show, values};
+use crate::error::{MootError, Result};
+use crate::escape;
+use crate::eval::compare::{self, Change as Compared};
+use crate::eval::fork::{self, Change, Cost, Course, Fork};
+use crate::eval::record::Writer;
+use crate::methods::ctx::Silent;
+use crate::retrieval::given;
+use crate::transcript::QuestionRecord;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  moot fork madam.jsonl bridge --drop 3                       the whole debate without document 3
+  moot fork madam.jsonl bridge --round 2 --edit diary.md=new.txt
+  moot fork madam.jsonl 4 --round 2 --tell \"The diary was written decades later.\" -o told.jsonl";
+
+/// Hold a recorded debate again from a round on: without a document, with another text, or with a word to everyone
+///
+/// Earlier rounds keep their recorded replies. From the round on, calls that are sent as recorded are answered from the record,
+/// all others by its model. Prints both courses side by side.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("change").required(true).args(["drop", "edit", "tell"]))]
+pub struct Args {
+    /// A record, as `moot run -o` writes it
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// The question: its number in the list of `moot show`, its id, or part of its text
+    #[arg(value_name = "QUESTION")]
+    pub question: String,
+    /// The first round that is held again
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count, allow_negative_numbers = true)]
+    pub round: usize,
+    /// Leave a document out: its number, or its name
+    #[arg(long, value_name = "DOC")]
+    pub drop: Option<String>,
+    /// Give a document the text of a file
+    #[arg(long, value_name = "DOC=FILE")]
+    pub edit: Option<String>,
+    /// Tell every call this, at the end of its prompt
+    #[arg(long, value_name = "TEXT")]
+    pub tell: Option<String>,
+    /// Write the new course as a record that names its origin
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// What the recorded run had.
+    #[command(flatten)]
+    pub again: recorded::Args,
+}
+
+/// Holds the debate again and prints both courses.
+///
+/// # Errors
+/// A record, a question, a round or a document that cannot be used; a model other than the record's; what would end a run.
+pub fn run(args: &Args) -> Result<()> {
+    if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
+        return Err(MootError::Usage(format!("{}: exists already; expected the path of a new record", path.display())));
+    }
+    let (record, chain) = Recorded::read(&args.record)?;
+    let id = show::find(&record.questions, &args.question)?.question.id.clone();
+    let change = change(args, show::find(&record.questions, &args.question)?)?;
+    let fork = Fork { round: args.round, change };
+    fork.check(show::find(&record.questions, &args.question)?)?;
+    let interrupt = Interrupt::listen()?;
+    let opened = Recorded::open(record, chain, &args.again, &interrupt)?;
+    interrupt.answering();
+    let old = show::find(&opened.record.questions, &id)?;
+    let header = &opened.record.header;
+    let course = fork.hold(header, opened.method()?, old, opened.tooling.tools(), &Silent)?;
+    if let Some(path) = &args.output {
+        let header = fork::header(&opened.record, &opened.method()?, &opened.chain, old, &fork);
+        Writer::open(path, &header)?.append(&course.record)?;
+    }
+    if args.json {
+        let object = json!({
+            "question": id, "round": fork.round, "change": fork.describe(old),
+            "recorded": { "outcome": compare::outcome(old), "conclusion": old.conclusion },
+            "forked": { "outcome": compare::outcome(&course.record), "conclusion": course.record.conclusion,
+                        "error": course.record.error },
+            "differs": compare::answers_differ(old, &course.record),
+            "cost": course.cost,
+        });
+        return output::print(&format!("{}\n", escape::json(&object.to_string())));
+    }
+    output::print(&text(&fork, old, &course, args.output.as_deref())?)
+}
+
+fn text(fork: &Fork, old: &QuestionRecord, course: &Course, saved: Option<&Path>) -> Result<String> {
+    let names = ("as recorded", &*format!("from round {} {}", fork.round, fork.describe(old)));
+    let both = Compared { first: old, other: &course.record, values: None };
+    let mut text = beside::print(names, &both, output::columns())?;
+    let (then, now) = (compare::outcome(old), compare::outcome(&course.record));
+    let verdict = if compare::answers_differ(old, &course.record) {
+        format!("{then} -> {now}")
+    } else {
+        format!("the same answer: {now}")
+    };
+    text.push_str(&format!("\nAnswer  {}\nCalls   {}\n", printable(&verdict), calls(&course.cost)));
+    if let Some(path) = saved {
+        text.push_str(&format!("Saved   {}\n", printable(&path.display().to_string())));
+    }
+    Ok(text)
+}
+
+/// Calls by where their replies came from, and what the computed ones took.
+pub(super) fn calls(cost: &Cost) -> String {
+    let Cost { kept, unchanged, computed, usage, seconds } = cost;
+    let kept = if *kept == 0 { String::new() } else { format!("{kept} of earlier rounds, ") };
+    let (fresh, reused, out) = (usage.computed, usage.reused, usage.generated);
+    format!(
+        "{kept}{unchanged} unchanged from the journal, {computed} computed: {fresh} prompt tokens, {reused} more from the \
+         cache, {out} generated, {seconds:.1} s"
+    )
+}
+
+fn change(args: &Args, old: &QuestionRecord) -> Result<Change> {
+    if let Some(typed) = &args.drop {
+        return Ok(Change::Drop(document(old, typed)?));
+    }
+    if let Some(typed) = &args.edit {
+        // A document's name may hold a `=`; a file's path behind the last one is more likely without.
+        let (name, path) = typed
+            .rsplit_once('=')
+            .ok_or_else(|| MootError::Usage(format!("--edit {typed}: expected DOC=FILE, found no `=`")))?;
+        return Ok(Change::Edit(document(old, name)?, given::text(Path::new(path))?));
+    }
+    let text = args.tell.clone().unwrap_or_default();
+    if text.trim().is_empty() {
+        return Err(MootError::Usage("--tell: expected a text, found an empty one".into()));
+    }
+    Ok(Change::Tell(text.trim().to_owned()))
+}
+
+/// The number, from 0, of the document that is typed as a number from 1 or as a name.
+fn document(old: &QuestionRecord, typed: &str) -> Result<usize> {
+    let documents: Vec<&str> = old.question.documents.iter().chain(&old.retrieved).map(|d| d.name.as_str()).collect();
+    let by_name: Vec<usize> = (0..documents.len()).filter(|&place| documents[place] == typed).collect();
+    let by_number = typed.parse::<usize>().ok().filter(|number| (1..=documents.len()).contains(number));
+    match (by_name.as_slice(), by_number) {
+        (&[only], _) => Ok(only),
+        ([], Some(number)) => Ok(number - 1),
+        ([], None) => {
+            let list: Vec<String> =
+                documents.iter().zip(1..).map(|(name, number)| format!("{number} {name}")).collect();
+            let known = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+            Err(MootError::UnknownName { kind: "document", name: typed.to_owned(), known })
+        }
+        (several, _) => {
+            Err(MootError::Usage(format!("{} documents are called {typed:?}: expected a number", several.len())))
+        }
+    }
+}

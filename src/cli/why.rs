@@ -1,0 +1,216 @@
+//! `moot why`: which source turned an answer.
+
+use crate::cli::columns::{printable, shorten};
+use crate::cli::fork::calls;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::recorded::{self, Recorded};
+use crate::cli::{output, show, values};
+use crate::error::{MootError, Result};
+use crate::escape;
+use crate::eval::fork::{Cost, Course};
+use crate::eval::report::aligned;
+use crate::eval::why::{self, Why};
+use crate::transcript::QuestionRecord;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  moot why madam.jsonl bridge          the debate again without each document in turn
+  moot why madam.jsonl --limit 10      the first ten questions, and which sources turn answers
+  moot why madam.jsonl bridge --json";
+
+/// Leave out one document after the other, and say which of them turned the answer and what that took
+///
+/// Calls that do not read the missing document are answered from the record; the others share their prefixes. For every method
+/// that reads documents, passages of a corpus included.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A record, as `moot run -o` writes it
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// A question: its number in the list of `moot show`, its id, or part of its text; by default all of them
+    #[arg(value_name = "QUESTION")]
+    pub question: Option<String>,
+    /// Only the first N questions of the record
+    #[arg(long, value_name = "N", conflicts_with = "question")]
+    #[arg(value_parser = values::count, allow_negative_numbers = true)]
+    pub limit: Option<usize>,
+    /// Debates held at once
+    #[arg(long, value_name = "N", default_value = "8", value_parser = values::count, allow_negative_numbers = true)]
+    pub in_flight: usize,
+    /// Print one JSON object a question
+    #[arg(long)]
+    pub json: bool,
+    /// What the recorded run had.
+    #[command(flatten)]
+    pub again: recorded::Args,
+}
+
+/// Holds every debate without each of its documents, and prints each question as soon as it is known.
+///
+/// # Errors
+/// A record or a question that cannot be used, or without documents; a model other than the record's; what would end a run.
+pub fn run(args: &Args) -> Result<()> {
+    let (record, chain) = Recorded::read(&args.record)?;
+    let ids = chosen(args, &record.questions)?;
+    let interrupt = Interrupt::listen()?;
+    let opened = Recorded::open(record, chain, &args.again, &interrupt)?;
+    interrupt.answering();
+    let olds = ids.iter().map(|id| show::find(&opened.record.questions, id)).collect::<Result<Vec<_>>>()?;
+    let started = Instant::now();
+    let mut all = Vec::new();
+    hold(&opened, &olds, args.in_flight, &mut |why| {
+        let shown = if args.json {
+            escape::json(&serde_json::to_string(&why).unwrap_or_default()) + "\n"
+        } else {
+            text(&why, output::columns())
+        };
+        all.push(why);
+        output::print(&shown)
+    })?;
+    if args.json || all.len() < 2 {
+        return Ok(());
+    }
+    output::print(&summary(&all, started.elapsed().as_secs_f64()))
+}
+
+/// The ids of the questions that are asked about: those with documents and a conclusion.
+fn chosen(args: &Args, questions: &[QuestionRecord]) -> Result<Vec<String>> {
+    let useful = |old: &&QuestionRecord| why::documents(old) > 0 && old.conclusion.is_some();
+    if let Some(wanted) = &args.question {
+        let found = show::find(questions, wanted)?;
+        return match useful(&found) {
+            true => Ok(vec![found.question.id.clone()]),
+            false => Err(MootError::Usage(format!(
+                "question {}: expected documents and a conclusion, found {} documents{}",
+                found.question.id,
+                why::documents(found),
+                if found.conclusion.is_none() { " and an error" } else { "" }
+            ))),
+        };
+    }
+    let first = questions.iter().take(args.limit.unwrap_or(usize::MAX));
+    let ids: Vec<String> = first.filter(useful).map(|old| old.question.id.clone()).collect();
+    if ids.is_empty() {
+        let count = questions.len();
+        return Err(MootError::Usage(format!("none of {count} questions has documents and a conclusion")));
+    }
+    Ok(ids)
+}
+
+/// Holds all debates, `in_flight` at once; hands over each question, in order, when all of its documents were left out.
+fn hold(
+    opened: &Recorded,
+    olds: &[&QuestionRecord],
+    in_flight: usize,
+    known: &mut dyn FnMut(Why) -> Result<()>,
+) -> Result<()> {
+    let jobs: Vec<(usize, usize)> = olds
+        .iter()
+        .enumerate()
+        .flat_map(|(place, old)| (0..why::documents(old)).map(move |number| (place, number)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let hold_one = |&(place, number): &(usize, usize)| {
+        let header = &opened.record.header;
+        why::without(header, opened.method()?, olds[place], number, opened.tooling.tools())
+    };
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..in_flight.min(jobs.len()) {
+            let (sender, jobs, next, hold_one) = (sender.clone(), &jobs, &next, &hold_one);
+            scope.spawn(move || {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let course = hold_one(job);
+                    if course.is_err() {
+                        next.store(jobs.len(), Ordering::Relaxed);
+                    }
+                    if sender.send((*job, course)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut courses: BTreeMap<(usize, usize), Course> = BTreeMap::new();
+        let mut shown = 0;
+        for (job, course) in receiver {
+            courses.insert(job, course?);
+            while let Some(old) = olds.get(shown) {
+                let mine = shown;
+                let documents = why::documents(old);
+                if (0..documents).any(|number| !courses.contains_key(&(mine, number))) {
+                    break;
+                }
+                let own = (0..documents).filter_map(|number| courses.remove(&(mine, number))).collect();
+                known(Why::of(old, own))?;
+                shown += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// One question: a row a document, those that turned the answer marked.
+fn text(why: &Why, columns: usize) -> String {
+    let head = ["", "without", "answer", "em", "calls", "computed", "shared", "out", "s"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for one in &why.documents {
+        let source = one.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+        let name = shorten(&printable(&format!("{} {}{source}", one.document, one.name)), columns / 3);
+        let Cost { computed, usage, seconds, .. } = one.cost;
+        let mut row = vec![if one.turned { "*" } else { "" }.to_owned(), name];
+        row.push(shorten(&printable(&one.outcome), columns / 3));
+        row.push(one.em.map_or("-".into(), |em| em.to_string()));
+        row.extend([computed, usage.computed, usage.reused, usage.generated].map(|count| count.to_string()));
+        row.push(format!("{seconds:.1}"));
+        rows.push(row);
+    }
+    let names: Vec<String> = why.turning().map(|one| format!("{} {}", one.document, one.name)).collect();
+    let verdict = match names.len() {
+        0 => "no single document turned the answer: it is the same without each of them".to_owned(),
+        1 => format!("{} turned the answer", names[0]),
+        _ => format!("each of these turned the answer: {}", names.join(", ")),
+    };
+    format!(
+        "{}: {}\nAnswer  {}\n{}{}\nCalls   {}\n\n",
+        printable(&why.question),
+        printable(&why.text),
+        printable(&why.outcome),
+        aligned(&rows),
+        printable(&verdict),
+        calls(&why.cost)
+    )
+}
+
+/// All questions: how often a document turned the answer, by its kind and its source.
+fn summary(all: &[Why], seconds: f64) -> String {
+    let mut cost = Cost::default();
+    let mut groups: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for why in all {
+        cost += why.cost;
+        for one in &why.documents {
+            let kind = one.kind.as_ref().map(|kind| format!("labelled {kind}"));
+            let source = one.source.as_ref().map(|source| format!("of {source}"));
+            for name in kind.into_iter().chain(source) {
+                let group = groups.entry(name).or_default();
+                group.0 += 1;
+                group.1 += usize::from(one.turned);
+            }
+        }
+    }
+    cost.seconds = seconds;
+    let turned = all.iter().filter(|why| why.turning().next().is_some()).count();
+    let mut text = format!("{turned} of {} answers hang on a single document\n", all.len());
+    let mut groups: Vec<_> = groups.into_iter().filter(|(_, (_, turned))| *turned > 0).collect();
+    groups.sort_by_key(|(_, (_, turned))| std::cmp::Reverse(*turned));
+    for (name, (documents, turned)) in groups.into_iter().take(10) {
+        text.push_str(&format!("  {turned} of {documents} documents {} turned one\n", printable(&name)));
+    }
+    text + &format!("Calls   {}\n", calls(&cost))
+}

@@ -1,0 +1,345 @@
+//! A recorded debate that goes on otherwise from some round: without a document, with another text in its place, or with a
+//! word to everyone.
+//!
+//! The method runs again. Calls of earlier rounds keep their recorded replies, whatever they would say now: that is the past.
+//! From the round on, a call that is sent as a recorded one was is answered by its reply, and every other one by the model.
+
+use crate::error::{MootError, Result};
+use crate::eval::record::reader::Record;
+use crate::eval::record::{Forked, Header, VERSION};
+use crate::eval::recorded_tools::RecordedTools;
+use crate::eval::replay::{gathered, typed};
+use crate::eval::same_call::{is_but_for_the_seed, is_the_call};
+use crate::generation::{Sampling, Usage};
+use crate::llm::layer::{Layer, answer_known};
+use crate::llm::replay::recorded_reply;
+use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
+use crate::methods::ctx::{Observer, Tools};
+use crate::methods::{Built, Note, Row};
+use crate::question::{Document, Question};
+use crate::transcript::{CallRecord, QuestionRecord};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// What is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The document of this number, from 0, is gone.
+    Drop(usize),
+    /// It has this text.
+    Edit(usize, String),
+    /// Every call is told this, as the last paragraph of its prompt.
+    Tell(String),
+}
+
+/// Where the debate goes on, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// The first round that is held again, from 1.
+    pub round: usize,
+    /// What is changed from there on.
+    pub change: Change,
+}
+
+/// A debate that went on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// As a run would record it; a failure of the question's own is its error.
+    pub record: QuestionRecord,
+    /// What it took.
+    pub cost: Cost,
+}
+
+/// Calls of a debate that went on, by where their replies came from.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Cost {
+    /// Calls of earlier rounds, with their recorded replies.
+    pub kept: usize,
+    /// Later calls that were sent as a recorded one was.
+    pub unchanged: usize,
+    /// Calls that the model answered.
+    pub computed: usize,
+    /// Their tokens; `reused` are those that other calls had computed.
+    pub usage: Usage,
+    /// Wall time, that of other debates at the same time included.
+    pub seconds: f64,
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.kept += other.kept;
+        self.unchanged += other.unchanged;
+        self.computed += other.computed;
+        self.usage += other.usage;
+        self.seconds += other.seconds;
+    }
+}
+
+/// The method of a record with its recorded switches and prompts.
+///
+/// # Errors
+/// [`MootError::Input`] for a method, a switch or a prompt that this program does not have.
+pub fn method_of(record: &Record) -> Result<Built> {
+    let header = &record.header;
+    let refused = |expected: &str, error: &MootError| MootError::Input {
+        path: record.path.clone(),
+        line: Some(1),
+        expected: expected.into(),
+        found: error.to_string(),
+    };
+    let row = Row::named(&header.method).map_err(|e| refused("a method of this program", &e))?;
+    let mut method = row.build(&typed(row, &header.switches)).map_err(|e| refused("its recorded switches", &e))?;
+    for (name, text) in &header.own_prompts {
+        method.prompts.replace_named(name, text).map_err(|e| refused("its recorded prompts", &e))?;
+    }
+    Ok(method)
+}
+
+/// The prompts, grammars and schemas that are other files now than the record's: their calls are computed anew.
+#[must_use]
+pub fn other_files(header: &Header, method: &Built) -> Vec<String> {
+    let differs = |(name, hash): &(String, String)| header.prompts.get(name) != Some(hash);
+    method.hashes().into_iter().filter(differs).map(|(name, _)| name).collect()
+}
+
+/// The header of a record of one fork. `chain` is the last hash of the record that it goes on from.
+#[must_use]
+pub fn header(record: &Record, method: &Built, chain: &str, question: &QuestionRecord, fork: &Fork) -> Header {
+    let old = &record.header;
+    let name = record.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    Header {
+        moot_record: VERSION,
+        program: concat!("moot ", env!("CARGO_PKG_VERSION")).to_owned(),
+        switches: method.values.json(),
+        label: method.values.label().map(str::to_owned),
+        prompts: method.hashes(),
+        forked: Some(Forked {
+            record: name.unwrap_or_default(),
+            chain: chain.to_owned(),
+            question: question.question.id.clone(),
+            round: fork.round,
+            change: fork.describe(question),
+        }),
+        ..old.clone()
+    }
+}
+
+impl Fork {
+    /// The change in words, with the document's name: "without document 3, notes.txt".
+    #[must_use]
+    pub fn describe(&self, old: &QuestionRecord) -> String {
+        let name = |number: usize| old.document(number).map_or("?", |document| document.name.as_str()).to_owned();
+        match &self.change {
+            Change::Drop(number) => format!("without document {}, {}", number + 1, name(*number)),
+            Change::Edit(number, _) => format!("with another text of document {}, {}", number + 1, name(*number)),
+            Change::Tell(text) => format!("told {text:?}"),
+        }
+    }
+
+    /// The number that document `number` of the changed debate has in the recorded one.
+    fn before(&self, number: usize) -> usize {
+        match self.change {
+            Change::Drop(dropped) if number >= dropped => number + 1,
+            _ => number,
+        }
+    }
+
+    /// The question as it is read now.
+    fn question(&self, old: &Question) -> Question {
+        let mut question = old.clone();
+        match &self.change {
+            Change::Drop(number) if *number < question.documents.len() => {
+                question.documents.remove(*number);
+                for claim in &mut question.claims {
+                    if *number < claim.relations.len() {
+                        claim.relations.remove(*number);
+                    }
+                }
+            }
+            Change::Edit(number, text) if *number < question.documents.len() => {
+                question.documents[*number].text.clone_from(text);
+            }
+            _ => {}
+        }
+        question
+    }
+
+    /// The document that is gone or edited, with its new text.
+    fn document<'a>(&'a self, old: &'a QuestionRecord) -> Option<(&'a Document, Option<&'a str>)> {
+        match &self.change {
+            Change::Drop(number) => Some((old.document(*number)?, None)),
+            Change::Edit(number, text) => Some((old.document(*number)?, Some(text))),
+            Change::Tell(_) => None,
+        }
+    }
+
+    /// Holds the debate `old` of a record with `header` again by `method`. What the recorded run searched and classified is
+    /// taken from it; anything else is asked of `tools`.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] for a round or a document that the debate did not have; what would end a run.
+    pub fn hold(
+        &self,
+        header: &Header,
+        method: Built,
+        old: &QuestionRecord,
+        tools: Tools<'_>,
+        observer: &dyn Observer,
+    ) -> Result<Course> {
+        self.check(old)?;
+        let started = Instant::now();
+        let note = match &self.change {
+            Change::Tell(text) => Some(Note { round: self.round, text: text.clone() }),
+            _ => None,
+        };
+        let method = Built { note, ..method };
+        let question = self.question(&old.question);
+        let line = Line { llm: tools.llm, old, fork: self, header, state: Mutex::default() };
+        let recorded = RecordedTools::new(header, old).before(tools);
+        let recorded = match self.document(old) {
+            Some((document, instead)) => recorded.changed(document, instead),
+            None => recorded,
+        };
+        let own = Tools { embedder: tools.embedder, weights: tools.weights, ..recorded.tools(&line) };
+        let needs = method.row.needs;
+        let must_have = needs.documents || needs.passages && own.retriever.is_none();
+        let (record, error) = if must_have && question.documents.is_empty() {
+            let error = MootError::Question(format!("{} needs at least 1 document, none is left", method.row.name));
+            (QuestionRecord { question, ..QuestionRecord::default() }, Some(error))
+        } else {
+            let events = gathered(method.row, old);
+            method.record_gathered(&question, events, own, &header.settings, observer)
+        };
+        let error = match error {
+            Some(error) if !error.is_of_one_question() => return Err(error),
+            error => error.map(|error| error.to_string()),
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        let calls = self.with_the_past(old, record.calls);
+        let cost = line.state.into_inner().unwrap_or_else(PoisonError::into_inner).cost;
+        Ok(Course { record: QuestionRecord { calls, seconds, error, ..record }, cost: Cost { seconds, ..cost } })
+    }
+
+    /// Whether the debate `old` has the round and the document.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] with those that it has.
+    pub fn check(&self, old: &QuestionRecord) -> Result<()> {
+        let id = &old.question.id;
+        let rounds = old.calls.iter().map(|call| call.round).max().unwrap_or(0);
+        if self.round == 0 || self.round > rounds.max(1) {
+            let wrong = format!("question {id}: expected a round from 1 to {rounds}, found {}", self.round);
+            return Err(MootError::Usage(wrong));
+        }
+        match self.change {
+            Change::Drop(number) | Change::Edit(number, _) if old.document(number).is_none() => {
+                let documents = old.question.documents.len() + old.retrieved.len();
+                let wrong = format!("question {id}: expected a document from 1 to {documents}, found {}", number + 1);
+                Err(MootError::Usage(wrong))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The calls of earlier rounds as they were sent then: their replies belong to those prompts.
+    fn with_the_past(&self, old: &QuestionRecord, calls: Vec<CallRecord>) -> Vec<CallRecord> {
+        let mut past = Past::default();
+        let as_sent = |call: CallRecord| match past.take(self, &old.calls, &call.role, call.round, call.document) {
+            Some(then) => CallRecord {
+                number: call.number,
+                stage: call.stage,
+                document: call.document,
+                parsed: call.parsed,
+                ..then.clone()
+            },
+            None => call,
+        };
+        calls.into_iter().map(as_sent).collect()
+    }
+}
+
+/// Which calls of earlier rounds were taken: by role, round and document, how many.
+#[derive(Default)]
+struct Past {
+    taken: HashMap<(String, usize, Option<usize>), usize>,
+}
+
+impl Past {
+    /// The recorded call of an earlier round that is in the place of the next call of this role, round and document.
+    fn take<'a>(
+        &mut self,
+        fork: &Fork,
+        old: &'a [CallRecord],
+        role: &str,
+        round: usize,
+        document: Option<usize>,
+    ) -> Option<&'a CallRecord> {
+        if round >= fork.round {
+            return None;
+        }
+        let document = document.map(|number| fork.before(number));
+        let taken = self.taken.entry((role.to_owned(), round, document)).or_default();
+        let same = |call: &&CallRecord| call.role == role && call.round == round && call.document == document;
+        let found = old.iter().filter(same).nth(*taken);
+        *taken += 1;
+        found
+    }
+}
+
+/// The model of a debate that goes on.
+struct Line<'a> {
+    llm: &'a dyn Llm,
+    old: &'a QuestionRecord,
+    fork: &'a Fork,
+    header: &'a Header,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    past: Past,
+    cost: Cost,
+}
+
+impl Line<'_> {
+    fn known(&self, call: &Call) -> Option<Reply> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(then) = state.past.take(self.fork, &self.old.calls, &call.role, call.round, call.document) {
+            state.cost.kept += 1;
+            return Some(recorded_reply(then));
+        }
+        let settings = &self.header.settings;
+        let same = |then: &&CallRecord| match call.sampling {
+            Sampling::Greedy => is_but_for_the_seed(then, call, settings),
+            Sampling::Seeded { .. } => is_the_call(then, call, settings),
+        };
+        let then = self.old.calls.iter().find(same)?;
+        state.cost.unchanged += 1;
+        Some(recorded_reply(then))
+    }
+}
+
+impl Layer for Line<'_> {
+    fn inner(&self) -> &dyn Llm {
+        self.llm
+    }
+
+    fn answer_stage(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
+        let mut known = Vec::with_capacity(calls.len());
+        let results = answer_known(self.llm, calls, on_failure, on_reply, |call| {
+            let reply = self.known(call);
+            known.push(reply.is_some());
+            reply
+        });
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for reply in
+            results.iter().zip(known).filter(|(_, known)| !known).filter_map(|(result, _)| result.as_ref().ok())
+        {
+            state.cost.computed += 1;
+            state.cost.usage += reply.usage;
+        }
+        results
+    }
+}

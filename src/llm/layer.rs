@@ -1,0 +1,79 @@
+//! A model in front of another: it answers some calls itself, or changes or watches them; everything else is the other's.
+
+use crate::engine::Stats;
+use crate::error::{MootError, Result};
+use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
+
+/// A model in front of another. Every layer is an [`Llm`] with the identity, capabilities, tokens, limits and statistics of
+/// the model behind it.
+pub trait Layer: Send + Sync {
+    /// The model behind it.
+    fn inner(&self) -> &dyn Llm;
+
+    /// Answers a stage of calls, as [`Llm::answer`].
+    ///
+    /// # Errors
+    /// Each call's own.
+    fn answer_stage(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>>;
+}
+
+impl<T: Layer> Llm for T {
+    fn identity(&self) -> &ModelIdentity {
+        self.inner().identity()
+    }
+
+    fn identity_of(&self, role: &str) -> &ModelIdentity {
+        self.inner().identity_of(role)
+    }
+
+    fn capabilities(&self, role: &str) -> Capabilities {
+        self.inner().capabilities(role)
+    }
+
+    fn token(&self, role: &str, text: &str) -> Option<u32> {
+        self.inner().token(role, text)
+    }
+
+    fn fits(&self, call: &Call) -> Result<()> {
+        self.inner().fits(call)
+    }
+
+    fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
+        self.answer_stage(calls, on_failure, on_reply)
+    }
+
+    fn engine_stats(&self) -> Option<Stats> {
+        self.inner().engine_stats()
+    }
+}
+
+/// Answers a stage: each call by the reply that `known` has for it, all others together by `llm`. A known reply is reported
+/// right after `known` returned it.
+pub fn answer_known(
+    llm: &dyn Llm,
+    calls: &[Call],
+    on_failure: OnFailure,
+    on_reply: &mut OnReply<'_>,
+    mut known: impl FnMut(&Call) -> Option<Reply>,
+) -> Vec<Result<Reply>> {
+    let mut results: Vec<Option<Result<Reply>>> = Vec::with_capacity(calls.len());
+    let (mut left, mut places) = (Vec::new(), Vec::new());
+    for (place, call) in calls.iter().enumerate() {
+        let reply = known(call);
+        if let Some(reply) = &reply {
+            on_reply(place, reply);
+        } else {
+            left.push(call.clone());
+            places.push(place);
+        }
+        results.push(reply.map(Ok));
+    }
+    if !left.is_empty() {
+        let answered = llm.answer(&left, on_failure, &mut |place, reply| on_reply(places[place], reply));
+        for (place, result) in places.iter().zip(answered) {
+            results[*place] = Some(result);
+        }
+    }
+    let missing = || Err(MootError::Engine("a model gave no result for a call (bug)".into()));
+    results.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
+}

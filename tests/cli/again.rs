@@ -1,0 +1,129 @@
+//! Recorded debates held again, and tables of the papers, by the program.
+
+use super::program::{THREE, Workspace, moot, run, text};
+use moot::eval::record::reader::Record;
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn here(workspace: &Workspace, typed: &[&str]) -> Command {
+    let mut command = moot(typed.iter().copied());
+    command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+    command
+}
+
+/// With the arguments that keep a model small and quick.
+fn with_model(workspace: &Workspace, typed: &[&str]) -> Output {
+    run({
+        let mut command = here(workspace, typed);
+        command.args(["--offline", "--kv-memory", "64M"]);
+        command
+    })
+}
+
+fn recorded() -> Workspace {
+    let workspace = Workspace::new();
+    run(workspace.run_of(1, "out.jsonl"));
+    workspace
+}
+
+#[test]
+fn a_fork_shows_both_courses_counts_its_calls_and_is_saved() {
+    let workspace = recorded();
+    let forked = |more: &[&str]| with_model(&workspace, &[&["fork", "out.jsonl", "1"], more].concat());
+    let said = text(&forked(&["--round", "2", "--tell", "Beware of the diary.", "-o", "told.jsonl"]).stdout);
+    assert!(said.contains("as recorded") && said.contains("from round 2 told"), "{said}");
+    assert!(said.contains("Calls   ") && said.contains(" of earlier rounds, 0 unchanged from the journal"), "{said}");
+    let told = Record::read(&workspace.path("told.jsonl")).unwrap();
+    let origin = told.header.forked.as_ref().unwrap();
+    assert_eq!((origin.record.as_str(), origin.round), ("out.jsonl", 2));
+    assert_eq!(origin.chain, Record::read_whole(&workspace.path("out.jsonl")).unwrap().1.chain);
+    let later = told.questions[0].calls.iter().filter(|call| call.round == 2);
+    assert!(later.clone().count() > 0);
+    assert!(later.into_iter().all(|call| call.messages.last().unwrap().content.ends_with("Beware of the diary.")));
+    let compared = text(&run(here(&workspace, &["compare", "out.jsonl", "told.jsonl"])).stdout);
+    assert!(compared.contains("1 (2)"), "one pair, two questions in the first alone: {compared}");
+    // Every call of it can be repeated: the prompts of the past are those that were answered.
+    let verified = text(&with_model(&workspace, &["verify", "told.jsonl"]).stdout);
+    assert!(verified.contains("all the same"), "{verified}");
+    let json: Value = serde_json::from_slice(&forked(&["--drop", "1", "--json"]).stdout).unwrap();
+    assert_eq!(json["cost"]["kept"], 0);
+    assert!(
+        json["cost"]["unchanged"].as_u64().unwrap() > 0 && json["cost"]["computed"].as_u64().unwrap() > 0,
+        "{json}"
+    );
+    assert!(json["change"].as_str().unwrap().starts_with("without document 1, "));
+}
+
+#[test]
+fn what_cannot_be_forked_is_refused_before_the_model_is_loaded() {
+    let workspace = recorded();
+    for (typed, code, said) in [
+        (&["fork", "out.jsonl", "1"][..], 2, "--drop"),
+        (&["fork", "out.jsonl", "1", "--drop", "1", "--tell", "x"], 2, "cannot be used with"),
+        (&["fork", "out.jsonl", "1", "--drop", "99"], 2, "no document is called \"99\""),
+        (&["fork", "out.jsonl", "1", "--edit", "1"], 2, "expected DOC=FILE"),
+        (&["fork", "out.jsonl", "1", "--edit", "1=nowhere.txt"], 1, "nowhere.txt"),
+        (&["fork", "out.jsonl", "9", "--drop", "1"], 2, "has the id, number or text"),
+        (&["fork", "out.jsonl", "1", "--drop", "1", "--round", "7"], 2, "expected a round from 1 to 2, found 7"),
+        (&["fork", "out.jsonl", "1", "--drop", "1", "-o", "out.jsonl"], 2, "exists already"),
+        (&["why", "out.jsonl", "99"], 2, "has the id, number or text"),
+    ] {
+        let output = here(&workspace, typed).output().unwrap();
+        let found = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{typed:?}: {found}");
+        assert!(found.contains(said) && !found.contains("loaded in"), "{typed:?}: {found}");
+    }
+}
+
+#[test]
+fn each_document_is_left_out_and_the_cost_is_told() {
+    let workspace = recorded();
+    let said = text(&with_model(&workspace, &["why", "out.jsonl", "1"]).stdout);
+    let documents = Record::read(&workspace.path("out.jsonl")).unwrap().questions[0].question.documents.len();
+    assert!(said.contains("computed") && said.contains("shared"), "{said}");
+    assert!(said.contains("turned the answer"), "{said}");
+    assert!(said.lines().count() >= documents + 4, "a row a document: {said}");
+    let all = text(&with_model(&workspace, &["why", "out.jsonl", "--limit", "2"]).stdout);
+    assert!(all.contains(" of 2 answers hang on a single document"), "{all}");
+    let json = text(&with_model(&workspace, &["why", "out.jsonl", "--json"]).stdout);
+    let lines: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    let asked: u64 =
+        lines[0]["documents"].as_array().unwrap().iter().map(|d| d["cost"]["computed"].as_u64().unwrap()).sum();
+    assert_eq!(lines[0]["cost"]["computed"].as_u64(), Some(asked));
+}
+
+#[test]
+fn a_table_is_listed_described_run_and_read_again() {
+    let workspace = Workspace::new();
+    let list = text(&run(here(&workspace, &["reproduce"])).stdout);
+    assert!(list.contains("madam-rag-1 ") && list.contains("verification-2 "), "{list}");
+    let described = text(&run(here(&workspace, &["reproduce", "madam-rag-1"])).stdout);
+    assert!(described.contains("missing: RAMDocs, 500 questions") && described.contains("34.4"), "{described}");
+    let ramdocs = format!("ramdocs={THREE}");
+    let typed = ["reproduce", "madam-rag-1", "--data", &ramdocs, "-o", "repro", "--row", "no-rag,prompt-based"];
+    let again = || with_model(&workspace, &[&typed[..], &["--model", "tiny.gguf"]].concat());
+    let output = again();
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("at hand: ") && said.contains("missing: FaithEval") && said.contains("here: tiny.gguf"),
+        "{said}"
+    );
+    let ours = |said: &str| said.lines().filter(|line| line.contains("RAMDocs EM") && line.contains('[')).count();
+    assert_eq!(ours(&said), 2, "{said}");
+    assert_eq!(text(&again().stderr).matches("0 questions (3 were there)").count(), 2);
+    let typed = ["reproduce", "madam-rag-1", "-o", "repro", "--model", "tiny.gguf", "--format", "csv"];
+    let csv = text(&run(here(&workspace, &typed)).stdout);
+    assert!(csv.starts_with("method,measure,Llama-3.3-70B") || csv.starts_with("method,measure,SelfRAG"), "{csv}");
+    assert_eq!(ours(&csv), 2, "{csv}");
+    for (typed, said) in [
+        (&["reproduce", "madam"][..], "no table is called \"madam\""),
+        (&["reproduce", "madam-rag-1", "--row", "x"], "no row of this table is called"),
+        (&["reproduce", "madam-rag-1", "--data", "nq=x", "-o", "r"], "no dataset of this table is called \"nq\""),
+        (&["reproduce", "madam-rag-1", "--data", "ramdocs", "-o", "r"], "expected NAME=FILE"),
+    ] {
+        let output = here(&workspace, typed).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{typed:?}");
+        assert!(text(&output.stderr).contains(said), "{typed:?}: {}", text(&output.stderr));
+    }
+}
