@@ -19,6 +19,7 @@ pub mod models;
 pub mod output;
 pub mod prompts;
 pub mod replay;
+pub mod report;
 pub mod retrieve;
 pub mod run;
 pub mod score;
@@ -54,6 +55,7 @@ enum Command {
     Compare(compare::Args),
     Merge(merge::Args),
     Replay(replay::Args),
+    Report(report::Args),
     Methods(methods::Args),
     Prompts(prompts::Args),
     Show(show::Args),
@@ -116,6 +118,7 @@ impl Cli {
             Command::Compare(args) => compare::run(args),
             Command::Merge(args) => merge::run(args),
             Command::Replay(args) => replay::run(args),
+            Command::Report(args) => report::run(args),
             Command::Methods(args) => methods::run(args),
             Command::Prompts(args) => prompts::run(args),
             Command::Show(args) => show::run(args),
