@@ -90,11 +90,11 @@ impl Chart {
         let mut context = ChartBuilder::on(&area)
             .margin_top(12)
             .margin_right(14)
-            .x_label_area_size(46)
-            .y_label_area_size(50)
+            .x_label_area_size(50)
+            .y_label_area_size(54)
             .build_cartesian_2d(Axis { inner: (left..right).into(), ticks }, 0.0..top)
             .map_err(|e| wrong(&e))?;
-        let font = ("sans-serif", 16).into_font().color(&TEXT);
+        let font = ("sans-serif", 18).into_font().color(&TEXT);
         context
             .configure_mesh()
             .disable_x_mesh()
@@ -192,7 +192,9 @@ fn thinned(levels: &[f64], most: usize) -> Vec<f64> {
 
 /// "12", "1.5k", "20k".
 pub(super) fn short(number: f64) -> String {
-    let plain = |number: f64| if number.fract().abs() < 0.05 { format!("{number:.0}") } else { format!("{number:.1}") };
+    let plain = |number: f64| {
+        if (number - number.round()).abs() < 0.05 { format!("{number:.0}") } else { format!("{number:.1}") }
+    };
     if number >= 999.5 { format!("{}k", plain(number / 1000.0)) } else { plain(number) }
 }
 

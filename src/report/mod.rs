@@ -15,6 +15,7 @@ mod summary;
 mod texts;
 
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::eval::compare::{self, Compared};
 use crate::eval::metrics::{METRICS, Metric, Scope};
 use crate::eval::record::reader::{Ledger, Record};
@@ -143,7 +144,8 @@ fn value(metric: Option<&'static Metric>, record: &QuestionRecord) -> Option<f64
     }
 }
 
-/// Slices of the questions, in alphabetical order.
-fn slices<'a>(questions: impl Iterator<Item = &'a QuestionRecord>) -> BTreeSet<&'a str> {
-    questions.flat_map(|record| &record.question.slices).map(String::as_str).collect()
+/// Slices of the questions as they are shown, in alphabetical order.
+fn slices(part: &Part) -> BTreeSet<String> {
+    let questions = part.records.iter().flat_map(|record| &record.questions);
+    questions.flat_map(|record| &record.question.slices).map(|slice| escape::line(slice)).collect()
 }

@@ -47,7 +47,7 @@ pub(super) fn write(parts: &[Part], options: &Options) -> Result<String> {
         groups.push(group(part)?);
         data.push(json!({
             "records": part.compared.records.iter().map(|record| escape::line(&record.name)).collect::<Vec<_>>(),
-            "slices": slices(part.records.iter().flat_map(|record| &record.questions)),
+            "slices": slices(part),
             "questions": list,
         }));
     }

@@ -6,13 +6,13 @@ missing, one line says so and nothing is tested. MOOT_GOLDEN=write renews the ac
 MOOT_SHOTS=FOLDER keeps pictures of the pages at three widths, light and dark.
 """
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -205,7 +205,7 @@ def test_keyboard(browser, pages):
         assert page.evaluate("document.activeElement.id") == "main"
         page.keyboard.press("/")
         page.wait_for_function("document.activeElement.id === 'search'")
-        page.keyboard.type("bridge number 1")
+        page.keyboard.type('"bridge number 1"')
         count = int(page.get_by_role("status").inner_text().split()[0])
         assert count == 11, count
         page.keyboard.press("Escape")
@@ -387,7 +387,9 @@ def main():
                 print(f"ok   {name}")
             except Exception as error:  # every test runs; the first line tells why one failed
                 failed += 1
-                print(f"FAIL {name}: {type(error).__name__}: {str(error)[:1500]}")
+                last = traceback.extract_tb(error.__traceback__)
+                line = next((frame.lineno for frame in reversed(last) if frame.filename == __file__), 0)
+                print(f"FAIL {name}, line {line}: {type(error).__name__}: {str(error)[:1500]}")
         browser.close()
     return 1 if failed else 0
 

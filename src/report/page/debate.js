@@ -38,7 +38,8 @@ function conclusion(view) {
   if (!found) return null;
   const rounds = found.converged ? `ended after ${plural(found.rounds, "round")}: every agent kept its answer` : plural(found.rounds || 0, "round");
   const numbers = Object.entries(run.metrics || {}).map(([name, number]) => el("span", {}, `${name} ${number}`));
-  return el("section", { class: "verdict", "aria-label": "Conclusion" },
+  const bare = !found.malformed && !found.answers && !found.rejected && found.why === undefined && run.claims;
+  return el("section", { class: bare ? "verdict bare" : "verdict", "aria-label": "Conclusion" },
     found.malformed ? el("p", { class: "notice" }, "The concluding reply does not keep its format; no answer was read from it.") : null,
     !found.malformed && !found.answers && !run.claims ? el("p", { class: "answer-text none" }, "Unknown: no answer was concluded.") : null,
     found.answers ? el("ol", { class: "answers", "aria-label": "Answers" }, found.answers.map((one) => answer(view, one))) : null,
@@ -115,7 +116,7 @@ function tabs(group, entry, question, chosen) {
 function questionPage(group, entry, chosen, around) {
   const question = data(`data-${entry.number}`);
   const texts = allTexts();
-  const step = (number, word, key) => (number === undefined ? el("span", { class: "none" }, word) : el("a", { href: `#q/${number}/${chosen.join("/")}`, rel: key }, word));
+  const step = (number, word, key) => (number === undefined ? null : el("a", { href: `#q/${number}/${chosen.join("/")}`, rel: key }, word));
   const present = chosen.filter((place) => question.runs[place]);
   const views = present.map((place) => viewOf(question, question.runs[place]));
   const head = el("h1", { tabindex: "-1", dir: "auto" }, texts[question.text]);

@@ -18,7 +18,7 @@ function reply(view, call, show) {
   const said = call.said === undefined ? "(empty)" : view.texts[call.said];
   const why = call.why === undefined ? "" : view.texts[call.why];
   const judged = call.judged ? OUTCOMES[call.judged] : null;
-  const button = el("button", { type: "button", class: `reply k-${call.kind}${call.changed ? " changed" : ""}`, "aria-expanded": "false" },
+  const button = el("button", { type: "button", class: `reply k-${call.kind}${call.changed ? " changed" : call.round > 1 ? " kept" : ""}`, "aria-expanded": "false" },
     el("span", { class: "said", dir: "auto" }, judged ? el("span", { class: `sign o-${call.judged}`, "aria-hidden": "true", title: judged[1] }, judged[0]) : null,
       said.length > 160 ? `${said.slice(0, 160)}…` : said, judged ? hiddenText(` (${judged[1]})`) : null),
     call.changed ? el("span", { class: "was", dir: "auto" }, "changed", call.was ? ` from ${call.was.length > 60 ? `${call.was.slice(0, 60)}…` : call.was}` : null) : null,
@@ -73,10 +73,12 @@ function grid(view) {
     const rest = calls.length > 4 ? lazily({ class: "rest" }, `${calls.length - 4} more`, () => calls.slice(4).map((call) => reply(view, call, show))) : null;
     return cells("td", { "data-round": `Round ${round}`, class: calls.length ? null : "empty" }, shown, rest, calls.length ? null : hiddenText("no reply"));
   };
+  // The role is told where agents of documents have several.
+  const roles = new Set(rows.filter((row) => row.document !== undefined).map((row) => row.role));
   const table = cells("table", { class: "grid" },
     cells("thead", {}, cells("tr", {}, cells("th", { scope: "col" }, "Speaker"), rounds.map((round) => cells("th", { scope: "col" }, `Round ${round}`)))),
     cells("tbody", {}, rows.map((row) => cells("tr", { class: row.document === undefined ? "concluding" : null },
-      cells("th", { scope: "row", dir: "auto" }, row.name, row.document === undefined ? null : el("span", { class: "interval" }, ` ${row.role}`)),
+      cells("th", { scope: "row", dir: "auto" }, row.name, row.document === undefined || roles.size < 2 ? null : el("span", { class: "interval" }, ` ${row.role}`)),
       rounds.map((round) => cell(row, round))))));
   arrows(table);
   const changed = (view.run.calls || []).filter((call) => call.changed).length;

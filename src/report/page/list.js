@@ -6,7 +6,7 @@ function questionList(place, index, state) {
   const label = (text, control, kind) => el("p", { class: `field ${kind || ""}` }, el("label", { for: control.id }, text), control);
   const options = (pairs) => pairs.map(([value, text]) => el("option", { value }, text));
   const datasets = el("select", { id: "filter-group" }, options(index.groups.map((group, number) => [number, group.name || `dataset ${number + 1}`])));
-  const search = el("input", { id: "search", type: "search", autocomplete: "off", spellcheck: "false", placeholder: "words of a question or an answer" });
+  const search = el("input", { id: "search", type: "search", autocomplete: "off", spellcheck: "false", placeholder: "words, or \"a phrase\", of questions and answers" });
   const record = el("select", { id: "filter-record" });
   const outcome = el("select", { id: "filter-outcome" });
   const slice = el("select", { id: "filter-slice" });
@@ -23,11 +23,11 @@ function questionList(place, index, state) {
   const group = () => index.groups[Number(datasets.value) || 0];
   const entries = () => group().questions;
   const matches = (entry) => {
-    const words = search.value.trim().toLowerCase();
+    const words = (search.value.toLowerCase().match(/"[^"]+"|[^\s"]+/g) || []).map((word) => word.replaceAll('"', ""));
     const runs = record.value === "" ? entry.runs : [entry.runs[Number(record.value)]];
     const ended = (run) => (outcome.value === "absent" ? !run : Boolean(run) && (outcome.value === "" || run[0] === outcome.value));
     const text = () => [entry.id, entry.text, ...entry.runs.map((run) => (run ? run[1] : ""))].join("\n").toLowerCase();
-    return runs.some(ended) && (!changed.checked || entry.changed) && (slice.value === "" || (entry.slices || []).includes(slice.value)) && (!words || words.split(/\s+/).every((word) => text().includes(word)));
+    return runs.some(ended) && (!changed.checked || entry.changed) && (slice.value === "" || (entry.slices || []).includes(slice.value)) && (!words.length || words.every((word) => text().includes(word)));
   };
 
   /** Fields that depend on the dataset. */
@@ -47,7 +47,9 @@ function questionList(place, index, state) {
   const row = (entry) => {
     const one = entry.runs.length === 1 ? entry.runs[0] : null;
     const first = record.value === "" ? Math.max(entry.runs.findIndex(Boolean), 0) : Number(record.value);
-    const beside = index.changed && entry.runs.length > 1 && record.value === "" ? `/${first + 1}` : "";
+    // The page of a comparison opens the first record that answers otherwise beside this one.
+    const other = entry.runs.findIndex((run, number) => number !== first && run && entry.runs[first] && (run[0] !== entry.runs[first][0] || run[1] !== entry.runs[first][1]));
+    const beside = index.changed && other >= 0 ? `/${other}` : "";
     const link = el("a", { href: `#q/${entry.number}/${first}${beside}`, dir: "auto" }, entry.text.trim() || entry.id);
     const answered = entry.runs[first] ? el("span", { class: "answered", dir: "auto" }, entry.runs[first][1]) : null;
     return el("tr", {}, el("th", { scope: "row" }, link, answered),
