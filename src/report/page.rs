@@ -45,7 +45,9 @@ pub(super) fn write(parts: &[Part], options: &Options) -> Result<String> {
             questions.push(embedded(&debate::question(&row, &mut texts)));
         }
         groups.push(group(part)?);
+        let dataset = part.records.first().and_then(|record| record.header.dataset.as_ref());
         data.push(json!({
+            "name": dataset.map(|dataset| escape::line(&dataset.name)),
             "records": part.compared.records.iter().map(|record| escape::line(&record.name)).collect::<Vec<_>>(),
             "slices": slices(part),
             "questions": list,

@@ -135,7 +135,7 @@ def test_filters(browser, pages):
     with Watched(browser, pages.two) as page:
         status = page.get_by_role("status")
         assert status.inner_text() == "24 of 24 questions"
-        page.get_by_label("Search").fill("number 7 over")
+        page.get_by_label("Search").fill('"number 7 over"')
         assert status.inner_text() == "1 of 24 questions"
         page.get_by_label("Search").fill("")
         page.get_by_label("Record", exact=True).select_option("1")

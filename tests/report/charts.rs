@@ -20,10 +20,13 @@ fn rows(page: &str, title: &str, metric: &str) -> Vec<Vec<String>> {
         })
         .unwrap_or_else(|| panic!("no chart {title}"));
     let body = figure.split_once("<tbody>").unwrap().1.split_once("</tbody>").unwrap().0;
-    // "<th scope=\"row\">a</th><td>1</td>": what stands between two tags.
-    let cells = |row: &str| row.split('<').filter_map(|tag| tag.split_once('>')).map(|(_, text)| text.to_owned());
-    let rows = body.split("<tr>").skip(1).map(|row| cells(row).filter(|text| !text.is_empty()).collect());
-    rows.collect()
+    body.split("<tr>").skip(1).map(cells).collect()
+}
+
+/// What stands between two tags: "<th scope=\"row\">a</th><td>1</td>".
+fn cells(row: &str) -> Vec<String> {
+    let texts = row.split('<').filter_map(|tag| Some(tag.split_once('>')?.1.trim()));
+    texts.filter(|text| !text.is_empty()).map(str::to_owned).collect()
 }
 
 /// Level and value of each row.

@@ -32,7 +32,7 @@ function pairPanel(view, row, label, close) {
   return [
     el("div", { class: "panel-head" }, el("h4", { tabindex: "-1", dir: "auto" }, view.texts[row.text]), el("button", { type: "button", class: "plain", on: { click: close } }, "Close")),
     el("div", { class: `pair${other ? " two" : ""}` }, sides),
-    other || label.relation === "irrelevant" || label.fault ? null : el("p", { class: "details" }, "No document stands against it."),
+    other || label.relation === "irrelevant" || label.fault ? null : el("p", { class: "details" }, label.relation === "supports" ? "No document contradicts it." : "No document supports it."),
   ];
 }
 

@@ -25,7 +25,7 @@ function answer(view, one) {
   const agents = !one.mentions;
   return el("li", { class: `answer${one.judged ? ` j-${one.judged}` : ""}` },
     el("p", { class: "answer-text", dir: "auto" }, view.texts[one.text], " ", one.judged ? outcomeChip(one.judged) : null),
-    agents && view.documents.length ? supporters(view, "for", one.for, "no document") : null,
+    agents && view.documents.length ? supporters(view, "for", one.for, one.against ? "no document" : null) : null,
     supporters(view, "against", one.against),
     supporters(view, "mentioned in", one.mentions));
 }
@@ -45,7 +45,7 @@ function conclusion(view) {
     found.answers ? el("ol", { class: "answers", "aria-label": "Answers" }, found.answers.map((one) => answer(view, one))) : null,
     found.rejected ? el("div", { class: "rejected" }, el("h3", {}, "Not concluded"), el("ul", { class: "answers" }, found.rejected.map((one) => answer(view, one)))) : null,
     found.why === undefined ? null : el("p", { class: "text why", dir: "auto" }, view.texts[found.why]),
-    el("p", { class: "facts" }, el("span", {}, rounds), el("span", {}, plural((run.calls || []).length, "call")), el("span", {}, `${run.seconds || 0} s`), numbers));
+    el("p", { class: "facts" }, el("span", {}, rounds), el("span", {}, plural((run.calls || []).length, "call")), el("span", {}, `${(run.seconds || 0).toFixed(1)} s`), numbers));
 }
 
 /** Weights of the documents' sources as a table with bars. */
