@@ -81,9 +81,8 @@ impl Chart {
         let wrong = |e: &dyn std::fmt::Display| e.to_string();
         let levels = self.levels();
         let (first, last) = (levels.first().copied().unwrap_or(0.0), levels.last().copied().unwrap_or(1.0));
-        let at = |x: f64| if self.logarithmic { x.max(1.0).log10() } else { x };
         let margin = if self.logarithmic { 0.12 } else { 0.35 };
-        let (left, right) = (at(first) - margin, at(last) + margin);
+        let (left, right) = (self.at(first) - margin, self.at(last) + margin);
         let ticks: Vec<f64> = if self.logarithmic { decimal_ticks(left, right) } else { thinned(&levels, 9) };
         let top = self.top();
         let area = backend.into_drawing_area();
@@ -110,35 +109,40 @@ impl Chart {
             .y_label_formatter(&|y| format!("{y:.1}"))
             .draw()
             .map_err(|e| wrong(&e))?;
-        let count = self.series.len() as f64;
         for (number, series) in self.series.iter().enumerate() {
-            // Intervals at one level stand beside each other.
-            let aside =
-                if self.logarithmic { 0.0 } else { (number as f64 - (count - 1.0) / 2.0) * (0.4 / count.max(4.0)) };
-            let colour = COLOURS[series.place % COLOURS.len()];
-            let points: Vec<(f64, Estimate)> = series.points.iter().map(|p| (at(p.x) + aside, p.y)).collect();
-            context
-                .draw_series(LineSeries::new(points.iter().map(|(x, y)| (*x, y.mean)), colour.stroke_width(2)))
-                .map_err(|e| wrong(&e))?;
-            context
-                .draw_series(points.iter().map(|(x, y)| {
-                    ErrorBar::new_vertical(*x, y.low, y.mean.clamp(y.low, y.high), y.high, colour.stroke_width(1), 6)
-                }))
-                .map_err(|e| wrong(&e))?;
-            let at = points.iter().map(|(x, y)| (*x, y.mean));
-            // Records are told apart by the marker too.
-            let drawn = match shape(series.place) {
-                0 => context.draw_series(at.map(|at| Circle::new(at, 5, colour.filled()))).map(drop),
-                1 => {
-                    let square = || Rectangle::new([(-4, -4), (4, 4)], colour.filled());
-                    context.draw_series(at.map(|at| EmptyElement::at(at) + square())).map(drop)
-                }
-                2 => context.draw_series(at.map(|at| TriangleMarker::new(at, 6, colour.filled()))).map(drop),
-                _ => context.draw_series(at.map(|at| Cross::new(at, 5, colour.stroke_width(3)))).map(drop),
-            };
-            drawn.map_err(|e| wrong(&e))?;
+            self.series(&mut context, number, series).map_err(|e| wrong(&e))?;
         }
         area.present().map_err(|e| wrong(&e))
+    }
+
+    /// Draws the line, the intervals and the markers of one record.
+    fn series<'a>(&self, context: &mut Context<'_, 'a>, number: usize, series: &Series) -> Drawn<'a> {
+        let count = self.series.len() as f64;
+        // Intervals at one level stand beside each other.
+        let aside = (number as f64 - (count - 1.0) / 2.0) * (0.4 / count.max(4.0));
+        let across = |x: f64| if self.logarithmic { self.at(x) } else { x + aside };
+        let colour = COLOURS[series.place % COLOURS.len()];
+        let points: Vec<(f64, Estimate)> = series.points.iter().map(|p| (across(p.x), p.y)).collect();
+        context.draw_series(LineSeries::new(points.iter().map(|(x, y)| (*x, y.mean)), colour.stroke_width(2)))?;
+        context.draw_series(points.iter().map(|(x, y)| {
+            ErrorBar::new_vertical(*x, y.low, y.mean.clamp(y.low, y.high), y.high, colour.stroke_width(1), 6)
+        }))?;
+        let at = points.iter().map(|(x, y)| (*x, y.mean));
+        // Records are told apart by the marker too.
+        match shape(series.place) {
+            0 => context.draw_series(at.map(|at| Circle::new(at, 5, colour.filled()))).map(drop),
+            1 => {
+                let square = || Rectangle::new([(-4, -4), (4, 4)], colour.filled());
+                context.draw_series(at.map(|at| EmptyElement::at(at) + square())).map(drop)
+            }
+            2 => context.draw_series(at.map(|at| TriangleMarker::new(at, 6, colour.filled()))).map(drop),
+            _ => context.draw_series(at.map(|at| Cross::new(at, 5, colour.stroke_width(3)))).map(drop),
+        }
+    }
+
+    /// A value's place on the x axis.
+    fn at(&self, x: f64) -> f64 {
+        if self.logarithmic { x.max(1.0).log10() } else { x }
     }
 
     /// The end of the y axis: at least 0.2, at most 1.
@@ -153,6 +157,9 @@ impl Chart {
 fn shape(place: usize) -> usize {
     (place + place / COLOURS.len()) % 4
 }
+
+type Context<'c, 'a> = ChartContext<'c, SVGBackend<'a>, Cartesian2d<Axis, RangedCoordf64>>;
+type Drawn<'a> = std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
 /// A linear axis with labels at chosen places.
 struct Axis {
