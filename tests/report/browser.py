@@ -242,6 +242,8 @@ def test_claims(browser, pages):
         page.keyboard.press("Escape")
         matrix.get_by_role("button", name="supports, does not count").click()
         assert "not in the document" in page.locator(".pair").inner_text()
+        matrix.get_by_role("button", name="3 notes-2.md contradicts").click()
+        assert page.locator(".pair .side").count() == 1 and page.get_by_text("No document supports it.").is_visible()
         assert page.locator(".weights tbody tr").count() == 3
 
 
@@ -335,6 +337,10 @@ def test_widths(browser, pages):
                     if name == "debate":
                         page.locator(".grid button").first.click()
                     assert overflow(page) == [0, None], (name, size, overflow(page))
+                    if name == "debate":
+                        # A table that a phone shows as a list is a table for a screen reader.
+                        roles = [page.get_by_role(role).count() for role in ("columnheader", "rowheader", "cell")]
+                        assert roles == [4, 6, 15 + 3], (size, roles)
                     if shots:
                         page.screenshot(path=f"{shots}/{name}-{size}-{colours}.png", full_page=True)
 

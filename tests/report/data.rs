@@ -163,14 +163,18 @@ fn claims_keep_verified_quotes_and_say_why_others_do_not_count() {
     let claim = |text: &str, label| JudgedClaim { text: text.into(), from: None, labels: vec![label] };
     record.conclusion.as_mut().unwrap().claims = Some(vec![
         claim("It was opened in 1889.", label(ClaimRelation::Supports, Some((16, 30)), "")),
+        claim("It was closed in 1901.", label(ClaimRelation::Supports, Some((0, 10)), "")),
         claim("It has two arches.", label(ClaimRelation::Contradicts, None, "one arch")),
     ]);
+    // A record that was changed: these words do not stand where it says.
+    let moved = record.conclusion.as_mut().unwrap().claims.as_mut().unwrap()[1].labels[0].quote.as_mut().unwrap();
+    moved.characters = 5..15;
     let page = written(vec![input("a.jsonl", header(), vec![record])]);
     let claims = &data(&page, "data-0")["runs"][0]["claims"];
-    let (first, second) = (&claims["rows"][0]["labels"][0], &claims["rows"][1]["labels"][0]);
+    let (first, second) = (&claims["rows"][0]["labels"][0], &claims["rows"][2]["labels"][0]);
     // One character before it is not shown.
     assert_eq!((&first["quote"], &first["fault"]), (&json!([15, 29]), &Value::Null));
-    assert_eq!(second["quote"], Value::Null);
+    assert_eq!((&claims["rows"][1]["labels"][0]["quote"], &second["quote"]), (&Value::Null, &Value::Null));
     assert!(second["fault"].as_str().unwrap().contains("the quote is not in the document: \"one arch\""));
     assert_eq!((&claims["cs-c"], &claims["cs-r"]), (&json!("0.000"), &json!("0.000")));
 }

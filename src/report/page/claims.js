@@ -78,7 +78,7 @@ function claims(view) {
   };
   const numbers = view.documents.map((_, number) => number);
   const table = cells("table", { class: "matrix" },
-    cells("thead", {}, cells("tr", {}, cells("th", { scope: "col" }, "Claim"), numbers.map((number) => cells("th", { scope: "col", title: view.documents[number].name }, `${number + 1}`)))),
+    cells("thead", {}, cells("tr", {}, cells("th", { scope: "col" }, "Claim"), numbers.map((number) => cells("th", { scope: "col", title: view.documents[number].name }, `${number + 1}`, hiddenText(` ${view.documents[number].name}`))))),
     cells("tbody", {}, found.rows.map((row) => cells("tr", { class: row.conflict ? "conflict" : null },
       cells("th", { scope: "row", dir: "auto" }, view.texts[row.text], row.conflict ? el("span", { class: "conflict-word" }, " conflict") : null),
       numbers.map((number) => cell(row, number))))));
