@@ -81,7 +81,9 @@ impl Chart {
         let wrong = |e: &dyn std::fmt::Display| e.to_string();
         let levels = self.levels();
         let (first, last) = (levels.first().copied().unwrap_or(0.0), levels.last().copied().unwrap_or(1.0));
-        let margin = if self.logarithmic { 0.12 } else { 0.35 };
+        let ends = self.at(last) - self.at(first);
+        // A logarithmic axis has room for two labels at least: they are at most 0.4 apart.
+        let margin = if self.logarithmic { f64::max(0.12, (0.9 - ends) / 2.0) } else { 0.35 };
         let (left, right) = (self.at(first) - margin, self.at(last) + margin);
         let ticks: Vec<f64> = if self.logarithmic { decimal_ticks(left, right) } else { thinned(&levels, 9) };
         let top = self.top();

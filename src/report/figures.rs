@@ -59,16 +59,20 @@ pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
     }
     let tokens =
         |metric| part.records.iter().enumerate().map(|(place, record)| against_tokens(place, record, metric)).collect();
-    figures.push(figure(
-        part,
-        (
-            "Score against tokens",
-            "tokens a question, prompt and generated",
-            "One point a record; further left is cheaper, higher is better.",
-        ),
-        true,
-        &tokens,
-    )?);
+    if part.records.len() < 2 {
+        missing.push("Score against tokens: there is one record alone.".into());
+    } else {
+        figures.push(figure(
+            part,
+            (
+                "Score against tokens",
+                "tokens a question, prompt and generated",
+                "One point a record; further left is cheaper, higher is better.",
+            ),
+            true,
+            &tokens,
+        )?);
+    }
     for kind in &KINDS {
         let lines = |metric: &'static str| -> Vec<Series> {
             part.records.iter().enumerate().map(|(place, record)| by_level(place, record, kind.level, metric)).collect()
