@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
 import records  # noqa: E402
 
 WIDTHS = {"desk": (1440, 900), "tablet": (768, 1024), "phone": (390, 844)}
