@@ -116,7 +116,9 @@ fn the_policy_allows_this_style_and_this_script_alone() {
         rest.split_once(to).unwrap().0.to_owned()
     };
     let hash = |text: &str| format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())));
-    let policy = between("http-equiv=\"Content-Security-Policy\" content=\"", "\"").replace("&#x27;", "'");
+    let policy = between("http-equiv=\"Content-Security-Policy\" content=\"", "\"")
+        .replace("&#x27;", "'")
+        .replace("&#x2f;", "/");
     let script = page.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
     let expected = format!(
         "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'",
