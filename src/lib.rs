@@ -22,6 +22,7 @@ pub mod nli;
 pub mod open;
 pub mod prompts;
 pub mod question;
+pub mod report;
 pub mod retrieval;
 pub mod sources;
 pub mod transcript;

@@ -9,5 +9,6 @@ mod hostile;
 mod llm;
 mod methods;
 mod nli;
+mod report;
 mod retrieval;
 mod structure;

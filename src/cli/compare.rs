@@ -3,7 +3,7 @@
 pub(super) mod beside;
 
 use crate::cli::columns::printable;
-use crate::cli::{output, show};
+use crate::cli::{output, report, show};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change, Compared, Options, tables};
@@ -61,6 +61,8 @@ pub enum Format {
     Csv,
     /// One JSON object
     Json,
+    /// One page, as `moot report` writes it, that begins with the questions that changed
+    Html,
 }
 
 /// Prints the comparison, or the questions that changed.
@@ -70,6 +72,9 @@ pub enum Format {
 pub fn run(args: &Args) -> Result<()> {
     if args.records.len() < 2 {
         return Err(MootError::Usage("moot compare: expected two records or more, found one".into()));
+    }
+    if args.format == Format::Html {
+        return page(args);
     }
     let records = args.records.iter().map(|path| show::read(path)).collect::<Result<Vec<_>>>()?;
     let slices = if args.all_slices { compare::slices(&records) } else { args.slice.clone() };
@@ -81,9 +86,21 @@ pub fn run(args: &Args) -> Result<()> {
             Format::Terminal => tables::terminal(&compared),
             Format::Markdown => tables::markdown(&compared),
             Format::Csv => tables::csv(&compared)?,
-            Format::Json => format!("{}\n", escape::json(&json!(compared).to_string())),
+            Format::Json | Format::Html => format!("{}\n", escape::json(&json!(compared).to_string())),
         }),
     }
+}
+
+/// The page of reports: changed questions first, both debates beside each other. `--changed QUESTION` has no meaning there.
+fn page(args: &Args) -> Result<()> {
+    if let Some(Some(wanted)) = &args.changed {
+        return Err(MootError::Usage(format!("--changed {wanted:?} with --format html: the page has every question")));
+    }
+    report::print(&args.records, |inputs| crate::report::Options {
+        title: String::new(),
+        compare: report::options(inputs, &args.metric, &args.slice, args.all_slices, args.across_datasets),
+        changed: true,
+    })
 }
 
 /// The changed questions of the first record and each other one.
@@ -106,7 +123,7 @@ fn changed(args: &Args, records: &[Record], compared: &Compared, wanted: Option<
             pairs(compared, other, records)
         );
         match args.format {
-            Format::Json => objects.extend(changes.iter().map(|change| object(names, metric, change))),
+            Format::Json | Format::Html => objects.extend(changes.iter().map(|change| object(names, metric, change))),
             Format::Csv => text.push_str(&tables::csv_rows(&rows)?),
             Format::Markdown => text.push_str(&format!("{}\n\n{}\n", printable(&count), tables::markdown_table(&rows))),
             Format::Terminal => {

@@ -21,6 +21,7 @@ pub mod output;
 pub mod prompts;
 mod recorded;
 pub mod replay;
+pub mod report;
 pub mod reproduce;
 pub mod retrieve;
 pub mod run;
@@ -59,6 +60,7 @@ enum Command {
     Fork(fork::Args),
     Why(why::Args),
     Reproduce(reproduce::Args),
+    Report(report::Args),
     Methods(methods::Args),
     Prompts(prompts::Args),
     Show(show::Args),
@@ -115,6 +117,7 @@ impl Cli {
             Command::Fork(args) => fork::run(args),
             Command::Why(args) => why::run(args),
             Command::Reproduce(args) => reproduce::run(args),
+            Command::Report(args) => report::run(args),
             Command::Methods(args) => methods::run(args),
             Command::Prompts(args) => prompts::run(args),
             Command::Show(args) => show::run(args),

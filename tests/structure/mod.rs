@@ -26,6 +26,7 @@ const ORDER: &[&str] = &[
     "methods",
     "assess",
     "eval",
+    "report",
     "memory",
     "open",
     "doctor",

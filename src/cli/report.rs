@@ -1,0 +1,129 @@
+//! `moot report`: records as one HTML page.
+
+use crate::cli::columns::printable;
+use crate::cli::output;
+use crate::error::{MootError, Result};
+use crate::eval::compare;
+use crate::eval::record::reader::Record;
+use crate::files;
+use crate::report::{self, Input, Options};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  moot report madam.jsonl -o report.html
+  moot report madam.jsonl concatenated.jsonl closed.jsonl -o report.html --title \"RAMDocs, 100 questions\"
+  moot report madam.jsonl ra-rag.jsonl --all-slices -o report.html";
+
+/// Write records as one HTML page: summary, charts, every debate, settings and hashes
+///
+/// The page opens from the disk in any browser and asks no server for anything. Each record is compared with the first one of
+/// its dataset, as `moot compare` does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Records, as `moot run -o` writes them
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+    /// The page to write; a file that is there and no page of moot is not overwritten
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The heading [default: the dataset and the methods]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub title: String,
+    /// Metrics of the tables, by the names that `moot score` prints, or `all`; by default the headline metrics that apply
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub metric: Vec<String>,
+    /// Also compare the questions of this slice; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub slice: Vec<String>,
+    /// Also compare the questions of each slice
+    #[arg(long, conflicts_with = "slice")]
+    pub all_slices: bool,
+    /// Compare records of different datasets on the questions that both have
+    #[arg(long)]
+    pub across_datasets: bool,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// A record that cannot be read, an unknown metric or slice, a file that cannot be written or is no page.
+pub fn run(args: &Args) -> Result<()> {
+    check(&args.output)?;
+    let inputs = read(&args.records)?;
+    let (records, debates) = (inputs.len(), inputs.iter().map(|input| input.record.questions.len()).sum::<usize>());
+    let compare = options(&inputs, &args.metric, &args.slice, args.all_slices, args.across_datasets);
+    let page = report::page(inputs, &Options { title: args.title.clone(), compare, changed: false })?;
+    // Beside the file first: a full disk leaves the page before as it is.
+    let beside = args.output.with_extension("html.part");
+    let written = std::fs::write(&beside, &page).and_then(|()| std::fs::rename(&beside, &args.output));
+    written.map_err(|e| {
+        drop(std::fs::remove_file(&beside));
+        MootError::io(&args.output, "write", e)
+    })?;
+    let size = page.len() as f64 / 1e6;
+    let path = printable(&args.output.display().to_string());
+    output::print(&format!("{path}: {records} records, {debates} debates, {size:.1} MB\n"))
+}
+
+/// The page on standard output, for `moot compare --format html`.
+///
+/// # Errors
+/// As [`run`].
+pub fn print(paths: &[PathBuf], options: impl FnOnce(&[Input]) -> Options) -> Result<()> {
+    let inputs = read(paths)?;
+    let options = options(&inputs);
+    match output::write(report::page(inputs, &options)?.as_bytes())? {
+        ControlFlow::Continue(()) | ControlFlow::Break(()) => Ok(()),
+    }
+}
+
+/// What is compared.
+#[must_use]
+pub fn options(
+    inputs: &[Input],
+    metric: &[String],
+    slice: &[String],
+    all: bool,
+    across_datasets: bool,
+) -> compare::Options {
+    let every = || {
+        let slices = inputs.iter().flat_map(|input| compare::slices(std::slice::from_ref(&input.record)));
+        slices.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    };
+    compare::Options { slices: if all { every() } else { slice.to_vec() }, metrics: metric.to_vec(), across_datasets }
+}
+
+/// Reads records, and says on standard error what is left out of them.
+fn read(paths: &[PathBuf]) -> Result<Vec<Input>> {
+    let one = |path: &PathBuf| {
+        let (record, ledger) = Record::read_whole(path)?;
+        let note = |text: &str| anstream::eprintln!("note: {}: {text}", printable(&path.display().to_string()));
+        if record.torn {
+            note("the last line was cut short and is left out");
+        }
+        if let Some(line) = ledger.altered.first() {
+            let count = ledger.altered.len();
+            note(&format!("{count} lines are not as they were written, first line {line}; the page says so"));
+        }
+        Ok(Input { record, ledger })
+    };
+    paths.iter().map(one).collect()
+}
+
+/// Refuses an output that is there and was not written by this command: a record may be named by mistake.
+fn check(path: &Path) -> Result<()> {
+    files::output(path)?;
+    if !path.exists() {
+        return Ok(());
+    }
+    let start = std::fs::read(path).map_err(|e| MootError::io(path, "read", e))?;
+    let head = String::from_utf8_lossy(&start[..start.len().min(2048)]).into_owned();
+    if start.is_empty() || head.starts_with("<!doctype html>") && head.contains("name=\"generator\" content=\"moot ") {
+        return Ok(());
+    }
+    let (expected, found) = ("a new file, or a page that `moot report` wrote".to_owned(), "another file".to_owned());
+    Err(MootError::Input { path: path.into(), line: None, expected, found })
+}

@@ -1,0 +1,352 @@
+//! A question with its debates as data: what the page's script builds elements from when a question is opened.
+
+use super::prompts::{Known, sent};
+use super::texts::Texts;
+use super::{Outcome, marks, named, value};
+use crate::assess::assessment::{counts, number};
+use crate::assess::{Assessment, Neither};
+use crate::escape;
+use crate::methods::normalise;
+use crate::question::{Answer, Conclusion, Document, Gold, JudgedClaim, Question};
+use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+
+/// Metrics of one question that are shown beside its outcome.
+const SHOWN: &[&str] =
+    &["em", "precision", "recall", "f1", "squad-em", "squad-f1", "yes-no-em", "choice-accuracy", "cs-c", "cs-r"];
+
+/// A question as the records of one group have it; `None` where a record does not have it. `texts` receives its texts.
+pub(super) fn question(runs: &[Option<&QuestionRecord>], texts: &mut Texts) -> Value {
+    let Some(first) = runs.iter().flatten().next() else { return Value::Null };
+    let question = &first.question;
+    let mut documents = Documents::default();
+    let runs: Vec<Value> =
+        runs.iter().map(|run| run.map_or(Value::Null, |record| debate(record, &mut documents, texts))).collect();
+    without_empty(json!({
+        "id": escape::line(&question.id),
+        "text": texts.add(&question.text),
+        "gold": question.gold.as_ref().map(|gold| gold_of(gold, texts)),
+        "options": lines(&question.options),
+        "responses": question.responses.iter().map(|text| texts.add(text)).collect::<Vec<_>>(),
+        "slices": lines(&question.slices),
+        "documents": documents.list,
+        "runs": runs,
+    }))
+}
+
+/// Each different document once: records of one question mostly have the same ones.
+#[derive(Default)]
+struct Documents {
+    list: Vec<Value>,
+    places: HashMap<String, usize>,
+}
+
+impl Documents {
+    fn add(&mut self, document: &Document, texts: &mut Texts) -> usize {
+        let value = document_of(document, texts);
+        let list = &mut self.list;
+        *self.places.entry(value.to_string()).or_insert_with(|| {
+            list.push(value);
+            list.len() - 1
+        })
+    }
+}
+
+fn document_of(document: &Document, texts: &mut Texts) -> Value {
+    let copies = document.copies.iter().map(|copy| {
+        let source = copy.source.as_ref().map(|source| format!("{source}, ")).unwrap_or_default();
+        escape::line(&format!("{source}{}", copy.origin))
+    });
+    without_empty(json!({
+        "name": escape::line(&document.name),
+        "text": texts.add(&document.text),
+        "source": document.source.as_deref().map(escape::line),
+        "date": document.date.as_deref().map(escape::line),
+        "url": document.url.as_deref().map(escape::line),
+        "origin": document.origin.as_ref().map(|origin| escape::line(&origin.to_string())),
+        "copies": copies.collect::<Vec<_>>(),
+        "label": document.label.as_ref().map(|label| escape::line(&label.kind)),
+        "holds": document.label.as_ref().map(|label| escape::line(&label.answer)),
+    }))
+}
+
+fn gold_of(gold: &Gold, texts: &mut Texts) -> Value {
+    let mut numbers = |answers: &[String]| answers.iter().map(|text| texts.add(text)).collect::<Vec<_>>();
+    let right: Vec<Vec<usize>> = gold.answers.iter().map(|aliases| numbers(aliases)).collect();
+    let wrong = numbers(&gold.wrong);
+    without_empty(json!({ "right": right, "wrong": wrong, "all": gold.all_required, "none": gold.unanswerable }))
+}
+
+fn debate(record: &QuestionRecord, documents: &mut Documents, texts: &mut Texts) -> Value {
+    let known = Known::of(record);
+    let given = record.question.documents.iter().chain(&record.retrieved);
+    let numbers: Vec<usize> = given.map(|document| documents.add(document, texts)).collect();
+    let metrics: Map<String, Value> =
+        SHOWN.iter().filter_map(|&name| Some((name.to_owned(), json!(rounded(value(named(name), record)?))))).collect();
+    let calls: Vec<Value> = record.calls.iter().map(|one| call(record, one, &known, texts)).collect();
+    without_empty(json!({
+        "outcome": Outcome::of(record),
+        "metrics": metrics,
+        "documents": numbers,
+        "retrieved": record.retrieved.len(),
+        "marks": marks::of(record),
+        "conclusion": record.conclusion.as_ref().map(|conclusion| concluded(record, conclusion, texts)),
+        "error": record.error.as_deref().map(escape::lines),
+        "claims": claims(record, texts),
+        "calls": calls,
+        "events": record.events.iter().map(|one| event(one, texts)).collect::<Vec<_>>(),
+        "seconds": rounded(record.seconds),
+    }))
+}
+
+fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts) -> Value {
+    let mut answer = |answer: &Answer| {
+        let judged = judged(record.question.gold.as_ref(), std::slice::from_ref(&answer.text), true);
+        without_empty(json!({
+            "text": texts.add(&answer.text),
+            "judged": judged,
+            "for": answer.supporters,
+            "against": answer.opponents,
+            "mentions": answer.mentions,
+        }))
+    };
+    let answers: Vec<Value> = conclusion.answers.iter().map(&mut answer).collect();
+    let rejected: Vec<Value> = conclusion.rejected.iter().map(&mut answer).collect();
+    without_empty(json!({
+        "answers": answers,
+        "rejected": rejected,
+        "why": texts.add_some(&conclusion.explanation),
+        "malformed": conclusion.malformed,
+        "rounds": conclusion.rounds,
+        "converged": conclusion.converged,
+        "calls": conclusion.calls,
+        "weights": conclusion.weights.iter().map(|&weight| rounded(weight)).collect::<Vec<_>>(),
+    }))
+}
+
+/// "right", "partly", "wrong" or "unknown", by the metrics' own rules; `None` without gold answers. `one` answer is right as
+/// soon as it is among the right ones; a list is right where its exact match is 1.
+fn judged(gold: Option<&Gold>, answers: &[String], one: bool) -> Option<&'static str> {
+    let gold = gold?;
+    let answered: Vec<Answer> = answers.iter().map(|text| Answer::new(text)).collect();
+    let record = QuestionRecord {
+        question: Question { gold: Some(gold.clone()), ..Question::default() },
+        conclusion: Some(Conclusion { answers: answered, ..Conclusion::default() }),
+        ..QuestionRecord::default()
+    };
+    let of = |name| value(named(name), &record).unwrap_or_default();
+    Some(match one {
+        _ if of("em") == 1.0 => "right",
+        _ if answers.is_empty() => "unknown",
+        true if of("precision") > 0.0 => "right",
+        false if of("f1") > 0.0 => "partly",
+        _ => "wrong",
+    })
+}
+
+fn call(record: &QuestionRecord, call: &CallRecord, known: &Known<'_>, texts: &mut Texts) -> Value {
+    let (said, why) = said(call);
+    let before = earlier(record, call);
+    let (role, prompt, format) = (escape::line(&call.role), escape::line(&call.prompt), escape::line(&call.format));
+    without_empty(json!({
+        "role": role,
+        "round": call.round,
+        "stage": call.stage,
+        "document": call.document,
+        "sample": call.sample,
+        "kind": kind(&call.parsed),
+        "said": texts.add_some(&said),
+        "why": texts.add_some(&why),
+        "judged": judged_call(record.question.gold.as_ref(), call),
+        "changed": before.is_some_and(|before| changed(before, call)),
+        "was": before.filter(|before| changed(before, call)).map(|before| escape::line(&self::said(before).0)),
+        "prompt": prompt,
+        "format": format,
+        "grammar": call.grammar.as_deref().map(escape::line),
+        "sent": sent(call, known, texts),
+        "reply": texts.add_some(&call.reply),
+        "raw": call.raw.as_deref().map(|raw| texts.add_some(raw)),
+        "thoughts": call.thoughts.as_ref().map(|thoughts| texts.add_some(&thoughts.text)),
+        "sampling": call.sampling,
+        "seed": call.seed.to_string(),
+        "limit": call.max_tokens,
+        "finish": call.finish,
+        "usage": [call.usage.prompt, call.usage.reused, call.usage.generated],
+        "seconds": rounded(call.seconds),
+    }))
+}
+
+fn kind(parsed: &Parsed) -> &'static str {
+    match parsed {
+        Parsed::Answer { answer: None, .. } => "unknown",
+        Parsed::Answers { answers, .. } if answers.is_empty() => "unknown",
+        Parsed::Answer { .. } | Parsed::Answers { .. } => "answer",
+        Parsed::Text(_) => "text",
+        Parsed::Choice { .. } => "choice",
+        Parsed::Fields(_) => "fields",
+        Parsed::Scored => "scored",
+        Parsed::Malformed => "malformed",
+    }
+}
+
+/// What a reply says in short, and its reasons.
+fn said(call: &CallRecord) -> (String, String) {
+    match &call.parsed {
+        Parsed::Answer { answer, explanation } => (answer.clone().unwrap_or("unknown".into()), explanation.clone()),
+        Parsed::Answers { answers, explanation } if answers.is_empty() => ("unknown".into(), explanation.clone()),
+        Parsed::Answers { answers, explanation } => (answers.join(" | "), explanation.clone()),
+        Parsed::Text(text) => (text.clone(), String::new()),
+        Parsed::Choice { explanation, .. } => (call.chosen().unwrap_or(&call.reply).to_owned(), explanation.clone()),
+        Parsed::Fields(fields) => (of_fields(fields), String::new()),
+        Parsed::Scored => {
+            let (tokens, total) = (call.scores.len(), call.total_score());
+            (format!("{tokens} tokens scored, log-probability {total:.3}"), String::new())
+        }
+        Parsed::Malformed => ("malformed reply".into(), call.reply.clone()),
+    }
+}
+
+fn of_fields(fields: &Map<String, Value>) -> String {
+    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    fields.iter().map(|(name, value)| format!("{name}: {}", shown(value))).collect::<Vec<_>>().join("\n")
+}
+
+fn judged_call(gold: Option<&Gold>, call: &CallRecord) -> Option<&'static str> {
+    match &call.parsed {
+        Parsed::Answer { answer, .. } => judged(gold, answer.as_slice(), true),
+        Parsed::Answers { answers, .. } => judged(gold, answers, false),
+        _ => None,
+    }
+}
+
+/// The same speaker's reply of the round before.
+fn earlier<'a>(record: &'a QuestionRecord, call: &CallRecord) -> Option<&'a CallRecord> {
+    let same = |other: &&CallRecord| {
+        (other.role.as_str(), other.document, other.sample) == (call.role.as_str(), call.document, call.sample)
+    };
+    record.calls.iter().filter(same).find(|other| other.round + 1 == call.round)
+}
+
+/// Whether a reply answers otherwise than the one before.
+fn changed(before: &CallRecord, now: &CallRecord) -> bool {
+    let set = |answers: &[String]| {
+        let mut all: Vec<String> = answers.iter().map(|answer| normalise::normalise(answer)).collect();
+        all.sort();
+        all.dedup();
+        all
+    };
+    match (&before.parsed, &now.parsed) {
+        (Parsed::Answer { answer: a, .. }, Parsed::Answer { answer: b, .. }) => set(a.as_slice()) != set(b.as_slice()),
+        (Parsed::Answers { answers: a, .. }, Parsed::Answers { answers: b, .. }) => set(a) != set(b),
+        (Parsed::Choice { option: a, .. }, Parsed::Choice { option: b, .. }) => a != b,
+        (Parsed::Text(_), Parsed::Text(_)) | (Parsed::Fields(_), Parsed::Fields(_)) => false,
+        (a, b) => kind(a) != kind(b),
+    }
+}
+
+fn claims(record: &QuestionRecord, texts: &mut Texts) -> Value {
+    let Some(assessment) = Assessment::of(record, Neither::LeftOut) else { return Value::Null };
+    let judged = record.conclusion.as_ref().and_then(|conclusion| conclusion.claims.as_deref()).unwrap_or_default();
+    let rows: Vec<Value> = judged
+        .iter()
+        .zip(&assessment.claims)
+        .map(|(judged, claim)| {
+            let unsupported: HashMap<usize, String> =
+                claim.unsupported.iter().map(|label| (label.document - 1, label.why())).collect();
+            json!({
+                "text": texts.add(&judged.text),
+                "from": judged.from,
+                "conflict": claim.conflict,
+                "labels": labels(record, judged, &unsupported, texts),
+            })
+        })
+        .collect();
+    let scores = &assessment.scores;
+    json!({
+        "rows": rows,
+        "cs-c": number(scores.cs_c),
+        "cs-r": number(scores.cs_r),
+        "counts": escape::line(&counts(&assessment)),
+        "responses": assessment.responses.iter().map(|text| texts.add(text)).collect::<Vec<_>>(),
+    })
+}
+
+fn labels(
+    record: &QuestionRecord,
+    judged: &JudgedClaim,
+    unsupported: &HashMap<usize, String>,
+    texts: &mut Texts,
+) -> Vec<Value> {
+    let one = |label: &crate::question::DocumentLabel| {
+        let document = record.document(label.document);
+        let quote = label.quote.as_ref().filter(|quote| document.is_some_and(|d| quote.stands_in(&d.text)));
+        without_empty(json!({
+            "document": label.document,
+            "relation": label.relation,
+            "quote": quote.zip(document).map(|(quote, d)| marks::shown(&d.text, &quote.characters)),
+            "fault": unsupported.get(&label.document).map(|why| escape::line(why)),
+            "why": texts.add_some(&label.reason),
+            "by": escape::line(&label.by),
+            "probability": label.probability.map(|p| rounded(f64::from(p))),
+            "calls": label.calls,
+        }))
+    };
+    judged.labels.iter().map(one).collect()
+}
+
+fn event(event: &Event, texts: &mut Texts) -> Value {
+    let mut told = |kind: &str, text: String, more: Vec<String>| {
+        let more: Vec<usize> = more.iter().map(|line| texts.add(line)).collect();
+        without_empty(json!({ "stage": event.stage(), "kind": kind, "text": escape::line(&text), "more": more }))
+    };
+    match event {
+        Event::Retrieval { queries, hits, .. } => {
+            let found = queries.iter().zip(hits).map(|(query, hits)| {
+                let titles = hits.iter().map(|hit| {
+                    let passage = &hit.passage;
+                    format!("  {:.3}  {}", hit.score, passage.title.as_deref().unwrap_or(&passage.origin.file))
+                });
+                std::iter::once(format!("{query:?}")).chain(titles).collect::<Vec<_>>().join("\n")
+            });
+            told("search", format!("{} queries", queries.len()), found.collect())
+        }
+        Event::Entailment { pairs, relations, by, .. } => {
+            let rows = pairs.iter().zip(relations).map(|(pair, relation)| {
+                format!(
+                    "entailment {:.2}, neutral {:.2}, contradiction {:.2}\n  premise: {}\n  hypothesis: {}",
+                    relation.entailment, relation.neutral, relation.contradiction, pair.premise, pair.hypothesis
+                )
+            });
+            told("entailment", format!("{} pairs classified by {by}", pairs.len()), rows.collect())
+        }
+        Event::Embedding { texts: count, by, .. } => {
+            told("embedding", format!("{count} texts embedded by {by}"), vec![])
+        }
+        Event::Failure { what, error, .. } => told("failure", format!("{what} failed: {error}"), vec![]),
+        Event::Fallback { what, dropped: Some(_), .. } => told("dropped", what.clone(), vec![]),
+        Event::Fallback { what, .. } => told("fallback", what.clone(), vec![]),
+    }
+}
+
+fn lines(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| escape::line(text)).collect()
+}
+
+/// Three decimals are enough to read.
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+/// An object without `null`, `false`, empty lists, empty objects and empty texts, which the script reads as absent.
+fn without_empty(value: Value) -> Value {
+    let Value::Object(mut fields) = value else { return value };
+    fields.retain(|_, value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    });
+    Value::Object(fields)
+}

@@ -1,0 +1,251 @@
+//! The charts of a report: score against tokens, by documents, by misinformation, by imbalance, by rounds (MADAM-RAG, Figures
+//! 3 and 4).
+
+use super::chart::{Chart, Point, Series, legend, short};
+use super::{Part, named, value};
+use crate::error::Result;
+use crate::eval::record::reader::Record;
+use crate::eval::stats::{Estimate, RESAMPLES, bootstrap};
+use crate::methods::normalise;
+use crate::question::{Answer, Conclusion, Question};
+use crate::transcript::{CallRecord, Parsed, QuestionRecord};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The metrics that are drawn.
+const METRICS: [(&str, &str); 2] = [("em", "exact match"), ("f1", "F1")];
+/// As `eval::report` draws: the same records give the same intervals.
+const SEED: u64 = 0;
+
+/// A question's place on an x axis; `None` where it has none.
+type Level = fn(&QuestionRecord) -> Option<usize>;
+
+/// A chart over levels of questions.
+struct Kind {
+    title: &'static str,
+    x: &'static str,
+    about: &'static str,
+    level: Level,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind {
+        title: "By number of documents",
+        x: "documents of a question",
+        about: "Questions grouped by how many documents were read.",
+        level: |record| Some(record.question.documents.len() + record.retrieved.len()).filter(|&count| count > 0),
+    },
+    Kind {
+        title: "By misinformation",
+        x: "documents labelled as misinformation",
+        about: "MADAM-RAG, Figure 4b: questions grouped by their number of documents with a wrong answer.",
+        level: misinformation,
+    },
+    Kind {
+        title: "By imbalance of evidence",
+        x: "more documents for one right answer than for another",
+        about: "MADAM-RAG, Figure 4a: questions with several right answers, grouped by how much better the best supported \
+                one is supported than the least supported one.",
+        level: imbalance,
+    },
+];
+
+/// All charts of a part that have something to show, for the template; and a line for each of the others.
+pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
+    let (mut figures, mut missing) = (Vec::new(), Vec::new());
+    let scored = part.records.iter().flat_map(|record| &record.questions).any(|q| value(named("em"), q).is_some());
+    if !scored {
+        return Ok((figures, vec!["No charts: no question has gold answers.".into()]));
+    }
+    let tokens =
+        |metric| part.records.iter().enumerate().map(|(place, record)| against_tokens(place, record, metric)).collect();
+    if part.records.len() < 2 {
+        missing.push("Score against tokens: there is one record alone.".into());
+    } else {
+        figures.push(figure(
+            part,
+            (
+                "Score against tokens",
+                "tokens a question, prompt and generated",
+                "One point a record; further left is cheaper, higher is better.",
+            ),
+            true,
+            &tokens,
+        )?);
+    }
+    for kind in &KINDS {
+        let lines = |metric: &'static str| -> Vec<Series> {
+            part.records.iter().enumerate().map(|(place, record)| by_level(place, record, kind.level, metric)).collect()
+        };
+        let words = (kind.title, kind.x, kind.about);
+        if levels(&lines(METRICS[0].0)) < 2 {
+            missing.push(format!("{}: all questions are alike in this, or the dataset does not say.", kind.title));
+        } else {
+            figures.push(figure(part, words, false, &lines)?);
+        }
+    }
+    let rounds = |metric: &'static str| by_rounds(part, metric);
+    if levels(&rounds(METRICS[0].0)) < 2 {
+        missing
+            .push("By rounds: no record concludes in several rounds, and no two differ in their number alone.".into());
+    } else {
+        let about = "MADAM-RAG, Figure 3: the answers that the concluding role gave after each round, those of debates that had \
+                     ended counted on; and records that differ in their number of rounds alone.";
+        figures.push(figure(part, ("By rounds", "rounds", about), false, &rounds)?);
+    }
+    Ok((figures, missing))
+}
+
+fn levels(series: &[Series]) -> usize {
+    let mut all: Vec<u64> = series.iter().flat_map(|line| line.points.iter().map(|point| point.x.to_bits())).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.len()
+}
+
+/// One figure: a chart a metric, with the numbers as a table.
+fn figure(
+    part: &Part,
+    (title, x, about): (&str, &str, &str),
+    logarithmic: bool,
+    lines: &dyn Fn(&'static str) -> Vec<Series>,
+) -> Result<Value> {
+    let mut charts = Vec::new();
+    for (metric, name) in METRICS {
+        let series: Vec<Series> = lines(metric).into_iter().filter(|line| !line.points.is_empty()).collect();
+        let rows: Vec<Value> =
+            series.iter().flat_map(|line| line.points.iter().map(|point| row(part, line, point))).collect();
+        let chart = Chart { x: x.into(), y: name.into(), logarithmic, series };
+        charts.push(json!({ "metric": metric, "name": name, "svg": chart.svg()?, "rows": rows }));
+    }
+    Ok(json!({ "title": title, "x": x, "about": about, "charts": charts }))
+}
+
+fn row(part: &Part, line: &Series, point: &Point) -> Value {
+    let Estimate { mean, low, high, n } = point.y;
+    let name = crate::escape::line(&part.compared.records[line.place].name);
+    json!([name, short(point.x), format!("{mean:.3}"), format!("{low:.3} to {high:.3}"), n])
+}
+
+/// The legend: a marker and a name a record.
+pub(super) fn legends(part: &Part) -> Vec<Value> {
+    let names = part.compared.records.iter().map(|record| crate::escape::line(&record.name));
+    names.enumerate().map(|(place, name)| json!({ "name": name, "key": legend(place) })).collect()
+}
+
+fn sorted(record: &Record) -> Vec<&QuestionRecord> {
+    let mut questions: Vec<&QuestionRecord> = record.questions.iter().collect();
+    questions.sort_by(|a, b| a.question.id.cmp(&b.question.id));
+    questions
+}
+
+fn against_tokens(place: usize, record: &Record, metric: &str) -> Series {
+    let questions = sorted(record);
+    let values: Vec<f64> = questions.iter().filter_map(|question| value(named(metric), question)).collect();
+    let spent =
+        questions.iter().flat_map(|question| &question.calls).map(|call| call.usage.prompt + call.usage.generated);
+    let mean = spent.sum::<usize>() as f64 / questions.len().max(1) as f64;
+    let point = bootstrap(&values, RESAMPLES, SEED).map(|y| Point { x: mean.max(1.0), y });
+    Series { place, points: point.into_iter().collect() }
+}
+
+fn by_level(place: usize, record: &Record, level: Level, metric: &str) -> Series {
+    let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for question in sorted(record) {
+        if let (Some(level), Some(score)) = (level(question), value(named(metric), question)) {
+            groups.entry(level).or_default().push(score);
+        }
+    }
+    let point =
+        |(level, scores): (usize, Vec<f64>)| Some(Point { x: level as f64, y: bootstrap(&scores, RESAMPLES, SEED)? });
+    Series { place, points: groups.into_iter().filter_map(point).collect() }
+}
+
+fn misinformation(record: &QuestionRecord) -> Option<usize> {
+    let labels: Vec<&str> =
+        record.question.documents.iter().filter_map(|d| Some(d.label.as_ref()?.kind.as_str())).collect();
+    let known = labels.iter().any(|kind| ["correct", "misinfo", "noise"].contains(kind));
+    known.then(|| labels.iter().filter(|&&kind| kind == "misinfo").count())
+}
+
+/// Documents of the best supported right answer less those of the least supported one, by the dataset's labels.
+fn imbalance(record: &QuestionRecord) -> Option<usize> {
+    let gold = record.question.gold.as_ref().filter(|gold| gold.all_required)?;
+    let supporting = |aliases: &Vec<String>| {
+        let of_it = |document: &&crate::question::Document| {
+            let label = document.label.as_ref().filter(|label| label.kind == "correct");
+            label.is_some_and(|label| aliases.iter().any(|alias| normalise::equal(alias, &label.answer)))
+        };
+        record.question.documents.iter().filter(of_it).count()
+    };
+    let counts: Vec<usize> = gold.answers.iter().map(supporting).filter(|&count| count > 0).collect();
+    (counts.len() > 1).then(|| counts.iter().max().zip(counts.iter().min()).map_or(0, |(most, least)| most - least))
+}
+
+/// Lines of records whose concluding role answers in each round, and of records that differ in `rounds` alone.
+fn by_rounds(part: &Part, metric: &str) -> Vec<Series> {
+    let within = part.records.iter().enumerate().map(|(place, record)| {
+        let most = record.questions.iter().flat_map(|question| verdicts(question)).map(|call| call.round).max();
+        let point = |round: usize| {
+            let values: Vec<f64> = sorted(record).iter().filter_map(|q| after(q, round, metric)).collect();
+            Some(Point { x: round as f64, y: bootstrap(&values, RESAMPLES, SEED)? })
+        };
+        let points = (1..=most.filter(|&most| most > 1).unwrap_or(0)).filter_map(point).collect();
+        Series { place, points }
+    });
+    within.chain(between(part, metric)).collect()
+}
+
+/// The answers of the concluding role, one a round, where it answered in rounds.
+fn verdicts(record: &QuestionRecord) -> Vec<&CallRecord> {
+    let Some(last) = record.concluding().first().copied().filter(|call| call.document.is_none()) else {
+        return Vec::new();
+    };
+    record.calls.iter().filter(|call| call.role == last.role && call.prompt == last.prompt).collect()
+}
+
+/// The metric as if the debate had ended after `round`.
+fn after(record: &QuestionRecord, round: usize, metric: &str) -> Option<f64> {
+    let verdicts = verdicts(record);
+    let Some(call) = verdicts.iter().filter(|call| call.round <= round).max_by_key(|call| call.round) else {
+        return value(named(metric), record);
+    };
+    let (answers, malformed) = match &call.parsed {
+        Parsed::Answers { answers, .. } => (answers.clone(), false),
+        Parsed::Answer { answer, .. } => (answer.iter().cloned().collect(), false),
+        _ => (Vec::new(), true),
+    };
+    let answers = answers.iter().map(|text| Answer::new(text)).collect();
+    let then = QuestionRecord {
+        question: Question { gold: record.question.gold.clone(), ..Question::default() },
+        conclusion: Some(Conclusion { answers, malformed, ..Conclusion::default() }),
+        ..QuestionRecord::default()
+    };
+    value(named(metric), &then)
+}
+
+fn between(part: &Part, metric: &str) -> Vec<Series> {
+    let key = |record: &Record| {
+        let mut switches = record.header.switches.clone();
+        let rounds = switches.as_object_mut().and_then(|fields| fields.remove("rounds"))?.as_u64()?;
+        Some((format!("{} {} {switches}", record.header.shown_method(), record.header.model.name), rounds))
+    };
+    let mut groups: BTreeMap<String, Vec<(u64, usize)>> = BTreeMap::new();
+    for (place, record) in part.records.iter().enumerate() {
+        if let Some((key, rounds)) = key(record) {
+            groups.entry(key).or_default().push((rounds, place));
+        }
+    }
+    let line = |mut records: Vec<(u64, usize)>| {
+        records.sort_unstable();
+        records.dedup_by_key(|(rounds, _)| *rounds);
+        let place = records.first().filter(|_| records.len() > 1)?.1;
+        let point = |&(rounds, place): &(u64, usize)| {
+            let scores: Vec<f64> =
+                sorted(&part.records[place]).iter().filter_map(|q| value(named(metric), q)).collect();
+            Some(Point { x: rounds as f64, y: bootstrap(&scores, RESAMPLES, SEED)? })
+        };
+        Some(Series { place, points: records.iter().filter_map(point).collect() })
+    };
+    groups.into_values().filter_map(line).collect()
+}

@@ -1,0 +1,160 @@
+//! The comparison of records as rows for the template: headline metrics with intervals, differences, costs.
+
+use super::Part;
+use crate::escape;
+use crate::eval::compare::{Compared, Cost, Side, SliceComparison};
+use crate::eval::metrics::{METRICS, Metric, Unit};
+use crate::eval::report::figure;
+use crate::eval::stats::Estimate;
+use serde_json::{Value, json};
+
+/// Metrics that head a report, in this order; those that apply, at most two.
+const HEADS: &[&str] =
+    &["em", "f1", "choice-accuracy", "yes-no-em", "squad-em", "squad-f1", "conflict-f1", "cs-c", "cs-r"];
+
+/// Everything that the template shows of a comparison.
+pub(super) fn summary(part: &Part) -> Value {
+    let compared = &part.compared;
+    json!({
+        "first": compared.records.first().map(|record| escape::line(&record.name)),
+        "several": compared.records.len() > 1,
+        "parts": compared.parts.iter().map(|slice| section(compared, slice)).collect::<Vec<_>>(),
+    })
+}
+
+fn section(compared: &Compared, slice: &SliceComparison) -> Value {
+    let heads = HEADS.iter().filter(|name| slice.sides.iter().any(|side| estimate(side, name).is_some())).take(2);
+    json!({
+        "slice": slice.slice.as_deref().map(escape::line),
+        "panels": heads.map(|name| panel(compared, slice, name)).collect::<Vec<_>>(),
+        "values": values(compared, slice),
+        "differences": differences(compared, slice),
+        "costs": costs(compared, slice),
+    })
+}
+
+fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+fn estimate(side: &Side, name: &str) -> Option<Estimate> {
+    side.values.iter().find(|(metric, _)| *metric == name)?.1
+}
+
+/// A metric as rows with a bar each: one record a row.
+fn panel(compared: &Compared, slice: &SliceComparison, name: &str) -> Value {
+    let rows = compared.records.iter().zip(&slice.sides).enumerate().map(|(place, (record, side))| {
+        let value = estimate(side, name);
+        let contrast = side.against.as_ref().and_then(|against| against.rows.iter().find(|row| row.metric == name));
+        let difference = contrast.and_then(|contrast| contrast.difference);
+        json!({
+            "name": escape::line(&record.name),
+            "key": super::chart::legend(place),
+            "questions": side.questions,
+            "value": value.map(|e| shown(Unit::Share, e.mean, false)),
+            "interval": value.map(|e| interval(Unit::Share, e, false)),
+            "bar": value.map(|e| [e.low, e.mean, e.high].map(|share| (share.clamp(0.0, 1.0) * 1000.0).round() / 10.0)),
+            "difference": difference.map(|e| shown(Unit::Share, e.mean, true)),
+            "difference_interval": difference.map(|e| interval(Unit::Share, e, true)),
+            "clear": difference.is_some_and(clear),
+            "outcomes": contrast.and_then(|contrast| contrast.outcomes),
+        })
+    });
+    json!({ "metric": name, "title": title(name), "formula": metric(name).map(|metric| metric.formula), "rows": rows.collect::<Vec<_>>() })
+}
+
+/// The heading of a metric's panel.
+fn title(name: &str) -> &str {
+    match name {
+        "em" => "Exact match",
+        "f1" => "F1",
+        "squad-em" => "Exact match (SQuAD)",
+        "squad-f1" => "F1 (SQuAD)",
+        "yes-no-em" => "Yes or no, right",
+        "choice-accuracy" => "Options chosen rightly",
+        "conflict-f1" => "F1 of conflicts found",
+        "cs-c" => "ConflictScore, share of claims in conflict (CS-C)",
+        "cs-r" => "ConflictScore, contradictors (CS-R)",
+        other => other,
+    }
+}
+
+fn shown(unit: Unit, number: f64, signed: bool) -> String {
+    figure(unit, number, signed)
+}
+
+fn interval(unit: Unit, e: Estimate, signed: bool) -> String {
+    format!("{} to {}", shown(unit, e.low, signed), shown(unit, e.high, signed))
+}
+
+/// The interval of a difference leaves out 0.
+fn clear(e: Estimate) -> bool {
+    e.low > 0.0 || e.high < 0.0
+}
+
+/// A table: metrics down, records across.
+fn values(compared: &Compared, slice: &SliceComparison) -> Value {
+    let Some(first) = slice.sides.first() else { return Value::Null };
+    let applies = |place: &usize| slice.sides.iter().any(|side| side.values[*place].1.is_some());
+    let rows = (0..first.values.len()).filter(applies).map(|place| {
+        let name = first.values[place].0;
+        let unit = metric(name).map_or(Unit::Count, |metric| metric.unit);
+        let cells = slice.sides.iter().map(|side| cell(unit, side.values[place].1, false)).collect::<Vec<_>>();
+        json!({ "name": name, "formula": metric(name).map(|metric| metric.formula), "cells": cells })
+    });
+    json!({ "names": names(compared), "rows": rows.collect::<Vec<_>>() })
+}
+
+fn cell(unit: Unit, estimate: Option<Estimate>, signed: bool) -> Value {
+    let one = |e: Estimate| json!({ "value": shown(unit, e.mean, signed), "interval": interval(unit, e, signed), "clear": signed && clear(e) });
+    estimate.map_or(Value::Null, one)
+}
+
+fn names(compared: &Compared) -> Vec<String> {
+    compared.records.iter().map(|record| escape::line(&record.name)).collect()
+}
+
+/// Differences from the first record; `null` for one record alone.
+fn differences(compared: &Compared, slice: &SliceComparison) -> Value {
+    let others: Vec<_> = slice.sides.iter().filter_map(|side| side.against.as_ref()).collect();
+    let Some(first) = others.first() else { return Value::Null };
+    let applies = |place: &usize| others.iter().any(|against| against.rows[*place].difference.is_some());
+    let rows = (0..first.rows.len()).filter(applies).map(|place| {
+        let name = first.rows[place].metric;
+        let unit = metric(name).map_or(Unit::Count, |metric| metric.unit);
+        let cells = others.iter().map(|against| {
+            let row = &against.rows[place];
+            json!({ "difference": cell(unit, row.difference, true), "outcomes": row.outcomes })
+        });
+        json!({ "name": name, "formula": metric(name).map(|metric| metric.formula), "cells": cells.collect::<Vec<_>>() })
+    });
+    let pairs: Vec<Value> =
+        others.iter().map(|against| json!({ "pairs": against.pairs, "unpaired": against.unpaired })).collect();
+    json!({ "names": &names(compared)[1..], "pairs": pairs, "rows": rows.collect::<Vec<_>>() })
+}
+
+fn costs(compared: &Compared, slice: &SliceComparison) -> Vec<Value> {
+    let row = |name: &str, cost: &Cost| {
+        let Cost { role, calls, malformed, usage, seconds } = cost;
+        json!({
+            "record": name, "role": escape::line(role), "calls": grouped(*calls), "malformed": grouped(*malformed),
+            "prompt": grouped(usage.prompt), "reused": grouped(usage.reused), "computed": grouped(usage.computed),
+            "generated": grouped(usage.generated), "seconds": grouped(seconds.round().max(0.0) as usize),
+        })
+    };
+    let of = |(name, side): (String, &Side)| side.costs.iter().map(|cost| row(&name, cost)).collect::<Vec<_>>();
+    names(compared).into_iter().zip(&slice.sides).flat_map(of).collect()
+}
+
+/// "1 234 567", with narrow spaces that do not break.
+pub(super) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
+}

@@ -1,0 +1,132 @@
+//! Summary and charts against numbers worked out by hand.
+
+use super::{input, simple, written};
+use crate::eval::{answered, call, header};
+use moot::eval::record::Header;
+use moot::question::{Document, Label};
+use moot::transcript::{Parsed, QuestionRecord};
+use serde_json::json;
+
+fn flat(page: &str) -> String {
+    page.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Rows of the table of numbers below a chart.
+fn rows(page: &str, title: &str, metric: &str) -> Vec<Vec<String>> {
+    let figure = page
+        .split("<figure ")
+        .find(|figure| {
+            figure.contains(&format!("<h3>{title}</h3>")) && figure.starts_with(&format!("data-metric=\"{metric}\""))
+        })
+        .unwrap_or_else(|| panic!("no chart {title}"));
+    let body = figure.split_once("<tbody>").unwrap().1.split_once("</tbody>").unwrap().0;
+    body.split("<tr>").skip(1).map(cells).collect()
+}
+
+/// What stands between two tags: "<th scope=\"row\">a</th><td>1</td>".
+fn cells(row: &str) -> Vec<String> {
+    let texts = row.split('<').filter_map(|tag| Some(tag.split_once('>')?.1.trim()));
+    texts.filter(|text| !text.is_empty()).map(str::to_owned).collect()
+}
+
+/// Level and value of each row.
+fn first(rows: &[Vec<String>]) -> Vec<(&str, &str)> {
+    rows.iter().map(|row| (row[1].as_str(), row[2].as_str())).collect()
+}
+
+fn labelled(id: &str, kinds: &[(&str, &str)], answers: &[&str]) -> QuestionRecord {
+    let mut record = answered(id, &["one", "two"], &["bad"], answers);
+    let document = |&(kind, answer): &(&str, &str)| Document {
+        name: kind.into(),
+        text: format!("{kind} {answer}"),
+        label: Some(Label { kind: kind.into(), answer: answer.into() }),
+        ..Document::default()
+    };
+    record.question.documents = kinds.iter().map(document).collect();
+    record
+}
+
+#[test]
+fn the_summary_has_values_differences_and_counts() {
+    let page =
+        flat(&written(vec![simple("echo", &["yes", "no", "yes", "yes"]), simple("other", &["no", "no", "no", "no"])]));
+    // 3 of 4 against none: the interval of the difference leaves out 0.
+    assert!(
+        page.contains("<span class=\"number\">0.750</span> <span class=\"interval\">0.250 to 1.000</span>"),
+        "values"
+    );
+    assert!(page.contains("<span class=\"number\">-0.750<span class=\"clear\""), "differences");
+    assert!(page.contains("data-label=\"W–L–T\">0–3–1</td>"), "wins, losses, ties");
+    // 12 tokens a call, one call a question.
+    let page = written(vec![simple("echo", &["yes", "no"]), simple("other", &["no", "no"])]);
+    assert_eq!(first(&rows(&page, "Score against tokens", "em")), [("12", "0.500"), ("12", "0.000")]);
+    assert!(!flat(&written(vec![simple("echo", &["yes"])])).contains("Difference from the first"), "one record alone");
+}
+
+#[test]
+fn charts_group_questions_by_documents_misinformation_and_imbalance() {
+    let (one, two, bad) = (("correct", "one"), ("correct", "two"), ("misinfo", "bad"));
+    let questions = vec![
+        labelled("1", &[one, two], &["one", "two"]),
+        labelled("2", &[one, two, bad], &["one", "bad"]),
+        labelled("3", &[one, one, two], &["one"]),
+        labelled("4", &[one, one, two], &["one", "two"]),
+    ];
+    let page = written(vec![input("a.jsonl", header(), questions)]);
+    assert_eq!(first(&rows(&page, "By number of documents", "em")), [("2", "1.000"), ("3", "0.333")]);
+    assert_eq!(first(&rows(&page, "By misinformation", "em")), [("0", "0.667"), ("1", "0.000")]);
+    assert_eq!(first(&rows(&page, "By imbalance of evidence", "em")), [("0", "0.500"), ("1", "0.500")]);
+    // F1 of the second is 0.5 (P 1/2, R 1/2), of the third 2/3.
+    assert_eq!(first(&rows(&page, "By misinformation", "f1")), [("0", "0.889"), ("1", "0.500")]);
+    assert!(page.contains("Score against tokens: there is one record alone"));
+    assert!(page.contains("By rounds: no record concludes in several rounds"));
+}
+
+#[test]
+fn charts_by_rounds_count_a_debate_that_ended_on() {
+    let verdict = |stage, answers: &[&str]| {
+        let answers = answers.iter().map(|&text| text.to_owned()).collect();
+        call(stage, "reply", Parsed::Answers { answers, explanation: String::new() })
+    };
+    let mut longer = answered("1", &["yes"], &["no"], &["yes"]);
+    longer.calls = vec![verdict(0, &["no"]), verdict(1, &["yes"])];
+    longer.conclusion.as_mut().unwrap().calls = vec![1];
+    for (number, call) in longer.calls.iter_mut().enumerate() {
+        call.number = number;
+    }
+    let mut ended = answered("2", &["yes"], &["no"], &["yes"]);
+    ended.calls = vec![verdict(0, &["yes"])];
+    ended.conclusion.as_mut().unwrap().calls = vec![0];
+    let page = written(vec![input("a.jsonl", header(), vec![longer, ended])]);
+    assert_eq!(first(&rows(&page, "By rounds", "em")), [("1", "0.500"), ("2", "1.000")]);
+    // Records that differ in nothing but their rounds are a line.
+    let with = |rounds: usize, answer: &str| {
+        let mut input = simple("echo", &[answer]);
+        input.record.path = format!("{rounds}.jsonl").into();
+        input.record.header = Header { switches: json!({ "rounds": rounds }), ..input.record.header };
+        input
+    };
+    let page = written(vec![with(1, "no"), with(3, "yes")]);
+    assert_eq!(first(&rows(&page, "By rounds", "em")), [("1", "0.000"), ("3", "1.000")]);
+}
+
+#[test]
+fn without_gold_answers_there_are_no_charts() {
+    let mut input = simple("echo", &["yes"]);
+    input.record.questions[0].question.gold = None;
+    let page = written(vec![input]);
+    assert!(page.contains("No charts: no question has gold answers.") && !page.contains("<figure"));
+}
+
+#[test]
+fn runs_have_settings_hashes_and_whether_lines_were_changed() {
+    let mut inputs = vec![simple("echo", &["yes"]), simple("other", &["yes"])];
+    inputs[1].ledger.altered = vec![4, 7];
+    inputs[1].record.header.settings.seed = 5;
+    let page = flat(&written(inputs));
+    assert!(page.contains("<dt>Last hash of the record</dt><dd>0f0f"), "hash");
+    assert!(page.contains("all 9 lines have the hash that they were written with"));
+    assert!(page.contains("2 lines were changed after they were written, first line 4"));
+    assert!(page.contains("<dt>settings.seed</dt><dd>5 <span class=\"interval\">first: 0</span></dd>"), "differs");
+    assert!(page.contains("<dd class=\"hash\">cdcd"), "prompts");
+}
