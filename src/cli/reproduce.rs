@@ -1,7 +1,6 @@
 //! `moot reproduce`: a paper's table, what it needs, and our numbers beside the published ones.
 
 use crate::cli::columns::printable;
-use crate::cli::compare::Format;
 use crate::cli::fetching::tell;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::method::Resolved;
@@ -17,6 +16,7 @@ use crate::eval::report::aligned;
 use crate::eval::reproduce::{Beside, Needed, PaperTable, Row, beside, tables};
 use crate::methods::ctx::Settings;
 use crate::sources::SourceWeights;
+use clap::ValueEnum;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -72,6 +72,19 @@ pub struct Args {
     /// Model and device.
     #[command(flatten)]
     pub model: model::Args,
+}
+
+/// How a table is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// What the table needs, then its numbers, for a terminal
+    Terminal,
+    /// A Markdown table
+    Markdown,
+    /// One row per row and column of the table
+    Csv,
+    /// One JSON object
+    Json,
 }
 
 /// Lists the tables, describes one, or runs what is at hand and prints it.
