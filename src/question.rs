@@ -280,7 +280,7 @@ pub struct DocumentLabel {
     pub reason: String,
     /// "labeller", or "classifier" or "entailment" for relations of natural language inference.
     pub by: String,
-    /// The probability that the classifier gave to the relation.
+    /// The probability of the relation: the classifier's, or of the labeller's three words as its model scores them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f32>,
     /// Numbers of the calls that gave the label.
@@ -306,6 +306,8 @@ pub enum LabelFault {
     Malformed,
     /// The call failed.
     Failed,
+    /// Its probability is below the one that was asked for.
+    Unsure,
 }
 
 /// Words of a document, and where they stand in it.

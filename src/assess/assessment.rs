@@ -85,7 +85,7 @@ pub struct Evidence {
     pub reason: String,
     /// "labeller", "classifier" or "entailment".
     pub by: String,
-    /// The classifier's probability.
+    /// The relation's probability, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f32>,
 }
@@ -101,6 +101,9 @@ pub struct Unsupported {
     pub fault: LabelFault,
     /// What was given as a quote, or of a failed call its error.
     pub given: String,
+    /// The relation's probability, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f32>,
 }
 
 impl Unsupported {
@@ -117,6 +120,7 @@ impl Unsupported {
             LabelFault::Unquoted => format!("{labelled}, but the quote is not in the document: \"{}\"", self.given),
             LabelFault::Malformed => "no label: the reply does not keep its format".to_owned(),
             LabelFault::Failed => format!("no label: {}", self.given),
+            LabelFault::Unsure => format!("{labelled}, with a probability of {:.2} only", self.probability.unwrap_or(0.0)),
         }
     }
 }
@@ -190,8 +194,8 @@ fn claim(judged: &JudgedClaim, documents: &[Source]) -> Claim {
     let of = |relation| judged.of(relation).filter_map(|label| evidence(label, documents)).collect();
     let unsupported = judged.labels.iter().filter_map(|label| {
         let given = if label.fault == Some(LabelFault::Failed) { &label.reason } else { &label.misquote };
-        let (document, relation) = (label.document + 1, label.relation);
-        Some(Unsupported { document, relation, fault: label.fault?, given: given.clone() })
+        let (document, relation, probability) = (label.document + 1, label.relation, label.probability);
+        Some(Unsupported { document, relation, fault: label.fault?, given: given.clone(), probability })
     });
     Claim {
         text: judged.text.clone(),
@@ -231,6 +235,7 @@ pub fn counts(assessment: &Assessment) -> String {
         (scores.unquoted, "without a quote that stands in the document"),
         (scores.malformed, "malformed"),
         (scores.failed, "failed"),
+        (scores.unsure, "not sure enough"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
