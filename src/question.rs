@@ -379,4 +379,16 @@ pub struct Conclusion {
     /// Claims with a label for each document, where the method labels claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<JudgedClaim>>,
+    /// What a judge said of the answer, where one judged it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
+}
+
+/// A judge's verdicts on a free answer; `None` for a malformed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Judged {
+    /// It agrees with what is known to be true.
+    pub truthful: Option<bool>,
+    /// It says something definite about what is asked.
+    pub informative: Option<bool>,
 }
