@@ -24,6 +24,9 @@ pub struct Assessment {
     pub neither: Neither,
     /// What labelled, with the number of labels by each.
     pub labelled_by: Vec<(String, usize)>,
+    /// The model of the labeller, where the caller knows it: a record's header says so, its questions do not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 /// A document as it is named, with its text for the pages that show it.
@@ -120,12 +123,27 @@ impl Unsupported {
             LabelFault::Unquoted => format!("{labelled}, but the quote is not in the document: \"{}\"", self.given),
             LabelFault::Malformed => "no label: the reply does not keep its format".to_owned(),
             LabelFault::Failed => format!("no label: {}", self.given),
-            LabelFault::Unsure => format!("{labelled}, with a probability of {:.2} only", self.probability.unwrap_or(0.0)),
+            LabelFault::Unsure => {
+                format!("{labelled}, with a probability of {:.2} only", self.probability.unwrap_or(0.0))
+            }
         }
     }
 }
 
 impl Claim {
+    /// "2 for, 1 against, 3 without a word on it".
+    #[must_use]
+    pub fn tally(&self) -> String {
+        let counts = [
+            (self.supporters.len(), "for"),
+            (self.contradictors.len(), "against"),
+            (self.irrelevant.len(), "without a word on it"),
+            (self.unsupported.len(), "that do not count"),
+        ];
+        let told = counts.iter().enumerate().filter(|(place, (count, _))| *place < 2 || *count > 0);
+        told.map(|(_, (count, what))| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+    }
+
     /// The first supporter and the first contradictor, to be read side by side.
     #[must_use]
     pub fn pair(&self) -> Option<(&Evidence, &Evidence)> {
@@ -160,6 +178,7 @@ impl Assessment {
             scores: scores(judged, neither),
             neither,
             labelled_by,
+            model: String::new(),
             documents,
         })
     }
@@ -227,7 +246,8 @@ pub fn number(score: Option<f64>) -> String {
 pub fn counts(assessment: &Assessment) -> String {
     let scores = &assessment.scores;
     let by: Vec<String> = assessment.labelled_by.iter().map(|(by, count)| format!("{count} by {by}")).collect();
-    let mut parts = vec![format!("{} labels ({})", scores.labels, by.join(", "))];
+    let model = if assessment.model.is_empty() { String::new() } else { format!(", model {}", assessment.model) };
+    let mut parts = vec![format!("{} labels ({}{model})", scores.labels, by.join(", "))];
     if scores.labels == 0 {
         parts = vec!["no labels".to_owned()];
     }

@@ -36,6 +36,7 @@ mod speculative_rag;
 mod sure;
 mod switches;
 mod transcript;
+mod truthful_judge;
 mod verification;
 
 use moot::llm::{Call, Llm};

@@ -17,7 +17,7 @@ use crate::escape;
 use crate::eval::record::{Header, Writer};
 use crate::eval::runner::{self, Run};
 use crate::files;
-use crate::methods::conflict_score::ROW;
+use crate::methods::conflict_score::{ROW, labels};
 use crate::methods::ctx::{Observer, Settings, Tools};
 use crate::question::Question;
 use crate::transcript::{CallRecord, QuestionRecord};
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> Result<()> {
         Writer::open(path, &header)?.append(&record)?;
     }
     error.map_or(Ok(()), Err)?;
-    print(args, &record)
+    print(args, &record, &header.model_of(labels::ROLE).name)
 }
 
 /// Labels all of `questions` and records them at `path`; those that are recorded there already are left as they are.
@@ -184,9 +184,13 @@ fn record_all(
 /// Questions of a record assessed at once.
 const IN_FLIGHT: usize = 4;
 
-fn print(args: &Args, record: &QuestionRecord) -> Result<()> {
-    let assessment = Assessment::of(record, args.neither.into())
+/// Prints the assessment; `model` is the labeller's, as far as it labelled.
+fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
+    let mut assessment = Assessment::of(record, args.neither.into())
         .ok_or_else(|| MootError::Usage(format!("{} concluded no claims (bug)", ROW.name)))?;
+    if assessment.labelled_by.iter().any(|(by, _)| by == labels::ROLE) {
+        assessment.model = printable(model);
+    }
     output::print(&match args.format {
         Form::Text => page::page(&assessment, record, output::columns()),
         Form::Markdown => markdown::page(&assessment),
