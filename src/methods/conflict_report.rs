@@ -57,7 +57,8 @@ struct ConflictReport {
 }
 
 fn build(values: &mut Values) -> Result<Box<dyn Method>> {
-    let labelling = Labelling { by: by(values.choice("labels")), sure: values.number("sure") as f32, ..Labelling::default() };
+    let labelling =
+        Labelling { by: by(values.choice("labels")), sure: values.number("sure") as f32, ..Labelling::default() };
     Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling }))
 }
 

@@ -66,7 +66,8 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         "warning" => values.set_label("control-rag"),
         _ => {}
     }
-    let labelling = Labelling { by: by(values.choice("labels")), sure: values.number("sure") as f32, ..Labelling::default() };
+    let labelling =
+        Labelling { by: by(values.choice("labels")), sure: values.number("sure") as f32, ..Labelling::default() };
     Ok(Box::new(RegeneratedRag { scored: feedback == "score", warned: feedback == "warning", labelling }))
 }
 

@@ -8,7 +8,7 @@ use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx, Method, Needs, Row};
 use crate::prompt_file;
 use crate::prompts::File;
-use crate::question::{Answer, Conclusion, Judged, Question};
+use crate::question::{Answer, Conclusion, Gold, Judged, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;
 
@@ -51,7 +51,7 @@ impl Method for TruthfulJudge {
             ctx.fall_back("there is no response to judge");
             return Ok(Conclusion { rounds: 1, ..Conclusion::default() });
         }
-        let right: Vec<&str> = question.gold.iter().flat_map(|gold| gold.aliases()).collect();
+        let right: Vec<&str> = question.gold.iter().flat_map(Gold::aliases).collect();
         let wrong: Vec<&str> = question.gold.iter().flat_map(|gold| &gold.wrong).map(String::as_str).collect();
         let values = json!({
             "question": question.text, "response": question.responses.join("; "), "right": right, "wrong": wrong,

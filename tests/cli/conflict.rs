@@ -197,7 +197,11 @@ fn a_record_is_scored_with_labels_that_are_made_once() {
     assert!(first.status.success(), "{}", text(&first.stderr));
     let table = text(&first.stdout);
     assert!(table.lines().any(|line| line.starts_with("cs-c ")), "{table}");
-    assert!(text(&first.stderr).contains("conflict-score by tiny in run.conflict.jsonl"), "{}", text(&first.stderr));
+    assert!(
+        text(&first.stderr).contains("conflict-score by tiny.gguf in run.conflict.jsonl"),
+        "{}",
+        text(&first.stderr)
+    );
     assert!(!text(&score("").stdout).lines().any(|line| line.starts_with("cs-c ")), "not without being asked");
     // Again: no model is opened, and nothing is written.
     let labels = fs::read(place.path("run.conflict.jsonl")).unwrap();

@@ -78,11 +78,7 @@ pub fn decompose(ctx: &mut Ctx<'_>, texts: &[Text<'_>], extent: Extent, most: us
 
 fn whole(text: &Text<'_>) -> Vec<String> {
     let folded = fold(text.text);
-    let claim = if text.question.trim().is_empty() {
-        folded
-    } else {
-        statement(text.question, &folded)
-    };
+    let claim = if text.question.trim().is_empty() { folded } else { statement(text.question, &folded) };
     vec![claim]
 }
 

@@ -8,6 +8,7 @@ use super::reply::word;
 use crate::error::Result;
 use crate::methods::{Ask, Ctx};
 use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
+use crate::transcript::CallRecord;
 use moot_models::kernels::math::exp;
 use std::collections::BTreeMap;
 
@@ -36,7 +37,7 @@ pub(super) fn weigh(
     let scored = ctx.ask_all(&asks)?;
     for (pair, calls) in pairs.iter().zip(scored.chunks_exact(WORDS.len())) {
         let Some(label) = labels.get_mut(pair) else { continue };
-        let scores: Vec<f32> = calls.iter().map(|call| call.total_score()).collect();
+        let scores: Vec<f32> = calls.iter().map(CallRecord::total_score).collect();
         let probability = share(&scores, WORDS.iter().position(|&word| word == label.relation).unwrap_or(0));
         label.probability = Some(probability);
         if probability < sure && label.relation != ClaimRelation::Irrelevant && label.fault.is_none() {
