@@ -4,7 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// A question and its documents. Methods read the text, the documents and the options; everything else is for metrics.
+/// A question and its documents. Methods read the text, the documents and the options; everything else is for metrics, also for
+/// those that need a model (`truthful-judge`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Question {
     /// Unique within a run; names the question in records and seeds its calls.
