@@ -4,7 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// A question and its documents. Methods read the text, the documents and the options; everything else is for metrics.
+/// A question and its documents. Methods read the text, the documents and the options; everything else is for metrics, also for
+/// those that need a model (`truthful-judge`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Question {
     /// Unique within a run; names the question in records and seeds its calls.
@@ -280,7 +281,7 @@ pub struct DocumentLabel {
     pub reason: String,
     /// "labeller", or "classifier" or "entailment" for relations of natural language inference.
     pub by: String,
-    /// The probability that the classifier gave to the relation.
+    /// The probability of the relation: the classifier's, or of the labeller's three words as its model scores them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f32>,
     /// Numbers of the calls that gave the label.
@@ -306,6 +307,8 @@ pub enum LabelFault {
     Malformed,
     /// The call failed.
     Failed,
+    /// Its probability is below the one that was asked for.
+    Unsure,
 }
 
 /// Words of a document, and where they stand in it.
@@ -377,4 +380,16 @@ pub struct Conclusion {
     /// Claims with a label for each document, where the method labels claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<JudgedClaim>>,
+    /// What a judge said of the answer, where one judged it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
+}
+
+/// A judge's verdicts on a free answer; `None` for a malformed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Judged {
+    /// It agrees with what is known to be true.
+    pub truthful: Option<bool>,
+    /// It says something definite about what is asked.
+    pub informative: Option<bool>,
 }

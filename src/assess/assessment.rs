@@ -24,6 +24,9 @@ pub struct Assessment {
     pub neither: Neither,
     /// What labelled, with the number of labels by each.
     pub labelled_by: Vec<(String, usize)>,
+    /// The model of the labeller, where the caller knows it: a record's header says so, its questions do not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 /// A document as it is named, with its text for the pages that show it.
@@ -85,7 +88,7 @@ pub struct Evidence {
     pub reason: String,
     /// "labeller", "classifier" or "entailment".
     pub by: String,
-    /// The classifier's probability.
+    /// The relation's probability, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f32>,
 }
@@ -101,6 +104,9 @@ pub struct Unsupported {
     pub fault: LabelFault,
     /// What was given as a quote, or of a failed call its error.
     pub given: String,
+    /// The relation's probability, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f32>,
 }
 
 impl Unsupported {
@@ -117,11 +123,27 @@ impl Unsupported {
             LabelFault::Unquoted => format!("{labelled}, but the quote is not in the document: \"{}\"", self.given),
             LabelFault::Malformed => "no label: the reply does not keep its format".to_owned(),
             LabelFault::Failed => format!("no label: {}", self.given),
+            LabelFault::Unsure => {
+                format!("{labelled}, with a probability of {:.2} only", self.probability.unwrap_or(0.0))
+            }
         }
     }
 }
 
 impl Claim {
+    /// "2 for, 1 against, 3 without a word on it".
+    #[must_use]
+    pub fn tally(&self) -> String {
+        let counts = [
+            (self.supporters.len(), "for"),
+            (self.contradictors.len(), "against"),
+            (self.irrelevant.len(), "without a word on it"),
+            (self.unsupported.len(), "that do not count"),
+        ];
+        let told = counts.iter().enumerate().filter(|(place, (count, _))| *place < 2 || *count > 0);
+        told.map(|(_, (count, what))| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+    }
+
     /// The first supporter and the first contradictor, to be read side by side.
     #[must_use]
     pub fn pair(&self) -> Option<(&Evidence, &Evidence)> {
@@ -156,6 +178,7 @@ impl Assessment {
             scores: scores(judged, neither),
             neither,
             labelled_by,
+            model: String::new(),
             documents,
         })
     }
@@ -190,8 +213,8 @@ fn claim(judged: &JudgedClaim, documents: &[Source]) -> Claim {
     let of = |relation| judged.of(relation).filter_map(|label| evidence(label, documents)).collect();
     let unsupported = judged.labels.iter().filter_map(|label| {
         let given = if label.fault == Some(LabelFault::Failed) { &label.reason } else { &label.misquote };
-        let (document, relation) = (label.document + 1, label.relation);
-        Some(Unsupported { document, relation, fault: label.fault?, given: given.clone() })
+        let (document, relation, probability) = (label.document + 1, label.relation, label.probability);
+        Some(Unsupported { document, relation, fault: label.fault?, given: given.clone(), probability })
     });
     Claim {
         text: judged.text.clone(),
@@ -223,7 +246,8 @@ pub fn number(score: Option<f64>) -> String {
 pub fn counts(assessment: &Assessment) -> String {
     let scores = &assessment.scores;
     let by: Vec<String> = assessment.labelled_by.iter().map(|(by, count)| format!("{count} by {by}")).collect();
-    let mut parts = vec![format!("{} labels ({})", scores.labels, by.join(", "))];
+    let model = if assessment.model.is_empty() { String::new() } else { format!(", model {}", assessment.model) };
+    let mut parts = vec![format!("{} labels ({}{model})", scores.labels, by.join(", "))];
     if scores.labels == 0 {
         parts = vec!["no labels".to_owned()];
     }
@@ -231,6 +255,7 @@ pub fn counts(assessment: &Assessment) -> String {
         (scores.unquoted, "without a quote that stands in the document"),
         (scores.malformed, "malformed"),
         (scores.failed, "failed"),
+        (scores.unsure, "not sure enough"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));

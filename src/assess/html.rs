@@ -6,17 +6,18 @@ use std::fmt::Write;
 use std::ops::Range;
 
 const STYLE: &str = "\
-body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
+body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff;
+overflow-wrap:anywhere}
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin:2rem 0 .5rem;border-top:1px solid #ccc;padding-top:1rem}
 blockquote{margin:0 0 1rem;padding:.5rem 1rem;border-left:3px solid #999;white-space:pre-wrap}
 table{border-collapse:collapse}td,th{padding:.2rem .8rem;border:1px solid #ccc;text-align:left}
 .pair{display:grid;grid-template-columns:1fr 1fr;gap:1rem}.pair div{padding:.6rem 1rem;border-radius:.3rem}
 .for{background:#e7f5ea}.against{background:#fbe9e7}.conflict{color:#a32018;font-weight:600}
-.place,.reason,.unsupported{color:#555;font-size:.9rem}ul{padding-left:1.2rem}
+.place,.reason,.unsupported{color:#555;font-size:.9rem}ul{padding-left:1.2rem}li{margin:.4rem 0}td,th{overflow-wrap:normal}
 pre{white-space:pre-wrap;font:inherit}mark{background:#fff0b3}
-@media(max-width:40rem){.pair{grid-template-columns:1fr}}
+@media(max-width:40rem){.pair{grid-template-columns:1fr}table{font-size:.85rem}td,th{padding:.2rem .4rem}}
 @media(prefers-color-scheme:dark){body{background:#16181a;color:#e6e6e6}.for{background:#173522}.against{background:#41201d}
-.conflict{color:#ff8a80}.place,.reason,.unsupported{color:#aaa}mark{background:#5c4d00;color:inherit}}";
+h2,td,th{border-color:#4a4d50}.conflict{color:#ff8a80}.place,.reason,.unsupported{color:#aaa}mark{background:#5c4d00;color:inherit}}";
 
 /// The page: scores, every claim with its evidence, and the documents with all quotes marked.
 #[must_use]
@@ -63,12 +64,15 @@ fn section(assessment: &Assessment, place: usize, claim: &Claim) -> String {
     }
     html.push_str("</h2>\n");
     if claim.conflict {
-        html.push_str("<p class=\"conflict\">conflict</p>\n");
+        let _ = writeln!(html, "<p class=\"conflict\">conflict: {}</p>", claim.tally());
+    } else if !claim.supporters.is_empty() || !claim.contradictors.is_empty() {
+        let _ = writeln!(html, "<p class=\"place\">{}</p>", claim.tally());
     }
     if let Some((for_it, against)) = claim.pair() {
         html.push_str("<div class=\"pair\">\n");
         for (class, evidence) in [("for", for_it), ("against", against)] {
-            let _ = writeln!(html, "<div class=\"{class}\">{}</div>", quote(assessment, evidence));
+            // Told in words too: colours alone are not seen by every reader.
+            let _ = writeln!(html, "<div class=\"{class}\"><b>{class}</b> {}</div>", quote(assessment, evidence));
         }
         html.push_str("</div>\n");
     }

@@ -1,7 +1,7 @@
 //! CS-C and CS-R (ConflictScore, section 3).
 //!
 //! D+ and D- are a claim's supporters and contradictors: labels that do not count (without a quote that stands in the
-//! document, malformed, failed) are in neither.
+//! document, malformed, failed, not sure enough) are in neither.
 
 use crate::question::{ClaimRelation, JudgedClaim, LabelFault};
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub struct Scores {
     pub malformed: usize,
     /// Labels whose call failed.
     pub failed: usize,
+    /// Labels whose probability is below the one that was asked for.
+    pub unsure: usize,
 }
 
 /// |D-| / (|D+| + |D-|); `None` where a claim has neither.
@@ -68,5 +70,6 @@ pub fn scores(claims: &[JudgedClaim], neither: Neither) -> Scores {
         unquoted: faults(LabelFault::Unquoted),
         malformed: faults(LabelFault::Malformed),
         failed: faults(LabelFault::Failed),
+        unsure: faults(LabelFault::Unsure),
     }
 }

@@ -1,9 +1,13 @@
 //! `moot score`: the metrics of records.
 
-use crate::cli::{output, show};
-use crate::error::Result;
+use crate::cli::conflict::metric;
+use crate::cli::switches::Switches;
+use crate::cli::tooling::ClassifierArgs;
+use crate::cli::{model, output, show};
+use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::computed_slices::SLICES;
+use crate::eval::metrics::calibration;
 use crate::eval::record::reader::Record;
 use crate::eval::report;
 use std::path::PathBuf;
@@ -12,6 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   moot score madam.jsonl
   moot score madam.jsonl closed.jsonl --json
+  moot score madam.jsonl --conflict -m qwen2.5-coder-1.5b
   moot score qacc.jsonl --slice conflicting --slice non-conflicting
   moot score drag.jsonl naive.jsonl --slice gold-not-retrieved";
 
@@ -30,6 +35,26 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Also print how often labels of each probability are right (records of conflict-score with --sure)
+    #[arg(long, conflicts_with = "json")]
+    pub calibration: bool,
+    /// Label the claims of every answer against its documents first, for cs-c and cs-r; the labels are stored beside the record,
+    /// as NAME.conflict.jsonl, and not made again
+    #[arg(long)]
+    pub conflict: bool,
+    /// Let a model judge first whether each answer is truthful and informative, by the dataset's right and wrong answers; the
+    /// verdicts are stored beside the record, as NAME.judge.jsonl, and not made again
+    #[arg(long)]
+    pub judge: bool,
+    /// Switches of conflict-score.
+    #[command(flatten)]
+    pub switches: Switches,
+    /// What classifies pairs, with --labels entailment or both.
+    #[command(flatten)]
+    pub classifier: ClassifierArgs,
+    /// Which model labels.
+    #[command(flatten)]
+    pub model: model::Args,
 }
 
 /// The help of `--slice`, from the table.
@@ -44,7 +69,18 @@ fn slice_help() -> String {
 /// # Errors
 /// A record that cannot be read, or is corrupt; a slice that a record does not have.
 pub fn run(args: &Args) -> Result<()> {
-    let records = args.records.iter().map(|path| show::read(path)).collect::<Result<Vec<_>>>()?;
+    let typed = args.switches.typed()?;
+    if !args.conflict && !typed.is_empty() {
+        let names: Vec<&str> = typed.keys().map(String::as_str).collect();
+        return Err(MootError::Usage(format!("{}: expected --conflict, whose labels it changes", names.join(", "))));
+    }
+    let mut records = args.records.iter().map(|path| show::read(path)).collect::<Result<Vec<_>>>()?;
+    if args.conflict {
+        records = metric::labelled(records, metric::CONFLICT, &args.switches, &args.classifier, &args.model)?;
+    }
+    if args.judge {
+        records = metric::labelled(records, metric::JUDGE, &Switches::default(), &args.classifier, &args.model)?;
+    }
     // One group a slice; records are compared within their group.
     let groups: Vec<Vec<Record>> = if args.slice.is_empty() {
         vec![records]
@@ -59,5 +95,13 @@ pub fn run(args: &Args) -> Result<()> {
     if args.json {
         return output::print(&format!("{}\n", escape::json(&report::json(&scores, &differences).to_string())));
     }
-    output::print(&escape::lines(&report::table(&scores, &differences)))
+    let mut table = report::table(&scores, &differences);
+    if args.calibration {
+        for record in groups.iter().flatten() {
+            let questions: Vec<_> = record.questions.iter().collect();
+            let report = calibration::report(&questions).unwrap_or_else(|| "no label has a probability\n".to_owned());
+            table.push_str(&format!("\n{}\n{report}", record.path.display()));
+        }
+    }
+    output::print(&escape::lines(&table))
 }

@@ -3,8 +3,9 @@
 use crate::cli::{output, values};
 use crate::error::{MootError, Result};
 use crate::escape::line as printable;
-use crate::eval::datasets;
-use crate::eval::slices::{KINDS, Kind, line};
+use crate::eval::datasets::{self, Dataset, Options};
+use crate::eval::slices::{KINDS, Kind, Slices, binary, line};
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   moot slices ramdocs.jsonl --kind imbalance -o imbalance.jsonl
+  moot slices contraqa.json ambigdocs.json --kind detection -o conflictbench.jsonl
+  moot slices TruthfulQA.csv --documents found.jsonl --kind binary -o two-options.jsonl
   moot run imbalance.jsonl -o madam.jsonl
   moot score madam.jsonl --slice imbalance-1v1 --slice imbalance-1v2 --slice imbalance-1v3";
 
@@ -22,9 +25,12 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A dataset with labelled documents
-    #[arg(value_name = "DATASET")]
-    pub dataset: PathBuf,
+    /// Datasets with labelled documents; of several, each is a slice of the items by the name of its form
+    #[arg(value_name = "DATASET", required = true, num_args = 1..)]
+    pub dataset: Vec<PathBuf>,
+    /// Documents for questions that have none: a dataset with the same questions
+    #[arg(long, value_name = "DATASET")]
+    pub documents: Option<PathBuf>,
     /// What varies.
     #[arg(long, value_name = "KIND", help = kinds())]
     pub kind: String,
@@ -52,16 +58,16 @@ fn kinds() -> String {
 /// An unknown kind; a dataset that cannot be read or of which no question qualifies; a file that is there already.
 pub fn run(args: &Args) -> Result<()> {
     let kind = Kind::named(&args.kind)?;
-    let options = args.format.iter().try_fold(datasets::Options::default(), |options, typed| options.format(typed))?;
-    let dataset = datasets::load_with(&args.dataset, &options)?;
-    let built = kind.build(&dataset.questions, args.seed);
+    let options = args.format.iter().try_fold(Options::default(), |options, typed| options.format(typed))?;
+    let others = args.documents.as_deref().map(datasets::load).transpose()?;
+    let (built, questions) = build(args, kind, &options, others.as_ref())?;
     let reasons = built.left_out.iter().map(|(reason, count)| format!("  {count}: {reason}\n"));
     let reasons: String = reasons.collect();
-    let (path, questions) = (&args.output, dataset.questions.len());
+    let path = &args.output;
     if built.items.is_empty() {
         let reasons: Vec<&str> = built.left_out.keys().copied().collect();
         return Err(MootError::Input {
-            path: args.dataset.clone(),
+            path: args.dataset.first().cloned().unwrap_or_default(),
             line: None,
             expected: format!("a question that qualifies for {}", kind.name),
             found: format!("none of {questions} ({})", reasons.join("; ")),
@@ -82,4 +88,39 @@ pub fn run(args: &Args) -> Result<()> {
         slices.join(", "),
         if reasons.is_empty() { "" } else { "Left out:\n" },
     ))
+}
+
+/// What is built of all datasets, and the number of their questions.
+fn build(args: &Args, kind: &Kind, options: &Options, others: Option<&Dataset>) -> Result<(Slices, usize)> {
+    let mut all = Slices::default();
+    let mut count = 0;
+    for path in &args.dataset {
+        let mut dataset = datasets::load_with(path, options)?;
+        if let Some(others) = others {
+            let with = binary::with_documents(&mut dataset.questions, &others.questions);
+            if with == 0 {
+                let path = args.documents.clone().unwrap_or_default();
+                let expected = format!("documents of a question of {}", printable(&dataset.identity.name));
+                return Err(MootError::Input { path, line: None, expected, found: "none of its questions".into() });
+            }
+        }
+        count += dataset.questions.len();
+        // Two files of one form are two parts.
+        let part = part(&all, dataset.format);
+        all.append(kind.build(&part, &dataset.questions, args.seed));
+    }
+    let mut ids = HashSet::new();
+    if let Some(twice) = all.items.iter().find(|item| !ids.insert(item.id.as_str())) {
+        let found = format!("{:?} twice", twice.id);
+        let path = args.dataset.last().cloned().unwrap_or_default();
+        return Err(MootError::Input { path, line: None, expected: "each id of an item once".into(), found });
+    }
+    Ok((all, count))
+}
+
+/// The first of "NAME", "NAME-2", "NAME-3" that is no slice of `built` yet.
+fn part(built: &Slices, name: &str) -> String {
+    let known = |part: &str| built.items.iter().any(|item| item.slices.iter().any(|slice| slice == part));
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    std::iter::once(name.to_owned()).chain(numbered).find(|part| !known(part)).unwrap_or_default()
 }

@@ -3,7 +3,8 @@
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::computed_slices::{self, SLICES};
-use crate::eval::metrics::{METRICS, Metric, Scope, Tally, Unit};
+use crate::eval::metrics::calibration::BINS;
+use crate::eval::metrics::{Bins, METRICS, Metric, Scope, Tally, Unit};
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap, bootstrap_sums, paired_bootstrap};
 use crate::transcript::{Parsed, QuestionRecord};
@@ -93,6 +94,10 @@ pub(super) fn estimate(metric: &Metric, questions: &[&QuestionRecord]) -> Option
             let tallies: Vec<Tally> = questions.iter().filter_map(|question| tally(question)).collect();
             bootstrap_sums(&tallies, RESAMPLES, SEED, value)
         }
+        Scope::Binned { tally, value } => {
+            let tallies: Vec<Bins> = questions.iter().filter_map(|question| tally(question)).collect();
+            bootstrap_sums(&tallies, RESAMPLES, SEED, value)
+        }
     }
 }
 
@@ -112,6 +117,18 @@ pub(super) fn difference(metric: &Metric, pairs: &[(&QuestionRecord, &QuestionRe
             bootstrap_sums(&tallies, RESAMPLES, SEED, |sums| {
                 let half = |from: usize| -> Tally { std::array::from_fn(|i| sums[from + i]) };
                 Some(value(&half(4))? - value(&half(0))?)
+            })
+        }
+        Scope::Binned { tally, value } => {
+            const K: usize = 3 * BINS;
+            let both = |(a, b): &(&QuestionRecord, &QuestionRecord)| {
+                let (a, b) = (tally(a)?, tally(b)?);
+                Some(std::array::from_fn::<f64, { 2 * K }, _>(|i| if i < K { a[i] } else { b[i - K] }))
+            };
+            let tallies: Vec<[f64; 2 * K]> = pairs.iter().filter_map(both).collect();
+            bootstrap_sums(&tallies, RESAMPLES, SEED, |sums| {
+                let half = |from: usize| -> Bins { std::array::from_fn(|i| sums[from + i]) };
+                Some(value(&half(K))? - value(&half(0))?)
             })
         }
     }

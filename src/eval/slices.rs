@@ -4,6 +4,9 @@
 //! One question of the source gives one item for each level, with the same documents as far as the levels allow, so levels
 //! differ in nothing else. Each item names its level as a slice: `moot score --slice` prints the figure.
 
+pub mod binary;
+mod detection;
+
 use crate::error::{MootError, Result};
 use crate::methods::normalise;
 use crate::question::{Document, Gold, Label, Question};
@@ -23,8 +26,16 @@ pub struct Kind {
     pub about: &'static str,
     /// Section and figure.
     pub source: &'static str,
+    build: Build,
+}
+
+/// How items are made.
+#[derive(Clone, Copy)]
+enum Build {
     /// Items of a question, one a level, or why it does not qualify.
-    build: fn(&Question, &mut ChaCha8Rng) -> std::result::Result<Vec<Question>, &'static str>,
+    Each(fn(&Question, &mut ChaCha8Rng) -> std::result::Result<Vec<Question>, &'static str>),
+    /// Items of all questions of a set, by the set's name: an item may hold documents of other questions.
+    All(fn(&str, &[Question], u64) -> Slices),
 }
 
 /// Every kind there is.
@@ -33,18 +44,36 @@ pub static KINDS: &[Kind] = &[
         name: "imbalance",
         about: "two right answers, one with 1 document, the other with 1 to 3; no misinformation, no noise",
         source: "MADAM-RAG, section 6.2, Figure 4a",
-        build: imbalance,
+        build: Build::Each(imbalance),
     },
     Kind {
         name: "misinfo",
         about: "two right answers with 1 document each, and 0 to 3 documents for one wrong answer",
         source: "MADAM-RAG, section 6.3, Figure 4b",
-        build: misinfo,
+        build: Build::Each(misinfo),
+    },
+    Kind {
+        name: detection::NAME,
+        about: "claims with and without a conflict between documents",
+        source: "ConflictScore, section 4.2 and appendix A (ConflictBench)",
+        build: Build::All(detection::build),
+    },
+    Kind {
+        name: "binary",
+        about: "two options: the best answer and the first incorrect one",
+        source: "ConflictScore, section 6 (TruthfulQA, multiple choice)",
+        build: Build::Each(binary::build),
+    },
+    Kind {
+        name: "as-is",
+        about: "the questions that have documents, unchanged",
+        source: "ConflictScore, section 6 (TruthfulQA, free form)",
+        build: Build::Each(binary::as_it_is),
     },
 ];
 
 /// What was built.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Slices {
     /// One item for each level of each question that qualifies, in the source's order.
     pub items: Vec<Question>,
@@ -52,6 +81,17 @@ pub struct Slices {
     pub qualified: usize,
     /// Questions that do not, by the reason.
     pub left_out: BTreeMap<&'static str, usize>,
+}
+
+impl Slices {
+    /// Adds what was built of another set.
+    pub fn append(&mut self, other: Self) {
+        self.items.extend(other.items);
+        self.qualified += other.qualified;
+        for (reason, count) in other.left_out {
+            *self.left_out.entry(reason).or_default() += count;
+        }
+    }
 }
 
 impl Kind {
@@ -67,13 +107,17 @@ impl Kind {
         })
     }
 
-    /// Builds the items of `questions`. Answers, documents and their order are drawn by `seed` and the question's id, so a
-    /// question's items do not depend on the others.
+    /// Builds the items of `questions`, which are the set `part`. Answers, documents and their order are drawn by `seed` and the
+    /// question's id; only `detection` takes documents of other questions.
     #[must_use]
-    pub fn build(&self, questions: &[Question], seed: u64) -> Slices {
+    pub fn build(&self, part: &str, questions: &[Question], seed: u64) -> Slices {
+        let build = match self.build {
+            Build::Each(build) => build,
+            Build::All(build) => return build(part, questions, seed),
+        };
         let mut slices = Slices { items: Vec::new(), qualified: 0, left_out: BTreeMap::new() };
         for question in questions {
-            match (self.build)(question, &mut random(self.name, seed, &question.id)) {
+            match build(question, &mut random(self.name, seed, &question.id)) {
                 Ok(items) => {
                     slices.qualified += 1;
                     slices.items.extend(items);
@@ -255,16 +299,30 @@ fn item(
 pub fn line(item: &Question) -> Value {
     let documents = item.documents.iter().map(|document| {
         let label = document.label.as_ref().map(|label| json!({ "kind": label.kind, "answer": label.answer }));
-        json!({ "title": document.name, "text": document.text, "label": label })
+        let mut value = json!({ "title": document.name, "text": document.text, "label": label });
+        for (field, given) in [("source", &document.source), ("date", &document.date), ("url", &document.url)] {
+            if let Some(given) = given {
+                value[field] = given.as_str().into();
+            }
+        }
+        value
     });
-    let gold = item.gold.clone().unwrap_or_default();
-    json!({
+    let mut line = json!({
         "id": item.id,
         "question": item.text,
         "documents": documents.collect::<Vec<_>>(),
-        "answers": gold.answers,
-        "all_required": gold.all_required,
-        "wrong_answers": gold.wrong,
         "slices": item.slices,
-    })
+    });
+    if let Some(gold) = &item.gold {
+        line["answers"] = json!(gold.answers);
+        line["all_required"] = gold.all_required.into();
+        line["wrong_answers"] = json!(gold.wrong);
+    }
+    if !item.options.is_empty() {
+        line["options"] = json!(item.options);
+    }
+    if !item.claims.is_empty() {
+        line["claims"] = json!(item.claims);
+    }
+    line
 }

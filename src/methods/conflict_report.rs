@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
 use crate::methods::conflict_score::labels::{self, Labelling};
 use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
-use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABELLER, LABELS, TOGETHER, by, claims, judge};
-use crate::methods::formats::TEXT;
+use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABELLER, LABELS, SURE, TOGETHER, by, claims, judge};
+use crate::methods::formats::{SCORES, TEXT};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row};
 use crate::prompt_file;
@@ -35,7 +35,7 @@ An empty report is malformed.",
     calls: "2 + claims x documents, where the report is one part; a longer report has more parts",
     headline: "ConflictingQA, 100 reports: GPT-4.1 CS-C 0.524 plain, 0.523 balanced, 0.543 super-balanced (table 3)",
     prompts: &[REPORT, DECOMPOSER, LABELLER, TOGETHER, AGAIN],
-    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS],
+    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
     roles: &["writer", claims::ROLE, labels::ROLE],
     switches: &[
         Switch {
@@ -45,6 +45,7 @@ An empty report is malformed.",
             default: "plain",
         },
         LABELS,
+        SURE,
     ],
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
     build,
@@ -56,7 +57,8 @@ struct ConflictReport {
 }
 
 fn build(values: &mut Values) -> Result<Box<dyn Method>> {
-    let labelling = Labelling { by: by(values.choice("labels")), ..Labelling::default() };
+    let labelling =
+        Labelling { by: by(values.choice("labels")), sure: values.number("sure") as f32, ..Labelling::default() };
     Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling }))
 }
 

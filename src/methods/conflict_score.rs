@@ -8,8 +8,10 @@ pub mod claims;
 pub mod labels;
 pub mod quote;
 pub mod reply;
+pub mod sure;
 
 use crate::error::Result;
+use crate::methods::formats::SCORES;
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ctx, Method, Needs, Row};
 use crate::prompt_file;
@@ -46,14 +48,15 @@ pub static ROW: Row = Row {
 3. The labeller labels every claim against every document SUPPORTS, CONTRADICTS or IRRELEVANT with a quote of the document and a
    reason. With `labels` entailment decides instead, or first: then the labeller decides what is uncertain.
 4. A quote that does not stand in the document is asked for once more where no grammar constrained the reply. A label without
-   one, and a malformed or failed one, does not count and is shown.
+   one, and a malformed or failed one, does not count and is shown. With `sure` the labeller's model scores the three words of a
+   label after the same prompt, and a label for or against of a lower probability does not count.
 5. Conflict if some claim has supporters and contradictors, else No Conflict.",
-    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims; a retry is one more",
+    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims; a retry is one more; `sure` three more a label",
     headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
     prompts: &[DECOMPOSER, LABELLER, TOGETHER, AGAIN],
-    formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS],
+    formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
     roles: &[claims::ROLE, labels::ROLE],
-    switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH],
+    switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS, SURE],
     needs: Needs { entailment: true, ..Needs::PASSAGES },
     build,
 };
@@ -108,6 +111,20 @@ const TOGETHER_SWITCH: Switch = Switch {
     default: "false",
 };
 
+const REASONS: Switch = Switch {
+    name: "reasons",
+    about: "whether replies go on with a reason after the quote; labels and quotes are the same without",
+    kind: Kind::Flag,
+    default: "true",
+};
+/// The probability from which on a label counts.
+pub const SURE: Switch = Switch {
+    name: "sure",
+    about: "probability from which on a label for or against counts, by scoring the three words; 0 asks for none",
+    kind: Kind::Number(0.0, 1.0),
+    default: "0",
+};
+
 struct ConflictScore {
     extent: Extent,
     most: usize,
@@ -124,12 +141,17 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     if extent == Extent::Salient && !values.is_typed("most") {
         values.set("most", 3);
     }
+    if values.choice("order") == "quote-first" && values.is_typed("reasons") && !values.flag("reasons") {
+        return Err(values.wrong("with order quote-first the label follows the reason: expected order label-first"));
+    }
     let labelling = Labelling {
         by: by(values.choice("labels")),
         certain: values.number("certain") as f32,
         label_first: values.choice("order") == "label-first",
         words: values.choice("quotes") == "words",
         together: values.flag("together"),
+        reasons: values.flag("reasons"),
+        sure: values.number("sure") as f32,
     };
     let (most, per_document) = (values.count("most"), values.count("per-document"));
     Ok(Box::new(ConflictScore { extent, most, per_document, labelling }))

@@ -47,6 +47,7 @@ mod spans;
 pub mod speculative_rag;
 pub mod sure;
 pub mod switches;
+pub mod truthful_judge;
 pub mod verification;
 pub mod vote;
 
@@ -185,6 +186,7 @@ pub static METHODS: &[&Row] = &[
     &conflict_score::ROW,
     &regenerated_rag::ROW,
     &conflict_report::ROW,
+    &truthful_judge::ROW,
 ];
 
 /// The table of methods as README prints it, in Markdown.

@@ -6,8 +6,8 @@ use crate::generation::{Message, Role};
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
 use crate::methods::conflict_score::labels::{self, Labelling};
 use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
-use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, TOGETHER, by, claims, judge};
-use crate::methods::formats::{CHOICE, TEXT};
+use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, SURE, TOGETHER, by, claims, judge};
+use crate::methods::formats::{CHOICE, SCORES, TEXT};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -37,7 +37,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
     calls: "3 + claims x documents, at most; without a conflict 2 + claims x documents; feedback=warning and none 1",
     headline: "TruthfulQA, gpt-4.1-mini, two options: RAG 84.21, Control-RAG 84.47, Regenerated-RAG 85.24 (table 5)",
     prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, TOGETHER, RETRY],
-    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS],
+    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
     roles: &["reader", claims::ROLE, labels::ROLE],
     switches: &[
         Switch {
@@ -47,6 +47,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
             default: "score",
         },
         LABELS,
+        SURE,
     ],
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
     build,
@@ -65,7 +66,8 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         "warning" => values.set_label("control-rag"),
         _ => {}
     }
-    let labelling = Labelling { by: by(values.choice("labels")), ..Labelling::default() };
+    let labelling =
+        Labelling { by: by(values.choice("labels")), sure: values.number("sure") as f32, ..Labelling::default() };
     Ok(Box::new(RegeneratedRag { scored: feedback == "score", warned: feedback == "warning", labelling }))
 }
 

@@ -16,11 +16,20 @@ fn place() -> Workspace {
     place
 }
 
-fn conflict(place: &Workspace, typed: &str, stdin: Option<&str>) -> Output {
-    let mut command = moot(["conflict"]);
+fn command(place: &Workspace, name: &str, typed: &str) -> std::process::Command {
+    let mut command = moot([name]);
     command.args(typed.split(' ').filter(|word| !word.is_empty()));
     command.env("MOOT_CACHE", place.path("")).current_dir(place.path(""));
     command.args(["--model", "tiny.gguf", "--offline", "--kv-memory", "64M"]);
+    command
+}
+
+fn on_the_tiny_model(place: &Workspace, name: &str, typed: &str) -> Output {
+    command(place, name, typed).output().unwrap()
+}
+
+fn conflict(place: &Workspace, typed: &str, stdin: Option<&str>) -> Output {
+    let mut command = command(place, "conflict", typed);
     let Some(stdin) = stdin else { return command.output().unwrap() };
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
@@ -48,7 +57,7 @@ fn a_text_is_compared_with_documents_and_printed_in_every_form() {
     let page = printed(&place, docs, None);
     assert!(page.contains("1   The bridge at Orm opened in 1931. It is long."), "{page}");
     assert!(
-        page.contains("CS-C  ") && page.contains("2 The diary") && page.contains("2 labels (2 by labeller)"),
+        page.contains("CS-C  ") && page.contains("2 The diary") && page.contains("2 labels (2 by labeller, model tiny"),
         "{page}"
     );
     assert!(!page.contains('\u{1b}'), "no colours in a pipe");
@@ -80,7 +89,7 @@ fn a_text_is_compared_with_documents_and_printed_in_every_form() {
     let json: Value = serde_json::from_str(&printed(&place, &format!("{again} --format json"), None)).unwrap();
     assert_eq!((json["claims"].as_array().unwrap().len(), &json["documents"][1]["name"]), (1, &"The diary".into()));
     let html = printed(&place, &format!("{again} --format html"), None);
-    assert!(html.starts_with("<!doctype html>") && html.contains("&lt;b&gt;") && !html.contains("<b>"), "{html}");
+    assert!(html.starts_with("<!doctype html>") && html.contains("&lt;b&gt;") && !html.contains("1931 <b>"), "{html}");
     assert!(printed(&place, &format!("{again} --format markdown"), None).starts_with("# Claims and evidence\n"));
     // From standard input, and with every other switch.
     let all = "- --docs council.txt diary.md --claims whole --order label-first --quotes words";
@@ -161,4 +170,75 @@ fn two_hundred_documents_and_one_that_is_too_long() {
     let unsupported = &json["claims"][0]["unsupported"][0];
     assert_eq!((&unsupported["document"], &unsupported["fault"]), (&201.into(), &"failed".into()));
     assert!(unsupported["given"].as_str().unwrap().contains("needs"), "{unsupported}");
+}
+
+/// The labels of a run's answers are made once, and stand beside its record.
+#[test]
+fn a_record_is_scored_with_labels_that_are_made_once() {
+    let place = place();
+    fs::write(place.path("set.jsonl"), fs::read_to_string(THREE).unwrap()).unwrap();
+    let run = "set.jsonl -o run.jsonl --method regenerated-rag --set feedback=none --max-tokens 12";
+    let run = on_the_tiny_model(&place, "run", run);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let score = |typed: &str| {
+        let mut command = moot(["score", "run.jsonl"]);
+        command.args(typed.split(' ').filter(|word| !word.is_empty()));
+        command.env("MOOT_CACHE", place.path("")).current_dir(place.path("")).args(["--offline"]).output().unwrap()
+    };
+    let refused = |typed: &str, parts: &[&str]| {
+        let said = score(typed);
+        let line = text(&said.stderr);
+        assert!(!said.status.success() && parts.iter().all(|part| line.contains(part)), "{typed}: {line}");
+    };
+    let before = fs::read(place.path("run.jsonl")).unwrap();
+    refused("--claims whole", &["claims: expected --conflict"]);
+    refused("--conflict --rounds 2", &["conflict-score has no switch"]);
+    let first = score("--conflict --claims whole --model tiny.gguf --kv-memory 64M");
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    let table = text(&first.stdout);
+    assert!(table.lines().any(|line| line.starts_with("cs-c ")), "{table}");
+    assert!(
+        text(&first.stderr).contains("conflict-score by tiny.gguf in run.conflict.jsonl"),
+        "{}",
+        text(&first.stderr)
+    );
+    assert!(!text(&score("").stdout).lines().any(|line| line.starts_with("cs-c ")), "not without being asked");
+    // Again: no model is opened, and nothing is written.
+    let labels = fs::read(place.path("run.conflict.jsonl")).unwrap();
+    let again = score("--conflict --claims whole --model nowhere.gguf");
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert_eq!(text(&again.stdout), table);
+    assert_eq!(fs::read(place.path("run.conflict.jsonl")).unwrap(), labels);
+    assert_eq!(fs::read(place.path("run.jsonl")).unwrap(), before, "the record stays as it was");
+    // Other switches, and other answers, are refused with what to do.
+    refused("--conflict --model nowhere.gguf", &["run.conflict.jsonl", "or no such file", "\"whole\""]);
+    let other =
+        String::from_utf8(labels.clone()).unwrap().replacen("\"responses\":[\"", "\"responses\":[\"Not so. ", 1);
+    fs::write(place.path("run.conflict.jsonl"), other).unwrap();
+    refused("--conflict --claims whole --model nowhere.gguf", &["run.conflict.jsonl"]);
+    // A record that was cut is completed.
+    let kept = labels.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(2).unwrap().0 + 1;
+    fs::write(place.path("run.conflict.jsonl"), &labels[..kept]).unwrap();
+    let rest = score("--conflict --claims whole --model tiny.gguf --kv-memory 64M");
+    assert!(rest.status.success(), "{}", text(&rest.stderr));
+    assert_eq!(text(&rest.stdout), table);
+    let judged = score("--judge --model tiny.gguf --kv-memory 64M");
+    assert!(text(&judged.stdout).lines().any(|line| line.starts_with("truthful ")), "{}", text(&judged.stderr));
+    assert!(place.path("run.judge.jsonl").exists());
+}
+
+/// Records with probabilities are told by bin; others say that there are none.
+#[test]
+fn calibration_is_printed_on_request() {
+    let place = place();
+    let csv = "id,evidence,claim,label,question\n1,It opened in 1931.,It opened in 1931.,Supports,When?\n";
+    fs::write(place.path("pairs.csv"), csv).unwrap();
+    for (switch, want) in [("sure=0.1", "CONTRADICTS from"), ("sure=0", "no label has a probability")] {
+        let out = format!("{switch}.jsonl");
+        let typed = format!("pairs.csv -o {out} --method conflict-score --set {switch}");
+        let output = on_the_tiny_model(&place, "run", &typed);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let score = moot(["score", &out, "--calibration"]).current_dir(place.path("")).output().unwrap();
+        assert!(text(&score.stdout).contains(want), "{}{}", text(&score.stdout), text(&score.stderr));
+    }
 }

@@ -45,11 +45,20 @@ fn child() {
         "calls" => calls::run(&calls::Args { record }),
         "list" => show::run(&show::Args { record, question: None }),
         "show" => show::run(&show::Args { record, question: Some("2".into()) }),
-        "score" => score::run(&score::Args { records: vec![record.clone(), record], json: false, slice: Vec::new() }),
-        "json" => score::run(&score::Args { records: vec![record], json: true, slice: Vec::new() }),
+        "score" => score::run(&score_args(&[path, path])),
+        "json" => score::run(&score_args(&[path, "--json"])),
         _ => panic!("{word}"),
     }
     .unwrap();
+}
+
+fn score_args(typed: &[&str]) -> score::Args {
+    #[derive(clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        args: score::Args,
+    }
+    <Typed as clap::Parser>::parse_from([&["moot"], typed].concat()).args
 }
 
 fn spawned(word: &str, path: &Path) -> Command {

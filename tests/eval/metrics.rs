@@ -1,5 +1,6 @@
 //! Every number here was worked out by hand.
 
+mod calibration;
 mod run;
 mod single;
 

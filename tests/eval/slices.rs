@@ -33,7 +33,7 @@ fn mill() -> Question {
 }
 
 fn build(kind: &str, question: &Question, seed: u64) -> Slices {
-    Kind::named(kind).unwrap().build(std::slice::from_ref(question), seed)
+    Kind::named(kind).unwrap().build("", std::slice::from_ref(question), seed)
 }
 
 /// Labels of an item's documents, sorted: "correct 1884".
@@ -112,7 +112,9 @@ fn no_text_stands_in_an_item_twice() {
     let mut twice = mill();
     twice.documents[1].text = "The mill at Orne was built in 1850.".into();
     twice.documents.push(twice.documents[0].clone());
-    for (kind, seed) in KINDS.iter().flat_map(|kind| (0..20).map(move |seed| (kind.name, seed))) {
+    // Two options and unchanged questions keep the documents that there are.
+    let kinds = || KINDS.iter().filter(|kind| !["binary", "as-is"].contains(&kind.name));
+    for (kind, seed) in kinds().flat_map(|kind| (0..20).map(move |seed| (kind.name, seed))) {
         let built = build(kind, &twice, seed);
         assert_eq!(built.qualified, 1, "{kind}");
         for item in &built.items {
@@ -150,8 +152,11 @@ fn a_question_that_does_not_qualify_is_counted_with_the_reason() {
 #[test]
 fn items_are_read_back_as_they_were_built() {
     let folder = tempfile::tempdir().unwrap();
+    let mut named = mill();
+    (1..).zip(&mut named.documents).for_each(|(number, document)| document.name = format!("document {number}"));
     for kind in KINDS {
-        let items = build(kind.name, &mill(), 3).items;
+        let items = build(kind.name, &named, 3).items;
+        assert!(!items.is_empty());
         let path = folder.path().join(kind.name);
         std::fs::write(&path, items.iter().map(|item| format!("{}\n", line(item))).collect::<String>()).unwrap();
         let read = datasets::load(&path).unwrap();
@@ -166,7 +171,7 @@ fn ramdocs_has_questions_of_each_kind() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/ramdocs/dev100.jsonl");
     let Ok(dataset) = datasets::load(&path) else { return };
     for (kind, levels) in [("imbalance", 3), ("misinfo", 4)] {
-        let built = Kind::named(kind).unwrap().build(&dataset.questions, 0);
+        let built = Kind::named(kind).unwrap().build("ramdocs", &dataset.questions, 0);
         assert_eq!(built.items.len(), built.qualified * levels);
         assert_eq!(built.qualified + built.left_out.values().sum::<usize>(), 100);
         assert!(built.qualified >= 10, "{kind}: {} of 100", built.qualified);
@@ -174,4 +179,113 @@ fn ramdocs_has_questions_of_each_kind() {
         let ids: BTreeSet<&str> = built.items.iter().map(|item| item.id.as_str()).collect();
         assert_eq!(ids.len(), built.items.len());
     }
+}
+
+/// ConflictBench's rules: the claim of a conflict keeps its documents, the other one has its own and two of other questions.
+#[test]
+fn items_of_detection_have_a_claim_and_a_relation_for_each_document() {
+    use moot::question::ClaimRelation::{Contradicts, Irrelevant, Supports};
+    let mut questions: Vec<Question> = (0..40).map(|number| Question { id: format!("m{number}"), ..mill() }).collect();
+    for (number, question) in questions.iter_mut().enumerate() {
+        question.text = format!("When was mill {number} built?");
+        question.documents.iter_mut().for_each(|document| document.text.push_str(&format!(" Mill {number}.")));
+        question.documents.push(document("noise", "unknown", &format!("Mill {number} has a roof.")));
+    }
+    let built = Kind::named("detection").unwrap().build("mills", &questions, 0);
+    assert_eq!((built.items.len(), built.qualified), (40, 40));
+    let mut conflicts = 0;
+    for (number, item) in built.items.iter().enumerate() {
+        let [claim] = item.claims.as_slice() else { panic!("{item:?}") };
+        assert_eq!(claim.text, format!("The answer to the question \"When was mill {number} built?\" is: 1884"));
+        assert_eq!(claim.relations.len(), item.documents.len());
+        let mut counts =
+            [Supports, Contradicts, Irrelevant].map(|r| claim.relations.iter().filter(|&&x| x == r).count());
+        if claim.conflict == Some(true) {
+            conflicts += 1;
+            assert_eq!((counts, item.slices[1].as_str()), ([3, 3, 2], "conflict"));
+        } else {
+            assert_eq!((counts, item.slices[1].as_str()), ([3, 0, 2], "no-conflict"));
+            for (document, relation) in item.documents.iter().zip(&claim.relations) {
+                let own = document.text.contains(&format!("ill {number} "))
+                    || document.text.ends_with(&format!(" {number}."));
+                assert_eq!(own, *relation == Supports, "{document:?}");
+                assert!(*relation == Supports || !normalise::contains(&document.text, "1884"), "{document:?}");
+            }
+        }
+        counts.sort_unstable();
+        assert_eq!((item.slices[0].as_str(), item.id.as_str()), ("mills", &*format!("mills:m{number}")));
+    }
+    assert!((10..30).contains(&conflicts), "{conflicts} of 40");
+    assert_eq!(Kind::named("detection").unwrap().build("mills", &questions, 0), built);
+    assert_ne!(Kind::named("detection").unwrap().build("mills", &questions, 1), built);
+}
+
+/// Answers that overlap tell nothing, an unmarked paragraph with the answer supports it, false ones contradict; pages that say
+/// yes or no, and rows of one claim, are taken as they are.
+#[test]
+fn labels_of_other_sets_become_relations() {
+    use moot::question::ClaimRelation::{Contradicts, Irrelevant, Supports};
+    let one = |question: Question| {
+        let built = Kind::named("detection").unwrap().build("", &[question], 0);
+        let [item] = built.items.as_slice() else { panic!("{built:?}") };
+        (item.claims[0].relations.clone(), item.claims[0].conflict.unwrap())
+    };
+    let any =
+        |documents| Question { gold: Some(Gold::any_of(["1884".to_owned()])), ..question("a", documents, &[], &[]) };
+    let paragraphs = vec![
+        document("other", "", "It was built in 1884."),
+        document("misinfo", "", "It was built in 1850."),
+        document("other", "", "It is a mill."),
+        document("other", "in 1884", "Then it was built."),
+    ];
+    assert_eq!(one(any(paragraphs)), (vec![Supports, Contradicts], true));
+    let pages =
+        vec![document("no", "no", "It is not."), document("yes", "yes", "It is."), document("no", "no", "Never.")];
+    let pages = Question { gold: None, ..question("p", pages, &[], &[]) };
+    assert_eq!(one(pages.clone()), (vec![Contradicts, Supports, Contradicts], true));
+    let mut agreed = pages;
+    agreed.documents.retain(|document| document.name.is_empty() || document.label.as_ref().unwrap().kind == "yes");
+    assert_eq!(one(agreed), (vec![Supports], false));
+    let row = |id: &str, text: &str, relation| Question {
+        claims: vec![moot::question::Claim { text: "Mills grind.".into(), relations: vec![relation], conflict: None }],
+        gold: None,
+        ..question(id, vec![document("x", "", text)], &[], &[])
+    };
+    let rows =
+        [row("r1", "They do.", Supports), row("r2", "Soup.", Irrelevant), row("r3", "They do not.", Contradicts)];
+    let built = Kind::named("detection").unwrap().build("rows", &rows, 0);
+    assert_eq!(built.items.len(), 1);
+    assert_eq!(built.items[0].claims[0].relations, [Supports, Irrelevant, Contradicts]);
+    assert_eq!(
+        (built.items[0].claims[0].text.as_str(), built.items[0].claims[0].conflict),
+        ("Mills grind.", Some(true))
+    );
+    let bare = Kind::named("detection").unwrap().build(
+        "",
+        &[question("b", vec![document("noise", "", "Soup.")], &[], &[])],
+        0,
+    );
+    assert_eq!((bare.items.len(), bare.left_out.len()), (0, 1));
+}
+
+#[test]
+fn two_options_are_the_best_and_the_first_wrong_answer() {
+    use moot::eval::slices::binary::with_documents;
+    let ask = |id: &str| Question {
+        gold: Some(Gold { wrong: vec!["no".into(), "never".into()], ..Gold::any_of(["yes".into(), "aye".into()]) }),
+        ..question(id, Vec::new(), &[], &[])
+    };
+    let mut orders = BTreeSet::new();
+    for number in 0..20 {
+        let item = build("binary", &ask(&number.to_string()), 0).items.remove(0);
+        orders.insert(item.options.clone());
+        assert_eq!(item.gold, Some(Gold { wrong: vec!["no".into()], ..Gold::any_of(["yes".into()]) }));
+    }
+    assert_eq!(orders.len(), 2, "the order is drawn: {orders:?}");
+    let mut questions = vec![ask("a"), Question { text: "Another?".into(), ..ask("b") }];
+    let found = Question { text: " when was  the mill built?".into(), ..mill() };
+    assert_eq!(with_documents(&mut questions, &[found]), 1);
+    assert_eq!((questions[0].documents.len(), questions[1].documents.len()), (7, 0));
+    assert_eq!(build("as-is", &questions[0], 0).items, [questions[0].clone()]);
+    assert_eq!(build("as-is", &questions[1], 0).left_out.keys().next(), Some(&"no documents"));
 }

@@ -83,10 +83,11 @@ pub(super) fn cases(row: &'static Row, switches: Vec<Typed>) -> Vec<Case> {
     all
 }
 
-/// Every row whose replies the scripted model can write. Methods that label claims quote their documents; their cases are in
-/// `conflict_score.rs`.
+/// Every row whose replies the scripted model can write, and that answers. Methods that label claims quote their documents, and
+/// judges judge responses; their cases are in `conflict_score.rs`.
 pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
-    METHODS.iter().copied().filter(|row| row.formats.iter().all(|format| !format.name.starts_with("claim")))
+    let answers = METHODS.iter().copied().filter(|row| row.name != "truthful-judge");
+    answers.filter(|row| row.formats.iter().all(|format| !format.name.starts_with("claim")))
 }
 
 /// Cases of every row in each of its modes.

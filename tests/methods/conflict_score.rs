@@ -1,6 +1,7 @@
 //! ConflictScore: exact prompts, labels and quotes, retries, variants, failures.
 
 mod feedback;
+mod sure;
 
 use super::{prompt, typed};
 use crate::methods::ctx::{Shelf, passage};

@@ -36,6 +36,7 @@ mod source_isolated_arbitration;
 mod speculative_rag;
 mod sure;
 mod switches;
+mod truthful_judge;
 mod verification;
 
 use library::fallbacks;

@@ -77,6 +77,8 @@ fn values() -> Value {
         "answer": "A. Tor",
         "rationale": "The first says so: {{ answer }}.",
         "response": "Answer: A. Tor. Explanation: x",
+        "right": ["A. Tor wrote it."],
+        "wrong": ["B. Ley wrote it."],
         "warned": true,
         "strength": "super-balanced",
         "supporters": [{ "document": 1, "text": "A. Tor wrote <b>it</b>." }],

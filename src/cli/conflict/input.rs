@@ -121,7 +121,7 @@ fn of_record(args: &Args, path: &Path, wanted: Option<&String>) -> Result<Input>
 }
 
 /// A recorded answer as a response; `None` without an answer, and without documents.
-fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) -> Option<Question> {
+pub(super) fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) -> Option<Question> {
     let conclusion = record.conclusion.as_ref().filter(|conclusion| !conclusion.malformed)?;
     if conclusion.answers.is_empty() {
         return None;
@@ -138,6 +138,16 @@ fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) -> Option<Que
     }
     let (id, text, slices) = (question.id.clone(), question.text.clone(), question.slices.clone());
     Some(Question { id, text, documents, slices, gold: question.gold.clone(), ..by_hand(vec![response]) })
+}
+
+/// A recorded answer whose question has right answers, for the judges; an answer that was not given is judged as "unknown".
+pub(super) fn to_be_judged(record: &QuestionRecord) -> Option<Question> {
+    let conclusion = record.conclusion.as_ref().filter(|conclusion| !conclusion.malformed)?;
+    let gold = record.question.gold.clone().filter(|gold| !gold.answers.is_empty())?;
+    let answers: Vec<&str> = conclusion.answers.iter().map(|answer| answer.text.trim()).collect();
+    let response = if answers.is_empty() { "unknown".to_owned() } else { answers.join("; ") };
+    let (id, text, slices) = (record.question.id.clone(), record.question.text.clone(), record.question.slices.clone());
+    Some(Question { id, text, slices, gold: Some(gold), ..by_hand(vec![response]) })
 }
 
 /// The explanation is a model's, not a line of the method's.

@@ -1,29 +1,31 @@
 //! `moot conflict`: what a text claims, which documents support it and which contradict it.
 
 mod input;
+pub(super) mod metric;
 mod page;
 
 use crate::assess::{Assessment, Neither, html, markdown};
 use crate::cli::columns::printable;
 use crate::cli::fetching::tell;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::method::Resolved;
 use crate::cli::switches::Switches;
 use crate::cli::tooling::{ClassifierArgs, Tooling};
 use crate::cli::{method, model, output, retrieve, values};
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::eval::record::Writer;
+use crate::eval::record::{Header, Writer};
 use crate::eval::runner::{self, Run};
 use crate::files;
-use crate::methods::conflict_score::ROW;
-use crate::methods::ctx::{Observer, Settings};
+use crate::methods::conflict_score::{ROW, labels};
+use crate::methods::ctx::{Observer, Settings, Tools};
 use crate::question::Question;
 use crate::transcript::{CallRecord, QuestionRecord};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use input::Input;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -139,19 +141,11 @@ pub fn run(args: &Args) -> Result<()> {
     let question = match input {
         Input::One(question) => question,
         Input::All(questions) => {
-            let path = args.output.as_deref().unwrap_or(std::path::Path::new(""));
-            let mut writer = Writer::open(path, &header)?;
-            let (method, settings, stop) = (&resolved.method, &resolved.settings, &interrupt.stop);
-            let run = Run { questions: &questions, method, tools, settings, in_flight: IN_FLIGHT, stop };
-            let progress = bar();
-            let ended = runner::run(&run, &mut writer, &mut |state| {
-                progress.set_length(state.total as u64);
-                progress.set_position(state.done as u64);
-            });
-            progress.finish_and_clear();
+            let path = args.output.as_deref().unwrap_or(Path::new(""));
+            let ended = record_all(path, &header, &questions, &resolved, tools, &interrupt);
             let path = printable(&path.display().to_string());
             tell(&format!("recorded in {path}; `moot score {path}` scores it, `moot show {path} N` shows one"));
-            return ended.map(drop);
+            return ended;
         }
     };
     let watch = Watch { bar: bar() };
@@ -163,15 +157,40 @@ pub fn run(args: &Args) -> Result<()> {
         Writer::open(path, &header)?.append(&record)?;
     }
     error.map_or(Ok(()), Err)?;
-    print(args, &record)
+    print(args, &record, &header.model_of(labels::ROLE).name)
+}
+
+/// Labels all of `questions` and records them at `path`; those that are recorded there already are left as they are.
+fn record_all(
+    path: &Path,
+    header: &Header,
+    questions: &[Question],
+    resolved: &Resolved,
+    tools: Tools<'_>,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let mut writer = Writer::open(path, header)?;
+    let (method, settings, stop) = (&resolved.method, &resolved.settings, &interrupt.stop);
+    let run = Run { questions, method, tools, settings, in_flight: IN_FLIGHT, stop };
+    let progress = bar();
+    let ended = runner::run(&run, &mut writer, &mut |state| {
+        progress.set_length(state.total as u64);
+        progress.set_position(state.done as u64);
+    });
+    progress.finish_and_clear();
+    ended.map(drop)
 }
 
 /// Questions of a record assessed at once.
 const IN_FLIGHT: usize = 4;
 
-fn print(args: &Args, record: &QuestionRecord) -> Result<()> {
-    let assessment = Assessment::of(record, args.neither.into())
+/// Prints the assessment; `model` is the labeller's, as far as it labelled.
+fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
+    let mut assessment = Assessment::of(record, args.neither.into())
         .ok_or_else(|| MootError::Usage(format!("{} concluded no claims (bug)", ROW.name)))?;
+    if assessment.labelled_by.iter().any(|(by, _)| by == labels::ROLE) {
+        assessment.model = printable(model);
+    }
     output::print(&match args.format {
         Form::Text => page::page(&assessment, record, output::columns()),
         Form::Markdown => markdown::page(&assessment),
@@ -193,35 +212,45 @@ pub(super) fn shown(record: &QuestionRecord) -> Option<(String, bool)> {
 
 impl Args {
     fn method(&self) -> method::Args {
-        method::Args {
-            method: Some(ROW.name.to_owned()),
-            preset: None,
-            prompts: None,
-            switches: self.switches.clone(),
-            source_weights: None,
-            seed: self.seed,
-            max_tokens: Settings::default().max_tokens,
-            free_form: self.free_form,
-            think: 0,
-            temperature: None,
-            top_k: 0,
-            top_p: 1.0,
-        }
+        of_method(ROW.name, &self.switches, self.seed, self.free_form)
     }
 
     fn retrieve(&self) -> retrieve::Args {
-        retrieve::Args {
-            corpus: self.against.clone(),
-            top: self.top,
-            by_source: false,
-            source: Vec::new(),
-            from: None,
-            until: None,
-            no_fold: false,
-            retriever: None,
-            embedder: self.embedder.clone(),
-            embedder_device: "cpu".to_owned(),
-        }
+        searching(&self.against, self.top, self.embedder.as_deref())
+    }
+}
+
+/// A method with these switches.
+fn of_method(name: &str, switches: &Switches, seed: u64, free_form: bool) -> method::Args {
+    method::Args {
+        method: Some(name.to_owned()),
+        preset: None,
+        prompts: None,
+        switches: switches.clone(),
+        source_weights: None,
+        seed,
+        max_tokens: Settings::default().max_tokens,
+        free_form,
+        think: 0,
+        temperature: None,
+        top_k: 0,
+        top_p: 1.0,
+    }
+}
+
+/// What is searched for evidence; nothing for an empty corpus.
+fn searching(corpus: &[String], top: Option<usize>, embedder: Option<&str>) -> retrieve::Args {
+    retrieve::Args {
+        corpus: corpus.to_vec(),
+        top,
+        by_source: false,
+        source: Vec::new(),
+        from: None,
+        until: None,
+        no_fold: false,
+        retriever: None,
+        embedder: embedder.map(str::to_owned),
+        embedder_device: "cpu".to_owned(),
     }
 }
 

@@ -55,9 +55,11 @@ fn one(assessment: &Assessment, place: usize, claim: &Claim, columns: usize) -> 
     }
     let mut shown = 0;
     if let Some((for_it, against)) = claim.pair() {
-        text.push_str(&format!("{}{AGAINST}conflict{AGAINST:#}\n", " ".repeat(MARGIN)));
+        text.push_str(&block(&format!("conflict: {}", claim.tally()), MARGIN, columns, AGAINST));
         text.push_str(&side_by_side(assessment, for_it, against, columns));
         shown = 1;
+    } else if !claim.supporters.is_empty() || !claim.contradictors.is_empty() {
+        text.push_str(&block(&claim.tally(), MARGIN, columns, FAINT));
     }
     for (word, style, evidence) in [("for", FOR, &claim.supporters), ("against", AGAINST, &claim.contradictors)] {
         for evidence in evidence.iter().skip(shown) {
@@ -109,7 +111,9 @@ fn side_by_side(assessment: &Assessment, for_it: &Evidence, against: &Evidence, 
         let empty = (Style::new(), String::new());
         let ((a, left), (b, right)) = (left.get(i).unwrap_or(&empty), right.get(i).unwrap_or(&empty));
         let gap = " ".repeat(room.saturating_sub(width(left)));
-        text.push_str(&format!("{}{a}{left}{a:#}{gap}{BETWEEN}{b}{right}{b:#}\n", " ".repeat(MARGIN)));
+        let line = format!("{}{a}{left}{a:#}{gap}{BETWEEN}{b}{right}{b:#}", " ".repeat(MARGIN));
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
     text
 }

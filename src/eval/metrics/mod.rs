@@ -4,10 +4,12 @@ use crate::question::ClaimRelation::{Contradicts, Supports};
 use crate::transcript::QuestionRecord;
 
 pub mod answers;
+pub mod calibration;
 pub mod changes;
 pub mod cost;
 pub mod detection;
 pub mod extraction;
+pub mod judged;
 pub mod labels;
 pub mod single;
 
@@ -41,7 +43,17 @@ pub enum Scope {
         /// `None` where the sums leave it undefined, as 0 / 0.
         value: fn(&Tally) -> Option<f64>,
     },
+    /// As `Run`, with counts by bin.
+    Binned {
+        /// `None` where the metric does not apply to the question.
+        tally: fn(&QuestionRecord) -> Option<Bins>,
+        /// `None` where the sums leave it undefined.
+        value: fn(&Bins) -> Option<f64>,
+    },
 }
+
+/// Three counts for each of ten bins.
+pub type Bins = [f64; 3 * calibration::BINS];
 
 /// Counts that are added up over questions; each metric says what its places hold.
 pub type Tally = [f64; 4];
@@ -59,6 +71,10 @@ impl Metric {
                 let mut tallies = records.iter().filter_map(|record| tally(record)).peekable();
                 tallies.peek()?;
                 value(&tallies.fold(Tally::default(), added))
+            }
+            Scope::Binned { tally, value } => {
+                let tallies = records.iter().filter_map(|record| tally(record));
+                value(&tallies.reduce(|a, b| std::array::from_fn(|i| a[i] + b[i]))?)
             }
         }
     }
@@ -106,6 +122,19 @@ macro_rules! run {
     };
 }
 
+/// A share over the run, by bins of probability.
+macro_rules! binned {
+    ($name:literal, $formula:literal, $source:expr, $value:expr) => {
+        Metric {
+            name: $name,
+            formula: $formula,
+            source: $source,
+            unit: Unit::Share,
+            scope: Scope::Binned { tally: calibration::tally, value: $value },
+        }
+    };
+}
+
 /// A count by question.
 macro_rules! count {
     ($name:literal, $formula:literal, $source:expr, $of:expr) => {
@@ -123,6 +152,8 @@ const DRAG: &str = "DRAG, section 4.1 (StrategyQA)";
 const DETECTION: &str = "ConflictScore, section 4, Table 2";
 const SCORE: &str = "ConflictScore, section 3";
 const LABELS: &str = "ConflictScore, section 4.4: labels against the dataset's";
+const CALIBRATION: &str = "Guo et al., 2017, section 2 (expected calibration error)";
+const JUDGES: &str = "ConflictScore, section 6.1, Table 4 (TruthfulQA)";
 const FEEDBACK: &str = "ConflictScore, section 6.4: answers given again with the conflict shown";
 const EXTRACTION: &str = "RAMDocs' document labels against first-round replies";
 const CHANGES: &str = "effect of the debate: replies of round 2 and later against the round before";
@@ -224,6 +255,16 @@ pub const METRICS: &[Metric] = &[
         |r| { labels::expected(r, Supports) },
         ratio
     ),
+    binned!("label-confidence", "mean probability of labels that have one", CALIBRATION, calibration::confidence),
+    binned!(
+        "label-ece",
+        "sum over ten bins of |right labels - sum of their probabilities| / labels",
+        CALIBRATION,
+        calibration::error
+    ),
+    share!("truthful", "1 where a judge found the answer truthful", JUDGES, judged::truthful),
+    share!("informative", "1 where a judge found the answer informative", JUDGES, judged::informative),
+    share!("truthful-informative", "1 where a judge found the answer both", JUDGES, judged::both),
     share!("unknown", "1 where no answer was given though the reply kept its format", "abstention", cost::unknown),
     share!("malformed", "1 where the concluding reply did not keep its format", "malformed replies are scored", |r| {
         cost::malformed(r)

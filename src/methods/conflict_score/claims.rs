@@ -78,12 +78,14 @@ pub fn decompose(ctx: &mut Ctx<'_>, texts: &[Text<'_>], extent: Extent, most: us
 
 fn whole(text: &Text<'_>) -> Vec<String> {
     let folded = fold(text.text);
-    let claim = if text.question.trim().is_empty() {
-        folded
-    } else {
-        format!("The answer to the question \"{}\" is: {folded}", fold(text.question))
-    };
+    let claim = if text.question.trim().is_empty() { folded } else { statement(text.question, &folded) };
     vec![claim]
+}
+
+/// A question and an answer as one claim.
+#[must_use]
+pub fn statement(question: &str, answer: &str) -> String {
+    format!("The answer to the question \"{}\" is: {}", fold(question), fold(answer))
 }
 
 /// Consecutive sentences of at most [`PART_WORDS`] words together; a longer sentence is a part of its own.

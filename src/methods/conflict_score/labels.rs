@@ -2,6 +2,7 @@
 
 use super::quote::{self, LEAST};
 use super::reply::{CLAIM_LABEL, CLAIM_LABELS, relation};
+use super::sure::weigh;
 use super::{AGAIN, LABELLER, TOGETHER};
 use crate::error::{MootError, Result};
 use crate::generation::{Message, Role};
@@ -36,12 +37,24 @@ pub struct Labelling {
     pub words: bool,
     /// All documents of a claim in one call.
     pub together: bool,
+    /// Replies go on with a reason; only where the label stands first can it be left out.
+    pub reasons: bool,
+    /// Labels for or against count from this probability on; 0 asks for no probabilities.
+    pub sure: f32,
 }
 
 impl Default for Labelling {
     /// By the labeller's replies, a call a pair, the label before a quote of sentences.
     fn default() -> Self {
-        Self { by: By::Labeller, certain: 0.9, label_first: true, words: false, together: false }
+        Self {
+            by: By::Labeller,
+            certain: 0.9,
+            label_first: true,
+            words: false,
+            together: false,
+            reasons: true,
+            sure: 0.0,
+        }
     }
 }
 
@@ -99,7 +112,11 @@ pub fn label(
     }
     // Document by document: the calls of one share its keys and values, and its grammar.
     left.sort_by_key(|&(claim, document)| (document, claim));
-    labels.extend(if how.together { together(ctx, &work, &left)? } else { each(ctx, &work, &left)? });
+    let mut replied = if how.together { together(ctx, &work, &left)? } else { each(ctx, &work, &left)? };
+    if how.sure > 0.0 {
+        weigh(ctx, how.sure, &mut replied, |pair| prompt(&work, pair, true))?;
+    }
+    labels.extend(replied);
     Ok(pairs.iter().map(|pair| labels.remove(pair).unwrap_or_else(|| malformed(pair.1, ROLE, Vec::new()))).collect())
 }
 
@@ -161,14 +178,21 @@ fn each(ctx: &mut Ctx<'_>, work: &Work<'_>, pairs: &[ClaimDocument]) -> Result<B
     Ok(labels)
 }
 
-fn labeller(work: &Work<'_>, (claim, document): ClaimDocument) -> Ask {
-    let (text, how) = (work.text(document), work.how);
-    let values = json!({ "claim": work.claims[claim], "document": text.trim(), "label_first": how.label_first });
-    let pieces = quote::pieces(text);
+/// The question for a pair's label, without its format.
+fn prompt(work: &Work<'_>, (claim, document): ClaimDocument, label_first: bool) -> Ask {
+    let values =
+        json!({ "claim": work.claims[claim], "document": work.text(document).trim(), "label_first": label_first });
+    Ask::new(ROLE, LABELLER, values, &CLAIM_LABEL).document(document)
+}
+
+fn labeller(work: &Work<'_>, pair: ClaimDocument) -> Ask {
+    let how = work.how;
+    let pieces = quote::pieces(work.text(pair.1));
     let least = LEAST.min(pieces.iter().map(|piece| piece.chars().count()).sum());
-    let format_values = json!({ "pieces": pieces, "least": least, "words": how.words, "label_first": how.label_first });
-    let ask = Ask::new(ROLE, LABELLER, values, &CLAIM_LABEL).document(document);
-    ask.format_values(format_values).max_tokens(LABEL_TOKENS)
+    let format_values = json!({
+        "pieces": pieces, "least": least, "words": how.words, "label_first": how.label_first, "reasons": how.reasons,
+    });
+    prompt(work, pair, how.label_first).format_values(format_values).max_tokens(LABEL_TOKENS)
 }
 
 /// The same call after its first reply, told what was wrong with it.

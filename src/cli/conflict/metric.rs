@@ -1,0 +1,140 @@
+//! Metrics of any run that need a model: ConflictScore, and the judges of free answers. The answers of records are labelled
+//! once, in a record beside each.
+
+use super::{input, of_method, record_all, searching};
+use crate::cli::columns::printable;
+use crate::cli::fetching::tell;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::method::Resolved;
+use crate::cli::model;
+use crate::cli::switches::Switches;
+use crate::cli::tooling::{ClassifierArgs, Tooling};
+use crate::error::{MootError, Result};
+use crate::eval::record::reader::Record;
+use crate::methods::{conflict_score, truthful_judge};
+use crate::question::{Conclusion, Question};
+use crate::transcript::QuestionRecord;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// A metric that a method computes.
+#[derive(Clone, Copy)]
+pub(in crate::cli) struct Metric {
+    method: &'static str,
+    /// Of the record beside: "conflict" for `NAME.conflict.jsonl`.
+    suffix: &'static str,
+    /// The role whose model is told.
+    role: &'static str,
+    /// What is asked about a recorded answer; `None` where nothing is.
+    question: fn(&QuestionRecord) -> Option<Question>,
+    /// Puts what was found into the answer's record.
+    put: fn(&mut Conclusion, Conclusion),
+}
+
+/// The claims of an answer labelled against its documents. Answers whose method labels claims itself keep those.
+pub(in crate::cli) const CONFLICT: Metric = Metric {
+    method: conflict_score::ROW.name,
+    suffix: "conflict.jsonl",
+    role: conflict_score::labels::ROLE,
+    question: |record| {
+        let open = record.conclusion.as_ref().is_some_and(|conclusion| conclusion.claims.is_none());
+        if open { input::of_answer(record, None) } else { None }
+    },
+    put: |conclusion, found| conclusion.claims = found.claims,
+};
+
+/// Verdicts on free answers, by the dataset's right and wrong answers.
+pub(in crate::cli) const JUDGE: Metric = Metric {
+    method: truthful_judge::ROW.name,
+    suffix: "judge.jsonl",
+    role: truthful_judge::ROLE,
+    question: input::to_be_judged,
+    put: |conclusion, found| conclusion.judged = found.judged,
+};
+
+/// `records` with what `metric` finds of their answers. No model is loaded where all labels are there already.
+///
+/// # Errors
+/// Labels of other answers or by other switches beside a record; a model that cannot be opened; a call that fails.
+pub(in crate::cli) fn labelled(
+    records: Vec<Record>,
+    metric: Metric,
+    switches: &Switches,
+    classifier: &ClassifierArgs,
+    model: &model::Args,
+) -> Result<Vec<Record>> {
+    let resolved = of_method(metric.method, switches, 0, false).resolve()?;
+    let mut work: Vec<(Record, PathBuf, Vec<Question>)> = Vec::new();
+    let mut open = false;
+    for record in records {
+        let beside = record.path.with_extension(metric.suffix);
+        let questions: Vec<Question> = record.questions.iter().filter_map(metric.question).collect();
+        open |= !is_complete(&beside, &questions, &resolved)?;
+        work.push((record, beside, questions));
+    }
+    if open {
+        let interrupt = Interrupt::listen()?;
+        let tooling = Tooling::open(model, &searching(&[], None, None), classifier, &resolved, &interrupt)?;
+        interrupt.answering();
+        let tools = tooling.tools();
+        let header = resolved.header(None, tools);
+        for (_, beside, questions) in work.iter().filter(|(_, _, questions)| !questions.is_empty()) {
+            record_all(beside, &header, questions, &resolved, tools, &interrupt)?;
+        }
+        tooling.report();
+    }
+    work.into_iter().map(|(record, beside, questions)| with_found(metric, record, &beside, &questions)).collect()
+}
+
+/// Whether `beside` has the labels of all `questions`.
+fn is_complete(beside: &Path, questions: &[Question], resolved: &Resolved) -> Result<bool> {
+    if questions.is_empty() {
+        return Ok(true);
+    }
+    if !beside.exists() {
+        return Ok(false);
+    }
+    let known = Record::read(beside)?;
+    let wrong = |expected: &str, found: String| MootError::Input {
+        path: beside.to_owned(),
+        line: None,
+        expected: format!("{expected}, or no such file: then the answers are labelled again"),
+        found,
+    };
+    let switches = resolved.method.values.json();
+    if known.header.switches != switches {
+        return Err(wrong(&format!("labels by the switches {switches}"), known.header.switches.to_string()));
+    }
+    let recorded: HashMap<&str, &QuestionRecord> =
+        known.questions.iter().map(|question| (question.question.id.as_str(), question)).collect();
+    let mut complete = true;
+    for question in questions {
+        match recorded.get(question.id.as_str()) {
+            None => complete = false,
+            Some(known) if known.question != *question => {
+                return Err(wrong("labels of the record's answers", format!("another answer to {:?}", question.id)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(complete)
+}
+
+/// `record` with what `beside` has of its answers.
+fn with_found(metric: Metric, mut record: Record, beside: &Path, questions: &[Question]) -> Result<Record> {
+    if questions.is_empty() {
+        return Ok(record);
+    }
+    let labels = Record::read(beside)?;
+    let model = printable(&labels.header.model_of(metric.role).name);
+    tell(&format!("{} by {model} in {}", metric.method, printable(&beside.display().to_string())));
+    let asked: HashSet<&str> = questions.iter().map(|question| question.id.as_str()).collect();
+    let found = labels.questions.into_iter().filter_map(|question| Some((question.question.id, question.conclusion?)));
+    let mut found: HashMap<String, Conclusion> = found.collect();
+    for question in record.questions.iter_mut().filter(|question| asked.contains(question.question.id.as_str())) {
+        if let (Some(conclusion), Some(found)) = (&mut question.conclusion, found.remove(&question.question.id)) {
+            (metric.put)(conclusion, found);
+        }
+    }
+    Ok(record)
+}
