@@ -182,6 +182,7 @@ impl Resolved {
             retriever: retriever.map(Retriever::identity),
             wanted: retriever.map(|_| tools.wanted.clone()),
             replayed: None,
+            reused: Vec::new(),
             embedder: tools.embedder.filter(|_| row.needs.embedder).map(|embedder| embedder.identity().to_owned()),
             classifier: tools
                 .classifier

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::fit;
 use crate::eval::record::{Header, Writer};
+use crate::eval::reuse::{Replies, Reusing};
 use crate::eval::runner::{self, Progress, Run};
 use crate::methods::ctx::Tools;
 use crate::question::Question;
@@ -70,6 +71,9 @@ pub struct Args {
     /// Ask the questions that were recorded with an error again
     #[arg(long)]
     pub retry_errors: bool,
+    /// Take the replies to calls that this record holds and that are sent alike; the model answers the others
+    #[arg(long, value_name = "RECORD", conflicts_with = "dry_run")]
+    pub reuse: Vec<PathBuf>,
     /// The method and its settings.
     #[command(flatten)]
     pub method: method::Args,
@@ -120,6 +124,7 @@ pub struct Prepared {
     pub(super) in_flight: usize,
     pub(super) retry_errors: bool,
     pub(super) dry_run: bool,
+    pub(super) replies: Replies,
 }
 
 /// Reads the dataset and resolves the switches, so that errors are found before a model is loaded.
@@ -152,6 +157,7 @@ pub fn prepare(args: &Args) -> Result<Prepared> {
         in_flight: args.in_flight,
         retry_errors: args.retry_errors,
         dry_run: args.dry_run,
+        replies: Replies::read(&args.reuse)?,
     })
 }
 
@@ -176,7 +182,8 @@ impl Prepared {
     /// The record's first line.
     #[must_use]
     pub fn header(&self, tools: Tools<'_>) -> Header {
-        self.resolved.header(Some(self.dataset.identity.clone()), tools)
+        let reused = self.replies.chains().to_vec();
+        Header { reused, ..self.resolved.header(Some(self.dataset.identity.clone()), tools) }
     }
 
     /// What is read where questions bring documents and a corpus was given.
@@ -208,11 +215,15 @@ impl Prepared {
         if self.dry_run {
             return dry::run(self, tools);
         }
-        let mut writer = Writer::open_for(&self.output, &self.header(tools), self.retry_errors)?;
+        let header = self.header(tools);
+        self.replies.check(&header)?;
+        let mut writer = Writer::open_for(&self.output, &header, self.retry_errors)?;
         let watched = Watched::new(&self.output);
         let left: Vec<&Question> =
             self.dataset.questions.iter().filter(|question| !writer.finished().contains(&question.id)).collect();
         fit::check(&left, &self.resolved.method, tools, &self.resolved.settings)?;
+        let reusing = Reusing::new(tools.llm, &self.replies, self.resolved.settings.free_form);
+        let tools = if self.replies.is_empty() { tools } else { Tools { llm: &reusing, ..tools } };
         let run = Run {
             questions: &self.dataset.questions,
             method: &self.resolved.method,
@@ -238,6 +249,9 @@ impl Prepared {
             display.show(progress);
         });
         display.clear();
+        if !self.replies.is_empty() {
+            say(&format!("{} calls were answered from the records of --reuse", reusing.reused()));
+        }
         let done = writer.finished().len();
         if watched.is_gone() {
             return Err(watched.lost(done));
@@ -245,6 +259,9 @@ impl Prepared {
         match &ended {
             Ok(progress) => {
                 say(&summary(progress));
+                if let Some(line) = record::unknown_sources(&self.output, &self.resolved)? {
+                    say(&line);
+                }
                 say(&format!("recorded in {output}; `moot score {output}` scores it"));
                 record::answered(&self.output)
             }

@@ -10,6 +10,7 @@ pub mod metrics;
 pub mod record;
 pub mod replay;
 pub mod report;
+pub mod reuse;
 pub mod runner;
 pub mod slices;
 pub mod sources;

@@ -78,6 +78,9 @@ pub struct Header {
     /// Of a replay (`moot replay`), the record that it was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
+    /// The last hash of each record whose replies stand for the model's (`moot run --reuse`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reused: Vec<String>,
 }
 
 impl Header {

@@ -10,6 +10,7 @@ use crate::methods::Built;
 use crate::methods::ctx::{Settings, Tools};
 use crate::question::Question;
 use crate::transcript::{Parsed, QuestionRecord};
+pub(in crate::eval) use desk::sent_alike;
 use desk::{Desk, Finished, Message};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};

@@ -12,6 +12,7 @@ mod old_records;
 mod record;
 mod replay;
 mod report;
+mod reuse;
 mod runner;
 mod slices;
 mod sources;
@@ -48,6 +49,7 @@ pub(crate) fn header() -> Header {
         classifier: None,
         embedder: None,
         replayed: None,
+        reused: vec![],
     }
 }
 

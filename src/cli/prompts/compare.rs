@@ -10,6 +10,7 @@ use crate::escape;
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::Writer;
 use crate::eval::record::reader::Record;
+use crate::eval::reuse::Replies;
 use crate::eval::variants::{Compared, Half, MOST};
 use crate::llm::recalled::Recalled;
 use crate::methods::Row;
@@ -145,6 +146,7 @@ fn of(args: &Args, dataset: &Dataset, variant: Variant) -> Prepared {
         in_flight: args.in_flight,
         retry_errors: args.retry_errors,
         dry_run: false,
+        replies: Replies::default(),
     }
 }
 

@@ -7,7 +7,6 @@ use crate::eval::record::reader::Journaled;
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 use crate::methods::ctx::Observer;
-use crate::methods::ctx::Settings;
 use crate::methods::formats::Format;
 use crate::transcript::CallRecord;
 use std::collections::BTreeMap;
@@ -102,9 +101,9 @@ impl<'a> Desk<'a> {
     /// The journaled call that is `call`, in all that was sent.
     fn take(&self, call: &Call) -> Option<(usize, Reply)> {
         let mut state = self.state();
-        let settings = self.work.run.settings;
-        let is =
-            |known: &Option<Journaled>| known.as_ref().is_some_and(|known| is_the_call(&known.call, call, settings));
+        let free_form = self.work.run.settings.free_form;
+        let same = |known: &CallRecord| known.seed == call.seed && sent_alike(known, call, free_form);
+        let is = |known: &Option<Journaled>| known.as_ref().is_some_and(|known| same(&known.call));
         let place = state.journal.iter().position(is)?;
         let known = state.journal[place].take()?;
         Some((place, recorded_reply(&known.call)))
@@ -123,10 +122,10 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// Whether `recorded` was sent as `call` is, its format included.
-fn is_the_call(recorded: &CallRecord, call: &Call, settings: &Settings) -> bool {
-    recorded.seed == call.seed
-        && recorded.role == call.role
+/// Whether `recorded` was sent as `call` is, its format included, seeds apart; `free_form` says whether replies are
+/// unconstrained.
+pub(in crate::eval) fn sent_alike(recorded: &CallRecord, call: &Call, free_form: bool) -> bool {
+    recorded.role == call.role
         && recorded.sent() == call.prompt
         && recorded.prefill == call.prefill
         && recorded.score == call.score
@@ -135,12 +134,12 @@ fn is_the_call(recorded: &CallRecord, call: &Call, settings: &Settings) -> bool 
         && recorded.sampling == Some(call.sampling)
         && recorded.stop == call.stop
         && recorded.wanted_logprobs == call.logprobs
-        && same_format(recorded, call, settings)
+        && same_format(recorded, call, free_form)
 }
 
 /// The grammar and the schema that a call of the recorded format is sent with; the files themselves are in the header.
-fn same_format(recorded: &CallRecord, call: &Call, settings: &Settings) -> bool {
-    if settings.free_form || recorded.max_tokens == 0 {
+fn same_format(recorded: &CallRecord, call: &Call, free_form: bool) -> bool {
+    if free_form || recorded.max_tokens == 0 {
         return call.grammar.is_none() && call.schema.is_none();
     }
     let Ok(format) = Format::named(&recorded.format) else { return false };
