@@ -142,6 +142,17 @@ fn what_an_estimate_cannot_know_is_one_line() {
 }
 
 #[test]
+fn a_report_has_both_tables_or_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = shown(&record(&folder, "r.jsonl", 0, &["XX-X", "XYZX"]));
+    let (out, _) = said(&["report", &record, "--kappa", "2"]);
+    assert!(out.starts_with("No document has a label"), "{out}");
+    assert!(out.contains("kappa 2") && out.contains("| 4 | 0 | 2.00 | 0 | 0 % |"), "{out}");
+    let line = refused(&["report", &record, "--align", "2"]);
+    assert!(line.contains("--align 2: expected a number from 0 to 1"), "{line}");
+}
+
+#[test]
 fn a_benchmark_is_built_once_and_read_as_a_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let build = |name: &str| {

@@ -17,6 +17,7 @@ mod runner;
 mod slices;
 mod sources;
 mod sources_simulated;
+mod sources_tables;
 mod stats;
 mod variants;
 mod verify;

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 fn questions() -> Vec<Question> {
     let document = |(source, year): (&str, u32)| Document {
         name: source.into(),
-        text: format!("It opened in {year}."),
+        text: format!("It opened in {year}, says {source}."),
         source: Some(source.into()),
         ..Document::default()
     };
