@@ -94,7 +94,7 @@ fn variants_are_told_from_one_variants_replies() {
     assert_eq!((wmv.asked, wmv.reused), (12, 0));
     assert_eq!(concluded(&wmv), ["1900", "1901", "1902", "1903"]);
     // The sources are asked in another order, so every call but the first has another seed.
-    let mv = ran(folder.path(), "mv", &settings, &[wmv.path.clone()]).unwrap();
+    let mv = ran(folder.path(), "mv", &settings, std::slice::from_ref(&wmv.path)).unwrap();
     assert_eq!((mv.asked, mv.reused), (0, 12));
     assert_eq!(concluded(&mv), ["1800", "1801", "1802", "1803"]);
     assert_eq!(mv.header.reused, [Record::read_whole(&wmv.path).unwrap().1.chain]);
@@ -116,7 +116,7 @@ fn a_sampled_reply_belongs_to_its_seed() {
     let settings = Settings { sampling, ..Settings::default() };
     let wmv = ran(folder.path(), "wmv", &settings, &[]).unwrap();
     // By weight a, c, b; by documents a, b, c.
-    let mv = ran(folder.path(), "mv", &settings, &[wmv.path.clone()]).unwrap();
+    let mv = ran(folder.path(), "mv", &settings, std::slice::from_ref(&wmv.path)).unwrap();
     assert_eq!((mv.asked, mv.reused), (8, 4));
     let greedy = ran(folder.path(), "wmv", &Settings::default(), &[wmv.path]).unwrap();
     assert_eq!((greedy.asked, greedy.reused), (12, 0), "other sampling");

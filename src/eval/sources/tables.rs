@@ -3,7 +3,7 @@
 
 use crate::methods::align;
 use crate::methods::normalise;
-use crate::question::Label;
+use crate::question::{Gold, Label};
 use crate::sources::SourceWeights;
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 
@@ -77,7 +77,7 @@ impl AnswerTypes {
     pub fn of<'a>(records: impl IntoIterator<Item = &'a QuestionRecord>, least: f64) -> Self {
         let mut types = Self::default();
         for record in records {
-            let gold: Vec<&str> = record.question.gold.iter().flat_map(|gold| gold.aliases()).collect();
+            let gold: Vec<&str> = record.question.gold.iter().flat_map(Gold::aliases).collect();
             for part in Part::of(record) {
                 let Some(kind) = part.kind() else { continue };
                 for (filter, least) in [None, Some(least)].into_iter().enumerate() {
