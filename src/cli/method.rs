@@ -226,6 +226,7 @@ impl Resolved {
             wanted: retriever.map(|_| tools.wanted.clone()),
             replayed: None,
             forked: None,
+            reused: Vec::new(),
             embedder: tools.embedder.filter(|_| row.needs.embedder).map(|embedder| embedder.identity().to_owned()),
             classifier: tools
                 .classifier

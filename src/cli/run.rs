@@ -15,6 +15,7 @@ use crate::error::{MootError, Result};
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::fit;
 use crate::eval::record::{Header, Writer};
+use crate::eval::reuse::{Replies, Reusing};
 use crate::eval::runner::{self, Progress, Run};
 use crate::methods::ctx::Tools;
 use crate::question::Question;
@@ -78,6 +79,9 @@ pub struct Args {
     /// Ask the questions that were recorded with an error again
     #[arg(long)]
     pub retry_errors: bool,
+    /// Take the replies to calls that this record holds and that are sent alike; the model answers the others
+    #[arg(long, value_name = "RECORD", conflicts_with = "dry_run")]
+    pub reuse: Vec<PathBuf>,
     /// The method and its settings.
     #[command(flatten)]
     pub method: method::Args,
@@ -129,6 +133,7 @@ pub struct Prepared {
     pub(super) in_flight: usize,
     pub(super) retry_errors: bool,
     pub(super) dry_run: bool,
+    pub(super) replies: Arc<Replies>,
 }
 
 /// Reads the dataset and resolves the switches, so that errors are found before a model is loaded.
@@ -176,7 +181,7 @@ pub fn prepare_all(args: &Args, models: &[&str]) -> Result<Vec<Vec<Prepared>>> {
     if let Some(shard) = args.shard {
         shard.keep(&mut dataset.questions);
     }
-    let dataset = Arc::new(dataset);
+    let (dataset, replies) = (Arc::new(dataset), Arc::new(Replies::read(&args.reuse)?));
     let prepared = |((_, resolved), output): ((String, Resolved), PathBuf)| Prepared {
         dataset: dataset.clone(),
         resolved,
@@ -185,6 +190,7 @@ pub fn prepare_all(args: &Args, models: &[&str]) -> Result<Vec<Vec<Prepared>>> {
         in_flight: args.in_flight,
         retry_errors: args.retry_errors,
         dry_run: args.dry_run,
+        replies: replies.clone(),
     };
     Ok(resolved.into_iter().zip(outputs).map(|(r, o)| r.into_iter().zip(o).map(prepared).collect()).collect())
 }
@@ -209,7 +215,8 @@ impl Prepared {
         in_flight: usize,
         retry_errors: bool,
     ) -> Self {
-        Self { dataset, resolved, output, answers: None, in_flight, retry_errors, dry_run: false }
+        let replies = Arc::default();
+        Self { dataset, resolved, output, answers: None, in_flight, retry_errors, dry_run: false, replies }
     }
 
     /// The method and its settings.
@@ -221,7 +228,8 @@ impl Prepared {
     /// The record's first line.
     #[must_use]
     pub fn header(&self, tools: Tools<'_>) -> Header {
-        self.resolved.header(Some(self.dataset.identity.clone()), tools)
+        let reused = self.replies.chains().to_vec();
+        Header { reused, ..self.resolved.header(Some(self.dataset.identity.clone()), tools) }
     }
 
     /// What is read where questions bring documents and a corpus was given.
@@ -251,7 +259,9 @@ impl Prepared {
 
     /// Opens the record; refuses requests for which the memory is too small.
     fn open(&self, tools: Tools<'_>) -> Result<Writer> {
-        let writer = Writer::open_for(&self.output, &self.header(tools), self.retry_errors)?;
+        let header = self.header(tools);
+        self.replies.check(&header)?;
+        let writer = Writer::open_for(&self.output, &header, self.retry_errors)?;
         let unfinished = |question: &&Question| !writer.finished().contains(&question.id);
         let left: Vec<&Question> = self.dataset.questions.iter().filter(unfinished).collect();
         fit::check(&left, &self.resolved.method, tools, &self.resolved.settings)?;
@@ -267,6 +277,9 @@ impl Prepared {
     fn finish(&self, progress: &Progress) -> Result<()> {
         let output = self.output.display();
         say(&summary(progress));
+        if let Some(line) = record::unknown_sources(&self.output, &self.resolved)? {
+            say(&line);
+        }
         say(&format!("recorded in {output}; `moot score {output}` scores it"));
         if let Some(path) = &self.answers {
             answers::write(&self.output, &self.dataset.questions, path)?;
@@ -288,6 +301,9 @@ pub fn run_all(batch: &[Prepared], tools: Tools<'_>, stop: &AtomicBool) -> Resul
     if batch.iter().any(|prepared| prepared.dry_run) {
         return several::dry(batch, tools);
     }
+    let Some(Prepared { replies, resolved, .. }) = batch.first() else { return Ok(()) };
+    let reusing = Reusing::new(tools.llm, replies, resolved.settings.free_form);
+    let tools = if replies.is_empty() { tools } else { Tools { llm: &reusing, ..tools } };
     let mut writers = batch.iter().map(|prepared| prepared.open(tools)).collect::<Result<Vec<_>>>()?;
     let watched: Vec<Watched> = batch.iter().map(|prepared| Watched::new(&prepared.output)).collect();
     let runs: Vec<Run<'_>> = batch.iter().map(|prepared| prepared.as_run(tools, stop)).collect();
@@ -308,6 +324,9 @@ pub fn run_all(batch: &[Prepared], tools: Tools<'_>, stop: &AtomicBool) -> Resul
         display.show(&progress);
     });
     display.clear();
+    if !replies.is_empty() {
+        say(&format!("{} calls were answered from the records of --reuse", reusing.reused()));
+    }
     if let Some((watched, writer)) = watched.iter().zip(&writers).find(|(watched, _)| watched.is_gone()) {
         return Err(watched.lost(writer.finished().len()));
     }

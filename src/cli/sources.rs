@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 mod build;
 mod estimate;
+mod report;
 mod show;
 mod simulate;
 
@@ -32,6 +33,7 @@ enum Command {
     Estimate(estimate::Args),
     Merge(estimate::MergeArgs),
     Show(show::Args),
+    Report(report::Args),
     Build(build::Args),
     Simulate(simulate::Args),
 }
@@ -45,6 +47,7 @@ pub fn run(args: &Args) -> Result<()> {
         Command::Estimate(args) => estimate::run(args),
         Command::Merge(args) => estimate::merge(args),
         Command::Show(args) => show::run(args),
+        Command::Report(args) => report::run(args),
         Command::Build(args) => build::run(args),
         Command::Simulate(args) => simulate::run(args),
     }
@@ -55,6 +58,12 @@ fn write(weights: &SourceWeights, path: &Path) -> Result<()> {
     let text = serde_json::to_string_pretty(weights)
         .map_err(|e| MootError::Usage(format!("the weights cannot be written as JSON: {e} (bug)")))?;
     replace(path, &(text + "\n"))
+}
+
+/// The ROUGE-1 precision that `--align` says, as typed: the nearest f32 to 0.9 is above 0.9.
+fn least(typed: f32) -> Result<f64> {
+    let least = typed.to_string().parse::<f64>().ok().filter(|least| (0.0..=1.0).contains(least));
+    least.ok_or_else(|| MootError::Usage(format!("--align {typed}: expected a number from 0 to 1")))
 }
 
 fn replace(path: &Path, text: &str) -> Result<()> {

@@ -312,8 +312,8 @@ impl Line<'_> {
         }
         let settings = &self.header.settings;
         let same = |then: &&CallRecord| match call.sampling {
-            Sampling::Greedy => is_but_for_the_seed(then, call, settings),
-            Sampling::Seeded { .. } => is_the_call(then, call, settings),
+            Sampling::Greedy => is_but_for_the_seed(then, call, settings.free_form),
+            Sampling::Seeded { .. } => is_the_call(then, call, settings.free_form),
         };
         let then = self.old.calls.iter().find(same)?;
         state.cost.unchanged += 1;

@@ -14,6 +14,7 @@ mod recorded_tools;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
+pub mod reuse;
 pub mod runner;
 mod same_call;
 pub mod slices;

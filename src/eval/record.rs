@@ -81,6 +81,9 @@ pub struct Header {
     /// Of a debate that went on otherwise (`moot fork`), where it comes from and what was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Forked>,
+    /// The last hash of each record whose replies stand for the model's (`moot run --reuse`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reused: Vec<String>,
 }
 
 impl Header {

@@ -16,6 +16,7 @@ mod iteration;
 pub mod merge;
 pub mod report;
 pub mod simulate;
+pub mod tables;
 
 pub use iteration::{Fit, Row, Voices, fit, winner};
 

@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::eval::compare::{answers_differ, outcome};
 use crate::eval::fork::{Change, Cost, Course, Fork};
-use crate::eval::metrics::{METRICS, Scope};
+use crate::eval::metrics::METRICS;
 use crate::eval::record::Header;
 use crate::methods::Built;
 use crate::methods::ctx::{Silent, Tools};
@@ -105,9 +105,5 @@ pub fn without(
 }
 
 fn em(record: &QuestionRecord) -> Option<f64> {
-    let metric = METRICS.iter().find(|metric| metric.name == "em")?;
-    match metric.scope {
-        Scope::Question(of) => of(record),
-        Scope::Run { .. } => None,
-    }
+    METRICS.iter().find(|metric| metric.name == "em")?.of(record)
 }

@@ -61,6 +61,16 @@ pub static LIST: Format = Format {
     parse: |text, finish, _| reply::parse_answers(text, "answers", finish),
 };
 
+/// `Items: ["X", "Y"]`, at most `most` of them: `{"most": 6}` as format values.
+pub static ITEMS: Format = Format {
+    name: "items",
+    about: "a list of statements or questions",
+    grammar: Some(prompt_file!("reply/items.lark")),
+    schema: Some(prompt_file!("reply/items.jsonc")),
+    line: reply::items_line,
+    parse: |text, finish, _| reply::parse_answers(text, "items", finish),
+};
+
 /// The answer alone, or "unknown".
 pub static SHORT: Format = Format {
     name: "short",
@@ -137,6 +147,7 @@ pub static FORMATS: &[&Format] = &[
     &ANSWER,
     &ANSWERS,
     &LIST,
+    &ITEMS,
     &SHORT,
     &THOUGHT,
     &TEXT,

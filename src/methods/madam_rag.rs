@@ -28,7 +28,8 @@ pub static ROW: Row = Row {
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
    or the other agents' replies (`history=peers`); and its own last reply where `own-reply` is on, which the paper does not.
 4. The debate ends when every agent keeps its answer, or after the last round.
-5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer.
+5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer,
+   with source weights only those with a positive sum of votes, the largest first.
 A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
     calls: "rounds x (documents + 1), at most; without an aggregator rounds x documents",
     headline: "RAMDocs strict EM: Llama-3.3-70B 34.40, Qwen2.5-72B 26.40 (table 1)",
@@ -134,7 +135,7 @@ impl Method for MadamRag {
                 return Ok(Conclusion {
                     rounds: round,
                     converged,
-                    ..self.conclude(question, &agents, verdict.as_ref())
+                    ..self.conclude(question, &agents, verdict.as_ref(), ctx)
                 });
             }
         }
@@ -158,12 +159,18 @@ impl MadamRag {
         (0..agents.len()).map(of).collect()
     }
 
-    fn conclude(&self, question: &Question, agents: &[CallRecord], verdict: Option<&CallRecord>) -> Conclusion {
+    fn conclude(
+        &self,
+        question: &Question,
+        agents: &[CallRecord],
+        verdict: Option<&CallRecord>,
+        ctx: &Ctx<'_>,
+    ) -> Conclusion {
         let stances: Vec<Option<&str>> = agents.iter().map(stance).collect();
         let (concluded, explanation, malformed) = match verdict.map(|call| &call.parsed) {
             Some(Parsed::Answers { answers, explanation }) => (answers.clone(), explanation.clone(), false),
             Some(_) => (Vec::new(), String::new(), true),
-            None => joined(question, agents),
+            None => joined(question, agents, ctx),
         };
         let (answers, rejected): (Vec<Answer>, Vec<Answer>) = vote::by_stance(&concluded, &stances);
         let calls = match verdict {
@@ -193,15 +200,24 @@ fn aggregator(question: &Question, round: usize, agents: &[CallRecord], seed: u6
     Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
 }
 
-/// Without an aggregator: every agent's answer once. Malformed only where no agent's reply could be read.
-fn joined(question: &Question, agents: &[CallRecord]) -> (Vec<String>, String, bool) {
+/// Without an aggregator: every agent's answer once; with source weights those with a positive sum of votes, the largest
+/// first. Malformed only where no agent's reply could be read.
+fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<String>, String, bool) {
     let reasons = |call: &CallRecord| match &call.parsed {
         Parsed::Answer { answer: Some(_), explanation } => {
             Some(format!("{}: {explanation}", question.documents[call.document?].name))
         }
         _ => None,
     };
-    let answers = normalise::without_repeats(agents.iter().filter_map(stance).map(str::to_owned));
+    let answers = if ctx.weights().is_some() {
+        let given: Vec<(usize, &str)> =
+            agents.iter().filter_map(|call| Some((call.document?, stance(call)?))).collect();
+        let votes = ctx.votes(&given.iter().map(|(number, _)| *number).collect::<Vec<_>>());
+        let voted = vote::weighted(given.iter().map(|(_, answer)| *answer).zip(votes));
+        voted.into_iter().filter(|(_, votes)| *votes > 0.0).map(|(answer, _)| answer).collect()
+    } else {
+        normalise::without_repeats(agents.iter().filter_map(stance).map(str::to_owned))
+    };
     let explanation = agents.iter().filter_map(reasons).collect::<Vec<_>>().join("\n");
     (answers, explanation, agents.iter().all(|call| call.parsed == Parsed::Malformed))
 }

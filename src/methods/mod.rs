@@ -37,6 +37,7 @@ pub mod own_prompts;
 pub mod passages;
 pub mod presets;
 pub mod ra_rag;
+pub mod ra_rag_long;
 pub mod regenerated_rag;
 mod reply;
 pub mod self_consistency;
@@ -173,6 +174,7 @@ pub static METHODS: &[&Row] = &[
     &self_consistency::ROW,
     &majority_vote::ROW,
     &ra_rag::ROW,
+    &ra_rag_long::ROW,
     &drag::ROW,
     &naive_rag::ROW,
     &mad::ROW,

@@ -4,22 +4,19 @@
 use crate::error::{MootError, Result};
 use crate::methods::equality::{self, Equality};
 use crate::methods::formats::SHORT;
-use crate::methods::madam_rag::stance;
-use crate::methods::passages::texts;
 use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, align, vote};
+use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
-use crate::question::{Conclusion, Document, Question};
-use crate::retrieval::Wanted;
+use crate::question::{Conclusion, Question};
 use crate::sources::ORACLE;
 use crate::transcript::{CallRecord, Parsed};
-use serde_json::json;
-use std::collections::HashMap;
+use source::{Source, gather, sources};
 
-mod baselines;
+pub(in crate::methods) mod baselines;
+pub(in crate::methods) mod source;
 
-const READER: File = prompt_file!("ra_rag/reader.jinja");
+pub(in crate::methods) const READER: File = prompt_file!("ra_rag/reader.jinja");
 const POOL: File = prompt_file!("ra_rag/pool.jinja");
 const MEMORY: File = prompt_file!("ra_rag/memory.jinja");
 
@@ -118,16 +115,6 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     }))
 }
 
-/// One source of a question.
-struct Source {
-    /// Numbers of its documents, at least one.
-    numbers: Vec<usize>,
-    /// Their texts, as the prompt shows them.
-    texts: Vec<String>,
-    /// Its weight, by which sources are ordered.
-    vote: f64,
-}
-
 /// An answer that counts, with the place of its source.
 type Given = (usize, String);
 
@@ -143,21 +130,8 @@ impl Method for RaRag {
             }
             _ => {}
         }
-        if question.documents.is_empty() {
-            let wanted =
-                Wanted { top: self.per_source, by_source: true, fold: false, filter: ctx.wanted().filter.clone() };
-            let hits = ctx.retrieve(&[&question.text], &wanted)?.pop().unwrap_or_default();
-            if hits.is_empty() {
-                let id = &question.id;
-                let filters = if wanted.filter.is_empty() { "" } else { " that the filters admit" };
-                let why = format!("no passage of the corpus{filters} is about it");
-                return Err(MootError::Question(format!(
-                    "ra-rag needs at least 1 document, question {id:?} has none ({why})"
-                )));
-            }
-            ctx.take_up(hits);
-        }
-        let sources = self.sources(ctx);
+        gather("ra-rag", question, self.per_source, ctx)?;
+        let sources = sources(ctx, self.variant != Variant::Mv);
         let wanted = match self.variant {
             Variant::Rrss | Variant::Rss => self.kappa,
             _ => sources.len(),
@@ -168,10 +142,10 @@ impl Method for RaRag {
         while selected < wanted && replies.len() < sources.len() {
             let left = &sources[replies.len()..];
             let next = &left[..left.len().min(wanted - selected)];
-            let asks: Vec<Ask> = next.iter().map(|source| reader(question, source)).collect();
+            let asks: Vec<Ask> = next.iter().map(|source| source.ask(&question.text)).collect();
             let stage = ctx.ask_all(&asks)?;
             for (at, (source, call)) in next.iter().zip(&stage).enumerate() {
-                given.extend(self.given(source, call, ctx).map(|answer| (replies.len() + at, answer)));
+                given.extend(source.given(call, self.threshold, ctx).map(|answer| (replies.len() + at, answer)));
             }
             replies.extend(stage);
             selected = if self.variant == Variant::Rrss { given.len() } else { replies.len() };
@@ -181,19 +155,6 @@ impl Method for RaRag {
 }
 
 impl RaRag {
-    /// The answer that a reply counts as; `None` is "I don't know" (section 3.2).
-    fn given(&self, source: &Source, call: &CallRecord, ctx: &mut Ctx<'_>) -> Option<String> {
-        let answer = stance(call).filter(|answer| !align::says_unknown(answer))?;
-        let precision = align::precision(answer, source.texts.iter().map(String::as_str));
-        if let Some(least) = self.threshold.filter(|least| precision < *least) {
-            let of = ctx.documents().nth(source.numbers[0]).map(|document| document.name.clone()).unwrap_or_default();
-            let why = format!("answer {answer:?} of {of} dropped: ROUGE-1 precision {precision:.2} is below {least}");
-            ctx.drop_answer(call.number, why);
-            return None;
-        }
-        Some(answer.to_owned())
-    }
-
     /// The weighted majority vote of the answers given (equation 1), which are in the order of the sources.
     fn conclude(
         &self,
@@ -222,32 +183,4 @@ impl RaRag {
         let calls = replies.iter().map(|call| call.number).collect();
         Ok(Conclusion { answers, rejected, malformed, rounds: 1, calls, ..Conclusion::default() })
     }
-
-    /// Sources, the heaviest first; of equal ones the one whose first document comes first. Under `mv` all are equal.
-    fn sources(&self, ctx: &Ctx<'_>) -> Vec<Source> {
-        let mut places: HashMap<&str, usize> = HashMap::new();
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        let documents: Vec<&Document> = ctx.documents().collect();
-        for (number, document) in documents.iter().enumerate() {
-            let new = groups.len();
-            let place = document.source.as_deref().map_or(new, |source| *places.entry(source).or_insert(new));
-            if place == new {
-                groups.push(Vec::new());
-            }
-            groups[place].push(number);
-        }
-        let vote = |number| if self.variant == Variant::Mv { 1.0 } else { ctx.vote(number) };
-        let mut sources: Vec<Source> = groups
-            .into_iter()
-            .map(|numbers| Source { texts: texts(ctx, &numbers), vote: vote(numbers[0]), numbers })
-            .collect();
-        sources.sort_by(|a, b| b.vote.total_cmp(&a.vote));
-        sources
-    }
-}
-
-/// Every source is asked in round 1, in whichever stage; its call is recorded under its first document.
-fn reader(question: &Question, source: &Source) -> Ask {
-    let values = json!({ "question": question.text, "documents": source.texts });
-    Ask::new("reader", READER, values, &SHORT).document(source.numbers[0])
 }

@@ -21,6 +21,7 @@ struct Said {
     action: Option<String>,
     old: Option<String>,
     new: Option<String>,
+    items: Option<Vec<String>>,
 }
 
 fn said(object: &str) -> Option<Said> {
@@ -43,6 +44,10 @@ pub(super) fn answers_line(object: &str) -> Option<String> {
 
 pub(super) fn list_line(object: &str) -> Option<String> {
     Some(format!("Answers: {}", list(&said(object)?.answers?)))
+}
+
+pub(super) fn items_line(object: &str) -> Option<String> {
+    Some(format!("Items: {}", list(&said(object)?.items?)))
 }
 
 pub(super) fn choice_line(object: &str) -> Option<String> {

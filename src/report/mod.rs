@@ -17,7 +17,7 @@ mod texts;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Compared};
-use crate::eval::metrics::{METRICS, Metric, Scope};
+use crate::eval::metrics::{METRICS, Metric};
 use crate::eval::record::reader::{Ledger, Record};
 use crate::question::Gold;
 use crate::transcript::QuestionRecord;
@@ -138,10 +138,7 @@ fn named(name: &str) -> Option<&'static Metric> {
 
 /// The metric's value of one question.
 fn value(metric: Option<&'static Metric>, record: &QuestionRecord) -> Option<f64> {
-    match metric?.scope {
-        Scope::Question(of) => of(record),
-        Scope::Run { .. } => None,
-    }
+    metric?.of(record)
 }
 
 /// Slices of the questions as they are shown, in alphabetical order.

@@ -12,6 +12,7 @@ mod prompts;
 mod real;
 mod several;
 mod sources;
+mod sources_notes;
 mod verify;
 
 use crate::eval::{answered, header};
@@ -257,6 +258,30 @@ fn errors_are_asked_again_where_that_is_typed() {
     let text = printed("json", &path);
     let json: Value = serde_json::from_str(text.lines().find(|line| line.starts_with('{')).unwrap()).unwrap();
     assert_eq!(json["records"][0]["metrics"]["error"]["mean"], 0.0, "the later line counts");
+}
+
+/// A second run with the replies of the first asks nothing, says so in its header, and goes on only with them.
+#[test]
+fn replies_are_taken_from_an_earlier_record() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (llm, never) = (Scripted::new(|_| "no format".into()), AtomicBool::new(false));
+    let args = arguments(first.path(), "concatenated");
+    run::run(&args, Tools::new(&llm), &never).unwrap();
+    let output = |args: &run::Args| args.output.clone().unwrap();
+    let there = output(&args).display().to_string();
+    let asks = Scripted::failing(|call| Err(MootError::Question(format!("{} was asked", call.what))));
+    let again = arguments_with(second.path(), "concatenated", &["--seed", "7", "--reuse", &there]);
+    run::run(&again, Tools::new(&asks), &never).unwrap();
+    let (record, ledger) = Record::read_whole(&output(&args)).unwrap();
+    let reused = Record::read(&output(&again)).unwrap();
+    assert_eq!(reused.header.reused, [ledger.chain]);
+    let replies = |record: &Record| record.questions.iter().map(|q| q.calls[0].reply.clone()).collect::<Vec<_>>();
+    assert_eq!(replies(&reused), replies(&record));
+    let without = arguments_with(second.path(), "concatenated", &["--seed", "7"]);
+    let refused = run::run(&without, Tools::new(&asks), &never).unwrap_err().to_string();
+    assert!(refused.contains("reused"), "{refused}");
+    let missing = arguments_with(second.path(), "concatenated", &["--reuse", "nowhere.jsonl"]);
+    assert!(run::prepare(&missing).err().unwrap().to_string().contains("nowhere.jsonl"));
 }
 
 #[test]

@@ -113,6 +113,46 @@ fn bad_input_is_one_line() {
 }
 
 #[test]
+fn what_an_estimate_cannot_know_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = shown(&folder.path().join("out.json"));
+    let notes = |name: &str, lines: &[&str]| -> Vec<String> {
+        let record = shown(&record(&folder, name, 0, lines));
+        let (out, _) = said(&["estimate", &record, "-o", &output]);
+        let again = said(&["show", &output]).0;
+        let notes: Vec<String> = out.lines().filter(|line| line.starts_with("note: ")).map(str::to_owned).collect();
+        assert!(notes.iter().all(|note| again.contains(note)), "{again}");
+        notes
+    };
+    assert_eq!(
+        notes("once.jsonl", &["XXX", "XX-", "XX-", "XX-"]),
+        ["note: \"c\" answered once of 4: its weight rests on one question"]
+    );
+    assert_eq!(
+        notes("never.jsonl", &["XX-", "XX-"]),
+        ["note: \"c\" never answered (2 questions asked): no estimate, it votes with 1"]
+    );
+    assert_eq!(
+        notes("opposed.jsonl", &["XY"; 6]),
+        [
+            "note: \"a\" and \"b\" differ on all 6 questions that both answered, and no third source answers: nothing says which \
+          is right"
+        ]
+    );
+}
+
+#[test]
+fn a_report_has_both_tables_or_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = shown(&record(&folder, "r.jsonl", 0, &["XX-X", "XYZX"]));
+    let (out, _) = said(&["report", &record, "--kappa", "2"]);
+    assert!(out.starts_with("No document has a label"), "{out}");
+    assert!(out.contains("kappa 2") && out.contains("| 4 | 0 | 2.00 | 0 | 0 % |"), "{out}");
+    let line = refused(&["report", &record, "--align", "2"]);
+    assert!(line.contains("--align 2: expected a number from 0 to 1"), "{line}");
+}
+
+#[test]
 fn a_benchmark_is_built_once_and_read_as_a_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let build = |name: &str| {

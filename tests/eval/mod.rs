@@ -15,11 +15,13 @@ mod record;
 mod replay;
 mod report;
 mod reproduce;
+mod reuse;
 mod runner;
 mod several;
 mod slices;
 mod sources;
 mod sources_simulated;
+mod sources_tables;
 mod stats;
 mod variants;
 mod verify;
@@ -53,6 +55,7 @@ pub(crate) fn header() -> Header {
         embedder: None,
         replayed: None,
         forked: None,
+        reused: vec![],
     }
 }
 

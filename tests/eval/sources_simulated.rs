@@ -1,13 +1,13 @@
 //! Simulated sources and built benchmarks, without a model.
 
 use super::sources::near;
-use moot::eval::sources::Voices;
 use moot::eval::sources::bench::pools::pools;
 use moot::eval::sources::bench::swap::{Kind, kind, swapped, wrong_answers};
 use moot::eval::sources::bench::{Lies, Plan, Pool, beta, build, synthetic};
 use moot::eval::sources::simulate::figures::{FIGURES, Figure};
 use moot::eval::sources::simulate::plot::{COLOURS, Chart, Series};
 use moot::eval::sources::simulate::{Drawn, FILTERED, Prior, UNFILTERED, Way, World};
+use moot::eval::sources::{Row, Voices};
 use moot::methods::normalise;
 use moot::question::{Document, Gold, Label, Question};
 use rand::SeedableRng;
@@ -89,6 +89,32 @@ fn readers_err_by_the_rates_of_table_1() {
     let rows = World { coverage: (1.0, 1.0), ..world(UNFILTERED) }.draw(1).test;
     let planted = rows.iter().filter(|row| row[0].is_some_and(|said| (1..=9).contains(&said))).count() as f64;
     assert!((planted / rows.len() as f64 - 0.9 * 0.8152).abs() < 0.015, "{planted}");
+}
+
+/// Where every source hallucinates for itself no two agree; where all hallucinations are shared, all agree.
+#[test]
+fn hallucinations_are_shared_to_the_share_that_the_world_says() {
+    let agreeing = |coverage: f64, shared: f64| {
+        let world = World {
+            sources: 2,
+            prior: Prior::SpammerHammer(2),
+            coverage: (coverage, coverage),
+            questions: (0, 20_000),
+            readers: (UNFILTERED, UNFILTERED),
+            shared,
+            ..World::default()
+        };
+        let invented = |row: &&Row| row.iter().all(|said| said.is_some_and(|said| said > 9));
+        let rows = world.draw(3).test;
+        let both: Vec<&Row> = rows.iter().filter(invented).collect();
+        both.iter().filter(|row| row[0] == row[1]).count() as f64 / both.len() as f64
+    };
+    assert_eq!((agreeing(0.0, 0.0), agreeing(0.0, 1.0)), (0.0, 1.0));
+    // Both must hallucinate what is shared: from irrelevant documents, and from misinformation.
+    for (coverage, tolerance) in [(0.0, 0.02), (1.0, 0.06)] {
+        let half = agreeing(coverage, 0.5);
+        assert!((half - 0.25).abs() < tolerance, "{coverage}: {half}");
+    }
 }
 
 #[test]

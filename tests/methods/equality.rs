@@ -119,6 +119,11 @@ fn dbscan_joins_answers_with_near_vectors_and_needs_an_embedder() {
     let record = held("ra-rag", "dbscan", &replies, With { classifier: None, embedder: Some(&Letters) });
     assert_eq!(winner(&record), "abba");
     assert!(matches!(&record.events[..], [Event::Embedding { texts: 3, .. }]), "{:?}", record.events);
+    // A cosine of 0.99 is near enough, one of 0.89 is not.
+    for (replies, want) in [(["1913", "aaab", "aab"], "aaab"), (["1913", "abba", "abbb"], "1913")] {
+        let record = held("ra-rag", "dbscan", &replies, With { classifier: None, embedder: Some(&Letters) });
+        assert_eq!(winner(&record), want);
+    }
     let llm = Scripted::list(["1913".to_owned(), "listen".to_owned()]);
     let built = methods::build("ra-rag", &typed(&[("equality", "dbscan"), ("align", "false")])).unwrap();
     let settings = Settings::default();
@@ -147,7 +152,7 @@ fn without_a_classifier_the_role_entailment_answers() {
 
 #[test]
 fn every_method_that_counts_answers_has_the_switch() {
-    for name in ["ra-rag", "majority-vote", "self-consistency"] {
+    for name in ["ra-rag", "ra-rag-long", "majority-vote", "self-consistency"] {
         let row = METHODS.iter().find(|row| row.name == name).unwrap();
         assert!(
             row.needs.equality && row.needs.entails() && row.switches.iter().any(|switch| switch.name == "equality")

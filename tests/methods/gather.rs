@@ -110,6 +110,7 @@ fn a_corpus_wins_for_methods_that_retrieve() {
         methods::METHODS.iter().filter(|row| row.needs.prefers_corpus()).map(|row| row.name).collect();
     let want = [
         "ra-rag",
+        "ra-rag-long",
         "drag",
         "naive-rag",
         "ircot",

@@ -86,6 +86,8 @@ fn values() -> Value {
         "text": "A. Tor wrote it. {{ claim }}",
         "part": null,
         "salient": false,
+        "fact": "A. Tor wrote {{ it }}.",
+        "pairs": [{ "question": "Who wrote it?", "answer": "A. Tor" }, { "question": "{{ question }}", "answer": "B. Ley" }],
         "claim": "A. Tor wrote \"Ash & Elm\".",
         "label_first": false,
         "quote": "It is by <b>A. Tor</b>.",

@@ -106,6 +106,7 @@ fn well_formed(call: &Call, takes: Takes) -> String {
         "reply/answer.lark" => format!("Answer: {year}. Explanation: A note says it."),
         "reply/answers.lark" => format!(r#"All Correct Answers: ["{year}", "1899"]. Explanation: Two notes."#),
         "reply/list.lark" => format!(r#"Answers: ["{year}", "1899"]"#),
+        "reply/items.lark" => format!(r#"Items: ["When was the lamp lit in {year}?", "Who says so?"]"#),
         "reply/short.lark" => year,
         "reply/thought.lark" => format!("Thought: A note says it.\nAnswer: {year}"),
         "reply/choice.lark" => option(call, takes),
@@ -127,7 +128,7 @@ fn option(call: &Call, takes: Takes) -> String {
 /// one in none.
 #[test]
 fn its_replies_keep_every_format_and_an_empty_one_keeps_none() {
-    let values = json!({ "options": ["yes", "no"], "queries": ["When?"] });
+    let values = json!({ "options": ["yes", "no"], "queries": ["When?"], "most": 3 });
     for format in FORMATS.iter().filter(|format| format.name != "scores" && !format.name.starts_with("claim")) {
         let chat = Prompt::Chat(vec![]);
         let mut call = Call::new("x", "agent", chat, 100);

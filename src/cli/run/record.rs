@@ -5,6 +5,7 @@ use crate::error::{MootError, Result};
 use crate::eval::record::writer::must_match;
 use crate::eval::record::{DatasetIdentity, Reader};
 use crate::files;
+use crate::question::Document;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
@@ -72,6 +73,28 @@ pub(super) fn answered(path: &Path) -> Result<()> {
     let Some((id, error)) = failed.first() else { return Ok(()) };
     let first = format!("{id}: {error}");
     Err(MootError::Unanswered { path: path.to_owned(), errors: failed.len(), questions: errors.len(), first })
+}
+
+/// One line where sources that the run retrieved have no weight in the file that was given. What questions bring is known
+/// before a run.
+///
+/// # Errors
+/// A record that cannot be read.
+pub(super) fn unknown_sources(path: &Path, resolved: &Resolved) -> Result<Option<String>> {
+    if resolved.weights.is_none() {
+        return Ok(None);
+    }
+    let mut found: Vec<Document> = Vec::new();
+    for record in Reader::open(path)? {
+        let record = record?;
+        let corpus = record.question.documents.into_iter().filter(|document| document.origin.is_some());
+        for document in corpus.chain(record.retrieved) {
+            if !found.iter().any(|known| known.source == document.source) {
+                found.push(document);
+            }
+        }
+    }
+    Ok(resolved.unknown_sources(&found))
 }
 
 /// The file that a run writes, to notice that it was removed or replaced.

@@ -91,11 +91,7 @@ impl SettingsArgs {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    if !(0.0..=1.0).contains(&args.align) {
-        return Err(MootError::Usage(format!("--align {}: expected a number from 0 to 1", args.align)));
-    }
-    // As typed: the nearest f32 to 0.9 is above 0.9.
-    let least = args.align.to_string().parse::<f64>().ok().filter(|least| *least > 0.0);
+    let least = Some(super::least(args.align)?).filter(|least| *least > 0.0);
     let mut gathered = Gathered::default();
     let before = read_into(&mut gathered, args.update.as_slice())?;
     let mut unnamed = 0;

@@ -59,6 +59,15 @@ pub type Bins = [f64; 3 * calibration::BINS];
 pub type Tally = [f64; 4];
 
 impl Metric {
+    /// The value of one question; `None` where the metric does not apply to it, or is one of a whole run.
+    #[must_use]
+    pub fn of(&self, record: &QuestionRecord) -> Option<f64> {
+        match self.scope {
+            Scope::Question(of) => of(record),
+            Scope::Run { .. } | Scope::Binned { .. } => None,
+        }
+    }
+
     /// The value over `records`; `None` where it applies to none of them.
     #[must_use]
     pub fn over(&self, records: &[&QuestionRecord]) -> Option<f64> {

@@ -102,9 +102,9 @@ impl<'a> Desk<'a> {
     /// The journaled call that is `call`, in all that was sent.
     fn take(&self, call: &Call) -> Option<(usize, Reply)> {
         let mut state = self.state();
-        let settings = self.work.run.settings;
+        let free_form = self.work.run.settings.free_form;
         let is =
-            |known: &Option<Journaled>| known.as_ref().is_some_and(|known| is_the_call(&known.call, call, settings));
+            |known: &Option<Journaled>| known.as_ref().is_some_and(|known| is_the_call(&known.call, call, free_form));
         let place = state.journal.iter().position(is)?;
         let known = state.journal[place].take()?;
         Some((place, recorded_reply(&known.call)))

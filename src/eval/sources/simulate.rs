@@ -77,6 +77,8 @@ pub struct World {
     pub questions: (usize, usize),
     /// How documents become answers where weights are estimated, and in the test.
     pub readers: (Reader, Reader),
+    /// The share of what readers hallucinate that is the same for all sources; the rest differs from source to source.
+    pub shared: f64,
 }
 
 impl Default for World {
@@ -91,6 +93,7 @@ impl Default for World {
             fidelity: 1.0,
             questions: (200, 1400),
             readers: (EXACT, EXACT),
+            shared: 1.0,
         }
     }
 }
@@ -147,7 +150,7 @@ impl World {
                 Document::Wrong(planted)
             };
             let document = if covered { said } else { Document::Irrelevant };
-            row.push(reader.read(document, memory, chance, self.wrong, source));
+            row.push(reader.read(document, memory, chance, self, source));
         }
         row
     }
@@ -163,8 +166,10 @@ enum Document {
 
 impl Reader {
     /// The answer from a document. `memory` and `chance` are uniform: what the model remembers decides what it says where the
-    /// document does not hold it, also what it hallucinates; `chance` decides everything else.
-    fn read(&self, document: Document, memory: f64, chance: f64, wrong: u16, source: usize) -> Option<u16> {
+    /// document does not hold it; `chance` decides everything else, also whether a hallucination is the source's own.
+    fn read(&self, document: Document, memory: f64, chance: f64, world: &World, source: usize) -> Option<u16> {
+        let wrong = world.wrong;
+        let mut left = chance;
         let (right, unknown) = match document {
             Document::Factual => (self.factual, 0.0),
             Document::Wrong(planted) => {
@@ -172,13 +177,15 @@ impl Reader {
                 if chance < incorrect {
                     return Some(planted);
                 }
+                left = (chance - incorrect) / (1.0 - incorrect).max(f64::MIN_POSITIVE);
                 (right / (1.0 - incorrect).max(f64::MIN_POSITIVE), unknown / (1.0 - incorrect).max(f64::MIN_POSITIVE))
             }
             Document::Irrelevant => self.irrelevant,
         };
         // One class for what is hallucinated from memory, and one a source for what is misread.
         let misread = wrong + 2 + u16::try_from(source).unwrap_or(u16::MAX / 2);
-        let (decided, own) = if document == Document::Factual { (chance, misread) } else { (memory, wrong + 1) };
+        let common = if left < world.shared { wrong + 1 } else { misread };
+        let (decided, own) = if document == Document::Factual { (chance, misread) } else { (memory, common) };
         match decided {
             decided if decided < right => Some(RIGHT),
             decided if decided < right + unknown => None,

@@ -37,18 +37,19 @@ pub(super) fn from_pool(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> 
     Ok(concluded(&call, ctx))
 }
 
-/// The `pool` given documents nearest to the question, best first: by the dot product of their vectors where the run has an
+/// The `pool` documents nearest to the question, best first: by the dot product of their vectors where the run has an
 /// embedder, else by the share of the question's words that they hold. Ties are broken by the question's seed, because
 /// documents of one source stand together.
-fn best(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> Result<Vec<usize>> {
-    let mut numbers: Vec<usize> = (0..question.documents.len()).collect();
+pub(in crate::methods) fn best(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> Result<Vec<usize>> {
+    let documents: Vec<Document> = ctx.documents().cloned().collect();
+    let mut numbers: Vec<usize> = (0..documents.len()).collect();
     if numbers.len() <= pool {
         return Ok(numbers);
     }
-    let all: Vec<&str> = [&*question.text].into_iter().chain(question.documents.iter().map(|d| &*d.text)).collect();
+    let all: Vec<&str> = [&*question.text].into_iter().chain(documents.iter().map(|d| &*d.text)).collect();
     let scores: Vec<f32> = match ctx.embed(&all)? {
         Some(vectors) => vectors[1..].iter().map(|v| v.iter().zip(&vectors[0]).map(|(a, b)| a * b).sum()).collect(),
-        None => question.documents.iter().map(|document| held(&question.text, document)).collect(),
+        None => documents.iter().map(|document| held(&question.text, document)).collect(),
     };
     numbers.shuffle(&mut ChaCha8Rng::seed_from_u64(ctx.seed("pool", 1, 0)));
     numbers.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));

@@ -50,6 +50,27 @@ const COUNTS: &[f64] = &[3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
 const SPAMMERS: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
 const KAPPAS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
 
+/// Section 5.3: MV, weights estimated from filtered and from unfiltered answers, and the oracle; all vote on filtered answers.
+const ALIGN: &[Line] = &[
+    Line { name: "MV", way: |_| Way::Mv, readers: Some((FILTERED, FILTERED)) },
+    Line { name: "weights with f_align", way: |_| Way::Wmv, readers: Some((FILTERED, FILTERED)) },
+    Line { name: "weights without", way: |_| Way::Wmv, readers: Some((UNFILTERED, FILTERED)) },
+    Line { name: "oracle WMV", way: |_| Way::Oracle, readers: Some((FILTERED, FILTERED)) },
+];
+
+/// Section 5.3: four spammers of coverage 0.1 and one hammer.
+const ONE_HAMMER: World = World {
+    sources: 5,
+    prior: Prior::SpammerHammer(4),
+    coverage: (0.6, 0.1),
+    wrong: 9,
+    copies: 0,
+    fidelity: 1.0,
+    questions: (200, 1400),
+    readers: (FILTERED, FILTERED),
+    shared: 1.0,
+};
+
 /// Every figure.
 pub static FIGURES: &[Figure] = &[
     Figure {
@@ -104,19 +125,18 @@ pub static FIGURES: &[Figure] = &[
         paper: "table 2, with the error rates of table 1",
         x: "questions to estimate from",
         at: &[50.0, 100.0, 200.0, 400.0, 800.0],
-        lines: &[
-            Line { name: "MV", way: |_| Way::Mv, readers: Some((FILTERED, FILTERED)) },
-            Line { name: "weights with f_align", way: |_| Way::Wmv, readers: Some((FILTERED, FILTERED)) },
-            Line { name: "weights without", way: |_| Way::Wmv, readers: Some((UNFILTERED, FILTERED)) },
-            Line { name: "oracle WMV", way: |_| Way::Oracle, readers: Some((FILTERED, FILTERED)) },
-        ],
-        world: |x| World {
-            sources: 5,
-            prior: Prior::SpammerHammer(4),
-            coverage: (0.6, 0.1),
-            questions: (x as usize, 1400),
-            ..World::default()
-        },
+        lines: ALIGN,
+        world: |x| World { questions: (x as usize, 1400), ..ONE_HAMMER },
+        shown: Shown::Right,
+    },
+    Figure {
+        name: "align-shared",
+        title: "The same, 800 questions, by what sources hallucinate alike",
+        paper: "table 2, with the error rates of table 1",
+        x: "share of hallucinations that all sources share",
+        at: &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0],
+        lines: ALIGN,
+        world: |x| World { questions: (800, 1400), shared: x, ..ONE_HAMMER },
         shown: Shown::Right,
     },
     Figure {

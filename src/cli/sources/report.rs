@@ -1,0 +1,90 @@
+//! `moot sources report`.
+
+use crate::cli::columns::printable;
+use crate::cli::{output, values};
+use crate::error::{MootError, Result};
+use crate::eval::record::reader::Record;
+use crate::eval::sources::tables::{AnswerTypes, Cost, KINDS, TYPES, costs};
+use crate::methods::align;
+use crate::sources::SourceWeights;
+use crate::transcript::QuestionRecord;
+use std::path::PathBuf;
+
+/// Print what recorded sources answered, by the kind of their documents, and what asking them costs (RA-RAG, table 1, figure 6)
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Records in which every source was asked (ra-rag --variant wmv)
+    #[arg(value_name = "RECORD", required = true)]
+    records: Vec<PathBuf>,
+    /// The order in which kappa-RRSS asks; without weights that of the documents
+    #[arg(long, value_name = "FILE")]
+    source_weights: Option<PathBuf>,
+    /// Answers that kappa-RRSS waits for
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::count, allow_negative_numbers = true)]
+    kappa: usize,
+    /// ROUGE-1 precision below which `f_align` drops an answer
+    #[arg(long, value_name = "P", default_value_t = align::LEAST as f32, value_parser = values::number)]
+    #[arg(allow_negative_numbers = true)]
+    align: f32,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let least = super::least(args.align)?;
+    let weights = args.source_weights.as_deref().map(SourceWeights::read).transpose()?;
+    let mut questions: Vec<QuestionRecord> = Vec::new();
+    for path in &args.records {
+        questions.extend(Record::read(path)?.questions);
+    }
+    let costs = costs(&questions, weights.as_ref().map(|(weights, _)| weights), args.kappa, least);
+    if costs.is_empty() {
+        return Err(MootError::Input {
+            path: args.records[0].clone(),
+            line: None,
+            expected: "a record of a method that asks each source alone (ra-rag --variant wmv)".into(),
+            found: format!("{} questions without a call for a document", questions.len()),
+        });
+    }
+    let types = AnswerTypes::of(&questions, least);
+    let labelled: usize = (0..KINDS.len()).map(|kind| types.total(kind)).sum();
+    let mut text = if labelled == 0 {
+        "No document has a label that says whether it is factual: answer types are not known.\n".to_owned()
+    } else {
+        table_of_types(&types)
+    };
+    text.push_str(&table_of_costs(&costs, args.kappa));
+    output::print(&printable_lines(&text))
+}
+
+fn printable_lines(text: &str) -> String {
+    text.lines().map(|line| printable(line) + "\n").collect()
+}
+
+/// A Markdown table: a row a type of answer, without the filter and with it.
+fn table_of_types(types: &AnswerTypes) -> String {
+    let head: String = (0..3).map(|kind| format!(" {} ({}) |", KINDS[kind], types.total(kind))).collect();
+    let mut text = format!("| answers | f_align |{head}\n|---|---|---|---|---|\n");
+    for (place, name) in TYPES.iter().enumerate() {
+        for (filter, with) in ["without", "with"].iter().enumerate() {
+            let share = |kind: usize| match types.total(kind) {
+                0 => " - |".to_owned(),
+                all => format!(" {:.1} % |", 100.0 * types.counts[filter][kind][place] as f64 / all as f64),
+            };
+            text.push_str(&format!("| {name} | {with} |{}\n", (0..3).map(share).collect::<String>()));
+        }
+    }
+    text + "\n"
+}
+
+fn table_of_costs(costs: &[Cost], kappa: usize) -> String {
+    let mut text = format!(
+        "| sources | WMV: tokens | kappa-RRSS, kappa {kappa}: sources asked | tokens | of WMV's |\n|---|---|---|---|---|\n"
+    );
+    for Cost { sources, all, selected } in costs {
+        let share = 100.0 * selected.tokens / all.tokens.max(1.0);
+        text.push_str(&format!(
+            "| {sources} | {:.0} | {:.2} | {:.0} | {share:.0} % |\n",
+            all.tokens, selected.sources, selected.tokens
+        ));
+    }
+    text
+}

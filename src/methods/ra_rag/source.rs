@@ -1,0 +1,100 @@
+//! The sources of a question, and what counts as an answer of one (RA-RAG, sections 3.1 and 3.2).
+
+use super::READER;
+use crate::error::{MootError, Result};
+use crate::methods::formats::SHORT;
+use crate::methods::madam_rag::stance;
+use crate::methods::passages::texts;
+use crate::methods::{Ask, Ctx, align};
+use crate::question::{Document, Question};
+use crate::retrieval::Wanted;
+use crate::transcript::CallRecord;
+use serde_json::json;
+use std::collections::HashMap;
+
+/// One source of a question.
+pub(in crate::methods) struct Source {
+    /// Numbers of its documents, at least one.
+    pub(in crate::methods) numbers: Vec<usize>,
+    /// Their texts, as the prompt shows them.
+    pub(in crate::methods) texts: Vec<String>,
+    /// Its weight, by which sources are ordered.
+    pub(in crate::methods) vote: f64,
+}
+
+impl Source {
+    /// The reader's call: what this source answers to `question`. It is recorded under the source's first document, in round 1.
+    pub(in crate::methods) fn ask(&self, question: &str) -> Ask {
+        let values = json!({ "question": question, "documents": self.texts });
+        Ask::new("reader", READER, values, &SHORT).document(self.numbers[0])
+    }
+
+    /// The answer that a reply counts as; `None` is "I don't know" (section 3.2). An answer whose ROUGE-1 precision is below
+    /// `threshold` is dropped, which is recorded.
+    pub(in crate::methods) fn given(
+        &self,
+        call: &CallRecord,
+        threshold: Option<f64>,
+        ctx: &mut Ctx<'_>,
+    ) -> Option<String> {
+        let answer = stance(call).filter(|answer| !align::says_unknown(answer))?;
+        let precision = align::precision(answer, self.texts.iter().map(String::as_str));
+        if let Some(least) = threshold.filter(|least| precision < *least) {
+            let of = ctx.documents().nth(self.numbers[0]).map(|document| document.name.clone()).unwrap_or_default();
+            let why = format!("answer {answer:?} of {of} dropped: ROUGE-1 precision {precision:.2} is below {least}");
+            ctx.drop_answer(call.number, why);
+            return None;
+        }
+        Some(answer.to_owned())
+    }
+}
+
+/// Retrieves from each source alone, unfolded, where the question brings no documents.
+///
+/// # Errors
+/// What the retriever fails with; [`MootError::Question`] where it finds nothing.
+pub(in crate::methods) fn gather(
+    method: &str,
+    question: &Question,
+    per_source: usize,
+    ctx: &mut Ctx<'_>,
+) -> Result<()> {
+    if !question.documents.is_empty() {
+        return Ok(());
+    }
+    let wanted = Wanted { top: per_source, by_source: true, fold: false, filter: ctx.wanted().filter.clone() };
+    let hits = ctx.retrieve(&[&question.text], &wanted)?.pop().unwrap_or_default();
+    if hits.is_empty() {
+        let id = &question.id;
+        let filters = if wanted.filter.is_empty() { "" } else { " that the filters admit" };
+        let why = format!("no passage of the corpus{filters} is about it");
+        return Err(MootError::Question(format!(
+            "{method} needs at least 1 document, question {id:?} has none ({why})"
+        )));
+    }
+    ctx.take_up(hits);
+    Ok(())
+}
+
+/// The sources of the question's documents, the heaviest first; of equal ones the one whose first document comes first. Without
+/// `weighted` all are equal. A document without a source is one of its own.
+pub(in crate::methods) fn sources(ctx: &Ctx<'_>, weighted: bool) -> Vec<Source> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let documents: Vec<&Document> = ctx.documents().collect();
+    for (number, document) in documents.iter().enumerate() {
+        let new = groups.len();
+        let place = document.source.as_deref().map_or(new, |source| *places.entry(source).or_insert(new));
+        if place == new {
+            groups.push(Vec::new());
+        }
+        groups[place].push(number);
+    }
+    let vote = |number| if weighted { ctx.vote(number) } else { 1.0 };
+    let mut sources: Vec<Source> = groups
+        .into_iter()
+        .map(|numbers| Source { texts: texts(ctx, &numbers), vote: vote(numbers[0]), numbers })
+        .collect();
+    sources.sort_by(|a, b| b.vote.total_cmp(&a.vote));
+    sources
+}

@@ -1,0 +1,171 @@
+//! A folder of notes by three sources that disagree over twenty questions: weights from a recorded run, and `ask` with them. A
+//! stand-in server reads, so no model is needed.
+
+use super::program::{moot, text};
+use crate::llm::server::{Server, reply};
+use moot::sources::SourceWeights;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+const TOWNS: [&str; 20] = [
+    "Aldmouth",
+    "Brackwater",
+    "Caskhill",
+    "Dornes",
+    "Elmstead",
+    "Fenwick",
+    "Garlow",
+    "Hexley",
+    "Ilverton",
+    "Jarnsby",
+    "Kelmore",
+    "Lorrach",
+    "Mirfield",
+    "Norwell",
+    "Oxbury",
+    "Pellgrave",
+    "Quarnton",
+    "Rasket",
+    "Selby",
+    "Tarnwood",
+];
+
+/// The year in which a source says that the bridge of town `place` opened. The ledger is wrong twice, the gazette seven times
+/// and the gossip fourteen times; on town 8 the latter two tell the same lie.
+fn year(source: &str, place: usize) -> usize {
+    match source {
+        "ledger" if place < 2 => 1700 + place,
+        "gazette" if (2..9).contains(&place) => 1600 + place,
+        "gossip" if place == 8 => 1600 + place,
+        "gossip" if place >= 6 => 1500 + place,
+        _ => 1800 + place,
+    }
+}
+
+const SOURCES: [&str; 3] = ["gazette", "gossip", "ledger"];
+
+struct Notes {
+    folder: tempfile::TempDir,
+    server: Server,
+}
+
+impl Notes {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (source, (place, town)) in
+            SOURCES.iter().flat_map(|source| TOWNS.iter().enumerate().map(move |t| (source, t)))
+        {
+            let notes = folder.path().join("notes").join(source);
+            fs::create_dir_all(&notes).unwrap();
+            let note = format!("The bridge of {town} was opened in {}.", year(source, place));
+            fs::write(notes.join(format!("{town}.md")), note).unwrap();
+        }
+        let question = |(place, town): (usize, &&str)| {
+            format!(
+                "{}\n",
+                json!({ "id": format!("q{place}"), "question": asked(town), "answers": [(1800 + place).to_string()] })
+            )
+        };
+        let lines: String = TOWNS.iter().enumerate().map(question).collect();
+        fs::write(folder.path().join("questions.jsonl"), lines).unwrap();
+        Self { folder, server: server() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `moot COMMAND FIRST --corpus notes ...` with the stand-in server as model.
+    fn moot(&self, command: &[&str], typed: &[&str]) -> Output {
+        let notes = self.path("notes").display().to_string();
+        let fixed = ["--corpus", &notes, "--embedder", "none", "--model", &self.server.base, "--free-form"];
+        let fixed = fixed.into_iter().chain(["--method", "ra-rag"]);
+        let all: Vec<&str> = command.iter().copied().chain(fixed).chain(typed.iter().copied()).collect();
+        let output = moot(all).env("MOOT_CACHE", self.path("cache")).output().unwrap();
+        assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
+        output
+    }
+
+    /// Every source answers all twenty questions.
+    fn run(&self, record: &Path, typed: &[&str]) -> Output {
+        let questions = self.path("questions.jsonl").display().to_string();
+        let record = record.display().to_string();
+        self.moot(&["run", &questions, "-o", &record], typed)
+    }
+}
+
+fn asked(town: &str) -> String {
+    format!("When was the bridge of {town} opened?")
+}
+
+/// Says the year that stands in the documents behind the town of the question.
+fn server() -> Server {
+    Server::start(|_, received, stream| {
+        let (documents, question) = received.asked().rsplit_once("Question: ").unwrap();
+        let town = TOWNS.iter().find(|town| question.contains(*town)).unwrap();
+        let said = documents.split_once(&format!("The bridge of {town} was opened in ")).map(|(_, after)| &after[..4]);
+        reply(stream, said.unwrap_or("unknown"));
+    })
+}
+
+#[test]
+fn planted_reliabilities_come_out_in_their_order_and_ask_uses_them() {
+    let notes = Notes::new();
+    let (record, weights) = (notes.path("run.jsonl"), notes.path("sources.json"));
+    notes.run(&record, &["--variant", "wmv"]);
+    let (record, known) = (record.display().to_string(), weights.display().to_string());
+    let estimated = moot(["sources", "estimate", &record, "-o", &known]).output().unwrap();
+    assert!(estimated.status.success(), "{}", text(&estimated.stderr));
+    let (weights, _) = SourceWeights::read(&weights).unwrap();
+    let of = |source: &str| weights.sources[source];
+    assert!(SOURCES.iter().all(|source| (of(source).answers, of(source).asked) == (20, 20)), "{weights:?}");
+    let weight = |source: &str| of(source).weight.unwrap();
+    assert!(weight("ledger") > weight("gazette") + 1.0, "{weights:?}");
+    assert!(weight("gazette") > weight("gossip") + 0.5, "{weights:?}");
+
+    // On the ninth town two of three sources tell the same lie.
+    let question = asked(TOWNS[8]);
+    let answer = |typed: &[&str]| -> Value {
+        let out = text(&notes.moot(&["ask", &question, "--json"], typed).stdout);
+        serde_json::from_str::<Value>(out.lines().nth(1).unwrap()).unwrap()["conclusion"].take()
+    };
+    assert_eq!(answer(&[])["answers"][0]["text"], "1608");
+    let weighed = answer(&["--source-weights", &known]);
+    assert_eq!(weighed["answers"][0]["text"], "1808");
+    assert_eq!(weighed["rejected"][0]["text"], "1608");
+    let printed = text(&notes.moot(&["ask", &question], &["--source-weights", &known]).stdout);
+    let squeezed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(squeezed.contains(&format!("weight {:.2}", weight("ledger"))), "{printed}");
+    assert!(squeezed.contains(&format!("weight {:.2}", weight("gossip"))), "{printed}");
+}
+
+#[test]
+fn weights_of_another_corpus_are_told_by_ask_and_by_run() {
+    let notes = Notes::new();
+    let other = notes.path("other.json");
+    let estimate = |weight: f64| json!({ "weight": weight, "agreement": 0.9, "answers": 9, "asked": 9 });
+    let file = |sources: Value| {
+        let file = json!({
+            "moot_sources": 1, "estimator": "paper", "records": [], "questions": 9, "iterations": 3, "converged": true,
+            "sources": sources,
+        });
+        fs::write(&other, file.to_string()).unwrap();
+    };
+    file(json!({ "wire": estimate(2.0) }));
+    let other = other.display().to_string();
+    let said = "other.json belongs to another corpus: it has weights of \"wire\", found \"gazette\", \"gossip\", \"ledger\"; \
+                every vote is 1";
+    let question = asked(TOWNS[3]);
+    let asked = text(&notes.moot(&["ask", &question], &["--source-weights", &other]).stderr);
+    assert!(asked.contains(said), "{asked}");
+    let run = text(&notes.run(&notes.path("a.jsonl"), &["--source-weights", &other]).stderr);
+    assert!(run.contains(said), "{run}");
+    file(json!({ "ledger": estimate(2.0) }));
+    let run = text(&notes.run(&notes.path("b.jsonl"), &["--source-weights", &other]).stderr);
+    assert!(
+        run.contains("other.json has no weight for 2 of 3 sources (\"gazette\", \"gossip\"): they vote with 1"),
+        "{run}"
+    );
+}

@@ -1,0 +1,97 @@
+//! Weights, ties and votes.
+
+use super::{held, honest, stand, stands, weights, years};
+use crate::methods::typed;
+use moot::cli::debate::show;
+use moot::methods;
+use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::sources::SourceWeights;
+use moot::transcript::QuestionRecord;
+
+#[test]
+fn weights_are_summed_over_the_sources_that_agree() {
+    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1932")]);
+    let held = held(&[], &question, &[("a", 3.0), ("b", 2.0), ("c", 1.5)], &honest());
+    assert_eq!(stands(&held.conclusion.answers), [stand("1932", &[1, 2], &[0])]);
+}
+
+#[test]
+fn without_weights_every_source_has_one_vote_in_the_order_of_documents() {
+    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1932"), ("", "1931"), ("", "1931")]);
+    let (llm, settings) = (honest(), Settings::default());
+    let built = methods::build("ra-rag", &typed(&[("variant", "wmv")])).unwrap();
+    let record = built.answer(&question, Tools::new(&llm), &settings, &Silent).unwrap();
+    assert_eq!(record.calls.iter().map(|call| call.document.unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert_eq!(stands(&record.conclusion.unwrap().answers), [stand("1931", &[0, 3, 4], &[1, 2])]);
+}
+
+#[test]
+fn ties_go_to_the_heavier_source_then_to_the_earlier_one() {
+    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1931")]);
+    // 1 + 1 against 2: the heavier source is asked first.
+    let tied = held(&[], &question, &[("a", 1.0), ("b", 2.0), ("c", 1.0)], &honest());
+    assert_eq!(tied.stages, [(0, 1), (0, 0), (0, 2)]);
+    assert_eq!(tied.conclusion.answers[0].text, "1932");
+    let equal = held(&[], &years(&[("b", "1932"), ("a", "1931")]), &[], &honest());
+    assert_eq!(equal.conclusion.answers[0].text, "1932");
+}
+
+#[test]
+fn a_weight_below_zero_counts_against_its_answer() {
+    let question = years(&[("a", "1931"), ("b", "1931"), ("c", "1932")]);
+    let weighed = |weights: &[(&str, f64)]| held(&[], &question, weights, &honest());
+    // 1 - 0.8 against 0.5, then 1 - 0.4.
+    let less = weighed(&[("a", 1.0), ("b", -0.8), ("c", 0.5)]);
+    assert_eq!(less.stages, [(0, 0), (0, 2), (0, 1)]);
+    assert_eq!(stands(&less.conclusion.answers), [stand("1932", &[2], &[0, 1])]);
+    assert_eq!(stands(&less.conclusion.rejected), [stand("1931", &[0, 1], &[2])]);
+    assert_eq!(weighed(&[("a", 1.0), ("b", -0.4), ("c", 0.5)]).conclusion.answers[0].text, "1931");
+    // The largest sum wins, also where no sum is above zero.
+    assert_eq!(weighed(&[("a", 0.0), ("b", -1.0), ("c", 0.0)]).conclusion.answers[0].text, "1932");
+    let alone = held(&[], &years(&[("b", "1931")]), &[("b", -1.0)], &honest());
+    assert_eq!(stands(&alone.conclusion.answers), [stand("1931", &[0], &[])]);
+}
+
+#[test]
+fn mv_counts_sources_and_wmv_their_weights() {
+    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1932")]);
+    let weights = [("a", 5.0), ("b", 1.0), ("c", 1.0)];
+    let variant = |name: &str| held(&[("variant", name), ("kappa", "1")], &question, &weights, &honest());
+    assert_eq!(stands(&variant("wmv").conclusion.answers), [stand("1931", &[0], &[1, 2])]);
+    assert_eq!(stands(&variant("mv").conclusion.answers), [stand("1932", &[1, 2], &[0])]);
+    assert_eq!(variant("mv").stages, [(0, 0), (0, 1), (0, 2)]);
+}
+
+#[test]
+fn copies_share_one_vote() {
+    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1932")]);
+    let mut copied = weights(&[("a", 1.5), ("b", 1.0), ("c", 1.0)]);
+    let concluded = |weights: &SourceWeights| {
+        let (llm, settings) = (honest(), Settings::default());
+        let built = methods::build("ra-rag", &typed(&[])).unwrap();
+        let record = built.answer(&question, Tools { weights: Some(weights), ..Tools::new(&llm) }, &settings, &Silent);
+        record.unwrap().conclusion.unwrap().answers[0].text.clone()
+    };
+    assert_eq!(concluded(&copied), "1932");
+    for source in ["b", "c"] {
+        copied.sources.get_mut(source).unwrap().voice = Some(1);
+    }
+    assert_eq!(concluded(&copied), "1931");
+}
+
+#[test]
+fn the_conclusion_shows_the_weight_of_every_source() {
+    let question = years(&[("a", "1931"), ("b", "1932"), ("", "1931")]);
+    let weighed = held(&[], &question, &[("a", 1.25), ("b", -0.5)], &honest());
+    assert_eq!(weighed.conclusion.weights, [1.25, -0.5, 1.0]);
+    let printed = |record: &QuestionRecord| String::from_utf8(show(Vec::new(), record, 100).unwrap()).unwrap();
+    let shown = printed(&weighed.record);
+    assert!(
+        shown.contains("1 d0 (weight 1.25), 3 d2 (weight 1.00)") && shown.contains("2 d1 (1932, weight -0.50)"),
+        "{shown}"
+    );
+    let (llm, settings) = (honest(), Settings::default());
+    let built = methods::build("ra-rag", &typed(&[])).unwrap();
+    let plain = built.answer(&question, Tools::new(&llm), &settings, &Silent).unwrap();
+    assert!(plain.conclusion.as_ref().unwrap().weights.is_empty() && !printed(&plain).contains("weight"));
+}
