@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::methods::formats::{ANSWER, ANSWERS};
 use crate::methods::madam_rag::{reason, stance};
+use crate::methods::passages::shown;
 use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -83,7 +84,7 @@ fn units(documents: &[Document]) -> Vec<Vec<usize>> {
 }
 
 fn extractor(question: &Question, place: usize) -> Ask {
-    let values = json!({ "question": question.text, "document": question.documents[place].text.trim() });
+    let values = json!({ "question": question.text, "document": shown(&question.documents[place]) });
     Ask::new("extractor", EXTRACTOR, values, &ANSWER).document(place)
 }
 
