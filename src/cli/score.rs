@@ -1,5 +1,7 @@
 //! `moot score`: the metrics of records.
 
+mod short;
+
 use crate::cli::{output, show};
 use crate::error::Result;
 use crate::escape;
@@ -11,11 +13,12 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   moot score madam.jsonl
+  moot score madam.jsonl closed.jsonl --all
   moot score madam.jsonl closed.jsonl --json
   moot score qacc.jsonl --slice conflicting --slice non-conflicting
   moot score drag.jsonl naive.jsonl --slice gold-not-retrieved";
 
-/// Score records: strict exact match, precision, recall, F1, tokens, calls, malformed replies, with intervals
+/// Score records: exact match, F1, unknown and malformed replies, calls, with intervals; --all for every metric
 ///
 /// With several records, each is also compared with the first, question by question (paired bootstrap).
 #[derive(Debug, clap::Args)]
@@ -27,7 +30,10 @@ pub struct Args {
     /// Score only the questions of this slice; several give a column each.
     #[arg(long, value_name = "NAME", help = slice_help())]
     pub slice: Vec<String>,
-    /// Print one JSON object
+    /// Print every metric that applies, not the five that matter first
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
+    /// Print one JSON object, with every metric
     #[arg(long)]
     pub json: bool,
 }
@@ -59,5 +65,8 @@ pub fn run(args: &Args) -> Result<()> {
     if args.json {
         return output::print(&format!("{}\n", escape::json(&report::json(&scores, &differences).to_string())));
     }
-    output::print(&escape::lines(&report::table(&scores, &differences)))
+    if args.all {
+        return output::print(&escape::lines(&report::table(&scores, &differences)));
+    }
+    output::print(&escape::lines(&short::table(&scores, &differences, output::columns())))
 }

@@ -9,6 +9,7 @@ mod parts;
 pub(crate) mod program;
 mod prompts;
 mod real;
+mod scores;
 mod several;
 mod sources;
 mod verify;
@@ -44,8 +45,13 @@ fn child() {
         "calls" => calls::run(&calls::Args { record }),
         "list" => show::run(&show::Args { record, question: None }),
         "show" => show::run(&show::Args { record, question: Some("2".into()) }),
-        "score" => score::run(&score::Args { records: vec![record.clone(), record], json: false, slice: Vec::new() }),
-        "json" => score::run(&score::Args { records: vec![record], json: true, slice: Vec::new() }),
+        "score" => score::run(&score::Args {
+            records: vec![record.clone(), record],
+            all: false,
+            json: false,
+            slice: Vec::new(),
+        }),
+        "json" => score::run(&score::Args { records: vec![record], all: false, json: true, slice: Vec::new() }),
         _ => panic!("{word}"),
     }
     .unwrap();

@@ -1,7 +1,7 @@
 //! Layout of a debate: replies, events, the conclusion, positions of passages, token counts.
 
 use super::{STRONG, WRONG};
-use crate::cli::columns::{pad, printable, shorten, width, wrap};
+use crate::cli::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;
 use crate::methods::normalise;
 use crate::question::{Answer, Conclusion, Document, Question};
@@ -199,7 +199,7 @@ impl Page {
     }
 
     fn name(&self, place: usize, columns: usize) -> String {
-        self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten(name, columns))
+        self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten_middle(name, columns))
     }
 }
 

@@ -15,9 +15,8 @@ fn half(name: &str) -> Vec<Question> {
 }
 
 fn of_kind<'a>(question: &'a Question, kinds: &'a [&str]) -> impl Iterator<Item = &'a Document> {
-    let labelled = |document: &&Document| {
-        document.label.as_ref().is_some_and(|label| kinds.contains(&label.kind.as_str()))
-    };
+    let labelled =
+        |document: &&Document| document.label.as_ref().is_some_and(|label| kinds.contains(&label.kind.as_str()));
     question.documents.iter().filter(labelled)
 }
 
@@ -60,7 +59,10 @@ fn answers_stand_in_the_documents_that_are_labelled_with_them() {
             of_kind(&question, kinds).any(|document| normalise::contains(&document.text, text))
         };
         for aliases in &gold.answers {
-            assert!(aliases.iter().any(|alias| holds(&["correct"], alias)), "{id}: {aliases:?} is in no correct document");
+            assert!(
+                aliases.iter().any(|alias| holds(&["correct"], alias)),
+                "{id}: {aliases:?} is in no correct document"
+            );
             let elsewhere = aliases.iter().find(|alias| holds(&["misinfo", "noise"], alias));
             assert_eq!(elsewhere, None, "{id}: a document that is not correct holds the answer");
         }
