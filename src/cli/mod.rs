@@ -142,6 +142,7 @@ fn with_short_help(command: clap::Command) -> clap::Command {
             let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
             let all = Arg::new("help-all").long("help-all").action(ArgAction::HelpLong);
             sub.disable_help_flag(true)
+                .next_help_heading(None::<&str>)
                 .arg(help.help("Print this help"))
                 .arg(all.help("Print every option: switches of methods, sampling, retrieval, engine, servers"))
         })

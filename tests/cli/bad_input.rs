@@ -110,7 +110,8 @@ fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
     };
     for command in ["ask", "run"] {
         let (short, all) = (said(&[command, "--help"]), said(&[command, "--help-all"]));
-        assert!(short.lines().count() <= 50, "{} lines: {short}", short.lines().count());
+        let most = if command == "ask" { 45 } else { 60 };
+        assert!(short.lines().count() <= most, "{} lines: {short}", short.lines().count());
         assert_eq!(short, said(&[command, "-h"]));
         assert!(
             ["--model", "--docs", "--corpus", "--method", "--help-all"]

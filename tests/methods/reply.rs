@@ -155,7 +155,7 @@ fn a_reply_cut_after_its_answer_is_read_and_one_cut_within_is_not() {
     }
     for (reply, want) in [
         (r#"All Correct Answers: ["a"]. Expl"#, answers(&["a"], "Expl…")),
-        (r#"All Correct Answers: ["a"]. Explanation: It is a. Bu"#, answers(&["a"], "It is a.")),
+        (r#"All Correct Answers: ["a"]. Explanation: It says so. Bu"#, answers(&["a"], "It says so.")),
         (r#"All Correct Answers: ["a"]"#, answers(&["a"], "")),
         (r#"All Correct Answers: ["a", "b"#, Parsed::Malformed),
         (r#"All Correct Answers: ["a","#, Parsed::Malformed),
