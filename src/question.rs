@@ -38,6 +38,9 @@ pub struct Document {
     pub name: String,
     /// All of it.
     pub text: String,
+    /// Its own title, where the input gives one; prompts show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The publisher or author: a field of the input, a folder, a host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,

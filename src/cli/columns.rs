@@ -9,25 +9,46 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` shortened to at most `columns`, with an ellipsis, after a whole word if one ends near.
+/// `text` shortened to at most `columns`, with an ellipsis after a whole word; a first word that alone is too long is cut.
 #[must_use]
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
     let head = prefix(text, columns.saturating_sub(1));
-    let whole = head.rfind(' ').filter(|&end| width(&head[..end]) * 4 >= columns * 3).map_or(head, |end| &head[..end]);
-    let mut short = format!("{}…", whole.trim_end_matches([' ', ',', ';', '.', ':']));
-    // Characters next to each other may be wider than each alone (emoji sequences).
-    while width(&short) > columns && short.chars().count() > 1 {
-        short.pop();
-        short.pop();
-        short.push('…');
-    }
-    short
+    let ends = text[head.len()..].starts_with(' ');
+    let whole = if ends { head } else { head.rfind(' ').map_or(head, |end| &head[..end]) };
+    fit(whole.trim_end_matches([' ', ',', ';', '.', ':']).to_owned(), "", columns)
 }
 
-/// `text` wrapped to lines of at most `columns` (at least one line); a word longer than a line is broken.
+/// `text` shortened to at most `columns`, with an ellipsis in the middle: a name's folder and its ending both stay.
+#[must_use]
+pub fn shorten_middle(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(1);
+    let tail = suffix(text, room / 2);
+    fit(prefix(text, room - room / 2).to_owned(), tail, columns)
+}
+
+/// `head` and `tail` with an ellipsis between them, `head` cut further until it fits: characters next to each other may be
+/// wider than each alone (emoji sequences).
+fn fit(mut head: String, tail: &str, columns: usize) -> String {
+    let mut tail = tail.to_owned();
+    loop {
+        let short = format!("{head}…{tail}");
+        if width(&short) <= columns || head.is_empty() && tail.is_empty() {
+            return short;
+        }
+        if head.pop().is_none() {
+            tail.remove(0);
+        }
+    }
+}
+
+/// `text` wrapped to lines of at most `columns` (at least one line). A word longer than a line is broken after a slash, a dash
+/// or another sign between its parts where it has one, as a path or an address has.
 #[must_use]
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
@@ -46,7 +67,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         while width(word) > columns {
             let head = match prefix(word, columns) {
                 "" => &word[..word.chars().next().map_or(word.len(), char::len_utf8)],
-                head => head,
+                head => parts(head),
             };
             *lines.last_mut().expect("there is always a line (bug)") = head.to_owned();
             lines.push(String::new());
@@ -64,6 +85,24 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 #[must_use]
 pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// The start of a long word up to its last sign between parts; all of it where none stands in its second half.
+fn parts(head: &str) -> &str {
+    let end = head.rfind(['/', '\\', '-', '_', '?', '&', '=', '#']).map(|at| at + 1);
+    end.filter(|&end| end * 2 >= head.len()).map_or(head, |end| &head[..end])
+}
+
+/// The longest suffix of whole characters that fits `columns`.
+fn suffix(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices().rev() {
+        used += c.width().unwrap_or(0);
+        if used > columns {
+            return &text[at + c.len_utf8()..];
+        }
+    }
+    text
 }
 
 /// The longest prefix of whole characters that fits `columns`.

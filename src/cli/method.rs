@@ -36,32 +36,46 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
     /// Votes of sources, as `moot sources estimate` wrote them
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub source_weights: Option<PathBuf>,
     /// Seed of all random choices
-    #[arg(long, value_name = "N", default_value_t = Settings::default().seed, value_parser = values::whole::<u64>)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().seed, value_parser = values::whole::<u64>, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub seed: u64,
     /// Maximum tokens of a reply
-    #[arg(long, value_name = "N", default_value_t = Settings::default().max_tokens, value_parser = values::count)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().max_tokens, value_parser = values::count, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub max_tokens: usize,
     /// Do not constrain replies to their format by a grammar
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub free_form: bool,
     /// Maximum tokens of thought before each reply, for models that can think; 0 turns thinking off
-    #[arg(long, value_name = "N", default_value_t = Settings::default().think, value_parser = values::count_or_none)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().think, value_parser = values::count_or_none, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub think: usize,
     /// Sample at this temperature instead of taking the likeliest token
-    #[arg(long, value_name = "T", value_parser = values::number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = values::number, allow_negative_numbers = true, hide_short_help = true)]
     pub temperature: Option<f32>,
     /// With --temperature: keep only the K likeliest tokens
-    #[arg(long, value_name = "K", requires = "temperature", default_value_t = 0, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "K",
+        requires = "temperature",
+        default_value_t = 0,
+        hide_default_value = true,
+        hide_short_help = true
+    )]
     #[arg(value_parser = values::whole::<usize>, allow_negative_numbers = true)]
     pub top_k: usize,
     /// With --temperature: keep the likeliest tokens that together reach probability P
-    #[arg(long, value_name = "P", requires = "temperature", default_value_t = 1.0, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "P",
+        requires = "temperature",
+        default_value_t = 1.0,
+        hide_default_value = true,
+        hide_short_help = true
+    )]
     #[arg(value_parser = values::number, allow_negative_numbers = true)]
     pub top_p: f32,
 }

@@ -38,7 +38,7 @@ pub mod why;
 
 use crate::error::{MootError, Result};
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Let documents argue: each document gets an agent, the agents debate, an aggregator concludes
 #[derive(Debug, Parser)]
@@ -94,7 +94,8 @@ impl Cli {
     /// # Errors
     /// [`MootError::Arguments`].
     pub fn read() -> Result<Self> {
-        Self::try_parse().map_err(|e| match e.kind() {
+        let typed = with_short_help(Self::command()).try_get_matches();
+        typed.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|e| match e.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => e.exit(),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => e.exit(),
             _ => refusal(&e, std::env::args().nth(1)),
@@ -131,6 +132,23 @@ impl Cli {
             Command::Doctor(args) => doctor::run(args),
         }
     }
+}
+
+/// `command`, of whose subcommands those with options hidden from the short help print it for `--help` too, one line an
+/// option, and every option for `--help-all`.
+fn with_short_help(command: clap::Command) -> clap::Command {
+    let long = |sub: &&clap::Command| sub.get_arguments().any(Arg::is_hide_short_help_set);
+    let names: Vec<String> = command.get_subcommands().filter(long).map(|sub| sub.get_name().to_owned()).collect();
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| {
+            let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
+            let all = Arg::new("help-all").long("help-all").action(ArgAction::HelpLong);
+            sub.disable_help_flag(true)
+                .next_help_heading(None::<&str>)
+                .arg(help.help("Print this help"))
+                .arg(all.help("Print every option: switches of methods, sampling, retrieval, engine, servers"))
+        })
+    })
 }
 
 /// Converts clap's error to one line and one hint, like all errors of this program; `first` is the first argument.

@@ -22,7 +22,9 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub struct Args {
-    /// A short name of the catalog, a .gguf file, a model folder, hf:org/repo[/file.gguf][@revision], or a server,
+    /// A name of `moot models list`, a .gguf file, a folder, hf:org/repo, or http://host:port/v1#name
+    ///
+    /// In full: a short name of the catalog, a .gguf file, a model folder, hf:org/repo[/file.gguf][@revision], or a server,
     /// http://host:port/v1#name; one per role: agent=A,aggregator=B. `moot run` takes several, x,y, one after the other
     #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
     pub model: String,
@@ -42,48 +44,48 @@ pub struct Runtime {
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Spread the layers over several GPUs, by number, as 0,1 (instead of --device)
-    #[arg(long, value_name = "N,..", value_delimiter = ',', conflicts_with = "device")]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', conflicts_with = "device", hide_short_help = true)]
     pub devices: Vec<usize>,
     /// On a GPU: sum in a fixed order, so that a reply does not depend on the batch (slower; takes widened weights). On
     /// the CPU this always holds
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub exact: bool,
     /// Threads of the CPU kernels; all cores by default
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub threads: Option<usize>,
     /// Memory for keys and values, as 512M or 4G; by default a quarter of the free memory
-    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true, hide_short_help = true)]
     pub kv_memory: Option<usize>,
     /// Memory for all models together, as 12G; models that do not fit together take turns
-    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true, hide_short_help = true)]
     pub memory: Option<usize>,
     /// Maximum number of sequences that run at once
-    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows, value_parser = values::count)]
+    #[arg(long, value_name = "N", default_value_t = EngineOptions::default().rows, value_parser = values::count, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub max_rows: usize,
     /// Most tokens of one forward pass; 512 on the CPU and 8192 on a GPU by default
-    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true, hide_short_help = true)]
     pub step_tokens: Option<usize>,
     /// stored: at the file's width; widened: to f32 at load (slower, much more memory), the file's numbers with no
     /// other rounding, to compare; random[:TYPE]: in the shape of a model of the catalog, TYPE as q4_k, for bench alone
-    #[arg(long, value_name = "WHICH", default_value = "stored", value_parser = Weights::parse)]
+    #[arg(long, value_name = "WHICH", default_value = "stored", value_parser = Weights::parse, hide_short_help = true)]
     pub weights: Weights,
     /// Disable prefix sharing between calls (to measure its gain)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_prefix_reuse: bool,
     /// Disable draft tokens (to measure their gain; they never change a reply)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_speculation: bool,
     /// Maximum number of calls in flight to a remote model
-    #[arg(long, value_name = "N", default_value_t = Patience::default().calls, value_parser = values::count)]
+    #[arg(long, value_name = "N", default_value_t = Patience::default().calls, value_parser = values::count, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub remote_calls: usize,
     /// Seconds of silence after which a remote model's call is sent again; twelve times as long for a call in all
-    #[arg(long, value_name = "SECONDS", default_value_t = Patience::default().silence.as_secs())]
+    #[arg(long, value_name = "SECONDS", default_value_t = Patience::default().silence.as_secs(), hide_short_help = true)]
     #[arg(value_parser = values::seconds, allow_negative_numbers = true)]
     pub remote_timeout: u64,
     /// Number of retries of a remote model's call before the run fails
-    #[arg(long, value_name = "N", default_value_t = Patience::default().retries, value_parser = values::count_or_none)]
+    #[arg(long, value_name = "N", default_value_t = Patience::default().retries, value_parser = values::count_or_none, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub remote_retries: usize,
 }

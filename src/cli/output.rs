@@ -35,12 +35,20 @@ fn settled(result: io::Result<()>) -> Result<ControlFlow<()>> {
     }
 }
 
-/// Width of the output in columns: `COLUMNS`, else 100.
+/// Width of the output in columns: the terminal's where standard output is one, else `COLUMNS`, else 100.
 #[must_use]
 pub fn columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    chosen(terminal, std::env::var("COLUMNS").ok().as_deref())
+}
+
+/// The width from the terminal's and from what `COLUMNS` says. A narrower terminal than 40 columns counts as 40.
+fn chosen(terminal: Option<usize>, told: Option<&str>) -> usize {
     const READABLE: usize = 100;
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    told.filter(|&columns: &usize| columns >= 40).unwrap_or(READABLE)
+    const LEAST: usize = 40;
+    let terminal = terminal.filter(|&columns| columns > 0).map(|columns| columns.max(LEAST));
+    let told = || told?.parse().ok().filter(|&columns: &usize| columns >= LEAST);
+    terminal.or_else(told).unwrap_or(READABLE)
 }
 
 /// `path` with `~` for the home folder.
@@ -48,4 +56,18 @@ pub fn columns() -> usize {
 pub fn under_home(path: &Path) -> PathBuf {
     let home = std::env::home_dir().filter(|home| home.components().count() > 1);
     home.and_then(|home| path.strip_prefix(home).ok().map(|rest| Path::new("~").join(rest))).unwrap_or(path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chosen;
+
+    #[test]
+    fn the_terminal_goes_before_what_columns_says() {
+        assert_eq!(chosen(Some(72), Some("120")), 72);
+        assert_eq!(chosen(Some(20), None), 40);
+        assert_eq!(chosen(Some(0), Some("120")), 120);
+        assert_eq!(chosen(None, Some("120")), 120);
+        assert_eq!([chosen(None, Some("7")), chosen(None, Some("wide")), chosen(None, None)], [100; 3]);
+    }
 }

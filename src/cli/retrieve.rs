@@ -22,12 +22,15 @@ use std::sync::Arc;
 /// Retrieval arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Retrieve the documents from a corpus: files, folders and globs, an index (moot index build), or
-    /// http://host:6333#collection. Methods that debate given documents search it for questions that bring none; methods that
+    /// Retrieve the documents from a corpus: files, folders, an index, or http://host:6333#collection
+    ///
+    /// Files, folders and globs, an index (moot index build), or a collection of a server. Methods that debate given documents search it for questions that bring none; methods that
     /// retrieve for their own queries read it alone (moot methods NAME)
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub corpus: Vec<String>,
-    /// Number of passages, in all or of each source; each gets an agent [default: 5, or 1 of each source]
+    /// Number of passages, in all or of each source [default: 5, or 1 of each source]
+    ///
+    /// Each gets an agent.
     #[arg(long, value_name = "N", value_parser = values::count, requires = "corpus", allow_negative_numbers = true)]
     pub top: Option<usize>,
     /// The best passages of each source instead of all
@@ -43,17 +46,17 @@ pub struct Args {
     #[arg(long, value_name = "DATE", value_parser = date, requires = "corpus")]
     pub until: Option<String>,
     /// Do not fold near-duplicates
-    #[arg(long, requires = "corpus")]
+    #[arg(long, requires = "corpus", hide_short_help = true)]
     pub no_fold: bool,
     /// Search mode; hybrid if the index has vectors and BM25
-    #[arg(long, value_name = "HOW", requires = "corpus")]
+    #[arg(long, value_name = "HOW", requires = "corpus", hide_short_help = true)]
     pub retriever: Option<Retrieved>,
     /// Embedder: a name of the catalog, a folder, hf:org/repo, or "none" for BM25 only; by default all-minilm-l6-v2 for
     /// plain files, otherwise the index's own. Without a corpus, for methods that embed documents themselves
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub embedder: Option<String>,
     /// Device of the embedder: cpu, cuda, cuda:N or metal; the one that built the index
-    #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "corpus")]
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "corpus", hide_short_help = true)]
     pub embedder_device: String,
 }
 

@@ -1,5 +1,7 @@
 //! `moot score`: the metrics of records.
 
+mod short;
+
 use crate::cli::conflict::metric;
 use crate::cli::switches::Switches;
 use crate::cli::tooling::ClassifierArgs;
@@ -15,12 +17,13 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   moot score madam.jsonl
+  moot score madam.jsonl closed.jsonl --all
   moot score madam.jsonl closed.jsonl --json
   moot score madam.jsonl --conflict -m qwen2.5-coder-1.5b
   moot score qacc.jsonl --slice conflicting --slice non-conflicting
   moot score drag.jsonl naive.jsonl --slice gold-not-retrieved";
 
-/// Score records: strict exact match, precision, recall, F1, tokens, calls, malformed replies, with intervals
+/// Score records: exact match, F1, unknown and malformed replies, calls, with intervals; --all for every metric
 ///
 /// With several records, each is also compared with the first, question by question (paired bootstrap).
 #[derive(Debug, clap::Args)]
@@ -32,7 +35,10 @@ pub struct Args {
     /// Score only the questions of this slice; several give a column each.
     #[arg(long, value_name = "NAME", help = slice_help())]
     pub slice: Vec<String>,
-    /// Print one JSON object
+    /// Print every metric that applies, not the five that matter first
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
+    /// Print one JSON object, with every metric
     #[arg(long)]
     pub json: bool,
     /// Also print how often labels of each probability are right (records of conflict-score with --sure)
@@ -95,7 +101,11 @@ pub fn run(args: &Args) -> Result<()> {
     if args.json {
         return output::print(&format!("{}\n", escape::json(&report::json(&scores, &differences).to_string())));
     }
-    let mut table = report::table(&scores, &differences);
+    let mut table = if args.all {
+        report::table(&scores, &differences)
+    } else {
+        short::table(&scores, &differences, output::columns())
+    };
     if args.calibration {
         for record in groups.iter().flatten() {
             let questions: Vec<_> = record.questions.iter().collect();

@@ -20,7 +20,7 @@ use std::sync::Arc;
 #[derive(Debug, clap::Args)]
 pub struct ClassifierArgs {
     /// Classify pairs with this NLI model (a name of the catalog, a folder, hf:org/repo) instead of the role `entailment`
-    #[arg(long, value_name = "NAME", help_heading = "Retrieval and entailment")]
+    #[arg(long, value_name = "NAME", help_heading = "Retrieval and entailment", hide_short_help = true)]
     pub classifier: Option<String>,
     /// Device of the classifier: cpu, cuda, cuda:N or metal
     #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "classifier")]

@@ -230,7 +230,9 @@ fn metrics(rows: &[(&Metric, Option<Estimate>)]) -> Map<String, Value> {
     rows.iter().map(|(metric, estimate)| (metric.name.to_owned(), json!(estimate))).collect()
 }
 
-fn describe(s: &Scores) -> String {
+/// One line: the record's name, its method, dataset and model, and how many questions, calls and malformed replies it has.
+#[must_use]
+pub fn describe(s: &Scores) -> String {
     let of = s.expected.filter(|&n| n != s.questions).map(|n| format!(" of {n}")).unwrap_or_default();
     let dataset = s.dataset.as_ref().map(|name| format!(" on {}", escape::line(name))).unwrap_or_default();
     let gold = match s.without_gold {
@@ -257,7 +259,8 @@ fn heading(scores: &[Scores], differences: &[Difference]) -> Vec<String> {
 }
 
 /// A metric's value with its interval; `signed` for a difference.
-pub(super) fn cell(metric: &Metric, estimate: Option<Estimate>, signed: bool) -> String {
+#[must_use]
+pub fn cell(metric: &Metric, estimate: Option<Estimate>, signed: bool) -> String {
     let Some(e) = estimate else { return "-".into() };
     let number = |x: f64| figure(metric.unit, x, signed);
     format!("{} [{}, {}]", number(e.mean), number(e.low), number(e.high))

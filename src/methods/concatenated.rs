@@ -2,12 +2,13 @@
 
 use crate::error::Result;
 use crate::methods::formats::ANSWERS;
+use crate::methods::passages::{all_shown, header};
 use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::question::{Conclusion, Question};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) const READER: File = prompt_file!("concatenated/reader.jinja");
 
@@ -37,9 +38,13 @@ fn build(_: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for Concatenated {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let documents: Vec<&str> = question.documents.iter().map(|document| document.text.trim()).collect();
-        let values = json!({ "question": question.text, "documents": documents });
-        let call = ctx.ask(Ask::new("reader", READER, values, &ANSWERS))?;
+        let call = ctx.ask(Ask::new("reader", READER, values(question), &ANSWERS))?;
         Ok(vote::reader(&call, &question.documents))
     }
+}
+
+/// What [`READER`] shows: the question and its documents, and whether any has a header.
+pub(super) fn values(question: &Question) -> Value {
+    let headed = question.documents.iter().any(|document| header(document).is_some());
+    json!({ "question": question.text, "documents": all_shown(question), "headed": headed })
 }

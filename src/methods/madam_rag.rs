@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::methods::formats::{ANSWER, ANSWERS};
+use crate::methods::passages::{header, shown};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -24,7 +25,8 @@ pub static ROW: Row = Row {
     about: "one agent a document; they debate in rounds, an aggregator concludes",
     protocol: "\
 1. Round 1: each agent reads the question and its own document, and gives an answer with an explanation.
-2. The aggregator reads all agents' replies, shuffled by the question's seed, and lists all correct answers.
+2. The aggregator reads all agents' replies, shuffled by the question's seed, each with the title, source and date of its
+   document where they are known, and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
    or the other agents' replies (`history=peers`); and its own last reply where `own-reply` is on, which the paper does not.
 4. The debate ends when every agent keeps its answer, or after the last round.
@@ -113,7 +115,7 @@ impl Method for MadamRag {
         let mut round = 0;
         loop {
             round += 1;
-            let told = self.history(&agents, verdict.as_ref());
+            let told = self.history(question, &agents, verdict.as_ref());
             let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
             let aggregating = stage.len();
             stage.extend((0..question.documents.len()).map(|place| agent(question, place, round, &told)));
@@ -145,9 +147,10 @@ impl Method for MadamRag {
 impl MadamRag {
     /// What each agent is told of the round before, by place: the lines of others, its own reply where it sees that, and
     /// whether all this stands before the document. `None` where there is nothing to tell.
-    fn history(&self, agents: &[CallRecord], verdict: Option<&CallRecord>) -> Vec<Option<Value>> {
+    fn history(&self, question: &Question, agents: &[CallRecord], verdict: Option<&CallRecord>) -> Vec<Option<Value>> {
         let others = |place: usize| -> Option<Vec<String>> {
-            let lines: Vec<String> = agents.iter().filter(|call| call.document != Some(place)).map(spoken).collect();
+            let others = agents.iter().filter(|call| call.document != Some(place));
+            let lines: Vec<String> = others.map(|call| spoken(question, call)).collect();
             (!lines.is_empty()).then_some(lines)
         };
         let tell = |place| match self.history {
@@ -184,7 +187,7 @@ impl MadamRag {
 pub(super) fn agent(question: &Question, place: usize, round: usize, told: &[Option<Value>]) -> Ask {
     let values = json!({
         "question": question.text,
-        "document": question.documents[place].text.trim(),
+        "document": shown(&question.documents[place]),
         "number": place + 1,
         "history": told.get(place),
     });
@@ -194,9 +197,10 @@ pub(super) fn agent(question: &Question, place: usize, round: usize, told: &[Opt
 /// Shuffled, since a model may favour what it reads first or last (section 4); in all rounds of a question alike, so that a
 /// verdict changes where replies do, not where their order does.
 fn aggregator(question: &Question, round: usize, agents: &[CallRecord], seed: u64) -> Ask {
-    let mut replies: Vec<String> = agents.iter().map(spoken).collect();
+    let mut replies: Vec<String> = agents.iter().map(|call| spoken(question, call)).collect();
     replies.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    let values = json!({ "question": question.text, "replies": replies });
+    let headed = question.documents.iter().any(|document| header(document).is_some());
+    let values = json!({ "question": question.text, "replies": replies, "headed": headed });
     Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
 }
 
@@ -222,9 +226,11 @@ fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<Str
     (answers, explanation, agents.iter().all(|call| call.parsed == Parsed::Malformed))
 }
 
-/// An agent's reply as the others read it, whether it kept its format or not.
-fn spoken(call: &CallRecord) -> String {
-    format!("Agent {}: {}", call.document.map_or(0, |place| place + 1), call.reply.trim())
+/// An agent's reply as the others read it, whether it kept its format or not, after what is known of its document.
+fn spoken(question: &Question, call: &CallRecord) -> String {
+    let known = call.document.and_then(|place| header(question.documents.get(place)?));
+    let known = known.map(|header| format!(" {header}")).unwrap_or_default();
+    format!("Agent {}{known}: {}", call.document.map_or(0, |place| place + 1), call.reply.trim())
 }
 
 /// The answer of an agent's reply; `None` where it is unknown or malformed.

@@ -34,7 +34,50 @@ pub(super) fn given_or_found(ctx: &mut Ctx<'_>, question: &Question, top: usize)
     Ok((0..question.documents.len()).collect())
 }
 
-/// The texts of documents, as prompts show them. A passage's title already stands before its text.
+/// Most characters of a title or a source in a header.
+const MOST_CHARACTERS: usize = 160;
+
+/// What is known of a document, as prompts show it: `[Title: Minutes; Source: council; Date: 1884-05-12]`. A part that is not
+/// known is left out; `None` where nothing is.
+pub(super) fn header(document: &Document) -> Option<String> {
+    of_parts([("Title", &document.title), ("Source", &document.source), ("Date", &document.date)])
+}
+
+/// The header of known parts, each on one line and shortened; empty ones count as not known.
+fn of_parts<const N: usize>(parts: [(&str, &Option<String>); N]) -> Option<String> {
+    let part = |(name, value): (&str, &Option<String>)| {
+        let value = value.as_deref()?.split_whitespace().collect::<Vec<_>>().join(" ");
+        let short: String = value.chars().take(MOST_CHARACTERS).collect();
+        (!short.is_empty()).then(|| format!("{name}: {short}"))
+    };
+    let known: Vec<String> = parts.into_iter().filter_map(part).collect();
+    (!known.is_empty()).then(|| format!("[{}]", known.join("; ")))
+}
+
+/// A document as prompts show it: its header on a line of its own, then its text. A title that stands in the text, as a
+/// passage's does, is not repeated. Without title, source and date it is the text alone.
+pub(super) fn shown(document: &Document) -> String {
+    let text = document.text.trim();
+    let repeated = document.title.as_ref().is_some_and(|title| text.contains(title.trim()));
+    let title = if repeated { &None } else { &document.title };
+    match of_parts([("Title", title), ("Source", &document.source), ("Date", &document.date)]) {
+        Some(header) => format!("{header}\n{text}"),
+        None => text.to_owned(),
+    }
+}
+
+/// The question's documents as prompts show them.
+pub(super) fn all_shown(question: &Question) -> Vec<String> {
+    question.documents.iter().map(shown).collect()
+}
+
+/// Documents by their numbers, as prompts show them ([`shown`]).
+pub(super) fn shown_texts(ctx: &Ctx<'_>, numbers: &[usize]) -> Vec<String> {
+    let documents: Vec<&Document> = ctx.documents().collect();
+    numbers.iter().filter_map(|&number| documents.get(number)).map(|document| shown(document)).collect()
+}
+
+/// The texts of documents alone. A passage's title already stands before its text.
 pub(super) fn texts(ctx: &Ctx<'_>, numbers: &[usize]) -> Vec<String> {
     let documents: Vec<&Document> = ctx.documents().collect();
     numbers.iter().filter_map(|&number| documents.get(number)).map(|document| document.text.trim().to_owned()).collect()

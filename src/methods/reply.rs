@@ -5,6 +5,7 @@
 
 use crate::generation::Finish;
 use crate::methods::normalise;
+use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::Parsed;
 use serde::Deserialize;
 use serde_json::Value;
@@ -176,7 +177,7 @@ pub(super) fn parse_choice(reply: &str, values: &Value) -> Option<Parsed> {
 pub(super) fn parse_reasoned_choice(reply: &str, finish: Finish, values: &Value) -> Option<Parsed> {
     let text = after_marker(reply, "choice")?;
     if let Some((option, explanation)) = choice_as_written(text, values) {
-        return Some(Parsed::Choice { option, explanation });
+        return Some(Parsed::Choice { option, explanation: whole_sentences(&explanation, finish) });
     }
     let (choice, explanation) = part_explanation(text, finish)?;
     Some(Parsed::Choice { option: chosen(choice, values)?, explanation })
@@ -221,7 +222,7 @@ pub(super) fn parse_answers(reply: &str, marker: &str, finish: Finish) -> Option
         let explanation = after_marker(rest, "explanation").unwrap_or(rest);
         return Some(Parsed::Answers {
             answers: normalise::without_repeats(known),
-            explanation: explanation.trim_start_matches(['.', ',', ';', '*', '_']).trim().to_owned(),
+            explanation: whole_sentences(explanation.trim_start_matches(['.', ',', ';', '*', '_']), finish),
         });
     }
     // The papers' prompt asks for the bare word where no answer is correct, so it needs no marker.
@@ -265,7 +266,21 @@ fn part_explanation(text: &str, finish: Finish) -> Option<(&str, String)> {
         return (finish == Finish::Stop).then(|| (text, String::new()));
     };
     let explanation = marker.map_or(&text[end..], |(_, after)| after.trim_start_matches(is_star));
-    Some((&text[..end], explanation.trim().to_owned()))
+    Some((&text[..end], whole_sentences(explanation, finish)))
+}
+
+/// An explanation without the sentence in which a reply was cut by its limit of tokens; of a single sentence what there is, with
+/// an ellipsis. The reply itself is recorded whole.
+fn whole_sentences(explanation: &str, finish: Finish) -> String {
+    let text = explanation.trim();
+    let ended = text.trim_end_matches(['"', '”', '’', '\'', ')']).ends_with(['.', '!', '?', '…', '。']);
+    if finish == Finish::Stop || ended || text.is_empty() {
+        return text.to_owned();
+    }
+    match sentences(text).as_slice() {
+        [.., last, _] => text[..last.end].trim_end().to_owned(),
+        _ => format!("{text}…"),
+    }
 }
 
 /// An answer without what a model may put around it: stars, quotes, the braces of the format, the full stop.

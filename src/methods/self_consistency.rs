@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::generation::Sampling;
-use crate::methods::concatenated::READER;
+use crate::methods::concatenated::{self, READER};
 use crate::methods::equality::{self, Equality};
 use crate::methods::formats::ANSWERS;
 use crate::methods::majority_vote::SAMPLING;
@@ -11,7 +11,6 @@ use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
-use serde_json::json;
 
 /// Self-consistency's row.
 pub static ROW: Row = Row {
@@ -61,8 +60,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for SelfConsistency {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let documents: Vec<&str> = question.documents.iter().map(|document| document.text.trim()).collect();
-        let values = json!({ "question": question.text, "documents": documents });
+        let values = concatenated::values(question);
         let mut ask = Ask::new("reader", READER, values, &ANSWERS);
         if ctx.settings().sampling == Sampling::Greedy {
             ask = ask.sampling(SAMPLING);

@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::generation::{Message, Role};
-use crate::methods::concatenated::READER;
+use crate::methods::concatenated::{self, READER};
 use crate::methods::formats::{ANSWERS, TEXT};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
@@ -51,8 +51,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for SelfReflection {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let documents: Vec<&str> = question.documents.iter().map(|document| document.text.trim()).collect();
-        let values = json!({ "question": question.text, "documents": documents });
+        let values = concatenated::values(question);
         let mut answer = ctx.ask(Ask::new("reader", READER, values, &ANSWERS))?;
         for round in 1..=self.rounds {
             let review = Ask::new("reader", REVIEW, json!({}), &TEXT).round(round + 1).after(chat(&answer));

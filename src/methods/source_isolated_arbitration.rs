@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::methods::formats::{ANSWER, ANSWERS};
 use crate::methods::madam_rag::{reason, stance};
+use crate::methods::passages::{header, shown};
 use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -44,7 +45,7 @@ fn build(_: &mut Values) -> Result<Box<dyn Method>> {
     Ok(Box::new(Arbitration))
 }
 
-/// An answer, and the sentences that state it.
+/// An answer, and the sentences that state it, each after what is known of its document.
 struct Group {
     answer: String,
     evidence: Vec<String>,
@@ -59,7 +60,7 @@ impl Method for Arbitration {
         for (unit, call) in units.iter().zip(&replies) {
             unit.iter().for_each(|&place| stances[place] = stance(call));
         }
-        let groups = groups(&replies);
+        let groups = groups(question, &replies);
         let malformed = replies.iter().all(|call| call.parsed == Parsed::Malformed);
         let (concluded, explanation, malformed, calls) = if groups.len() < 2 {
             let calls = replies.iter().map(|call| call.number).collect();
@@ -83,15 +84,17 @@ fn units(documents: &[Document]) -> Vec<Vec<usize>> {
 }
 
 fn extractor(question: &Question, place: usize) -> Ask {
-    let values = json!({ "question": question.text, "document": question.documents[place].text.trim() });
+    let values = json!({ "question": question.text, "document": shown(&question.documents[place]) });
     Ask::new("extractor", EXTRACTOR, values, &ANSWER).document(place)
 }
 
-fn groups(replies: &[CallRecord]) -> Vec<Group> {
+fn groups(question: &Question, replies: &[CallRecord]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for call in replies {
         let Some(answer) = stance(call) else { continue };
-        let evidence = reason(call).unwrap_or_default().to_owned();
+        let sentence = reason(call).unwrap_or_default();
+        let known = call.document.and_then(|place| header(question.documents.get(place)?));
+        let evidence = known.map_or_else(|| sentence.to_owned(), |header| format!("{header} {sentence}"));
         match groups.iter_mut().find(|group| normalise::equal(&group.answer, answer)) {
             Some(group) => group.evidence.push(evidence),
             None => groups.push(Group { answer: answer.to_owned(), evidence: vec![evidence] }),

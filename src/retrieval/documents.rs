@@ -37,6 +37,7 @@ fn document(hit: Hit) -> Document {
     Document {
         name,
         text,
+        title: passage.title,
         source: passage.source,
         date: passage.date,
         url: passage.url,

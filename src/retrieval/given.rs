@@ -279,13 +279,15 @@ fn markdown_document(path: &Path, text: &str) -> Result<Document> {
     let (front, body) = FrontMatter::split(text);
     let FrontMatter { title, source, date, url } = front;
     let document = text_document(path, &text[body..])?;
-    Ok(Document { name: title.unwrap_or_default(), source, date, url, ..document })
+    Ok(Document { name: title.clone().unwrap_or_default(), title, source, date, url, ..document })
 }
 
 fn json_document(object: &Object) -> Result<Document> {
+    let title = object.optional_string("title")?;
     Ok(Document {
-        name: object.optional_string("title")?.unwrap_or_default(),
+        name: title.clone().unwrap_or_default(),
         text: object.full_string("text")?,
+        title,
         source: object.optional_string("source")?,
         date: object.optional_date("date")?,
         url: object.optional_string("url")?,

@@ -100,6 +100,34 @@ fn every_subcommand_has_help() {
     }
 }
 
+#[test]
+fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
+    let folder = folder();
+    let said = |typed: &[&str]| {
+        let output = moot(folder.path(), typed);
+        assert!(output.status.success(), "{typed:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for command in ["ask", "run"] {
+        let (short, all) = (said(&[command, "--help"]), said(&[command, "--help-all"]));
+        let most = if command == "ask" { 45 } else { 60 };
+        assert!(short.lines().count() <= most, "{} lines: {short}", short.lines().count());
+        assert_eq!(short, said(&[command, "-h"]));
+        assert!(
+            ["--model", "--docs", "--corpus", "--method", "--help-all"]
+                .iter()
+                .all(|option| { short.contains(option) || (command == "run" && *option == "--docs") })
+        );
+        for option in ["--kv-memory", "--no-speculation", "--theta", "--top-p", "--remote-retries", "--embedder-device"]
+        {
+            assert!(all.contains(option) && !short.contains(option), "{option}");
+        }
+        assert!(all.contains("--model") && all.contains("--method"));
+    }
+    // A command with few options has the help that it had.
+    assert!(!said(&["score", "--help"]).contains("--help-all"));
+}
+
 /// What a message advises must not lose a file, and an address is told from a name.
 #[test]
 fn hints_do_no_harm() {

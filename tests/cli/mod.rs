@@ -10,6 +10,7 @@ mod parts;
 pub(crate) mod program;
 mod prompts;
 mod real;
+mod scores;
 mod several;
 mod sources;
 mod sources_notes;

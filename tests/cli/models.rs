@@ -51,11 +51,22 @@ fn aliases() -> Vec<String> {
 fn every_alias_is_listed_here_and_in_the_docs() {
     let folder = tempfile::tempdir().unwrap();
     let listed = json(&moot(folder.path(), "models list --json"));
-    let names: Vec<&str> = listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let of = |task: &str| -> Vec<&str> {
+        let rows = listed.as_array().unwrap().iter().filter(|row| row["task"] == task);
+        rows.map(|row| row["name"].as_str().unwrap()).collect()
+    };
+    let names = of("text");
     assert_eq!(names, aliases());
     assert!(listed.as_array().unwrap().iter().all(|row| row["here"].is_null()));
+    let encoders = Catalog::embedded().encoders.len();
+    assert_eq!(of("embedder").len() + of("classifier").len(), encoders);
     let table = done(&moot(folder.path(), "models list"));
-    assert_eq!(table.lines().count(), names.len() + 1);
+    // Two tables with a heading each, and a blank line between them.
+    assert_eq!(table.lines().count(), names.len() + 1 + 1 + encoders + 1);
+    for name in of("embedder").into_iter().chain(of("classifier")) {
+        assert!(table.lines().any(|line| line.starts_with(&format!("{name} "))), "{name}: {table}");
+    }
+    assert!(table.contains("--embedder") && table.contains("--classifier"), "{table}");
     assert_eq!(done(&moot(folder.path(), "models list --here")).lines().count(), 1);
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/models.md")).unwrap();
     for alias in names {

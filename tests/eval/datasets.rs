@@ -1,5 +1,6 @@
 //! Datasets: detection, errors with file, line and field, sampling, and each published form.
 
+mod dated;
 mod input;
 mod own;
 mod published;

@@ -95,7 +95,7 @@ fn a_free_choice_is_read_dress_and_case_apart() {
     }
     for (reply, finish, want) in [
         ("choice: ENTAILS\nexplanation: It says so.", Finish::Stop, choice(0, "It says so.")),
-        ("Choice: neither. Explanation: cut he", Finish::Length, choice(2, "cut he")),
+        ("Choice: neither. Explanation: cut he", Finish::Length, choice(2, "cut he…")),
         ("Choice: neither. Expl", Finish::Length, Parsed::Malformed),
         ("neither", Finish::Stop, Parsed::Malformed),
     ] {

@@ -12,6 +12,7 @@ mod flare;
 mod formats;
 mod formula;
 mod gather;
+mod headers;
 mod ircot;
 mod iter_retgen;
 mod library;

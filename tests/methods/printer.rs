@@ -2,7 +2,7 @@
 
 use super::prompts::golden;
 use super::{prompt, question, typed};
-use moot::cli::columns::{shorten, width, wrap};
+use moot::cli::columns::{shorten, shorten_middle, width, wrap};
 use moot::cli::debate::{DebatePrinter, show};
 use moot::llm::scripted::Scripted;
 use moot::methods::ctx::{Observer, Settings, Tools};
@@ -16,7 +16,9 @@ use proptest::prelude::*;
 fn script() -> Scripted {
     Scripted::new(|call| {
         let later = prompt(call).contains("You are Agent");
-        let of = |document: &str| prompt(call).contains(&format!("Document: {document}"));
+        // A document stands after its header where it has one.
+        let starts = ["Document: ", "]\n"];
+        let of = |document: &str| starts.iter().any(|start| prompt(call).contains(&format!("{start}{document}")));
         match () {
             () if of("She was born in 1931") => "Answer: 1931. Explanation: The register of the guild says that Mira Tolland, \
                 glassblower, was born in 1931 in Sandholm, and she signed it herself.",
@@ -124,6 +126,46 @@ fn passages_of_a_corpus_are_cited_with_their_copies() {
 }
 
 #[test]
+fn source_and_date_stand_beside_every_answer_and_vote() {
+    let mut asked = question(&["She was born in 1931.", "She was born in 1968."]);
+    asked.documents[0].source = Some("Guild of \u{1b}[31mglassblowers".into());
+    asked.documents[0].date = Some("1952-03-04".into());
+    asked.documents[1].date = Some("2001".into());
+    // A source that is the name is not said twice.
+    asked.documents[1].source = Some(asked.documents[1].name.clone());
+    let method = Preset::named("one-round").unwrap().build(&Typed::new()).unwrap();
+    let llm = script();
+    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::methods::ctx::Silent).unwrap();
+    for columns in [100, 46] {
+        let text = plain(&String::from_utf8(show(Vec::new(), &record, columns).unwrap()).unwrap());
+        let squeezed = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if columns == 100 {
+            assert!(squeezed.contains("1 a.md 1931 (Guild of [31mglassblowers, 1952-03-04)"), "{text}");
+            assert!(squeezed.contains("for 1 a.md (Guild of [31mglassblowers, 1952-03-04)"), "{text}");
+        }
+        assert!(
+            squeezed.contains("2 b.txt 1968 (2001)") && squeezed.contains("against 2 b.txt (1968; 2001)"),
+            "{text}"
+        );
+        let body = text.lines().take_while(|line| !line.starts_with("Tokens"));
+        assert!(body.clone().all(|line| width(line) <= columns), "{text}");
+    }
+}
+
+#[test]
+fn a_name_is_shortened_in_the_middle_and_a_path_is_wrapped_at_its_slashes() {
+    assert_eq!(shorten_middle("short.md", 12), "short.md");
+    assert_eq!(shorten_middle("archive/minutes-1884.md:17", 16), "archive/…4.md:17");
+    assert_eq!(shorten_middle("archive", 1), "…");
+    assert_eq!(
+        wrap("see archive/minutes/council-1884.md now", 18),
+        ["see", "archive/minutes/", "council-1884.md", "now"]
+    );
+    assert_eq!(wrap("aaaaaaaaaaaa", 5), ["aaaaa", "aaaaa", "aa"]);
+    assert_eq!(shorten("one considerably longer word", 14), "one…");
+}
+
+#[test]
 fn a_writer_that_fails_is_reported_at_the_end() {
     struct Full;
     impl std::io::Write for Full {
@@ -153,5 +195,6 @@ proptest! {
     #[test]
     fn shortened_text_fits(text in "\\PC{0,40}", columns in 1usize..20) {
         prop_assert!(width(&shorten(&text, columns)) <= columns);
+        prop_assert!(width(&shorten_middle(&text, columns)) <= columns);
     }
 }

@@ -142,21 +142,25 @@ fn nothing_is_read_where_the_marker_or_the_answer_is_missing() {
 #[test]
 fn a_reply_cut_after_its_answer_is_read_and_one_cut_within_is_not() {
     for (reply, want) in [
-        ("Answer: 1956. Explanation: It sa", answer(Some("1956"), "It sa")),
+        // The sentence that was cut is left out; a single one is marked.
+        ("Answer: 1956. Explanation: It sa", answer(Some("1956"), "It sa…")),
+        ("Answer: 1956. Explanation: See p. 4. It says so. The seco", answer(Some("1956"), "See p. 4. It says so.")),
+        ("Answer: 1956. Explanation: It says \"so.\"", answer(Some("1956"), "It says \"so.\"")),
         ("Answer: 1956. Explanation:", answer(Some("1956"), "")),
-        ("Answer: 1956\nIt sa", answer(Some("1956"), "It sa")),
+        ("Answer: 1956\nIt sa", answer(Some("1956"), "It sa…")),
         ("Answer: 195", Parsed::Malformed),
         ("Answer: 1956. Expl", Parsed::Malformed),
     ] {
         assert_eq!(read(&ANSWER, reply, Finish::Length), want, "{reply:?}");
     }
     for (reply, want) in [
-        (r#"All Correct Answers: ["a"]. Expl"#, answers(&["a"], "Expl")),
+        (r#"All Correct Answers: ["a"]. Expl"#, answers(&["a"], "Expl…")),
+        (r#"All Correct Answers: ["a"]. Explanation: It says so. Bu"#, answers(&["a"], "It says so.")),
         (r#"All Correct Answers: ["a"]"#, answers(&["a"], "")),
         (r#"All Correct Answers: ["a", "b"#, Parsed::Malformed),
         (r#"All Correct Answers: ["a","#, Parsed::Malformed),
         (r#"All Correct Answers: unknown"#, Parsed::Malformed),
-        (r#"All Correct Answers: unknown. Explanation: x"#, answers(&[], "x")),
+        (r#"All Correct Answers: unknown. Explanation: x"#, answers(&[], "x…")),
     ] {
         assert_eq!(read(&ANSWERS, reply, Finish::Length), want, "{reply:?}");
     }

@@ -1,7 +1,7 @@
 //! Layout of a debate: replies, events, the conclusion, positions of passages, token counts.
 
 use super::{STRONG, WRONG};
-use crate::cli::columns::{pad, printable, shorten, width, wrap};
+use crate::cli::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;
 use crate::methods::normalise;
 use crate::question::{Answer, Conclusion, Document, Question};
@@ -17,6 +17,8 @@ const CHANGED: Style = AnsiColor::Yellow.on_default();
 pub(super) struct Page {
     pub(super) columns: usize,
     names: Vec<String>,
+    /// Source and date of each document, "council, 1884-05-12"; empty where neither is known.
+    known: Vec<String>,
     /// Columns of the largest document number.
     digits: usize,
     /// Columns of a speaker's name.
@@ -32,12 +34,14 @@ impl Page {
         let names: Vec<String> = question.documents.iter().map(|document| printable(&document.name)).collect();
         let widest = names.iter().map(|name| width(name)).max().unwrap_or(0).max("aggregator".len());
         let speaker = widest.min(columns / 3).min(24);
-        Self { columns, digits: names.len().to_string().len(), speaker, names, weights: Vec::new() }
+        let known = question.documents.iter().map(source_and_date).collect();
+        Self { columns, digits: names.len().to_string().len(), speaker, names, known, weights: Vec::new() }
     }
 
     /// Adds a document that was retrieved; its number follows the largest one.
     pub(super) fn add(&mut self, document: &Document) {
         self.names.push(printable(&document.name));
+        self.known.push(source_and_date(document));
         self.digits = self.names.len().to_string().len();
     }
 
@@ -55,16 +59,25 @@ impl Page {
         let room = self.columns - self.margin();
         let (answer, style, reason) = said(call);
         let mut lines = wrap(&answer, room);
-        let last = lines.last().map_or(0, |line| width(line));
+        let mut used = lines.last().map_or(0, |line| width(line));
         for line in &mut lines {
             *line = format!("{style}{line}{style:#}");
         }
-        match (before.map(|before| change(before, &call.parsed)), lines.last_mut()) {
-            (Some((note, style)), Some(line)) if last + 2 + width(&note) <= room => {
-                line.push_str(&format!("  {style}{note}{style:#}"));
+        let known = call.document.and_then(|place| self.known.get(place)).filter(|known| !known.is_empty());
+        let known = known.map(|known| (format!("({})", shorten(known, room - 2)), FAINT));
+        let note = before.map(|before| change(before, &call.parsed));
+        for (note, style) in note.into_iter().chain(known) {
+            let note = shorten(&note, room);
+            match lines.last_mut() {
+                Some(line) if used + 2 + width(&note) <= room => {
+                    line.push_str(&format!("  {style}{note}{style:#}"));
+                    used += 2 + width(&note);
+                }
+                _ => {
+                    used = width(&note);
+                    lines.push(format!("{style}{note}{style:#}"));
+                }
             }
-            (Some((note, style)), _) => lines.push(format!("{style}{}{style:#}", shorten(&note, room))),
-            (None, _) => {}
         }
         // An unchanged reply's reason is not printed again.
         if !reason.is_empty() && before != Some(&call.parsed) {
@@ -171,21 +184,30 @@ impl Page {
         if text.is_empty() { String::new() } else { hang(label, margin, &wrap(text, self.columns - margin)) }
     }
 
-    /// "1 notes.txt, 3 blog.md (1998, weight 0.50)": documents with, if `view` has one, the answer they support instead, and
-    /// their source's weight, where the run had weights.
+    /// "1 notes.txt, 3 blog.md (1998; council, 1884; weight 0.50)": documents with, if `view` has one, the answer they support
+    /// instead, their source and date where they are known, and their source's weight where the run had weights.
     fn list(&self, places: &[usize], view: &dyn Fn(usize) -> Option<String>) -> String {
         let one = |&place: &usize| {
             let weight = self.weights.get(place).map(|weight| format!("weight {weight:.2}"));
-            let said: Vec<String> = view(place).into_iter().chain(weight).collect();
-            let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) };
+            let known = self.known.get(place).filter(|known| !known.is_empty());
+            let known = known.map(|known| shorten(known, self.columns / 2));
+            let said: Vec<String> = view(place).into_iter().chain(known).chain(weight).collect();
+            let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) };
             format!("{} {}{said}", place + 1, self.name(place, self.columns / 2))
         };
         places.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 
     fn name(&self, place: usize, columns: usize) -> String {
-        self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten(name, columns))
+        self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten_middle(name, columns))
     }
+}
+
+/// A document's source and date, those that are known; a source that is the document's name is not repeated.
+fn source_and_date(document: &Document) -> String {
+    let source = document.source.as_ref().filter(|source| **source != document.name);
+    let known = [source, document.date.as_ref()].into_iter().flatten().map(|part| printable(part));
+    known.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// The positions of a document's near-duplicates.

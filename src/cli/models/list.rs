@@ -1,11 +1,11 @@
-//! `moot models list`: every name of the catalog.
+//! `moot models list`: every name of the catalog, models that write and encoders.
 
 use super::{offline, print_json, table};
 use crate::cli::output;
 use crate::error::Result;
 use crate::units::readable;
 use moot_models::memory::Footprint;
-use moot_models::source::{self, Catalog, CatalogEntry, Options, SourceUsed};
+use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, SourceUsed, Task};
 use serde::Serialize;
 
 /// List the models with short names, and which are on this machine
@@ -19,10 +19,31 @@ pub struct Args {
     pub json: bool,
 }
 
+/// An encoder's name: an embedder or a classifier.
+#[derive(Debug, Serialize)]
+struct Encoder {
+    name: String,
+    /// "embedder" or "classifier".
+    task: &'static str,
+    licence: String,
+    /// "cache" or "hub cache"; `None` if it is not on this machine.
+    here: Option<&'static str>,
+}
+
+/// A name in the JSON array.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed {
+    Writes(Row),
+    Encodes(Encoder),
+}
+
 /// One name.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
+    /// "text": it writes.
+    task: &'static str,
     parameters: u64,
     quant: String,
     /// Bytes of the file: of the local copy, else from the catalog, else estimated.
@@ -44,12 +65,38 @@ pub fn run(args: &Args) -> Result<()> {
     let mut rows: Vec<Row> =
         Catalog::embedded().models.iter().map(|entry| row(entry, &options)).collect::<Result<_>>()?;
     rows.retain(|row| !args.here || row.here.is_some());
+    let mut encoders: Vec<Encoder> =
+        Catalog::embedded().encoders.iter().map(|entry| encoder(entry, &options)).collect();
+    encoders.retain(|encoder| !args.here || encoder.here.is_some());
     if args.json {
-        return print_json(&rows);
+        let listed = rows.into_iter().map(Listed::Writes).chain(encoders.into_iter().map(Listed::Encodes));
+        return print_json(&listed.collect::<Vec<_>>());
     }
     let head = ["name", "weights", "quant", "file", "context", "licence", "here"].map(str::to_owned).to_vec();
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
-    output::print(&table(&lines))
+    output::print(&table(&lines))?;
+    if encoders.is_empty() {
+        return Ok(());
+    }
+    let head = ["embedders and classifiers", "option", "licence", "here"].map(str::to_owned).to_vec();
+    let cells = |encoder: &Encoder| {
+        let here = encoder.here.unwrap_or("-").to_owned();
+        vec![encoder.name.clone(), format!("--{}", encoder.task), encoder.licence.clone(), here]
+    };
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(encoders.iter().map(cells)).collect();
+    output::print(&format!("\n{}", table(&lines)))
+}
+
+fn encoder(entry: &EncoderEntry, options: &Options) -> Encoder {
+    let task = if entry.task == Task::Embedding { "embedder" } else { "classifier" };
+    // Offline, so that what is not on this machine is an error.
+    let located = source::locate_encoder(&entry.alias, options, &mut |_| {}).ok();
+    let here = located.map(|(located, _)| place(&located.source));
+    Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here }
+}
+
+fn place(source: &SourceUsed) -> &'static str {
+    if *source == SourceUsed::Cache { "cache" } else { "hub cache" }
 }
 
 fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
@@ -58,13 +105,14 @@ fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
     let known = copy.as_ref().map(|copy| copy.bytes).or(entry.size);
     Ok(Row {
         name: entry.alias.clone(),
+        task: "text",
         parameters: footprint.parameters(),
         quant: entry.quant.clone(),
         bytes: known.unwrap_or_else(|| footprint.stored_bytes()),
         estimated: known.is_none(),
         context: entry.shape.max_position_embeddings,
         licence: entry.licence.clone(),
-        here: copy.map(|copy| if copy.source == SourceUsed::Cache { "cache" } else { "hub cache" }),
+        here: copy.map(|copy| place(&copy.source)),
     })
 }
 

@@ -140,9 +140,11 @@ fn document(object: &Object) -> Result<Document> {
         }),
         None => None,
     };
+    let title = object.optional_string("title")?;
     Ok(Document {
-        name: object.optional_string("title")?.unwrap_or_default(),
+        name: title.clone().unwrap_or_default(),
         text: object.full_string("text")?,
+        title,
         source: object.optional_string("source")?,
         date: object.optional_date("date")?,
         url: object.optional_string("url")?,

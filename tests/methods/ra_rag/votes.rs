@@ -87,7 +87,7 @@ fn the_conclusion_shows_the_weight_of_every_source() {
     let printed = |record: &QuestionRecord| String::from_utf8(show(Vec::new(), record, 100).unwrap()).unwrap();
     let shown = printed(&weighed.record);
     assert!(
-        shown.contains("1 d0 (weight 1.25), 3 d2 (weight 1.00)") && shown.contains("2 d1 (1932, weight -0.50)"),
+        shown.contains("1 d0 (a; weight 1.25), 3 d2 (weight 1.00)") && shown.contains("2 d1 (1932; b; weight -0.50)"),
         "{shown}"
     );
     let (llm, settings) = (honest(), Settings::default());

@@ -1,0 +1,128 @@
+//! The rows of a score that matter first: what was right, what was not answered, what it cost.
+
+use crate::cli::columns::{printable, wrap};
+use crate::eval::metrics::{METRICS, Metric};
+use crate::eval::report::{self, Difference, Scores};
+use crate::eval::stats::Estimate;
+use std::collections::BTreeSet;
+
+/// The first of these that apply are printed, [`ROWS`] at most: one that judges answers in the way of the dataset goes before
+/// those that apply to every record.
+const FIRST: &[&str] = &[
+    "em",
+    "yes-no-em",
+    "choice-accuracy",
+    "conflict-f1",
+    "cs-c",
+    "label-accuracy",
+    "f1",
+    "unknown",
+    "malformed",
+    "calls",
+];
+
+/// Rows printed.
+const ROWS: usize = 5;
+
+/// Questions below which an interval says little.
+const FEW: usize = 30;
+
+/// The table, what its rows mean, and notes, in lines of at most `columns`.
+pub(super) fn table(scores: &[Scores], differences: &[Difference], columns: usize) -> String {
+    let places = places(scores);
+    let mut text = String::new();
+    for (number, score) in scores.iter().enumerate() {
+        let (label, margin) = if scores.len() > 1 { (letter(number) + "  ", 3) } else { (String::new(), 0) };
+        let lines = wrap(&report::describe(score), columns - margin);
+        lines.iter().enumerate().for_each(|(i, line)| {
+            let label = if i == 0 { label.clone() } else { " ".repeat(margin) };
+            text.push_str(&format!("{label}{line}\n"));
+        });
+    }
+    let names: Vec<String> = (0..scores.len()).map(letter).collect();
+    let named = if scores.len() > 1 { names } else { vec![String::new()] };
+    let values: Vec<&[Row]> = scores.iter().map(|score| &score.rows[..]).collect();
+    text.push_str(&block(&places, &named, &values, false));
+    for group in differences.chunks(3) {
+        let heads: Vec<String> = group.iter().map(|difference| head(scores, difference)).collect();
+        let values: Vec<&[Row]> = group.iter().map(|difference| &difference.rows[..]).collect();
+        text.push_str(&block(&places, &heads, &values, true));
+    }
+    text.push('\n');
+    for &place in &places {
+        let metric = &METRICS[place];
+        wrap(&format!("{}: {}", metric.name, metric.formula), columns).iter().for_each(|line| {
+            text.push_str(&format!("{line}\n"));
+        });
+    }
+    notes(scores, differences, places.len()).iter().flat_map(|note| wrap(note, columns)).for_each(|line| {
+        text.push_str(&format!("{line}\n"));
+    });
+    text
+}
+
+/// A metric with its value in one record.
+type Row = (&'static Metric, Option<Estimate>);
+
+/// Places in [`METRICS`] of the rows printed.
+fn places(scores: &[Scores]) -> Vec<usize> {
+    let place = |name: &&str| METRICS.iter().position(|metric| metric.name == *name);
+    let applies = |place: &usize| scores.iter().any(|score| score.rows[*place].1.is_some());
+    FIRST.iter().filter_map(place).filter(applies).take(ROWS).collect()
+}
+
+fn block(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool) -> String {
+    let mut rows = Vec::new();
+    if heads.iter().any(|head| !head.is_empty()) {
+        rows.push(std::iter::once(String::new()).chain(heads.iter().cloned()).collect());
+    }
+    rows.extend(places.iter().map(|&place| {
+        let metric = &METRICS[place];
+        let cells = values.iter().map(|rows| report::cell(metric, rows[place].1, signed));
+        std::iter::once(metric.name.to_owned()).chain(cells).collect::<Vec<_>>()
+    }));
+    format!("\n{}", report::aligned(&rows))
+}
+
+/// A record's name in the table: a letter, after Z a number.
+fn letter(number: usize) -> String {
+    match u8::try_from(number) {
+        Ok(few) if few < 26 => char::from(b'A' + few).to_string(),
+        _ => (number + 1).to_string(),
+    }
+}
+
+/// "B - A", by the places of the records.
+fn head(scores: &[Scores], difference: &Difference) -> String {
+    let of = |place: Option<usize>| place.map_or_else(|| "?".to_owned(), letter);
+    // The same record may be given twice.
+    let (from, to) = (
+        scores.iter().position(|score| score.name == difference.from),
+        scores.iter().rposition(|score| score.name == difference.to),
+    );
+    format!("{} - {}", of(to), of(from))
+}
+
+fn notes(scores: &[Scores], differences: &[Difference], printed: usize) -> Vec<String> {
+    let mut notes = vec!["[95 % interval over questions: percentile bootstrap, 10,000 resamples]".to_owned()];
+    for difference in differences {
+        let left_out = match difference.unpaired {
+            0 => String::new(),
+            n => format!(", {n} in one only left out"),
+        };
+        let head = head(scores, difference);
+        notes.push(format!("{head}: paired by question, {} in both{left_out}", difference.common));
+    }
+    let few: BTreeSet<usize> =
+        scores.iter().map(|score| score.questions).filter(|questions| *questions < FEW).collect();
+    if let Some(least) = few.first() {
+        notes.push(format!(
+            "warning: {least} questions are few: below {FEW} the intervals say little, and a difference may be chance"
+        ));
+    }
+    let applying = (0..METRICS.len()).filter(|&place| scores.iter().any(|score| score.rows[place].1.is_some())).count();
+    if applying > printed {
+        notes.push(format!("{} more rows: --all", applying - printed));
+    }
+    notes.iter().map(|note| printable(note)).collect()
+}

@@ -1,0 +1,121 @@
+//! Title, source and date of documents in prompts: every method that shows documents shows them, and nothing else changes.
+
+use super::cases::{Case, cases, question, rows, texts};
+use super::scripted::{Model, Takes, read_by};
+use super::{answer, question as four_of, typed};
+use moot::llm::scripted::Scripted;
+use moot::methods::switches::Typed;
+use moot::question::{Origin, Passage, Question};
+use moot::retrieval::{Hit, documents};
+use moot::transcript::CallRecord;
+
+/// Methods that show no documents, or show them without a header: RA-RAG's prompts hold the documents of one source, and
+/// verification shows sources in its own way.
+const WITHOUT: [&str; 4] = ["closed-book", "mad", "ra-rag", "verification"];
+
+fn header(number: usize) -> String {
+    format!("[Title: Log {number}; Source: office {number}; Date: 190{number}-05-02]")
+}
+
+/// `question`, with a title, a source and a date at each document.
+fn headed(question: &Question) -> Question {
+    let mut question = question.clone();
+    for (number, document) in question.documents.iter_mut().enumerate() {
+        document.title = Some(format!("Log {number}"));
+        document.source = Some(format!("office\n {number}"));
+        document.date = Some(format!("190{number}-05-02"));
+    }
+    question
+}
+
+fn read(calls: &[CallRecord]) -> Vec<String> {
+    calls.iter().map(|call| read_by(&call.sent())).collect()
+}
+
+/// A prompt without headers, and without the sentence about them.
+fn stripped(prompt: &str) -> String {
+    let prompt = (0..4).fold(prompt.to_owned(), |text, number| {
+        let header = header(number);
+        text.replace(&format!("{header}\n"), "").replace(&format!(" {header}"), "")
+    });
+    let lines = prompt.lines().filter(|line| !line.starts_with("In square brackets stands what is known"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn every_method_shows_title_source_and_date_and_changes_nothing_else() {
+    let given = |case: &Case| !case.searches;
+    for case in rows().flat_map(|row| cases(row, vec![Typed::new()])).filter(given) {
+        let asked = question(&texts(3));
+        let run = |asked: &Question| {
+            let llm = Model::good(Takes::First);
+            let (record, error) = case.with(asked, moot::methods::ctx::Tools::new(&llm));
+            assert!(error.is_none(), "{case}: {error:?}");
+            read(&record.calls)
+        };
+        let (bare, with) = (run(&asked), run(&headed(&asked)));
+        let shown = |prompts: &[String]| (0..3).all(|n| prompts.iter().any(|prompt| prompt.contains(&header(n))));
+        let name = case.row.name;
+        if !WITHOUT.contains(&name) {
+            assert!(shown(&with), "{case}: {with:#?}");
+            let (bare, with): (Vec<_>, Vec<_>) =
+                (bare.iter().map(|text| stripped(text)).collect(), with.iter().map(|text| stripped(text)).collect());
+            assert_eq!(bare, with, "{case}");
+        }
+        assert!(bare.iter().all(|prompt| !prompt.contains("[Title") && !prompt.contains("square brackets")), "{case}");
+    }
+}
+
+#[test]
+fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
+    let llm = Scripted::new(|call| {
+        let aggregates = call.role == "aggregator";
+        if aggregates { "All Correct Answers: [\"1931\"]. Explanation: x" } else { "Answer: 1931. Explanation: y" }
+            .into()
+    });
+    let asked = headed(&four_of(&["She was born in 1931.", "She was born in 1968."]));
+    let (_, calls) = answer("madam-rag", &typed(&[("history", "peers"), ("rounds", "2")]), &asked, &llm);
+    let texts = read(&calls);
+    let reply = format!("Agent 2 {}: Answer: 1931. Explanation: y", header(1));
+    let verdict = calls.iter().position(|call| call.role == "aggregator").unwrap();
+    assert!(texts[verdict].contains(&reply) && texts[verdict].contains("the newer one replaces the older one"));
+    let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
+    assert!(texts[peer].contains(&reply), "{}", texts[peer]);
+    assert!(texts[peer].contains(&format!("Document: {}\nShe was born in 1931.", header(0))));
+}
+
+#[test]
+fn what_is_not_known_is_left_out_and_a_title_in_the_text_is_not_repeated() {
+    let llm = Scripted::new(|_| "All Correct Answers: [\"1931\"]. Explanation: x".into());
+    let mut asked = four_of(&["She was born in 1931.", "The yearbook: she was born in 1968.", "Soup.", "Bread."]);
+    asked.documents[0].date = Some(" 1952 ".into());
+    asked.documents[1].title = Some("The yearbook".into());
+    asked.documents[2].title = Some("x".repeat(500));
+    asked.documents[3].source = Some("  ".into());
+    let (_, calls) = answer("concatenated", &Typed::new(), &asked, &llm);
+    let text = read(&calls).concat();
+    assert!(text.contains("Document 1: [Date: 1952]\nShe was"), "{text}");
+    assert!(text.contains("Document 2: The yearbook: she was"), "{text}");
+    assert!(text.contains(&format!("Document 3: [Title: {}]\nSoup.", "x".repeat(160))), "{text}");
+    assert!(text.contains("Document 4: Bread."), "{text}");
+}
+
+#[test]
+fn a_retrieved_passage_brings_its_source_and_date() {
+    let origin = Origin { file: "a.md".into(), id: None, line: Some(1), page: None, characters: 0..4 };
+    let passage = Passage {
+        text: "It opened in 1884.".into(),
+        title: Some("Minutes".into()),
+        source: Some("council".into()),
+        date: Some("1884-05-12".into()),
+        url: None,
+        origin,
+    };
+    let found = documents(vec![Hit { passage, score: 1.0, copies: Vec::new() }]);
+    let llm = Scripted::new(|_| "All Correct Answers: [\"1884\"]. Explanation: x".into());
+    let asked = Question { documents: found, ..four_of(&[]) };
+    let text = read(&answer("concatenated", &Typed::new(), &asked, &llm).1).concat();
+    assert!(text.contains("Document 1: [Source: council; Date: 1884-05-12]\nMinutes\nIt opened in 1884."), "{text}");
+    let round = answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm).1;
+    assert!(read(&round).concat().contains("Agent 1 [Title: Minutes; Source: council; Date: 1884-05-12]: "));
+}
