@@ -255,7 +255,9 @@ fn item(
 pub fn line(item: &Question) -> Value {
     let documents = item.documents.iter().map(|document| {
         let label = document.label.as_ref().map(|label| json!({ "kind": label.kind, "answer": label.answer }));
-        json!({ "title": document.name, "text": document.text, "label": label })
+        // A default name, "document 3", is no title: prompts would show it.
+        let (title, source, date) = (&document.title, &document.source, &document.date);
+        json!({ "title": title, "source": source, "date": date, "text": document.text, "label": label })
     });
     let gold = item.gold.clone().unwrap_or_default();
     json!({

@@ -92,9 +92,11 @@ fn what_is_not_known_is_left_out_and_a_title_in_the_text_is_not_repeated() {
     asked.documents[1].title = Some("The yearbook".into());
     asked.documents[2].title = Some("x".repeat(500));
     asked.documents[3].source = Some("  ".into());
+    asked.documents[0].source = Some("source-1".into());
+    asked.documents[0].title = Some("source-1".into());
     let (_, calls) = answer("concatenated", &Typed::new(), &asked, &llm);
     let text = read(&calls).concat();
-    assert!(text.contains("Document 1: [Date: 1952]\nShe was"), "{text}");
+    assert!(text.contains("Document 1: [Source: source-1; Date: 1952]\nShe was"), "{text}");
     assert!(text.contains("Document 2: The yearbook: she was"), "{text}");
     assert!(text.contains(&format!("Document 3: [Title: {}]\nSoup.", "x".repeat(160))), "{text}");
     assert!(text.contains("Document 4: Bread."), "{text}");
