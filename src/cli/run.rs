@@ -157,6 +157,7 @@ pub fn prepare_all(args: &Args, models: &[&str]) -> Result<Vec<Vec<Prepared>>> {
     let resolved = models.iter().map(|_| args.method.resolve_all()).collect::<Result<Vec<_>>>()?;
     let names: Vec<&str> = resolved.first().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let outputs = several::outputs(args, &names, models)?;
+    let replies = Arc::new(Replies::read(&args.reuse)?);
     let options = datasets::Options { skip_bad: args.skip_bad, ..datasets::Options::default() };
     let options = args.format.iter().try_fold(options, |options, typed| options.format(typed))?;
     let mut dataset = datasets::load_with(&args.dataset, &options)?;
@@ -181,7 +182,7 @@ pub fn prepare_all(args: &Args, models: &[&str]) -> Result<Vec<Vec<Prepared>>> {
     if let Some(shard) = args.shard {
         shard.keep(&mut dataset.questions);
     }
-    let (dataset, replies) = (Arc::new(dataset), Arc::new(Replies::read(&args.reuse)?));
+    let dataset = Arc::new(dataset);
     let prepared = |((_, resolved), output): ((String, Resolved), PathBuf)| Prepared {
         dataset: dataset.clone(),
         resolved,

@@ -299,8 +299,15 @@ fn item(
 pub fn line(item: &Question) -> Value {
     let documents = item.documents.iter().map(|document| {
         let label = document.label.as_ref().map(|label| json!({ "kind": label.kind, "answer": label.answer }));
-        let mut value = json!({ "title": document.name, "text": document.text, "label": label });
-        for (field, given) in [("source", &document.source), ("date", &document.date), ("url", &document.url)] {
+        let mut value = json!({ "text": document.text, "label": label });
+        // A default name, "document 3", is no title: prompts would show it.
+        let known = [
+            ("title", &document.title),
+            ("source", &document.source),
+            ("date", &document.date),
+            ("url", &document.url),
+        ];
+        for (field, given) in known {
             if let Some(given) = given {
                 value[field] = given.as_str().into();
             }

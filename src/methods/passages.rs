@@ -40,7 +40,13 @@ const MOST_CHARACTERS: usize = 160;
 /// What is known of a document, as prompts show it: `[Title: Minutes; Source: council; Date: 1884-05-12]`. A part that is not
 /// known is left out; `None` where nothing is.
 pub(super) fn header(document: &Document) -> Option<String> {
-    of_parts([("Title", &document.title), ("Source", &document.source), ("Date", &document.date)])
+    with_title(document, true)
+}
+
+/// The header, with the title or without it. A title that is the source's name is not said twice.
+fn with_title(document: &Document, titled: bool) -> Option<String> {
+    let title = if titled && document.title != document.source { &document.title } else { &None };
+    of_parts([("Title", title), ("Source", &document.source), ("Date", &document.date)])
 }
 
 /// The header of known parts, each on one line and shortened; empty ones count as not known.
@@ -59,8 +65,7 @@ fn of_parts<const N: usize>(parts: [(&str, &Option<String>); N]) -> Option<Strin
 pub(super) fn shown(document: &Document) -> String {
     let text = document.text.trim();
     let repeated = document.title.as_ref().is_some_and(|title| text.contains(title.trim()));
-    let title = if repeated { &None } else { &document.title };
-    match of_parts([("Title", title), ("Source", &document.source), ("Date", &document.date)]) {
+    match with_title(document, !repeated) {
         Some(header) => format!("{header}\n{text}"),
         None => text.to_owned(),
     }

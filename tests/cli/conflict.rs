@@ -222,7 +222,7 @@ fn a_record_is_scored_with_labels_that_are_made_once() {
     let rest = score("--conflict --claims whole --model tiny.gguf --kv-memory 64M");
     assert!(rest.status.success(), "{}", text(&rest.stderr));
     assert_eq!(text(&rest.stdout), table);
-    let judged = score("--judge --model tiny.gguf --kv-memory 64M");
+    let judged = score("--judge --all --model tiny.gguf --kv-memory 64M");
     assert!(text(&judged.stdout).lines().any(|line| line.starts_with("truthful ")), "{}", text(&judged.stderr));
     assert!(place.path("run.judge.jsonl").exists());
 }

@@ -56,3 +56,15 @@ fn few_questions_are_warned_of_and_one_record_has_no_letter() {
     assert!(!scored(&[&enough], &[]).contains("warning"));
     assert!(scored(&[&enough, &few], &[]).contains("B - A: paired by question, 29 in both, 1 in one only left out"));
 }
+
+#[test]
+fn a_measure_of_the_dataset_takes_the_place_of_the_last_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("yes.jsonl");
+    let mut writer = Writer::open(&path, &header()).unwrap();
+    writer.append(&answered("q0", &["yes"], &["no"], &["yes"])).unwrap();
+    drop(writer);
+    let said = scored(&[&path], &[]);
+    let row = |name: &str| said.lines().any(|line| line.starts_with(&format!("{name} ")));
+    assert!(row("yes-no-em") && row("malformed") && !row("calls"), "{said}");
+}

@@ -11,7 +11,7 @@ use moot::transcript::CallRecord;
 
 /// Methods that show no documents, or show them without a header: RA-RAG's prompts hold the documents of one source, and
 /// verification shows sources in its own way.
-const WITHOUT: [&str; 4] = ["closed-book", "mad", "ra-rag", "verification"];
+const WITHOUT: [&str; 5] = ["closed-book", "mad", "ra-rag", "ra-rag-long", "verification"];
 
 fn header(number: usize) -> String {
     format!("[Title: Log {number}; Source: office {number}; Date: 190{number}-05-02]")
@@ -92,9 +92,11 @@ fn what_is_not_known_is_left_out_and_a_title_in_the_text_is_not_repeated() {
     asked.documents[1].title = Some("The yearbook".into());
     asked.documents[2].title = Some("x".repeat(500));
     asked.documents[3].source = Some("  ".into());
+    asked.documents[0].source = Some("source-1".into());
+    asked.documents[0].title = Some("source-1".into());
     let (_, calls) = answer("concatenated", &Typed::new(), &asked, &llm);
     let text = read(&calls).concat();
-    assert!(text.contains("Document 1: [Date: 1952]\nShe was"), "{text}");
+    assert!(text.contains("Document 1: [Source: source-1; Date: 1952]\nShe was"), "{text}");
     assert!(text.contains("Document 2: The yearbook: she was"), "{text}");
     assert!(text.contains(&format!("Document 3: [Title: {}]\nSoup.", "x".repeat(160))), "{text}");
     assert!(text.contains("Document 4: Bread."), "{text}");
