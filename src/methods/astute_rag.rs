@@ -3,7 +3,6 @@
 
 use crate::error::Result;
 use crate::methods::formats::{ANSWERS, TEXT};
-use crate::methods::passages::shown;
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -57,7 +56,7 @@ impl Method for AstuteRag {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         let remembered = self.remember(question, ctx)?;
         let passage = |origin: &str, text: &str| json!({ "origin": origin, "text": text.trim() });
-        let retrieved = question.documents.iter().map(|document| passage("from retrieval", &shown(document)));
+        let retrieved = question.documents.iter().map(|document| passage("from retrieval", &document.text));
         let sources: Vec<Value> = retrieved.chain(remembered.iter().map(|text| passage("from memory", text))).collect();
 
         let mut context: Option<String> = None;

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::methods::formats::ANSWERS;
-use crate::methods::passages::{all_shown, header};
+use crate::methods::passages::all_texts;
 use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
@@ -43,8 +43,7 @@ impl Method for Concatenated {
     }
 }
 
-/// What [`READER`] shows: the question and its documents, and whether any has a header.
+/// What [`READER`] shows: the question and its documents.
 pub(super) fn values(question: &Question) -> Value {
-    let headed = question.documents.iter().any(|document| header(document).is_some());
-    json!({ "question": question.text, "documents": all_shown(question), "headed": headed })
+    json!({ "question": question.text, "documents": all_texts(question) })
 }

@@ -6,7 +6,7 @@ use crate::methods::conflict_score::labels::{self, Labelling};
 use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABELLER, LABELS, SURE, TOGETHER, by, claims, judge};
 use crate::methods::formats::{SCORES, TEXT};
-use crate::methods::passages::all_shown;
+use crate::methods::passages::all_texts;
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row};
 use crate::prompt_file;
@@ -65,7 +65,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for ConflictReport {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let texts = all_shown(question);
+        let texts = all_texts(question);
         let values = json!({ "question": question.text, "documents": texts, "strength": self.strength });
         let call = ctx.ask(Ask::new("writer", REPORT, values, &TEXT).max_tokens(REPORT_TOKENS))?;
         let concluded = Conclusion { rounds: 1, calls: vec![call.number], ..Conclusion::default() };

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::formats::{ANSWER, CHOICE, QUERY_ACTION, SHORT, TEXT};
-use crate::methods::passages::{TOP, search, short_answer, shown_texts};
+use crate::methods::passages::{TOP, search, short_answer, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -240,7 +240,7 @@ fn exchange(question: &Question, replies: &[CallRecord], own: usize) -> Ask {
 
 /// The pool with its passages, as prompts show it.
 fn shown(ctx: &Ctx<'_>, pool: &[Query]) -> Vec<Value> {
-    pool.iter().map(|query| json!({ "text": query.text, "passages": shown_texts(ctx, &query.documents) })).collect()
+    pool.iter().map(|query| json!({ "text": query.text, "passages": texts(ctx, &query.documents) })).collect()
 }
 
 /// The size of a question's debates, as Table 3 reports it.

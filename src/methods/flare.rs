@@ -6,7 +6,7 @@ use crate::generation::Logprobs;
 use crate::llm::Capabilities;
 use crate::methods::formats::{SHORT, TEXT};
 use crate::methods::ircot::{ends_chain, first_sentence};
-use crate::methods::passages::{TOP, join, search, shown_texts};
+use crate::methods::passages::{TOP, join, search, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, spans, vote};
 use crate::prompt_file;
@@ -99,7 +99,7 @@ impl Method for Flare {
             if parts.iter().any(|(_, probability)| *probability < self.theta) {
                 let queries = self.queries(question, ctx, &chain, &parts, rounds)?;
                 let found = self.search(ctx, &queries)?;
-                let again = ctx.ask(step(question, &chain, &shown_texts(ctx, &found), rounds))?;
+                let again = ctx.ask(step(question, &chain, &texts(ctx, &found), rounds))?;
                 last = Some(again.number);
                 match first_sentence(&again.reply) {
                     Some(written) => sentence = written,

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::llm::Capabilities;
 use crate::methods::formats::{TEXT, THOUGHT};
-use crate::methods::passages::{TOP, join, search, shown_texts};
+use crate::methods::passages::{TOP, join, search, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -80,7 +80,7 @@ impl Method for Ircot {
             }
             query = sentence;
         }
-        let values = json!({ "question": question.text, "passages": shown_texts(ctx, &collected) });
+        let values = json!({ "question": question.text, "passages": texts(ctx, &collected) });
         let call = ctx.ask(Ask::new("reader", READER, values, &THOUGHT).round(rounds))?;
         Ok(Conclusion { rounds, ..vote::reader(&call, ctx.documents()) })
     }
@@ -96,7 +96,7 @@ impl Ircot {
         chain: &str,
         step: usize,
     ) -> Result<Option<String>> {
-        let values = json!({ "question": question.text, "passages": shown_texts(ctx, collected) });
+        let values = json!({ "question": question.text, "passages": texts(ctx, collected) });
         let ask = Ask::new("reasoner", STEP, values, &TEXT).round(step).max_tokens(SENTENCE_TOKENS).stop(["\n"]);
         let ask = if chain.is_empty() { ask } else { ask.prefill(chain) };
         let sentence = match ctx.ask(ask)?.parsed {

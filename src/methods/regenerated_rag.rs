@@ -8,7 +8,7 @@ use crate::methods::conflict_score::labels::{self, Labelling};
 use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, SURE, TOGETHER, by, claims, judge};
 use crate::methods::formats::{CHOICE, SCORES, TEXT};
-use crate::methods::passages::all_shown;
+use crate::methods::passages::all_texts;
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -74,7 +74,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for RegeneratedRag {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let texts = all_shown(question);
+        let texts = all_texts(question);
         let values = json!({
             "question": question.text, "documents": texts, "options": question.options, "warned": self.warned,
         });

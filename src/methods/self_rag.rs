@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::generation::TokenLogprob;
 use crate::methods::formats::{ANSWER, ANSWERS, CHOICE, SCORES, TEXT};
-use crate::methods::passages::{given_or_found, shown_texts};
+use crate::methods::passages::{given_or_found, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -195,7 +195,7 @@ impl Method for SelfRag {
         if let (true, Critic::Tokens(tokens)) = (self.long, &critic) {
             return beam::answer(self, tokens, question, ctx, &numbers);
         }
-        let documents = shown_texts(ctx, &numbers);
+        let documents = texts(ctx, &numbers);
         let responses = match &critic {
             Critic::Tokens(tokens) => {
                 let asks = numbers.iter().zip(&documents);

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::methods::clusters::k_means;
 use crate::methods::formats::{ANSWERS, SCORES, THOUGHT};
-use crate::methods::passages::{given_or_found, shown_texts, texts};
+use crate::methods::passages::{given_or_found, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -78,11 +78,11 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 impl Method for SpeculativeRag {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         let numbers = given_or_found(ctx, question, self.top)?;
-        let (documents, bare) = (shown_texts(ctx, &numbers), texts(ctx, &numbers));
+        let documents = texts(ctx, &numbers);
         if documents.is_empty() {
             ctx.fall_back("nothing was found: one draft was written without documents");
         }
-        let subsets = self.subsets(ctx, &bare)?;
+        let subsets = self.subsets(ctx, &documents)?;
         let drafts: Vec<Ask> = subsets.iter().map(|subset| drafter(question, &documents, subset)).collect();
         let drafts = ctx.ask_all(&drafts)?;
         if self.aggregate {

@@ -9,9 +9,10 @@ use moot::question::{Origin, Passage, Question};
 use moot::retrieval::{Hit, documents};
 use moot::transcript::CallRecord;
 
-/// Methods that show no documents, or show them without a header: RA-RAG's prompts hold the documents of one source, and
-/// verification shows sources in its own way.
-const WITHOUT: [&str; 5] = ["closed-book", "mad", "ra-rag", "ra-rag-long", "verification"];
+/// Methods whose agents read one document each, with its header. Prompts with several documents show their texts alone.
+const WITH: [&str; 3] = ["madam-rag", "majority-vote", "source-isolated-arbitration"];
+/// Methods that use sources in their own way: to ask each alone, or to name it beside its context.
+const OWN_WAY: [&str; 3] = ["ra-rag", "ra-rag-long", "verification"];
 
 fn header(number: usize) -> String {
     format!("[Title: Log {number}; Source: office {number}; Date: 190{number}-05-02]")
@@ -43,7 +44,7 @@ fn stripped(prompt: &str) -> String {
 }
 
 #[test]
-fn every_method_shows_title_source_and_date_and_changes_nothing_else() {
+fn agents_of_one_document_read_title_source_and_date_and_nothing_else_changes() {
     let given = |case: &Case| !case.searches;
     for case in rows().flat_map(|row| cases(row, vec![Typed::new()])).filter(given) {
         let asked = question(&texts(3));
@@ -56,10 +57,12 @@ fn every_method_shows_title_source_and_date_and_changes_nothing_else() {
         let (bare, with) = (run(&asked), run(&headed(&asked)));
         let shown = |prompts: &[String]| (0..3).all(|n| prompts.iter().any(|prompt| prompt.contains(&header(n))));
         let name = case.row.name;
-        if !WITHOUT.contains(&name) {
+        if WITH.contains(&name) {
             assert!(shown(&with), "{case}: {with:#?}");
             let (bare, with): (Vec<_>, Vec<_>) =
                 (bare.iter().map(|text| stripped(text)).collect(), with.iter().map(|text| stripped(text)).collect());
+            assert_eq!(bare, with, "{case}");
+        } else if !OWN_WAY.contains(&name) {
             assert_eq!(bare, with, "{case}");
         }
         assert!(bare.iter().all(|prompt| !prompt.contains("[Title") && !prompt.contains("square brackets")), "{case}");
@@ -94,12 +97,12 @@ fn what_is_not_known_is_left_out_and_a_title_in_the_text_is_not_repeated() {
     asked.documents[3].source = Some("  ".into());
     asked.documents[0].source = Some("source-1".into());
     asked.documents[0].title = Some("source-1".into());
-    let (_, calls) = answer("concatenated", &Typed::new(), &asked, &llm);
+    let (_, calls) = answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm);
     let text = read(&calls).concat();
-    assert!(text.contains("Document 1: [Source: source-1; Date: 1952]\nShe was"), "{text}");
-    assert!(text.contains("Document 2: The yearbook: she was"), "{text}");
-    assert!(text.contains(&format!("Document 3: [Title: {}]\nSoup.", "x".repeat(160))), "{text}");
-    assert!(text.contains("Document 4: Bread."), "{text}");
+    assert!(text.contains("Document: [Source: source-1; Date: 1952]\nShe was"), "{text}");
+    assert!(text.contains("Document: The yearbook: she was"), "{text}");
+    assert!(text.contains(&format!("Document: [Title: {}]\nSoup.", "x".repeat(160))), "{text}");
+    assert!(text.contains("Document: Bread."), "{text}");
 }
 
 #[test]
@@ -116,8 +119,7 @@ fn a_retrieved_passage_brings_its_source_and_date() {
     let found = documents(vec![Hit { passage, score: 1.0, copies: Vec::new() }]);
     let llm = Scripted::new(|_| "All Correct Answers: [\"1884\"]. Explanation: x".into());
     let asked = Question { documents: found, ..four_of(&[]) };
-    let text = read(&answer("concatenated", &Typed::new(), &asked, &llm).1).concat();
-    assert!(text.contains("Document 1: [Source: council; Date: 1884-05-12]\nMinutes\nIt opened in 1884."), "{text}");
-    let round = answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm).1;
-    assert!(read(&round).concat().contains("Agent 1 [Title: Minutes; Source: council; Date: 1884-05-12]: "));
+    let text = read(&answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm).1).concat();
+    assert!(text.contains("Document: [Source: council; Date: 1884-05-12]\nMinutes\nIt opened in 1884."), "{text}");
+    assert!(text.contains("Agent 1 [Title: Minutes; Source: council; Date: 1884-05-12]: "));
 }

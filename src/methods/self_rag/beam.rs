@@ -4,7 +4,7 @@ use super::tokens::Tokens;
 use super::{Critique, SelfRag, normalise};
 use crate::error::Result;
 use crate::generation;
-use crate::methods::passages::{search, shown_texts};
+use crate::methods::passages::{search, texts};
 use crate::methods::{Ask, Ctx};
 use crate::question::{Answer, Conclusion, Question};
 use std::collections::BTreeSet;
@@ -105,7 +105,7 @@ fn grow(
     let (mut asks, mut of): (Vec<Ask>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     for (place, path) in beam.iter().enumerate().filter(|(_, path)| !path.ended) {
         let found = documents(method, question, ctx, path, numbers)?;
-        for (&number, text) in found.iter().zip(shown_texts(ctx, &found)) {
+        for (&number, text) in found.iter().zip(texts(ctx, &found)) {
             asks.push(tokens.go_on(question, path.written(), &text).document(number).round(depth));
             of.push((place, number));
         }
