@@ -30,7 +30,7 @@ pub enum Change {
     Drop(usize),
     /// It has this text.
     Edit(usize, String),
-    /// Every call is told this, as the last paragraph of its prompt.
+    /// This text is the last paragraph of every prompt from the round on.
     Tell(String),
 }
 

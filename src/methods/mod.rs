@@ -247,7 +247,7 @@ pub struct Built {
     pub preset: Option<&'static str>,
     /// Prompts that replace the program's.
     pub prompts: OwnPrompts,
-    /// What every call is told from some round on, behind its prompt.
+    /// A round and a text: the text is the last paragraph of every prompt from that round on (`moot fork --tell`).
     pub note: Option<Note>,
 }
 

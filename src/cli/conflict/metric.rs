@@ -23,7 +23,7 @@ pub(in crate::cli) struct Metric {
     method: &'static str,
     /// Of the record beside: "conflict" for `NAME.conflict.jsonl`.
     suffix: &'static str,
-    /// The role whose model is told.
+    /// The role whose model is named in the line that is printed.
     role: &'static str,
     /// What is asked about a recorded answer; `None` where nothing is.
     question: fn(&QuestionRecord) -> Option<Question>,
