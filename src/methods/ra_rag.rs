@@ -20,6 +20,24 @@ pub(in crate::methods) const READER: File = prompt_file!("ra_rag/reader.jinja");
 const POOL: File = prompt_file!("ra_rag/pool.jinja");
 const MEMORY: File = prompt_file!("ra_rag/memory.jinja");
 
+/// The switch `align` (f_align, section 3.2).
+pub(in crate::methods) const ALIGN: Switch = Switch {
+    name: "align",
+    about: "answers that their source's documents do not hold count as unknown",
+    kind: Kind::Flag,
+    default: "true",
+};
+/// The switch `align-threshold` (section 3.2: 0.9).
+pub(in crate::methods) const ALIGN_THRESHOLD: Switch = Switch {
+    name: "align-threshold",
+    about: "ROUGE-1 precision below which `align` rejects an answer",
+    kind: Kind::Number(0.0, 1.0),
+    default: "0.9",
+};
+/// The switch `per-source` (3 passages of each source).
+pub(in crate::methods) const PER_SOURCE: Switch =
+    Switch { name: "per-source", about: "passages retrieved of each source", kind: Kind::Count(1, 100), default: "3" };
+
 /// RA-RAG's row.
 pub static ROW: Row = Row {
     name: "ra-rag",
@@ -48,20 +66,10 @@ pub static ROW: Row = Row {
             kind: Kind::Choice(&["rrss", "rss", "wmv", "mv", "oracle", "naive-rag", "naive-llm"]),
             default: "rrss",
         },
-        Switch {
-            name: "align",
-            about: "answers that their source's documents do not hold count as unknown",
-            kind: Kind::Flag,
-            default: "true",
-        },
-        Switch {
-            name: "align-threshold",
-            about: "ROUGE-1 precision below which `align` rejects an answer",
-            kind: Kind::Number(0.0, 1.0),
-            default: "0.9",
-        },
+        ALIGN,
+        ALIGN_THRESHOLD,
         equality::SWITCH,
-        Switch { name: "per-source", about: "passages retrieved of each source", kind: Kind::Count(1, 100), default: "3" },
+        PER_SOURCE,
         Switch { name: "pool", about: "documents that naive-rag reads", kind: Kind::Count(1, 100), default: "10" },
     ],
     needs: Needs { equality: true, embedder: true, ..Needs::PASSAGES },

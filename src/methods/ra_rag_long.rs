@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::methods::equality::{self, Equality};
 use crate::methods::formats::{ITEMS, SHORT, TEXT};
 use crate::methods::passages::texts;
-use crate::methods::ra_rag::READER;
 use crate::methods::ra_rag::baselines::best;
 use crate::methods::ra_rag::source::{Source, gather, sources};
+use crate::methods::ra_rag::{ALIGN, ALIGN_THRESHOLD, PER_SOURCE, READER};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -46,20 +46,10 @@ recorded. Without a single answer nothing is written, and the conclusion is unkn
     switches: &[
         Switch { name: "facts", about: "facts of the draft that are checked", kind: Kind::Count(1, 50), default: "6" },
         Switch { name: "questions", about: "questions about a fact", kind: Kind::Count(1, 10), default: "3" },
-        Switch {
-            name: "align",
-            about: "answers that their source's documents do not hold count as unknown",
-            kind: Kind::Flag,
-            default: "true",
-        },
-        Switch {
-            name: "align-threshold",
-            about: "ROUGE-1 precision below which `align` rejects an answer",
-            kind: Kind::Number(0.0, 1.0),
-            default: "0.9",
-        },
+        ALIGN,
+        ALIGN_THRESHOLD,
         equality::SWITCH,
-        Switch { name: "per-source", about: "passages retrieved of each source", kind: Kind::Count(1, 100), default: "3" },
+        PER_SOURCE,
         Switch { name: "pool", about: "documents that the draft is written from", kind: Kind::Count(1, 100), default: "10" },
     ],
     needs: Needs { equality: true, embedder: true, ..Needs::PASSAGES },
