@@ -29,14 +29,14 @@ pub fn replaceable() -> BTreeMap<&'static str, File> {
 
 impl OwnPrompts {
     /// Reads the folder `dir`. A file's path below it is the name of the prompt that it replaces: `madam_rag/agent.jinja`.
-    /// Hidden files and folders are left out.
+    /// Hidden files and folders are left out. A folder of prompts as they were exported, none of them edited, replaces nothing.
     ///
     /// # Errors
     /// [`MootError::Io`] where the system refuses; [`MootError::Input`] for a file that no prompt is called like (with names
     /// that are near), for one that is no text, and for a folder without any prompt; [`MootError::Prompt`] for a template that
     /// does not parse.
     pub fn read(dir: &Path) -> Result<Self> {
-        let mut own = Self::default();
+        let (mut own, mut files) = (Self::default(), 0);
         let mut folders: Vec<PathBuf> = vec![dir.to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).map_err(|e| MootError::io(&folder, "read", e))? {
@@ -53,9 +53,10 @@ impl OwnPrompts {
                 let name = name.collect::<Vec<_>>().join("/");
                 let file = known(&name).map_err(|expected| found(&path, &expected, &format!("{name:?}")))?;
                 own.replace(file, &text(&path)?)?;
+                files += 1;
             }
         }
-        if own.is_empty() {
+        if files == 0 {
             return Err(found(dir, "prompts, named as in src/prompts (moot prompts list)", "none"));
         }
         Ok(own)

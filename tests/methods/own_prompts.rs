@@ -76,6 +76,13 @@ fn a_prompt_that_cannot_be_one_is_refused_before_a_model_is_loaded() {
 }
 
 #[test]
+fn a_folder_of_unedited_prompts_is_taken_and_replaces_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), AGENT, methods::own_prompts::replaceable()[AGENT].text);
+    assert!(OwnPrompts::read(folder.path()).unwrap().is_empty());
+}
+
+#[test]
 fn prompts_of_other_methods_alone_are_refused() {
     let mut own = OwnPrompts::default();
     own.replace(prompt_file!("drag/proponent.jinja"), "x").unwrap();
