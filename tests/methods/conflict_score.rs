@@ -1,7 +1,10 @@
 //! ConflictScore: exact prompts, labels and quotes, retries, variants, failures.
 
+mod faults;
 mod feedback;
+mod inference;
 mod sure;
+mod together;
 
 use super::{prompt, typed};
 use crate::methods::ctx::{Shelf, passage};

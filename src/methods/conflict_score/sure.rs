@@ -1,7 +1,7 @@
 //! The probability of a label: the model's own, over the three words that a label may be.
 //!
-//! The paper takes a label as it comes (ConflictScore, section 3). A label of a model that wavers is a coin toss, and a false
-//! contradiction costs a reader more than a missed one: so labels can be required to have a probability.
+//! The paper takes a label as it comes (ConflictScore, section 3). A model often gives the most probable of three labels of nearly
+//! equal probability, and a false contradiction costs a reader more than a missed one: so a least probability can be required.
 
 use super::labels::{ClaimDocument, ROLE};
 use super::reply::word;
@@ -16,14 +16,12 @@ use std::collections::BTreeMap;
 const WORDS: [ClaimRelation; 3] = [ClaimRelation::Supports, ClaimRelation::Contradicts, ClaimRelation::Irrelevant];
 
 /// Gives each label of a reply its probability: the model scores "Label: SUPPORTS" and the other two as beginnings of a reply to
-/// the pair's prompt (`ask`), and the three are normalised to 1. Labels for or against of less than `sure` do not count.
-/// Malformed and failed labels, and those of a classifier, are left as they are.
+/// the pair's prompt (`ask`), and the three are normalised to 1. Malformed and failed labels have none.
 ///
 /// # Errors
 /// As [`Ctx::ask_all`]; a model that cannot score.
 pub(super) fn weigh(
     ctx: &mut Ctx<'_>,
-    sure: f32,
     labels: &mut BTreeMap<ClaimDocument, DocumentLabel>,
     ask: impl Fn(ClaimDocument) -> Ask,
 ) -> Result<()> {
@@ -40,9 +38,6 @@ pub(super) fn weigh(
         let scores: Vec<f32> = calls.iter().map(CallRecord::total_score).collect();
         let probability = share(&scores, WORDS.iter().position(|&word| word == label.relation).unwrap_or(0));
         label.probability = Some(probability);
-        if probability < sure && label.relation != ClaimRelation::Irrelevant && label.fault.is_none() {
-            label.fault = Some(LabelFault::Unsure);
-        }
     }
     Ok(())
 }
