@@ -244,7 +244,7 @@ fn calibration_is_printed_on_request() {
     let place = place();
     let csv = "id,evidence,claim,label,question\n1,It opened in 1931.,It opened in 1931.,Supports,When?\n";
     fs::write(place.path("pairs.csv"), csv).unwrap();
-    for (switch, want) in [("sure=0.1", "CONTRADICTS from"), ("sure=0", "no label has a probability")] {
+    for (switch, want) in [("sure=0.1", "CONTRADICTS from"), ("sure=0.2", "recall: of the dataset's labels CONTRADICTS whose pair"), ("sure=0", "no label has a probability")] {
         let out = format!("{switch}.jsonl");
         let typed = format!("pairs.csv -o {out} --method conflict-score --set {switch}");
         let output = on_the_tiny_model(&place, "run", &typed);

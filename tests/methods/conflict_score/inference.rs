@@ -2,6 +2,7 @@
 
 use super::{BRIDGE, claims, hold, labeller, question};
 use crate::methods::prompt;
+use moot::assess::{Assessment, Neither, html, markdown};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods::conflict_score::labels::without_classifier;
@@ -75,6 +76,12 @@ fn a_classifiers_labels_are_held_to_sure_as_well() {
     };
     assert_eq!(faults(&[("labels", "entailment")]), [None, None, None]);
     assert_eq!(faults(&[("labels", "entailment"), ("sure", "0.8")]), [None, Some(LabelFault::Unsure), None]);
+    // Each page shows the probabilities.
+    let record = hold(&asked(&BRIDGE), &[("labels", "entailment")], tools, &Settings::default());
+    let shown = Assessment::of(&record, Neither::LeftOut).unwrap();
+    for page in [html::page(&shown), markdown::page(&shown)] {
+        assert!(page.contains("probability 0.85") && page.contains("probability 0.70"), "{page}");
+    }
 }
 
 #[test]
