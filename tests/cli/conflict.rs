@@ -125,10 +125,15 @@ fn answers_of_a_record_documents_alone_and_a_corpus() {
     let all = Record::read(&place.path("all.jsonl")).unwrap();
     assert_eq!(all.questions.iter().map(|one| one.question.documents.len()).collect::<Vec<_>>(), [1]);
     // Without a text the documents are compared with each other.
-    let page = printed(&place, "--docs council.txt diary.md --per-document 1", None);
-    let claims = page.lines().filter(|line| line.contains("(from ")).count();
-    assert!(claims > 0 || page.contains("no claims were found"), "{page}");
-    assert!(page.contains(if claims > 0 { "2 labels" } else { "no labels" }) || claims > 1, "{page}");
+    let json = printed(&place, "--docs council.txt diary.md --per-document 1 --format json", None);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let claims = json["claims"].as_array().unwrap();
+    assert!(!claims.is_empty(), "{json}");
+    for claim in claims {
+        let count = |kind: &str| claim[kind].as_array().map_or(0, Vec::len);
+        let labels: usize = ["supporters", "contradictors", "irrelevant", "unsupported"].map(count).iter().sum();
+        assert!(labels == 2 && (1..=2).contains(&claim["from"].as_u64().unwrap()), "{claim}");
+    }
     let page = printed(&place, "answer.txt --against council.txt diary.md --embedder none --claims whole", None);
     assert!(page.contains("council.txt:"), "the passage's place in its file: {page}");
 }
@@ -244,7 +249,11 @@ fn calibration_is_printed_on_request() {
     let place = place();
     let csv = "id,evidence,claim,label,question\n1,It opened in 1931.,It opened in 1931.,Supports,When?\n";
     fs::write(place.path("pairs.csv"), csv).unwrap();
-    for (switch, want) in [("sure=0.1", "CONTRADICTS from"), ("sure=0.2", "recall: of the dataset's labels CONTRADICTS whose pair"), ("sure=0", "no label has a probability")] {
+    for (switch, want) in [
+        ("sure=0.1", "CONTRADICTS from"),
+        ("sure=0.2", "recall: of the dataset's labels CONTRADICTS whose pair"),
+        ("sure=0", "no label has a probability"),
+    ] {
         let out = format!("{switch}.jsonl");
         let typed = format!("pairs.csv -o {out} --method conflict-score --set {switch}");
         let output = on_the_tiny_model(&place, "run", &typed);

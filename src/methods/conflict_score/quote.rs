@@ -236,25 +236,6 @@ mod tests {
         for other in ["the bridge opened in 1932.", "", "  ", "1931", "The bridge opened in 1931.", "closed. It"] {
             assert_eq!(locate(document, other), None, "{other:?}");
         }
-        assert_eq!(locate("Costs fell. It costs 100 crowns, or it costs 10.", "costs 10").unwrap().characters, 39..47);
-        for (document, inside) in [
-            ("It cost 100 crowns.", "It cost 10"),
-            ("It opened in 1931.", "opened in 19"),
-            ("It opened in 1931.", "pened in 1931"),
-            ("It cost 10.5 crowns.", "It cost 10"),
-            ("It cost 10,000 crowns.", "It cost 10"),
-            ("It cost 10.5 crowns.", "5 crowns"),
-            ("पुल का उद्घाटन हुआ।", "पुल का उद्घाट"),
-            ("पुल का उद्घाटन हुआ।", "पुल का उद्घ"),
-        ] {
-            assert_eq!(locate(document, inside), None, "{inside:?}");
-        }
-        assert_eq!(locate("橋は1931年に開いた。", "橋は1931年").unwrap().characters, 0..7);
-        assert_eq!(locate("橋は1931年に開いた。", "橋は193"), None);
-        // A sequence of letters that is cut as a piece.
-        let letters = "x".repeat(500);
-        assert_eq!(locate(&letters, &letters[..240]).unwrap().characters, 0..240);
-        assert_eq!(locate(&letters, &letters[..239]), None);
         // All of a document shorter than that.
         assert_eq!(locate("In 1931\n", "In 1931").unwrap().characters, 0..7);
     }

@@ -6,6 +6,7 @@
 use super::labels::{ClaimDocument, ROLE};
 use super::reply::word;
 use crate::error::Result;
+use crate::generation::Finish;
 use crate::methods::{Ask, Ctx};
 use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
 use crate::transcript::CallRecord;
@@ -25,7 +26,17 @@ pub(super) fn weigh(
     labels: &mut BTreeMap<ClaimDocument, DocumentLabel>,
     ask: impl Fn(ClaimDocument) -> Ask,
 ) -> Result<()> {
-    let given = |label: &DocumentLabel| matches!(label.fault, None | Some(LabelFault::Unquoted)) && label.by == ROLE;
+    // Replies that a grammar held and that were cut inside of their quote are scored as well, though to no effect: records from
+    // when such labels counted have these calls, and told again, later calls must keep their seeds.
+    let is_cut = |label: &DocumentLabel| {
+        let call = label.calls.last().and_then(|&number| ctx.calls().get(number));
+        call.is_some_and(|call| call.grammar.is_some() && call.finish == Finish::Length)
+    };
+    let given = |label: &DocumentLabel| match label.fault {
+        None | Some(LabelFault::Unquoted) => label.by == ROLE,
+        Some(LabelFault::Malformed) => label.by == ROLE && is_cut(label),
+        _ => false,
+    };
     let mut pairs: Vec<ClaimDocument> =
         labels.iter().filter(|(_, label)| given(label)).map(|(&pair, _)| pair).collect();
     // Document by document, as the labels were asked for.
@@ -34,7 +45,9 @@ pub(super) fn weigh(
     let asks: Vec<Ask> = pairs.iter().flat_map(|&pair| WORDS.map(|label| beginning(pair, label))).collect();
     let scored = ctx.ask_all(&asks)?;
     for (pair, calls) in pairs.iter().zip(scored.chunks_exact(WORDS.len())) {
-        let Some(label) = labels.get_mut(pair) else { continue };
+        let Some(label) = labels.get_mut(pair).filter(|label| label.fault != Some(LabelFault::Malformed)) else {
+            continue;
+        };
         let scores: Vec<f32> = calls.iter().map(CallRecord::total_score).collect();
         let probability = share(&scores, WORDS.iter().position(|&word| word == label.relation).unwrap_or(0));
         label.probability = Some(probability);

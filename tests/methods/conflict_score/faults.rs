@@ -9,6 +9,7 @@ use moot::generation::Finish;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
+use moot::methods::conflict_score::quote::locate;
 use moot::methods::conflict_score::reply::{CLAIM_LABEL, CLAIM_LABELS};
 use moot::methods::ctx::{Settings, Silent, Tools};
 use moot::question::{Claim, ClaimRelation, LabelFault, Question};
@@ -209,4 +210,27 @@ fn the_schema_has_the_order_of_the_prompt() {
         line(r#"{"quote":"a","reason":"b","label":"IRRELEVANT"}"#),
         "Quote: \"a\"\nReason: b\nLabel: IRRELEVANT"
     );
+}
+
+#[test]
+fn a_quote_splits_no_word_and_no_number() {
+    assert_eq!(locate("Costs fell. It costs 100 crowns, or it costs 10.", "costs 10").unwrap().characters, 39..47);
+    for (document, inside) in [
+        ("It cost 100 crowns.", "It cost 10"),
+        ("It opened in 1931.", "opened in 19"),
+        ("It opened in 1931.", "pened in 1931"),
+        ("It cost 10.5 crowns.", "It cost 10"),
+        ("It cost 10,000 crowns.", "It cost 10"),
+        ("It cost 10.5 crowns.", "5 crowns"),
+        ("पुल का उद्घाटन हुआ।", "पुल का उद्घाट"),
+        ("पुल का उद्घाटन हुआ।", "पुल का उद्घ"),
+    ] {
+        assert_eq!(locate(document, inside), None, "{inside:?}");
+    }
+    assert_eq!(locate("橋は1931年に開いた。", "橋は1931年").unwrap().characters, 0..7);
+    assert_eq!(locate("橋は1931年に開いた。", "橋は193"), None);
+    // A sequence of letters that is cut as a piece.
+    let letters = "x".repeat(500);
+    assert_eq!(locate(&letters, &letters[..240]).unwrap().characters, 0..240);
+    assert_eq!(locate(&letters, &letters[..239]), None);
 }

@@ -6,7 +6,7 @@ use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::methods::ctx::{Settings, Tools};
-use moot::question::{Claim, ClaimRelation, LabelFault, Question};
+use moot::question::{Claim, ClaimRelation, DocumentLabel, LabelFault, Question};
 
 fn asked(texts: &[&str]) -> Question {
     let claim = Claim { text: "It opened in 1931.".into(), ..Claim::default() };
@@ -61,7 +61,7 @@ fn a_label_that_does_not_count_is_asked_for_alone_where_no_grammar_holds() {
     let llm = Scripted::new(script);
     let record = hold(&asked(&BRIDGE[..2]), &[("together", "true")], Tools::new(&llm), &free);
     let labels = &claims(&record)[0].labels;
-    assert!(labels.iter().all(|label| label.counts()), "{labels:?}");
+    assert!(labels.iter().all(DocumentLabel::counts), "{labels:?}");
     assert_eq!((labels[0].calls.as_slice(), labels[1].calls.as_slice()), (&[0][..], &[0, 1][..]));
     assert_eq!((record.calls[1].document, record.calls[1].round), (Some(1), 2));
     let held = hold(&asked(&BRIDGE[..2]), &[("together", "true")], Tools::new(&llm), &Settings::default());
