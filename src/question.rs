@@ -292,6 +292,16 @@ pub struct DocumentLabel {
     pub calls: Vec<usize>,
 }
 
+impl JudgedClaim {
+    /// `claims` have labels, and every one of them is malformed or failed: nothing is known about any claim.
+    #[must_use]
+    pub fn unlabelled(claims: &[Self]) -> bool {
+        let mut labels = claims.iter().flat_map(|claim| &claim.labels).peekable();
+        let is_missing = |fault| matches!(fault, Some(LabelFault::Malformed | LabelFault::Failed));
+        labels.peek().is_some() && labels.all(|label| is_missing(label.fault))
+    }
+}
+
 impl DocumentLabel {
     /// The label enters the scores.
     #[must_use]
@@ -386,6 +396,9 @@ pub struct Conclusion {
     /// What a judge said of the answer, where one judged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
+    /// What a judge said of the first answer, where another one took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_first: Option<Judged>,
 }
 
 /// A judge's verdicts on a free answer; `None` for a malformed one.

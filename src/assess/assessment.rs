@@ -1,8 +1,9 @@
 //! A record of labelled claims as people read it: by claim, who supports it and who contradicts it, with quotes and places.
 
 use super::score::{Neither, Scores, scores};
+use crate::methods::conflict_score::claims::ROLE;
 use crate::question::{ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Quote};
-use crate::transcript::QuestionRecord;
+use crate::transcript::{Event, QuestionRecord};
 use serde::Serialize;
 
 /// The claims of a response or of documents, judged.
@@ -24,6 +25,9 @@ pub struct Assessment {
     pub neither: Neither,
     /// What labelled, with the number of labels by each.
     pub labelled_by: Vec<(String, usize)>,
+    /// What was left out: claims that were not checked, texts that could not be broken down.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The model of the labeller, where the caller knows it: a record's header says so, its questions do not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub model: String,
@@ -109,6 +113,21 @@ pub struct Unsupported {
     pub probability: Option<f32>,
 }
 
+impl Source {
+    /// Its publisher, date, address and position, as far as they are known.
+    pub fn details(&self) -> impl Iterator<Item = &str> {
+        [&self.source, &self.date, &self.url, &self.position].into_iter().flatten().map(String::as_str)
+    }
+}
+
+impl Evidence {
+    /// "probability 0.97", where one was asked for.
+    #[must_use]
+    pub fn sureness(&self) -> Option<String> {
+        self.probability.map(|probability| format!("probability {probability:.2}"))
+    }
+}
+
 impl Unsupported {
     /// "labelled as contradicting, but the quote is not in the document".
     #[must_use]
@@ -131,13 +150,13 @@ impl Unsupported {
 }
 
 impl Claim {
-    /// "2 for, 1 against, 3 without a word on it".
+    /// "2 for, 1 against, 3 irrelevant".
     #[must_use]
     pub fn tally(&self) -> String {
         let counts = [
             (self.supporters.len(), "for"),
             (self.contradictors.len(), "against"),
-            (self.irrelevant.len(), "without a word on it"),
+            (self.irrelevant.len(), "irrelevant"),
             (self.unsupported.len(), "that do not count"),
         ];
         let told = counts.iter().enumerate().filter(|(place, (count, _))| *place < 2 || *count > 0);
@@ -179,6 +198,7 @@ impl Assessment {
             neither,
             labelled_by,
             model: String::new(),
+            notes: notes(record),
             documents,
         })
     }
@@ -188,6 +208,16 @@ impl Assessment {
     pub fn name(&self, number: usize) -> &str {
         number.checked_sub(1).and_then(|place| self.documents.get(place)).map_or("?", |document| &document.name)
     }
+}
+
+/// Fallbacks of the method, and failed calls of other roles than the labeller, whose failures are labels.
+fn notes(record: &QuestionRecord) -> Vec<String> {
+    let note = |event: &Event| match event {
+        Event::Fallback { what, dropped: None, .. } => Some(what.clone()),
+        Event::Failure { role, error, .. } if role == ROLE => Some(format!("no claims of a document: {error}")),
+        _ => None,
+    };
+    record.events.iter().filter_map(note).collect()
 }
 
 /// The answers that were judged: the first ones, where others took their place.

@@ -30,6 +30,12 @@ pub fn page(assessment: &Assessment) -> String {
         let _ = writeln!(body, "<blockquote>{}</blockquote>", text(response));
     }
     body.push_str(&numbers(assessment));
+    for note in &assessment.notes {
+        let _ = writeln!(body, "<p class=\"unsupported\">{}</p>", text(note));
+    }
+    if assessment.claims.is_empty() {
+        body.push_str("<p>no claims were found</p>\n");
+    }
     for (place, claim) in (1..).zip(&assessment.claims) {
         body.push_str(&section(assessment, place, claim));
     }
@@ -111,6 +117,9 @@ fn quote(assessment: &Assessment, evidence: &Evidence) -> String {
         characters.start,
         characters.end
     );
+    if let Some(sureness) = evidence.sureness() {
+        let _ = write!(html, " <span class=\"place\">{sureness}</span>");
+    }
     if !evidence.reason.is_empty() {
         let _ = write!(html, "<br><span class=\"reason\">{}</span>", text(&evidence.reason));
     }
@@ -119,8 +128,7 @@ fn quote(assessment: &Assessment, evidence: &Evidence) -> String {
 
 /// A document, folded up, with its quotes marked.
 fn source(assessment: &Assessment, document: &Source) -> String {
-    let details = [&document.source, &document.date, &document.url, &document.position];
-    let details: Vec<String> = details.into_iter().flatten().map(|detail| text(detail)).collect();
+    let details: Vec<String> = document.details().map(text).collect();
     let evidence = assessment.claims.iter().flat_map(|claim| claim.supporters.iter().chain(&claim.contradictors));
     let quotes = evidence.filter(|evidence| evidence.document == document.number);
     let mut ranges: Vec<Range<usize>> = quotes.map(|evidence| evidence.quote.characters.clone()).collect();
@@ -153,7 +161,7 @@ fn marked(number: usize, document: &str, ranges: &[Range<usize>]) -> String {
     html + &part(at..characters.len())
 }
 
-/// Text in which nothing is markup and nothing steers; lines stay.
+/// Text without markup and without control characters; lines stay.
 fn text(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for c in escape::lines(text).chars() {

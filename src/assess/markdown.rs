@@ -22,13 +22,18 @@ pub fn page(assessment: &Assessment) -> String {
     let (cs_c, cs_r) = (number(scores.cs_c), number(scores.cs_r));
     let _ = writeln!(page, "| {} | {} | {} | {cs_c} | {cs_r} |\n", scores.claims, scores.conflicting, scores.neither);
     let _ = writeln!(page, "{}\n", counts(assessment));
+    for note in &assessment.notes {
+        let _ = writeln!(page, "Note: {}\n", inline(note));
+    }
+    if assessment.claims.is_empty() {
+        page.push_str("No claims were found\n\n");
+    }
     for (place, claim) in (1..).zip(&assessment.claims) {
         page.push_str(&section(assessment, place, claim));
     }
     page.push_str("## Documents\n\n");
     for document in &assessment.documents {
-        let details = [&document.source, &document.date, &document.url, &document.position];
-        let details: Vec<String> = details.into_iter().flatten().map(|text| inline(text)).collect();
+        let details: Vec<String> = document.details().map(inline).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
         let _ = writeln!(page, "{}. {}{details}", document.number, inline(&document.name));
     }
@@ -72,7 +77,8 @@ fn cell(evidence: &Evidence) -> String {
 /// "line 3, characters 40-71".
 fn place_of(evidence: &Evidence) -> String {
     let characters = &evidence.quote.characters;
-    format!("line {}, characters {}-{}", evidence.line, characters.start, characters.end)
+    let sureness = evidence.sureness().map(|sureness| format!(", {sureness}")).unwrap_or_default();
+    format!("line {}, characters {}-{}{sureness}", evidence.line, characters.start, characters.end)
 }
 
 /// Text in which nothing is markup, on one line.

@@ -26,7 +26,7 @@ pub struct Scores {
     pub conflicting: usize,
     /// Claims with neither.
     pub neither: usize,
-    /// CS-C: `conflicting / claims`; none without claims.
+    /// CS-C: `conflicting / claims`; none without claims, and where every label is malformed or failed.
     pub cs_c: Option<f64>,
     /// CS-R: the mean of |D-| / (|D+| + |D-|) over claims; none where no claim enters it.
     pub cs_r: Option<f64>,
@@ -53,7 +53,9 @@ pub fn ratio(claim: &JudgedClaim) -> Option<f64> {
 /// The scores of `claims`.
 #[must_use]
 pub fn scores(claims: &[JudgedClaim], neither: Neither) -> Scores {
+    let unlabelled = JudgedClaim::unlabelled(claims);
     let ratios: Vec<f64> = match neither {
+        _ if unlabelled => Vec::new(),
         Neither::LeftOut => claims.iter().filter_map(ratio).collect(),
         Neither::Zero => claims.iter().map(|claim| ratio(claim).unwrap_or(0.0)).collect(),
     };
@@ -64,7 +66,7 @@ pub fn scores(claims: &[JudgedClaim], neither: Neither) -> Scores {
         claims: claims.len(),
         conflicting,
         neither: claims.iter().filter(|claim| ratio(claim).is_none()).count(),
-        cs_c: (!claims.is_empty()).then(|| conflicting as f64 / claims.len() as f64),
+        cs_c: (!claims.is_empty() && !unlabelled).then(|| conflicting as f64 / claims.len() as f64),
         cs_r: (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64),
         labels: labels().count(),
         unquoted: faults(LabelFault::Unquoted),

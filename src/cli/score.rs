@@ -1,5 +1,6 @@
 //! `moot score`: the metrics of records.
 
+mod changes;
 mod short;
 
 use crate::cli::conflict::metric;
@@ -20,6 +21,7 @@ Examples:
   moot score madam.jsonl closed.jsonl --all
   moot score madam.jsonl closed.jsonl --json
   moot score madam.jsonl --conflict -m qwen2.5-coder-1.5b
+  moot score rag.jsonl control.jsonl --changes
   moot score qacc.jsonl --slice conflicting --slice non-conflicting
   moot score drag.jsonl naive.jsonl --slice gold-not-retrieved";
 
@@ -44,6 +46,9 @@ pub struct Args {
     /// Also print how often labels of each probability are right (records of conflict-score with --sure)
     #[arg(long, conflicts_with = "json")]
     pub calibration: bool,
+    /// Also print how many answers of the first record each other record keeps, corrects and spoils
+    #[arg(long, conflicts_with = "json")]
+    pub changes: bool,
     /// Label the claims of every answer against its documents first, for cs-c and cs-r; the labels are stored beside the record,
     /// as NAME.conflict.jsonl, and not made again
     #[arg(long)]
@@ -76,6 +81,9 @@ fn slice_help() -> String {
 /// A record that cannot be read, or is corrupt; a slice that a record does not have.
 pub fn run(args: &Args) -> Result<()> {
     let typed = args.switches.typed()?;
+    if args.changes && args.records.len() < 2 {
+        return Err(MootError::Usage("--changes compares with the first record: expected two records or more".into()));
+    }
     if !args.conflict && !typed.is_empty() {
         let names: Vec<&str> = typed.keys().map(String::as_str).collect();
         return Err(MootError::Usage(format!("{}: expected --conflict, whose labels it changes", names.join(", "))));
@@ -112,6 +120,11 @@ pub fn run(args: &Args) -> Result<()> {
             let report = calibration::report(&questions).unwrap_or_else(|| "no label has a probability\n".to_owned());
             table.push_str(&format!("\n{}\n{report}", record.path.display()));
         }
+    }
+    if args.changes {
+        groups.iter().filter_map(|group| group.split_first()).for_each(|(base, others)| {
+            table.push_str(&changes::table(base, others));
+        });
     }
     output::print(&escape::lines(&table))
 }

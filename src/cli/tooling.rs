@@ -7,6 +7,7 @@ use crate::cli::{model, retrieve};
 use crate::error::{MootError, Result};
 use crate::llm::Capabilities;
 use crate::llm::roles::{Assignment, Roles};
+use crate::methods::conflict_score::labels;
 use crate::methods::ctx::Tools;
 use crate::methods::entailment;
 use crate::nli::{Classifier, ClassifierOptions, LocalClassifier};
@@ -81,6 +82,9 @@ impl Tooling {
     ) -> Result<Self> {
         if methods.len() > 1 {
             Assignment::parse(&model.model)?.only("a run of several methods")?;
+        }
+        if let (None, Some(resolved)) = (&classifier.classifier, methods.first()) {
+            labels::without_classifier(&resolved.method.values.json())?;
         }
         let searching = methods.iter().map(|resolved| resolved.row()).find(|row| row.needs.retriever);
         if let Some(row) = searching.filter(|_| !retrieve.is_typed()) {

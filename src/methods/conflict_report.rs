@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
 use crate::methods::conflict_score::labels::{self, Labelling};
-use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
-use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABELLER, LABELS, SURE, TOGETHER, by, claims, judge};
+use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIMS};
+use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABELLER, LABELS, SURE, claims, judge};
 use crate::methods::formats::{SCORES, TEXT};
 use crate::methods::passages::all_texts;
 use crate::methods::switches::{Kind, Switch, Values};
@@ -31,12 +31,13 @@ pub static ROW: Row = Row {
     protocol: "\
 1. The writer writes a report on the question's text from all documents, at most three paragraphs. `strength` chooses
    the instructions on conflicts: none (plain), to hedge (balanced), or detailed rules (super-balanced).
-2. The report's claims are labelled against every document, as by conflict-score. The scores cs-c and cs-r are the result.
+2. The report's claims, 40 at most, are labelled against every document, as by conflict-score. The scores cs-c and cs-r are the
+   result.
 An empty report is malformed.",
     calls: "2 + claims x documents, where the report is one part; a longer report has more parts",
     headline: "ConflictingQA, 100 reports: GPT-4.1 CS-C 0.524 plain, 0.523 balanced, 0.543 super-balanced (table 3)",
-    prompts: &[REPORT, DECOMPOSER, LABELLER, TOGETHER, AGAIN],
-    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
+    prompts: &[REPORT, DECOMPOSER, LABELLER, AGAIN],
+    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &SCORES],
     roles: &["writer", claims::ROLE, labels::ROLE],
     switches: &[
         Switch {
@@ -58,9 +59,7 @@ struct ConflictReport {
 }
 
 fn build(values: &mut Values) -> Result<Box<dyn Method>> {
-    let labelling =
-        Labelling { by: by(values.choice("labels")), sure: values.number("sure") as f32, ..Labelling::default() };
-    Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling }))
+    Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling: Labelling::of(values) }))
 }
 
 impl Method for ConflictReport {

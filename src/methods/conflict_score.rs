@@ -5,12 +5,15 @@
 //! feedback call them too.
 
 pub mod claims;
+mod inference;
 pub mod labels;
 pub mod quote;
 pub mod reply;
 pub mod sure;
+mod together;
 
 use crate::error::Result;
+use crate::methods::equality::Equality;
 use crate::methods::formats::SCORES;
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ctx, Method, Needs, Row};
@@ -19,7 +22,7 @@ use crate::prompts::File;
 use crate::question::{Answer, Conclusion, JudgedClaim, Question};
 use crate::retrieval::fold;
 use claims::{Extent, Text, decompose};
-use labels::{By, ClaimDocument, Labelling};
+use labels::{ClaimDocument, Labelling};
 use reply::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 
 /// The prompt that breaks a text down.
@@ -42,16 +45,16 @@ pub static ROW: Row = Row {
     paper: "ConflictScore, sections 3 and 4, appendix B",
     about: "labels each claim of a response against each document, with quotes, and says whether documents conflict",
     protocol: "\
-1. The claims: those of the question; else those that the decomposer finds in its response; else, with neither, those that it
-   finds in each document (`per-document` at most), copies merged. A list that cannot be read: sentences are the claims.
+1. The claims: those of the question; else those that the decomposer finds in its response (`most` at most); else, with neither,
+   those that it finds in each document (`per-document` at most), copies merged. A list that cannot be read: its sentences.
 2. The evidence: the documents of the question; without any, the passages found for each claim.
 3. The labeller labels every claim against every document SUPPORTS, CONTRADICTS or IRRELEVANT with a quote of the document and a
    reason. With `labels` entailment decides instead, or first: then the labeller decides what is uncertain.
 4. A quote that does not stand in the document is asked for once more where no grammar constrained the reply. A label without
    one, and a malformed or failed one, does not count and is shown. With `sure` the labeller's model scores the three words of a
-   label after the same prompt, and a label for or against of a lower probability does not count.
-5. Conflict if some claim has supporters and contradictors, else No Conflict.",
-    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims; a retry is one more; `sure` three more a label",
+   label after the same prompt; a label for or against of a lower probability, a classifier's too, does not count.
+5. Conflict if some claim has supporters and contradictors, else No Conflict; malformed where every label is malformed or failed.",
+    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; `sure` three more a label",
     headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
     prompts: &[DECOMPOSER, LABELLER, TOGETHER, AGAIN],
     formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
@@ -82,7 +85,7 @@ const PER_DOCUMENT: Switch = Switch {
 /// What labels a claim against a document.
 pub const LABELS: Switch = Switch {
     name: "labels",
-    about: "what labels: the labeller's replies, entailment, or entailment where it is certain and else the labeller",
+    about: "what labels: the labeller's replies, entailment, or a classifier where it is certain and else the labeller",
     kind: Kind::Choice(&["labeller", "entailment", "both"]),
     default: "labeller",
 };
@@ -106,7 +109,7 @@ const QUOTES: Switch = Switch {
 };
 const TOGETHER_SWITCH: Switch = Switch {
     name: "together",
-    about: "labels a claim against all documents in one call",
+    about: "labels a claim against all documents in one call, or in a few where they do not fit into the context",
     kind: Kind::Flag,
     default: "false",
 };
@@ -120,10 +123,13 @@ const REASONS: Switch = Switch {
 /// The probability from which on a label counts.
 pub const SURE: Switch = Switch {
     name: "sure",
-    about: "probability from which on a label for or against counts, by scoring the three words; 0 asks for none",
+    about: "probability from which on a label for or against counts, a classifier's or by scoring the three words; 0 asks for none",
     kind: Kind::Number(0.0, 1.0),
     default: "0",
 };
+
+/// Claims of documents that are compared with each other by a classifier, at most: it reads each ordered pair.
+const COMPARED: usize = 100;
 
 struct ConflictScore {
     extent: Extent,
@@ -141,30 +147,41 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     if extent == Extent::Salient && !values.is_typed("most") {
         values.set("most", 3);
     }
-    if values.choice("order") == "quote-first" && values.is_typed("reasons") && !values.flag("reasons") {
-        return Err(values.wrong("with order quote-first the label follows the reason: expected order label-first"));
-    }
+    refuse(values)?;
     let labelling = Labelling {
-        by: by(values.choice("labels")),
         certain: values.number("certain") as f32,
         label_first: values.choice("order") == "label-first",
         words: values.choice("quotes") == "words",
         together: values.flag("together"),
         reasons: values.flag("reasons"),
-        sure: values.number("sure") as f32,
+        ..Labelling::of(values)
     };
     let (most, per_document) = (values.count("most"), values.count("per-document"));
     Ok(Box::new(ConflictScore { extent, most, per_document, labelling }))
 }
 
-/// What the value of [`LABELS`] names.
-#[must_use]
-pub fn by(labels: &str) -> By {
-    match labels {
-        "entailment" => By::Entailment,
-        "both" => By::Both,
-        _ => By::Labeller,
+/// Refuses switches that would have no effect together.
+fn refuse(values: &Values) -> Result<()> {
+    let quote_first = values.choice("order") == "quote-first";
+    let sure = values.number(SURE.name) > 0.0;
+    if quote_first && values.is_typed("reasons") && !values.flag("reasons") {
+        return Err(values.wrong("with order quote-first the label follows the reason: expected order label-first"));
     }
+    if quote_first && sure {
+        return Err(
+            values.wrong("sure scores labels that begin a reply: expected order label-first, found quote-first")
+        );
+    }
+    if values.flag("together") {
+        if sure {
+            return Err(values.wrong("sure scores the label of one document: expected no switch together"));
+        }
+        if let Some(name) = ["order", "quotes", "reasons"].into_iter().find(|name| values.is_typed(name)) {
+            let reason = "with together a reply has a label and a sentence for each document, without reasons";
+            return Err(values.wrong(&format!("{reason}: expected no switch {name}")));
+        }
+    }
+    Ok(())
 }
 
 impl Method for ConflictScore {
@@ -190,7 +207,8 @@ impl ConflictScore {
         self.of_documents(question, ctx)
     }
 
-    /// The claims of each document; of those that say the same in the same words the first.
+    /// The claims of each document; of those that say the same the first. They do where their words are nearly the same, and, with
+    /// a classifier, where each entails the other.
     fn of_documents(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Vec<(String, Option<usize>)>> {
         let numbered = question.documents.iter().enumerate().filter(|(_, document)| !document.text.trim().is_empty());
         let texts: Vec<Text<'_>> = numbered
@@ -203,7 +221,28 @@ impl ConflictScore {
             .flat_map(|(text, claims)| claims.into_iter().map(|claim| (claim, text.from)))
             .collect();
         let texts: Vec<&str> = claims.iter().map(|(claim, _)| claim.as_str()).collect();
-        Ok(fold::groups(&texts).iter().filter_map(|group| claims.get(*group.first()?).cloned()).collect())
+        let claims: Vec<(String, Option<usize>)> =
+            fold::groups(&texts).iter().filter_map(|group| claims.get(*group.first()?).cloned()).collect();
+        if !ctx.classifies() {
+            return Ok(claims);
+        }
+        if claims.len() > COMPARED {
+            ctx.fall_back(format!(
+                "{} claims are too many to be compared by meaning (at most {COMPARED}): copies were merged by their words",
+                claims.len()
+            ));
+            return Ok(claims);
+        }
+        let texts: Vec<&str> = claims.iter().map(|(claim, _)| claim.as_str()).collect();
+        let classes = Equality::Entailment.classes(question, &texts, ctx)?;
+        let mut known = Vec::new();
+        let first = |class: &Option<usize>| {
+            let is_new = class.is_none_or(|class| !known.contains(&class));
+            known.extend(*class);
+            is_new
+        };
+        let firsts: Vec<bool> = classes.iter().map(first).collect();
+        Ok(claims.into_iter().zip(firsts).filter_map(|(claim, first)| first.then_some(claim)).collect())
     }
 }
 
@@ -233,15 +272,23 @@ pub fn judge(ctx: &mut Ctx<'_>, how: &Labelling, claims: Vec<(String, Option<usi
     Ok(claims.into_iter().zip(evidence).map(of).collect())
 }
 
-/// Conflict or No Conflict, with every claim; no answer without a claim.
+/// Conflict or No Conflict, with every claim; no answer without a claim, and a malformed one without a label.
 fn conclusion(claims: Vec<JudgedClaim>) -> Conclusion {
     let conflicting = claims.iter().filter(|claim| claim.conflicts()).count();
     let answer = if conflicting > 0 { CONFLICT } else { NO_CONFLICT };
-    let answers = if claims.is_empty() { Vec::new() } else { vec![Answer::new(answer)] };
+    let unlabelled = JudgedClaim::unlabelled(&claims);
+    let answers = if claims.is_empty() || unlabelled { Vec::new() } else { vec![Answer::new(answer)] };
     let calls = claims.iter().flat_map(|claim| &claim.labels).flat_map(|label| label.calls.iter().copied()).collect();
+    let explanation = if unlabelled {
+        let labels = claims.iter().map(|claim| claim.labels.len()).sum::<usize>();
+        format!("all {labels} labels are malformed or failed")
+    } else {
+        format!("{conflicting} of {} claims have supporters and contradictors", claims.len())
+    };
     Conclusion {
         answers,
-        explanation: format!("{conflicting} of {} claims have supporters and contradictors", claims.len()),
+        explanation,
+        malformed: unlabelled,
         rounds: 1,
         calls,
         claims: Some(claims),

@@ -23,12 +23,12 @@ pub(super) fn ask(pair: &Pair) -> Ask {
     Ask::new(ROLE, PROMPT, values, FORMAT).options(RELATIONS)
 }
 
-/// A chosen relation has probability 1; a malformed reply says nothing about the pair, which is neutral.
-pub(super) fn relation(call: &CallRecord) -> Relation {
-    let chosen = match call.parsed {
-        Parsed::Choice { option, .. } => option,
-        _ => 2,
-    };
-    let one = |option| f32::from(u8::from(chosen == option));
-    Relation { entailment: one(0), contradiction: one(1), neutral: one(2) }
+/// What is taken for the relation of a pair without one.
+pub(super) const NEUTRAL: Relation = Relation { entailment: 0.0, neutral: 1.0, contradiction: 0.0 };
+
+/// The relation that a reply chooses, with probability 1; `None` for a malformed reply.
+pub(super) fn chosen(call: &CallRecord) -> Option<Relation> {
+    let Parsed::Choice { option, .. } = call.parsed else { return None };
+    let one = |place| f32::from(u8::from(option == place));
+    Some(Relation { entailment: one(0), contradiction: one(1), neutral: one(2) })
 }

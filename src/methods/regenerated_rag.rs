@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
 use crate::methods::conflict_score::labels::{self, Labelling};
-use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
-use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, SURE, TOGETHER, by, claims, judge};
+use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIMS};
+use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, SURE, claims, judge};
 use crate::methods::formats::{CHOICE, SCORES, TEXT};
 use crate::methods::passages::all_texts;
 use crate::methods::switches::{Kind, Switch, Values};
@@ -31,14 +31,15 @@ pub static ROW: Row = Row {
     protocol: "\
 1. The reader answers from all documents: freely, or with one of the question's options. With feedback=warning it is told
    first that documents may conflict (Control-RAG); with none it is not (RAG), and either answer is the conclusion.
-2. With feedback=score (Regenerated-RAG) the claims of the answer (an option is one claim) are labelled against every document.
+2. With feedback=score (Regenerated-RAG) the claims of the answer (an option is one claim; of a free answer 8 at most) are
+   labelled against every document.
 3. Of the claims with supporters and contradictors, the one with most contradictors is shown to the reader with the quotes for
    and against it, and the reader answers again in the same chat. Without such a claim the first answer stands.
 A malformed second reply leaves the first answer, which is recorded as a fallback.",
     calls: "3 + claims x documents, at most; without a conflict 2 + claims x documents; feedback=warning and none 1",
     headline: "TruthfulQA, gpt-4.1-mini, two options: RAG 84.21, Control-RAG 84.47, Regenerated-RAG 85.24 (table 5)",
-    prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, TOGETHER, RETRY],
-    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
+    prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, RETRY],
+    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &SCORES],
     roles: &["reader", claims::ROLE, labels::ROLE],
     switches: &[
         Switch {
@@ -67,9 +68,11 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         "warning" => values.set_label("control-rag"),
         _ => {}
     }
-    let labelling =
-        Labelling { by: by(values.choice("labels")), sure: values.number("sure") as f32, ..Labelling::default() };
-    Ok(Box::new(RegeneratedRag { scored: feedback == "score", warned: feedback == "warning", labelling }))
+    Ok(Box::new(RegeneratedRag {
+        scored: feedback == "score",
+        warned: feedback == "warning",
+        labelling: Labelling::of(values),
+    }))
 }
 
 impl Method for RegeneratedRag {

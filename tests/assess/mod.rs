@@ -65,6 +65,12 @@ fn what_is_undefined_is_no_number() {
     let silent = scores(&["00", "", "0"], Neither::LeftOut);
     assert_eq!((silent.cs_c, silent.cs_r, silent.neither), (Some(0.0), None, 3));
     assert_eq!(scores(&["00", "0"], Neither::Zero).cs_r, Some(0.0));
+    // Where no label was read, nothing is known: not that there is no conflict.
+    for neither in [Neither::LeftOut, Neither::Zero] {
+        let unlabelled = scores(&["!x", "x"], neither);
+        assert_eq!((unlabelled.cs_c, unlabelled.cs_r, unlabelled.claims), (None, None, 2));
+        assert_eq!(scores(&["!x", "x?"], neither).cs_c, Some(0.0));
+    }
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn an_assessment_has_every_claim_with_places() {
 fn the_html_page_holds_no_markup_of_a_document() {
     let page = html::page(&Assessment::of(&record(), Neither::LeftOut).unwrap());
     golden("assess/page.html", &page);
-    assert!(page.contains("conflict: 1 for, 1 against, 1 without a word on it"), "{page}");
+    assert!(page.contains("conflict: 1 for, 1 against, 1 irrelevant"), "{page}");
     for forbidden in ["<script", "year <b>", "<i>", "http://z\"", "\u{1b}", "\u{202e}", "src=", "</pre></mark>"] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }

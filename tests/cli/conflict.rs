@@ -1,8 +1,9 @@
 //! `moot conflict`: every form of input and output on the tiny model, whose labels are senseless, and what goes wrong.
 
 use super::program::{THREE, Workspace, moot, text};
+use moot::eval::record::Writer;
 use moot::eval::record::reader::Record;
-use moot::question::ClaimRelation;
+use moot::question::{Answer, ClaimRelation, Conclusion};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -94,7 +95,7 @@ fn a_text_is_compared_with_documents_and_printed_in_every_form() {
     // From standard input, and with every other switch.
     let all = "- --docs council.txt diary.md --claims whole --order label-first --quotes words";
     assert!(printed(&place, all, Some("It opened in 1931.\n")).contains("1   It opened in 1931.\n"));
-    let together = "- --docs council.txt diary.md --claims whole --together --labels both --neither zero";
+    let together = "- --docs council.txt diary.md --claims whole --together --labels entailment --neither zero";
     assert!(printed(&place, together, Some("橋は1931年に開いた。")).contains("橋は1931年に開いた。"));
 }
 
@@ -106,21 +107,33 @@ fn answers_of_a_record_documents_alone_and_a_corpus() {
     refused(&place, "--record madam.jsonl", None, &["3 questions", "-o FILE"]);
     refused(&place, "--record madam.jsonl nothing", None, &["no question", "\"nothing\""]);
     let record = Record::read(&place.path("madam.jsonl")).unwrap();
-    let answered = record.questions.iter().position(|q| q.conclusion.as_ref().is_some_and(|c| !c.answers.is_empty()));
-    match answered {
-        Some(place_of) => {
-            let page = printed(&place, &format!("--record madam.jsonl {} --claims whole", place_of + 1), None);
-            assert!(page.contains("CS-C"), "{page}");
-        }
-        None => refused(&place, "--record madam.jsonl 1", None, &["an answer and documents"]),
+    // The tiny model concludes nothing of sense: the first question is given an answer, the second loses its own.
+    let mut questions = record.questions.clone();
+    let answers = [vec![Answer::new("In 1931.")], Vec::new()];
+    for (question, answers) in questions.iter_mut().zip(answers) {
+        question.conclusion = Some(Conclusion { answers, ..Conclusion::default() });
     }
-    let output = conflict(&place, "--record madam.jsonl -o all.jsonl --claims whole --docs council.txt", None);
+    let mut writer = Writer::open(&place.path("answered.jsonl"), &record.header).unwrap();
+    questions[..2].iter().for_each(|question| writer.append(question).unwrap());
+    drop(writer);
+    let page = printed(&place, "--record answered.jsonl 1 --claims whole", None);
+    assert!(page.contains("1   The answer to the question") && page.contains("CS-C"), "{page}");
+    refused(&place, "--record answered.jsonl 2", None, &["an answer and documents"]);
+    let output = conflict(&place, "--record answered.jsonl -o all.jsonl --claims whole --docs council.txt", None);
     assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("1 questions without an answer or documents"), "{}", text(&output.stderr));
     let all = Record::read(&place.path("all.jsonl")).unwrap();
-    assert!(all.questions.iter().all(|question| question.question.documents.len() == 1));
+    assert_eq!(all.questions.iter().map(|one| one.question.documents.len()).collect::<Vec<_>>(), [1]);
     // Without a text the documents are compared with each other.
-    let page = printed(&place, "--docs council.txt diary.md --per-document 1", None);
-    assert!(page.contains("(from 1 council.txt)") || page.contains("no claims were found"), "{page}");
+    let json = printed(&place, "--docs council.txt diary.md --per-document 1 --format json", None);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let claims = json["claims"].as_array().unwrap();
+    assert!(!claims.is_empty(), "{json}");
+    for claim in claims {
+        let count = |kind: &str| claim[kind].as_array().map_or(0, Vec::len);
+        let labels: usize = ["supporters", "contradictors", "irrelevant", "unsupported"].map(count).iter().sum();
+        assert!(labels == 2 && (1..=2).contains(&claim["from"].as_u64().unwrap()), "{claim}");
+    }
     let page = printed(&place, "answer.txt --against council.txt diary.md --embedder none --claims whole", None);
     assert!(page.contains("council.txt:"), "the passage's place in its file: {page}");
 }
@@ -136,7 +149,10 @@ fn what_cannot_be_compared_is_said_before_a_model_is_loaded() {
         ("answer.txt", None, &["nothing to compare with", "--docs"][..]),
         ("--docs council.txt", None, &["one document", "expected a text"]),
         ("--against council.txt", None, &["a corpus has no claims"]),
-        ("empty.txt --docs council.txt", None, &["empty.txt", "an empty document"]),
+        ("empty.txt --docs council.txt", None, &["empty.txt", "a text with claims", "an empty text"]),
+        ("answer.txt --docs empty.txt", None, &["empty.txt", "an empty document"]),
+        ("answer.txt --docs council.txt --labels both", None, &["labels both needs", "--classifier"]),
+        ("answer.txt --docs council.txt --together --quotes words", None, &["expected no switch quotes"]),
         ("- --docs council.txt", Some(" \n"), &["an empty text"]),
         ("bytes.txt --docs council.txt", None, &["bytes.txt", "UTF-8"]),
         ("nowhere.txt --docs council.txt", None, &["nowhere.txt"]),
@@ -233,7 +249,11 @@ fn calibration_is_printed_on_request() {
     let place = place();
     let csv = "id,evidence,claim,label,question\n1,It opened in 1931.,It opened in 1931.,Supports,When?\n";
     fs::write(place.path("pairs.csv"), csv).unwrap();
-    for (switch, want) in [("sure=0.1", "CONTRADICTS from"), ("sure=0", "no label has a probability")] {
+    for (switch, want) in [
+        ("sure=0.1", "CONTRADICTS from"),
+        ("sure=0.2", "recall: of the dataset's labels CONTRADICTS whose pair"),
+        ("sure=0", "no label has a probability"),
+    ] {
         let out = format!("{switch}.jsonl");
         let typed = format!("pairs.csv -o {out} --method conflict-score --set {switch}");
         let output = on_the_tiny_model(&place, "run", &typed);
@@ -241,4 +261,64 @@ fn calibration_is_printed_on_request() {
         let score = moot(["score", &out, "--calibration"]).current_dir(place.path("")).output().unwrap();
         assert!(text(&score.stdout).contains(want), "{}{}", text(&score.stdout), text(&score.stderr));
     }
+}
+
+/// What regenerated-rag labelled is its first answer: the second one is labelled, and both free answers are judged. Questions that
+/// are in no mean are told.
+#[test]
+fn answers_given_again_are_scored_as_well() {
+    let place = place();
+    fs::write(place.path("set.jsonl"), fs::read_to_string(THREE).unwrap()).unwrap();
+    let run = "set.jsonl -o run.jsonl --method regenerated-rag --set feedback=none --max-tokens 12";
+    let run = on_the_tiny_model(&place, "run", run);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let record = Record::read(&place.path("run.jsonl")).unwrap();
+    let mut questions = record.questions.clone();
+    let again = |rejected: Vec<Answer>| Conclusion {
+        answers: vec![Answer::new("In 1931.")],
+        rejected,
+        claims: Some(Vec::new()),
+        ..Conclusion::default()
+    };
+    questions[0].conclusion = Some(again(vec![Answer::new("In 1947.")]));
+    questions[0].calls[0].prompt = "regenerated_rag/again.jinja".into();
+    questions[1].conclusion = Some(again(Vec::new()));
+    questions[2].conclusion = Some(Conclusion { malformed: true, ..Conclusion::default() });
+    let mut writer = Writer::open(&place.path("again.jsonl"), &record.header).unwrap();
+    questions.iter().for_each(|question| writer.append(question).unwrap());
+    drop(writer);
+    let score = |typed: &str| {
+        let mut command = moot(["score", "again.jsonl"]);
+        command.args(typed.split(' ')).env("MOOT_CACHE", place.path("")).current_dir(place.path(""));
+        let output = command.args(["--offline", "--model", "tiny.gguf", "--kv-memory", "64M"]).output().unwrap();
+        assert!(output.status.success(), "{typed}: {}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let asked = |name: &str| -> Vec<(String, String)> {
+        let record = Record::read(&place.path(name)).unwrap();
+        record.questions.into_iter().map(|one| (one.question.id, one.question.responses.concat())).collect()
+    };
+    let id = |place: usize| questions[place].question.id.clone();
+    let said = score("--conflict --claims whole");
+    assert!(said.contains("1 questions are left out of conflict-score: no answer"), "{said}");
+    assert_eq!(asked("again.conflict.jsonl"), [(id(0), "In 1931.".to_owned())]);
+    let said = score("--judge --all");
+    assert!(!said.contains("left out"), "{said}");
+    let mut judged = asked("again.judge.jsonl");
+    judged.sort();
+    let mut want = vec![
+        (id(0), "In 1931.".to_owned()),
+        (format!("{} (first answer)", id(0)), "In 1947.".to_owned()),
+        (id(1), "In 1931.".to_owned()),
+        (id(2), "unknown".to_owned()),
+    ];
+    want.sort();
+    assert_eq!(judged, want);
+    let changes =
+        moot(["score", "run.jsonl", "again.jsonl", "--changes"]).current_dir(place.path("")).output().unwrap();
+    let table = text(&changes.stdout);
+    let row = table.lines().skip_while(|line| !line.starts_with("answers of run.jsonl")).nth(2).unwrap_or_default();
+    assert_eq!(row.split_whitespace().take(2).collect::<Vec<_>>(), ["again.jsonl", "3"], "{table}");
+    let alone = moot(["score", "run.jsonl", "--changes"]).current_dir(place.path("")).output().unwrap();
+    assert!(!alone.status.success() && text(&alone.stderr).contains("expected two records"), "{}", text(&alone.stderr));
 }

@@ -1,7 +1,10 @@
 //! ConflictScore: exact prompts, labels and quotes, retries, variants, failures.
 
+mod faults;
 mod feedback;
+mod inference;
 mod sure;
+mod together;
 
 use super::{prompt, typed};
 use crate::methods::ctx::{Shelf, passage};
@@ -250,6 +253,9 @@ fn a_list_that_cannot_be_read_leaves_the_sentences() {
     let record = hold(&question, &[], Tools::new(&llm), &Settings::default());
     let conclusion = record.conclusion.as_ref().unwrap();
     assert!(claims(&record).is_empty() && conclusion.answers.is_empty() && !conclusion.malformed);
+    let shown = moot::assess::Assessment::of(&record, Neither::LeftOut).unwrap();
+    assert!(moot::assess::html::page(&shown).contains("<p>no claims were found</p>"));
+    assert!(moot::assess::markdown::page(&shown).contains("\nNo claims were found\n"));
     assert_eq!(record.calls.len(), 1);
 }
 

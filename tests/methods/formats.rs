@@ -112,7 +112,11 @@ fn schemas_are_json_with_the_options_as_they_are() {
         assert_eq!(schema["properties"]["choice"]["enum"], json!(OPTIONS));
     }
     for format in FORMATS.iter().filter(|format| !format.name.contains("choice")) {
-        let values = if format.name == "query-action" { json!({ "queries": OPTIONS }) } else { Value::Null };
+        let values = match format.name {
+            "query-action" => json!({ "queries": OPTIONS }),
+            "claim-label" => json!({ "label_first": true }),
+            _ => Value::Null,
+        };
         if let Some(schema) = format.schema(&values).unwrap() {
             let schema: Value = serde_json::from_str(&schema.json).unwrap();
             assert_eq!(schema["type"], "object", "{}", format.name);

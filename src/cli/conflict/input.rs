@@ -4,8 +4,9 @@ use super::{Args, by_hand};
 use crate::cli::columns::printable;
 use crate::cli::show;
 use crate::error::{MootError, Result};
+use crate::eval::metrics::changes;
 use crate::eval::record::reader::Record;
-use crate::question::{Document, Question};
+use crate::question::{Answer, Document, Question};
 use crate::retrieval::given;
 use crate::transcript::{CallRecord, QuestionRecord};
 use std::io::Read;
@@ -75,7 +76,9 @@ fn response(typed: &str) -> Result<String> {
             "no file is called {typed:?}: expected a file, or - and the text on standard input"
         )));
     } else {
-        given::text(path)?
+        // An empty text is told from an empty document.
+        let is_empty = std::fs::read_to_string(path).is_ok_and(|text| text.trim().is_empty());
+        if is_empty { String::new() } else { given::text(path)? }
     };
     if text.trim().is_empty() {
         return Err(wrong(path, "a text with claims", "an empty text".into()));
@@ -120,6 +123,14 @@ fn of_record(args: &Args, path: &Path, wanted: Option<&String>) -> Result<Input>
     }
 }
 
+/// The answer of a record for `moot score --conflict`, unless its method labelled that answer's claims itself. What
+/// `regenerated-rag` labels is its first answer, so one that took its place is still to be labelled.
+pub(super) fn to_be_labelled(record: &QuestionRecord) -> Option<Question> {
+    let conclusion = record.conclusion.as_ref()?;
+    let replaced = !conclusion.rejected.is_empty() && changes::is_answered_again(record);
+    if conclusion.claims.is_none() || replaced { of_answer(record, None) } else { None }
+}
+
 /// A recorded answer as a response; `None` without an answer, and without documents.
 pub(super) fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) -> Option<Question> {
     let conclusion = record.conclusion.as_ref().filter(|conclusion| !conclusion.malformed)?;
@@ -140,11 +151,22 @@ pub(super) fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) ->
     Some(Question { id, text, documents, slices, gold: question.gold.clone(), ..by_hand(vec![response]) })
 }
 
-/// A recorded answer whose question has right answers, for the judges; an answer that was not given is judged as "unknown".
+/// A recorded answer whose question has right answers, for the judges; an answer that was not given, or is malformed, is judged as
+/// "unknown".
 pub(super) fn to_be_judged(record: &QuestionRecord) -> Option<Question> {
-    let conclusion = record.conclusion.as_ref().filter(|conclusion| !conclusion.malformed)?;
+    judged(record, &record.conclusion.as_ref()?.answers)
+}
+
+/// The first answer of a question without options that was answered again otherwise, for the judges.
+pub(super) fn first_to_be_judged(record: &QuestionRecord) -> Option<Question> {
+    let first = &record.conclusion.as_ref()?.rejected;
+    let replaced = !first.is_empty() && record.question.options.is_empty() && changes::is_answered_again(record);
+    if replaced { judged(record, first) } else { None }
+}
+
+fn judged(record: &QuestionRecord, answers: &[Answer]) -> Option<Question> {
     let gold = record.question.gold.clone().filter(|gold| !gold.answers.is_empty())?;
-    let answers: Vec<&str> = conclusion.answers.iter().map(|answer| answer.text.trim()).collect();
+    let answers: Vec<&str> = answers.iter().map(|answer| answer.text.trim()).collect();
     let response = if answers.is_empty() { "unknown".to_owned() } else { answers.join("; ") };
     let (id, text, slices) = (record.question.id.clone(), record.question.text.clone(), record.question.slices.clone());
     Some(Question { id, text, slices, gold: Some(gold), ..by_hand(vec![response]) })

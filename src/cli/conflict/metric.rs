@@ -25,31 +25,61 @@ pub(in crate::cli) struct Metric {
     suffix: &'static str,
     /// The role whose model is named in the line that is printed.
     role: &'static str,
-    /// What is asked about a recorded answer; `None` where nothing is.
+    /// What a question lacks that is left out.
+    lacking: &'static str,
+    /// What is asked about a recorded question's answers.
+    asked: &'static [Asked],
+}
+
+/// What is asked about one answer of a recorded question.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// Follows the question's id, where the answer is not the concluded one.
+    mark: &'static str,
+    /// What is asked; `None` where nothing is.
     question: fn(&QuestionRecord) -> Option<Question>,
     /// Puts what was found into the answer's record.
     put: fn(&mut Conclusion, Conclusion),
 }
 
-/// The claims of an answer labelled against its documents. Answers whose method labels claims itself keep those.
+impl Asked {
+    fn id(&self, id: &str) -> String {
+        format!("{id}{}", self.mark)
+    }
+
+    fn about(&self, record: &QuestionRecord) -> Option<Question> {
+        let question = (self.question)(record)?;
+        Some(Question { id: self.id(&question.id), ..question })
+    }
+}
+
+/// The claims of an answer labelled against its documents. Answers whose method labelled their claims keep those.
 pub(in crate::cli) const CONFLICT: Metric = Metric {
     method: conflict_score::ROW.name,
     suffix: "conflict.jsonl",
     role: conflict_score::labels::ROLE,
-    question: |record| {
-        let open = record.conclusion.as_ref().is_some_and(|conclusion| conclusion.claims.is_none());
-        if open { input::of_answer(record, None) } else { None }
-    },
-    put: |conclusion, found| conclusion.claims = found.claims,
+    lacking: "no answer (malformed, unknown or failed), or no documents",
+    asked: &[Asked {
+        mark: "",
+        question: input::to_be_labelled,
+        put: |conclusion, found| conclusion.claims = found.claims,
+    }],
 };
 
-/// Verdicts on free answers, by the dataset's right and wrong answers.
+/// Verdicts on answers, and on free ones that were replaced, by the dataset's right and wrong answers.
 pub(in crate::cli) const JUDGE: Metric = Metric {
     method: truthful_judge::ROW.name,
     suffix: "judge.jsonl",
     role: truthful_judge::ROLE,
-    question: input::to_be_judged,
-    put: |conclusion, found| conclusion.judged = found.judged,
+    lacking: "they failed, or have no right answers to compare with",
+    asked: &[
+        Asked { mark: "", question: input::to_be_judged, put: |conclusion, found| conclusion.judged = found.judged },
+        Asked {
+            mark: " (first answer)",
+            question: input::first_to_be_judged,
+            put: |conclusion, found| conclusion.judged_first = found.judged,
+        },
+    ],
 };
 
 /// `records` with what `metric` finds of their answers. No model is loaded where all labels are there already.
@@ -68,7 +98,9 @@ pub(in crate::cli) fn labelled(
     let mut open = false;
     for record in records {
         let beside = record.path.with_extension(metric.suffix);
-        let questions: Vec<Question> = record.questions.iter().filter_map(metric.question).collect();
+        let asked = |record| metric.asked.iter().filter_map(move |asked| asked.about(record));
+        let questions: Vec<Question> = record.questions.iter().flat_map(asked).collect();
+        tell_left_out(metric, &record);
         open |= !is_complete(&beside, &questions, &resolved)?;
         work.push((record, beside, questions));
     }
@@ -128,13 +160,33 @@ fn with_found(metric: Metric, mut record: Record, beside: &Path, questions: &[Qu
     let labels = Record::read(beside)?;
     let model = printable(&labels.header.model_of(metric.role).name);
     tell(&format!("{} by {model} in {}", metric.method, printable(&beside.display().to_string())));
-    let asked: HashSet<&str> = questions.iter().map(|question| question.id.as_str()).collect();
+    let ids: HashSet<&str> = questions.iter().map(|question| question.id.as_str()).collect();
     let found = labels.questions.into_iter().filter_map(|question| Some((question.question.id, question.conclusion?)));
     let mut found: HashMap<String, Conclusion> = found.collect();
-    for question in record.questions.iter_mut().filter(|question| asked.contains(question.question.id.as_str())) {
-        if let (Some(conclusion), Some(found)) = (&mut question.conclusion, found.remove(&question.question.id)) {
-            (metric.put)(conclusion, found);
+    for question in &mut record.questions {
+        for asked in metric.asked {
+            let id = asked.id(&question.question.id);
+            if !ids.contains(id.as_str()) {
+                continue;
+            }
+            if let (Some(conclusion), Some(found)) = (&mut question.conclusion, found.remove(&id)) {
+                (asked.put)(conclusion, found);
+            }
         }
     }
     Ok(record)
+}
+
+/// Prints how many questions of a record have no answer that the metric can be computed of: they are in none of its means.
+fn tell_left_out(metric: Metric, record: &Record) {
+    let known = |question: &QuestionRecord| {
+        let labelled = |conclusion: &Conclusion| conclusion.claims.is_some() && metric.suffix == CONFLICT.suffix;
+        question.conclusion.as_ref().is_some_and(labelled)
+    };
+    let asked = |question: &QuestionRecord| metric.asked.iter().any(|asked| asked.about(question).is_some());
+    let without = record.questions.iter().filter(|question| !known(question) && !asked(question)).count();
+    if without > 0 {
+        let path = printable(&record.path.display().to_string());
+        tell(&format!("{path}: {without} questions are left out of {}: {}", metric.method, metric.lacking));
+    }
 }

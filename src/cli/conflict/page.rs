@@ -32,6 +32,9 @@ pub(super) fn page(assessment: &Assessment, record: &QuestionRecord, columns: us
     if assessment.claims.is_empty() {
         text.push_str("\nno claims were found\n");
     }
+    for note in &assessment.notes {
+        text.push_str(&block(&format!("note: {}", printable(note)), 0, columns, FAINT));
+    }
     text.push_str(&scores(assessment));
     text.push_str(&format!("\n{STRONG}Documents{STRONG:#}\n"));
     assessment.documents.iter().for_each(|document| text.push_str(&source(document, columns)));
@@ -122,7 +125,8 @@ fn side_by_side(assessment: &Assessment, for_it: &Evidence, against: &Evidence, 
 fn place(assessment: &Assessment, evidence: &Evidence) -> String {
     let characters = &evidence.quote.characters;
     let (line, start, end) = (evidence.line, characters.start, characters.end);
-    format!("{}, line {line} ({start}-{end})", name(assessment, evidence.document))
+    let sureness = evidence.sureness().map(|sureness| format!(", {sureness}")).unwrap_or_default();
+    format!("{}, line {line} ({start}-{end}){sureness}", name(assessment, evidence.document))
 }
 
 fn name(assessment: &Assessment, number: usize) -> String {
@@ -146,8 +150,7 @@ fn scores(assessment: &Assessment) -> String {
 }
 
 fn source(document: &Source, columns: usize) -> String {
-    let details = [&document.source, &document.date, &document.url, &document.position];
-    let details: Vec<String> = details.into_iter().flatten().map(|detail| printable(detail)).collect();
+    let details: Vec<String> = document.details().map(printable).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     block(&format!("{} {}{details}", document.number, printable(&document.name)), 2, columns, Style::new())
 }

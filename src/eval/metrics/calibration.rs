@@ -97,5 +97,7 @@ pub fn report(records: &[&QuestionRecord]) -> Option<String> {
         rows.push(vec![format!("{least:.2}"), found.to_string(), share(found), share(gold)]);
     }
     text.push('\n');
-    Some(text + &crate::eval::report::aligned(&rows))
+    text.push_str(&crate::eval::report::aligned(&rows));
+    text.push_str("recall: of the dataset's labels CONTRADICTS whose pair has a label with a probability\n");
+    Some(text)
 }

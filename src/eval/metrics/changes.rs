@@ -3,7 +3,7 @@
 use super::Tally;
 use super::answers::{self, Rule};
 use crate::methods::normalise;
-use crate::question::{Answer, Conclusion, Gold};
+use crate::question::{Answer, Conclusion, Gold, Judged};
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 
 /// How a reply differs from the one of the round before.
@@ -78,7 +78,7 @@ fn rank(call: &CallRecord, gold: &Gold) -> Option<u8> {
 /// What answering again made of an answer (ConflictScore, section 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revision {
-    /// The same answer.
+    /// The same answer; of judged free answers the same verdict.
     Kept,
     /// Wrong, then right.
     Corrected,
@@ -86,26 +86,81 @@ pub enum Revision {
     Spoilt,
 }
 
-/// Of questions answered again, those revised in this way, and all. An answer is right where exact match says so; one that
-/// was given again stands alone, one that was changed has the first answer as rejected.
+/// Whether the documents' conflict was shown and a reply made again (`regenerated-rag`).
+#[must_use]
+pub fn is_answered_again(record: &QuestionRecord) -> bool {
+    record.calls.iter().any(|call| call.prompt == "regenerated_rag/again.jinja")
+}
+
+/// Of questions answered again, those revised in this way, and all. An answer that was given again stands alone, one that was
+/// changed has the first answer as rejected.
 ///
-/// `None` without gold, and where no reply was made again after the documents' conflict was shown.
+/// An answer is right where exact match says so. A free answer that a judge judged is right where the judge found it truthful,
+/// since a free answer seldom has the words of a gold one; it is kept where its verdict is. `None` without gold, and where no
+/// reply was made again.
 #[must_use]
 pub fn revised(record: &QuestionRecord, revision: Revision) -> Option<Tally> {
-    let again = record.calls.iter().any(|call| call.prompt == "regenerated_rag/again.jinja");
-    let conclusion = record.conclusion.as_ref().filter(|_| again && record.question.gold.is_some())?;
-    let right = |answers: &[Answer]| {
-        let conclusion = Conclusion { answers: answers.to_vec(), ..Conclusion::default() };
-        let question = QuestionRecord { question: record.question.clone(), ..QuestionRecord::default() };
-        let record = QuestionRecord { conclusion: Some(conclusion), ..question };
-        answers::exact_match(&record, Rule::Contained) == Some(1.0)
+    let again = is_answered_again(record) && record.question.gold.is_some();
+    let conclusion = record.conclusion.as_ref().filter(|_| again)?;
+    let kept = conclusion.rejected.is_empty();
+    let first = if kept { conclusion.judged } else { conclusion.judged_first };
+    let outcome = match (first, conclusion.judged) {
+        (Some(was), Some(is)) if record.question.options.is_empty() => {
+            Outcome { was: is_truthful(was), is: is_truthful(is), kept: was.truthful == is.truthful }
+        }
+        _ => {
+            let before = if kept { &conclusion.answers } else { &conclusion.rejected };
+            Outcome { was: matches(record, before), is: matches(record, &conclusion.answers), kept }
+        }
     };
-    let first = if conclusion.rejected.is_empty() { &conclusion.answers } else { &conclusion.rejected };
-    let (was, is) = (right(first), right(&conclusion.answers));
-    let counted = match revision {
-        Revision::Kept => conclusion.rejected.is_empty(),
-        Revision::Corrected => !was && is,
-        Revision::Spoilt => was && !is,
+    Some([f64::from(u8::from(outcome.is(revision))), 1.0, 0.0, 0.0])
+}
+
+/// How the answer of `record` differs from that of `base` to the same question: kept, corrected or spoilt, in this order, as for
+/// an answer given again. `None` without gold, and where a question has no conclusion. Options are compared by the chosen ones,
+/// free answers by a judge's verdicts where both were judged.
+#[must_use]
+pub fn against(base: &QuestionRecord, record: &QuestionRecord) -> Option<[bool; 3]> {
+    record.question.gold.as_ref()?;
+    let (before, after) = (base.conclusion.as_ref()?, record.conclusion.as_ref()?);
+    let outcome = match (before.judged, after.judged) {
+        (Some(was), Some(is)) if record.question.options.is_empty() => {
+            Outcome { was: is_truthful(was), is: is_truthful(is), kept: was.truthful == is.truthful }
+        }
+        _ => {
+            let words = |answers: &[Answer]| answers.iter().map(|a| normalise::normalise(&a.text)).collect::<Vec<_>>();
+            let kept = before.malformed == after.malformed && words(&before.answers) == words(&after.answers);
+            Outcome { was: matches(base, &before.answers), is: matches(record, &after.answers), kept }
+        }
     };
-    Some([f64::from(u8::from(counted)), 1.0, 0.0, 0.0])
+    Some([Revision::Kept, Revision::Corrected, Revision::Spoilt].map(|revision| outcome.is(revision)))
+}
+
+/// Whether an answer was right, and the one in its place is; and whether they are the same.
+struct Outcome {
+    was: bool,
+    is: bool,
+    kept: bool,
+}
+
+impl Outcome {
+    fn is(&self, revision: Revision) -> bool {
+        match revision {
+            Revision::Kept => self.kept,
+            Revision::Corrected => !self.was && self.is,
+            Revision::Spoilt => self.was && !self.is,
+        }
+    }
+}
+
+fn is_truthful(judged: Judged) -> bool {
+    judged.truthful == Some(true)
+}
+
+/// Exact match of `answers`, as if they were the conclusion of `record`.
+fn matches(record: &QuestionRecord, answers: &[Answer]) -> bool {
+    let conclusion = Conclusion { answers: answers.to_vec(), ..Conclusion::default() };
+    let question = QuestionRecord { question: record.question.clone(), ..QuestionRecord::default() };
+    let record = QuestionRecord { conclusion: Some(conclusion), ..question };
+    answers::exact_match(&record, Rule::Contained) == Some(1.0)
 }

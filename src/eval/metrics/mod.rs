@@ -358,7 +358,7 @@ pub const METRICS: &[Metric] = &[
     ),
     run!(
         "answers-kept",
-        "answers given again unchanged / answers given again",
+        "answers given again unchanged, or judged alike / answers given again",
         FEEDBACK,
         |r| { changes::revised(r, Revision::Kept) },
         ratio
@@ -384,8 +384,18 @@ pub const METRICS: &[Metric] = &[
         |r| { cost::malformed_replies(r) }
     ),
     count!("claims", "claims labelled", SCORE, |r| Some(labels::of(r)?.claims as f64)),
+    count!("claims-with-neither", "claims without supporters and contradictors, which cs-r leaves out", SCORE, |r| {
+        Some(labels::of(r)?.neither as f64)
+    }),
     count!("unquoted-labels", "labels without a quote that stands in the document", "quotes are verified", |r| {
         Some(labels::of(r)?.unquoted as f64)
+    }),
+    count!("malformed-labels", "labels whose reply did not keep its format", "they do not count", |r| {
+        Some(labels::of(r)?.malformed as f64)
+    }),
+    count!("failed-labels", "labels whose call failed", "they do not count", |r| Some(labels::of(r)?.failed as f64)),
+    count!("unsure-labels", "labels for or against of too low a probability", "they do not count", |r| {
+        Some(labels::of(r)?.unsure as f64)
     }),
     count!("calls", "calls of the model", LEDGER, cost::calls),
     count!("retriever-calls", "queries sent to the retriever", "DRAG, Figure 4", cost::retriever_calls),

@@ -1,5 +1,5 @@
-//! Items of conflict detection, built from labelled documents by the rules of ConflictBench (ConflictScore, section 4.2 and
-//! appendix A).
+//! Items of conflict detection, built from labelled documents after ConflictBench (ConflictScore, section 4.2 and appendix A).
+//! Departures: the claim is not rewritten by a model; without a conflict all supporting documents are taken, not one.
 //!
 //! An item has one claim. A conflict is a claim with documents that support it and documents that contradict it; without a
 //! conflict the claim has documents that support it, and two documents of other questions. A question that allows both gives one

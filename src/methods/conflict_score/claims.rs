@@ -1,12 +1,13 @@
 //! From a text to its claims.
 
 use super::DECOMPOSER;
-use super::quote::fold;
+use super::quote::single_spaced;
 use super::reply::CLAIMS;
 use crate::error::Result;
+use crate::generation::Finish;
 use crate::methods::{Ask, Ctx, normalise};
 use crate::retrieval::chunk::sentences::sentences;
-use crate::transcript::Parsed;
+use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;
 
 /// The role that breaks texts down.
@@ -43,10 +44,12 @@ pub struct Text<'a> {
 }
 
 /// The claims of each of `texts`, at most `most` each, without repeats. A text whose claims cannot be read has its sentences
-/// as claims instead, which is recorded as a fallback.
+/// as claims instead, which is recorded as a fallback. So is a list that was cut, one that is full, and claims beyond `most`,
+/// unless only salient claims are wanted.
 ///
 /// # Errors
-/// A call that fails, as for a text longer than the model's context.
+/// A call that fails, as for a text longer than the model's context. Where all texts are documents, one that fails leaves its
+/// document without claims and is recorded as an event, unless all of them fail.
 pub fn decompose(ctx: &mut Ctx<'_>, texts: &[Text<'_>], extent: Extent, most: usize) -> Result<Vec<Vec<String>>> {
     if extent == Extent::Whole {
         return Ok(texts.iter().map(whole).collect());
@@ -63,29 +66,65 @@ pub fn decompose(ctx: &mut Ctx<'_>, texts: &[Text<'_>], extent: Extent, most: us
         }
     }
     let mut claims: Vec<Vec<String>> = vec![Vec::new(); texts.len()];
-    for (call, (place, part)) in ctx.ask_all(&asks)?.iter().zip(of) {
+    let documents = texts.iter().all(|text| text.from.is_some());
+    let results =
+        if documents { some(ctx.try_all(&asks)?)? } else { ctx.ask_all(&asks)?.into_iter().map(Some).collect() };
+    for (call, (place, part)) in results.into_iter().zip(of) {
+        let Some(call) = call else { continue };
         match &call.parsed {
-            Parsed::Answers { answers, .. } => claims[place].extend(answers.iter().cloned()),
+            Parsed::Answers { answers, .. } => {
+                note_end(ctx, &call, answers.len(), extent, most);
+                claims[place].extend(answers.iter().cloned());
+            }
             _ => {
                 ctx.fall_back("a list of claims could not be read: the sentences of its text are the claims");
-                claims[place].extend(sentences(part).into_iter().map(|range| fold(&part[range])));
+                claims[place].extend(sentences(part).into_iter().map(|range| single_spaced(&part[range])));
             }
         }
     }
-    let bounded = |claims: Vec<String>| normalise::without_repeats(claims).into_iter().take(most).collect();
-    Ok(claims.into_iter().map(bounded).collect())
+    Ok(claims.into_iter().map(|claims| bounded(ctx, claims, extent, most)).collect())
+}
+
+/// The results of calls that may fail, but not all of them.
+fn some(results: Vec<Result<CallRecord>>) -> Result<Vec<Option<CallRecord>>> {
+    if results.iter().any(Result::is_ok) {
+        return Ok(results.into_iter().map(Result::ok).collect());
+    }
+    results.into_iter().map(|result| result.map(Some)).collect()
+}
+
+/// Records that a list of claims may have ended before its text did.
+fn note_end(ctx: &mut Ctx<'_>, call: &CallRecord, claims: usize, extent: Extent, most: usize) {
+    if call.finish == Finish::Length {
+        let tokens = call.max_tokens;
+        ctx.fall_back(format!(
+            "a list of claims was cut at {tokens} tokens: claims after its {claims} were not checked"
+        ));
+    } else if extent == Extent::All && claims == most {
+        ctx.fall_back(format!("a list of claims is full with {most}: there may be more that were not checked"));
+    }
+}
+
+/// The first `most` of `claims`, without repeats.
+fn bounded(ctx: &mut Ctx<'_>, claims: Vec<String>, extent: Extent, most: usize) -> Vec<String> {
+    let mut claims = normalise::without_repeats(claims);
+    if extent == Extent::All && claims.len() > most {
+        ctx.fall_back(format!("{} claims beyond the first {most} were not checked", claims.len() - most));
+    }
+    claims.truncate(most);
+    claims
 }
 
 fn whole(text: &Text<'_>) -> Vec<String> {
-    let folded = fold(text.text);
-    let claim = if text.question.trim().is_empty() { folded } else { statement(text.question, &folded) };
+    let text_alone = single_spaced(text.text);
+    let claim = if text.question.trim().is_empty() { text_alone } else { statement(text.question, &text_alone) };
     vec![claim]
 }
 
 /// A question and an answer as one claim.
 #[must_use]
 pub fn statement(question: &str, answer: &str) -> String {
-    format!("The answer to the question \"{}\" is: {}", fold(question), fold(answer))
+    format!("The answer to the question \"{}\" is: {}", single_spaced(question), single_spaced(answer))
 }
 
 /// Consecutive sentences of at most [`PART_WORDS`] words together; a longer sentence is a part of its own.

@@ -1,28 +1,31 @@
 //! Claims against documents: a label for each pair, by a model's replies, by entailment, or by both.
 
+use super::inference::entailed;
 use super::quote::{self, LEAST};
-use super::reply::{CLAIM_LABEL, CLAIM_LABELS, relation};
+use super::reply::{CLAIM_LABEL, relation};
 use super::sure::weigh;
-use super::{AGAIN, LABELLER, TOGETHER};
+use super::together::together;
+use super::{AGAIN, LABELLER, LABELS, SURE};
 use crate::error::{MootError, Result};
 use crate::generation::{Message, Role};
+use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx};
 use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
-use crate::transcript::{CallRecord, Pair, Parsed, Relation};
+use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The role that labels.
 pub const ROLE: &str = "labeller";
 
-/// Tokens of a label with its quote and reason.
+/// Tokens of a label with its quote and reason, unless the document's sentences may need more.
 const LABEL_TOKENS: usize = 256;
+
+/// Tokens of a label beside quote and reason: its markers and its word.
+pub(super) const MARKER_TOKENS: usize = 32;
 
 /// Characters of a reason at most, as the grammar says.
 const REASON: usize = 200;
-
-/// Tokens of one document's line where all are labelled in one call.
-const LINE_TOKENS: usize = 128;
 
 /// How pairs are labelled.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,18 +46,17 @@ pub struct Labelling {
     pub sure: f32,
 }
 
-impl Default for Labelling {
-    /// By the labeller's replies, a call a pair, the label before a quote of sentences.
-    fn default() -> Self {
-        Self {
-            by: By::Labeller,
-            certain: 0.9,
-            label_first: true,
-            words: false,
-            together: false,
-            reasons: true,
-            sure: 0.0,
-        }
+impl Labelling {
+    /// As the switches [`LABELS`] and [`SURE`] say, a call a pair, the label before a quote of sentences.
+    #[must_use]
+    pub fn of(values: &Values) -> Self {
+        let by = match values.choice(LABELS.name) {
+            "entailment" => By::Entailment,
+            "both" => By::Both,
+            _ => By::Labeller,
+        };
+        let (certain, label_first, words, together, reasons) = (0.9, true, false, false, true);
+        Self { by, certain, label_first, words, together, reasons, sure: values.number(SURE.name) as f32 }
     }
 }
 
@@ -69,19 +71,34 @@ pub enum By {
     Both,
 }
 
+/// Refuses switches of a method that need probabilities of entailment, where no classifier gives them: the role `entailment`
+/// chooses a relation, and a choice has none.
+///
+/// # Errors
+/// [`MootError::Usage`] for labels by both, and for labels by entailment that must be sure.
+pub fn without_classifier(switches: &Value) -> Result<()> {
+    let sure = switches[SURE.name].as_f64().is_some_and(|sure| sure > 0.0);
+    let what = match switches[LABELS.name].as_str() {
+        Some("both") => "labels both",
+        Some("entailment") if sure => "sure with labels entailment",
+        _ => return Ok(()),
+    };
+    Err(MootError::Usage(format!("{what} needs probabilities of entailment: expected --classifier NAME, found none")))
+}
+
 /// A claim and a document, by their places.
 pub type ClaimDocument = (usize, usize);
 
 /// What is labelled, and how.
-struct Work<'a> {
-    how: &'a Labelling,
-    claims: &'a [String],
+pub(super) struct Work<'a> {
+    pub(super) how: &'a Labelling,
+    pub(super) claims: &'a [String],
     /// The texts of all documents, by number.
     texts: Vec<String>,
 }
 
 impl Work<'_> {
-    fn text(&self, document: usize) -> &str {
+    pub(super) fn text(&self, document: usize) -> &str {
         self.texts.get(document).map_or("", String::as_str)
     }
 }
@@ -114,13 +131,22 @@ pub fn label(
     left.sort_by_key(|&(claim, document)| (document, claim));
     let mut replied = if how.together { together(ctx, &work, &left)? } else { each(ctx, &work, &left)? };
     if how.sure > 0.0 {
-        weigh(ctx, how.sure, &mut replied, |pair| prompt(&work, pair, true))?;
+        weigh(ctx, &mut replied, |pair| prompt(&work, pair, true))?;
     }
     labels.extend(replied);
+    labels.values_mut().for_each(|label| hold_to(label, how.sure));
     Ok(pairs.iter().map(|pair| labels.remove(pair).unwrap_or_else(|| malformed(pair.1, ROLE, Vec::new()))).collect())
 }
 
-fn plain(document: usize, relation: ClaimRelation, by: &str) -> DocumentLabel {
+/// A label for or against whose probability is less than `sure` does not count, whatever gave it.
+fn hold_to(label: &mut DocumentLabel, sure: f32) {
+    let unsure = label.probability.is_some_and(|probability| probability < sure);
+    if unsure && label.counts() && label.relation != ClaimRelation::Irrelevant {
+        label.fault = Some(LabelFault::Unsure);
+    }
+}
+
+pub(super) fn plain(document: usize, relation: ClaimRelation, by: &str) -> DocumentLabel {
     DocumentLabel {
         document,
         relation,
@@ -138,8 +164,19 @@ fn irrelevant(document: usize, reason: &str) -> DocumentLabel {
     DocumentLabel { reason: reason.to_owned(), ..plain(document, ClaimRelation::Irrelevant, ROLE) }
 }
 
-fn malformed(document: usize, by: &str, calls: Vec<usize>) -> DocumentLabel {
+pub(super) fn malformed(document: usize, by: &str, calls: Vec<usize>) -> DocumentLabel {
     DocumentLabel { fault: Some(LabelFault::Malformed), calls, ..plain(document, ClaimRelation::Irrelevant, by) }
+}
+
+pub(super) fn failed(document: usize, by: &str, error: &MootError) -> DocumentLabel {
+    let label = plain(document, ClaimRelation::Irrelevant, by);
+    DocumentLabel { fault: Some(LabelFault::Failed), reason: error.to_string(), ..label }
+}
+
+/// Whether the reply of a call for labels may be asked for again: no grammar constrained it, and its label does not count.
+pub(super) fn can_be_asked_again(call: &CallRecord, label: &DocumentLabel) -> bool {
+    let constrained = call.grammar.as_deref().is_some_and(|name| name.ends_with(".lark"));
+    !constrained && !label.counts()
 }
 
 /// A label for each of `pairs`, in a call each, and one retry for replies that no grammar constrained.
@@ -151,23 +188,35 @@ fn each(ctx: &mut Ctx<'_>, work: &Work<'_>, pairs: &[ClaimDocument]) -> Result<B
         let call = match result {
             Ok(call) => call,
             Err(error) => {
-                labels.insert(pair, failed(pair.1, &error));
+                labels.insert(pair, failed(pair.1, ROLE, &error));
                 continue;
             }
         };
         let label = read(&call, work.text(pair.1), pair.1);
-        if call.grammar.as_deref() != CLAIM_LABEL.grammar.map(|file| file.name) && !label.counts() {
+        if can_be_asked_again(&call, &label) {
             again.push(retry(ask, &call, &label));
             retried.push((pair, label));
         } else {
             labels.insert(pair, label);
         }
     }
-    for ((pair, first), result) in retried.into_iter().zip(ctx.try_all(&again)?) {
+    labels.extend(retry_all(ctx, work, &again, retried)?);
+    Ok(labels)
+}
+
+/// The labels of second calls `asks`; a first label stays where its second call fails or is malformed, since it may have a
+/// relation and words that can be shown.
+pub(super) fn retry_all(
+    ctx: &mut Ctx<'_>,
+    work: &Work<'_>,
+    asks: &[Ask],
+    firsts: Vec<(ClaimDocument, DocumentLabel)>,
+) -> Result<BTreeMap<ClaimDocument, DocumentLabel>> {
+    let mut labels = BTreeMap::new();
+    for ((pair, first), result) in firsts.into_iter().zip(ctx.try_all(asks)?) {
         let label = match result {
             Ok(call) => {
                 let second = read(&call, work.text(pair.1), pair.1);
-                // A first label without its quote says more than no label.
                 let kept = if second.fault == Some(LabelFault::Malformed) { first.clone() } else { second };
                 DocumentLabel { calls: [first.calls, vec![call.number]].concat(), ..kept }
             }
@@ -185,17 +234,21 @@ fn prompt(work: &Work<'_>, (claim, document): ClaimDocument, label_first: bool) 
     Ask::new(ROLE, LABELLER, values, &CLAIM_LABEL).document(document)
 }
 
-fn labeller(work: &Work<'_>, pair: ClaimDocument) -> Ask {
+/// The call for a pair's label.
+pub(super) fn labeller(work: &Work<'_>, pair: ClaimDocument) -> Ask {
     let how = work.how;
     let pieces = quote::pieces(work.text(pair.1));
     let least = LEAST.min(pieces.iter().map(|piece| piece.chars().count()).sum());
+    // A reason may be cut, but not one that the label follows.
+    let reason = if how.label_first { 0 } else { REASON };
+    let tokens = LABEL_TOKENS.max(quote::tokens(&pieces, how.words) + MARKER_TOKENS + reason);
     let format_values = json!({
         "pieces": pieces, "least": least, "words": how.words, "label_first": how.label_first, "reasons": how.reasons,
     });
-    prompt(work, pair, how.label_first).format_values(format_values).max_tokens(LABEL_TOKENS)
+    prompt(work, pair, how.label_first).format_values(format_values).max_tokens(tokens)
 }
 
-/// The same call after its first reply, told what was wrong with it.
+/// The same call after its first reply, with the fault of that reply.
 fn retry(ask: &Ask, call: &CallRecord, label: &DocumentLabel) -> Ask {
     let quote = if label.fault == Some(LabelFault::Malformed) { Value::Null } else { label.misquote.clone().into() };
     let said = Message::new(Role::Assistant, call.raw.as_ref().unwrap_or(&call.reply).clone());
@@ -223,7 +276,7 @@ fn whole_words(reason: &str) -> String {
 }
 
 /// `label` with its quote as the document has it; without one that stands there it does not count.
-fn quoted(label: DocumentLabel, document: &str, words: &str) -> DocumentLabel {
+pub(super) fn quoted(label: DocumentLabel, document: &str, words: &str) -> DocumentLabel {
     if label.relation == ClaimRelation::Irrelevant {
         return label;
     }
@@ -231,144 +284,4 @@ fn quoted(label: DocumentLabel, document: &str, words: &str) -> DocumentLabel {
         Some(quote) => DocumentLabel { quote: Some(quote), ..label },
         None => DocumentLabel { fault: Some(LabelFault::Unquoted), misquote: words.to_owned(), ..label },
     }
-}
-
-fn failed(document: usize, error: &MootError) -> DocumentLabel {
-    let label = plain(document, ClaimRelation::Irrelevant, ROLE);
-    DocumentLabel { fault: Some(LabelFault::Failed), reason: error.to_string(), ..label }
-}
-
-/// A label for each of `pairs`, in a call for each claim.
-fn together(
-    ctx: &mut Ctx<'_>,
-    work: &Work<'_>,
-    pairs: &[ClaimDocument],
-) -> Result<BTreeMap<ClaimDocument, DocumentLabel>> {
-    let mut by_claim: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for &(claim, document) in pairs {
-        by_claim.entry(claim).or_default().push(document);
-    }
-    let asks: Vec<Ask> = by_claim.iter().map(|(&claim, numbers)| all_of(work, claim, numbers)).collect();
-    let mut labels = BTreeMap::new();
-    for ((&claim, numbers), result) in by_claim.iter().zip(ctx.try_all(&asks)?) {
-        for (place, &number) in numbers.iter().enumerate() {
-            let label = match &result {
-                Ok(call) => line(call, work.text(number), place, number),
-                Err(error) => failed(number, error),
-            };
-            labels.insert((claim, number), label);
-        }
-    }
-    Ok(labels)
-}
-
-fn all_of(work: &Work<'_>, claim: usize, numbers: &[usize]) -> Ask {
-    let texts: Vec<&str> = numbers.iter().map(|&number| work.text(number)).collect();
-    let documents: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
-    let pieces: Vec<Vec<String>> = texts.iter().map(|text| quote::pieces(text)).collect();
-    let ask = Ask::new(ROLE, TOGETHER, json!({ "claim": work.claims[claim], "documents": documents }), &CLAIM_LABELS);
-    let ask = ask.format_values(json!({ "documents": pieces })).max_tokens(LINE_TOKENS * numbers.len());
-    match numbers.first() {
-        Some(&first) => ask.document(first),
-        None => ask,
-    }
-}
-
-/// The label of the document at `place` of a call for several.
-fn line(call: &CallRecord, document: &str, place: usize, number: usize) -> DocumentLabel {
-    let calls = vec![call.number];
-    let Parsed::Fields(fields) = &call.parsed else { return malformed(number, ROLE, calls) };
-    let lines = fields.get("labels").and_then(Value::as_array);
-    let line = lines.into_iter().flatten().find(|line| line["document"] == place + 1);
-    let Some(relation) = line.and_then(|line| relation(line["label"].as_str()?)) else {
-        return malformed(number, ROLE, calls);
-    };
-    let words = line.and_then(|line| line["quote"].as_str()).unwrap_or_default();
-    quoted(DocumentLabel { calls, ..plain(number, relation, ROLE) }, document, words)
-}
-
-/// Labels by entailment: the document is the premise, the claim the hypothesis. The quote is the sentence that has the
-/// relation with the highest probability. Where entailment is not the only judge, uncertain pairs, and those whose quote is
-/// uncertain, are left out.
-fn entailed(
-    ctx: &mut Ctx<'_>,
-    work: &Work<'_>,
-    pairs: &[ClaimDocument],
-) -> Result<BTreeMap<ClaimDocument, DocumentLabel>> {
-    let (alone, certain) = (work.how.by == By::Entailment, work.how.certain);
-    let premises: Vec<Pair> =
-        pairs.iter().map(|&(claim, document)| pair(work.text(document), &work.claims[claim])).collect();
-    let by = if ctx.classifies() { "classifier" } else { "entailment" };
-    let relations = ctx.entail(&premises)?;
-    let mut labels = BTreeMap::new();
-    let mut open: Vec<(ClaimDocument, ClaimRelation, f32)> = Vec::new();
-    for (&place, relation) in pairs.iter().zip(&relations) {
-        let (label, probability) = likeliest(relation);
-        if !alone && probability < certain {
-            continue;
-        }
-        if label == ClaimRelation::Irrelevant {
-            let label = plain(place.1, label, by);
-            labels.insert(place, DocumentLabel { probability: Some(probability), ..label });
-        } else {
-            open.push((place, label, probability));
-        }
-    }
-    let quotes = sentences_of(ctx, work, &open)?;
-    for (&(place, relation, probability), (words, sure)) in open.iter().zip(quotes) {
-        if !alone && sure < certain {
-            continue;
-        }
-        // A sentence that does not show the relation by itself is no evidence.
-        let words = if sure >= 0.5 { words } else { String::new() };
-        let label = DocumentLabel { probability: Some(probability), ..plain(place.1, relation, by) };
-        labels.insert(place, quoted(label, work.text(place.1), &words));
-    }
-    Ok(labels)
-}
-
-/// For each pair the sentence of its document that has the pair's relation with the highest probability, and that.
-fn sentences_of(
-    ctx: &mut Ctx<'_>,
-    work: &Work<'_>,
-    open: &[(ClaimDocument, ClaimRelation, f32)],
-) -> Result<Vec<(String, f32)>> {
-    let pieces: Vec<Vec<String>> = open.iter().map(|((_, document), ..)| quote::pieces(work.text(*document))).collect();
-    let mut premises = Vec::new();
-    for (((claim, _), ..), pieces) in open.iter().zip(&pieces) {
-        premises.extend(pieces.iter().map(|piece| pair(piece, &work.claims[*claim])));
-    }
-    if premises.is_empty() {
-        return Ok(vec![(String::new(), 0.0); open.len()]);
-    }
-    let relations = ctx.entail(&premises)?;
-    let mut rest = relations.as_slice();
-    let mut best = Vec::with_capacity(open.len());
-    for ((_, relation, _), pieces) in open.iter().zip(&pieces) {
-        let (mine, others) = rest.split_at(pieces.len());
-        rest = others;
-        let scored = pieces.iter().zip(mine).map(|(piece, found)| (piece.trim(), probability(found, *relation)));
-        let first = (String::new(), 0.0_f32);
-        best.push(scored.fold(first, |best, (piece, p)| if p > best.1 { (piece.to_owned(), p) } else { best }));
-    }
-    Ok(best)
-}
-
-fn pair(premise: &str, claim: &str) -> Pair {
-    Pair { premise: premise.trim().to_owned(), hypothesis: claim.to_owned() }
-}
-
-fn probability(relation: &Relation, of: ClaimRelation) -> f32 {
-    match of {
-        ClaimRelation::Supports => relation.entailment,
-        ClaimRelation::Contradicts => relation.contradiction,
-        ClaimRelation::Irrelevant => relation.neutral,
-    }
-}
-
-/// The most probable label; of equals the most cautious.
-fn likeliest(relation: &Relation) -> (ClaimRelation, f32) {
-    let labels = [ClaimRelation::Irrelevant, ClaimRelation::Supports, ClaimRelation::Contradicts];
-    let scored = labels.map(|label| (label, probability(relation, label)));
-    scored.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).unwrap_or(scored[0])
 }

@@ -1,10 +1,12 @@
 //! Quotes: where the words of a reply stand in a document.
 //!
 //! A reply writes white space as single spaces, a document has line ends and indentation. So quotes are looked for in the
-//! document with its white space folded, and kept as the document has them, with their place.
+//! document with its white space made single spaces, and kept as the document has them, with their place. A quote begins and
+//! ends at words: "cost 10" is no quote of "cost 100".
 
 use crate::question::Quote;
 use crate::retrieval::chunk::sentences::sentences;
+use unicode_segmentation::GraphemeCursor;
 
 /// Characters that a quote has at least, unless its document is shorter: fewer show nothing.
 pub const LEAST: usize = 5;
@@ -12,14 +14,17 @@ pub const LEAST: usize = 5;
 /// Characters of a piece that a grammar offers: longer sentences are cut.
 const PIECE: usize = 240;
 
-/// A text with its white space folded, and the way back.
-struct Folded {
+/// Characters of a quote of words at most, as the grammar says.
+const WORDS: usize = 400;
+
+/// A text with single spaces, and the place of each of its bytes in the original.
+struct SingleSpaced {
     text: String,
     /// For each byte of `text`, the place in the original of the character that it belongs to; one more for the end.
     places: Vec<usize>,
 }
 
-impl Folded {
+impl SingleSpaced {
     fn new(original: &str) -> Self {
         let (mut text, mut places) = (String::with_capacity(original.len()), Vec::with_capacity(original.len() + 1));
         let mut end = 0;
@@ -43,18 +48,18 @@ impl Folded {
 
 /// `text` with each run of white space as one space, none around it.
 #[must_use]
-pub fn fold(text: &str) -> String {
+pub fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The pieces of a document that a quote may consist of: its sentences, long ones cut at a word. Put together they are the
-/// folded document, so each piece but the first begins with the space before it, if there is one.
+/// document with single spaces, so each piece but the first begins with the space before it, if there is one.
 #[must_use]
 pub fn pieces(document: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for range in sentences(document) {
         let start = range.start;
-        let sentence = fold(&document[range]);
+        let sentence = single_spaced(&document[range]);
         // In some languages no space separates sentences.
         let spaced = document[..start].ends_with(char::is_whitespace) && !pieces.is_empty();
         let mut rest = sentence.as_str();
@@ -83,6 +88,31 @@ fn is_short(piece: &str) -> bool {
     piece.trim().chars().count() < LEAST
 }
 
+/// Tokens of the longest quote that consists of `pieces`, at most: of one or two adjacent ones, or of any run of
+/// [`WORDS`] characters.
+#[must_use]
+pub fn tokens(pieces: &[String], words: bool) -> usize {
+    let sizes: Vec<usize> = pieces.iter().map(|piece| tokens_of(piece)).collect();
+    if words {
+        let densest = |(piece, size): (&String, &usize)| (size * WORDS).div_ceil(piece.chars().count().max(1));
+        let all: usize = sizes.iter().sum();
+        return all.min(pieces.iter().zip(&sizes).map(densest).max().unwrap_or(0));
+    }
+    let pairs = sizes.windows(2).map(|pair| pair[0] + pair[1]).max();
+    pairs.or(sizes.first().copied()).unwrap_or(0)
+}
+
+/// Tokens of `text` at most, without its tokenizer: English text has a token for more than three letters or spaces; other
+/// ASCII characters are a token each, other characters at most one for each byte.
+#[must_use]
+pub fn tokens_of(text: &str) -> usize {
+    let of = |c: char| match c {
+        ' ' | 'a'..='z' | 'A'..='Z' => 1,
+        c => 3 * c.len_utf8(),
+    };
+    text.chars().map(of).sum::<usize>().div_ceil(3)
+}
+
 /// The first [`PIECE`] characters of `text`, to the end of a word where there is one, and the rest.
 fn cut(text: &str) -> (&str, &str) {
     let Some((end, _)) = text.char_indices().nth(PIECE) else { return (text, "") };
@@ -90,21 +120,69 @@ fn cut(text: &str) -> (&str, &str) {
     text.split_at(words)
 }
 
-/// The place of `quote` in `document`: white space may differ, and the quotation marks or the ellipses around it. `None` where
-/// it does not stand there, and where it is too short to show anything.
+/// The first place of `quote` in `document`: white space may differ, and the quotation marks or the ellipses around it. `None`
+/// where it does not stand there, where it stands only inside of words or numbers, and where it is too short to show anything.
 #[must_use]
 pub fn locate(document: &str, quote: &str) -> Option<Quote> {
-    let folded = Folded::new(document);
-    let bare = fold(quote);
+    let spaced = SingleSpaced::new(document);
+    let bare = single_spaced(quote);
     let candidates = [bare.as_str(), undressed(&bare)];
-    let least = LEAST.min(folded.text.chars().count());
+    let least = LEAST.min(spaced.text.chars().count());
     let found = candidates.into_iter().filter(|words| words.chars().count() >= least && !words.is_empty());
-    let (start, words) = found.filter_map(|words| folded.text.find(words).map(|start| (start, words))).next()?;
-    let range = folded.places[start]..folded.places[start + words.len()];
-    // A quote that ends before a space of the folded text ends before the white space of the original.
+    let (start, words) = found.filter_map(|words| Some((whole(document, &spaced.text, words)?, words))).next()?;
+    let range = spaced.places[start]..spaced.places[start + words.len()];
+    // A quote that ends before a space of the single-spaced text ends before the white space of the original.
     let text = document[range.clone()].trim_end();
     let first = document[..range.start].chars().count();
     Some(Quote { characters: first..first + text.chars().count(), text: text.to_owned() })
+}
+
+/// The first place in `text`, the single-spaced `document`, where `words` split no word and no number. The ends of [`pieces`]
+/// are allowed, which a sequence of more than [`PIECE`] letters has inside.
+fn whole(document: &str, text: &str, words: &str) -> Option<usize> {
+    let mut seams: Option<Vec<usize>> = None;
+    let mut allowed = |at: usize| {
+        !splits(text, at) || {
+            let ends = pieces(document).into_iter().scan(0, |end, piece| {
+                *end += piece.len();
+                Some(*end)
+            });
+            seams.get_or_insert_with(|| ends.collect()).contains(&at)
+        }
+    };
+    let mut from = 0;
+    while let Some(start) = text[from..].find(words).map(|found| from + found) {
+        if allowed(start) && allowed(start + words.len()) {
+            return Some(start);
+        }
+        from = start + text[start..].chars().next().map_or(1, char::len_utf8);
+    }
+    None
+}
+
+/// Whether a cut of `text` at this byte goes through a character with its marks, a number, or a word of a script that puts
+/// spaces between words.
+fn splits(text: &str, at: usize) -> bool {
+    let (before, after) = (text[..at].chars().next_back(), text[at..].chars().next());
+    let (Some(last), Some(next)) = (before, after) else { return false };
+    if !GraphemeCursor::new(at, text.len(), true).is_boundary(text, 0).unwrap_or(true) {
+        return true;
+    }
+    let digit = |c: Option<char>| c.is_some_and(char::is_numeric);
+    let mark = |c: char| matches!(c, '.' | ',');
+    if mark(next) && digit(before) && digit(text[at + next.len_utf8()..].chars().next())
+        || mark(last) && digit(after) && digit(text[..at - last.len_utf8()].chars().next_back())
+    {
+        return true;
+    }
+    digit(before) && digit(after)
+        || last.is_alphanumeric() && next.is_alphanumeric() && !is_unspaced(last) && !is_unspaced(next)
+}
+
+/// A letter of a script that puts no spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, Han, Kana, Yi.
+fn is_unspaced(c: char) -> bool {
+    matches!(u32::from(c), 0x0E00..=0x109F | 0x1780..=0x17FF | 0x2E80..=0xA4CF | 0xF900..=0xFAFF | 0xFF66..=0xFF9F
+        | 0x20000..=0x3FFFF)
 }
 
 fn undressed(quote: &str) -> &str {
@@ -116,27 +194,27 @@ fn undressed(quote: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Folded, fold, locate, pieces};
+    use super::{SingleSpaced, locate, pieces, single_spaced};
 
     #[test]
-    fn a_folded_text_knows_its_way_back() {
+    fn a_single_spaced_text_has_the_places_of_the_original() {
         let text = " A  bridge\r\n\topened\u{a0}in Žilina. ";
-        let folded = Folded::new(text);
-        assert_eq!(folded.text, fold(text));
-        assert_eq!(folded.places.len(), folded.text.len() + 1);
-        let at = folded.text.find("opened").unwrap();
-        assert!(text[folded.places[at]..].starts_with("opened"));
-        assert_eq!(&text[..*folded.places.last().unwrap()], text.trim_end());
-        assert_eq!(Folded::new(" \n ").text, "");
+        let spaced = SingleSpaced::new(text);
+        assert_eq!(spaced.text, single_spaced(text));
+        assert_eq!(spaced.places.len(), spaced.text.len() + 1);
+        let at = spaced.text.find("opened").unwrap();
+        assert!(text[spaced.places[at]..].starts_with("opened"));
+        assert_eq!(&text[..*spaced.places.last().unwrap()], text.trim_end());
+        assert_eq!(SingleSpaced::new(" \n ").text, "");
     }
 
     #[test]
-    fn pieces_are_the_folded_document() {
+    fn pieces_are_the_single_spaced_document() {
         let long = "word ".repeat(120) + "ends.";
         for text in
             ["It opened.  It\nclosed! Did it?", "橋は開いた。1931年だ。", &long, "# Title\n\n- one\n- two\n", "x"]
         {
-            assert_eq!(pieces(text).concat(), fold(text), "{text:?}");
+            assert_eq!(pieces(text).concat(), single_spaced(text), "{text:?}");
         }
         assert_eq!(pieces("橋は開いた。1931年だ。"), ["橋は開いた。", "1931年だ。"]);
         assert_eq!(pieces("It opened.  It\nclosed!"), ["It opened.", " It closed!"]);

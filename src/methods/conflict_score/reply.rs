@@ -18,8 +18,8 @@ pub static CLAIMS: Format = Format {
     parse: |text, finish, _| parse_claims(text, finish),
 };
 
-/// A quote of the document, a reason and a label, a line each. Format values: `pieces` (put together, the document with its
-/// white space folded), `least` (characters of a quote), `words` (quotes begin and end at words, otherwise at pieces) and
+/// A quote of the document, a reason and a label, a line each. Format values: `pieces` (put together, the document with
+/// single spaces), `least` (characters of a quote), `words` (quotes begin and end at words, otherwise at pieces) and
 /// `label_first`. Fields: `quote`, `reason`, `label`.
 pub static CLAIM_LABEL: Format = Format {
     name: "claim-label",
@@ -27,7 +27,7 @@ pub static CLAIM_LABEL: Format = Format {
     grammar: Some(prompt_file!("reply/claim_label.lark")),
     schema: Some(prompt_file!("reply/claim_label.jsonc")),
     line: label_line,
-    parse: |text, _, _| parse_label(text),
+    parse: |text, finish, _| parse_label(text, finish),
 };
 
 /// A line for each document: its number, the label, and a quote where the label is not IRRELEVANT. Format values:
@@ -38,7 +38,7 @@ pub static CLAIM_LABELS: Format = Format {
     grammar: Some(prompt_file!("reply/claim_labels.lark")),
     schema: Some(prompt_file!("reply/claim_labels.jsonc")),
     line: labels_line,
-    parse: |text, _, values| parse_labels(text, values),
+    parse: |text, finish, values| parse_labels(text, finish, values),
 };
 
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ struct Label {
     document: Option<usize>,
     quote: String,
     #[serde(default)]
-    reason: String,
+    reason: Option<String>,
     label: String,
 }
 
@@ -65,7 +65,7 @@ struct Labels {
 }
 
 fn one_line(text: &str) -> String {
-    super::quote::fold(text)
+    super::quote::single_spaced(text)
 }
 
 fn claims_line(object: &str) -> Option<String> {
@@ -74,10 +74,20 @@ fn claims_line(object: &str) -> Option<String> {
     Some(format!("Claims: {}", Value::from(claims)))
 }
 
+/// The lines stand in the order of the object's fields.
 fn label_line(object: &str) -> Option<String> {
     let said: Label = serde_json::from_str(object.trim()).ok()?;
-    let (quote, reason) = (one_line(&said.quote), one_line(&said.reason));
-    Some(format!("Quote: \"{quote}\"\nReason: {reason}\nLabel: {}", one_line(&said.label)))
+    let fields: Map<String, Value> = serde_json::from_str(object.trim()).ok()?;
+    let label = format!("Label: {}", one_line(&said.label));
+    let quote = format!("Quote: \"{}\"", one_line(&said.quote));
+    let reason = said.reason.map(|reason| format!("Reason: {}", one_line(&reason)));
+    let evidence = [Some(quote), reason].into_iter().flatten();
+    let lines: Vec<String> = if fields.keys().next().is_some_and(|first| first == "label") {
+        std::iter::once(label).chain(evidence).collect()
+    } else {
+        evidence.chain([label]).collect()
+    };
+    Some(lines.join("\n"))
 }
 
 fn labels_line(object: &str) -> Option<String> {
@@ -133,8 +143,15 @@ fn is_none(quote: &str) -> bool {
     quote.is_empty() || quote.trim_end_matches('.').eq_ignore_ascii_case("none")
 }
 
-/// The three fields in any order; a field goes on until the next begins. The label is needed, the last one counts.
-fn parse_label(reply: &str) -> Option<Parsed> {
+/// Whether a quote was written to its end: it has both marks.
+fn is_closed(quote: &str) -> bool {
+    let quote = quote.trim();
+    quote.chars().count() > 1 && quote.starts_with(['"', '“']) && quote.ends_with(['"', '”'])
+}
+
+/// The three fields in any order; a field goes on until the next begins. The label is needed, the last one counts. A reply for or
+/// against that was cut inside of its quote is malformed; a reason may be cut.
+fn parse_label(reply: &str, finish: Finish) -> Option<Parsed> {
     let mut fields: [Option<String>; 3] = [None, None, None];
     let mut open = None;
     for line in reply.lines() {
@@ -155,6 +172,10 @@ fn parse_label(reply: &str) -> Option<Parsed> {
     }
     let [quote, reason, label] = fields;
     let label = relation(&label?)?;
+    let in_quote = finish == Finish::Length && open == Some(0) && !quote.as_deref().is_some_and(is_closed);
+    if in_quote && label != ClaimRelation::Irrelevant {
+        return None;
+    }
     let quote = quote.as_deref().map(unquoted).filter(|quote| !is_none(quote)).unwrap_or_default();
     let mut parsed = Map::new();
     parsed.insert("label".into(), word(label).into());
@@ -163,17 +184,24 @@ fn parse_label(reply: &str) -> Option<Parsed> {
     Some(Parsed::Fields(parsed))
 }
 
-/// A line for each of the call's documents; one that has none is left out, and malformed for its reader. `None` without any.
-fn parse_labels(reply: &str, values: &Value) -> Option<Parsed> {
+/// A line for each of the call's documents; one that has none is left out, and malformed for its reader, as is a last line that
+/// was cut inside of its quote. `None` without any.
+fn parse_labels(reply: &str, finish: Finish, values: &Value) -> Option<Parsed> {
     let documents = values.get("documents").and_then(Value::as_array).map_or(0, Vec::len);
     let mut labels: Vec<Value> = Vec::new();
-    for line in reply.lines() {
+    let mut lines = reply.lines().peekable();
+    while let Some(line) = lines.next() {
         let Some((number, rest)) = numbered(line) else { continue };
         let Some(label) = relation(rest).filter(|_| (1..=documents).contains(&number)) else { continue };
         if labels.iter().any(|known| known["document"] == number) {
             continue;
         }
-        let quote = rest.find(['"', '“']).map(|at| unquoted(&rest[at..])).filter(|quote| !is_none(quote));
+        let quote = rest.find(['"', '“']).map(|at| &rest[at..]);
+        let is_cut = finish == Finish::Length && lines.peek().is_none() && !quote.is_some_and(is_closed);
+        if is_cut && label != ClaimRelation::Irrelevant {
+            continue;
+        }
+        let quote = quote.map(unquoted).filter(|quote| !is_none(quote));
         labels.push(json!({ "document": number, "label": word(label), "quote": quote.unwrap_or_default() }));
     }
     if labels.is_empty() {

@@ -1,11 +1,12 @@
 //! The probability of a label: the model's own, over the three words that a label may be.
 //!
-//! The paper takes a label as it comes (ConflictScore, section 3). A label of a model that wavers is a coin toss, and a false
-//! contradiction costs a reader more than a missed one: so labels can be required to have a probability.
+//! The paper takes a label as it comes (ConflictScore, section 3). A model often gives the most probable of three labels of nearly
+//! equal probability, and a false contradiction costs a reader more than a missed one: so a least probability can be required.
 
 use super::labels::{ClaimDocument, ROLE};
 use super::reply::word;
 use crate::error::Result;
+use crate::generation::Finish;
 use crate::methods::{Ask, Ctx};
 use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
 use crate::transcript::CallRecord;
@@ -16,18 +17,26 @@ use std::collections::BTreeMap;
 const WORDS: [ClaimRelation; 3] = [ClaimRelation::Supports, ClaimRelation::Contradicts, ClaimRelation::Irrelevant];
 
 /// Gives each label of a reply its probability: the model scores "Label: SUPPORTS" and the other two as beginnings of a reply to
-/// the pair's prompt (`ask`), and the three are normalised to 1. Labels for or against of less than `sure` do not count.
-/// Malformed and failed labels, and those of a classifier, are left as they are.
+/// the pair's prompt (`ask`), and the three are normalised to 1. Malformed and failed labels have none.
 ///
 /// # Errors
 /// As [`Ctx::ask_all`]; a model that cannot score.
 pub(super) fn weigh(
     ctx: &mut Ctx<'_>,
-    sure: f32,
     labels: &mut BTreeMap<ClaimDocument, DocumentLabel>,
     ask: impl Fn(ClaimDocument) -> Ask,
 ) -> Result<()> {
-    let given = |label: &DocumentLabel| matches!(label.fault, None | Some(LabelFault::Unquoted)) && label.by == ROLE;
+    // Replies that a grammar held and that were cut inside of their quote are scored as well, though to no effect: records from
+    // when such labels counted have these calls, and told again, later calls must keep their seeds.
+    let is_cut = |label: &DocumentLabel| {
+        let call = label.calls.last().and_then(|&number| ctx.calls().get(number));
+        call.is_some_and(|call| call.grammar.is_some() && call.finish == Finish::Length)
+    };
+    let given = |label: &DocumentLabel| match label.fault {
+        None | Some(LabelFault::Unquoted) => label.by == ROLE,
+        Some(LabelFault::Malformed) => label.by == ROLE && is_cut(label),
+        _ => false,
+    };
     let mut pairs: Vec<ClaimDocument> =
         labels.iter().filter(|(_, label)| given(label)).map(|(&pair, _)| pair).collect();
     // Document by document, as the labels were asked for.
@@ -36,13 +45,12 @@ pub(super) fn weigh(
     let asks: Vec<Ask> = pairs.iter().flat_map(|&pair| WORDS.map(|label| beginning(pair, label))).collect();
     let scored = ctx.ask_all(&asks)?;
     for (pair, calls) in pairs.iter().zip(scored.chunks_exact(WORDS.len())) {
-        let Some(label) = labels.get_mut(pair) else { continue };
+        let Some(label) = labels.get_mut(pair).filter(|label| label.fault != Some(LabelFault::Malformed)) else {
+            continue;
+        };
         let scores: Vec<f32> = calls.iter().map(CallRecord::total_score).collect();
         let probability = share(&scores, WORDS.iter().position(|&word| word == label.relation).unwrap_or(0));
         label.probability = Some(probability);
-        if probability < sure && label.relation != ClaimRelation::Irrelevant && label.fault.is_none() {
-            label.fault = Some(LabelFault::Unsure);
-        }
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use super::super::{prompt, typed};
 use super::{BRIDGE, claims, question};
-use moot::eval::metrics::changes::{Revision, revised};
+use moot::eval::metrics::changes::{Revision, against, revised};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::question::{Gold, Question};
+use moot::question::{Gold, Judged, Question};
 use moot::transcript::QuestionRecord;
 
 const OPTIONS: [&str; 2] = ["It opened in 1931.", "It opened in 1947."];
@@ -120,4 +120,58 @@ fn a_report_is_scored_in_three_strengths() {
     }
     let empty = hold("conflict-report", &[], &two_options(), &Scripted::new(|_| " ".into()));
     assert!(empty.conclusion.unwrap().malformed && empty.calls.len() == 1);
+}
+
+fn verdict(truthful: bool) -> Option<Judged> {
+    Some(Judged { truthful: Some(truthful), informative: Some(true) })
+}
+
+/// A free answer seldom has the words of a gold one: where a judge judged both answers, its verdicts count.
+#[test]
+fn free_answers_are_counted_by_a_judges_verdicts() {
+    let free = Question { options: Vec::new(), ..two_options() };
+    let mut record = hold("regenerated-rag", &[], &free, &reader("Sources differ on the year."));
+    assert_eq!(revisions(&record), [Some(0.0), Some(0.0), Some(0.0)], "neither has the words of the gold answer");
+    let conclusion = |record: &mut QuestionRecord, first: Option<Judged>, second: Option<Judged>| {
+        let conclusion = record.conclusion.as_mut().unwrap();
+        (conclusion.judged_first, conclusion.judged) = (first, second);
+    };
+    for (first, second, want) in
+        [(false, true, [0.0, 1.0, 0.0]), (true, false, [0.0, 0.0, 1.0]), (false, false, [1.0, 0.0, 0.0])]
+    {
+        conclusion(&mut record, verdict(first), verdict(second));
+        assert_eq!(revisions(&record), want.map(Some), "{first}, then {second}");
+    }
+    // An answer that was given again in the same words has one verdict.
+    let mut same = hold("regenerated-rag", &[], &free, &reader(OPTIONS[0]));
+    conclusion(&mut same, None, verdict(true));
+    assert_eq!(revisions(&same), [Some(1.0), Some(0.0), Some(0.0)]);
+    // A chosen option is right or wrong by itself.
+    let mut chosen = hold("regenerated-rag", &[], &two_options(), &reader(OPTIONS[1]));
+    conclusion(&mut chosen, verdict(true), verdict(false));
+    assert_eq!(revisions(&chosen), [Some(0.0), Some(1.0), Some(0.0)]);
+}
+
+/// Control-RAG answers once: its answers are counted against those of a run without the warning.
+#[test]
+fn answers_are_counted_against_another_run() {
+    let run = |feedback: &str, says: &'static str, question: &Question| {
+        hold("regenerated-rag", &[("feedback", feedback)], question, &Scripted::new(move |_| says.into()))
+    };
+    let two = two_options();
+    let changed = |first: &'static str, second: &'static str| {
+        against(&run("none", first, &two), &run("warning", second, &two)).unwrap()
+    };
+    assert_eq!(changed(OPTIONS[0], OPTIONS[0]), [true, false, false]);
+    assert_eq!(changed(OPTIONS[0], OPTIONS[1]), [false, true, false]);
+    assert_eq!(changed(OPTIONS[1], OPTIONS[0]), [false, false, true]);
+    let free = Question { options: Vec::new(), ..two };
+    let (mut plain, mut warned) = (run("none", "In 1931.", &free), run("warning", "Sources differ.", &free));
+    assert_eq!(against(&plain, &warned), Some([false, false, false]));
+    plain.conclusion.as_mut().unwrap().judged = verdict(false);
+    warned.conclusion.as_mut().unwrap().judged = verdict(true);
+    assert_eq!(against(&plain, &warned), Some([false, true, false]));
+    plain.question.gold = None;
+    warned.question.gold = None;
+    assert_eq!(against(&plain, &warned), None);
 }

@@ -80,3 +80,20 @@ fn reasons_can_be_left_out_where_the_label_stands_first() {
     let error = methods::build("conflict-score", &both).err().unwrap().to_string();
     assert!(error.contains("expected order label-first"), "{error}");
 }
+
+/// A reply that was cut inside of its quote is no label. It is scored all the same, so that in a record told again the calls of
+/// the other labels keep their seeds.
+#[test]
+fn a_cut_reply_is_scored_to_no_effect() {
+    let llm = Scripted::new(|call| match super::prompt(call).contains("after the war") {
+        true => format!("Label: CONTRADICTS\nQuote: \"{}", "Orm's bridge ".repeat(200)),
+        false => labeller(call),
+    });
+    let llm = llm.with_scores(|_, word| score_of(word));
+    let record = hold(&asked(), &[("sure", "0.4")], Tools::new(&llm), &Settings::default());
+    let labels = &claims(&record)[0].labels;
+    assert_eq!((labels[1].fault, labels[1].probability), (Some(LabelFault::Malformed), None));
+    assert!(labels[0].counts() && labels[2].probability.is_some());
+    assert_eq!(record.calls.iter().filter(|call| call.score).count(), 9);
+    assert_eq!(record.calls[1].finish, moot::generation::Finish::Length);
+}

@@ -1,0 +1,124 @@
+//! Labels by entailment: by a classifier with probabilities, by a model's replies without.
+
+use super::{BRIDGE, claims, hold, labeller, question};
+use crate::methods::prompt;
+use moot::assess::{Assessment, Neither, html, markdown};
+use moot::llm::Call;
+use moot::llm::scripted::Scripted;
+use moot::methods::conflict_score::labels::without_classifier;
+use moot::methods::ctx::{Settings, Tools};
+use moot::nli::ScriptedClassifier;
+use moot::question::{Claim, ClaimRelation, LabelFault, Question};
+use moot::transcript::Relation;
+use serde_json::json;
+
+fn asked(texts: &[&str]) -> Question {
+    let claim = Claim { text: "The bridge at Orm opened in 1931.".into(), ..Claim::default() };
+    Question { claims: vec![claim], ..question("", texts) }
+}
+
+/// A model that says of each premise with a year that it contradicts the claim, and of soup nothing that can be read.
+fn replies(call: &Call) -> String {
+    let prompt = prompt(call);
+    match (prompt.contains("1947"), prompt.contains("Soup")) {
+        (true, _) => "contradicts".into(),
+        (_, true) => "Hm.".into(),
+        _ => "neither".into(),
+    }
+}
+
+#[test]
+fn a_reply_has_no_probability_and_a_malformed_one_is_no_label() {
+    let llm = Scripted::new(replies);
+    let record = hold(&asked(&BRIDGE), &[("labels", "entailment")], Tools::new(&llm), &Settings::default());
+    let labels = &claims(&record)[0].labels;
+    use ClaimRelation::{Contradicts, Irrelevant};
+    let found: Vec<_> = labels.iter().map(|label| (label.relation, label.fault)).collect();
+    assert_eq!(found, [(Irrelevant, None), (Contradicts, None), (Irrelevant, Some(LabelFault::Malformed))]);
+    assert!(labels.iter().all(|label| label.probability.is_none() && label.by == "entailment"), "{labels:?}");
+    assert_eq!(labels[2].calls, [2], "the reply can be looked up");
+}
+
+#[test]
+fn a_pair_that_does_not_fit_is_a_label_that_does_not_count() {
+    let long = "word ".repeat(900);
+    let llm = Scripted::new(replies).with_context(900);
+    let record = hold(&asked(&[BRIDGE[1], &long]), &[("labels", "entailment")], Tools::new(&llm), &Settings::default());
+    let labels = &claims(&record)[0].labels;
+    assert!(labels[0].counts());
+    assert_eq!((labels[1].fault, labels[1].by.as_str()), (Some(LabelFault::Failed), "entailment"));
+    assert!(labels[1].reason.contains("needs"), "{}", labels[1].reason);
+}
+
+/// Replies give every sentence that has the relation the same weight: the one with most words of the claim is quoted.
+#[test]
+fn of_equal_sentences_the_one_nearest_to_the_claim_is_quoted() {
+    let document = "Much of 1947 was cold. The bridge at Orm opened in 1947. Bread was short in 1947.";
+    let llm = Scripted::new(replies);
+    let record = hold(&asked(&[document]), &[("labels", "entailment")], Tools::new(&llm), &Settings::default());
+    let label = &claims(&record)[0].labels[0];
+    assert_eq!(label.quote.as_ref().unwrap().text, "The bridge at Orm opened in 1947.");
+}
+
+#[test]
+fn a_classifiers_labels_are_held_to_sure_as_well() {
+    let classifier = ScriptedClassifier::new(|pair| {
+        let contradiction = if pair.premise.contains("1947") { 0.7 } else { 0.1 };
+        let entailment = if pair.premise.contains("1931") { 0.85 } else { 0.05 };
+        Some(Relation { entailment, contradiction, neutral: 1.0 - entailment - contradiction })
+    });
+    let llm = Scripted::new(labeller);
+    let tools = Tools { classifier: Some(&classifier), ..Tools::new(&llm) };
+    let faults = |switches: &[(&str, &str)]| -> Vec<Option<LabelFault>> {
+        let record = hold(&asked(&BRIDGE), switches, tools, &Settings::default());
+        assert!(record.calls.is_empty());
+        claims(&record)[0].labels.iter().map(|label| label.fault).collect()
+    };
+    assert_eq!(faults(&[("labels", "entailment")]), [None, None, None]);
+    assert_eq!(faults(&[("labels", "entailment"), ("sure", "0.8")]), [None, Some(LabelFault::Unsure), None]);
+    // Each page shows the probabilities.
+    let record = hold(&asked(&BRIDGE), &[("labels", "entailment")], tools, &Settings::default());
+    let shown = Assessment::of(&record, Neither::LeftOut).unwrap();
+    for page in [html::page(&shown), markdown::page(&shown)] {
+        assert!(page.contains("probability 0.85") && page.contains("probability 0.70"), "{page}");
+    }
+}
+
+#[test]
+fn probabilities_need_a_classifier() {
+    assert!(without_classifier(&json!({ "labels": "entailment", "sure": 0.0 })).is_ok());
+    assert!(without_classifier(&json!({ "labels": "labeller", "sure": 0.5 })).is_ok());
+    assert!(without_classifier(&json!({ "rounds": 3 })).is_ok());
+    for (switches, part) in [
+        (json!({ "labels": "both", "sure": 0.0 }), "labels both needs"),
+        (json!({ "labels": "entailment", "sure": 0.5 }), "sure with labels entailment needs"),
+    ] {
+        let error = without_classifier(&switches).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("expected --classifier NAME"), "{error}");
+    }
+}
+
+/// Claims of documents that say the same in other words are one claim, where a classifier says so in both directions.
+#[test]
+fn claims_of_documents_are_merged_by_meaning() {
+    let mut question = question("", &BRIDGE);
+    question.responses.clear();
+    let llm = Scripted::new(|call: &Call| match (call.role.as_str(), call.document) {
+        ("decomposer", Some(0)) => r#"Claims: ["The bridge at Orm opened in 1931."]"#.into(),
+        ("decomposer", Some(1)) => r#"Claims: ["1931 is when Orm got its crossing into use."]"#.into(),
+        ("decomposer", _) => r#"Claims: ["A structure was opened in some year."]"#.into(),
+        _ => "Label: IRRELEVANT".into(),
+    });
+    // The general claim follows from the others and does not entail them.
+    let classifier = ScriptedClassifier::new(|pair| {
+        let entailment = if pair.premise.contains("1931") { 0.9 } else { 0.1 };
+        Some(Relation { entailment, neutral: 1.0 - entailment, contradiction: 0.0 })
+    });
+    let texts = |tools| -> Vec<String> {
+        let record = hold(&question, &[], tools, &Settings::default());
+        claims(&record).iter().map(|claim| claim.text.clone()).collect()
+    };
+    assert_eq!(texts(Tools::new(&llm)).len(), 3, "by words they are three");
+    let merged = texts(Tools { classifier: Some(&classifier), ..Tools::new(&llm) });
+    assert_eq!(merged, ["The bridge at Orm opened in 1931.", "A structure was opened in some year."]);
+}
