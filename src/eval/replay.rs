@@ -215,7 +215,8 @@ impl Told<'_> {
         let failed = new.error.as_ref().filter(|_| self.old.error.is_none());
         // Numbers of calls may have moved without any other answer.
         let concluded = |record: &QuestionRecord| {
-            record.conclusion.clone().map(|conclusion| crate::question::Conclusion { calls: Vec::new(), ..conclusion })
+            let numberless = |conclusion| crate::question::Conclusion { calls: Vec::new(), ..conclusion };
+            record.conclusion.clone().map(|conclusion| numberless(conclusion).unmarked())
         };
         Report {
             questions: 1,
