@@ -346,7 +346,7 @@ pub struct Answer {
     /// Documents that hold the answer's words, where no agent spoke for them: a mention, for or against.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mentions: Vec<usize>,
-    /// What the documents lack of it; empty where they hold it. Records before this field have none.
+    /// What the documents lack of it, for concluded answers; empty where they hold it. Records before this field have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
 }
@@ -420,7 +420,7 @@ impl Conclusion {
     /// The conclusion without the marks of its answers, which older records lack.
     #[must_use]
     pub fn unmarked(mut self) -> Self {
-        self.answers.iter_mut().chain(&mut self.rejected).for_each(|answer| answer.marks.clear());
+        self.answers.iter_mut().for_each(|answer| answer.marks.clear());
         self
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPro
     let documents: Vec<&Document> = ctx.documents().collect();
     let question = ctx.question();
     let agents = ctx.calls().iter().any(|call| call.document.is_some() && matches!(call.parsed, Parsed::Answer { .. }));
-    let held = Held::of(documents.iter().copied(), agents);
+    let held = Held::of(documents.iter().copied(), agents).asked(&question.text);
     let asked: Vec<String> =
         std::iter::once(&question.text).chain(&question.options).flat_map(|text| equality::words(text)).collect();
     let used: BTreeSet<&str> = ctx.calls().iter().map(|call| call.prompt.as_str()).collect();
@@ -31,9 +31,8 @@ pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPro
             && !held.holds(&answer.text)
     };
     let (refused, mut answers): (Vec<Answer>, Vec<Answer>) = conclusion.answers.into_iter().partition(is_example);
-    let mut rejected = conclusion.rejected;
     let choice = |text: &str| is_choice(text, &question.options);
-    for answer in answers.iter_mut().chain(&mut rejected) {
+    for answer in &mut answers {
         answer.marks = held.marks(answer, choice(&answer.text));
     }
     let refused: Vec<String> = refused.into_iter().map(|answer| answer.text).collect();
@@ -42,11 +41,12 @@ pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPro
             "the answer {text:?} stands in the prompt's worked example and in no document: it is refused"
         ));
     }
-    Conclusion { answers, rejected, refused, ..conclusion }
+    Conclusion { answers, refused, ..conclusion }
 }
 
 /// Answers that documents need not hold: yes and no, and the options of a multiple-choice question.
-fn is_choice(answer: &str, options: &[String]) -> bool {
+#[must_use]
+pub fn is_choice(answer: &str, options: &[String]) -> bool {
     let words = normalise::normalise(answer);
     ["yes", "no", "true", "false"].contains(&words.as_str())
         || options.iter().any(|option| normalise::equal(option, answer))
@@ -80,6 +80,13 @@ impl Held {
             held.lower.push(whole.to_lowercase());
         }
         held
+    }
+
+    /// With the words of the question, which an answer may say again.
+    #[must_use]
+    pub fn asked(mut self, question: &str) -> Self {
+        self.all.extend(equality::words(question));
+        self
     }
 
     /// A document has the answer's words next to each other, or the answer is a date that a document gives, in this precision or
