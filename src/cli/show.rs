@@ -118,8 +118,8 @@ fn list(questions: &[QuestionRecord]) -> String {
             (None, None) => "nothing concluded".into(),
         };
         let judged = match (judged(q), &q.question.gold) {
-            (Some("right"), _) => "  (right)".to_owned(),
-            (Some(judged), Some(gold)) => format!("  ({judged}; gold: {})", told(gold)),
+            (Some("right"), _) => " (right)".to_owned(),
+            (Some(judged), Some(gold)) => format!(" ({judged}; gold: {})", told(gold)),
             _ => String::new(),
         };
         // One line per question, even if its text contains line ends.

@@ -49,7 +49,7 @@ impl Page {
         let lines = wrap(&printable(&answer.text), self.columns - 2);
         let mut text: String = lines.iter().map(|line| format!("  {ACCEPTED}{line}{ACCEPTED:#}\n")).collect();
         for mark in &answer.marks {
-            let told = wrap(&format!("not shown: {}", mark.told()), self.columns - 4);
+            let told = wrap(mark.told(), self.columns - 4);
             text.extend(told.iter().map(|line| format!("    {WRONG}{line}{WRONG:#}\n")));
         }
         let also: Vec<String> = answer.also.iter().map(|other| printable(other)).collect();

@@ -255,7 +255,7 @@ fn a_call_is_made_again_where_its_reply_may_differ() {
 
 #[test]
 fn of_equal_calls_that_may_fail_each_is_made() {
-    let failing = Scripted::failing(|_| Err(moot::MootError::Engine("no".into()))).deterministic();
+    let failing = Scripted::failing(|_| Err(moot::MootError::Question("no".into()))).deterministic();
     let (record, results) = by(&failing, |ctx| ctx.try_all(&[say("a"), say("a")]));
     assert!(results.unwrap().iter().all(Result::is_err) && record.calls.is_empty());
     assert_eq!(record.events.len(), 2);
