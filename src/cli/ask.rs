@@ -103,9 +103,12 @@ pub fn run(args: &Args) -> Result<()> {
         ask(&Watched { printer: &printer, live: &live })
     })?;
     tooling.report();
-    advice::after_a_debate(&args.model.model, &record);
     match printer.finish(&record) {
-        Ok(_) => output::print(&tooling.llm.engine_stats().map(|stats| packing(&stats)).unwrap_or_default()),
+        Ok(_) => {
+            output::print(&tooling.llm.engine_stats().map(|stats| packing(&stats)).unwrap_or_default())?;
+            advice::after_a_debate(&args.model.model, &record);
+            Ok(())
+        }
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(e) => Err(MootError::io(Path::new("standard output"), "write", e)),
     }
