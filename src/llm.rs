@@ -232,6 +232,13 @@ pub trait Llm: Send + Sync {
         None
     }
 
+    /// Whether the model of `role` gives the same reply to the same call (same seed, or greedy), so that a call of a question that
+    /// was answered need not be made again. So are models of this process; of a server it is not known.
+    fn is_deterministic(&self, role: &str) -> bool {
+        let _ = role;
+        false
+    }
+
     /// Whether `call` could ever run, as far as that is known without running it. A model that is elsewhere, or not loaded, does
     /// not know.
     ///

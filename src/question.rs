@@ -356,13 +356,38 @@ pub struct Answer {
     /// Documents that hold the answer's words, where no agent spoke for them: a mention, for or against.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mentions: Vec<usize>,
+    /// What the documents lack of it, for concluded answers; empty where they hold it. Records before this field have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+}
+
+/// What the documents lack of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// No document's agent gave it last, and no document mentions it.
+    NoSupporter,
+    /// A number or most of its words stand in no document.
+    NotInDocuments,
+}
+
+impl Mark {
+    /// As readers are told.
+    #[must_use]
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::NoSupporter => "no document supports it",
+            Self::NotInDocuments => "its words or numbers stand in no document",
+        }
+    }
 }
 
 impl Answer {
     /// An answer for and against which no document stands.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), supporters: Vec::new(), opponents: Vec::new(), mentions: Vec::new() }
+        let (supporters, opponents, mentions) = (Vec::new(), Vec::new(), Vec::new());
+        Self { text: text.to_owned(), supporters, opponents, mentions, marks: Vec::new() }
     }
 }
 
@@ -374,6 +399,9 @@ pub struct Conclusion {
     /// Answers that some agent gave last and that were not concluded.
     #[serde(default)]
     pub rejected: Vec<Answer>,
+    /// Concluded answers that were refused: they stand in a worked example of a prompt and in no document.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
     /// The concluding role's reasons.
     pub explanation: String,
     /// The concluding reply did not keep its format; no answer was read from it, and it scores wrong.
@@ -399,6 +427,15 @@ pub struct Conclusion {
     /// What a judge said of the first answer, where another one took its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_first: Option<Judged>,
+}
+
+impl Conclusion {
+    /// The conclusion without the marks of its answers, which older records lack.
+    #[must_use]
+    pub fn unmarked(mut self) -> Self {
+        self.answers.iter_mut().for_each(|answer| answer.marks.clear());
+        self
+    }
 }
 
 /// A judge's verdicts on a free answer; `None` for a malformed one.

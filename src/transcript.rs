@@ -24,6 +24,9 @@ pub struct QuestionRecord {
     /// Events other than calls, in the order of their stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
+    /// The question's place among those of its run, from 0, in the dataset's order. Records before this field have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
     /// Wall time, waiting for neighbours included; of a question that was interrupted, the time until then included.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub seconds: f64,
@@ -130,7 +133,10 @@ pub struct CallRecord {
     pub finish: Finish,
     /// The parsed reply.
     pub parsed: Parsed,
-    /// Its tokens.
+    /// The call, by its number, that was sent alike before and whose reply this is: the call was not made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_from: Option<usize>,
+    /// Its tokens; of a reply that was taken over those of the prompt alone, all of them reused.
     pub usage: Usage,
     /// From submission to the last token.
     #[serde(default, skip_serializing_if = "is_no_time")]

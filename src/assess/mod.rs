@@ -1,4 +1,4 @@
-//! Judgements of claims: ConflictScore's numbers, and what people read of them.
+//! Judgements as people read them: ConflictScore's numbers of labelled claims, and the verdict of a debate.
 //!
 //! Everything here is a function of a record. The calls that label claims are made by
 //! [`methods::conflict_score`](crate::methods::conflict_score).
@@ -7,6 +7,8 @@ pub mod assessment;
 pub mod html;
 pub mod markdown;
 pub mod score;
+pub mod verdict;
 
 pub use assessment::Assessment;
 pub use score::{Neither, Scores};
+pub use verdict::Verdict;

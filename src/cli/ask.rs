@@ -1,10 +1,11 @@
 //! `moot ask`: one question over the user's own documents; prints the debate as it happens.
 
 use crate::cli::columns::printable;
-use crate::cli::debate::DebatePrinter;
+use crate::cli::debate::live::Live;
+use crate::cli::debate::{DebatePrinter, View, Watched};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::tooling::{ClassifierArgs, Tooling};
-use crate::cli::{method, model, output, retrieve};
+use crate::cli::{advice, method, model, output, retrieve};
 use crate::error::{MootError, Result};
 use crate::eval::record::{Header, INLINE};
 use crate::llm::Llm;
@@ -12,6 +13,7 @@ use crate::methods::ctx::{Observer, Silent};
 use crate::methods::presets;
 use crate::question::Question;
 use crate::retrieval::given;
+use std::io::IsTerminal;
 use std::path::Path;
 
 const EXAMPLES: &str = "\
@@ -38,8 +40,11 @@ pub struct Args {
     #[command(flatten)]
     pub classifier: ClassifierArgs,
     /// Print the record (two JSON lines, as `moot run` writes them) instead of the debate
-    #[arg(long)]
+    #[arg(long, conflicts_with = "full")]
     pub json: bool,
+    /// Show everything: whole reasons, quoted sentences, and every document of many
+    #[arg(long)]
+    pub full: bool,
     /// The method and its settings.
     #[command(flatten)]
     pub method: method::Args,
@@ -86,11 +91,24 @@ pub fn run(args: &Args) -> Result<()> {
         }
         return Ok(());
     }
-    let printer = DebatePrinter::new(anstream::stdout(), &question, output::columns());
-    let record = ask(&printer)?;
+    let view = View { columns: output::columns(), full: args.full, quotes: args.full };
+    let printer = DebatePrinter::with(anstream::stdout(), &question, view);
+    // A person who watches sees each agent as it answers; a file has them in their order.
+    let printer = if std::io::stdout().is_terminal() { printer.as_they_arrive() } else { printer };
+    let live = Live::new();
+    let record = std::thread::scope(|scope| {
+        scope.spawn(|| live.watch(|| tooling.llm.engine_stats()));
+        // The scope waits for the thread, also where the method panics.
+        let _end = live.until_dropped();
+        ask(&Watched { printer: &printer, live: &live })
+    })?;
     tooling.report();
     match printer.finish(&record) {
-        Ok(_) => output::print(&tooling.llm.engine_stats().map(|stats| packing(&stats)).unwrap_or_default()),
+        Ok(_) => {
+            output::print(&tooling.llm.engine_stats().map(|stats| packing(&stats)).unwrap_or_default())?;
+            advice::after_a_debate(&args.model.model, &record);
+            Ok(())
+        }
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(e) => Err(MootError::io(Path::new("standard output"), "write", e)),
     }

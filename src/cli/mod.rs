@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand, thin.
 
+mod advice;
 pub mod ask;
 pub mod bench;
 pub mod calls;

@@ -164,7 +164,10 @@ impl Runtime {
             }
             Told::Note(name, note) => tell(&format!("{name}: {note}")),
             Told::Plan(plan) => plan.to_string().lines().for_each(tell),
-            Told::Loading(_) => began = Instant::now(),
+            Told::Loading(name) => {
+                tell(&format!("{name}: loading"));
+                began = Instant::now();
+            }
             Told::Loaded { name, thinks, remark } => {
                 tell(&format!("{name} loaded in {:.1} s", began.elapsed().as_secs_f64()));
                 remark.into_iter().for_each(tell);

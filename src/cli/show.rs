@@ -1,10 +1,14 @@
 //! `moot show`: prints a recorded debate.
 
-use crate::cli::columns::printable;
+use crate::cli::columns::{printable, wrap};
+use crate::cli::debate::{STRONG, View};
 use crate::cli::{conflict, debate, output};
 use crate::error::{MootError, Result};
+use crate::eval::metrics::METRICS;
 use crate::eval::record::reader::Record;
+use crate::question::Gold;
 use crate::transcript::QuestionRecord;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -23,6 +27,9 @@ pub struct Args {
     /// A question: its number in the list, its id, or part of its text
     #[arg(value_name = "QUESTION")]
     pub question: Option<String>,
+    /// Show everything: whole reasons, and every document of many
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// Prints one debate or the list of questions.
@@ -35,8 +42,8 @@ pub fn run(args: &Args) -> Result<()> {
         output::print(&format!("{}\n", printable(label)))?;
     }
     match (&args.question, record.questions.as_slice()) {
-        (Some(wanted), questions) => show(find(questions, wanted)?),
-        (None, [only]) => show(only),
+        (Some(wanted), questions) => show(find(questions, wanted)?, args.full),
+        (None, [only]) => show(only, args.full),
         (None, questions) => output::print(&list(questions)),
     }
 }
@@ -60,7 +67,19 @@ pub fn read(path: &Path) -> Result<Record> {
     Ok(record)
 }
 
-/// The question named by `wanted`: an id, else a number from 1 in recorded order, else a part of its text.
+/// The questions in the dataset's order where the record has it, else in the order in which they were recorded.
+#[must_use]
+pub fn ordered(questions: &[QuestionRecord]) -> Vec<&QuestionRecord> {
+    let mut ordered: Vec<&QuestionRecord> = questions.iter().collect();
+    let places: BTreeSet<usize> = questions.iter().filter_map(|question| question.place).collect();
+    // Parts of one run that were merged may have the same places.
+    if places.len() == questions.len() {
+        ordered.sort_by_key(|question| question.place);
+    }
+    ordered
+}
+
+/// The question named by `wanted`: an id, else a number from 1 in the order of [`ordered`], else a part of its text.
 ///
 /// # Errors
 /// [`MootError::Usage`] if no question or several match.
@@ -68,7 +87,8 @@ pub fn find<'a>(questions: &'a [QuestionRecord], wanted: &str) -> Result<&'a Que
     if let Some(found) = questions.iter().find(|q| q.question.id == wanted) {
         return Ok(found);
     }
-    if let Some(found) = wanted.parse::<usize>().ok().and_then(|n| questions.get(n.checked_sub(1)?)) {
+    let numbered = |n: usize| ordered(questions).get(n.checked_sub(1)?).copied();
+    if let Some(found) = wanted.parse::<usize>().ok().and_then(numbered) {
         return Ok(found);
     }
     let part = wanted.to_lowercase();
@@ -97,22 +117,68 @@ fn list(questions: &[QuestionRecord]) -> String {
             (Some(c), _) => c.answers.iter().map(|a| a.text.as_str()).collect::<Vec<_>>().join("; "),
             (None, None) => "nothing concluded".into(),
         };
+        let judged = match (judged(q), &q.question.gold) {
+            (Some("right"), _) => " (right)".to_owned(),
+            (Some(judged), Some(gold)) => format!(" ({judged}; gold: {})", told(gold)),
+            _ => String::new(),
+        };
         // One line per question, even if its text contains line ends.
-        format!("{}  {} -> {}\n", i + 1, printable(&q.question.text), printable(&outcome))
+        let (text, line) = (printable(&q.question.text), printable(&(outcome + &judged)));
+        format!("{}  {text} -> {line}\n", i + 1)
     };
     if questions.is_empty() {
         return "no question recorded yet\n".into();
     }
-    questions.iter().enumerate().map(row).collect()
+    ordered(questions).into_iter().enumerate().map(row).collect()
 }
 
-fn show(question: &QuestionRecord) -> Result<()> {
+/// "right", "partly", "wrong" or "unknown", by the metric of the question's kind; `None` without gold answers.
+fn judged(record: &QuestionRecord) -> Option<&'static str> {
+    let gold = record.question.gold.as_ref()?;
+    let value = |name: &str| METRICS.iter().find(|metric| metric.name == name)?.of(record);
+    let exact = ["choice-accuracy", "yes-no-em", "em"].iter().find_map(|name| value(name))?;
+    let none = record.conclusion.as_ref().is_none_or(|conclusion| conclusion.answers.is_empty());
+    Some(match () {
+        () if exact == 1.0 => "right",
+        () if none && !gold.unanswerable => "unknown",
+        () if value("f1").is_some_and(|f1| f1 > 0.0) => "partly",
+        () => "wrong",
+    })
+}
+
+/// The gold answers in words: "1931 (Nineteen thirty-one), 1968; all of them".
+fn told(gold: &Gold) -> String {
+    if gold.unanswerable || gold.answers.is_empty() {
+        return "no answer is right".to_owned();
+    }
+    let answer = |aliases: &Vec<String>| match aliases.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, others @ ..] => format!("{first} ({})", others.join(", ")),
+    };
+    let answers: Vec<String> = gold.answers.iter().map(answer).collect();
+    let every = if gold.all_required && answers.len() > 1 { "; all of them" } else { "" };
+    let wrong = if gold.wrong.is_empty() { String::new() } else { format!("; wrong: {}", gold.wrong.join(", ")) };
+    format!("{}{every}{wrong}", answers.join(", "))
+}
+
+/// The gold answers below a debate, and whether its conclusion is right.
+fn gold(record: &QuestionRecord, columns: usize) -> String {
+    let Some(gold) = &record.question.gold else { return String::new() };
+    let judged = judged(record).map(|judged| format!("  {judged}")).unwrap_or_default();
+    let lines = wrap(&printable(&told(gold)), columns.saturating_sub(2));
+    let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("\n{STRONG}Gold{STRONG:#}{judged}\n{lines}")
+}
+
+fn show(question: &QuestionRecord, full: bool) -> Result<()> {
     let claims = conflict::shown(question);
     if let Some((page, true)) = &claims {
         return output::print(page);
     }
-    let printed = debate::show(Vec::new(), question, output::columns());
+    let columns = output::columns();
+    let printed = debate::show_with(Vec::new(), question, View { columns, full, quotes: true });
     let text = printed.map_err(|e| MootError::io(Path::new("standard output"), "write", e))?;
-    output::print(&String::from_utf8_lossy(&text))?;
+    output::print(&(String::from_utf8_lossy(&text).into_owned() + &gold(question, columns)))?;
     claims.map_or(Ok(()), |(page, _)| output::print(&format!("\n{page}")))
 }

@@ -145,7 +145,12 @@ impl<'a> Replay<'a> {
             Some(_) if old.error.is_some() => old.error.clone(),
             error => error.map(|error| error.to_string()),
         };
-        let new = QuestionRecord { seconds: old.seconds, error, ..new };
+        let mut new = QuestionRecord { seconds: old.seconds, place: old.place, error, ..new };
+        // Every recorded reply is given as it stands; which of them were taken over is not found again.
+        for call in &mut new.calls {
+            let then = old.calls.iter().find(|then| then.seed == call.seed && then.role == call.role);
+            call.taken_from = then.and_then(|then| then.taken_from);
+        }
         let report = told.report(&new);
         Ok((new, report))
     }
@@ -215,7 +220,8 @@ impl Told<'_> {
         let failed = new.error.as_ref().filter(|_| self.old.error.is_none());
         // Numbers of calls may have moved without any other answer.
         let concluded = |record: &QuestionRecord| {
-            record.conclusion.clone().map(|conclusion| crate::question::Conclusion { calls: Vec::new(), ..conclusion })
+            let numberless = |conclusion| crate::question::Conclusion { calls: Vec::new(), ..conclusion };
+            record.conclusion.clone().map(|conclusion| numberless(conclusion).unmarked())
         };
         Report {
             questions: 1,

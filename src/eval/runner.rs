@@ -48,6 +48,8 @@ pub struct Progress {
     pub before: usize,
     /// Calls of the questions that this run recorded.
     pub calls: usize,
+    /// Those of them that were not made: their replies were taken over from equal calls.
+    pub taken_over: usize,
     /// Those of them that an earlier run had made.
     pub from_journal: usize,
     /// Replies of this run that did not keep their format.
@@ -85,6 +87,7 @@ impl Progress {
             sum.done += one.done;
             sum.before += one.before;
             sum.calls += one.calls;
+            sum.taken_over += one.taken_over;
             sum.from_journal += one.from_journal;
             sum.malformed += one.malformed;
             sum.errors += one.errors;
@@ -100,6 +103,7 @@ impl Progress {
         self.done += 1;
         self.from_journal += finished.from_journal;
         self.calls += record.calls.len();
+        self.taken_over += record.calls.iter().filter(|call| call.taken_from.is_some()).count();
         self.malformed += record.calls.iter().filter(|call| call.parsed == Parsed::Malformed).count();
         self.errors += usize::from(record.error.is_some());
         for call in &record.calls {
@@ -179,7 +183,7 @@ struct Job<'a> {
 fn answer_all(works: &[Work<'_>], jobs: &[Job<'_>], next: &AtomicUsize, sender: &Sender<(usize, Message)>) {
     while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
         let work = &works[job.place];
-        if work.stopped() || sender.send((job.place, work.answer(job.question, sender))).is_err() {
+        if work.stopped() || sender.send((job.place, work.answer(job, sender))).is_err() {
             return;
         }
     }
@@ -274,7 +278,8 @@ impl Work<'_> {
         u32::try_from(self.place).unwrap_or(u32::MAX)
     }
 
-    fn answer(&self, question: &Question, sender: &Sender<(usize, Message)>) -> Message {
+    fn answer(&self, job: &Job<'_>, sender: &Sender<(usize, Message)>) -> Message {
+        let question = job.question;
         let journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner).remove(&question.id);
         let desk = Desk::new(self, sender, &question.id, journal.unwrap_or_default());
         let tools = Tools { llm: &desk, ..self.run.tools };
@@ -289,7 +294,7 @@ impl Work<'_> {
         };
         let (entries, from_journal) = desk.entries();
         assert_eq!(entries.len(), record.calls.len(), "every recorded call was reported (bug)");
-        let record = QuestionRecord { error, seconds: desk.elapsed(), ..record };
+        let record = QuestionRecord { error, place: Some(job.number), seconds: desk.elapsed(), ..record };
         Message::Question(Box::new(Finished { record, entries, from_journal }))
     }
 

@@ -34,6 +34,10 @@ impl<T: Layer> Llm for T {
         self.inner().token(role, text)
     }
 
+    fn is_deterministic(&self, role: &str) -> bool {
+        self.inner().is_deterministic(role)
+    }
+
     fn fits(&self, call: &Call) -> Result<()> {
         self.inner().fits(call)
     }

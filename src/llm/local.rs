@@ -153,6 +153,10 @@ impl Llm for Local {
         &self.identity
     }
 
+    fn is_deterministic(&self, _: &str) -> bool {
+        true
+    }
+
     fn engine_stats(&self) -> Option<Stats> {
         Some(self.engine.stats())
     }

@@ -171,6 +171,10 @@ impl Llm for Roles {
         self.models[self.index(role)].token(role, text)
     }
 
+    fn is_deterministic(&self, role: &str) -> bool {
+        self.models[self.index(role)].is_deterministic(role)
+    }
+
     fn fits(&self, call: &Call) -> Result<()> {
         self.models[self.index(&call.role)].fits(call)
     }

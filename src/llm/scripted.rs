@@ -17,6 +17,7 @@ pub struct Scripted {
     scores: Box<Scores>,
     capabilities: Capabilities,
     backwards: bool,
+    deterministic: bool,
 }
 
 impl Scripted {
@@ -49,6 +50,7 @@ impl Scripted {
             scores: Box::new(|_, _| -1.0),
             capabilities: Capabilities::ALL,
             backwards: false,
+            deterministic: false,
         }
     }
 
@@ -70,6 +72,13 @@ impl Scripted {
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
+        self
+    }
+
+    /// Equal calls have equal replies: a method need not make them twice.
+    #[must_use]
+    pub fn deterministic(mut self) -> Self {
+        self.deterministic = true;
         self
     }
 
@@ -141,6 +150,10 @@ impl Llm for Scripted {
 
     fn capabilities(&self, _: &str) -> Capabilities {
         self.capabilities
+    }
+
+    fn is_deterministic(&self, _: &str) -> bool {
+        self.deterministic
     }
 
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {

@@ -157,6 +157,10 @@ impl Llm for Turn {
         Capabilities::ALL
     }
 
+    fn is_deterministic(&self, _: &str) -> bool {
+        true
+    }
+
     /// Waits for this model's turn: its vocabulary is not known before.
     fn token(&self, role: &str, text: &str) -> Option<u32> {
         let entered = self.turns.enter(self.place, 1).ok()?;

@@ -169,6 +169,16 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// The method's row.
+    pub(super) fn row(&self) -> &'static Row {
+        self.row
+    }
+
+    /// The question.
+    pub(super) fn question(&self) -> &'a Question {
+        self.question
+    }
+
     /// The run's settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {

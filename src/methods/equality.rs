@@ -1,5 +1,15 @@
 //! Which answers are equal: the one place where methods that count answers decide it (RA-RAG, section 3.1 and appendices H
 //! and I).
+//!
+//! Two rules live here. [`Equality`] is what methods count votes by; the metrics and MADAM-RAG's early stop compare words too
+//! ([`normalise`]), as the papers do. [`likeness`] and [`agree`] are the assessment's: which documents stand for and against an
+//! answer that a method concluded ([`vote::by_stance`](super::vote::by_stance)), in `ask` and in `run`. They decide no vote and
+//! enter no metric.
+
+pub mod dates;
+mod precision;
+
+pub use precision::{Likeness, agree, distinct, like, likeness, most_precise, within, words};
 
 use crate::error::{MootError, Result};
 use crate::methods::switches::{Kind, Switch, Values};

@@ -26,6 +26,7 @@ pub mod entailment;
 pub mod equality;
 pub mod flare;
 pub mod formats;
+pub mod grounds;
 pub mod ircot;
 pub mod iter_retgen;
 pub mod mad;
@@ -385,7 +386,10 @@ impl Built {
         let mut ctx = Ctx::new(self.row, question, tools, settings, observer).after(events).prompts(&self.prompts);
         ctx.note = self.note.as_ref();
         let (conclusion, error) = match self.method.answer(question, &mut ctx) {
-            Ok(conclusion) => (Some(Conclusion { weights: ctx.known_weights(), ..conclusion }), None),
+            Ok(conclusion) => {
+                let conclusion = Conclusion { weights: ctx.known_weights(), ..conclusion };
+                (Some(grounds::settle(conclusion, &mut ctx, &self.prompts)), None)
+            }
             Err(error) => (None, Some(error)),
         };
         let seconds = started.elapsed().as_secs_f64();

@@ -1,17 +1,19 @@
 //! Documents for and against each answer.
 
-use crate::methods::normalise;
+use crate::methods::{equality, normalise};
 use crate::question::{Answer, Conclusion, Document};
 use crate::transcript::{CallRecord, Parsed};
 
 /// Counts documents by what their agents answered last (`None`: unknown, or a malformed reply). Returns the concluded
-/// answers, then the agents' other answers, each with its supporters and opponents.
+/// answers, then the agents' other answers, each with its supporters and opponents. Answers are compared as the assessment
+/// compares them ([`equality`]): dates of different precision agree, and of the agents' other answers the more precise stands
+/// for both.
 #[must_use]
 pub fn by_stance(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>, Vec<Answer>) {
-    let answers: Vec<Answer> = concluded.iter().map(|text| stand(text, stances, normalise::agree)).collect();
-    let left = stances.iter().flatten().filter(|stance| !concluded.iter().any(|text| normalise::agree(text, stance)));
-    let rejected = normalise::without_repeats(left.map(|&stance| stance.to_owned()));
-    (answers, rejected.iter().map(|text| stand(text, stances, normalise::equal)).collect())
+    let answers: Vec<Answer> = concluded.iter().map(|text| stand(text, stances, equality::agree)).collect();
+    let left = stances.iter().flatten().filter(|stance| !concluded.iter().any(|text| equality::agree(text, stance)));
+    let rejected = equality::distinct(left.copied());
+    (answers, rejected.iter().map(|text| stand(text, stances, equality::like)).collect())
 }
 
 fn stand(text: &str, stances: &[Option<&str>], supports: fn(&str, &str) -> bool) -> Answer {
@@ -19,10 +21,9 @@ fn stand(text: &str, stances: &[Option<&str>], supports: fn(&str, &str) -> bool)
         stances.iter().enumerate().filter(|(_, stance)| stance.is_some_and(keep)).map(|(place, _)| place).collect()
     };
     Answer {
-        text: text.to_owned(),
         supporters: places(&|stance| supports(text, stance)),
         opponents: places(&|stance| !supports(text, stance)),
-        mentions: Vec::new(),
+        ..Answer::new(text)
     }
 }
 

@@ -109,6 +109,7 @@ fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts
             "for": answer.supporters,
             "against": answer.opponents,
             "mentions": answer.mentions,
+            "lacks": answer.marks.iter().map(|mark| mark.told()).collect::<Vec<_>>(),
         }))
     };
     let answers: Vec<Value> = conclusion.answers.iter().map(&mut answer).collect();
@@ -116,6 +117,7 @@ fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts
     without_empty(json!({
         "answers": answers,
         "rejected": rejected,
+        "refused": lines(&conclusion.refused),
         "why": texts.add_some(&conclusion.explanation),
         "malformed": conclusion.malformed,
         "rounds": conclusion.rounds,

@@ -1,6 +1,7 @@
 //! ConflictScore's numbers by hand, and the pages that show labelled claims.
 
 mod pages;
+mod verdict;
 
 use moot::assess::score::ratio;
 use moot::assess::{Neither, Scores, score};

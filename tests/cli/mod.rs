@@ -25,6 +25,7 @@ use moot::eval::record::reader::Record;
 use moot::llm::scripted::Scripted;
 use moot::methods::ctx::Tools;
 use moot::retrieval::{Filter, Retriever, Wanted};
+use moot::transcript::QuestionRecord;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -45,8 +46,8 @@ fn child() {
     let record = PathBuf::from(path);
     match word {
         "calls" => calls::run(&calls::Args { record }),
-        "list" => show::run(&show::Args { record, question: None }),
-        "show" => show::run(&show::Args { record, question: Some("2".into()) }),
+        "list" => show::run(&show::Args { record, question: None, full: false }),
+        "show" => show::run(&show::Args { record, question: Some("2".into()), full: false }),
         "score" => score::run(&score_args(&[path, path])),
         "json" => score::run(&score_args(&[path, "--json"])),
         _ => panic!("{word}"),
@@ -121,10 +122,27 @@ fn a_record_is_listed_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let path = recorded(folder.path(), 3);
     let list = printed("list", &path);
-    assert!(list.contains("2  What of q1? \"Ünï\" -> yes; ja\n"), "{list}");
+    assert!(list.contains("2  What of q1? \"Ünï\" -> yes; ja (right)\n"), "{list}");
     let debate = printed("show", &path);
-    assert!(debate.contains("What of q1?") && debate.contains("yes"), "{debate}");
+    assert!(
+        debate.contains("What of q1?") && debate.contains("\nGold  ") && debate.contains("  yes; wrong: no\n"),
+        "{debate}"
+    );
     assert!(!debate.contains('\u{1b}'), "colours in a pipe: {debate:?}");
+}
+
+#[test]
+fn questions_are_listed_in_the_datasets_order_where_it_is_known() {
+    let of = |id: &str, place| QuestionRecord { place, ..answered(id, &[], &[], &[]) };
+    let ids = |records: &[QuestionRecord]| -> Vec<String> {
+        show::ordered(records).iter().map(|record| record.question.id.clone()).collect()
+    };
+    let known = [of("c", Some(2)), of("a", Some(0)), of("b", Some(1))];
+    assert_eq!(ids(&known), ["a", "b", "c"]);
+    assert_eq!(show::find(&known, "3").unwrap().question.id, "c");
+    // Older records have no places, and merged parts may have the same ones: as recorded.
+    assert_eq!(ids(&[of("c", None), of("a", None)]), ["c", "a"]);
+    assert_eq!(ids(&[of("c", Some(1)), of("a", Some(0)), of("b", Some(0))]), ["c", "a", "b"]);
 }
 
 #[test]

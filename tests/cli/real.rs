@@ -4,6 +4,7 @@
 
 use super::program::{DEMO, THREE, moot, reads_like_a_record, run, text, wait_for};
 use moot::eval::record::reader::Record;
+use moot::methods::normalise;
 use moot::transcript::Parsed;
 use std::process::Command;
 
@@ -49,4 +50,28 @@ fn three_questions_survive_a_kill() {
     // Rounds share the prompt up to the history.
     assert!(calls.iter().any(|call| call.round == 2 && call.usage.reused > call.usage.computed));
     reads_like_a_record(&path, 3);
+}
+
+/// SmolLM2 takes answers from the worked example of its prompt: none of them becomes a conclusion.
+#[test]
+#[ignore = "needs smollm2-135m in the cache (moot bench --model smollm2-135m fetches it)"]
+fn no_conclusion_is_a_worked_example() {
+    let folder = tempfile::tempdir().unwrap();
+    for method in ["madam-rag", "concatenated"] {
+        let path = folder.path().join(format!("{method}.jsonl"));
+        let mut command = moot(["run", THREE, "--method", method, "--model", "smollm2-135m", "--offline"]);
+        command.args(["--max-tokens", "32", "-o", path.to_str().unwrap()]);
+        if method == "madam-rag" {
+            command.args(["--rounds", "1"]);
+        }
+        run(command);
+        let record = Record::read(&path).unwrap();
+        assert_eq!(record.questions.len(), 3);
+        for question in &record.questions {
+            let conclusion = question.conclusion.as_ref().unwrap();
+            let examples = ["cello", "trumpet", "harp"];
+            let is = |text: &str| examples.iter().any(|example| normalise::equal(text, example));
+            assert!(!conclusion.answers.iter().any(|answer| is(&answer.text)), "{conclusion:?}");
+        }
+    }
 }

@@ -258,3 +258,39 @@ fn calls_that_arrive_in_another_order_keep_theirs() {
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!(last["entries"][0], 5);
 }
+
+/// The aggregator's second prompt is its first one, so its reply is taken over: no entry of it is written again on resume.
+#[test]
+fn a_reply_that_was_taken_over_is_journaled_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, path) = (folder.path().join("whole.jsonl"), folder.path().join("cut.jsonl"));
+    let (questions, settings, never) = (questions(2, 3), Settings::default(), AtomicBool::new(false));
+    let method = methods::build("madam-rag", &Typed::new()).unwrap();
+    let held = |path: &Path| {
+        let llm = Scripted::new(|call| match call.document {
+            Some(document) => format!("Answer: {document}. Explanation: So."),
+            None => "All Correct Answers: [\"0\"]. Explanation: So.".into(),
+        });
+        let llm = llm.deterministic();
+        let tools = Tools::new(&llm);
+        let one =
+            Run { questions: &questions, method: &method, tools, settings: &settings, in_flight: 1, stop: &never };
+        let mut writer = Writer::open(path, &madam_header()).unwrap();
+        run(&one, &mut writer, &mut |_| {}).unwrap()
+    };
+    let progress = held(&whole);
+    assert_eq!((progress.calls, progress.taken_over), (16, 2), "two rounds of three agents and an aggregator");
+    let places: Vec<Option<usize>> = content(&whole).iter().map(|record| record.place).collect();
+    assert_eq!(places, [Some(0), Some(1)]);
+    let bytes = fs::read(&whole).unwrap();
+    let chain = Record::read_whole(&whole).unwrap().1.chain;
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    for cut in ends {
+        fs::write(&path, &bytes[..cut]).unwrap();
+        held(&path);
+        let (record, ledger) = Record::read_whole(&path).unwrap();
+        assert_eq!((&ledger.chain, ledger.journal.len()), (&chain, 0), "cut at {cut}");
+        assert_eq!(record.questions.len(), 2);
+    }
+    assert_eq!(content(&path), content(&whole));
+}

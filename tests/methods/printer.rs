@@ -3,12 +3,12 @@
 use super::prompts::golden;
 use super::{prompt, question, typed};
 use moot::cli::columns::{shorten, shorten_middle, width, wrap};
-use moot::cli::debate::{DebatePrinter, show};
+use moot::cli::debate::{DebatePrinter, View, show, show_with};
 use moot::llm::scripted::Scripted;
 use moot::methods::ctx::{Observer, Settings, Tools};
 use moot::methods::presets::{ASK, Preset};
 use moot::methods::switches::Typed;
-use moot::question::{Origin, Passage};
+use moot::question::{Document, Origin, Passage};
 use moot::transcript::QuestionRecord;
 use proptest::prelude::*;
 
@@ -181,6 +181,68 @@ fn a_writer_that_fails_is_reported_at_the_end() {
     printer.stage(0, 1);
     printer.call(0, &record.calls[0]);
     assert_eq!(printer.finish(&record).err().unwrap().kind(), std::io::ErrorKind::StorageFull);
+}
+
+/// `count` documents whose agents answer by turns, and one that withdraws in round 2.
+fn many(count: usize) -> QuestionRecord {
+    let mut asked = question(&[]);
+    asked.documents = (0..count)
+        .map(|i| Document {
+            name: format!("notes/{i}.md"),
+            text: format!("Document {i} says that she was born in {}.", [1931, 1931, 1935, 1968][i % 4]),
+            ..Document::default()
+        })
+        .collect();
+    let llm = Scripted::new(|call| match call.document {
+        Some(3) if call.round > 1 => "Answer: unknown. Explanation: It was another person.".into(),
+        Some(i) => format!("Answer: {}. Explanation: The document says so.", [1931, 1931, 1935, 1968][i % 4]),
+        None => "All Correct Answers: [\"1931\", \"1950\", \"cello\"]. Explanation: Most say so.".into(),
+    });
+    let method = Preset::named(ASK).unwrap().build(&typed(&[("rounds", "2")])).unwrap();
+    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::methods::ctx::Silent).unwrap();
+    QuestionRecord { seconds: 1.0, ..record }
+}
+
+#[test]
+fn many_documents_have_a_summary_and_one_line_each() {
+    let record = many(21);
+    let shown = |full: bool, quotes: bool| {
+        let printed = show_with(Vec::new(), &record, View { columns: 80, full, quotes }).unwrap();
+        plain(&String::from_utf8(printed).unwrap())
+    };
+    let short = shown(false, true);
+    golden("printer/many.txt", &short);
+    assert!(short.lines().all(|line| width(line) <= 80));
+    assert!(short.contains("\n  1931: 11, 1935: 5, 1968: 4, unknown: 1\n"), "{short}");
+    assert!(!short.contains("The document says so."), "one line an agent");
+    assert!(
+        short.contains("withdrawn; said 1968") && short.contains("withdrawn     4 notes/3.md (said 1968 in round 1)")
+    );
+    assert!(short.contains("refused       cello: it is of the prompt's worked example"));
+    let full = shown(true, false);
+    assert!(full.contains("The document says so.") && full.contains("21 notes/20.md"));
+    assert!(full.lines().count() > short.lines().count());
+}
+
+#[test]
+fn replies_can_be_printed_as_they_arrive() {
+    let asked = question(&["She was born in 1931.", "She was born in 1968."]);
+    let printer = DebatePrinter::new(Vec::new(), &asked, 80).as_they_arrive();
+    let method = Preset::named("one-round").unwrap().build(&Typed::new()).unwrap();
+    let llm = script().backwards();
+    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &printer).unwrap();
+    let text = plain(&String::from_utf8(printer.finish(&record).unwrap()).unwrap());
+    let place = |part: &str| text.find(part).unwrap();
+    assert!(place("  2 b.txt") < place("  1 a.md"), "{text}");
+}
+
+#[test]
+fn calls_that_were_not_made_are_told() {
+    let (_, mut record) = held(&Typed::new(), &script(), 80);
+    let shown = |record: &QuestionRecord| plain(&String::from_utf8(show(Vec::new(), record, 80).unwrap()).unwrap());
+    assert!(!shown(&record).contains("not made"));
+    record.calls[9].taken_from = Some(5);
+    assert!(shown(&record).contains("\n  1 call was not made: an equal one had been answered"), "{}", shown(&record));
 }
 
 proptest! {

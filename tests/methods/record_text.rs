@@ -40,8 +40,9 @@ fn written(record: &QuestionRecord) -> String {
 }
 
 fn of_answer(answer: &Answer) -> String {
-    let Answer { text, supporters, opponents, mentions } = answer;
-    format!("  {text}: supporters {supporters:?}, opponents {opponents:?}, mentions {mentions:?}\n")
+    let Answer { text, supporters, opponents, mentions, marks } = answer;
+    let marks = if marks.is_empty() { String::new() } else { format!(", marks {marks:?}") };
+    format!("  {text}: supporters {supporters:?}, opponents {opponents:?}, mentions {mentions:?}{marks}\n")
 }
 
 fn of_event(event: &Event) -> String {

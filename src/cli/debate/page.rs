@@ -1,24 +1,27 @@
-//! Layout of a debate: replies, events, the conclusion, positions of passages, token counts.
+//! Layout of a debate: replies, events, positions of passages, token counts.
 
-use super::{STRONG, WRONG};
+use super::{STRONG, View, WRONG};
 use crate::cli::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;
 use crate::methods::normalise;
-use crate::question::{Answer, Conclusion, Document, Question};
+use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed};
 use anstyle::{AnsiColor, Style};
-use std::collections::BTreeMap;
 
-const FAINT: Style = Style::new().dimmed();
-const ACCEPTED: Style = AnsiColor::Green.on_default().bold();
+pub(super) const FAINT: Style = Style::new().dimmed();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
+
+/// Documents beyond which each agent has one line and the conclusion begins with a summary.
+const MANY: usize = 8;
 
 /// The layout: a column of speakers and a column of replies.
 pub(super) struct Page {
     pub(super) columns: usize,
+    /// As asked for.
+    pub(super) view: View,
     names: Vec<String>,
     /// Source and date of each document, "council, 1884-05-12"; empty where neither is known.
-    known: Vec<String>,
+    pub(super) known: Vec<String>,
     /// Columns of the largest document number.
     digits: usize,
     /// Columns of a speaker's name.
@@ -28,14 +31,14 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A layout `columns` wide, of at least 40, for the documents of `question`.
-    pub(super) fn new(question: &Question, columns: usize) -> Self {
-        let columns = columns.max(40);
+    /// A layout for the documents of `question`.
+    pub(super) fn new(question: &Question, view: View) -> Self {
+        let columns = view.columns.max(40);
         let names: Vec<String> = question.documents.iter().map(|document| printable(&document.name)).collect();
         let widest = names.iter().map(|name| width(name)).max().unwrap_or(0).max("aggregator".len());
         let speaker = widest.min(columns / 3).min(24);
         let known = question.documents.iter().map(source_and_date).collect();
-        Self { columns, digits: names.len().to_string().len(), speaker, names, known, weights: Vec::new() }
+        Self { columns, view, digits: names.len().to_string().len(), speaker, names, known, weights: Vec::new() }
     }
 
     /// Adds a document that was retrieved; its number follows the largest one.
@@ -43,6 +46,16 @@ impl Page {
         self.names.push(printable(&document.name));
         self.known.push(source_and_date(document));
         self.digits = self.names.len().to_string().len();
+    }
+
+    /// Whether there are so many documents that each has one line, and the conclusion names few of them.
+    pub(super) fn is_short(&self) -> bool {
+        !self.view.full && self.names.len() > MANY
+    }
+
+    /// Number of documents.
+    pub(super) fn documents(&self) -> usize {
+        self.names.len()
     }
 
     /// First column of the replies.
@@ -58,12 +71,13 @@ impl Page {
         };
         let room = self.columns - self.margin();
         let (answer, style, reason) = said(call);
-        let mut lines = wrap(&answer, room);
+        let short = self.is_short() && call.document.is_some();
+        let mut lines = if short { vec![shorten(&answer, room)] } else { wrap(&answer, room) };
         let mut used = lines.last().map_or(0, |line| width(line));
         for line in &mut lines {
             *line = format!("{style}{line}{style:#}");
         }
-        let known = call.document.and_then(|place| self.known.get(place)).filter(|known| !known.is_empty());
+        let known = call.document.and_then(|place| self.known.get(place)).filter(|known| !known.is_empty() && !short);
         let known = known.map(|known| (format!("({})", shorten(known, room - 2)), FAINT));
         let note = before.map(|before| change(before, &call.parsed));
         for (note, style) in note.into_iter().chain(known) {
@@ -73,6 +87,7 @@ impl Page {
                     line.push_str(&format!("  {style}{note}{style:#}"));
                     used += 2 + width(&note);
                 }
+                _ if short => {}
                 _ => {
                     used = width(&note);
                     lines.push(format!("{style}{note}{style:#}"));
@@ -80,8 +95,9 @@ impl Page {
             }
         }
         // An unchanged reply's reason is not printed again.
-        if !reason.is_empty() && before != Some(&call.parsed) {
-            lines.push(format!("{FAINT}{}{FAINT:#}", shorten(&reason, room)));
+        if !short && !reason.is_empty() && before != Some(&call.parsed) {
+            let reasons = if self.view.full { wrap(&reason, room) } else { vec![shorten(&reason, room)] };
+            lines.extend(reasons.iter().map(|line| format!("{FAINT}{line}{FAINT:#}")));
         }
         hang(&speaker, self.margin(), &lines)
     }
@@ -102,59 +118,6 @@ impl Page {
             Event::Fallback { what, dropped: Some(_), .. } => line(what.clone()),
             Event::Fallback { what, .. } => line(format!("fallback: {what}")),
         }
-    }
-
-    /// The conclusion: answers with the documents for and against each, rejected answers, the explanation.
-    pub(super) fn conclusion(&self, conclusion: &Conclusion, calls: &[CallRecord]) -> String {
-        let heading = format!("\n{STRONG}Conclusion{STRONG:#}  ");
-        let mut text = heading + hang("", 12, &wrap(&rounds(conclusion), self.columns - 12)).trim_start() + "\n";
-        if conclusion.malformed {
-            text.push_str(&format!("  {WRONG}none: the concluding reply does not keep its format{WRONG:#}\n\n"));
-        } else if conclusion.answers.is_empty() {
-            text.push_str("  unknown: no answer was held to be right\n\n");
-        }
-        conclusion.answers.iter().for_each(|answer| text.push_str(&self.answer(conclusion, answer)));
-        text.push_str(&self.others(conclusion, calls));
-        if !conclusion.explanation.trim().is_empty() {
-            text.push_str(&self.block(&format!("{STRONG}Why{STRONG:#}"), &conclusion.explanation));
-        }
-        // One blank line between the sections that are present.
-        text.replace("\n\n\n", "\n\n")
-    }
-
-    /// An accepted answer, with the documents for and against it.
-    fn answer(&self, conclusion: &Conclusion, answer: &Answer) -> String {
-        let lines = wrap(&printable(&answer.text), self.columns - 2);
-        let mut text: String = lines.iter().map(|line| format!("  {ACCEPTED}{line}{ACCEPTED:#}\n")).collect();
-        let supporters = self.list(&answer.supporters, &|_| None);
-        let opponents = self.list(&answer.opponents, &|place| view(conclusion, place));
-        let mentions = self.list(&answer.mentions, &|_| None);
-        if !mentions.is_empty() {
-            text.push_str(&self.entry("    mentioned in", 18, &mentions));
-        } else if !self.names.is_empty() {
-            text.push_str(&self.entry("    for", 13, if supporters.is_empty() { "no document" } else { &supporters }));
-            text.push_str(&self.entry("    against", 13, &opponents));
-        }
-        text + "\n"
-    }
-
-    /// Rejected answers, and documents whose agents gave no answer.
-    fn others(&self, conclusion: &Conclusion, calls: &[CallRecord]) -> String {
-        let mut text = String::new();
-        for answer in &conclusion.rejected {
-            let said = format!("{} ({})", printable(&answer.text), self.list(&answer.supporters, &|_| None));
-            text.push_str(&self.entry("  not taken up", 16, &said));
-        }
-        let last = last_turns(calls);
-        let of = |keep: fn(&Parsed) -> bool| {
-            let places: Vec<usize> =
-                last.iter().filter(|(_, call)| keep(&call.parsed)).map(|(&place, _)| place).collect();
-            self.list(&places, &|_| None)
-        };
-        let knew_nothing = of(|parsed| matches!(parsed, Parsed::Answer { answer: None, .. }));
-        text.push_str(&self.entry("  knew nothing", 16, &knew_nothing));
-        text.push_str(&self.entry("  malformed", 16, &of(|parsed| *parsed == Parsed::Malformed)));
-        text
     }
 
     /// Positions of retrieved documents in the corpus.
@@ -180,25 +143,11 @@ impl Page {
     }
 
     /// A label and, from column `margin` on, the wrapped text; empty if `text` is empty.
-    fn entry(&self, label: &str, margin: usize, text: &str) -> String {
+    pub(super) fn entry(&self, label: &str, margin: usize, text: &str) -> String {
         if text.is_empty() { String::new() } else { hang(label, margin, &wrap(text, self.columns - margin)) }
     }
 
-    /// "1 notes.txt, 3 blog.md (1998; council, 1884; weight 0.50)": documents with, if `view` has one, the answer they support
-    /// instead, their source and date where they are known, and their source's weight where the run had weights.
-    fn list(&self, places: &[usize], view: &dyn Fn(usize) -> Option<String>) -> String {
-        let one = |&place: &usize| {
-            let weight = self.weights.get(place).map(|weight| format!("weight {weight:.2}"));
-            let known = self.known.get(place).filter(|known| !known.is_empty());
-            let known = known.map(|known| shorten(known, self.columns / 2));
-            let said: Vec<String> = view(place).into_iter().chain(known).chain(weight).collect();
-            let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) };
-            format!("{} {}{said}", place + 1, self.name(place, self.columns / 2))
-        };
-        places.iter().map(one).collect::<Vec<_>>().join(", ")
-    }
-
-    fn name(&self, place: usize, columns: usize) -> String {
+    pub(super) fn name(&self, place: usize, columns: usize) -> String {
         self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten_middle(name, columns))
     }
 }
@@ -230,7 +179,7 @@ fn copies(document: &Document, margin: usize, columns: usize) -> String {
 }
 
 /// The label with the lines in a column beside it.
-fn hang(label: &str, margin: usize, lines: &[String]) -> String {
+pub(super) fn hang(label: &str, margin: usize, lines: &[String]) -> String {
     let mut text = String::new();
     for (i, line) in lines.iter().enumerate() {
         let label = if i == 0 { label } else { "" };
@@ -267,31 +216,14 @@ fn change(before: &Parsed, now: &Parsed) -> (String, Style) {
         _ => return ("was malformed".to_owned(), CHANGED),
     };
     match now {
+        Parsed::Answer { answer: None, .. } if was != "unknown" => {
+            (format!("withdrawn; said {}", printable(was)), CHANGED)
+        }
         Parsed::Answer { answer, .. } if normalise::equal(answer.as_deref().unwrap_or("unknown"), was) => {
             ("kept".to_owned(), FAINT)
         }
         _ => (format!("was {}", printable(was)), CHANGED),
     }
-}
-
-/// The number of rounds, and whether the debate converged.
-fn rounds(conclusion: &Conclusion) -> String {
-    match (conclusion.rounds, conclusion.converged) {
-        (rounds, true) => format!("after {rounds} rounds: every agent kept its answer"),
-        (rounds, false) if rounds > 1 => format!("after {rounds} rounds"),
-        _ => String::new(),
-    }
-}
-
-/// The first answer that a document supports.
-fn view(conclusion: &Conclusion, place: usize) -> Option<String> {
-    let stands = |answer: &&Answer| answer.supporters.contains(&place);
-    conclusion.answers.iter().chain(&conclusion.rejected).find(stands).map(|answer| printable(&answer.text))
-}
-
-/// Each agent's last call, by document.
-fn last_turns(calls: &[CallRecord]) -> BTreeMap<usize, &CallRecord> {
-    calls.iter().filter_map(|call| Some((call.document?, call))).collect()
 }
 
 /// A malformed reply in quotation marks.
@@ -326,6 +258,11 @@ pub(super) fn ledger(calls: &[CallRecord]) -> String {
         let numbers = [count, usage.prompt, usage.reused, usage.computed, usage.generated];
         text.extend(numbers.iter().map(|number| format!("{number:>10}")));
         text.push('\n');
+    }
+    let taken = calls.iter().filter(|call| call.taken_from.is_some()).count();
+    if taken > 0 {
+        let equal = if taken == 1 { "1 call was" } else { &format!("{taken} calls were") };
+        text.push_str(&format!("  {equal} not made: an equal one had been answered, and its reply was taken over\n"));
     }
     text
 }

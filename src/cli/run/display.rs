@@ -70,8 +70,12 @@ pub(super) fn summary(progress: &Progress) -> String {
         0 => String::new(),
         calls => format!(" ({calls} from the journal)"),
     };
+    let taken_over = match progress.taken_over {
+        0 => String::new(),
+        calls => format!(" ({calls} not made: equal ones had been answered)"),
+    };
     format!(
-        "{new} questions{earlier} in {:.1} s: {} calls{journal}, {} malformed replies, {} errors, {} tokens in ({} reused), {} out",
+        "{new} questions{earlier} in {:.1} s: {} calls{journal}{taken_over}, {} malformed replies, {} errors, {} tokens in ({} reused), {} out",
         progress.elapsed.as_secs_f64(),
         progress.calls,
         progress.malformed,

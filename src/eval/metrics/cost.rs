@@ -38,6 +38,12 @@ pub fn calls(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.len() as f64)
 }
 
+/// Calls that were not made, because one that was sent alike had been answered.
+#[must_use]
+pub fn taken_over(record: &QuestionRecord) -> Option<f64> {
+    Some(record.calls.iter().filter(|call| call.taken_from.is_some()).count() as f64)
+}
+
 /// Rounds held; of a question that ended in an error, the last round that was asked.
 #[must_use]
 pub fn rounds(record: &QuestionRecord) -> Option<f64> {

@@ -71,6 +71,22 @@ struct State {
     taken: usize,
 }
 
+impl State {
+    /// The journal's entry of a call that was not made, since its reply was taken over, now as in an earlier attempt.
+    fn taken_over(&mut self, call: &CallRecord) -> Option<usize> {
+        call.taken_from?;
+        let is = |known: &Option<Journaled>| {
+            known.as_ref().is_some_and(|Journaled { call: known, .. }| {
+                known.taken_from.is_some()
+                    && (known.seed, &known.role, known.stage) == (call.seed, &call.role, call.stage)
+            })
+        };
+        let place = self.journal.iter().position(is)?;
+        self.journal[place].take();
+        Some(place)
+    }
+}
+
 impl<'a> Desk<'a> {
     /// For the question `question`, whose earlier attempts recorded `journal`.
     pub(super) fn new(
@@ -156,7 +172,7 @@ impl Observer for Desk<'_> {
 
     fn call(&self, place: usize, call: &CallRecord) {
         let mut state = self.state();
-        let entry = if let Some(entry) = state.reporting.take() {
+        let entry = if let Some(entry) = state.reporting.take().or_else(|| state.taken_over(call)) {
             state.taken += 1;
             entry
         } else {

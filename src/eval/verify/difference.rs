@@ -98,7 +98,9 @@ pub(super) fn from_record(recorded: &CallRecord, again: &Reply) -> Option<What> 
     if texts.0 != texts.1 {
         return Some(What::Text { character: character + 1, recorded_text, again_text });
     }
-    let ends = ((recorded.finish, recorded.usage.generated), (again.finish, again.usage.generated));
+    // A reply that was taken over from an equal call generated nothing.
+    let generated = if recorded.taken_from.is_some() { again.usage.generated } else { recorded.usage.generated };
+    let ends = ((recorded.finish, generated), (again.finish, again.usage.generated));
     (ends.0 != ends.1).then_some(What::End { recorded: ends.0, again: ends.1 })
 }
 

@@ -2,7 +2,8 @@
 
 use super::Ctx;
 use crate::error::{MootError, Result};
-use crate::generation::{Message, Prompt, Role};
+use crate::generation::{Message, Prompt, Role, Sampling, Usage};
+use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, OnFailure, Reply};
 use crate::methods::ask::Ask;
 use crate::prompts::File;
@@ -12,27 +13,108 @@ use sha2::{Digest, Sha256};
 /// Where a call comes from: the place of its ask in the stage, and which of its samples it is.
 type Origin = (usize, usize);
 
+/// Where the reply of a call comes from that is not made.
+#[derive(Clone, Copy)]
+enum Known {
+    /// From an earlier stage: the number of the call.
+    Earlier(usize),
+    /// From the same stage: the place of the call.
+    Beside(usize),
+}
+
+/// The reply as another call's: all tokens of its prompt are reused, and none is generated.
+fn taken_over(reply: Reply) -> Reply {
+    let prompt = reply.usage.prompt;
+    Reply { usage: Usage { prompt, reused: prompt, computed: 0, generated: 0 }, seconds: 0.0, ..reply }
+}
+
+/// Both are sent alike: the reply to one is the reply to the other. Greedy decoding draws nothing, so its seed does not count.
+fn alike(a: &Call, b: &Call) -> bool {
+    let neutral = |call: &Call| Call {
+        what: String::new(),
+        round: 0,
+        document: None,
+        group: 0,
+        seed: if call.sampling == Sampling::Greedy { 0 } else { call.seed },
+        ..call.clone()
+    };
+    a.role == b.role && a.prompt == b.prompt && neutral(a) == neutral(b)
+}
+
+/// As [`alike`], for a call that was recorded.
+fn was_sent(recorded: &CallRecord, ask: &Ask, call: &Call) -> bool {
+    let prompt = match &call.prompt {
+        Prompt::Chat(messages) => recorded.raw_prompt.is_empty() && recorded.messages == *messages,
+        Prompt::Raw(segments) => recorded.raw_prompt == *segments,
+    };
+    prompt
+        && recorded.role == call.role
+        && (recorded.format.as_str(), &recorded.format_values) == (ask.format.name, &ask.format_values)
+        && (&recorded.prefill, recorded.score) == (&call.prefill, call.score)
+        && (recorded.max_tokens, recorded.think) == (call.max_tokens, Some(call.think))
+        && recorded.sampling == Some(call.sampling)
+        && (call.sampling == Sampling::Greedy || recorded.seed == call.seed)
+        && (&recorded.stop, &recorded.wanted_logprobs) == (&call.stop, &call.logprobs)
+}
+
 impl Ctx<'_> {
     /// Sends the calls of `asks` together and records those that were answered. Results are in the order of `asks`, the
-    /// samples of an ask next to each other.
+    /// samples of an ask next to each other. A call that was sent alike before is not made: its reply is taken over.
     pub(super) fn stage(&mut self, asks: &[Ask], on_failure: OnFailure) -> Result<Vec<Result<CallRecord>>> {
         let (calls, of) = self.prepare(asks)?;
         let (stage, llm, observer) = (self.next_stage(), self.tools.llm, self.observer);
+        let known = self.known(asks, &calls, &of, on_failure);
         let mut records: Vec<Option<CallRecord>> = vec![None; calls.len()];
+        let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
         observer.stage(stage, calls.len());
-        let results = llm.answer(&calls, on_failure, &mut |place, reply| {
+        let mut report = |place: usize, reply: &Reply, taken_from: Option<usize>| {
             let (ask, sample) = of[place];
-            let record = record(stage, &asks[ask], sample, &calls[place], reply);
+            let record = CallRecord { taken_from, ..record(stage, &asks[ask], sample, &calls[place], reply) };
             observer.call(place, &record);
             records[place] = Some(record);
-        });
-        assert_eq!(results.len(), calls.len(), "a model gives one result a call (bug)");
+        };
+        for (place, known) in known.iter().enumerate() {
+            if let Some(Known::Earlier(number)) = *known {
+                let reply = taken_over(recorded_reply(&self.calls[number]));
+                report(place, &reply, Some(number));
+                results[place] = Some(Ok(reply));
+            }
+        }
+        let places: Vec<usize> = (0..calls.len()).filter(|&place| known[place].is_none()).collect();
+        if !places.is_empty() {
+            let sent: Vec<Call> = places.iter().map(|&place| calls[place].clone()).collect();
+            let answered = llm.answer(&sent, on_failure, &mut |at, reply| report(places[at], reply, None));
+            assert_eq!(answered.len(), sent.len(), "a model gives one result a call (bug)");
+            places.iter().zip(answered).for_each(|(&place, result)| results[place] = Some(result));
+        }
+        for (place, known) in known.iter().enumerate() {
+            let Some(Known::Beside(first)) = *known else { continue };
+            let reply = results[first].as_ref().and_then(|result| result.as_ref().ok()).cloned().map(taken_over);
+            reply.iter().for_each(|reply| report(place, reply, Some(self.calls.len() + first)));
+            results[place] = Some(reply.ok_or(MootError::Interrupted));
+        }
         for record in records.iter_mut().flatten() {
             record.number = self.calls.len();
             self.calls.push(record.clone());
         }
-        let results = results.into_iter().zip(records);
+        let results = results.into_iter().map(|result| result.expect("every call has its result (bug)")).zip(records);
         Ok(results.map(|(result, record)| result.map(|_| record.expect("replies are reported (bug)"))).collect())
+    }
+
+    /// Of each call, the one that is sent alike and whose reply it takes over: an earlier one of the question, or, where a failure
+    /// ends the stage anyway, one before it in the stage. None for models whose replies may differ between equal calls.
+    fn known(&self, asks: &[Ask], calls: &[Call], of: &[Origin], on_failure: OnFailure) -> Vec<Option<Known>> {
+        let of_place = |place: usize| {
+            let call = &calls[place];
+            if !self.tools.llm.is_deterministic(&call.role) {
+                return None;
+            }
+            let ask = &asks[of[place].0];
+            let earlier = self.calls.iter().find(|record| was_sent(record, ask, call));
+            let beside = || (0..place).find(|&before| on_failure == OnFailure::Cancel && alike(&calls[before], call));
+            earlier.map(|record| Known::Earlier(record.number)).or_else(|| beside().map(Known::Beside))
+        };
+        (0..calls.len()).map(of_place).collect()
     }
 
     /// The calls of `asks`, and of each the place of its ask and which sample it is.
@@ -169,6 +251,7 @@ fn record(stage: usize, ask: &Ask, sample: usize, call: &Call, reply: &Reply) ->
         seed: call.seed,
         stop: call.stop.clone(),
         wanted_logprobs: call.logprobs.clone(),
+        taken_from: None,
         parsed: ask.format.read(&text, reply.finish, &ask.format_values),
         reply: text,
         raw,

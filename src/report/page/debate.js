@@ -25,6 +25,7 @@ function answer(view, one) {
   const agents = !one.mentions;
   return el("li", { class: `answer${one.judged ? ` j-${one.judged}` : ""}` },
     el("p", { class: "answer-text", dir: "auto" }, view.texts[one.text], " ", one.judged ? outcomeChip(one.judged) : null),
+    one.lacks ? el("p", { class: "notice" }, `${one.lacks.join("; ")}`) : null,
     agents && view.documents.length ? supporters(view, "for", one.for, one.against ? "no document" : null) : null,
     supporters(view, "against", one.against),
     supporters(view, "mentioned in", one.mentions));
@@ -43,6 +44,7 @@ function conclusion(view) {
     found.malformed ? el("p", { class: "notice" }, "The concluding reply does not keep its format; no answer was read from it.") : null,
     !found.malformed && !found.answers && !run.claims ? el("p", { class: "answer-text none" }, "Unknown: no answer was concluded.") : null,
     found.answers ? el("ol", { class: "answers", "aria-label": "Answers" }, found.answers.map((one) => answer(view, one))) : null,
+    found.refused ? el("p", { class: "notice" }, "Refused, since it is of the prompt's worked example and stands in no document: ", el("span", { dir: "auto" }, found.refused.join("; "))) : null,
     found.rejected ? el("div", { class: "rejected" }, el("h3", {}, "Not concluded"), el("ul", { class: "answers" }, found.rejected.map((one) => answer(view, one)))) : null,
     found.why === undefined ? null : el("p", { class: "text why", dir: "auto" }, view.texts[found.why]),
     el("p", { class: "facts" }, el("span", {}, rounds), el("span", {}, plural((run.calls || []).length, "call")), el("span", {}, `${(run.seconds || 0).toFixed(1)} s`), numbers));

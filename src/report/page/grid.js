@@ -21,7 +21,7 @@ function reply(view, call, show) {
   const button = el("button", { type: "button", class: `reply k-${call.kind}${call.changed ? " changed" : call.round > 1 ? " kept" : ""}`, "aria-expanded": "false" },
     el("span", { class: "said", dir: "auto" }, judged ? el("span", { class: `sign o-${call.judged}`, "aria-hidden": "true", title: judged[1] }, judged[0]) : null,
       said.length > 160 ? `${said.slice(0, 160)}…` : said, judged ? hiddenText(` (${judged[1]})`) : null),
-    call.changed ? el("span", { class: "was", dir: "auto" }, "changed", call.was ? ` from ${call.was.length > 60 ? `${call.was.slice(0, 60)}…` : call.was}` : null) : null,
+    call.changed ? el("span", { class: "was", dir: "auto" }, call.kind === "unknown" ? "withdrawn" : "changed", call.was ? `${call.kind === "unknown" ? ", said" : " from"} ${call.was.length > 60 ? `${call.was.slice(0, 60)}…` : call.was}` : null) : null,
     why ? el("span", { class: "why", dir: "auto" }, why.length > 140 ? `${why.slice(0, 140)}…` : why) : null);
   button.addEventListener("click", () => show(call, button));
   return button;

@@ -188,3 +188,77 @@ fn stages_go_on_after_the_events_that_were_given() {
     assert_eq!(ctx.ask(say("a")).unwrap().stage, 1);
     assert_eq!(ctx.into_record().events, [before]);
 }
+
+/// A call that is sent alike is not made again: in the same stage, and in a later one.
+#[test]
+fn the_reply_to_an_equal_call_is_taken_over() {
+    let (llm, sent) = model("some reply");
+    let llm = llm.deterministic();
+    let (record, made) = by(&llm, |ctx| {
+        ctx.ask_all(&[say("a").document(0), say("b").document(1), say("a").document(2)])?;
+        ctx.ask_all(&[say("a").document(3).round(2), say("c").document(0).round(2), say("a").max_tokens(9)])
+    });
+    assert_eq!(made.unwrap().len(), 3);
+    assert_eq!(sent.lock().unwrap().len(), 4, "a, b, c, and a with another limit");
+    let taken: Vec<Option<usize>> = record.calls.iter().map(|call| call.taken_from).collect();
+    assert_eq!(taken, [None, None, Some(0), Some(0), None, None]);
+    let (first, over) = (&record.calls[0], &record.calls[3]);
+    assert_eq!((&first.reply, &first.parsed), (&over.reply, &over.parsed));
+    assert_eq!((over.number, over.round, over.document), (3, 2, Some(3)));
+    let usage = over.usage;
+    assert_eq!((usage.prompt, usage.reused, usage.computed, usage.generated), (first.usage.prompt, usage.prompt, 0, 0));
+    record.calls.iter().for_each(survives);
+    assert_eq!(moot::eval::metrics::cost::taken_over(&record), Some(2.0));
+    assert_eq!(moot::eval::metrics::cost::calls(&record), Some(6.0));
+}
+
+#[test]
+fn a_call_is_made_again_where_its_reply_may_differ() {
+    let seeded = Sampling::Seeded { temperature: 0.5, top_k: 0, top_p: 1.0 };
+    let twice = |llm: &Scripted, ask: fn() -> moot::methods::Ask| {
+        by(llm, |ctx| ctx.ask_all(&[ask(), ask()])).0.calls.iter().filter(|call| call.taken_from.is_some()).count()
+    };
+    let greedy = || say("a");
+    assert_eq!(twice(&model("x").0.deterministic(), greedy), 1);
+    // A model of which it is not known that it repeats itself, as a server.
+    assert_eq!(twice(&model("x").0, greedy), 0);
+    // Each call draws by a seed of its own.
+    let drawn = move |llm: &Scripted| {
+        let asks = [say("a").sampling(seeded), say("a").sampling(seeded).samples(2)];
+        by(llm, |ctx| ctx.ask_all(&asks)).0.calls.iter().filter(|call| call.taken_from.is_some()).count()
+    };
+    assert_eq!(drawn(&model("x").0.deterministic()), 0);
+    // Other roles may have other models; each of these differs in one thing that decides the reply.
+    let others = [
+        say("a"),
+        say("a").system(SYSTEM),
+        say("a").prefill("So "),
+        say("a").stop(["."]),
+        say("a").max_tokens(3),
+        say("a").logprobs(Logprobs::default()),
+        moot::methods::Ask { role: "judge".into(), ..say("a") },
+        moot::methods::Ask { format: &CHOICE, ..say("a") }.options(["x", "y"]),
+        moot::methods::Ask { format: &CHOICE, ..say("a") }.options(["x", "z"]),
+    ];
+    for stages in [&others[..], &[]] {
+        let (record, _) = by(&model("x").0.deterministic(), |ctx| {
+            if stages.is_empty() {
+                others.iter().try_for_each(|ask| ctx.ask(ask.clone()).map(drop))
+            } else {
+                ctx.ask_all(stages).map(drop)
+            }
+        });
+        assert_eq!(record.calls.len(), others.len());
+        assert!(record.calls.iter().all(|call| call.taken_from.is_none()));
+    }
+}
+
+#[test]
+fn of_equal_calls_that_may_fail_each_is_made() {
+    let failing = Scripted::failing(|_| Err(moot::MootError::Question("no".into()))).deterministic();
+    let (record, results) = by(&failing, |ctx| ctx.try_all(&[say("a"), say("a")]));
+    assert!(results.unwrap().iter().all(Result::is_err) && record.calls.is_empty());
+    assert_eq!(record.events.len(), 2);
+    let (_, failed) = by(&failing, |ctx| ctx.ask_all(&[say("a"), say("a")]));
+    assert!(failed.unwrap_err().to_string().contains("no"));
+}

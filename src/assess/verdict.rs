@@ -1,0 +1,253 @@
+//! What a debate concluded as readers see it: answers with the documents for and against each, what agrees at less precision,
+//! who withdrew, and how often each answer was given.
+//!
+//! A function of a record, old ones included: supporters and opponents are matched again by [`equality`], and marks are made
+//! again.
+
+use crate::methods::equality::{self, Likeness};
+use crate::methods::grounds::{Held, is_choice};
+use crate::question::{Answer, Conclusion, Document, Mark};
+use crate::retrieval::chunk::sentences::sentences;
+use crate::transcript::{CallRecord, Parsed, QuestionRecord};
+use std::collections::BTreeMap;
+
+/// The verdict of one question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The concluded answers; dates that agree stand together.
+    pub answers: Vec<Stand>,
+    /// Answers of agents that were not concluded.
+    pub rejected: Vec<Stand>,
+    /// Concluded answers that were refused ([`Conclusion::refused`]).
+    pub refused: Vec<String>,
+    /// Each answer that agents gave last with its number of agents, most first; then those that gave none.
+    pub tally: Vec<(String, usize)>,
+    /// Agents that had an answer and ended without one.
+    pub withdrawn: Vec<Withdrawal>,
+    /// Documents whose agents never had an answer.
+    pub silent: Vec<usize>,
+    /// Documents whose agents' last reply does not keep its format.
+    pub malformed: Vec<usize>,
+}
+
+/// An answer and where documents stand on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stand {
+    /// The most precise form of it.
+    pub text: String,
+    /// Other concluded forms of it, less precise.
+    pub also: Vec<String>,
+    /// Documents for it.
+    pub supporters: Vec<Voice>,
+    /// Documents against it.
+    pub opponents: Vec<Voice>,
+    /// Documents that mention it, where no agent spoke for them.
+    pub mentions: Vec<usize>,
+    /// What the documents lack of it.
+    pub marks: Vec<Mark>,
+}
+
+/// A document with what its agent said last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Voice {
+    /// The document's number, from 0.
+    pub document: usize,
+    /// Of a supporter the other precision in which it gives the answer; of an opponent its own answer.
+    pub said: Option<String>,
+}
+
+/// An answer that its agent took back: later it had none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withdrawal {
+    /// The document's number, from 0.
+    pub document: usize,
+    /// The last answer it gave.
+    pub said: String,
+    /// The last round in which it gave it.
+    pub round: usize,
+}
+
+impl Verdict {
+    /// The verdict of `record`; `None` without a conclusion.
+    #[must_use]
+    pub fn of(record: &QuestionRecord) -> Option<Self> {
+        let conclusion = record.conclusion.as_ref()?;
+        let agents = Agents::of(&record.calls);
+        let documents = || record.question.documents.iter().chain(&record.retrieved);
+        let answered = record.calls.iter().any(|call| matches!(call.parsed, Parsed::Answer { .. }));
+        let held = Held::of(documents(), answered && !agents.last.is_empty()).asked(&record.question.text);
+        let stands = |answers: &[Answer]| stands(answers, conclusion, &agents, &held, &record.question.options);
+        Some(Self {
+            answers: stands(&conclusion.answers),
+            rejected: stands(&conclusion.rejected)
+                .into_iter()
+                .map(|stand| Stand { marks: Vec::new(), ..stand })
+                .collect(),
+            refused: conclusion.refused.clone(),
+            tally: agents.tally(),
+            withdrawn: agents.withdrawn(),
+            silent: agents.silent(),
+            malformed: agents.last_where(|call| call.parsed == Parsed::Malformed),
+        })
+    }
+
+    /// An answer in which nothing is missing: no mark, no refusal.
+    #[must_use]
+    pub fn is_grounded(&self) -> bool {
+        self.refused.is_empty() && self.answers.iter().all(|answer| answer.marks.is_empty())
+    }
+}
+
+/// The answers of a list, those that are one date together.
+fn stands(
+    answers: &[Answer],
+    conclusion: &Conclusion,
+    agents: &Agents<'_>,
+    held: &Held,
+    options: &[String],
+) -> Vec<Stand> {
+    let texts: Vec<&str> = answers.iter().map(|answer| answer.text.as_str()).collect();
+    // An answer without words stands for itself.
+    let mut firsts = equality::distinct(texts.iter().copied());
+    firsts.extend(texts.iter().filter(|text| equality::words(text).is_empty()));
+    let of = |first: &&str| -> Vec<&Answer> {
+        let joins = |answer: &&Answer| {
+            firsts.iter().find(|other| equality::like(other, &answer.text) || **other == answer.text) == Some(first)
+        };
+        answers.iter().filter(joins).collect()
+    };
+    firsts.iter().map(|first| stand(first, &of(first), conclusion, agents, held, options)).collect()
+}
+
+fn stand(
+    first: &str,
+    joined: &[&Answer],
+    conclusion: &Conclusion,
+    agents: &Agents<'_>,
+    held: &Held,
+    options: &[String],
+) -> Stand {
+    let numbers = |of: fn(&Answer) -> &Vec<usize>| -> Vec<usize> {
+        let mut numbers: Vec<usize> = joined.iter().flat_map(|answer| of(answer)).copied().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    };
+    let agrees = |&number: &usize| agents.answer(number).is_some_and(|said| equality::agree(said, first));
+    let (agreeing, opponents): (Vec<usize>, Vec<usize>) =
+        numbers(|answer| &answer.opponents).into_iter().partition(agrees);
+    let mut supporters = numbers(|answer| &answer.supporters);
+    supporters.extend(agreeing);
+    supporters.sort_unstable();
+    supporters.dedup();
+    let text = equality::most_precise(first, supporters.iter().filter_map(|&number| agents.answer(number)));
+    let otherwise = |number: usize| {
+        let said = agents.answer(number)?;
+        matches!(equality::likeness(said, text), Likeness::LessPrecise | Likeness::MorePrecise).then(|| said.to_owned())
+    };
+    let mentions = numbers(|answer| &answer.mentions);
+    let whole = Answer { supporters: supporters.clone(), mentions: mentions.clone(), ..Answer::new(text) };
+    let also = joined.iter().map(|answer| answer.text.as_str()).filter(|other| *other != text);
+    Stand {
+        marks: held.marks(&whole, is_choice(text, options)),
+        also: also.map(str::to_owned).collect(),
+        supporters: supporters.into_iter().map(|document| Voice { document, said: otherwise(document) }).collect(),
+        opponents: opponents
+            .into_iter()
+            .filter(|number| !whole.supporters.contains(number))
+            .map(|document| Voice {
+                document,
+                said: view(conclusion, document).or(agents.answer(document)).map(str::to_owned),
+            })
+            .collect(),
+        mentions,
+        text: text.to_owned(),
+    }
+}
+
+/// The first answer that a document supports.
+fn view(conclusion: &Conclusion, place: usize) -> Option<&str> {
+    let stands = |answer: &&Answer| answer.supporters.contains(&place);
+    conclusion.answers.iter().chain(&conclusion.rejected).find(stands).map(|answer| answer.text.as_str())
+}
+
+/// What each document's agent said.
+struct Agents<'a> {
+    /// The last call of each.
+    last: BTreeMap<usize, &'a CallRecord>,
+    /// The last answer of each, with its round.
+    answers: BTreeMap<usize, (&'a str, usize)>,
+}
+
+impl<'a> Agents<'a> {
+    fn of(calls: &'a [CallRecord]) -> Self {
+        let of_documents = || calls.iter().filter_map(|call| Some((call.document?, call)));
+        let given = of_documents().filter_map(|(document, call)| Some((document, (given(call)?, call.round))));
+        Self { last: of_documents().collect(), answers: given.collect() }
+    }
+
+    /// The answer that a document's agent gave last; none where its last reply has none.
+    fn answer(&self, document: usize) -> Option<&'a str> {
+        given(self.last.get(&document)?)
+    }
+
+    fn last_where(&self, keep: impl Fn(&CallRecord) -> bool) -> Vec<usize> {
+        self.last.iter().filter(|(_, call)| keep(call)).map(|(&document, _)| document).collect()
+    }
+
+    /// Documents whose agents end without an answer.
+    fn unknowing(&self) -> Vec<usize> {
+        self.last_where(|call| matches!(call.parsed, Parsed::Answer { answer: None, .. }))
+    }
+
+    fn silent(&self) -> Vec<usize> {
+        self.unknowing().into_iter().filter(|document| !self.answers.contains_key(document)).collect()
+    }
+
+    fn withdrawn(&self) -> Vec<Withdrawal> {
+        let of = |document: usize| {
+            let (said, round) = self.answers.get(&document)?;
+            Some(Withdrawal { document, said: (*said).to_owned(), round: *round })
+        };
+        self.unknowing().into_iter().filter_map(of).collect()
+    }
+
+    fn tally(&self) -> Vec<(String, usize)> {
+        let given: Vec<&str> = self.last.keys().filter_map(|&document| self.answer(document)).collect();
+        let mut tally: Vec<(String, usize)> =
+            equality::distinct(given.iter().copied()).iter().map(|answer| ((*answer).to_owned(), 0)).collect();
+        for answer in given {
+            if let Some((_, count)) = tally.iter_mut().find(|(known, _)| equality::like(known, answer)) {
+                *count += 1;
+            }
+        }
+        tally.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let malformed = self.last_where(|call| call.parsed == Parsed::Malformed).len();
+        let without = [("unknown", self.unknowing().len()), ("malformed", malformed)];
+        tally.extend(without.into_iter().filter(|(_, count)| *count > 0).map(|(what, count)| (what.to_owned(), count)));
+        tally
+    }
+}
+
+/// The answer of an agent's reply.
+fn given(call: &CallRecord) -> Option<&str> {
+    match &call.parsed {
+        Parsed::Answer { answer, .. } => answer.as_deref(),
+        _ => None,
+    }
+}
+
+/// The sentence of a document that shows an answer: of those that hold the answer's words, or its date, the one that shares most
+/// words with `question`. Exactly as it stands there.
+#[must_use]
+pub fn quoted<'a>(document: &'a Document, answer: &str, question: &str) -> Option<&'a str> {
+    let asked = equality::words(question);
+    let shares = |sentence: &str| equality::words(sentence).iter().filter(|word| asked.contains(word)).count();
+    let holds = |sentence: &&str| {
+        let alone = Document { text: (*sentence).to_owned(), ..Document::default() };
+        Held::of([&alone], false).holds(answer)
+    };
+    // From the last to the first, since of equals `max_by_key` takes the last.
+    let all = sentences(&document.text).into_iter().rev().map(|range| &document.text[range]);
+    all.filter(holds).max_by_key(|sentence| shares(sentence))
+}

@@ -1,0 +1,59 @@
+//! What a small model can be trusted with, said once for each model after its first debate.
+
+use crate::cli::fetching::tell;
+use crate::transcript::QuestionRecord;
+use moot_models::source::default_cache;
+use std::path::Path;
+
+/// Small models with what measurements say of their judgement; `docs/models.md` has the figures.
+const SMALL: &[(&str, &str)] = &[
+    ("smollm2-135m", "it often takes its answer from the prompt's worked example"),
+    (
+        "qwen2.5-coder-0.5b",
+        "of its labels for and against a claim 28 in 100 were right, where one constant label is right in 47",
+    ),
+    ("qwen2.5-coder-1.5b", "of 100 questions with conflicting documents it got 13 wholly right"),
+];
+
+/// Prints the recommendation after the first debate with a small model, which is remembered in the cache folder.
+pub(super) fn after_a_debate(model: &str, record: &QuestionRecord) {
+    let debated = record.calls.iter().any(|call| call.document.is_some());
+    if let Some(line) = line(model).filter(|_| debated)
+        && default_cache().is_ok_and(|cache| is_first(&cache.join("told"), model))
+    {
+        tell(&line);
+    }
+}
+
+/// The recommendation; `None` for a model of which nothing was measured.
+fn line(model: &str) -> Option<String> {
+    let (_, found) = SMALL.iter().find(|(name, _)| *name == model)?;
+    Some(format!(
+        "note: {model} finds answers in single documents; it does not judge reliably which of them is right ({found}). Compare the \
+         documents for and against each answer, or let a larger model conclude: --model {model},aggregator=NAME. docs/models.md has \
+         the figures. This is said once."
+    ))
+}
+
+/// Whether this is the first time, which is noted in `folder`. Where nothing can be noted it is never the first.
+fn is_first(folder: &Path, model: &str) -> bool {
+    let note = folder.join(format!("small-model-{model}"));
+    !note.exists() && std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&note, "")).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SMALL, is_first, line};
+    use crate::cli::model::DEFAULT_MODEL;
+
+    #[test]
+    fn the_default_is_among_the_models_and_each_is_told_once() {
+        assert!(SMALL.iter().any(|(name, _)| *name == DEFAULT_MODEL));
+        assert!(line(DEFAULT_MODEL).unwrap().contains("does not judge reliably") && line("qwen2.5-72b").is_none());
+        let folder = tempfile::tempdir().unwrap();
+        let first = |model| is_first(&folder.path().join("told"), model);
+        assert!(first(DEFAULT_MODEL) && !first(DEFAULT_MODEL) && first("smollm2-135m"));
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert!(!is_first(&folder.path().join("file"), DEFAULT_MODEL), "no folder can be made there");
+    }
+}

@@ -1,0 +1,143 @@
+//! Answers of an assessment: numbers keep their decimal point, and dates of different precision agree.
+//!
+//! Votes, early stops and metrics compare words ([`normalise`]): SQuAD's normalisation, which published scores use, removes
+//! all punctuation, so "7.2" equals "72" there. Here the two differ, and "1952" agrees with "14.6.1952".
+
+use super::dates::{self, Date};
+use crate::methods::normalise;
+
+/// How one answer relates to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// The same words, or the same date.
+    Same,
+    /// The same date, with less known of it: "1952" beside "14.6.1952".
+    LessPrecise,
+    /// The same date, with more known of it.
+    MorePrecise,
+    /// Another answer. An answer without words is like nothing.
+    Different,
+}
+
+/// How `a` relates to `b`.
+#[must_use]
+pub fn likeness(a: &str, b: &str) -> Likeness {
+    of_dates(&dates::read(a), &dates::read(b)).unwrap_or_else(|| {
+        let words_of_a = words(a);
+        if !words_of_a.is_empty() && words_of_a == words(b) { Likeness::Same } else { Likeness::Different }
+    })
+}
+
+/// An answer agrees with another that is like it, or whose words stand in it: an agent's answer is matched with a conclusion by
+/// this. Two dates agree by their dates alone.
+#[must_use]
+pub fn agree(a: &str, b: &str) -> bool {
+    if let Some(likeness) = of_dates(&dates::read(a), &dates::read(b)) {
+        return likeness != Likeness::Different;
+    }
+    let (a, b) = (words(a), words(b));
+    within(&a, &b) || within(&b, &a)
+}
+
+/// Whether the two are the same answer, or one date at different precision.
+#[must_use]
+pub fn like(a: &str, b: &str) -> bool {
+    likeness(a, b) != Likeness::Different
+}
+
+/// Each different answer once, in the order in which they come first. A date is left out where the others that are more precise
+/// all agree with each other; answers without words are left out.
+#[must_use]
+pub fn distinct<'a>(answers: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut kept: Vec<&str> = Vec::new();
+    for answer in answers {
+        if !words(answer).is_empty() && !kept.iter().any(|known| likeness(known, answer) == Likeness::Same) {
+            kept.push(answer);
+        }
+    }
+    let stands = |answer: &&str| most_precise(answer, kept.iter().copied()) == *answer;
+    kept.iter().copied().filter(stands).collect()
+}
+
+/// The most precise of `others` that say the same as `answer` says: the answer itself where none says more, or where those that
+/// say more differ from each other.
+#[must_use]
+pub fn most_precise<'a>(answer: &'a str, others: impl IntoIterator<Item = &'a str>) -> &'a str {
+    let more: Vec<&str> = others.into_iter().filter(|other| likeness(other, answer) == Likeness::MorePrecise).collect();
+    let agreeing = more.iter().all(|one| more.iter().all(|other| like(one, other)));
+    let most = more.iter().copied().reduce(|best, other| match likeness(other, best) {
+        Likeness::MorePrecise => other,
+        _ => best,
+    });
+    most.filter(|_| agreeing).unwrap_or(answer)
+}
+
+/// The words of `part` stand in `whole`, in order and next to each other; never so for a `part` without words.
+#[must_use]
+pub fn within(part: &[String], whole: &[String]) -> bool {
+    !part.is_empty() && whole.windows(part.len()).any(|window| window == part)
+}
+
+/// The words of [`normalise::words`], with the decimal points of numbers: "7.2" is not "72", "7,20" is "7.2", "1,000" is "1000",
+/// "14.6.1952" is one word. One group of three digits after a point or a comma counts as thousands.
+#[must_use]
+pub fn words(text: &str) -> Vec<String> {
+    let marked = with_points(text);
+    normalise::words(&marked).into_iter().map(|word| word.replace(POINT, ".")).collect()
+}
+
+/// Stands for a decimal point while other punctuation is removed.
+const POINT: char = '\u{e000}';
+
+fn with_points(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        out.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(rest.len());
+        let run = rest[..end].trim_end_matches(['.', ',']);
+        out.push_str(&number(run));
+        rest = &rest[run.len()..];
+    }
+    out + rest
+}
+
+/// A run of digits, points and commas in one spelling.
+fn number(run: &str) -> String {
+    let separators: Vec<char> = run.chars().filter(|c| !c.is_ascii_digit()).collect();
+    let groups: Vec<&str> = run.split(['.', ',']).collect();
+    let Some((&last, same)) = separators.split_last().map(|(last, before)| (last, before.iter().all(|c| c == last)))
+    else {
+        return run.to_owned();
+    };
+    let thousands = |groups: &[&str]| {
+        groups.split_first().is_some_and(|(first, rest)| {
+            (1..=3).contains(&first.len()) && !first.starts_with('0') && rest.iter().all(|group| group.len() == 3)
+        })
+    };
+    let whole = &groups[..groups.len() - 1];
+    if same && thousands(&groups) {
+        return groups.concat();
+    }
+    let decimals = groups[groups.len() - 1].trim_end_matches('0');
+    let point = if decimals.is_empty() { String::new() } else { POINT.to_string() };
+    if separators.len() == 1 || !separators[..separators.len() - 1].contains(&last) && thousands(whole) {
+        return format!("{}{point}{decimals}", whole.concat());
+    }
+    groups.join(&POINT.to_string())
+}
+
+/// How two answers that are dates relate, each with its readings; `None` where one of them is no date.
+fn of_dates(a: &[Date], b: &[Date]) -> Option<Likeness> {
+    if a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let pairs = || a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
+    Some(match () {
+        () if pairs().any(|(a, b)| a == b) => Likeness::Same,
+        () if pairs().any(|(a, b)| a.is_part_of(b)) => Likeness::LessPrecise,
+        () if pairs().any(|(a, b)| b.is_part_of(a)) => Likeness::MorePrecise,
+        () => Likeness::Different,
+    })
+}

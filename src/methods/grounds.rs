@@ -1,0 +1,212 @@
+//! Whether documents hold what was concluded: answers are marked, and those of a prompt's worked example are refused.
+//!
+//! No paper asks for it. Small models take their answer from the worked example of their prompt, and make up years. A mark
+//! changes no metric. A refusal does: the answer is left out of the conclusion, as a fallback that `score` counts.
+
+use crate::methods::equality::{self, dates};
+use crate::methods::{Ctx, OwnPrompts, normalise};
+use crate::question::{Answer, Conclusion, Document, Mark};
+use crate::transcript::Parsed;
+use std::collections::{BTreeSet, HashSet};
+
+/// The conclusion with its answers marked, and without those that a prompt's worked example gave.
+pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPrompts) -> Conclusion {
+    let documents: Vec<&Document> = ctx.documents().collect();
+    let question = ctx.question();
+    let agents = ctx.calls().iter().any(|call| call.document.is_some() && matches!(call.parsed, Parsed::Answer { .. }));
+    let held = Held::of(documents.iter().copied(), agents).asked(&question.text);
+    let asked: Vec<String> =
+        std::iter::once(&question.text).chain(&question.options).flat_map(|text| equality::words(text)).collect();
+    let used: BTreeSet<&str> = ctx.calls().iter().map(|call| call.prompt.as_str()).collect();
+    let examples: Vec<Example> = ctx
+        .row()
+        .files()
+        .filter(|file| used.contains(file.name))
+        .map(|file| Example::of(prompts.of(file).text))
+        .collect();
+    let is_example = |answer: &Answer| {
+        let words = equality::words(&answer.text);
+        examples.iter().any(|example| example.gives(&words))
+            && !equality::within(&words, &asked)
+            && !held.holds(&answer.text)
+    };
+    let (refused, mut answers): (Vec<Answer>, Vec<Answer>) = conclusion.answers.into_iter().partition(is_example);
+    let choice = |text: &str| is_choice(text, &question.options);
+    for answer in &mut answers {
+        answer.marks = held.marks(answer, choice(&answer.text));
+    }
+    let refused: Vec<String> = refused.into_iter().map(|answer| answer.text).collect();
+    for text in &refused {
+        ctx.fall_back(format!(
+            "the answer {text:?} stands in the prompt's worked example and in no document: it is refused"
+        ));
+    }
+    Conclusion { answers, refused, ..conclusion }
+}
+
+/// Answers that documents need not hold: yes and no, and the options of a multiple-choice question.
+#[must_use]
+pub fn is_choice(answer: &str, options: &[String]) -> bool {
+    let words = normalise::normalise(answer);
+    ["yes", "no", "true", "false"].contains(&words.as_str())
+        || options.iter().any(|option| normalise::equal(option, answer))
+}
+
+/// What documents hold: the words and the dates of their texts, titles, sources and dates.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// The words of each document, in order.
+    words: Vec<Vec<String>>,
+    /// Each document in lower case, for scripts without spaces.
+    lower: Vec<String>,
+    all: HashSet<String>,
+    dates: Vec<dates::Date>,
+    /// Documents have agents that answer for them.
+    agents: bool,
+}
+
+impl Held {
+    /// Of these documents; `agents` says whether each has an agent that answers for it.
+    #[must_use]
+    pub fn of<'a>(documents: impl IntoIterator<Item = &'a Document>, agents: bool) -> Self {
+        let mut held = Self { agents, ..Self::default() };
+        for document in documents {
+            let known = [&document.title, &document.source, &document.date].into_iter().flatten();
+            let whole = std::iter::once(&document.text).chain(known).cloned().collect::<Vec<_>>().join("\n");
+            let words = equality::words(&whole);
+            held.all.extend(words.iter().cloned());
+            held.dates.extend(dates::found_in(&whole));
+            held.words.push(words);
+            held.lower.push(whole.to_lowercase());
+        }
+        held
+    }
+
+    /// With the words of the question, which an answer may say again.
+    #[must_use]
+    pub fn asked(mut self, question: &str) -> Self {
+        self.all.extend(equality::words(question));
+        self
+    }
+
+    /// A document has the answer's words next to each other, or the answer is a date that a document gives, in this precision or
+    /// a better one.
+    #[must_use]
+    pub fn holds(&self, answer: &str) -> bool {
+        let words = equality::words(answer);
+        let spaceless = answer.chars().any(|c| c >= '\u{2e80}').then(|| answer.trim().to_lowercase());
+        self.words.iter().any(|document| equality::within(&words, document))
+            || dates::read(answer)
+                .iter()
+                .any(|date| self.dates.iter().any(|known| known == date || date.is_part_of(known)))
+            || spaceless.is_some_and(|answer| self.lower.iter().any(|document| document.contains(&answer)))
+    }
+
+    /// The documents together have every number of the answer, and two thirds of its other words; short words do not count, and
+    /// endings may differ.
+    #[must_use]
+    pub fn grounds(&self, answer: &str) -> bool {
+        if self.holds(answer) {
+            return true;
+        }
+        if !dates::read(answer).is_empty() {
+            return false;
+        }
+        let words = equality::words(answer);
+        let (numbers, words): (Vec<&String>, Vec<&String>) =
+            words.iter().partition(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+        let telling: Vec<&String> = words.into_iter().filter(|word| word.chars().count() > SHORT).collect();
+        let found = telling.iter().filter(|word| self.has_word(word)).count();
+        numbers.iter().all(|number| self.has_number(number)) && found * 3 >= telling.len() * 2
+    }
+
+    fn has_number(&self, number: &str) -> bool {
+        let spelt = number.parse::<usize>().ok().and_then(|number| NUMBERS.get(number));
+        self.all.contains(number) || spelt.is_some_and(|word| self.all.contains(*word))
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        let number = NUMBERS.iter().position(|name| *name == word);
+        self.all.contains(word)
+            || number.is_some_and(|number| self.all.contains(&number.to_string()))
+            || self.all.iter().any(|known| differ_in_ending(known, word))
+    }
+
+    /// The marks of an answer; `choice` says that its words need not stand in a document. None where there is no document.
+    #[must_use]
+    pub fn marks(&self, answer: &Answer, choice: bool) -> Vec<Mark> {
+        let alone = self.agents && answer.supporters.is_empty() && answer.mentions.is_empty();
+        let invented = !choice && !self.grounds(&answer.text);
+        let marks = [(alone, Mark::NoSupporter), (invented, Mark::NotInDocuments)];
+        marks.into_iter().filter(|(applies, _)| *applies && !self.words.is_empty()).map(|(_, mark)| mark).collect()
+    }
+}
+
+/// Characters of words that do not count ("of", "his").
+const SHORT: usize = 3;
+
+/// Numbers that texts write as words.
+const NUMBERS: [&str; 13] =
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+
+/// The words are the same but for up to three letters at the end, after four that they share: "opened", "opening".
+fn differ_in_ending(a: &str, b: &str) -> bool {
+    const ENDING: usize = 3;
+    const SHARED: usize = 4;
+    let shared = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+    let longest = a.chars().count().max(b.chars().count());
+    shared >= SHARED && longest - shared <= ENDING
+}
+
+/// The worked example of a prompt.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Example {
+    /// The words of each answer in it.
+    answers: Vec<Vec<String>>,
+    /// All its words, between [`OPENS`] and [`CLOSES`].
+    words: Vec<String>,
+}
+
+/// The lines around a worked example.
+const OPENS: &str = "Here is an example.";
+const CLOSES: &str = "Now do the same";
+
+/// What stands before an answer, in a worked example and in its candidates.
+const BEFORE: [&str; 4] = ["nswer: ", "nswer is: ", "Reply: ", "nswers: "];
+
+impl Example {
+    /// The worked example of a prompt's file. Placeholders in braces are no answers.
+    fn of(file: &str) -> Self {
+        let words = file.split_once(OPENS).map(|(_, after)| after.split(CLOSES).next().unwrap_or_default());
+        let mut answers = Vec::new();
+        for line in file.lines().filter(|line| !line.contains('{')) {
+            for before in BEFORE {
+                line.match_indices(before).for_each(|(at, _)| answers.extend(given(&line[at + before.len()..])));
+            }
+            if let Some((_, said)) = line.strip_prefix("Candidate ").and_then(|rest| rest.split_once(": ")) {
+                answers.extend(given(said));
+            }
+        }
+        answers.retain(|answer: &Vec<String>| !answer.is_empty() && *answer != ["unknown"]);
+        Self { answers, words: words.map(equality::words).unwrap_or_default() }
+    }
+
+    /// The words are an answer of the example, or several words of it.
+    fn gives(&self, words: &[String]) -> bool {
+        self.answers.iter().any(|answer| answer == words) || words.len() > 1 && equality::within(words, &self.words)
+    }
+}
+
+/// The answer is one that the worked example of a prompt's file gives, or several words next to each other of that example.
+#[must_use]
+pub fn is_of_worked_example(file: &str, answer: &str) -> bool {
+    Example::of(file).gives(&equality::words(answer))
+}
+
+/// The words of the answers at the beginning of `text`: a JSON list, or what comes before the end of its sentence.
+fn given(text: &str) -> Vec<Vec<String>> {
+    if let Some((list, _)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return list.split("\", \"").map(equality::words).collect();
+    }
+    vec![equality::words(text.split(". ").next().unwrap_or_default())]
+}

@@ -1,0 +1,94 @@
+//! The verdict of a debate as readers see it.
+
+use moot::assess::Verdict;
+use moot::assess::verdict::{Withdrawal, quoted};
+use moot::methods::vote;
+use moot::question::{Conclusion, Document, Mark, Question};
+use moot::transcript::{CallRecord, Parsed, QuestionRecord};
+
+fn document(text: &str) -> Document {
+    Document { name: "notes".into(), text: text.into(), ..Document::default() }
+}
+
+/// Agents' answers by round, `None` for unknown, and what was concluded of the last ones.
+fn record(texts: &[&str], rounds: &[&[Option<&str>]], concluded: &[&str]) -> QuestionRecord {
+    let call = |(round, document, answer): (usize, usize, Option<&str>)| CallRecord {
+        round: round + 1,
+        stage: round,
+        document: Some(document),
+        parsed: Parsed::Answer { answer: answer.map(str::to_owned), explanation: String::new() },
+        ..CallRecord::default()
+    };
+    let calls = rounds.iter().enumerate().flat_map(|(round, answers)| {
+        answers.iter().enumerate().map(move |(document, answer)| (round, document, *answer)).collect::<Vec<_>>()
+    });
+    let concluded: Vec<String> = concluded.iter().map(|&answer| answer.to_owned()).collect();
+    let (answers, rejected) = vote::by_stance(&concluded, rounds.last().unwrap());
+    QuestionRecord {
+        question: Question {
+            text: "When did it open?".into(),
+            documents: texts.iter().map(|text| document(text)).collect(),
+            ..Question::default()
+        },
+        conclusion: Some(Conclusion { answers, rejected, ..Conclusion::default() }),
+        calls: calls.map(call).collect(),
+        ..QuestionRecord::default()
+    }
+}
+
+#[test]
+fn the_more_precise_date_is_shown_and_the_other_agrees() {
+    let texts = ["It opened on 14.6.1952.", "It opened in 1952.", "It opened in 1950."];
+    let verdict = Verdict::of(&record(&texts, &[&[Some("14.6.1952"), Some("1952"), Some("1950")]], &["1952"])).unwrap();
+    let [answer] = &verdict.answers[..] else { panic!("{verdict:?}") };
+    assert_eq!((answer.text.as_str(), &answer.also[..]), ("14.6.1952", &["1952".to_owned()][..]));
+    let voices = |voices: &[moot::assess::verdict::Voice]| -> Vec<(usize, Option<String>)> {
+        voices.iter().map(|voice| (voice.document, voice.said.clone())).collect()
+    };
+    assert_eq!(voices(&answer.supporters), [(0, None), (1, Some("1952".into()))]);
+    assert_eq!(voices(&answer.opponents), [(2, Some("1950".into()))]);
+    assert_eq!(verdict.tally, [("14.6.1952".to_owned(), 2), ("1950".to_owned(), 1)]);
+    assert!(verdict.is_grounded());
+    // Both concluded: one answer. Two days of one year: the year stands by itself.
+    let both = record(&texts, &[&[Some("14.6.1952"), Some("1952"), None]], &["1952", "14.6.1952"]);
+    assert_eq!(Verdict::of(&both).unwrap().answers.len(), 1);
+    let days = record(&texts, &[&[Some("14.6.1952"), Some("3.5.1952"), None]], &["1952"]);
+    assert_eq!(Verdict::of(&days).unwrap().answers[0].text, "1952");
+}
+
+#[test]
+fn an_old_record_is_matched_again() {
+    let texts = ["It opened on 14.6.1952.", "It opened in 1952.", "It cost 7.2 million."];
+    let mut old = record(&texts, &[&[Some("14.6.1952"), Some("1952"), None]], &["1952"]);
+    let answer = &mut old.conclusion.as_mut().unwrap().answers[0];
+    (answer.supporters, answer.opponents) = (vec![1], vec![0]);
+    let verdict = Verdict::of(&old).unwrap();
+    assert_eq!((verdict.answers[0].supporters.len(), verdict.answers[0].opponents.len()), (2, 0));
+    assert!(verdict.answers[0].marks.is_empty());
+    let mut invented = record(&texts, &[&[Some("1952"), None, None]], &["1897"]);
+    invented.conclusion.as_mut().unwrap().refused = vec!["cello".into()];
+    let verdict = Verdict::of(&invented).unwrap();
+    assert_eq!(verdict.answers[0].marks, [Mark::NoSupporter, Mark::NotInDocuments]);
+    assert!(!verdict.is_grounded() && verdict.refused == ["cello"]);
+    assert!(Verdict::of(&QuestionRecord::default()).is_none());
+}
+
+#[test]
+fn a_withdrawal_is_told_from_an_agent_that_never_knew() {
+    let rounds: &[&[Option<&str>]] =
+        &[&[Some("1952"), Some("1950"), None], &[Some("1952"), Some("1951"), None], &[Some("1952"), None, None]];
+    let verdict = Verdict::of(&record(&["It opened in 1952.", "Soup.", "Tea."], rounds, &["1952"])).unwrap();
+    assert_eq!(verdict.withdrawn, [Withdrawal { document: 1, said: "1951".into(), round: 2 }]);
+    assert_eq!(verdict.silent, [2]);
+    assert_eq!(verdict.tally, [("1952".to_owned(), 1), ("unknown".to_owned(), 2)]);
+}
+
+#[test]
+fn the_sentence_that_shows_an_answer_is_quoted() {
+    let text = "The bridge cost much in 1952. It was painted. The bridge did open in June 1952, they say. Rain fell.";
+    let question = "When did the bridge open?";
+    let shown = "The bridge did open in June 1952, they say.";
+    assert_eq!(quoted(&document(text), "1952", question), Some(shown));
+    assert_eq!(quoted(&document(text), "June 1952", question), Some(shown));
+    assert_eq!(quoted(&document(text), "14 June 1952", question), None);
+}

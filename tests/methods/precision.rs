@@ -1,0 +1,93 @@
+//! Answers as the assessment compares them: numbers with their points, dates of different precision.
+
+use moot::methods::equality::dates::{found_in, read};
+use moot::methods::equality::{Likeness, agree, distinct, likeness, most_precise, words};
+use moot::methods::vote;
+
+#[test]
+fn a_number_keeps_its_point_and_loses_its_thousands() {
+    assert_eq!(words("7.2"), ["7.2"]);
+    assert_eq!(words("$7.20 million"), ["7.2", "million"]);
+    for (a, b) in [("1,000", "1000"), ("7,2", "7.2"), ("1.234.567", "1234567"), ("1,234.50", "1234.5"), ("7.0", "7")] {
+        assert_eq!(likeness(a, b), Likeness::Same, "{a} {b}");
+    }
+    for (a, b) in [("7.2", "72"), ("0.125", "125"), ("1.5", "15"), ("3.5 km", "35 km")] {
+        assert_eq!(likeness(a, b), Likeness::Different, "{a} {b}");
+        assert!(!agree(a, b), "{a} {b}");
+    }
+    assert_eq!(likeness("...", "..."), Likeness::Different);
+    assert_eq!(words("The U.S. Jean-Paul"), ["us", "jean", "paul"]);
+    assert_eq!(words("in 1952."), ["in", "1952"]);
+}
+
+#[test]
+fn dates_of_different_precision_agree_and_other_dates_do_not() {
+    for more in ["14.6.1952", "14 June 1952", "June 14th, 1952", "1952-06-14", "on the 14th of June 1952", "14/6/1952"]
+    {
+        assert_eq!(likeness(more, "14. 6. 1952"), Likeness::Same, "{more}");
+        for less in ["1952", "June 1952", "in 1952", "6/1952", "1952-06", "the year 1952", "14 June", "Jun. 14"] {
+            assert_eq!(likeness(less, more), Likeness::LessPrecise, "{less} {more}");
+            assert_eq!(likeness(more, less), Likeness::MorePrecise, "{less} {more}");
+            assert!(agree(less, more) && agree(more, less));
+        }
+        for other in ["1951", "July 1952", "15.6.1952", "June 1953", "14 May"] {
+            assert_eq!(likeness(other, more), Likeness::Different, "{other} {more}");
+            assert!(!agree(other, more), "{other} {more}");
+        }
+    }
+    // Which number is the month is not known: it agrees with both readings, which differ from each other.
+    assert_eq!(likeness("4/5/1952", "4 May 1952"), Likeness::Same);
+    assert_eq!(likeness("4/5/1952", "5 April 1952"), Likeness::Same);
+    // Neither holds all that is known of the other.
+    assert_eq!(likeness("14 June", "June 1952"), Likeness::Different);
+    assert_eq!(likeness("May", "May 1952"), Likeness::Different);
+}
+
+#[test]
+fn the_most_precise_stands_for_those_that_agree_with_it() {
+    assert_eq!(distinct(["1952", "14.6.1952", "June 1952", "14 June 1952", "..."]), ["14.6.1952"]);
+    // Two days of one year: the year agrees with both, and stands.
+    assert_eq!(distinct(["1952", "14.6.1952", "3.5.1952"]), ["1952", "14.6.1952", "3.5.1952"]);
+    assert_eq!(most_precise("1952", ["June 1952", "14.6.1952", "1951"]), "14.6.1952");
+    assert_eq!(most_precise("1952", ["14.6.1952", "3.5.1952"]), "1952");
+}
+
+#[test]
+fn an_answer_that_holds_another_agrees_with_it() {
+    assert!(agree("Paris", "Paris, France") && agree("the year 1931, in Sandholm", "1931"));
+    assert!(!agree("1956", "19560") && !agree("", "x") && !agree("2", "7.2"));
+}
+
+#[test]
+fn other_texts_are_no_dates() {
+    for text in
+        ["", "7.2", "7/2", "June", "195", "19520", "14 6", "1952 people", "32.6.1952", "1952-53", "1.2.3", "3.1952"]
+    {
+        assert!(read(text).is_empty(), "{text}");
+    }
+    assert_eq!(read("13/12/1952").len(), 1);
+    assert_eq!(read("11/12/1952").len(), 2);
+    assert_eq!(read("4/4/1952").len(), 1);
+}
+
+#[test]
+fn dates_are_found_in_running_text() {
+    let found = found_in("It opened (on 14 June 1952), not on 3.5.1950; tickets cost 7.50.");
+    for date in ["14 June 1952", "June 1952", "1952", "1950-05-03"] {
+        assert!(found.contains(&read(date)[0]), "{date}");
+    }
+    assert!(!found.contains(&read("1951")[0]));
+}
+
+#[test]
+fn the_stances_of_an_assessment_agree_at_different_precision() {
+    let stances = [Some("14.6.1952"), Some("1952"), Some("1951"), Some("June 1951"), None];
+    let (answers, rejected) = vote::by_stance(&["June 1952".to_owned()], &stances);
+    assert_eq!((&answers[0].supporters[..], &answers[0].opponents[..]), (&[0, 1][..], &[2, 3][..]));
+    // Of the other answers the more precise stands for both.
+    assert_eq!(rejected.len(), 1);
+    assert_eq!((rejected[0].text.as_str(), &rejected[0].supporters[..]), ("June 1951", &[2, 3][..]));
+    let (answers, rejected) = vote::by_stance(&["7.2".to_owned()], &[Some("72"), Some("7.2 million")]);
+    assert_eq!((&answers[0].supporters[..], &answers[0].opponents[..]), (&[1][..], &[0][..]));
+    assert_eq!(rejected[0].text, "72");
+}
