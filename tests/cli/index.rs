@@ -55,7 +55,7 @@ fn a_folder_of_notes_is_indexed_searched_and_added_to() {
     let printed = index(["search", &dir, "ferry"]);
     assert!(text(&printed.stdout).contains("press/ferry.txt"), "{}", text(&printed.stdout));
     let nothing = index(["search", &dir, "zeppelin"]);
-    assert!(nothing.status.success() && text(&nothing.stdout) == "nothing found\n");
+    assert!(nothing.status.success() && text(&nothing.stdout).starts_with("nothing found"));
 
     let more = folder.path().join("tower.txt");
     fs::write(&more, "The tower is older than the bridge and the ferry: 1874.").unwrap();

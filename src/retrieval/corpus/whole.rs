@@ -1,8 +1,8 @@
-//! Files that are one document: text, markdown, HTML.
+//! Files that are one document: text, markdown, HTML, RTF.
 
 use super::document::{Fields, Position};
 use super::position::Cursor;
-use super::{Document, Entry, Kind, Reader, html};
+use super::{Document, Entry, Kind, Reader, html, rtf};
 use crate::error::Result;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
 
@@ -18,10 +18,18 @@ impl Whole {
     }
 
     fn document(&self) -> Result<Document> {
-        let file = text::read(&self.entry.path)?;
+        let file = match &self.entry.content {
+            Some(content) => content.to_string(),
+            None => text::read(&self.entry.path)?,
+        };
         let (fields, text, position) = match self.entry.kind {
             Kind::Html => {
                 html::read(file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?
+            }
+            Kind::Rtf => {
+                let (fields, text) =
+                    rtf::read(&file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?;
+                (fields, text, Position::Extracted)
             }
             kind => {
                 let (fields, body) = if kind == Kind::Markdown { markdown(&file) } else { plain(&file) };

@@ -21,6 +21,7 @@ mod files;
 mod folder;
 mod lexical;
 mod manifest;
+mod relevance;
 mod retriever;
 mod segment;
 mod words;
@@ -30,6 +31,7 @@ pub use builder::{BuildObserver, BuildProgress, Builder, Limits};
 pub use files::FileSum;
 pub use manifest::{BuildEntry, ClustersEntry, Dense, FORMAT, Manifest, SegmentEntry, storage_named};
 pub use moot_models::kernels::Storage;
+pub use relevance::Cutoff;
 pub use retriever::{IndexRetriever, Mode, Search};
 
 use crate::error::{MootError, Result};
