@@ -4,6 +4,7 @@ use crate::cli::fetching::tell;
 use crate::cli::index::build;
 use crate::cli::index::inputs::{EmbedderArgs, Opened};
 use crate::cli::index::search::{Retrieved, date};
+use crate::cli::index::state;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::values;
 use crate::error::{MootError, Result};
@@ -130,6 +131,7 @@ impl Args {
             [address] if self.read.is_none() && qdrant::Address::is_one(address) => self.server(address, &embedder),
             [dir] if self.read.is_none() && is_index(Path::new(dir)) => {
                 let index = Index::open(Path::new(dir))?;
+                state::tell(Path::new(dir), index.manifest());
                 let embedder = match &index.manifest().dense {
                     Some(dense) if !self.by_words() => Some(embedder.of_index(Path::new(dir), dense)?),
                     _ => None,

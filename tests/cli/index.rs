@@ -124,3 +124,31 @@ fn what_is_wrong_is_one_line_and_a_hint() {
     wrong(&["search", &dir, "bridge"], 1, "segments/000000/bm25.bin: expected");
     wrong(&["info", &dir, "--verify"], 1, "segments/000000/bm25.bin: expected");
 }
+
+#[test]
+fn an_index_says_that_its_files_have_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = built(folder.path());
+    let said = |typed: &[&str]| {
+        let out = index(typed.iter().copied());
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        format!("{}{}", text(&out.stdout), text(&out.stderr))
+    };
+    assert!(said(&["info", &dir]).contains("none changed after it was built"));
+    assert!(!said(&["search", &dir, "bridge"]).contains("older than its files"));
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let changed = fs::File::options().append(true).open(folder.path().join("notes/press/ferry.txt")).unwrap();
+    changed.set_modified(later).unwrap();
+    assert!(said(&["info", &dir]).contains("1 changed after it was built"));
+    assert!(
+        said(&["search", &dir, "bridge"]).contains("is older than its files: 1 file was changed after it was built")
+    );
+    let manifest = Path::new(&dir).join("manifest.json");
+    let unfinished = fs::read_to_string(&manifest).unwrap().replace("\"finished\": true", "\"finished\": false");
+    fs::write(&manifest, unfinished).unwrap();
+    assert!(said(&["search", &dir, "bridge"]).contains("is unfinished: the build of "));
+    fs::remove_dir_all(folder.path().join("notes")).unwrap();
+    let unfinished = fs::read_to_string(&manifest).unwrap().replace("\"finished\": false", "\"finished\": true");
+    fs::write(&manifest, unfinished).unwrap();
+    assert!(said(&["info", &dir]).contains("not found where they were"));
+}

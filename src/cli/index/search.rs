@@ -1,6 +1,7 @@
 //! `moot index search`: retrieves passages for queries.
 
 use super::inputs::EmbedderArgs;
+use super::state;
 use crate::cli::columns::{printable, wrap};
 use crate::cli::retrieve::{Toggle, tell_undated};
 use crate::cli::{output, values};
@@ -103,6 +104,7 @@ pub fn run(args: &Args) -> Result<()> {
     let filter = Filter { sources: args.source.clone(), from: args.from.clone(), until: args.until.clone() };
     filter.check().map_err(MootError::Usage)?;
     let index = Index::open(&args.dir)?;
+    state::tell(&args.dir, index.manifest());
     let dense = index.manifest().dense.clone();
     let mode = args.retriever.map_or(if dense.is_some() { Mode::Hybrid } else { Mode::Bm25 }, Mode::from);
     let embedder = match &dense {

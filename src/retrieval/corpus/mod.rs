@@ -25,7 +25,7 @@ use crate::retrieval::chunk::Chunking;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// File kinds, by file name extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +136,16 @@ impl Corpus {
             hash.update(format!("{}\0{}\0{}\n", path.display(), entry.length, since.as_nanos()));
         }
         hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Number of files that were changed after `time`; standard input is none.
+    #[must_use]
+    pub fn newer_than(&self, time: SystemTime) -> usize {
+        let changed = |entry: &&Entry| {
+            let modified = std::fs::metadata(&entry.path).and_then(|meta| meta.modified());
+            entry.content.is_none() && modified.is_ok_and(|modified| modified > time)
+        };
+        self.entries.iter().filter(changed).count()
     }
 
     /// Files skipped because of their name, with the reason; to be shown to the user.
