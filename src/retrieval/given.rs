@@ -202,8 +202,10 @@ impl<'a> Gathering<'a> {
             Some(line) => format!("{}:{line}", document.file),
             None => document.file.clone(),
         };
-        let by_folder = document.by_folder;
+        let (by_folder, by_heading) = (document.by_folder, document.by_heading);
         let corpus::Document { text, title, source, date, url, .. } = document;
+        // The text shows its heading; a file is known by its name.
+        let title = title.filter(|_| !by_heading);
         let name = title.clone().unwrap_or_else(|| named(&entry.path, line));
         self.push(origin, by_folder, Document { name, text, title, source, date, url, ..Document::default() });
     }

@@ -129,6 +129,14 @@ fn a_file_whose_name_looks_like_a_glob_is_a_file() {
 }
 
 #[test]
+fn a_file_is_known_by_its_name_unless_it_names_itself() {
+    let headed = one("a.md", b"# The bridge\n\nIt opened.").unwrap();
+    assert_eq!((names(&headed), &headed.documents[0].title), (vec!["a.md"], &None));
+    assert_eq!(names(&one("a.md", b"---\ntitle: T\n---\n# The bridge\n").unwrap()), ["T"]);
+    assert_eq!(names(&one("a.html", b"<title>T</title>It opened.").unwrap()), ["T"]);
+}
+
+#[test]
 fn equal_names_are_told_apart() {
     let f = folder(&[("x/a.txt", b"A"), ("y/a.txt", b"B")]);
     let found = given(&f, &["x", "y"]).unwrap();

@@ -26,6 +26,8 @@ pub struct Document {
     pub(super) position: Position,
     /// The source is the folder's name: the document names none itself.
     pub(in crate::retrieval) by_folder: bool,
+    /// The title is the text's first heading: the document names none itself.
+    pub(in crate::retrieval) by_heading: bool,
 }
 
 /// Position of a document's text in its file.
@@ -71,7 +73,18 @@ impl Document {
         let source = source.or_else(|| source::host(url.as_deref()?));
         let by_folder = source.is_none() && entry.folder.is_some();
         let source = source.or_else(|| entry.folder.clone());
-        Self { text, title, source, date, url, file: entry.path.display().to_string(), id, position, by_folder }
+        Self {
+            text,
+            title,
+            source,
+            date,
+            url,
+            file: entry.path.display().to_string(),
+            id,
+            position,
+            by_folder,
+            by_heading: false,
+        }
     }
 
     /// The line of its record in a file of several.

@@ -40,7 +40,10 @@ impl Whole {
         if text.trim().is_empty() {
             return Err(input(&self.entry.path, None, "text", "an empty document"));
         }
-        Ok(Document::new(&self.entry, fields, text, position))
+        let headed = self.entry.kind == Kind::Markdown && fields.title.is_none();
+        let title = if headed { heading(&text) } else { fields.title };
+        let by_heading = headed && title.is_some();
+        Ok(Document { by_heading, ..Document::new(&self.entry, Fields { title, ..fields }, text, position) })
     }
 }
 
@@ -62,7 +65,6 @@ fn plain(file: &str) -> (Fields, usize) {
 /// The metadata of the front matter, and the byte where the text begins.
 fn markdown(file: &str) -> (Fields, usize) {
     let (FrontMatter { title, source, date, url }, body) = FrontMatter::split(file);
-    let title = title.or_else(|| heading(&file[body..]));
     (Fields { title, source, date, url, id: None }, body)
 }
 

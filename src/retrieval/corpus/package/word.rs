@@ -20,19 +20,24 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Vec<Text>, Fault> {
     const WHAT: &str = "a Word document (.docx)";
     let mut package = Package::open(bytes, WHAT)?;
     let body = package.needed("word/document.xml", WHAT)?;
+    // All parts are decoded, within the limits, before any is read.
+    let styles = package.part("word/styles.xml")?;
+    let mut notes = Vec::new();
+    for name in ["word/footnotes.xml", "word/endnotes.xml"] {
+        notes.extend(package.part(name)?.map(|part| (name, part)));
+    }
+    let core = package.part("docProps/core.xml")?;
     let mut hidden = Styles::default();
-    if let Some(styles) = package.part("word/styles.xml")? {
+    if let Some(styles) = styles {
         xml::read("word/styles.xml", &styles, &mut hidden)?;
     }
     let mut reading = Reading { hidden: hidden.names, ..Reading::default() };
     xml::read("word/document.xml", &body, &mut reading)?;
-    for notes in ["word/footnotes.xml", "word/endnotes.xml"] {
-        if let Some(part) = package.part(notes)? {
-            xml::read(notes, &part, &mut reading)?;
-        }
+    for (name, part) in notes {
+        xml::read(name, &part, &mut reading)?;
     }
     // The dates of the properties are the file's, not the document's.
-    let title = match package.part("docProps/core.xml")? {
+    let title = match core {
         Some(core) => xml::values("docProps/core.xml", &core, &["title"])?.into_iter().next().map(|(_, title)| title),
         None => None,
     };
