@@ -32,7 +32,7 @@ fn same_document(a: &Origin, b: &Origin) -> bool {
 fn merged(mut group: Vec<Hit>) -> Document {
     let order = |origin: &Origin| (origin.page, origin.id.clone(), origin.line, origin.characters.start);
     let best = group[0].passage.origin.clone();
-    group.sort_by(|a, b| order(&a.passage.origin).cmp(&order(&b.passage.origin)));
+    group.sort_by_key(|hit| order(&hit.passage.origin));
     let mut documents = group.into_iter().map(document);
     let mut whole = documents.next().expect("a group has a hit (bug)");
     for next in documents {
