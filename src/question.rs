@@ -53,6 +53,9 @@ pub struct Document {
     /// Position in the corpus, for a retrieved passage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// Positions of further passages of the same document that its text holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Origin>,
     /// Near-duplicate passages that were folded into this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<Passage>,
@@ -97,7 +100,7 @@ pub struct Origin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
     /// Characters (not bytes), from 0: in the file where its text is the document's (txt, md, html), in the record's
-    /// text field (jsonl, csv, tsv), or in the page's text (pdf). Line ends and a byte-order mark count as they stand.
+    /// text field (jsonl, csv, tsv), in the page's text (pdf), or in the extracted text (docx, odt, rtf, an epub's chapter). Line ends and a byte-order mark count as they stand.
     pub characters: Range<u64>,
 }
 

@@ -3,16 +3,19 @@
 use crate::cli::columns::printable;
 use crate::cli::debate::live::Live;
 use crate::cli::debate::{DebatePrinter, View, Watched};
+use crate::cli::fetching::tell;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::retrieve::Toggle;
 use crate::cli::tooling::{ClassifierArgs, Tooling};
 use crate::cli::{advice, method, model, output, retrieve};
 use crate::error::{MootError, Result};
 use crate::eval::record::{Header, INLINE};
 use crate::llm::Llm;
 use crate::methods::ctx::{Observer, Silent};
-use crate::methods::presets;
+use crate::methods::{Row, presets};
 use crate::question::Question;
-use crate::retrieval::given;
+use crate::retrieval::corpus::Corpus;
+use crate::retrieval::given::{self, Given, Reading, Room};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -30,9 +33,15 @@ pub struct Args {
     /// What to ask; may be left out where a dataset line brings its own question
     #[arg(value_name = "QUESTION")]
     pub question: Option<String>,
-    /// Documents: .txt, .md, .jsonl, a line of it (file.jsonl:17), folders, globs
-    #[arg(short, long, value_name = "PATH", num_args = 1.., conflicts_with = "corpus")]
+    /// Documents, each with an agent: files, folders, globs, a line of .jsonl (file.jsonl:17), - for standard input
+    ///
+    /// Files as --corpus reads them. More than 40 documents, or one of more than 3,000 words, are searched as a corpus is: the
+    /// passages that are about the question get the agents
+    #[arg(short, long, value_name = "PATH", num_args = 1.., conflicts_with = "corpus", group = "searched")]
     pub docs: Vec<String>,
+    /// Give every document of --docs an agent, however many and however long they are
+    #[arg(long, requires = "docs", conflicts_with_all = ["top", "by_source", "retriever"], hide_short_help = true)]
+    pub whole: bool,
     /// The corpus to search for documents.
     #[command(flatten)]
     pub retrieve: retrieve::Args,
@@ -60,14 +69,16 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let resolved = args.method.resolve_or(Some(presets::ASK))?;
     let interrupt = Interrupt::listen()?;
-    let question = question(args)?;
-    if resolved.row().needs.documents && question.documents.is_empty() && !args.retrieve.is_typed() {
+    let mut retrieve = args.retrieve.clone();
+    retrieve.cutoff.get_or_insert(Toggle::On);
+    let question = question(args, &mut retrieve, resolved.row())?;
+    if resolved.row().needs.documents && question.documents.is_empty() && !retrieve.is_typed() {
         let name = resolved.row().name;
         return Err(MootError::Usage(format!(
             "{name} needs documents: expected --docs PATH, --corpus PATH, or --method closed-book"
         )));
     }
-    let tooling = Tooling::open(&args.model, &args.retrieve, &args.classifier, &resolved, &interrupt)?;
+    let tooling = Tooling::open(&args.model, &retrieve, &args.classifier, &resolved, &interrupt)?;
     interrupt.answering();
     let tools = tooling.tools();
     let (question, events) = resolved.method.gather(&question, tools)?;
@@ -114,18 +125,17 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// The question and its documents; prints the files that were skipped.
-fn question(args: &Args) -> Result<Question> {
-    if args.retrieve.is_typed() {
+/// The question and its documents, where they are read whole; documents that are searched become the corpus of `retrieve`.
+/// Prints what was skipped, and which of the two was done.
+fn question(args: &Args, retrieve: &mut retrieve::Args, row: &Row) -> Result<Question> {
+    retrieve.check()?;
+    if retrieve.is_typed() {
         let text = args.question.clone().filter(|text| !text.trim().is_empty());
         let missing = || MootError::Usage("no question: expected moot ask \"QUESTION\" --corpus PATH".into());
         let text = text.ok_or_else(|| swallowed(args).unwrap_or_else(missing))?;
         return Ok(Question { id: "asked".into(), text, ..Question::default() });
     }
-    let given = given::load(&args.docs).map_err(|e| swallowed(args).unwrap_or(e))?;
-    for skipped in &given.skipped {
-        anstream::eprintln!("skipped {}", printable(skipped));
-    }
+    let given = documents(args, retrieve, row).map_err(|e| swallowed(args).unwrap_or(e))?;
     let Some(text) = args.question.clone().or(given.question) else {
         return Err(MootError::Usage("no question: expected moot ask \"QUESTION\" --docs PATH".into()));
     };
@@ -133,6 +143,51 @@ fn question(args: &Args) -> Result<Question> {
         return Err(MootError::Usage("the question is empty".into()));
     }
     Ok(Question { id: "asked".into(), text, documents: given.documents, gold: given.gold, ..Question::default() })
+}
+
+/// The given documents; none where they are searched.
+fn documents(args: &Args, retrieve: &mut retrieve::Args, row: &Row) -> Result<Given> {
+    if args.docs.is_empty() {
+        return Ok(Given::default());
+    }
+    let corpus = Corpus::open(&args.docs)?;
+    let why = match searched_anyway(retrieve, row) {
+        Some(why) => why,
+        None => {
+            let room = Room { documents: retrieve.top.unwrap_or(Room::DEFAULT.documents), ..Room::DEFAULT };
+            match given::read(&corpus, &retrieve.filter(), (!args.whole).then_some(room))? {
+                Reading::Whole(given) => {
+                    tell_read(&given);
+                    return Ok(given);
+                }
+                Reading::TooMuch(why) => why,
+            }
+        }
+    };
+    tell(&format!("{why}: the documents are searched for passages about the question"));
+    retrieve.corpus.clone_from(&args.docs);
+    retrieve.read = Some(corpus);
+    Ok(Given::default())
+}
+
+/// Why given documents are searched however few they are.
+fn searched_anyway(retrieve: &retrieve::Args, row: &Row) -> Option<String> {
+    let typed = [(retrieve.by_source, "--by-source"), (retrieve.retriever.is_some(), "--retriever")];
+    let option = typed.iter().find(|(typed, _)| *typed).map(|(_, option)| format!("{option} was given"));
+    option.or_else(|| row.needs.retriever.then(|| format!("{} retrieves", row.name)))
+}
+
+/// Says what was read of the given documents.
+fn tell_read(given: &Given) {
+    for skipped in &given.skipped {
+        tell(&format!("skipped {skipped}"));
+    }
+    let count = given.documents.len();
+    if given.left_out.count() > 0 {
+        tell(&given.left_out.describe(count + given.left_out.count()));
+    }
+    let read = if count == 1 { "1 document is" } else { &format!("{count} documents are") };
+    tell(&format!("{read} read whole"));
 }
 
 /// The error for a question typed after `--docs` or `--corpus`, which take all arguments that follow.

@@ -2,8 +2,9 @@
 
 use crate::cli::fetching::tell;
 use crate::cli::index::build;
-use crate::cli::index::inputs::{CorpusArgs, EmbedderArgs};
+use crate::cli::index::inputs::{EmbedderArgs, Opened};
 use crate::cli::index::search::{Retrieved, date};
+use crate::cli::index::state;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::values;
 use crate::error::{MootError, Result};
@@ -11,7 +12,7 @@ use crate::llm::remote::Patience;
 use crate::methods::Row;
 use crate::retrieval::chunk::Chunking;
 use crate::retrieval::corpus::Corpus;
-use crate::retrieval::index::{Builder, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};
+use crate::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};
 use crate::retrieval::qdrant::{self, Qdrant};
 use crate::retrieval::{Embedder, Filter, Retriever, Wanted};
 use moot_models::source::default_cache;
@@ -20,44 +21,59 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Retrieval arguments.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Retrieve the documents from a corpus: files, folders, an index, or http://host:6333#collection
     ///
     /// Files, folders and globs, an index (moot index build), or a collection of a server. Methods that debate given documents search it for questions that bring none; methods that
     /// retrieve for their own queries read it alone (moot methods NAME)
-    #[arg(long, value_name = "PATH", num_args = 1..)]
+    #[arg(long, value_name = "PATH", num_args = 1.., group = "searched")]
     pub corpus: Vec<String>,
+    /// The files of `corpus`, where they were listed already.
+    #[arg(skip)]
+    pub read: Option<Corpus>,
+    /// Leave out passages that have nothing to do with the query [default: on for ask, off elsewhere]
+    #[arg(long, value_name = "ON", requires = "searched", hide_short_help = true)]
+    pub cutoff: Option<Toggle>,
     /// Number of passages, in all or of each source [default: 5, or 1 of each source]
     ///
     /// Each gets an agent.
-    #[arg(long, value_name = "N", value_parser = values::count, requires = "corpus", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = values::count, requires = "searched", allow_negative_numbers = true)]
     pub top: Option<usize>,
     /// The best passages of each source instead of all
-    #[arg(long, requires = "corpus")]
+    #[arg(long, requires = "searched")]
     pub by_source: bool,
     /// Only passages of this source; repeatable
-    #[arg(long, value_name = "NAME", requires = "corpus")]
+    #[arg(long, value_name = "NAME", requires = "searched")]
     pub source: Vec<String>,
     /// Only passages of this date or later, as 2018 or 2018-05-31
-    #[arg(long, value_name = "DATE", value_parser = date, requires = "corpus")]
+    #[arg(long, value_name = "DATE", value_parser = date, requires = "searched")]
     pub from: Option<String>,
     /// Only passages of this date or earlier; 2018 includes the whole year
-    #[arg(long, value_name = "DATE", value_parser = date, requires = "corpus")]
+    #[arg(long, value_name = "DATE", value_parser = date, requires = "searched")]
     pub until: Option<String>,
     /// Do not fold near-duplicates
-    #[arg(long, requires = "corpus", hide_short_help = true)]
+    #[arg(long, requires = "searched", hide_short_help = true)]
     pub no_fold: bool,
     /// Search mode; hybrid if the index has vectors and BM25
-    #[arg(long, value_name = "HOW", requires = "corpus", hide_short_help = true)]
+    #[arg(long, value_name = "HOW", requires = "searched", hide_short_help = true)]
     pub retriever: Option<Retrieved>,
     /// Embedder: a name of the catalog, a folder, hf:org/repo, or "none" for BM25 only; by default all-minilm-l6-v2 for
     /// plain files, otherwise the index's own. Without a corpus, for methods that embed documents themselves
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub embedder: Option<String>,
     /// Device of the embedder: cpu, cuda, cuda:N or metal; the one that built the index
-    #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "corpus", hide_short_help = true)]
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", requires = "searched", hide_short_help = true)]
     pub embedder_device: String,
+}
+
+/// A setting that is on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Toggle {
+    /// It applies
+    On,
+    /// It does not
+    Off,
 }
 
 impl Args {
@@ -68,9 +84,21 @@ impl Args {
 
     /// Default retrieval settings of each query; a method may use others.
     pub(super) fn wanted(&self) -> Wanted {
-        let filter = Filter { sources: self.source.clone(), from: self.from.clone(), until: self.until.clone() };
         let top = self.top.unwrap_or(if self.by_source { 1 } else { 5 });
-        Wanted { top, by_source: self.by_source, filter, fold: !self.no_fold }
+        Wanted { top, by_source: self.by_source, filter: self.filter(), fold: !self.no_fold }
+    }
+
+    /// What is admitted.
+    pub(super) fn filter(&self) -> Filter {
+        Filter { sources: self.source.clone(), from: self.from.clone(), until: self.until.clone() }
+    }
+
+    /// Checks the dates.
+    ///
+    /// # Errors
+    /// A first date after the last one.
+    pub(super) fn check(&self) -> Result<()> {
+        self.filter().check().map_err(MootError::Usage)
     }
 
     /// Opens the embedder that was named, for a method that embeds documents itself.
@@ -96,12 +124,14 @@ impl Args {
     /// # Errors
     /// A corpus, an index, an embedder or a server that cannot be used.
     pub(super) fn open(&self, offline: bool, interrupt: &Interrupt) -> Result<Box<dyn Retriever>> {
+        self.check()?;
         let device = self.embedder_device.clone();
         let embedder = EmbedderArgs { embedder: self.embedder.clone(), device, offline };
         match self.corpus.as_slice() {
-            [address] if qdrant::Address::is_one(address) => self.server(address, &embedder),
-            [dir] if is_index(Path::new(dir)) => {
+            [address] if self.read.is_none() && qdrant::Address::is_one(address) => self.server(address, &embedder),
+            [dir] if self.read.is_none() && is_index(Path::new(dir)) => {
                 let index = Index::open(Path::new(dir))?;
+                state::tell(Path::new(dir), index.manifest());
                 let embedder = match &index.manifest().dense {
                     Some(dense) if !self.by_words() => Some(embedder.of_index(Path::new(dir), dense)?),
                     _ => None,
@@ -110,10 +140,10 @@ impl Args {
             }
             paths => {
                 // Errors in paths are reported before a model is loaded.
-                let corpus = Corpus::open(paths)?;
+                let corpus = self.read.clone().map_or_else(|| Corpus::open(paths), Ok)?;
                 let made_by = if self.by_words() { None } else { embedder.named()? };
                 let name = made_by.is_some().then(|| embedder.name().to_owned());
-                let dir = indexed(&corpus, paths, made_by.as_ref(), name.as_deref(), interrupt)?;
+                let dir = indexed(corpus, paths, made_by.as_ref(), name.as_deref(), interrupt)?;
                 self.index(Index::open(&dir)?, made_by)
             }
         }
@@ -126,7 +156,10 @@ impl Args {
 
     fn index(&self, index: Index, embedder: Option<Arc<dyn Embedder>>) -> Result<Box<dyn Retriever>> {
         let mode = self.retriever.map_or(if embedder.is_some() { Mode::Hybrid } else { Mode::Bm25 }, Mode::from);
-        Ok(Box::new(IndexRetriever::new(index, embedder, Search { mode, ..Search::default() })?))
+        let cutoff = (self.cutoff == Some(Toggle::On)).then_some(Cutoff::DEFAULT);
+        let retriever = IndexRetriever::new(index, embedder, Search { mode, cutoff, ..Search::default() })?;
+        tell_undated(&retriever, &self.filter())?;
+        Ok(Box::new(retriever))
     }
 
     fn server(&self, address: &str, embedder: &EmbedderArgs) -> Result<Box<dyn Retriever>> {
@@ -143,6 +176,19 @@ impl Args {
     }
 }
 
+/// Says how many passages a filter leaves out because they have no date.
+///
+/// # Errors
+/// An index that cannot be read.
+pub(super) fn tell_undated(retriever: &IndexRetriever, filter: &Filter) -> Result<()> {
+    let undated = retriever.undated(filter)?;
+    if undated > 0 {
+        let all = retriever.index().manifest().passages();
+        tell(&format!("{undated} of {all} passages are left out: without a date as 2018-05-31"));
+    }
+    Ok(())
+}
+
 /// Whether `dir` is the folder of an index, finished or not.
 fn is_index(dir: &Path) -> bool {
     dir.join("manifest.json").is_file() && dir.join("segments").is_dir()
@@ -150,7 +196,7 @@ fn is_index(dir: &Path) -> bool {
 
 /// The folder of an index of plain files in the cache; built if it does not exist or a file has changed.
 fn indexed(
-    corpus: &Corpus,
+    corpus: Corpus,
     paths: &[String],
     embedder: Option<&Arc<dyn Embedder>>,
     name: Option<&str>,
@@ -160,21 +206,24 @@ fn indexed(
     let made_by = embedder.map_or("none", |embedder| embedder.identity());
     let whole = |path: &String| std::fs::canonicalize(path).map_or_else(|_| path.clone(), |p| p.display().to_string());
     let full_paths = paths.iter().map(whole).collect::<Vec<_>>().join("\n");
-    let settings = hash([full_paths, chunking.describe(), made_by.to_owned()]);
+    // Counts up where the same settings give other passages.
+    let cut = format!("{}; 2", chunking.describe());
+    let settings = hash([full_paths, cut, made_by.to_owned()]);
     let folder = default_cache()?.join("corpora").join(settings);
     let dir = folder.join(corpus.fingerprint());
     if is_finished(&dir) {
         return Ok(dir);
     }
     forget_others(&folder, &dir);
-    let typed = CorpusArgs { corpus: paths.to_vec(), words: 100, overlap: 0 };
-    let total = typed.count()?;
+    let files = corpus.files();
+    let opened = Opened::new(corpus, paths, chunking);
+    let total = opened.count()?;
     let mut builder = Builder::create(&dir, embedder.map(AsRef::as_ref), Storage::F16, Limits::default())?;
     if let Some(name) = name {
         builder.called(name)?;
     }
-    tell(&format!("indexing {total} passages of {} files, once", corpus.files()));
-    build::fill(&mut builder, &typed, total, embedder, interrupt)?;
+    tell(&format!("indexing {total} passages of {files} files, once"));
+    build::fill(&mut builder, &opened, total, embedder, interrupt)?;
     Ok(dir)
 }
 

@@ -4,7 +4,7 @@ use crate::error::{MootError, Result};
 use crate::llm::Capabilities;
 use crate::prompts::{self, File};
 use crate::question::{Conclusion, Question};
-use crate::retrieval::documents;
+use crate::retrieval::merged_documents;
 use crate::transcript::{Event, QuestionRecord};
 use ctx::{Observer, Settings, Silent, Tools};
 use formats::Format;
@@ -340,7 +340,7 @@ impl Built {
             let filters = if tools.wanted.filter.is_empty() { "" } else { " that the filters admit" };
             return Err(none(&format!("no passage of the corpus{filters} is about it")));
         }
-        let question = Question { documents: documents(hits), ..question.clone() };
+        let question = Question { documents: merged_documents(hits), ..question.clone() };
         Ok((question, ctx.into_record().events))
     }
 

@@ -1,5 +1,6 @@
-//! Splits documents into passages: whole sentences up to a budget of words.
+//! Splits documents into passages: whole sentences up to a budget of words. A heading stays with the sentence below it.
 
+mod headings;
 pub mod sentences;
 
 use crate::error::{MootError, Result};
@@ -130,7 +131,7 @@ struct Unit {
 
 fn units(text: &str, budget: usize) -> Vec<Unit> {
     let mut units = Vec::new();
-    for sentence in sentences::sentences(text) {
+    for sentence in headings::sentences_with_headings(text) {
         let mut piece: Option<Unit> = None;
         for word in words(&text[sentence.clone()]) {
             let (start, end) = (sentence.start + word.start, sentence.start + word.end);

@@ -1,14 +1,64 @@
 //! Converts retrieved passages to documents.
 
-use crate::question::{Document, Hit};
+use crate::question::{Document, Hit, Origin};
 use std::collections::HashMap;
 use std::path::Path;
+
+/// Converts hits to documents, one for each document of the corpus: its passages become one text, in the order of the
+/// document, because one source does not confirm or oppose itself. The place of a document is that of its best passage,
+/// whose position is its origin; positions of the others are its parts.
+#[must_use]
+pub fn merged_documents(hits: Vec<Hit>) -> Vec<Document> {
+    let mut groups: Vec<Vec<Hit>> = Vec::new();
+    for hit in hits {
+        match groups.iter_mut().find(|group| same_document(&group[0].passage.origin, &hit.passage.origin)) {
+            Some(group) => group.push(hit),
+            None => groups.push(vec![hit]),
+        }
+    }
+    named(groups.into_iter().map(merged).collect())
+}
+
+/// Whether two positions are in one document: a file, or a record of a file that holds several.
+fn same_document(a: &Origin, b: &Origin) -> bool {
+    let ending = Path::new(&a.file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let records = ["jsonl", "ndjson", "csv", "tsv"].contains(&ending.to_ascii_lowercase().as_str());
+    // A server's passages have no file of their own.
+    let known = !a.file.is_empty();
+    known && a.file == b.file && (!records || (a.line == b.line && a.id == b.id))
+}
+
+/// The passages of one document, best first, as one.
+fn merged(mut group: Vec<Hit>) -> Document {
+    let order = |origin: &Origin| (origin.page, origin.id.clone(), origin.line, origin.characters.start);
+    let best = group[0].passage.origin.clone();
+    group.sort_by_key(|hit| order(&hit.passage.origin));
+    let mut documents = group.into_iter().map(document);
+    let mut whole = documents.next().expect("a group has a hit (bug)");
+    for next in documents {
+        let repeated = next.title.as_ref().and_then(|title| next.text.strip_prefix(title.as_str()));
+        let text = repeated.map_or(next.text.as_str(), |text| text.trim_start_matches('\n'));
+        whole.text.push_str("\n[...]\n");
+        whole.text.push_str(text);
+        whole.copies.extend(next.copies);
+        whole.parts.extend(next.origin);
+    }
+    if let Some(first) = whole.origin.replace(best.clone()).filter(|first| *first != best) {
+        whole.parts.retain(|part| *part != best);
+        whole.parts.insert(0, first);
+    }
+    whole
+}
 
 /// Converts hits to documents. The title goes before the text, because a passage alone often does not name its subject.
 /// Documents with equal names get their position appended.
 #[must_use]
 pub fn documents(hits: Vec<Hit>) -> Vec<Document> {
-    let mut documents: Vec<Document> = hits.into_iter().map(document).collect();
+    named(hits.into_iter().map(document).collect())
+}
+
+/// Appends the positions of documents with equal names.
+fn named(mut documents: Vec<Document>) -> Vec<Document> {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for document in &documents {
         *uses.entry(document.name.clone()).or_default() += 1;
@@ -42,6 +92,7 @@ fn document(hit: Hit) -> Document {
         date: passage.date,
         url: passage.url,
         origin: Some(passage.origin),
+        parts: Vec::new(),
         copies,
         label: None,
     }

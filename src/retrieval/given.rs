@@ -1,12 +1,14 @@
-//! Documents named on the command line: files, folders and globs.
+//! Documents given by hand: the files of a [`Corpus`], each one document, or the documents of a dataset's line.
 
 use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
 use crate::question::{Document, Gold, Label};
+use crate::retrieval::Filter;
+use crate::retrieval::chunk;
+use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind};
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
-use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 /// The documents read, and the question that came with them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,175 +19,218 @@ pub struct Given {
     pub question: Option<String>,
     /// The gold answers of the dataset line, if it has some.
     pub gold: Option<Gold>,
-    /// Files that were skipped, with the reason, to be shown to the user: "notes.pdf: not .txt, .md or .jsonl".
+    /// Files that were skipped, with the reason, to be shown to the user: "notes.png: not .txt, .md, ...".
     pub skipped: Vec<String>,
+    /// Documents that the filter left out.
+    pub left_out: LeftOut,
 }
 
-/// Reads the documents that `paths` name.
-///
-/// A path is a file (`.txt`, `.md`, `.jsonl`), a line of a JSONL file (`file.jsonl:17`), a folder (one level,
-/// by name, without hidden files), or a glob. A `.md` file may start with lines `source:`, `date:`, `url:` or
-/// `title:` between two lines `---`. A JSONL line is one document (`text`, and optionally `source`, `date`,
-/// `url`, `title`), or a question with its `documents`, as in RAMDocs. A document is named by its title, else
-/// by its file (and line). Documents that would have the same name are named by their path.
-///
-/// # Errors
-/// [`MootError::Input`] or [`MootError::Io`] for the first path that is missing or matches nothing, and for
-/// the first file that is binary, not UTF-8, empty or malformed.
-pub fn load(paths: &[String]) -> Result<Given> {
-    let mut gathering = Gathering::default();
-    for path in paths {
-        gathering.add(path)?;
+/// Documents that a filter left out, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Of other sources.
+    pub source: usize,
+    /// Before or after the dates wanted.
+    pub date: usize,
+    /// Without a date that can be compared, though dates were wanted.
+    pub undated: usize,
+}
+
+impl LeftOut {
+    /// Documents left out in all.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.source + self.date + self.undated
     }
-    Ok(gathering.finish())
+
+    /// One line: "3 of 10 documents are left out: 1 of another source, 2 without a date as 2018-05-31".
+    #[must_use]
+    pub fn describe(&self, all: usize) -> String {
+        let reasons = [
+            (self.source, "of other sources"),
+            (self.date, "of other dates"),
+            (self.undated, "without a date as 2018-05-31"),
+        ];
+        let told = reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
+        format!("{} of {all} documents are left out: {}", self.count(), told.collect::<Vec<_>>().join(", "))
+    }
 }
 
-/// The text of one file, without the front matter of a `.md` file.
+/// Text that is given to agents as it is; more is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Documents, which are agents.
+    pub documents: usize,
+    /// Words of one document.
+    pub words: usize,
+}
+
+impl Room {
+    /// As many documents as a debate shows on some screens, and words that fit a context of 8,192 tokens beside the rounds.
+    pub const DEFAULT: Self = Self { documents: 40, words: 3000 };
+}
+
+/// Documents that were read for agents.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// All of them.
+    Whole(Given),
+    /// There are more than the room has; one line: "more than 40 documents".
+    TooMuch(String),
+}
+
+/// Reads the documents that `paths` name, as [`Corpus::open`] takes them.
+///
+/// A file is one document; a record of a table or of JSON lines is one. A JSONL line may be a question with its
+/// `documents`, as in RAMDocs. A document is named by its title, else by its file (and line). Documents that would have
+/// the same name are named by their path.
 ///
 /// # Errors
-/// [`MootError::Io`] for a missing file, [`MootError::Input`] for one that is binary, not UTF-8, empty, or a `.jsonl` file.
-pub fn text(path: &Path) -> Result<String> {
-    let document = match Kind::of(path) {
-        Some(Kind::Jsonl) => return Err(input(path, None, "a text", "a .jsonl file")),
-        Some(Kind::Markdown) => markdown_document(path, &text::read(path)?)?,
-        _ => text_document(path, &text::read(path)?)?,
-    };
-    Ok(document.text)
+/// As [`read`].
+pub fn load(paths: &[String]) -> Result<Given> {
+    match read(&Corpus::open(paths)?, &Filter::NONE, None)? {
+        Reading::Whole(given) => Ok(given),
+        Reading::TooMuch(why) => Err(MootError::Usage(format!("{why} (bug)"))),
+    }
 }
 
-#[derive(Default)]
-struct Gathering {
+/// Reads the documents of `corpus` that `filter` admits, as far as `room` has place for them. A dataset's line brings its
+/// documents whatever the room.
+///
+/// # Errors
+/// [`MootError::Input`] or [`MootError::Io`] for the first file that was named and is binary, not UTF-8, empty or
+/// malformed; [`MootError::UnknownName`] for a source that no document has; [`MootError::Usage`] where no text is found,
+/// and where the filter leaves no document.
+pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>) -> Result<Reading> {
+    let mut gathering = Gathering { room, ..Gathering::new(filter) };
+    gathering.given.skipped.extend(corpus.skipped().iter().map(ToString::to_string));
+    for entry in corpus.entries() {
+        gathering.add(entry)?;
+        if let Some(why) = gathering.excess.take() {
+            return Ok(Reading::TooMuch(why));
+        }
+    }
+    gathering.finish().map(Reading::Whole)
+}
+
+/// The text of one file, without the front matter of a `.md` file. A file of an unknown kind is read as text.
+///
+/// # Errors
+/// [`MootError::Io`] for a missing file, [`MootError::Input`] for one that cannot be read, is empty, or holds records.
+pub fn text(path: &Path) -> Result<String> {
+    match Kind::of(path) {
+        Some(Kind::Jsonl | Kind::Comma | Kind::Tab) => {
+            let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
+            Err(input(path, None, "a text", found.unwrap_or_default()))
+        }
+        Some(kind) if !matches!(kind, Kind::Text | Kind::Markdown) => {
+            let typed = path.display().to_string();
+            let given = load(&[typed])?;
+            Ok(given.documents.into_iter().map(|document| document.text).collect::<Vec<_>>().join("\n\n"))
+        }
+        kind => {
+            let file = text::read(path)?;
+            let body = if kind == Some(Kind::Markdown) { FrontMatter::split(&file).1 } else { 0 };
+            let text = file[body..].strip_prefix(BOM).unwrap_or(&file[body..]);
+            if text.trim().is_empty() {
+                return Err(input(path, None, "text", "an empty document"));
+            }
+            Ok(text.to_owned())
+        }
+    }
+}
+
+struct Gathering<'a> {
     given: Given,
+    filter: &'a Filter,
+    room: Option<Room>,
+    /// Why the room is too small.
+    excess: Option<String>,
     /// The origin of each document: "folder/a.txt" or "b.jsonl:3".
     origins: Vec<String>,
-    /// Files already read, by their real path.
-    seen: HashSet<PathBuf>,
+    /// For each document, whether its source is its folder's name.
+    by_folder: Vec<bool>,
+    /// The sources of all documents, those left out included.
+    sources: BTreeSet<String>,
     /// A dataset line was read.
     asked: bool,
 }
 
-impl Gathering {
-    fn add(&mut self, typed: &str) -> Result<()> {
-        let path = Path::new(typed);
-        match fs::metadata(path) {
-            Ok(meta) if meta.is_dir() => self.add_folder(path),
-            Ok(_) => self.add_file(path, None),
-            Err(e) => match numbered(typed) {
-                Some((file, line)) => self.add_file(file, Some(line)),
-                None if typed.contains(['*', '?', '[']) => self.add_glob(typed),
-                None => Err(MootError::io(path, "open", e)),
-            },
+impl<'a> Gathering<'a> {
+    fn new(filter: &'a Filter) -> Self {
+        Self {
+            given: Given::default(),
+            filter,
+            room: None,
+            excess: None,
+            origins: Vec::new(),
+            by_folder: Vec::new(),
+            sources: BTreeSet::new(),
+            asked: false,
         }
     }
 
-    fn add_folder(&mut self, folder: &Path) -> Result<()> {
-        let refused = |e| MootError::io(folder, "list", e);
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(folder).map_err(refused)? {
-            let entry = entry.map_err(refused)?;
-            if !entry.file_name().to_string_lossy().starts_with('.') {
-                entries.push(entry.path());
-            }
+    fn add(&mut self, entry: &Entry) -> Result<()> {
+        if let Some((number, line)) = dataset_line(entry)? {
+            return self.add_dataset(entry, number, &line);
         }
-        entries.sort();
-        self.add_found(folder, &entries, "an empty folder")
-    }
-
-    fn add_glob(&mut self, pattern: &str) -> Result<()> {
-        let options = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::new() };
-        let matches = glob::glob_with(pattern, options)
-            .map_err(|e| MootError::Usage(format!("{pattern}: not a glob: {} (at {})", e.msg, e.pos)))?;
-        let mut entries = Vec::new();
-        for entry in matches {
-            entries.push(entry.map_err(|e| {
-                let path = e.path().to_path_buf();
-                MootError::io(&path, "list", e.into())
-            })?);
-        }
-        entries.sort();
-        self.add_found(Path::new(pattern), &entries, "no match")
-    }
-
-    /// Adds `entries`, which were found in a folder or by a glob: files of other kinds are skipped, not refused.
-    fn add_found(&mut self, place: &Path, entries: &[PathBuf], nothing: &str) -> Result<()> {
-        let mut taken = 0;
-        for entry in entries {
-            if entry.is_dir() {
-                self.skip(entry, "a folder");
-            } else if Kind::of(entry).is_some() {
-                if let Some(kind) = fs::metadata(entry).ok().as_ref().and_then(text::irregular) {
-                    self.skip(entry, &format!("{kind}, not a regular file"));
-                    continue;
+        let mut documents = Documents::new(vec![entry.clone()]);
+        let mut whole: Option<corpus::Document> = None;
+        while let Some(document) = documents.advance()? {
+            match &mut whole {
+                Some(first) => {
+                    first.text.push_str("\n\n");
+                    first.text.push_str(&document.text);
                 }
-                self.add_file(entry, None)?;
-                taken += 1;
-            } else {
-                self.skip(entry, "not .txt, .md or .jsonl");
+                None if entry.is_divided() => whole = Some(document),
+                None => self.add_document(entry, document),
+            }
+            if self.excess.is_some() {
+                return Ok(());
             }
         }
-        if taken > 0 {
-            return Ok(());
+        if let Some(document) = whole {
+            self.add_document(entry, document);
         }
-        let found = match entries {
-            [] => nothing.to_owned(),
-            [only] => format!("only {}", only.display()),
-            [first, ..] => format!("only other things ({}, ...)", first.display()),
-        };
-        Err(input(place, None, "at least one .txt, .md or .jsonl file", found))
+        self.given.skipped.extend(documents.skipped().iter().map(ToString::to_string));
+        Ok(())
     }
 
-    fn add_file(&mut self, path: &Path, line: Option<usize>) -> Result<()> {
-        let kind = Kind::of(path).ok_or_else(|| {
-            let found = path.extension().map_or("no ending".into(), |e| format!(".{}", e.to_string_lossy()));
-            input(path, None, "a .txt, .md or .jsonl file, or a folder", found)
-        })?;
-        let real = fs::canonicalize(path).map_err(|e| MootError::io(path, "open", e))?;
-        if line.is_none() && !self.seen.insert(real) {
-            self.skip(path, "given before");
+    fn add_document(&mut self, entry: &Entry, document: corpus::Document) {
+        let line = document.record_line();
+        let origin = match line {
+            Some(line) => format!("{}:{line}", document.file),
+            None => document.file.clone(),
+        };
+        let (by_folder, by_heading) = (document.by_folder, document.by_heading);
+        let corpus::Document { text, title, source, date, url, .. } = document;
+        // The text shows its heading; a file is known by its name.
+        let title = title.filter(|_| !by_heading);
+        let name = title.clone().unwrap_or_else(|| named(&entry.path, line));
+        self.push(origin, by_folder, Document { name, text, title, source, date, url, ..Document::default() });
+    }
+
+    /// Adds the question of a line, and looks for a second one.
+    fn add_dataset(&mut self, entry: &Entry, number: usize, line: &str) -> Result<()> {
+        let path = &entry.path;
+        self.add_dataset_line(path, number, &Object::parse(path, number, line)?)?;
+        if entry.line.is_some() {
             return Ok(());
         }
-        match kind {
-            Kind::Text => {
-                let document = text_document(path, &text::read(path)?)?;
-                self.push(path.display().to_string(), named(path, None), document);
+        for numbered in Lines::open(path)? {
+            let (other, text) = numbered?;
+            if other > number {
+                self.add_dataset_line(path, other, &Object::parse(path, other, &text)?)?;
             }
-            Kind::Markdown => {
-                let document = markdown_document(path, &text::read(path)?)?;
-                self.push(path.display().to_string(), named(path, None), document);
-            }
-            Kind::Jsonl => self.add_jsonl(path, line)?,
         }
         Ok(())
     }
 
-    fn add_jsonl(&mut self, path: &Path, wanted: Option<usize>) -> Result<()> {
-        text::open(path)?;
-        let mut any = false;
-        for numbered in Lines::open(path)? {
-            let (number, text) = numbered?;
-            if wanted.is_some_and(|n| n != number) {
-                continue;
-            }
-            any = true;
-            let object = Object::parse(path, number, &text)?;
-            if object.has("documents") {
-                self.add_dataset_line(path, number, &object)?;
-            } else if object.has("text") {
-                let origin = format!("{}:{number}", path.display());
-                self.push(origin, named(path, Some(number)), json_document(&object)?);
-            } else {
-                let expected = "an object with `text`, or with `question` and `documents`";
-                return Err(object.complaint(expected, format!("the fields {}", object.names())));
-            }
-        }
-        match wanted {
-            _ if any => Ok(()),
-            Some(line) => Err(input(path, Some(line), "a line of JSON", "a blank line or the end of the file")),
-            None => Err(input(path, None, "one JSON object a line", "an empty file")),
-        }
-    }
-
     fn add_dataset_line(&mut self, path: &Path, number: usize, object: &Object) -> Result<()> {
+        if !object.has("documents") {
+            let expected = "a question with `documents` on each line, as on the first";
+            return Err(object.complaint(expected, format!("the fields {}", object.names())));
+        }
         if std::mem::replace(&mut self.asked, true) {
             let found = format!("a second question (take one as {}:{number}, or `moot run` for all)", path.display());
             return Err(object.complaint("the documents of one question", found));
@@ -206,24 +251,62 @@ impl Gathering {
                 document.label = Some(Label { kind: object.string("type")?, answer });
             }
             let origin = format!("{}:{number}, document {}", path.display(), i + 1);
-            self.push(origin, format!("document {}", i + 1), document);
+            if document.name.is_empty() {
+                document.name = format!("document {}", i + 1);
+            }
+            self.push(origin, false, document);
         }
         Ok(())
     }
 
-    fn push(&mut self, origin: String, name: String, mut document: Document) {
-        if document.name.is_empty() {
-            document.name = name;
+    /// Takes a document that the filter admits.
+    fn push(&mut self, origin: String, by_folder: bool, document: Document) {
+        let filter = self.filter;
+        self.sources.extend(document.source.clone());
+        let left_out = &mut self.given.left_out;
+        if !filter.admits_source(document.source.as_deref()) {
+            left_out.source += 1;
+        } else if filter.is_undated(document.date.as_deref()) {
+            left_out.undated += 1;
+        } else if !filter.admits_date(document.date.as_deref()) {
+            left_out.date += 1;
+        } else {
+            self.origins.push(origin);
+            self.by_folder.push(by_folder);
+            self.given.documents.push(document);
+            self.measure();
         }
-        self.origins.push(origin);
-        self.given.documents.push(document);
     }
 
-    fn skip(&mut self, path: &Path, why: &str) {
-        self.given.skipped.push(format!("{}: {why}", path.display()));
+    /// Compares the last document with the room.
+    fn measure(&mut self) {
+        let Some(room) = self.room.filter(|_| !self.asked) else { return };
+        let Some(last) = self.given.documents.last() else { return };
+        if self.given.documents.len() > room.documents {
+            self.excess = Some(format!("more than {} documents", room.documents));
+        } else if chunk::words(&last.text).nth(room.words).is_some() {
+            self.excess = Some(format!("{} has more than {} words", last.name, room.words));
+        }
     }
 
-    fn finish(mut self) -> Given {
+    fn finish(mut self) -> Result<Given> {
+        for wanted in &self.filter.sources {
+            if !self.sources.contains(wanted) {
+                let known: Vec<&str> = self.sources.iter().map(String::as_str).collect();
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                return Err(MootError::UnknownName { kind: "source", name: wanted.clone(), known });
+            }
+        }
+        if self.given.documents.is_empty() {
+            let all = self.given.left_out.count();
+            return Err(MootError::Usage(if all > 0 {
+                self.given.left_out.describe(all)
+            } else {
+                let first = self.given.skipped.first().map(|skipped| format!(" ({skipped})")).unwrap_or_default();
+                format!("no text in the given documents{first}")
+            }));
+        }
+        self.forget_only_folder();
         let mut uses: HashMap<String, usize> = HashMap::new();
         for document in &self.given.documents {
             *uses.entry(document.name.clone()).or_default() += 1;
@@ -233,53 +316,39 @@ impl Gathering {
                 document.name.clone_from(origin);
             }
         }
-        self.given
+        Ok(self.given)
     }
-}
 
-enum Kind {
-    Text,
-    Markdown,
-    Jsonl,
-}
-
-impl Kind {
-    fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "txt" => Some(Self::Text),
-            "md" => Some(Self::Markdown),
-            "jsonl" => Some(Self::Jsonl),
-            _ => None,
+    /// A folder that all documents without a source of their own come from tells none of them apart, so it is no source.
+    fn forget_only_folder(&mut self) {
+        let documents = || self.given.documents.iter().zip(&self.by_folder).filter(|(_, by_folder)| **by_folder);
+        let folders: BTreeSet<&String> = documents().filter_map(|(document, _)| document.source.as_ref()).collect();
+        if folders.len() == 1 {
+            let documents = self.given.documents.iter_mut().zip(&self.by_folder);
+            documents.filter(|(_, by_folder)| **by_folder).for_each(|(document, _)| document.source = None);
         }
     }
 }
 
-/// Splits "file.jsonl:17" into path and line, if the file exists.
-fn numbered(typed: &str) -> Option<(&Path, usize)> {
-    let (file, line) = typed.rsplit_once(':')?;
-    let path = Path::new(file);
-    let line = line.parse().ok()?;
-    (matches!(Kind::of(path), Some(Kind::Jsonl)) && path.is_file()).then_some((path, line))
+/// The number and text of the first line to be read of a JSONL file, if it is a question with `documents`.
+fn dataset_line(entry: &Entry) -> Result<Option<(usize, String)>> {
+    if entry.kind != Kind::Jsonl {
+        return Ok(None);
+    }
+    for numbered in Lines::open(&entry.path)? {
+        // Faults are told by the reader of records.
+        let Ok((number, text)) = numbered else { return Ok(None) };
+        if entry.line.is_none_or(|wanted| wanted == number) {
+            let asked = Object::parse(&entry.path, number, &text).is_ok_and(|object| object.has("documents"));
+            return Ok(asked.then_some((number, text)));
+        }
+    }
+    Ok(None)
 }
 
-fn named(path: &Path, line: Option<usize>) -> String {
+fn named(path: &Path, line: Option<u64>) -> String {
     let file = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     line.map_or(file.clone(), |line| format!("{file}:{line}"))
-}
-
-fn text_document(path: &Path, text: &str) -> Result<Document> {
-    let text = text.strip_prefix(BOM).unwrap_or(text);
-    if text.trim().is_empty() {
-        return Err(input(path, None, "text", "an empty document"));
-    }
-    Ok(Document { text: text.to_owned(), ..Document::default() })
-}
-
-fn markdown_document(path: &Path, text: &str) -> Result<Document> {
-    let (front, body) = FrontMatter::split(text);
-    let FrontMatter { title, source, date, url } = front;
-    let document = text_document(path, &text[body..])?;
-    Ok(Document { name: title.clone().unwrap_or_default(), title, source, date, url, ..document })
 }
 
 fn json_document(object: &Object) -> Result<Document> {

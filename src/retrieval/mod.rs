@@ -17,6 +17,6 @@ mod text;
 
 pub use crate::question::{Hit, Origin, Passage};
 pub use batched::{Batched, SearchCounts};
-pub use documents::documents;
+pub use documents::{documents, merged_documents};
 pub use embedder::{EmbedderOptions, LocalEmbedder};
-pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, Wanted};
+pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, Wanted, check_date};

@@ -67,6 +67,25 @@ impl Filter {
         self.sources.is_empty() || source.is_some_and(|source| self.sources.iter().any(|wanted| wanted == source))
     }
 
+    /// Whether dates are wanted and `date` cannot be compared: it is missing, or does not begin with a year.
+    #[must_use]
+    pub fn is_undated(&self, date: Option<&str>) -> bool {
+        (self.from.is_some() || self.until.is_some()) && !date.is_some_and(is_dated)
+    }
+
+    /// Checks that `from` is not after `until`.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        match (&self.from, &self.until) {
+            (Some(from), Some(until)) if order(from, until).is_gt() => {
+                Err(format!("expected --from before --until, found {from} and {until}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether the filter admits passages of `date`. Dates are compared to the precision that both have: "1998" is neither
     /// before nor after "1998-05". A date filter rejects passages without a date, or with one that does not begin with a
     /// year.
@@ -76,6 +95,35 @@ impl Filter {
         let compared = |bound: &str, wanted: fn(Ordering) -> bool| dated.is_some_and(|date| wanted(order(date, bound)));
         self.from.as_deref().is_none_or(|from| compared(from, Ordering::is_ge))
             && self.until.as_deref().is_none_or(|until| compared(until, Ordering::is_le))
+    }
+}
+
+/// Checks a date that a filter is to compare: a year, a month or a day of the calendar.
+///
+/// # Errors
+/// What is expected.
+pub fn check_date(date: &str) -> std::result::Result<(), String> {
+    let wrong = || Err("expected a date, as 2018, 2018-05 or 2018-05-31".to_owned());
+    let parts: Vec<&str> = date.split('-').collect();
+    let digits = |part: &&str, length: usize| part.len() == length && part.bytes().all(|b| b.is_ascii_digit());
+    if parts.len() > 3 || !parts.iter().zip([4, 2, 2]).all(|(part, length)| digits(part, length)) {
+        return wrong();
+    }
+    let number = |at: usize| parts.get(at).and_then(|part| part.parse::<u32>().ok());
+    let (year, month, day) = (number(0).unwrap_or_default(), number(1), number(2));
+    if month.is_some_and(|month| !(1..=12).contains(&month)) {
+        return Err("expected a month from 01 to 12".to_owned());
+    }
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        Some(2) if leap => 29,
+        Some(2) => 28,
+        Some(4 | 6 | 9 | 11) => 30,
+        _ => 31,
+    };
+    match day {
+        Some(day) if !(1..=days).contains(&day) => Err(format!("expected a day from 01 to {days}")),
+        _ => Ok(()),
     }
 }
 
@@ -112,7 +160,7 @@ pub struct RetrieverIdentity {
     /// The embedder of the vectors with the hash of its weights; absent for word search alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedder: Option<String>,
-    /// "dense", "lexical", "hybrid".
+    /// "dense", "lexical", "hybrid"; with ", cut off" where irrelevant passages are left out.
     pub mode: String,
 }
 
@@ -139,7 +187,7 @@ pub trait Retriever: Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use super::Filter;
+    use super::{Filter, check_date};
     use crate::question::{Origin, Passage};
 
     fn passage(source: &str, date: &str) -> Passage {
@@ -167,5 +215,28 @@ mod tests {
             assert_eq!(filter.admits(&passage(source, date)), admitted, "{source} {date}");
         }
         assert!(Filter::default().admits(&passage("", "")));
+        assert!(filter.is_undated(None) && filter.is_undated(Some("May 2000")) && !filter.is_undated(Some("1998")));
+        assert!(!Filter::default().is_undated(None));
+        assert!(filter.check().is_ok());
+        assert!(Filter { from: some("2019"), until: some("2018-05"), ..Filter::NONE }.check().is_err());
+    }
+
+    #[test]
+    fn dates_of_filters_are_those_of_the_calendar() {
+        for sound in ["2018", "2018-12", "2018-05-31", "2024-02-29", "2000-02-29"] {
+            assert_eq!(check_date(sound), Ok(()), "{sound}");
+        }
+        for (wrong, said) in [
+            ("2024-13", "month"),
+            ("2024-00", "month"),
+            ("2023-02-29", "day from 01 to 28"),
+            ("1900-02-29", "day from 01 to 28"),
+            ("2024-04-31", "day from 01 to 30"),
+            ("2024-1", "a date"),
+            ("May 2000", "a date"),
+            ("2024-01-01-01", "a date"),
+        ] {
+            assert!(check_date(wrong).unwrap_err().contains(said), "{wrong}");
+        }
     }
 }

@@ -22,9 +22,12 @@ pub(super) fn input(path: &Path, line: Option<usize>, expected: &str, found: imp
 /// # Errors
 /// [`MootError::Io`]; [`MootError::Input`] if there are more.
 pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
-    let file = open(path)?;
+    bounded(path, open(path)?, most)
+}
+
+fn bounded(path: &Path, from: impl Read, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes).map_err(|e| MootError::io(path, "read", e))?;
+    from.take(most + 1).read_to_end(&mut bytes).map_err(|e| MootError::io(path, "read", e))?;
     if bytes.len() as u64 > most {
         return Err(input(path, None, &format!("at most {most} bytes in one document"), "more"));
     }
@@ -36,7 +39,23 @@ pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`bytes`]; [`MootError::Input`] if it is binary or not UTF-8.
 pub(super) fn read(path: &Path) -> Result<String> {
-    let bytes = bytes(path, MAX_DOCUMENT)?;
+    decode(path, bytes(path, MAX_DOCUMENT)?)
+}
+
+/// The text on standard input, which messages call `name`.
+///
+/// # Errors
+/// [`MootError::Input`] if it is a terminal, or not text as [`read`] takes it; [`MootError::Io`].
+pub(super) fn standard_input(name: &Path) -> Result<String> {
+    use std::io::IsTerminal;
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(input(name, None, "a text, as in `moot ask Q --docs - < FILE`", "a terminal"));
+    }
+    decode(name, bounded(name, stdin.lock(), MAX_DOCUMENT)?)
+}
+
+fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(input(path, None, "UTF-8 text", "UTF-16 (by its byte-order mark)"));
     }

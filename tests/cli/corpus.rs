@@ -4,8 +4,9 @@ use super::program::{moot, text};
 use crate::llm::server::{Server, reply};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 const CLAIM: &str =
     "The bridge over the Elde was opened in 1933, as everybody who lives in the town knows very well by now.";
@@ -114,6 +115,49 @@ fn sources_and_dates_choose() {
     );
 }
 
+fn given(cache: &Path, server: &Server, typed: &[&str], stdin: &str) -> (Vec<Value>, String) {
+    let question = "When was the bridge over the Elde opened?";
+    let fixed = ["ask", question, "--json", "--model", &server.base, "--free-form", "--rounds", "1"];
+    let mut command = moot(fixed.into_iter().chain(typed.iter().copied()));
+    command.env("MOOT_CACHE", cache).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A program that reads no input may have ended.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let out = child.wait_with_output().unwrap();
+    let said = text(&out.stderr).to_owned();
+    assert!(out.status.success(), "{said}");
+    let record: Value = serde_json::from_str(text(&out.stdout).lines().nth(1).unwrap()).unwrap();
+    (record["question"]["documents"].as_array().unwrap().clone(), said)
+}
+
+#[test]
+fn given_documents_are_read_filtered_or_searched_and_it_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (notes, cache, server) = (corpus(folder.path()), folder.path().join("cache"), server());
+    let (all, said) = given(&cache, &server, &["--docs", &notes, "-"], "<html><p>It opened in 1933.");
+    assert_eq!(all.len(), 6, "{all:?}");
+    assert_eq!((&all[5]["name"], &all[5]["text"]), (&"standard input".into(), &"It opened in 1933.".into()));
+    assert!(said.contains("6 documents are read whole"), "{said}");
+
+    let (dated, said) = given(&cache, &server, &["--docs", &notes, "--until", "1952"], "");
+    assert_eq!((dated.len(), &dated[0]["source"]), (1, &"council".into()));
+    assert!(said.contains("4 of 5 documents are left out: 4 without a date as 2018-05-31"), "{said}");
+    let (council, _) = given(&cache, &server, &["--docs", &notes, "--source", "council"], "");
+    assert_eq!(council.len(), 1);
+
+    // The soup is about no bridge; three copies are one voice.
+    let (found, said) = given(&cache, &server, &["--docs", &notes, "--top", "3", "--retriever", "bm25"], "");
+    assert!(said.contains("--retriever was given: the documents are searched"), "{said}");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().all(|document| document["origin"]["file"].is_string()));
+    let long = "The bridge over the Elde was opened in 1932. ".repeat(400);
+    let (found, said) = given(&cache, &server, &["--docs", "-", "--embedder", "none"], &long);
+    assert!(said.contains("standard input has more than 3000 words: the documents are searched"), "{said}");
+    assert_eq!(found.len(), 1, "passages of one document are one agent's: {found:?}");
+    let (whole, said) = given(&cache, &server, &["--docs", "-", "--whole"], &long);
+    assert!(said.contains("1 document is read whole") && whole[0]["text"] == long, "{said}");
+}
+
 #[test]
 fn what_is_mistyped_is_said_before_any_model_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,6 +171,10 @@ fn what_is_mistyped_is_said_before_any_model_is_asked_for() {
         (&["ask", "Q?", "--corpus", "http://h:1"], "expected http://host:6333#collection"),
         (&["ask", "Q?", "--corpus", "http://h:1#c", "--retriever", "bm25"], "searched by meaning alone"),
         (&["ask", "Q?", "--corpus", &notes, "--from", "May"], "expected a date"),
+        (&["ask", "Q?", "--docs", &notes, "--from", "2024-13"], "expected a month from 01 to 12"),
+        (&["ask", "Q?", "--docs", &notes, "--from", "2024", "--until", "2023"], "expected --from before --until"),
+        (&["ask", "Q?", "--docs", &notes, "--source", "radio"], "blog, council, forum, mirror, press"),
+        (&["ask", "Q?", "--docs", &notes, "--whole", "--top", "3"], "cannot be used with"),
     ] {
         let out = moot(typed.iter().copied()).output().unwrap();
         let said = text(&out.stderr);

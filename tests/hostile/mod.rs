@@ -2,6 +2,7 @@
 
 mod html;
 mod index;
+mod package;
 mod pdf;
 mod record;
 mod terminal;

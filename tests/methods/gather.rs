@@ -18,7 +18,7 @@ fn bare() -> Question {
 fn shelf() -> Shelf {
     Shelf::new([
         passage("notes/bridge.md", 3, Some("The bridge"), "It opened in 1932."),
-        passage("notes/bridge.md", 9, Some("The bridge"), "A footbridge opened in 1971."),
+        passage("notes/footbridge.md", 9, Some("The bridge"), "A footbridge opened in 1971."),
         passage("notes/soup.md", 1, None, "Soup at noon."),
     ])
 }
@@ -54,6 +54,28 @@ fn passages_become_the_documents_of_agents() {
     assert_eq!(record.calls.iter().map(|call| call.stage).collect::<Vec<_>>(), [1, 1, 2], "stages go on after it");
     let answers = &record.conclusion.as_ref().unwrap().answers;
     assert_eq!(answers.iter().map(|answer| answer.supporters.clone()).collect::<Vec<_>>(), [[0], [1]]);
+}
+
+/// One source does not oppose itself: passages of one file are one document, in the order of the file.
+#[test]
+fn passages_of_one_document_have_one_agent() {
+    let shelf = Shelf::new([
+        passage("notes/bridge.md", 9, Some("The bridge"), "A footbridge opened in 1932."),
+        passage("notes/all.jsonl", 2, None, "It opened in 1933."),
+        passage("notes/bridge.md", 3, Some("The bridge"), "It opened in 1931."),
+        passage("notes/all.jsonl", 3, None, "It opened in 1934."),
+    ]);
+    let (llm, settings) = (agents(), Settings::default());
+    let tools = Tools { retriever: Some(&shelf), ..Tools::new(&llm) };
+    let method = methods::build("madam-rag", &typed(&[("rounds", "1")])).unwrap();
+    let record = method.answer(&bare(), tools, &settings, &Silent).unwrap();
+    let documents = &record.question.documents;
+    let texts: Vec<&str> = documents.iter().map(|document| document.text.as_str()).collect();
+    let whole = "The bridge\nIt opened in 1931.\n[...]\nA footbridge opened in 1932.";
+    assert_eq!(texts, [whole, "It opened in 1933.", "It opened in 1934."]);
+    let line = |document: usize| documents[document].origin.as_ref().unwrap().line;
+    assert_eq!((line(0), line(1), line(2)), (Some(9), Some(2), Some(3)), "the best passage is the origin");
+    assert_eq!(documents[0].parts.iter().map(|part| part.line).collect::<Vec<_>>(), [Some(3)]);
 }
 
 fn refused(tools: Tools<'_>) -> String {

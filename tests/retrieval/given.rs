@@ -1,4 +1,6 @@
-use moot::retrieval::given::{Given, load};
+use moot::retrieval::Filter;
+use moot::retrieval::corpus::Corpus;
+use moot::retrieval::given::{Given, LeftOut, Reading, Room, load, read};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -38,12 +40,74 @@ fn the_order_is_the_order_given() {
 }
 
 #[test]
-fn folders_leave_out_what_is_no_document_and_say_so() {
-    let f = folder(&[("d/a.txt", b"A"), ("d/.hidden.txt", b"H"), ("d/p.pdf", b"P"), ("d/sub/b.txt", b"B")]);
+fn folders_are_read_to_the_bottom_and_what_is_no_document_is_told() {
+    let f = folder(&[
+        ("d/a.txt", b"A"),
+        ("d/.hidden.txt", b"H"),
+        ("d/p.png", b"P"),
+        ("d/p.pdf", b"P"),
+        ("d/sub/b.html", b"<title>T</title><p>B</p>"),
+        ("d/sub/c.csv", b"text,source,date\nC,s,2001\n,s,2001\n"),
+    ]);
     let found = given(&f, &["d"]).unwrap();
-    assert_eq!(names(&found), ["a.txt"]);
+    assert_eq!(names(&found), ["a.txt", "T", "c.csv:2"]);
+    assert_eq!(found.documents[2].source.as_deref(), Some("s"));
     let skipped: Vec<_> = found.skipped.iter().map(|s| s.rsplit('/').next().unwrap()).collect();
-    assert_eq!(skipped, ["p.pdf: not .txt, .md or .jsonl", "sub: a folder"]);
+    let expected = [
+        "p.png: not .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv",
+        "p.pdf: expected a PDF, found something else, or a broken one",
+        "c.csv: 1 record without text",
+    ];
+    assert_eq!(skipped, expected);
+}
+
+#[test]
+fn folders_are_sources_only_where_they_tell_documents_apart() {
+    let f = folder(&[("d/a.txt", b"A"), ("d/b.txt", b"B"), ("e/council/a.txt", b"A"), ("e/diary/b.txt", b"B")]);
+    let sources = |path: &str| -> Vec<Option<String>> {
+        given(&f, &[path]).unwrap().documents.into_iter().map(|document| document.source).collect()
+    };
+    assert_eq!(sources("d"), [None, None]);
+    assert_eq!(sources("e"), [Some("council".to_owned()), Some("diary".to_owned())]);
+}
+
+fn filtered(folder: &TempDir, filter: &Filter, room: Option<Room>) -> Result<Reading, String> {
+    let corpus = Corpus::open(&[folder.path().display().to_string()]).unwrap();
+    read(&corpus, filter, room).map_err(|e| e.to_string())
+}
+
+fn whole(reading: Reading) -> Given {
+    match reading {
+        Reading::Whole(given) => given,
+        Reading::TooMuch(why) => panic!("{why}"),
+    }
+}
+
+/// Of each reason why a document is left out there is a number.
+#[test]
+fn filters_leave_documents_out_and_count_them() {
+    let rows = b"text,source,date\nA,s,2001\nB,s,\nC,s,May 2000\nD,s,1990\nE,t,2001\n";
+    let f = folder(&[("a.csv", rows)]);
+    let filter = Filter { sources: vec!["s".into()], from: Some("2000".into()), until: None };
+    let found = whole(filtered(&f, &filter, None).unwrap());
+    assert_eq!(found.documents.iter().map(|d| d.text.as_str()).collect::<Vec<_>>(), ["A"]);
+    assert_eq!(found.left_out, LeftOut { source: 1, date: 1, undated: 2 });
+    let said = "4 of 5 documents are left out: 1 of other sources, 1 of other dates, 2 without a date as 2018-05-31";
+    assert_eq!(found.left_out.describe(5), said);
+    let none = Filter { from: Some("2002".into()), ..filter.clone() };
+    assert!(filtered(&f, &none, None).unwrap_err().contains("5 of 5 documents are left out"));
+    let unknown = Filter { sources: vec!["x".into()], ..Filter::NONE };
+    let wrong = filtered(&f, &unknown, None).unwrap_err();
+    assert!(wrong.contains("\"x\"") && wrong.contains("s, t"), "{wrong}");
+}
+
+#[test]
+fn more_text_than_the_room_has_is_told() {
+    let f = folder(&[("a.txt", b"one two three"), ("b.txt", b"one"), ("c.txt", b"one")]);
+    let room = |documents, words| filtered(&f, &Filter::NONE, Some(Room { documents, words })).unwrap();
+    assert_eq!(whole(room(3, 3)).documents.len(), 3);
+    assert_eq!(room(2, 3), Reading::TooMuch("more than 2 documents".into()));
+    assert_eq!(room(3, 2), Reading::TooMuch("a.txt has more than 2 words".into()));
 }
 
 #[test]
@@ -53,12 +117,23 @@ fn globs_match_by_name_and_nothing_twice() {
     assert_eq!(names(&found), ["a.txt", "b.txt", "c.md"]);
     assert!(found.skipped[0].ends_with("a.txt: given before"));
     let wrong = given(&f, &["*.jsonl"]).unwrap_err();
-    assert_eq!(wrong, "*.jsonl: expected at least one .txt, .md or .jsonl file, found no match");
+    assert_eq!(
+        wrong,
+        "*.jsonl: expected at least one .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv file, found nothing"
+    );
 }
 
 #[test]
 fn a_file_whose_name_looks_like_a_glob_is_a_file() {
     assert_eq!(names(&one("what[1]?.txt", b"A").unwrap()), ["what[1]?.txt"]);
+}
+
+#[test]
+fn a_file_is_known_by_its_name_unless_it_names_itself() {
+    let headed = one("a.md", b"# The bridge\n\nIt opened.").unwrap();
+    assert_eq!((names(&headed), &headed.documents[0].title), (vec!["a.md"], &None));
+    assert_eq!(names(&one("a.md", b"---\ntitle: T\n---\n# The bridge\n").unwrap()), ["T"]);
+    assert_eq!(names(&one("a.html", b"<title>T</title>It opened.").unwrap()), ["T"]);
 }
 
 #[test]
@@ -129,14 +204,16 @@ fn what_is_wrong_is_said_in_one_line() {
         ("a.txt", b"ab\0c", "a.txt: expected UTF-8 text, found a binary file (NUL byte at byte 2)"),
         ("a.txt", b"caf\xe9 au lait", "a.txt: expected UTF-8 text, found an invalid byte at byte 3"),
         ("a.txt", b"\xff\xfea\0", "a.txt: expected UTF-8 text, found UTF-16 (by its byte-order mark)"),
-        ("a.pdf", b"%PDF", "a.pdf: expected a .txt, .md or .jsonl file, or a folder, found .pdf"),
-        ("a", b"text", "a: expected a .txt, .md or .jsonl file, or a folder, found no ending"),
+        ("a.pdf", b"%PDF", "a.pdf: expected a PDF, found something else, or a broken one"),
+        ("a.png", b"x", "a.png: expected .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv, or a folder, found .png"),
+        ("a", b"text", "a: expected .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv, or a folder, found no ending"),
         ("a.jsonl", b"", "a.jsonl: expected one JSON object a line, found an empty file"),
         ("a.jsonl", b"{\"text\": \"A\"}\n[1]\n", "a.jsonl:2: expected a JSON object, found a list of 1"),
         ("a.jsonl", b"{\"text\": 3}", "a.jsonl:1: expected a string in `text`, found the number 3"),
-        ("a.jsonl", b"{\"text\": \"\"}", "a.jsonl:1: expected text in `text`, found an empty string"),
+        ("a.jsonl", b"{\"text\": \"\"}", "no text in the given documents (a.jsonl: 1 record without text)"),
+        ("a.jsonl", b"{\"documents\": [{\"text\": \"A\"}]}\n{\"text\": \"B\"}", "a.jsonl:2: expected a question with `documents` on each line, as on the first, found the fields `text`"),
         ("a.jsonl", b"{\"text\": \"A\", \"source\": []}", "a.jsonl:1: expected a string in `source`, found a list of 0"),
-        ("a.jsonl", b"{\"body\": \"A\"}", "a.jsonl:1: expected an object with `text`, or with `question` and `documents`, found the fields `body`"),
+        ("a.jsonl", b"{\"words\": \"A\"}", "a.jsonl:1: expected an object with `text` or `contents`, found the fields `words`"),
         ("a.jsonl", b"{\"documents\": []}", "a.jsonl:1: expected at least one document in `documents`, found an empty list"),
         ("a.jsonl", b"{\"documents\": [{\"text\": 1}]}", "a.jsonl:1: expected a string in `documents[0].text`, found the number 1"),
         ("a.jsonl", b"{\"text\": \"A\"}\n{\"text\": \"\xe9\"}\n", "a.jsonl:2: expected UTF-8 text, found an invalid byte at byte 24"),
@@ -145,15 +222,10 @@ fn what_is_wrong_is_said_in_one_line() {
     for (name, content, expected) in cases {
         assert_eq!(&one(name, content).unwrap_err(), expected);
     }
-    let f = folder(&[("d/p.pdf", b"P")]);
+    let f = folder(&[("d/p.png", b"P")]);
     fs::create_dir(f.path().join("e")).unwrap();
-    assert_eq!(
-        given(&f, &["e"]).unwrap_err(),
-        "e: expected at least one .txt, .md or .jsonl file, found an empty folder"
-    );
-    assert!(
-        given(&f, &["d"]).unwrap_err().starts_with("d: expected at least one .txt, .md or .jsonl file, found only ")
-    );
+    assert!(given(&f, &["e"]).unwrap_err().ends_with(".csv or .tsv file, found nothing"));
+    assert!(given(&f, &["d"]).unwrap_err().contains(".csv or .tsv file, found only other things (d/p.png: not "));
     assert!(given(&f, &["none.txt"]).unwrap_err().starts_with("none.txt: cannot open: No such file"));
     assert!(!Path::new("none.txt").exists());
 }

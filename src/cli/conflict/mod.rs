@@ -242,6 +242,8 @@ fn of_method(name: &str, switches: &Switches, seed: u64, free_form: bool) -> met
 fn searching(corpus: &[String], top: Option<usize>, embedder: Option<&str>) -> retrieve::Args {
     retrieve::Args {
         corpus: corpus.to_vec(),
+        read: None,
+        cutoff: None,
         top,
         by_source: false,
         source: Vec::new(),

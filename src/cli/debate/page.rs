@@ -125,8 +125,9 @@ impl Page {
         let mut text = String::new();
         for (number, document) in (1..).zip(documents) {
             let Some(origin) = &document.origin else { continue };
-            let told = [Some(origin.to_string()), document.source.clone(), document.date.clone()];
-            let told: Vec<String> = told.iter().flatten().map(|part| printable(part)).collect();
+            let positions = std::iter::once(origin).chain(&document.parts).map(ToString::to_string);
+            let told = positions.chain(document.source.clone()).chain(document.date.clone());
+            let told: Vec<String> = told.map(|part| printable(&part)).collect();
             let digits = self.digits;
             let margin = 2 + digits + 1;
             let label = format!("  {number:>digits$}");

@@ -1,6 +1,6 @@
 //! `moot index build` and `add`.
 
-use super::inputs::{CorpusArgs, EmbedderArgs};
+use super::inputs::{CorpusArgs, EmbedderArgs, Opened};
 use crate::cli::fetching::tell;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::model::bytes;
@@ -62,14 +62,15 @@ pub struct AddArgs {
 pub fn build(args: &BuildArgs) -> Result<()> {
     let storage = storage_named(&args.storage)?;
     let interrupt = Interrupt::listen()?;
-    let total = args.corpus.count()?;
+    let corpus = args.corpus.open()?;
+    let total = corpus.count()?;
     let embedder = args.embedder.named()?;
     let limits = Limits { memory: args.memory, ..Limits::default() };
     let mut builder = Builder::create(&args.output, embedder.as_deref(), storage, limits)?;
     if embedder.is_some() {
         builder.called(args.embedder.name())?;
     }
-    run(&args.output, builder, &args.corpus, total, embedder.as_ref(), &interrupt)
+    run(&args.output, builder, &corpus, total, embedder.as_ref(), &interrupt)
 }
 
 /// Adds to an index.
@@ -79,20 +80,21 @@ pub fn build(args: &BuildArgs) -> Result<()> {
 pub fn add(args: &AddArgs) -> Result<()> {
     let manifest = Manifest::read(&args.dir)?;
     let interrupt = Interrupt::listen()?;
-    let total = args.corpus.count()?;
+    let corpus = args.corpus.open()?;
+    let total = corpus.count()?;
     let embedder = match &manifest.dense {
         Some(dense) => Some(args.embedder.of_index(&args.dir, dense)?),
         None => None,
     };
     let limits = Limits { memory: args.memory, ..Limits::default() };
     let builder = Builder::open(&args.dir, embedder.as_deref(), limits)?;
-    run(&args.dir, builder, &args.corpus, total, embedder.as_ref(), &interrupt)
+    run(&args.dir, builder, &corpus, total, embedder.as_ref(), &interrupt)
 }
 
 fn run(
     dir: &Path,
     mut builder: Builder,
-    corpus: &CorpusArgs,
+    corpus: &Opened,
     total: u64,
     embedder: Option<&Arc<dyn Embedder>>,
     interrupt: &Interrupt,
@@ -117,16 +119,16 @@ fn run(
 /// As [`build`]; [`MootError::Interrupted`], after which finished work is kept.
 pub(in crate::cli) fn fill(
     builder: &mut Builder,
-    corpus: &CorpusArgs,
+    corpus: &Opened,
     total: u64,
     embedder: Option<&Arc<dyn Embedder>>,
     interrupt: &Interrupt,
 ) -> Result<()> {
     interrupt.answering();
     let mut shown = Shown::new(total, interrupt.stop.clone());
-    let mut passages: Box<dyn Iterator<Item = Result<Passage>>> = corpus.passages()?;
+    let mut passages: Box<dyn Iterator<Item = Result<Passage>>> = corpus.passages();
     let embedder = embedder.map(AsRef::as_ref);
-    let built = builder.run(&corpus.typed()?, &mut passages, embedder, &mut |progress| shown.show(progress));
+    let built = builder.run(corpus.typed(), &mut passages, embedder, &mut |progress| shown.show(progress));
     shown.clear();
     if let Err(MootError::Interrupted) = built {
         tell(&format!("{} passages are kept; the same command goes on", builder.manifest().passages()));

@@ -1,5 +1,6 @@
 //! `moot index info`: describes an index.
 
+use super::state;
 use crate::cli::models::{print_json, table};
 use crate::cli::output;
 use crate::error::Result;
@@ -34,6 +35,8 @@ struct Info<'a> {
     lists: Option<usize>,
     grouped: u64,
     builds: &'a [BuildEntry],
+    /// Files of finished builds that were changed after the index was written; `None` if they are not where they were.
+    newer_files: Option<usize>,
     verified: bool,
 }
 
@@ -57,9 +60,19 @@ pub fn run(args: &Args) -> Result<()> {
         lists: manifest.clusters.as_ref().map(|clusters| clusters.lists),
         grouped: manifest.clusters.as_ref().map_or(0, |clusters| clusters.passages),
         builds: &manifest.builds,
+        newer_files: state::newer_files(&args.dir, manifest),
         verified: args.verify,
     };
     if args.json { print_json(&info) } else { output::print(&text(&info)) }
+}
+
+fn files(newer: Option<usize>) -> String {
+    match newer {
+        None => "not found where they were when it was built".into(),
+        Some(0) => "none changed after it was built".into(),
+        Some(1) => "1 changed after it was built".into(),
+        Some(count) => format!("{count} changed after it was built"),
+    }
 }
 
 fn text(info: &Info<'_>) -> String {
@@ -71,6 +84,7 @@ fn text(info: &Info<'_>) -> String {
         let state = if build.finished { "" } else { " (unfinished: the same command goes on)" };
         rows.push(vec!["corpus".into(), format!("{}{state}", build.corpus.join(" "))]);
     }
+    rows.push(vec!["files".into(), files(info.newer_files)]);
     let vectors = match info.vectors {
         Some(dense) => format!("{} numbers in {} by {}", dense.dimension, dense.storage, dense.embedder),
         None => "none".into(),

@@ -20,7 +20,7 @@ const NONE: &str = "none";
 /// A corpus and how it is split.
 #[derive(Debug, clap::Args)]
 pub struct CorpusArgs {
-    /// Files, folders and globs: .txt, .md, .html, .pdf, .jsonl, .csv, .tsv
+    /// Files, folders, globs, and - for standard input: .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv, .tsv
     #[arg(value_name = "CORPUS", required = true, num_args = 1..)]
     pub corpus: Vec<String>,
     /// Words per passage; 0 does not split documents
@@ -34,43 +34,64 @@ pub struct CorpusArgs {
 }
 
 impl CorpusArgs {
-    fn chunking(&self) -> Result<Chunking> {
-        Chunking::new(self.words, Overlap::Words(self.overlap))
+    /// Lists the files.
+    ///
+    /// # Errors
+    /// Paths without files; an overlap that leaves no room for new text.
+    pub fn open(&self) -> Result<Opened> {
+        let chunking = Chunking::new(self.words, Overlap::Words(self.overlap))?;
+        Ok(Opened::new(Corpus::open(&self.corpus)?, &self.corpus, chunking))
+    }
+}
+
+/// A corpus whose files are listed.
+pub struct Opened {
+    corpus: Corpus,
+    chunking: Chunking,
+    typed: Vec<String>,
+}
+
+impl Opened {
+    /// `corpus`, as `paths` were typed.
+    #[must_use]
+    pub fn new(corpus: Corpus, paths: &[String], chunking: Chunking) -> Self {
+        let cut = format!("({})", chunking.describe());
+        Self { corpus, chunking, typed: paths.iter().cloned().chain([cut]).collect() }
     }
 
     /// Paths and chunking as stored in the index: another chunking is another corpus.
-    ///
-    /// # Errors
-    /// An overlap that leaves no room for new text.
-    pub fn typed(&self) -> Result<Vec<String>> {
-        let cut = format!("({})", self.chunking()?.describe());
-        Ok(self.corpus.iter().cloned().chain([cut]).collect())
+    #[must_use]
+    pub fn typed(&self) -> &[String] {
+        &self.typed
+    }
+
+    /// Its files.
+    #[must_use]
+    pub fn corpus(&self) -> &Corpus {
+        &self.corpus
     }
 
     /// Reads the corpus once, so that errors are found before hours of embedding, and prints what is left out.
     ///
     /// # Errors
-    /// Paths without files, files that cannot be read.
+    /// Files that cannot be read; a corpus without text.
     pub fn count(&self) -> Result<u64> {
-        let corpus = Corpus::open(&self.corpus)?;
-        let mut passages = corpus.passages(self.chunking()?);
+        let mut passages = self.corpus.passages(self.chunking);
         let mut count = 0;
         for passage in passages.by_ref() {
             passage?;
             count += 1;
         }
-        for skipped in corpus.skipped().iter().chain(&passages.skipped()) {
+        for skipped in self.corpus.skipped().iter().chain(&passages.skipped()) {
             tell(&format!("left out: {skipped}"));
         }
         Ok(count)
     }
 
     /// Its passages.
-    ///
-    /// # Errors
-    /// As [`CorpusArgs::count`].
-    pub fn passages(&self) -> Result<Box<dyn Iterator<Item = Result<Passage>>>> {
-        Ok(Box::new(Corpus::open(&self.corpus)?.passages(self.chunking()?)))
+    #[must_use]
+    pub fn passages(&self) -> Box<dyn Iterator<Item = Result<Passage>>> {
+        Box::new(self.corpus.passages(self.chunking))
     }
 }
 

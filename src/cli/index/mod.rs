@@ -4,6 +4,7 @@ pub mod build;
 pub mod info;
 pub(super) mod inputs;
 pub mod search;
+pub(super) mod state;
 
 use crate::error::Result;
 

@@ -1,14 +1,16 @@
 //! `moot index search`: retrieves passages for queries.
 
 use super::inputs::EmbedderArgs;
+use super::state;
 use crate::cli::columns::{printable, wrap};
+use crate::cli::retrieve::{Toggle, tell_undated};
 use crate::cli::{output, values};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::files;
 use crate::question::Passage;
-use crate::retrieval::index::{Index, IndexRetriever, Mode, Search};
-use crate::retrieval::{Filter, Hit, Retriever, Wanted};
+use crate::retrieval::index::{Cutoff, Index, IndexRetriever, Mode, Search};
+use crate::retrieval::{Filter, Hit, Retriever, Wanted, check_date};
 use serde::Serialize;
 use std::fmt::Write;
 use std::io::Read;
@@ -50,6 +52,9 @@ pub struct Args {
     /// Do not fold near-duplicates
     #[arg(long)]
     pub no_fold: bool,
+    /// Leave out passages that have nothing to do with the query
+    #[arg(long, value_name = "ON", default_value = "on")]
+    pub cutoff: Toggle,
     /// Read every vector, even if an approximate search is possible
     #[arg(long)]
     pub exact: bool,
@@ -87,10 +92,7 @@ impl From<Retrieved> for Mode {
 
 /// Parses a date for filters.
 pub(in crate::cli) fn date(typed: &str) -> std::result::Result<String, String> {
-    let parts: Vec<&str> = typed.split('-').collect();
-    let digits = |part: &&str, length: usize| part.len() == length && part.bytes().all(|b| b.is_ascii_digit());
-    let sound = parts.iter().zip([4, 2, 2]).all(|(part, length)| digits(part, length)) && parts.len() <= 3;
-    if sound { Ok(typed.to_owned()) } else { Err("expected a date, as 2018, 2018-05 or 2018-05-31".into()) }
+    check_date(typed).map(|()| typed.to_owned())
 }
 
 /// Searches and prints.
@@ -99,16 +101,20 @@ pub(in crate::cli) fn date(typed: &str) -> std::result::Result<String, String> {
 /// An index that cannot be read or was made by another embedder; a source that no passage has.
 pub fn run(args: &Args) -> Result<()> {
     let queries = queries(args)?;
+    let filter = Filter { sources: args.source.clone(), from: args.from.clone(), until: args.until.clone() };
+    filter.check().map_err(MootError::Usage)?;
     let index = Index::open(&args.dir)?;
+    state::tell(&args.dir, index.manifest());
     let dense = index.manifest().dense.clone();
     let mode = args.retriever.map_or(if dense.is_some() { Mode::Hybrid } else { Mode::Bm25 }, Mode::from);
     let embedder = match &dense {
         Some(dense) if mode != Mode::Bm25 => Some(args.embedder.of_index(&args.dir, dense)?),
         _ => None,
     };
-    let search = Search { mode, exact: args.exact, constant: args.rrf_k, ..Search::default() };
+    let cutoff = (args.cutoff == Toggle::On).then_some(Cutoff::DEFAULT);
+    let search = Search { mode, exact: args.exact, constant: args.rrf_k, cutoff, ..Search::default() };
     let retriever = IndexRetriever::new(index, embedder, search)?;
-    let filter = Filter { sources: args.source.clone(), from: args.from.clone(), until: args.until.clone() };
+    tell_undated(&retriever, &filter)?;
     let wanted = Wanted { top: args.top, by_source: args.by_source, filter, fold: !args.no_fold };
     for (first, some) in (1..).step_by(TOGETHER).zip(queries.chunks(TOGETHER)) {
         let some: Vec<&str> = some.iter().map(String::as_str).collect();
@@ -176,7 +182,7 @@ fn json(found: &[Hit], query: Option<usize>) -> Result<String> {
 
 fn text(found: &[Hit], columns: usize) -> String {
     if found.is_empty() {
-        return "nothing found\n".into();
+        return "nothing found (--cutoff off shows the nearest passages)\n".into();
     }
     let mut out = String::new();
     for (number, found) in (1..).zip(found) {

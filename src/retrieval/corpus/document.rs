@@ -24,6 +24,10 @@ pub struct Document {
     /// Its id in a file of several documents.
     pub id: Option<String>,
     pub(super) position: Position,
+    /// The source is the folder's name: the document names none itself.
+    pub(in crate::retrieval) by_folder: bool,
+    /// The title is the text's first heading: the document names none itself.
+    pub(in crate::retrieval) by_heading: bool,
 }
 
 /// Position of a document's text in its file.
@@ -37,6 +41,8 @@ pub(super) enum Position {
     Markup { markup: String, runs: Vec<TextRun> },
     /// On a page, from 1.
     Page(u32),
+    /// In the text as it was extracted.
+    Extracted,
 }
 
 /// A run of text and the bytes of markup that it came from.
@@ -64,8 +70,29 @@ pub(super) struct Fields {
 impl Document {
     pub(super) fn new(entry: &Entry, fields: Fields, text: String, position: Position) -> Self {
         let Fields { title, source, date, url, id } = fields;
-        let source = source.or_else(|| source::host(url.as_deref()?)).or_else(|| entry.folder.clone());
-        Self { text, title, source, date, url, file: entry.path.display().to_string(), id, position }
+        let source = source.or_else(|| source::host(url.as_deref()?));
+        let by_folder = source.is_none() && entry.folder.is_some();
+        let source = source.or_else(|| entry.folder.clone());
+        Self {
+            text,
+            title,
+            source,
+            date,
+            url,
+            file: entry.path.display().to_string(),
+            id,
+            position,
+            by_folder,
+            by_heading: false,
+        }
+    }
+
+    /// The line of its record in a file of several.
+    pub(in crate::retrieval) fn record_line(&self) -> Option<u64> {
+        match self.position {
+            Position::Record { line, .. } => Some(line),
+            _ => None,
+        }
     }
 
     /// Its passages, split by `chunking`.
@@ -119,7 +146,7 @@ impl<'a> Locator<'a> {
             }
             Position::Record { line, characters } => (characters + start..characters + end, Some(line)),
             Position::Markup { .. } => (start..end, Some(newlines + 1)),
-            Position::Page(_) => (start..end, None),
+            Position::Page(_) | Position::Extracted => (start..end, None),
         }
     }
 }

@@ -8,6 +8,7 @@ mod open;
 mod style;
 
 use super::document::{Fields, Position, TextRun};
+use super::flow::Gap;
 use html5gum::{DefaultEmitter, HtmlString, Spanned, StartTag, StringReader, Token, Tokenizer};
 use open::{MAX_OPEN, Open, TooDeep};
 use style::Style;
@@ -54,15 +55,6 @@ fn tokens(markup: &str) -> Tokenizer<StringReader<'_>, DefaultEmitter<usize>> {
     // Otherwise the tokenizer reads the content of scripts as markup.
     emitter.naively_switch_states(true);
     Tokenizer::new_with_emitter(markup, emitter)
-}
-
-/// White space between two runs of text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Gap {
-    None,
-    Space,
-    Line,
-    Paragraph,
 }
 
 struct Reading<'a> {
@@ -257,12 +249,7 @@ impl<'a> Reading<'a> {
     fn fill(&mut self) {
         let gap = std::mem::replace(&mut self.gap, Gap::None);
         if !self.text.is_empty() {
-            self.text.push_str(match gap {
-                Gap::None => "",
-                Gap::Space => " ",
-                Gap::Line => "\n",
-                Gap::Paragraph => "\n\n",
-            });
+            self.text.push_str(gap.text());
         }
     }
 }

@@ -4,10 +4,13 @@
 //! memory is bounded by the largest document.
 
 mod document;
+mod flow;
 mod html;
+mod package;
 mod pdf;
 mod position;
 mod record;
+mod rtf;
 mod source;
 mod table;
 mod walk;
@@ -21,30 +24,39 @@ use crate::question::Passage;
 use crate::retrieval::chunk::Chunking;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// File kinds, by file name extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Text,
     Markdown,
     Html,
     Pdf,
+    Docx,
+    Odt,
+    Epub,
+    Rtf,
     Jsonl,
     Comma,
     Tab,
 }
 
 /// The supported extensions, for messages.
-const KINDS: &str = ".txt, .md, .html, .pdf, .jsonl, .csv or .tsv";
+pub(super) const KINDS: &str = ".txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv";
 
 impl Kind {
-    fn of(path: &Path) -> Option<Self> {
+    pub(super) fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "txt" => Some(Self::Text),
             "md" | "markdown" => Some(Self::Markdown),
             "html" | "htm" | "xhtml" => Some(Self::Html),
             "pdf" => Some(Self::Pdf),
+            "docx" => Some(Self::Docx),
+            "odt" => Some(Self::Odt),
+            "epub" => Some(Self::Epub),
+            "rtf" => Some(Self::Rtf),
             "jsonl" | "ndjson" => Some(Self::Jsonl),
             "csv" => Some(Self::Comma),
             "tsv" => Some(Self::Tab),
@@ -55,15 +67,26 @@ impl Kind {
 
 /// A file of the corpus.
 #[derive(Debug, Clone)]
-struct Entry {
-    path: PathBuf,
-    kind: Kind,
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
     /// Source of its documents if they name none: the folder below the given one.
     folder: Option<String>,
     /// Found in a folder or by a glob, not named explicitly: skipped, not refused, if it cannot be read.
     found: bool,
     /// In bytes.
     length: u64,
+    /// The only line to be read, of JSONL.
+    pub(super) line: Option<usize>,
+    /// The content, where it was read already: that of standard input.
+    content: Option<Arc<str>>,
+}
+
+impl Entry {
+    /// Whether its documents are parts of one text: pages or chapters.
+    pub(super) fn is_divided(&self) -> bool {
+        matches!(self.kind, Kind::Pdf | Kind::Epub)
+    }
 }
 
 /// The files of a corpus, in order.
@@ -74,9 +97,10 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Lists the files that `paths` name, without reading them. A path is a file (txt, md, html, pdf, jsonl, csv, tsv), a
-    /// folder (recursively, without hidden files), or a glob. Files come in the order given, those of a folder sorted by
-    /// name, each once.
+    /// Lists the files that `paths` name, without reading them. A path is a file (txt, md, html, pdf, docx, odt, epub, rtf,
+    /// jsonl, csv, tsv), a line of one (`file.jsonl:17`), a folder (recursively, without hidden files), a glob, or `-`:
+    /// standard input as one text or HTML page, which is read at once. Files come in the order given, those of a folder
+    /// sorted by name, each once.
     ///
     /// # Errors
     /// [`MootError::Input`] or [`MootError::Io`] for the first path that is missing, of an unsupported kind or without any
@@ -102,6 +126,10 @@ impl Corpus {
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for entry in &self.entries {
+            if let Some(content) = &entry.content {
+                hash.update(Sha256::digest(content.as_bytes()));
+                continue;
+            }
             let modified = std::fs::metadata(&entry.path).and_then(|meta| meta.modified()).ok();
             let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
             let path = std::fs::canonicalize(&entry.path).unwrap_or_else(|_| entry.path.clone());
@@ -110,24 +138,31 @@ impl Corpus {
         hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// Number of files that were changed after `time`; standard input is none.
+    #[must_use]
+    pub fn newer_than(&self, time: SystemTime) -> usize {
+        let changed = |entry: &&Entry| {
+            let modified = std::fs::metadata(&entry.path).and_then(|meta| meta.modified());
+            entry.content.is_none() && modified.is_ok_and(|modified| modified > time)
+        };
+        self.entries.iter().filter(changed).count()
+    }
+
     /// Files skipped because of their name, with the reason; to be shown to the user.
     #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
+    /// Its files, in order.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     /// Its documents, read lazily.
     #[must_use]
     pub fn documents(&self) -> Documents {
-        Documents {
-            entries: self.entries.clone().into_iter(),
-            open: None,
-            skipped: Vec::new(),
-            finished: 0,
-            read: 0,
-            taken: 0,
-            done: false,
-        }
+        Documents::new(self.entries.clone())
     }
 
     /// Its documents, split by `chunking`.
@@ -176,6 +211,19 @@ pub struct Documents {
 }
 
 impl Documents {
+    /// The documents of some files.
+    pub(super) fn new(entries: Vec<Entry>) -> Self {
+        Self {
+            entries: entries.into_iter(),
+            open: None,
+            skipped: Vec::new(),
+            finished: 0,
+            read: 0,
+            taken: 0,
+            done: false,
+        }
+    }
+
     /// Bytes read so far, of [`Corpus::bytes`].
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -189,7 +237,7 @@ impl Documents {
     }
 
     /// The next document of the current file, or of the next file.
-    fn advance(&mut self) -> Result<Option<Document>> {
+    pub(super) fn advance(&mut self) -> Result<Option<Document>> {
         loop {
             let Some(open) = &mut self.open else {
                 let Some(entry) = self.entries.next() else { return Ok(None) };
@@ -259,8 +307,9 @@ impl Documents {
 
 fn reader(entry: &Entry) -> Result<Box<dyn Reader>> {
     Ok(match entry.kind {
-        Kind::Text | Kind::Markdown | Kind::Html => Box::new(whole::Whole::new(entry.clone())),
+        Kind::Text | Kind::Markdown | Kind::Html | Kind::Rtf => Box::new(whole::Whole::new(entry.clone())),
         Kind::Pdf => Box::new(pdf::Pages::new(entry.clone())),
+        Kind::Docx | Kind::Odt | Kind::Epub => Box::new(package::Parts::new(entry.clone())),
         Kind::Jsonl => Box::new(record::Jsonl::open(entry)?),
         Kind::Comma | Kind::Tab => Box::new(table::Table::open(entry)?),
     })

@@ -33,6 +33,10 @@ impl Jsonl {
     fn document(&self, number: usize, line: &str) -> Result<Option<Document>> {
         let object = Object::parse(&self.entry.path, number, line)?;
         let Some(name) = TEXT.iter().find(|name| object.has(name)) else {
+            if object.has("documents") {
+                let found = "a question with `documents`, which `moot ask --docs` and `moot run` read";
+                return Err(object.complaint("an object with `text` or `contents`", found.into()));
+            }
             let expected = "an object with `text` or `contents`";
             return Err(object.complaint(expected, format!("the fields {}", object.names())));
         };
@@ -55,7 +59,12 @@ impl Reader for Jsonl {
     fn next(&mut self) -> Option<Result<Document>> {
         loop {
             let (number, line) = match self.lines.next() {
+                Some(Ok((number, _))) if self.entry.line.is_some_and(|wanted| wanted != number) => continue,
                 None if self.any => return None,
+                None if self.entry.line.is_some() => {
+                    let found = "a blank line or the end of the file";
+                    return Some(Err(input(&self.entry.path, self.entry.line, "a line of JSON", found)));
+                }
                 None => return Some(Err(input(&self.entry.path, None, "one JSON object a line", "an empty file"))),
                 Some(Err(e)) => return Some(Err(e)),
                 Some(Ok(line)) => line,

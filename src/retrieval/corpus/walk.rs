@@ -2,7 +2,7 @@
 
 use super::{Corpus, Entry, KINDS, Kind, source};
 use crate::error::{MootError, Result};
-use crate::retrieval::text::{input, irregular};
+use crate::retrieval::text::{self, input, irregular};
 use std::collections::HashSet;
 use std::fmt;
 use std::fs;
@@ -60,6 +60,24 @@ fn literal(pattern: &str) -> PathBuf {
     if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder }
 }
 
+/// The name of standard input, as positions and messages show it.
+const STANDARD_INPUT: &str = "standard input";
+
+/// Splits `file.jsonl:17` into path and line, if the file exists.
+fn numbered(typed: &str) -> Option<(&Path, usize)> {
+    let (file, line) = typed.rsplit_once(':')?;
+    let path = Path::new(file);
+    let line = line.parse().ok()?;
+    (Kind::of(path) == Some(Kind::Jsonl) && path.is_file()).then_some((path, line))
+}
+
+impl Entry {
+    /// A file that was named itself.
+    fn new(path: &Path, kind: Kind, length: u64) -> Self {
+        Self { path: path.to_owned(), kind, folder: None, found: false, length, line: None, content: None }
+    }
+}
+
 struct Walk {
     corpus: Corpus,
     /// Canonical paths of files and folders already visited: no file is read twice, and loops of links end.
@@ -70,6 +88,9 @@ struct Walk {
 
 impl Walk {
     fn named(&mut self, typed: &str) -> Result<()> {
+        if typed == "-" {
+            return self.standard_input();
+        }
         let path = Path::new(typed);
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
@@ -86,9 +107,33 @@ impl Walk {
                 let kind = Kind::of(path).ok_or_else(|| input(path, None, &format!("{KINDS}, or a folder"), found))?;
                 self.file(path, kind, None, false)
             }
+            Err(_) if numbered(typed).is_some() => {
+                let (path, line) = numbered(typed).unwrap_or((path, 1));
+                let length = fs::metadata(path).map_err(|e| MootError::io(path, "open", e))?.len();
+                let entry = Entry::new(path, Kind::Jsonl, length);
+                self.corpus.entries.push(Entry { line: Some(line), ..entry });
+                Ok(())
+            }
             Err(_) if typed.contains(['*', '?', '[']) => self.glob(typed),
             Err(e) => Err(MootError::io(path, "open", e)),
         }
+    }
+
+    fn standard_input(&mut self) -> Result<()> {
+        let name = Path::new(STANDARD_INPUT);
+        if !self.seen.insert(name.to_owned()) {
+            self.skip(name, "given before");
+            return Ok(());
+        }
+        let content = text::standard_input(name)?;
+        let begins = |mark: &str| {
+            let start = content.trim_start_matches(text::BOM).trim_start();
+            start.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark))
+        };
+        let kind = if begins("<!doctype html") || begins("<html") { Kind::Html } else { Kind::Text };
+        let entry = Entry::new(name, kind, content.len() as u64);
+        self.corpus.entries.push(Entry { content: Some(content.into()), ..entry });
+        Ok(())
     }
 
     fn glob(&mut self, pattern: &str) -> Result<()> {
@@ -188,7 +233,7 @@ impl Walk {
             return Ok(());
         }
         let folder = root.and_then(|root| source::folder(root, path));
-        self.corpus.entries.push(Entry { path: path.to_owned(), kind, folder, found, length });
+        self.corpus.entries.push(Entry { folder, found, ..Entry::new(path, kind, length) });
         Ok(())
     }
 

@@ -1,8 +1,8 @@
-//! Files that are one document: text, markdown, HTML.
+//! Files that are one document: text, markdown, HTML, RTF.
 
 use super::document::{Fields, Position};
 use super::position::Cursor;
-use super::{Document, Entry, Kind, Reader, html};
+use super::{Document, Entry, Kind, Reader, html, rtf};
 use crate::error::Result;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
 
@@ -18,10 +18,18 @@ impl Whole {
     }
 
     fn document(&self) -> Result<Document> {
-        let file = text::read(&self.entry.path)?;
+        let file = match &self.entry.content {
+            Some(content) => content.to_string(),
+            None => text::read(&self.entry.path)?,
+        };
         let (fields, text, position) = match self.entry.kind {
             Kind::Html => {
                 html::read(file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?
+            }
+            Kind::Rtf => {
+                let (fields, text) =
+                    rtf::read(&file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?;
+                (fields, text, Position::Extracted)
             }
             kind => {
                 let (fields, body) = if kind == Kind::Markdown { markdown(&file) } else { plain(&file) };
@@ -32,7 +40,10 @@ impl Whole {
         if text.trim().is_empty() {
             return Err(input(&self.entry.path, None, "text", "an empty document"));
         }
-        Ok(Document::new(&self.entry, fields, text, position))
+        let headed = self.entry.kind == Kind::Markdown && fields.title.is_none();
+        let title = if headed { heading(&text) } else { fields.title };
+        let by_heading = headed && title.is_some();
+        Ok(Document { by_heading, ..Document::new(&self.entry, Fields { title, ..fields }, text, position) })
     }
 }
 
@@ -54,7 +65,6 @@ fn plain(file: &str) -> (Fields, usize) {
 /// The metadata of the front matter, and the byte where the text begins.
 fn markdown(file: &str) -> (Fields, usize) {
     let (FrontMatter { title, source, date, url }, body) = FrontMatter::split(file);
-    let title = title.or_else(|| heading(&file[body..]));
     (Fields { title, source, date, url, id: None }, body)
 }
 

@@ -1,8 +1,9 @@
-//! Building an index: a kill loses at most the unfinished segment.
+//! Building an index: a kill loses at most the unfinished segment, and of its vectors the last batch.
 
 use super::clusters::{self, MIN_PASSAGES};
 use super::files::hex;
 use super::folder::{entries, going_on, lock, refuse_foreign_files};
+use super::journal::Journal;
 use super::manifest::{BuildEntry, Dense, MANIFEST, Manifest, SegmentEntry, segment_folder};
 use super::segment::{PASSAGES, VECTORS};
 use super::writer::{self, SegmentWriter};
@@ -39,7 +40,7 @@ pub type BuildObserver<'a> = &'a mut dyn FnMut(&BuildProgress) -> Result<()>;
 pub struct Limits {
     /// Bytes of memory for buffers, sorting and clustering; the embedder's memory is not included.
     pub memory: usize,
-    /// Passages of a segment: the most that a kill can lose.
+    /// Passages of a segment.
     pub segment: u64,
     /// Number of passages from which vectors are clustered for approximate search.
     pub group_from: u64,
@@ -233,13 +234,20 @@ impl Builder {
     ) -> Result<bool> {
         let number = self.next_number();
         let mut writer = SegmentWriter::create(&self.dir, number, self.manifest.dense.as_ref(), self.manifest.bm25)?;
+        let mut journal = match (embedder, &self.manifest.dense) {
+            (Some(_), Some(dense)) => Some(Journal::open(&self.dir, number, dense)?),
+            _ => None,
+        };
         let mut stopped = Ok(());
         let mut more = true;
         while more && stopped.is_ok() && !self.is_full(&writer) {
             let room = usize::try_from(self.limits.segment - writer.count()).unwrap_or(BATCH).min(BATCH);
             let batch: Result<Vec<Passage>> = passages.take(room).collect();
             // Batches embedded before an error are kept; only a segment that cannot be written is lost.
-            let embedded = batch.and_then(|batch| self.embed(&batch, embedder).map(|vectors| (batch, vectors)));
+            let embedded = batch.and_then(|batch| {
+                let vectors = self.vectors(&batch, embedder, journal.as_mut())?;
+                Ok((batch, vectors))
+            });
             match embedded {
                 Ok((batch, vectors)) => {
                     more = batch.len() == room;
@@ -255,6 +263,9 @@ impl Builder {
             self.manifest.segments.push(entry);
             self.manifest.write(&self.dir)?;
         }
+        if let Some(journal) = journal {
+            journal.remove();
+        }
         stopped.map(|()| more)
     }
 
@@ -266,6 +277,25 @@ impl Builder {
     fn next_number(&self) -> usize {
         let last = self.manifest.segments.last().and_then(|entry| entry.name.parse::<usize>().ok());
         last.map_or(0, |last| last + 1)
+    }
+
+    /// Vectors of `batch`, from the journal of a killed build as far as it has them; empty if the index has none.
+    fn vectors(
+        &self,
+        batch: &[Passage],
+        embedder: Option<&dyn Embedder>,
+        journal: Option<&mut Journal>,
+    ) -> Result<Vec<f32>> {
+        let Some((journal, dense)) = journal.zip(self.manifest.dense.as_ref()) else { return Ok(Vec::new()) };
+        let lines: Vec<Vec<u8>> = batch.iter().map(writer::line).collect::<Result<_>>()?;
+        let mut vectors = journal.known(&lines)?;
+        let known = vectors.len() / dense.dimension;
+        if known < batch.len() {
+            let new = self.embed(&batch[known..], embedder)?;
+            journal.append(&lines[known..], &new)?;
+            vectors.extend(new);
+        }
+        Ok(vectors)
     }
 
     /// Vectors of `batch`; empty if the index has none.

@@ -112,6 +112,16 @@ impl Columns {
         Ok(Some(Allowed::collect(pairs.map(|(source, date)| sources[*source as usize] && dates[*date as usize]))))
     }
 
+    /// Number of passages that `filter` rejects because their dates cannot be compared; those of other sources not counted.
+    pub(super) fn undated(&self, filter: &Filter) -> u64 {
+        let name = |names: &[String], number: u32| (number as usize).checked_sub(1).map(|at| names[at].clone());
+        let pairs = self.sources.iter().zip(&self.dates).filter(|(source, date)| {
+            filter.is_undated(name(&self.date_names.names, **date).as_deref())
+                && filter.admits_source(name(&self.source_names.names, **source).as_deref())
+        });
+        pairs.count() as u64
+    }
+
     fn unknown(&self, wanted: &str, dir: &Path) -> MootError {
         const SHOWN: usize = 8;
         let mut known: Vec<&str> = self.source_names.names.iter().map(String::as_str).collect();

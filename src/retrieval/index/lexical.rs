@@ -213,6 +213,20 @@ impl Bm25StatisticsProvider for Statistics {
     }
 }
 
+/// For each of `words` the number of passages that have it, and the number of all passages.
+pub(super) fn frequencies(segments: &[Lexical], words: &[String]) -> Result<(Vec<u64>, u64)> {
+    let mut counts = vec![0; words.len()];
+    let mut passages = 0;
+    for segment in segments {
+        passages += u64::from(segment.searcher.segment_reader(0).max_doc());
+        for (word, count) in words.iter().zip(&mut counts) {
+            let term = Term::from_field_text(segment.text, word);
+            *count += segment.searcher.doc_freq(&term).map_err(|e| failed(&segment.path, &e))?;
+        }
+    }
+    Ok((counts, passages))
+}
+
 /// A parsed query and its statistics.
 struct Asked {
     query: BooleanQuery,

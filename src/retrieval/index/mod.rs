@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/manifest.json           what belongs to the index; replaced atomically
 //! DIR/lock                    locked while a process builds
+//! DIR/embedded.bin            vectors of the unfinished segment, for the build that goes on after a kill
 //! DIR/segments/000000/        up to 65,536 passages, never changed once named
 //!     passages.jsonl offsets.bin columns.bin names.json vectors.bin bm25.bin
 //! DIR/clusters-000000/        the vectors of all segments, grouped for approximate search
@@ -10,7 +11,7 @@
 //! ```
 //!
 //! Unfinished folders have names that begin with `building-`. Files are written and synced, then renamed, then listed in
-//! the manifest. So a kill loses only the unfinished segment, and readers never see a partial file. Everything is
+//! the manifest. So a kill loses only the unfinished segment, whose vectors are kept, and readers never see a partial file. Everything is
 //! memory-mapped, so an index uses free memory as page cache.
 
 mod builder;
@@ -19,8 +20,10 @@ mod columns;
 mod dense;
 mod files;
 mod folder;
+mod journal;
 mod lexical;
 mod manifest;
+mod relevance;
 mod retriever;
 mod segment;
 mod words;
@@ -30,6 +33,7 @@ pub use builder::{BuildObserver, BuildProgress, Builder, Limits};
 pub use files::FileSum;
 pub use manifest::{BuildEntry, ClustersEntry, Dense, FORMAT, Manifest, SegmentEntry, storage_named};
 pub use moot_models::kernels::Storage;
+pub use relevance::Cutoff;
 pub use retriever::{IndexRetriever, Mode, Search};
 
 use crate::error::{MootError, Result};

@@ -2,9 +2,10 @@
 
 use super::columns::Allowed;
 use super::dense::{approximate, exact, exact_by_source, kernel};
-use super::{Index, lexical};
+use super::relevance::{Cutoff, Subject};
+use super::{Index, full_text, lexical};
 use crate::error::{MootError, Result};
-use crate::retrieval::{Embedder, Hit, Retriever, RetrieverIdentity, Side, Wanted, fold};
+use crate::retrieval::{Embedder, Filter, Hit, Retriever, RetrieverIdentity, Side, Wanted, fold};
 use moot_models::kernels::{Best, Queries};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,11 +32,13 @@ pub struct Search {
     pub share: f32,
     /// The constant of reciprocal rank fusion (Cormack et al. 2009): a passage scores `1 / (constant + rank)` in each list.
     pub constant: f32,
+    /// Leave out passages that have nothing to do with the query.
+    pub cutoff: Option<Cutoff>,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Self { mode: Mode::Hybrid, exact: false, share: 1.0 / 16.0, constant: 60.0 }
+        Self { mode: Mode::Hybrid, exact: false, share: 1.0 / 16.0, constant: 60.0, cutoff: None }
     }
 }
 
@@ -48,6 +51,15 @@ const MOST: usize = 1024;
 
 /// Passages by number, with scores, best first.
 type Ranked = Vec<(u64, f32)>;
+
+/// What a search found for one query.
+#[derive(Default)]
+struct Found {
+    /// One list, or one of each source.
+    groups: Vec<Ranked>,
+    /// Cosines of the passages that vectors found.
+    cosines: HashMap<u64, f32>,
+}
 
 /// Searches an index.
 pub struct IndexRetriever {
@@ -113,13 +125,13 @@ impl IndexRetriever {
         asked: usize,
         allowed: Option<&Allowed>,
     ) -> Result<Vec<(Vec<Hit>, bool)>> {
-        let groups: Vec<Vec<Ranked>> = if wanted.by_source {
+        let found: Vec<Found> = if wanted.by_source {
             let search = |query: &&str| self.ranked_by_source(query, asked, allowed);
             queries.iter().map(search).collect::<Result<_>>()?
         } else {
-            self.ranked(queries, asked, allowed)?.into_iter().map(|ranked| vec![ranked]).collect()
+            self.ranked(queries, asked, allowed)?
         };
-        groups.into_iter().map(|groups| self.select(groups, wanted, asked)).collect()
+        queries.iter().zip(found).map(|(query, found)| self.select(query, found, wanted, asked)).collect()
     }
 
     fn queries(&self, queries: &[&str]) -> Result<(Vec<f32>, usize)> {
@@ -149,20 +161,28 @@ impl IndexRetriever {
         queries.iter().map(|query| lexical::top(segments, query, top, allowed)).collect()
     }
 
-    fn ranked(&self, queries: &[&str], top: usize, allowed: Option<&Allowed>) -> Result<Vec<Ranked>> {
+    fn ranked(&self, queries: &[&str], top: usize, allowed: Option<&Allowed>) -> Result<Vec<Found>> {
+        let by_vector = |ranked: Ranked| Found { cosines: ranked.iter().copied().collect(), groups: vec![ranked] };
         match self.search.mode {
-            Mode::Dense => self.dense(queries, top, allowed),
-            Mode::Bm25 => self.bm25(queries, top, allowed),
+            Mode::Dense => Ok(self.dense(queries, top, allowed)?.into_iter().map(by_vector).collect()),
+            Mode::Bm25 => {
+                let by_word = |ranked| Found { groups: vec![ranked], ..Found::default() };
+                Ok(self.bm25(queries, top, allowed)?.into_iter().map(by_word).collect())
+            }
             Mode::Hybrid => {
                 let depth = depth(top);
                 let pairs = self.dense(queries, depth, allowed)?.into_iter().zip(self.bm25(queries, depth, allowed)?);
-                Ok(pairs.map(|(dense, words)| fuse(&[dense, words], self.search.constant, top)).collect())
+                let fused = |(dense, words): (Ranked, Ranked)| {
+                    let cosines = dense.iter().copied().collect();
+                    Found { groups: vec![fuse(&[dense, words], self.search.constant, top)], cosines }
+                };
+                Ok(pairs.map(fused).collect())
             }
         }
     }
 
     /// The best of each source; sources are ordered by their best passage.
-    fn ranked_by_source(&self, query: &str, top: usize, allowed: Option<&Allowed>) -> Result<Vec<Ranked>> {
+    fn ranked_by_source(&self, query: &str, top: usize, allowed: Option<&Allowed>) -> Result<Found> {
         let columns = self.index.columns()?;
         let dense = |top| {
             let (values, dimension) = self.queries(&[query])?;
@@ -171,13 +191,20 @@ impl IndexRetriever {
         };
         let words = |top| lexical::top_by_source(self.index.lexical()?, query, top, allowed, columns);
         let sorted = |best: HashMap<u32, Best>| best.into_iter().map(|(source, best)| (source, best.into_sorted()));
+        let mut cosines: HashMap<u64, f32> = HashMap::new();
         let mut groups: Vec<Ranked> = match self.search.mode {
-            Mode::Dense => sorted(dense(top)?).map(|(_, ranked)| ranked).collect(),
+            Mode::Dense => {
+                let groups: Vec<Ranked> = sorted(dense(top)?).map(|(_, ranked)| ranked).collect();
+                cosines.extend(groups.iter().flatten().copied());
+                groups
+            }
             Mode::Bm25 => sorted(words(top)?).map(|(_, ranked)| ranked).collect(),
             Mode::Hybrid => {
                 let depth = depth(top);
                 let mut lists: HashMap<u32, Vec<Ranked>> = HashMap::new();
-                for (source, ranked) in sorted(dense(depth)?).chain(sorted(words(depth)?)) {
+                let dense: Vec<(u32, Ranked)> = sorted(dense(depth)?).collect();
+                cosines.extend(dense.iter().flat_map(|(_, ranked)| ranked.iter().copied()));
+                for (source, ranked) in dense.into_iter().chain(sorted(words(depth)?)) {
                     lists.entry(source).or_default().push(ranked);
                 }
                 lists.into_values().map(|lists| fuse(&lists, self.search.constant, top)).collect()
@@ -185,18 +212,61 @@ impl IndexRetriever {
         };
         groups.retain(|group| !group.is_empty());
         groups.sort_by(|a, b| b[0].1.total_cmp(&a[0].1).then(a[0].0.cmp(&b[0].0)));
-        Ok(groups)
+        Ok(Found { groups, cosines })
     }
 
     /// The hits selected from the candidates, and whether more candidates could give more hits.
-    fn select(&self, groups: Vec<Ranked>, wanted: &Wanted, asked: usize) -> Result<(Vec<Hit>, bool)> {
-        let more = groups.iter().any(|group| group.len() >= asked);
-        let mut best: Ranked = groups.into_iter().flatten().collect();
+    fn select(&self, query: &str, found: Found, wanted: &Wanted, asked: usize) -> Result<(Vec<Hit>, bool)> {
+        let more = found.groups.iter().any(|group| group.len() >= asked);
+        let mut best: Ranked = found.groups.into_iter().flatten().collect();
         best.sort_by(|(i, a), (j, b)| b.total_cmp(a).then(i.cmp(j)));
-        let hit = |(id, score)| Ok(Hit { passage: self.index.passage(id)?, score, copies: Vec::new() });
-        let chosen = fold::select(best.into_iter().map(hit).collect::<Result<_>>()?, wanted);
-        let short = wanted.fold && !wanted.by_source && chosen.len() < wanted.top;
+        let candidates = best.len();
+        let relevance = self.relevance(query)?;
+        let mut hits = Vec::with_capacity(candidates);
+        for (id, score) in best {
+            let passage = self.index.passage(id)?;
+            if relevance.as_ref().is_none_or(|relevance| relevance.keeps(&passage, found.cosines.get(&id))) {
+                hits.push(Hit { passage, score, copies: Vec::new() });
+            }
+        }
+        let cut = candidates - hits.len();
+        let chosen = fold::select(hits, wanted);
+        let short = wanted.fold && !wanted.by_source && chosen.len() + cut < wanted.top;
         Ok((chosen, short && more))
+    }
+
+    /// What tells passages about `query` from others; `None` without a cut-off.
+    fn relevance(&self, query: &str) -> Result<Option<Relevance>> {
+        let Some(cutoff) = self.search.cutoff else { return Ok(None) };
+        let cosine = cutoff.cosine_for(self.embedder.as_ref().map(|embedder| embedder.identity()));
+        // Vectors of an embedder whose cosines are not known are not judged by words.
+        if (self.search.mode != Mode::Bm25 && cosine.is_none()) || !self.index.manifest().bm25 {
+            return Ok(None);
+        }
+        let subject = Subject::new(self.index.lexical()?, query)?;
+        Ok(Some(Relevance { subject, coverage: cutoff.coverage, cosine: cosine.unwrap_or(f32::INFINITY) }))
+    }
+
+    /// Number of passages that `filter` leaves out because they have no date that can be compared.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] for a damaged file.
+    pub fn undated(&self, filter: &Filter) -> Result<u64> {
+        if filter.from.is_none() && filter.until.is_none() { Ok(0) } else { Ok(self.index.columns()?.undated(filter)) }
+    }
+}
+
+/// A query's subject, and how near a passage has to be.
+struct Relevance {
+    subject: Subject,
+    coverage: f32,
+    cosine: f32,
+}
+
+impl Relevance {
+    fn keeps(&self, passage: &crate::question::Passage, cosine: Option<&f32>) -> bool {
+        cosine.is_some_and(|cosine| *cosine >= self.cosine)
+            || self.subject.coverage(&full_text(passage)) >= self.coverage
     }
 }
 
@@ -234,7 +304,7 @@ impl Retriever for IndexRetriever {
         RetrieverIdentity {
             index: self.index.sha256(),
             embedder: embedder.map(|embedder| embedder.identity().to_owned()),
-            mode: mode.to_owned(),
+            mode: if self.search.cutoff.is_some() { format!("{mode}, cut off") } else { mode.to_owned() },
         }
     }
 }

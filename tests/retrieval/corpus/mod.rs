@@ -3,7 +3,9 @@
 mod exact;
 mod forms;
 mod html;
+mod packages;
 mod pdf;
+mod rtf;
 
 use moot::question::Passage;
 use moot::retrieval::chunk::{Chunking, Overlap};
@@ -78,7 +80,7 @@ fn folders_are_read_to_the_bottom_and_what_is_left_out_is_told() {
     assert_eq!(
         skipped,
         [
-            "corpus/a/p.png: not .txt, .md, .html, .pdf, .jsonl, .csv or .tsv",
+            "corpus/a/p.png: not .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv",
             "corpus/empty.txt: expected text, found an empty document",
             "corpus/latin.txt: expected UTF-8 text, found an invalid byte at byte 3",
             "corpus/odd.csv: line 1: expected a header with a column `text`, `contents` or `passage`, found `x`, `y`",
@@ -93,7 +95,7 @@ fn what_is_named_itself_must_be_sound() {
     let cases: &[(&str, &[u8], &str)] = &[
         ("a.txt", b"caf\xe9", "a.txt: expected UTF-8 text, found an invalid byte at byte 3"),
         ("a.html", b"<p> </p>", "a.html: expected text, found an empty document"),
-        ("a.png", b"", "a.png: expected .txt, .md, .html, .pdf, .jsonl, .csv or .tsv, or a folder, found .png"),
+        ("a.png", b"", "a.png: expected .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv, or a folder, found .png"),
         ("a.jsonl", b"\n", "a.jsonl: expected one JSON object a line, found an empty file"),
         ("a.jsonl", b"{\"text\": \"A\"}\n{\"text\": 1}", "a.jsonl:2: expected a string in `text`, found the number 1"),
         ("a.csv", b"", "a.csv: expected a header line, found an empty file"),
@@ -107,8 +109,8 @@ fn what_is_named_itself_must_be_sound() {
     let f = folder(&[("p.png", b"P")]);
     assert_eq!(
         open(&f, &["corpus"]).unwrap_err(),
-        "corpus: expected at least one .txt, .md, .html, .pdf, .jsonl, .csv or .tsv file, found only other things \
-         (corpus/p.png: not .txt, .md, .html, .pdf, .jsonl, .csv or .tsv)"
+        "corpus: expected at least one .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv file, found only other things \
+         (corpus/p.png: not .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv)"
     );
     assert!(open(&f, &["none"]).unwrap_err().starts_with("none: cannot open: No such file"));
     assert!(open(&f, &["corpus/*.md"]).unwrap_err().ends_with("found nothing"));

@@ -125,3 +125,79 @@ fn a_full_disk_is_one_line_and_loses_nothing() {
     assert!(spawn(&path).wait().unwrap().success());
     assert!(Manifest::read(&path).unwrap().clusters.is_some());
 }
+
+/// Counts what it embeds, and is killed after so many texts.
+struct Mortal {
+    inner: WordEmbedder,
+    embedded: std::sync::atomic::AtomicUsize,
+    lives: usize,
+}
+
+impl Mortal {
+    fn new(lives: usize) -> Self {
+        Self { inner: WordEmbedder::new(), embedded: 0.into(), lives }
+    }
+
+    fn embedded(&self) -> usize {
+        self.embedded.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Embedder for Mortal {
+    fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<f32>> {
+        assert!(self.embedded() < self.lives, "killed");
+        self.embedded.fetch_add(texts.len(), std::sync::atomic::Ordering::Relaxed);
+        self.inner.embed(texts, side)
+    }
+    fn dimension(&self) -> usize {
+        self.inner.dimension()
+    }
+    fn identity(&self) -> &str {
+        self.inner.identity()
+    }
+}
+
+/// A build of 2,000 passages in one segment; a panic of the embedder ends it as a kill does.
+fn mortal(dir: &Path, embedder: &Mortal, count: usize) -> bool {
+    let built = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut builder = Builder::create(dir, Some(embedder), Storage::F16, Limits::default()).unwrap();
+        builder.run(&corpus(), &mut passages(count).into_iter().map(Ok), Some(embedder), &mut silent).unwrap();
+    }));
+    built.is_ok()
+}
+
+#[test]
+fn vectors_of_an_unfinished_segment_are_not_computed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, whole) = (folder.path().join("index"), folder.path().join("whole"));
+    assert!(!mortal(&dir, &Mortal::new(1000), 2000), "it was killed");
+    assert_eq!(Manifest::read(&dir).unwrap().passages(), 0, "no segment was finished");
+    // The last record is cut in the middle, as by a kill while it was written.
+    let journal = dir.join("embedded.bin");
+    let length = fs::metadata(&journal).unwrap().len();
+    fs::OpenOptions::new().write(true).open(&journal).unwrap().set_len(length - 7).unwrap();
+    let again = Mortal::new(usize::MAX);
+    assert!(mortal(&dir, &again, 2000));
+    assert_eq!(again.embedded(), 2000 - 1024 + 1, "two batches of 512 less the cut record were kept");
+    assert!(mortal(&whole, &Mortal::new(usize::MAX), 2000) && !journal.exists());
+    assert_eq!(Index::open(&dir).unwrap().sha256(), Index::open(&whole).unwrap().sha256(), "as if never killed");
+}
+
+#[test]
+fn vectors_of_other_passages_are_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    assert!(!mortal(&dir, &Mortal::new(1), 700));
+    let other: Vec<Passage> = passages(700).into_iter().rev().collect();
+    let embedder = Mortal::new(usize::MAX);
+    let mut builder = Builder::create(&dir, Some(&embedder), Storage::F16, Limits::default()).unwrap();
+    builder.run(&corpus(), &mut other.into_iter().map(Ok), Some(&embedder), &mut silent).unwrap();
+    assert_eq!(embedder.embedded(), 700);
+    // A journal of another embedder, or something else, is replaced.
+    let dir = folder.path().join("replaced");
+    assert!(!mortal(&dir, &Mortal::new(1), 700));
+    fs::write(dir.join("embedded.bin"), "moot vectors 1, segment 1").unwrap();
+    let embedder = Mortal::new(usize::MAX);
+    assert!(mortal(&dir, &embedder, 700));
+    assert_eq!(embedder.embedded(), 700);
+}

@@ -8,7 +8,7 @@ mod searching;
 
 use moot::Result;
 use moot::question::{Origin, Passage};
-use moot::retrieval::index::{BuildProgress, Builder, Index, IndexRetriever, Limits, Mode, Search, Storage};
+use moot::retrieval::index::{BuildProgress, Builder, Cutoff, Index, IndexRetriever, Limits, Mode, Search, Storage};
 use moot::retrieval::{Embedder, Filter, Hit, Retriever, Side, Wanted};
 use std::path::Path;
 use std::sync::Arc;

@@ -182,3 +182,62 @@ fn several_queries_at_once_are_answered_as_each_alone() {
         }
     }
 }
+
+/// Three notes about a bridge, and seven about other things that share common words with any question.
+fn notes(dir: &Path) {
+    let texts = [
+        "The bridge over the Elde was opened in 1932.",
+        "When the Elde bridge opens, ships wait.",
+        "Of all the bridges, the Elde's is the longest.",
+        "Soup was served in the hall when it rained.",
+        "The school was closed in the winter of 1931.",
+        "When did the mill burn? It was in the spring.",
+        "The library is open to all.",
+        "He was the first of the family in the town.",
+        "What was in the box was never said.",
+        "The garden of the hotel was the pride of the town.",
+    ];
+    let passage =
+        |(i, text): (usize, &&str)| Passage { text: (*text).to_owned(), title: None, ..passages(i + 1)[i].clone() };
+    let all: Vec<Passage> = texts.iter().enumerate().map(passage).collect();
+    let mut builder = Builder::create(dir, None, Storage::F16, small()).unwrap();
+    builder.run(&corpus(), &mut all.into_iter().map(Ok), None, &mut silent).unwrap();
+}
+
+#[test]
+fn passages_about_something_else_are_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    notes(&dir);
+    let plain = Search { mode: Mode::Bm25, ..Search::default() };
+    let cut = Search { cutoff: Some(Cutoff::DEFAULT), ..plain };
+    let find = |search, query| lines(&retriever(&dir, search).retrieve(query, &wanted(10)).unwrap());
+    let question = "When was the bridge over the Elde opened?";
+    assert_eq!(find(plain, question).len(), 10, "each has a word of the question");
+    let mut found = find(cut, question);
+    found.sort_unstable();
+    assert_eq!(found, [1, 2, 3]);
+    assert!(find(cut, "When was the zeppelin over the Rhine launched?").is_empty());
+    assert_eq!(retriever(&dir, cut).identity().mode, "lexical, cut off");
+    // Of an embedder whose cosines are not known, vectors are not judged.
+    let dense = folder.path().join("dense");
+    build(&dense, 20, Some(&WordEmbedder::new()), Storage::F16, small());
+    let hybrid = Search { cutoff: Some(Cutoff::DEFAULT), ..Search::default() };
+    let judged = Search { cutoff: Some(Cutoff { coverage: 2.0, cosine: Some(2.0) }), ..Search::default() };
+    let count = |search| retriever(&dense, search).retrieve(QUERIES[0], &wanted(5)).unwrap().len();
+    assert_eq!((count(hybrid), count(judged)), (5, 0));
+}
+
+#[test]
+fn passages_without_a_date_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    build(&dir, 200, None, Storage::F16, small());
+    let retriever = retriever(&dir, Search { mode: Mode::Bm25, ..Search::default() });
+    let all = passages(200);
+    for filter in filters() {
+        let dated = filter.from.is_some() || filter.until.is_some();
+        let undated = |p: &&Passage| dated && p.date.is_none() && filter.admits_source(p.source.as_deref());
+        assert_eq!(retriever.undated(&filter).unwrap(), all.iter().filter(undated).count() as u64, "{filter:?}");
+    }
+}

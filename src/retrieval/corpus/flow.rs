@@ -1,0 +1,64 @@
+//! Text assembled from runs of letters: white space within a run is collapsed, breaks between runs are kept.
+
+/// White space between two runs of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    None,
+    Space,
+    Line,
+    Paragraph,
+}
+
+impl Gap {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Space => " ",
+            Self::Line => "\n",
+            Self::Paragraph => "\n\n",
+        }
+    }
+}
+
+/// A text being assembled.
+#[derive(Debug)]
+pub(super) struct Flow {
+    text: String,
+    /// White space since the last letter; the widest counts.
+    gap: Gap,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self { text: String::new(), gap: Gap::None }
+    }
+}
+
+impl Flow {
+    /// Adds `text` with white space collapsed.
+    pub(super) fn push(&mut self, text: &str) {
+        for word in text.split_inclusive(char::is_whitespace) {
+            let bare = word.trim_end();
+            if !bare.is_empty() {
+                if !self.text.is_empty() {
+                    self.text.push_str(self.gap.text());
+                }
+                self.gap = Gap::None;
+                self.text.push_str(bare);
+            }
+            if bare.len() < word.len() {
+                self.widen(Gap::Space);
+            }
+        }
+    }
+
+    /// Records white space.
+    pub(super) fn widen(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    /// The text, without white space at its ends.
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+}
