@@ -1,6 +1,5 @@
 //! `moot ask`: one question over the user's own documents; prints the debate as it happens.
 
-use crate::cli::columns::printable;
 use crate::cli::debate::live::Live;
 use crate::cli::debate::{DebatePrinter, View, Watched};
 use crate::cli::fetching::tell;
