@@ -237,7 +237,7 @@ impl Resolved {
             own_prompts: self.method.prompts.among(row.files()),
             weights: self.weights.as_ref().map(|(_, identity)| identity.clone()),
             retriever: retriever.map(Retriever::identity),
-            wanted: retriever.map(|_| tools.wanted.clone()),
+            wanted: retriever.map(|_| self.method.method.wanted(tools.wanted.clone())),
             replayed: None,
             forked: None,
             reused: Vec::new(),

@@ -4,7 +4,7 @@ use crate::error::{MootError, Result};
 use crate::llm::Capabilities;
 use crate::prompts::{self, File};
 use crate::question::{Conclusion, Question};
-use crate::retrieval::documents;
+use crate::retrieval::{Wanted, documents};
 use crate::transcript::{Event, QuestionRecord};
 use ctx::{Observer, Settings, Silent, Tools};
 use formats::Format;
@@ -68,6 +68,11 @@ pub trait Method: Send + Sync {
     fn roles(&self) -> Option<Vec<String>> {
         None
     }
+
+    /// What it asks of the retriever, where its protocol says so; `user` is what was typed. The record's header holds it.
+    fn wanted(&self, user: Wanted) -> Wanted {
+        user
+    }
 }
 
 /// A row of [`METHODS`].
@@ -111,6 +116,8 @@ pub struct Needs {
     pub entailment: bool,
     /// It embeds texts where the run has an embedder, and does without where there is none.
     pub embedder: bool,
+    /// Its paper ranks passages by their vectors alone: that is its search mode, unless another is typed.
+    pub dense: bool,
     /// It counts answers, which a switch lets it compare by entailment ([`equality`]).
     pub equality: bool,
     /// Capabilities that every model of its roles needs.
@@ -125,6 +132,7 @@ impl Needs {
         retriever: false,
         entailment: false,
         embedder: false,
+        dense: false,
         equality: false,
         model: Capabilities {
             grammar: false,
@@ -385,7 +393,7 @@ impl Built {
         let mut ctx = Ctx::new(self.row, question, tools, settings, observer).after(events).prompts(&self.prompts);
         ctx.note = self.note.as_ref();
         let (conclusion, error) = match self.method.answer(question, &mut ctx) {
-            Ok(conclusion) => (Some(Conclusion { weights: ctx.known_weights(), ..conclusion }), None),
+            Ok(conclusion) => (Some(Conclusion { weights: ctx.known_weights(&conclusion), ..conclusion }), None),
             Err(error) => (None, Some(error)),
         };
         let seconds = started.elapsed().as_secs_f64();

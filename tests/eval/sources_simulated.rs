@@ -246,7 +246,7 @@ fn a_pool_has_one_right_answer_and_its_own_lies_first() {
     let lost = question("lost", &[&["1700"]], vec![labelled("correct", "1700", "Long ago.")]);
     let yes = question("mill", &[&["yes"]], vec![labelled("correct", "yes", "Yes, it is.")]);
     let found = pools(vec![vec![bridge.clone(), lost.clone(), yes.clone()]], Lies::Own, 9, 0);
-    assert_eq!((found.pools.len(), found.without_answer, found.strangers), (1, 2, 0));
+    assert_eq!((found.pools.len(), found.without_answer, found.unmatched), (1, 2, 0));
     let pool = &found.pools[0];
     assert_eq!((&pool.gold[..], &pool.factual[..]), (&["1856".to_owned()][..], &["It opened in 1856.".to_owned()][..]));
     assert_eq!(pool.wrong.len(), 9);
@@ -262,7 +262,7 @@ fn a_pool_has_one_right_answer_and_its_own_lies_first() {
     };
     let files = vec![vec![yes], vec![poison, bridge]];
     let own = pools(files.clone(), Lies::Own, 9, 0);
-    assert_eq!((own.pools.len(), own.one_lie, own.strangers), (0, 1, 1));
+    assert_eq!((own.pools.len(), own.one_lie, own.unmatched), (0, 1, 1));
     let shared = pools(files, Lies::Shared, 9, 0);
     assert_eq!(shared.pools[0].wrong, [("no".to_owned(), vec!["It is not, no.".to_owned()])]);
 }
