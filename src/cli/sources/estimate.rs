@@ -149,6 +149,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             found.add(answers);
         }
         apart(&gathered, first, &found, path).iter().for_each(|line| tell(line));
+        gathered.replaced += found.replaced;
         found.questions.into_iter().for_each(|question| gathered.add(question));
     }
     let same = args.update.is_none() || settings.align == Some(align);
