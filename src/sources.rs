@@ -14,6 +14,12 @@ pub const VERSION: u32 = 1;
 /// Bytes that a file of weights may have.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// The largest weight that a file may hold; `v = N w - 1` with the largest N that can be typed stays below it.
+const MOST_WEIGHT: f64 = 1e9;
+
+/// Rounding that a share or a weight may have.
+const ROUNDING: f64 = 1e-9;
+
 /// The vote of a source without an estimate: the estimator's own first vote (RA-RAG, section 3.3, step 0).
 pub const UNKNOWN_VOTE: f64 = 1.0;
 
@@ -85,11 +91,23 @@ pub struct EstimatorSettings {
     pub resamples: usize,
     /// Seeds the bootstrap.
     pub seed: u64,
+    /// The ROUGE-1 precision of `f_align` below which an answer was dropped, 0 where none was; absent in files of earlier
+    /// versions, and where answers that were filtered differently were put together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align: Option<f64>,
 }
 
 impl Default for EstimatorSettings {
     fn default() -> Self {
-        Self { estimator: Estimator::Paper, sources: None, iterations: 100, tolerance: 1e-9, resamples: 1000, seed: 0 }
+        Self {
+            estimator: Estimator::Paper,
+            sources: None,
+            iterations: 100,
+            tolerance: 1e-9,
+            resamples: 1000,
+            seed: 0,
+            align: None,
+        }
     }
 }
 
@@ -126,6 +144,9 @@ pub struct SourceAnswer {
     /// The source's documents do not hold the answer, so it counts as "I don't know" (`f_align`, section 3.2).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
+    /// The answer whose class this one is in, where the run that was estimated from found them equal by meaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal_to: Option<String>,
 }
 
 impl SourceAnswer {
@@ -133,6 +154,12 @@ impl SourceAnswer {
     #[must_use]
     pub fn counted(&self) -> Option<&str> {
         self.answer.as_deref().filter(|_| !self.dropped)
+    }
+
+    /// The answer by which it is compared with others: the one of its class, where a run found classes by meaning.
+    #[must_use]
+    pub fn compared(&self) -> Option<&str> {
+        self.counted().map(|answer| self.equal_to.as_deref().unwrap_or(answer))
     }
 }
 
@@ -149,11 +176,35 @@ pub struct WeightsIdentity {
     pub sha256: String,
 }
 
+impl SourceEstimate {
+    /// A number that no estimate has: what was expected, and what was found.
+    fn fault(&self, name: &str) -> Option<(String, String)> {
+        let shares = -ROUNDING..=1.0 + ROUNDING;
+        let weights = -1.0 - ROUNDING..=MOST_WEIGHT;
+        let (low, high) = self.interval.unwrap_or_default();
+        let fault = |expected: &str, found: String| Some((format!("{expected} for {name:?}"), found));
+        if let Some(number) = self.agreement.filter(|number| !shares.contains(number)) {
+            fault("an agreement from 0 to 1", format!("{number:?}"))
+        } else if let Some(number) = self.weight.filter(|number| !weights.contains(number)) {
+            fault(&format!("a weight from -1 to {MOST_WEIGHT:e}"), format!("{number:?}"))
+        } else if self.answers > self.asked {
+            fault("at most as many answers as questions asked", format!("{} of {}", self.answers, self.asked))
+        } else if self.dropped > self.asked {
+            fault("at most as many dropped answers as questions asked", format!("{} of {}", self.dropped, self.asked))
+        } else if low > high || !weights.contains(&low) || !weights.contains(&high) {
+            fault("an interval of weights from low to high", format!("[{low:?}, {high:?}]"))
+        } else {
+            None
+        }
+    }
+}
+
 impl SourceWeights {
     /// Reads a file that `moot sources` wrote.
     ///
     /// # Errors
-    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a file that is none, or of a newer version.
+    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a file that is none, of a newer version, or with a
+    /// number that no estimate has.
     pub fn read(path: &Path) -> Result<(Self, WeightsIdentity)> {
         let file = crate::files::open(path)?;
         let mut bytes = Vec::new();
@@ -168,9 +219,8 @@ impl SourceWeights {
         if weights.moot_sources != VERSION {
             return Err(wrong(format!("version {}", weights.moot_sources)));
         }
-        let numbers = weights.sources.values().flat_map(|estimate| [estimate.weight, estimate.agreement]);
-        if let Some(number) = numbers.flatten().find(|number| !number.is_finite()) {
-            return Err(wrong(format!("the weight {number}")));
+        if let Some((expected, found)) = weights.sources.iter().find_map(|(name, estimate)| estimate.fault(name)) {
+            return Err(MootError::Input { path: path.into(), line: None, expected, found });
         }
         let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -188,14 +238,19 @@ impl SourceWeights {
     /// parts. Entries of the same source are one source.
     #[must_use]
     pub fn votes(&self, sources: &[Option<&str>]) -> Vec<f64> {
-        let voice = |source: Option<&str>| self.estimate(source).and_then(|estimate| estimate.voice);
         let share = |source: Option<&str>| {
-            let Some(own) = voice(source) else { return 1.0 };
+            let Some(own) = self.voice(source) else { return 1.0 };
             let members: BTreeSet<&str> =
-                sources.iter().flatten().copied().filter(|s| voice(Some(s)) == Some(own)).collect();
+                sources.iter().flatten().copied().filter(|s| self.voice(Some(s)) == Some(own)).collect();
             1.0 / members.len().max(1) as f64
         };
         sources.iter().map(|&source| self.vote(source) * share(source)).collect()
+    }
+
+    /// The voice that a source shares with its copies; `None` for a source of its own, and for one without an estimate.
+    #[must_use]
+    pub fn voice(&self, source: Option<&str>) -> Option<usize> {
+        self.estimate(source).and_then(|estimate| estimate.voice)
     }
 
     /// One line where sources of `asked` have no estimate here, and so vote with [`UNKNOWN_VOTE`]; `None` where all have one.

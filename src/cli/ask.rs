@@ -47,10 +47,10 @@ pub struct Args {
     /// The classifier of pairs.
     #[command(flatten)]
     pub classifier: ClassifierArgs,
-    /// Print the record (two JSON lines, as `moot run` writes them) instead of the debate
+    /// Print the record, two JSON lines as `moot run` writes them
     #[arg(long, conflicts_with = "full")]
     pub json: bool,
-    /// Show everything: whole reasons, quoted sentences, and every document of many
+    /// Show whole reasons, quoted sentences and every document
     #[arg(long)]
     pub full: bool,
     /// The method and its settings.

@@ -32,7 +32,7 @@ pub struct Args {
     /// Its switches.
     #[command(flatten)]
     pub switches: Switches,
-    /// Prompts of your own: a folder with files named as `moot prompts list` prints them
+    /// A folder of your own prompts, named as by `moot prompts list`
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
     /// Votes of sources, as `moot sources estimate` wrote them
@@ -237,7 +237,7 @@ impl Resolved {
             own_prompts: self.method.prompts.among(row.files()),
             weights: self.weights.as_ref().map(|(_, identity)| identity.clone()),
             retriever: retriever.map(Retriever::identity),
-            wanted: retriever.map(|_| tools.wanted.clone()),
+            wanted: retriever.map(|_| self.method.method.wanted(tools.wanted.clone())),
             replayed: None,
             forked: None,
             reused: Vec::new(),

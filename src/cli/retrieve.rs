@@ -55,7 +55,7 @@ pub struct Args {
     /// Do not fold near-duplicates
     #[arg(long, requires = "searched", hide_short_help = true)]
     pub no_fold: bool,
-    /// Search mode; hybrid if the index has vectors and BM25
+    /// Search mode; hybrid if the index has vectors and BM25, dense for ra-rag and ra-rag-long
     #[arg(long, value_name = "HOW", requires = "searched", hide_short_help = true)]
     pub retriever: Option<Retrieved>,
     /// Embedder: a name of the catalog, a folder, hf:org/repo, or "none" for BM25 only; by default all-minilm-l6-v2 for
@@ -123,10 +123,12 @@ impl Args {
     ///
     /// # Errors
     /// A corpus, an index, an embedder or a server that cannot be used.
-    pub(super) fn open(&self, offline: bool, interrupt: &Interrupt) -> Result<Box<dyn Retriever>> {
+    ///
+    /// `dense`: the methods' papers rank by vectors alone, Contriever's where its file is on this machine.
+    pub(super) fn open(&self, dense: bool, offline: bool, interrupt: &Interrupt) -> Result<Box<dyn Retriever>> {
         self.check()?;
         let device = self.embedder_device.clone();
-        let embedder = EmbedderArgs { embedder: self.embedder.clone(), device, offline };
+        let mut embedder = EmbedderArgs { embedder: self.embedder.clone(), device, offline };
         match self.corpus.as_slice() {
             [address] if self.read.is_none() && qdrant::Address::is_one(address) => self.server(address, &embedder),
             [dir] if self.read.is_none() && is_index(Path::new(dir)) => {
@@ -136,15 +138,21 @@ impl Args {
                     Some(dense) if !self.by_words() => Some(embedder.of_index(Path::new(dir), dense)?),
                     _ => None,
                 };
-                self.index(index, embedder)
+                self.index(index, embedder, dense)
             }
             paths => {
                 // Errors in paths are reported before a model is loaded.
                 let corpus = self.read.clone().map_or_else(|| Corpus::open(paths), Ok)?;
+                if dense && !self.by_words() && !embedder.take_if_present("contriever") {
+                    tell(&format!(
+                        "contriever, which the paper ranks by, is not on this machine: {} ranks",
+                        embedder.name()
+                    ));
+                }
                 let made_by = if self.by_words() { None } else { embedder.named()? };
                 let name = made_by.is_some().then(|| embedder.name().to_owned());
                 let dir = indexed(corpus, paths, made_by.as_ref(), name.as_deref(), interrupt)?;
-                self.index(Index::open(&dir)?, made_by)
+                self.index(Index::open(&dir)?, made_by, dense)
             }
         }
     }
@@ -154,8 +162,9 @@ impl Args {
         matches!(self.retriever, Some(Retrieved::Bm25))
     }
 
-    fn index(&self, index: Index, embedder: Option<Arc<dyn Embedder>>) -> Result<Box<dyn Retriever>> {
-        let mode = self.retriever.map_or(if embedder.is_some() { Mode::Hybrid } else { Mode::Bm25 }, Mode::from);
+    fn index(&self, index: Index, embedder: Option<Arc<dyn Embedder>>, dense: bool) -> Result<Box<dyn Retriever>> {
+        let best = if dense { Mode::Dense } else { Mode::Hybrid };
+        let mode = self.retriever.map_or(if embedder.is_some() { best } else { Mode::Bm25 }, Mode::from);
         let cutoff = (self.cutoff == Some(Toggle::On)).then_some(Cutoff::DEFAULT);
         let retriever = IndexRetriever::new(index, embedder, Search { mode, cutoff, ..Search::default() })?;
         tell_undated(&retriever, &self.filter())?;

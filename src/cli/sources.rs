@@ -60,10 +60,10 @@ fn write(weights: &SourceWeights, path: &Path) -> Result<()> {
     replace(path, &(text + "\n"))
 }
 
-/// The ROUGE-1 precision that `--align` says, as typed: the nearest f32 to 0.9 is above 0.9.
-fn least(typed: f32) -> Result<f64> {
-    let least = typed.to_string().parse::<f64>().ok().filter(|least| (0.0..=1.0).contains(least));
-    least.ok_or_else(|| MootError::Usage(format!("--align {typed}: expected a number from 0 to 1")))
+/// A number from 0 to 1, to the digits typed: the nearest f32 to 0.9 is above 0.9.
+fn share(name: &str, typed: f32) -> Result<f64> {
+    let share = typed.to_string().parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| MootError::Usage(format!("{name} {typed}: expected a number from 0 to 1")))
 }
 
 fn replace(path: &Path, text: &str) -> Result<()> {
@@ -79,7 +79,7 @@ fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Prints the table of weights, then what must be known of them.
+/// Prints the table of weights, then the notes.
 fn print(weights: &SourceWeights) -> Result<()> {
     let report = Report::new(weights);
     let notes: String = report.notes().iter().map(|note| format!("note: {note}\n")).collect();

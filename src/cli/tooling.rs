@@ -106,7 +106,11 @@ impl Tooling {
     ) -> Result<Self> {
         model.runtime.set_threads()?;
         let offline = model.runtime.offline;
-        let retriever = if retrieve.is_typed() { Some(Batched::new(retrieve.open(offline, interrupt)?)) } else { None };
+        let mut searching =
+            methods.iter().map(|resolved| resolved.row().needs).filter(|needs| needs.searches()).peekable();
+        let dense = searching.peek().is_some() && searching.all(|needs| needs.dense);
+        let open = || retrieve.open(dense, offline, interrupt);
+        let retriever = if retrieve.is_typed() { Some(Batched::new(open()?)) } else { None };
         let embedding = methods.iter().find(|resolved| resolved.row().needs.embedder).or(methods.first());
         let embedder = embedding.map(|resolved| retrieve.open_embedder(resolved.row(), offline)).transpose()?.flatten();
         interrupt.preparing();

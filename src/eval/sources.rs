@@ -1,18 +1,19 @@
 //! Estimates how far each source can be trusted, from what sources answered over many questions and without labels (RA-RAG,
 //! section 3.3). `docs/sources.md` states the formulas and where they fail.
 
-use crate::methods::align::precision;
-use crate::methods::{align, normalise};
+use crate::methods::align::{self, precision};
+use crate::methods::{equality, normalise};
 use crate::sources::{
     Estimator, EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION,
 };
-use crate::transcript::{CallRecord, Parsed, QuestionRecord};
+use crate::transcript::QuestionRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub mod bench;
 pub mod dependence;
 mod intervals;
 mod iteration;
+pub mod labels;
 pub mod merge;
 pub mod report;
 pub mod simulate;
@@ -31,24 +32,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of these questions: answers are equal after normalisation, and classes of a question are numbered by their
-    /// first source.
+    /// The table of these questions: answers are equal after normalisation, or where their run found them equal by meaning
+    /// ([`SourceAnswer::compared`]); classes of a question are numbered by their first source.
     #[must_use]
     pub fn of(questions: &[QuestionAnswers]) -> Self {
         let names: BTreeSet<&str> = questions.iter().flat_map(|q| q.answers.keys().map(String::as_str)).collect();
         let sources: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let row = |question: &QuestionAnswers| {
-            let mut classes: Vec<&str> = Vec::new();
-            let class = |source: &String| -> Option<u16> {
-                let answer = question.answers.get(source)?.counted()?;
-                let known = classes.iter().position(|known| normalise::equal(known, answer));
-                let place = known.unwrap_or_else(|| {
-                    classes.push(answer);
-                    classes.len() - 1
-                });
-                u16::try_from(place).ok()
-            };
-            sources.iter().map(class).collect()
+            let said: Vec<Option<&str>> =
+                sources.iter().map(|source| question.answers.get(source).and_then(SourceAnswer::compared)).collect();
+            let given: Vec<&str> = said.iter().copied().flatten().collect();
+            let mut classes = equality::exact(&given).0.into_iter();
+            let class = |said: &Option<&str>| said.and_then(|_| classes.next()).flatten();
+            said.iter().map(class).map(|class| class.and_then(|class| u16::try_from(class).ok())).collect()
         };
         let rows = questions.iter().map(row).collect();
         Self { sources, rows }
@@ -109,21 +105,29 @@ pub fn answers_of(record: &QuestionRecord, least: Option<f64>) -> QuestionAnswer
     let first = record.calls.iter().filter(|call| call.document.is_some()).map(|call| call.round).min();
     for call in record.calls.iter().filter(|call| Some(call.round) == first) {
         let Some(source) = call.document.and_then(|number| record.document(number)?.source.clone()) else { continue };
-        let answer = said(call);
+        let answer = align::answer(call).map(str::to_owned);
         let all = record.question.documents.iter().chain(&record.retrieved);
         let texts = all.filter(|document| document.source.as_ref() == Some(&source)).map(|document| &*document.text);
         let held = |answer: &String| least.is_none_or(|least| precision(answer, texts.clone()) >= least);
         let dropped = answer.as_ref().is_some_and(|answer| !held(answer));
         let known = answers.entry(source).or_default();
         if known.counted().is_none() && (known.answer.is_none() || !dropped) && answer.is_some() {
-            *known = SourceAnswer { answer, dropped };
+            *known = SourceAnswer { answer, dropped, equal_to: None };
         }
     }
     QuestionAnswers { id: record.question.id.clone(), text: record.question.text.clone(), answers }
 }
 
-/// The answer of a reply; `None` is "I don't know", also in other words, and a malformed reply.
-fn said(call: &CallRecord) -> Option<String> {
-    let Parsed::Answer { answer: Some(answer), .. } = &call.parsed else { return None };
-    (!align::says_unknown(answer) && !normalise::words(answer).is_empty()).then(|| answer.clone())
+/// Notes which answers a run of `ra-rag` found equal by meaning: its conclusion lists each answer once, with the documents of
+/// the sources whose answers are in its class. Answers that the run dropped are compared by their words.
+pub fn note_classes(answers: &mut QuestionAnswers, record: &QuestionRecord) {
+    let Some(conclusion) = &record.conclusion else { return };
+    for class in conclusion.answers.iter().chain(&conclusion.rejected) {
+        let sources = class.supporters.iter().filter_map(|&number| record.document(number)?.source.as_ref());
+        for source in sources {
+            let Some(own) = answers.answers.get_mut(source) else { continue };
+            let other = own.answer.as_ref().is_some_and(|answer| !normalise::equal(answer, &class.text));
+            own.equal_to = other.then(|| class.text.clone());
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `f_align`, RA-RAG's filter of answers that do not come from the documents (section 3.2): ROUGE-1 precision.
 
 use crate::methods::normalise;
+use crate::transcript::{CallRecord, Parsed};
 use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -14,6 +15,14 @@ const UNKNOWN: [&str; 2] = ["I don't know", "I do not know"];
 #[must_use]
 pub fn says_unknown(answer: &str) -> bool {
     normalise::is_unknown(answer) || UNKNOWN.iter().any(|unknown| normalise::equal(answer, unknown))
+}
+
+/// The answer of a reply, before `f_align`; `None` is "I don't know", also in other words, a malformed reply, and an answer
+/// without words. Methods, estimates and tables of answers all count by this.
+#[must_use]
+pub fn answer(call: &CallRecord) -> Option<&str> {
+    let Parsed::Answer { answer: Some(answer), .. } = &call.parsed else { return None };
+    (!says_unknown(answer) && !normalise::words(answer).is_empty()).then_some(answer.as_str())
 }
 
 /// ROUGE-1 precision (Lin, 2004): the share of the answer's unigrams that the texts hold, each occurrence in the texts

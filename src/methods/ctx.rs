@@ -11,7 +11,7 @@ use crate::llm::{Capabilities, Llm, ModelIdentity, OnFailure, all_or_first_failu
 use crate::methods::ask::Ask;
 use crate::methods::{Note, OwnPrompts, Row, entailment};
 use crate::nli::Classifier;
-use crate::question::{Document, Hit, Question};
+use crate::question::{Conclusion, Document, Hit, Question};
 use crate::retrieval::{Embedder, Filter, Retriever, Side, Wanted, documents};
 use crate::sources::SourceWeights;
 use crate::transcript::{CallRecord, Event, Pair, QuestionRecord, Relation};
@@ -207,10 +207,21 @@ impl<'a> Ctx<'a> {
         self.tools.weights.map_or_else(|| vec![1.0; numbers.len()], |weights| weights.votes(&sources))
     }
 
-    /// The weight of each document's source, by the document's number; empty where no weights were given.
-    pub(super) fn known_weights(&self) -> Vec<f64> {
+    /// The vote of each document's source, by the document's number; empty where no weights were given. It is the source's
+    /// weight; copies that stand for or against an answer of the conclusion share one, as they do in a vote.
+    pub(super) fn known_weights(&self, conclusion: &Conclusion) -> Vec<f64> {
         let documents = if self.tools.weights.is_some() { self.documents().len() } else { 0 };
-        (0..documents).map(|number| self.vote(number)).collect()
+        let mut weights: Vec<f64> = (0..documents).map(|number| self.vote(number)).collect();
+        let answers = conclusion.answers.iter().chain(&conclusion.rejected);
+        let stands = |number: usize| {
+            let mut answers = answers.clone();
+            answers.any(|answer| answer.supporters.contains(&number) || answer.opponents.contains(&number))
+        };
+        let voting: Vec<usize> = (0..documents).filter(|&number| stands(number)).collect();
+        for (number, vote) in voting.iter().zip(self.votes(&voting)) {
+            weights[*number] = vote;
+        }
+        weights
     }
 
     /// How far each source can be trusted, where weights were given.

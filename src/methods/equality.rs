@@ -77,8 +77,10 @@ impl Equality {
     }
 }
 
-/// Classes by words, and the first answer of each class.
-fn exact<'a>(answers: &[&'a str]) -> (Vec<Option<usize>>, Vec<&'a str>) {
+/// The class of each answer by words alone, as [`Equality::classes`] numbers them, and the first answer of each class. Votes
+/// and the estimate of weights count by this.
+#[must_use]
+pub fn exact<'a>(answers: &[&'a str]) -> (Vec<Option<usize>>, Vec<&'a str>) {
     let mut distinct: Vec<&str> = Vec::new();
     let class = |answer: &&'a str| {
         if normalise::words(answer).is_empty() {

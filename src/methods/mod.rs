@@ -4,7 +4,7 @@ use crate::error::{MootError, Result};
 use crate::llm::Capabilities;
 use crate::prompts::{self, File};
 use crate::question::{Conclusion, Question};
-use crate::retrieval::merged_documents;
+use crate::retrieval::{Wanted, merged_documents};
 use crate::transcript::{Event, QuestionRecord};
 use ctx::{Observer, Settings, Silent, Tools};
 use formats::Format;
@@ -69,6 +69,11 @@ pub trait Method: Send + Sync {
     fn roles(&self) -> Option<Vec<String>> {
         None
     }
+
+    /// What it asks of the retriever, where its protocol says so; `user` is what was typed. The record's header holds it.
+    fn wanted(&self, user: Wanted) -> Wanted {
+        user
+    }
 }
 
 /// A row of [`METHODS`].
@@ -112,6 +117,8 @@ pub struct Needs {
     pub entailment: bool,
     /// It embeds texts where the run has an embedder, and does without where there is none.
     pub embedder: bool,
+    /// Its paper ranks passages by their vectors alone: that is its search mode, unless another is typed.
+    pub dense: bool,
     /// It counts answers, which a switch lets it compare by entailment ([`equality`]).
     pub equality: bool,
     /// Capabilities that every model of its roles needs.
@@ -126,6 +133,7 @@ impl Needs {
         retriever: false,
         entailment: false,
         embedder: false,
+        dense: false,
         equality: false,
         model: Capabilities {
             grammar: false,
@@ -387,7 +395,7 @@ impl Built {
         ctx.note = self.note.as_ref();
         let (conclusion, error) = match self.method.answer(question, &mut ctx) {
             Ok(conclusion) => {
-                let conclusion = Conclusion { weights: ctx.known_weights(), ..conclusion };
+                let conclusion = Conclusion { weights: ctx.known_weights(&conclusion), ..conclusion };
                 (Some(grounds::settle(conclusion, &mut ctx, &self.prompts)), None)
             }
             Err(error) => (None, Some(error)),

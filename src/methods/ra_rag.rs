@@ -9,9 +9,10 @@ use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::question::{Conclusion, Question};
+use crate::retrieval::Wanted;
 use crate::sources::ORACLE;
 use crate::transcript::{CallRecord, Parsed};
-use source::{Source, gather, sources};
+use source::{Selected, Source, gather, sources};
 
 pub(in crate::methods) mod baselines;
 pub(in crate::methods) mod source;
@@ -50,10 +51,10 @@ pub static ROW: Row = Row {
 3. `align`: an answer whose ROUGE-1 precision against its source's documents is below `align-threshold` is dropped and counts
    as unknown, which is recorded; so does a malformed reply.
 4. `variant`: `rrss` asks down the order until `kappa` sources have given an answer, as many at once as are still needed; `rss`
-   asks the `kappa` heaviest; `wmv`, `mv` (votes of 1) and `oracle` (planted weights) ask all; `naive-rag` reads the best `pool`
-   documents at once; `naive-llm` reads none.
+   asks the `kappa` heaviest; copies that share a vote count as one. `wmv`, `mv` (votes of 1) and `oracle` (planted weights)
+   ask all; `naive-rag` reads the best `pool` documents at once; `naive-llm` reads none.
 5. Equal answers add up their sources' weights, also those below zero. Ties go to the heavier source, then to the earlier one.",
-    calls: "sources, at most; rss kappa, at most; wmv, mv and oracle sources; naive-rag and naive-llm 1",
+    calls: "sources, at most; rss kappa, at most, copies beside; wmv, mv and oracle sources; naive-rag and naive-llm 1",
     headline: "",
     prompts: &[READER, POOL, MEMORY],
     formats: &[&SHORT],
@@ -72,7 +73,7 @@ pub static ROW: Row = Row {
         PER_SOURCE,
         Switch { name: "pool", about: "documents that naive-rag reads", kind: Kind::Count(1, 100), default: "10" },
     ],
-    needs: Needs { equality: true, embedder: true, ..Needs::PASSAGES },
+    needs: Needs { equality: true, embedder: true, dense: true, ..Needs::PASSAGES },
     build,
 };
 
@@ -127,6 +128,13 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 type Given = (usize, String);
 
 impl Method for RaRag {
+    fn wanted(&self, user: Wanted) -> Wanted {
+        match self.variant {
+            Variant::NaiveRag => baselines::of_pool(self.pool, user.filter),
+            _ => source::of_each(self.per_source, user.filter),
+        }
+    }
+
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         match self.variant {
             Variant::NaiveLlm => return baselines::from_memory(question, ctx),
@@ -146,17 +154,20 @@ impl Method for RaRag {
         };
         let mut replies: Vec<CallRecord> = Vec::new();
         let mut given: Vec<Given> = Vec::new();
-        let mut selected = 0;
-        while selected < wanted && replies.len() < sources.len() {
+        let mut selected = Selected::default();
+        while selected.count < wanted && replies.len() < sources.len() {
             let left = &sources[replies.len()..];
-            let next = &left[..left.len().min(wanted - selected)];
+            let next = &left[..selected.next(left, wanted)];
             let asks: Vec<Ask> = next.iter().map(|source| source.ask(&question.text)).collect();
             let stage = ctx.ask_all(&asks)?;
             for (at, (source, call)) in next.iter().zip(&stage).enumerate() {
-                given.extend(source.given(call, self.threshold, ctx).map(|answer| (replies.len() + at, answer)));
+                let answer = source.given(call, self.threshold, ctx);
+                if answer.is_some() || self.variant != Variant::Rrss {
+                    selected.add(source);
+                }
+                given.extend(answer.map(|answer| (replies.len() + at, answer)));
             }
             replies.extend(stage);
-            selected = if self.variant == Variant::Rrss { given.len() } else { replies.len() };
         }
         self.conclude(question, &sources, &replies, &given, ctx)
     }
@@ -186,7 +197,7 @@ impl RaRag {
         // Of equal sums the answer given first wins, and answers are given in the order of the sources.
         let voted = vote::weighted(answers.iter().copied().zip(votes));
         let winner: Vec<String> = voted.into_iter().take(1).map(|(answer, _)| answer).collect();
-        let (answers, rejected) = vote::by_stance(&winner, &stances);
+        let (answers, rejected) = vote::by_vote(&winner, &stances);
         let malformed = !replies.is_empty() && replies.iter().all(|call| call.parsed == Parsed::Malformed);
         let calls = replies.iter().map(|call| call.number).collect();
         Ok(Conclusion { answers, rejected, malformed, rounds: 1, calls, ..Conclusion::default() })

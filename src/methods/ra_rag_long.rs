@@ -6,13 +6,14 @@ use crate::methods::equality::{self, Equality};
 use crate::methods::formats::{ITEMS, SHORT, TEXT};
 use crate::methods::passages::texts;
 use crate::methods::ra_rag::baselines::best;
-use crate::methods::ra_rag::source::{Source, gather, sources};
+use crate::methods::ra_rag::source::{Source, gather, of_each, sources};
 use crate::methods::ra_rag::{ALIGN, ALIGN_THRESHOLD, PER_SOURCE, READER};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::question::{Answer, Conclusion, Question};
+use crate::retrieval::Wanted;
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};
 
@@ -52,7 +53,7 @@ recorded. Without a single answer nothing is written, and the conclusion is unkn
         PER_SOURCE,
         Switch { name: "pool", about: "documents that the draft is written from", kind: Kind::Count(1, 100), default: "10" },
     ],
-    needs: Needs { equality: true, embedder: true, ..Needs::PASSAGES },
+    needs: Needs { equality: true, embedder: true, dense: true, ..Needs::PASSAGES },
     build,
 };
 
@@ -87,6 +88,10 @@ struct Decided {
 }
 
 impl Method for RaRagLong {
+    fn wanted(&self, user: Wanted) -> Wanted {
+        of_each(self.per_source, user.filter)
+    }
+
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         gather(ROW.name, question, self.per_source, ctx)?;
         let numbers = best(question, ctx, self.pool)?;

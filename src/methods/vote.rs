@@ -16,6 +16,17 @@ pub fn by_stance(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>
     (answers, rejected.iter().map(|text| stand(text, stances, equality::like)).collect())
 }
 
+/// As [`by_stance`], for methods that vote: a document supports the answer that it voted for and no other, so its stance equals
+/// the answer by the rule that counted the votes.
+#[must_use]
+pub fn by_vote(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>, Vec<Answer>) {
+    let given = concluded.iter().cloned().chain(stances.iter().flatten().map(|&stance| stance.to_owned()));
+    let mut all: Vec<Answer> =
+        normalise::without_repeats(given).iter().map(|text| stand(text, stances, normalise::equal)).collect();
+    let rejected = all.split_off(normalise::without_repeats(concluded.iter().cloned()).len());
+    (all, rejected)
+}
+
 fn stand(text: &str, stances: &[Option<&str>], supports: fn(&str, &str) -> bool) -> Answer {
     let places = |keep: &dyn Fn(&str) -> bool| {
         stances.iter().enumerate().filter(|(_, stance)| stance.is_some_and(keep)).map(|(place, _)| place).collect()
@@ -36,19 +47,31 @@ pub fn count<'a>(given: impl IntoIterator<Item = &'a str>) -> Vec<(String, usize
         .collect()
 }
 
-/// As [`count`], with a vote beside each answer: the largest sum first, of equals the first given.
+/// Whether a sum of votes is the largest one, `most`: sums that differ by rounding alone are equal. Every vote and the
+/// estimate of weights break ties by this.
+#[must_use]
+pub fn ties(sum: f64, most: f64) -> bool {
+    most - sum <= 1e-9 * most.abs().max(1.0)
+}
+
+/// As [`count`], with a vote beside each answer: the largest sum first, of sums that tie ([`ties`]) the first given.
 #[must_use]
 pub fn weighted<'a>(given: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
-    let mut votes: Vec<(String, f64)> = Vec::new();
-    for (text, vote) in given {
-        match votes.iter_mut().find(|(known, _)| normalise::equal(known, text)) {
-            Some((_, sum)) => *sum += vote,
-            None if normalise::words(text).is_empty() => {}
-            None => votes.push((text.to_owned(), vote)),
+    let (texts, votes): (Vec<&str>, Vec<f64>) = given.into_iter().unzip();
+    let (classes, distinct) = equality::exact(&texts);
+    let mut left: Vec<(String, f64)> = distinct.into_iter().map(|text| (text.to_owned(), 0.0)).collect();
+    for (class, vote) in classes.into_iter().zip(votes) {
+        if let Some(class) = class {
+            left[class].1 += vote;
         }
     }
-    votes.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    votes
+    let mut ordered = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let most = left.iter().map(|(_, sum)| *sum).fold(f64::NEG_INFINITY, f64::max);
+        let next = left.iter().position(|(_, sum)| ties(*sum, most)).unwrap_or(0);
+        ordered.push(left.remove(next));
+    }
+    ordered
 }
 
 /// The conclusion of a single reader, for whom no document spoke: its answers have no supporters and no opponents. A document

@@ -152,6 +152,8 @@ struct Gathering<'a> {
     by_folder: Vec<bool>,
     /// The sources of all documents, those left out included.
     sources: BTreeSet<String>,
+    /// Those of them that are names of folders.
+    folders: BTreeSet<String>,
     /// A dataset line was read.
     asked: bool,
 }
@@ -166,6 +168,7 @@ impl<'a> Gathering<'a> {
             origins: Vec::new(),
             by_folder: Vec::new(),
             sources: BTreeSet::new(),
+            folders: BTreeSet::new(),
             asked: false,
         }
     }
@@ -263,6 +266,9 @@ impl<'a> Gathering<'a> {
     fn push(&mut self, origin: String, by_folder: bool, document: Document) {
         let filter = self.filter;
         self.sources.extend(document.source.clone());
+        if by_folder {
+            self.folders.extend(document.source.clone());
+        }
         let left_out = &mut self.given.left_out;
         if !filter.admits_source(document.source.as_deref()) {
             left_out.source += 1;
@@ -321,9 +327,7 @@ impl<'a> Gathering<'a> {
 
     /// A folder that all documents without a source of their own come from tells none of them apart, so it is no source.
     fn forget_only_folder(&mut self) {
-        let documents = || self.given.documents.iter().zip(&self.by_folder).filter(|(_, by_folder)| **by_folder);
-        let folders: BTreeSet<&String> = documents().filter_map(|(document, _)| document.source.as_ref()).collect();
-        if folders.len() == 1 {
+        if self.folders.len() == 1 {
             let documents = self.given.documents.iter_mut().zip(&self.by_folder);
             documents.filter(|(_, by_folder)| **by_folder).for_each(|(document, _)| document.source = None);
         }

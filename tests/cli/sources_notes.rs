@@ -3,6 +3,7 @@
 
 use super::program::{moot, text};
 use crate::llm::server::{Server, reply};
+use moot::eval::record::reader::Record;
 use moot::sources::SourceWeights;
 use serde_json::{Value, json};
 use std::fs;
@@ -135,10 +136,37 @@ fn planted_reliabilities_come_out_in_their_order_and_ask_uses_them() {
     let weighed = answer(&["--source-weights", &known]);
     assert_eq!(weighed["answers"][0]["text"], "1808");
     assert_eq!(weighed["rejected"][0]["text"], "1608");
-    let printed = text(&notes.moot(&["ask", &question], &["--source-weights", &known]).stdout);
+    let printed = text(&notes.moot(&["ask", &question, "--full"], &["--source-weights", &known]).stdout);
     let squeezed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(squeezed.contains(&format!("weight {:.2}", weight("ledger"))), "{printed}");
     assert!(squeezed.contains(&format!("weight {:.2}", weight("gossip"))), "{printed}");
+}
+
+#[test]
+fn each_source_is_searched_by_vectors_and_the_record_says_so() {
+    let notes = Notes::new();
+    let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/encoders/bert");
+    let header = |method: &str, typed: &[&str]| {
+        let path = notes.path(&format!("{method}{}.jsonl", typed.concat().replace('/', "_")));
+        let (corpus, record) = (notes.path("notes").display().to_string(), path.display().to_string());
+        let questions = notes.path("questions.jsonl").display().to_string();
+        let fixed =
+            ["run", &questions, "-o", &record, "--corpus", &corpus, "--model", &notes.server.base, "--free-form"];
+        let all: Vec<&str> = fixed.into_iter().chain(["--method", method]).chain(typed.iter().copied()).collect();
+        let output = moot(all).env("MOOT_CACHE", notes.path("cache")).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let header = Record::read(&path).unwrap().header;
+        let wanted = header.wanted.unwrap();
+        (header.retriever.unwrap().mode, wanted.top, wanted.by_source, wanted.fold)
+    };
+    let mode = |mode: &str| mode.to_owned();
+    assert_eq!(header("ra-rag", &["--embedder", tiny, "--limit", "1"]), (mode("dense"), 3, true, false));
+    assert_eq!(
+        header("ra-rag", &["--embedder", tiny, "--limit", "1", "--retriever", "hybrid", "--per-source", "2"]),
+        (mode("hybrid"), 2, true, false)
+    );
+    assert_eq!(header("ra-rag", &["--embedder", "none", "--limit", "1"]).0, "lexical");
+    assert_eq!(header("majority-vote", &["--embedder", tiny, "--limit", "1"]), (mode("hybrid"), 5, false, true));
 }
 
 #[test]

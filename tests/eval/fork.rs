@@ -247,7 +247,8 @@ struct Two;
 impl Retriever for Two {
     fn retrieve(&self, _: &str, _: &Wanted) -> Result<Vec<Hit>> {
         let hit = |line: u64, text: &str| {
-            let origin = Origin { file: "a.txt".into(), id: None, line: Some(line), page: None, characters: 0..4 };
+            let origin =
+                Origin { file: format!("{line}.txt"), id: None, line: Some(line), page: None, characters: 0..4 };
             let passage = Passage { text: text.into(), title: None, source: None, date: None, url: None, origin };
             Hit { passage, score: 1.0, copies: Vec::new() }
         };

@@ -4,8 +4,8 @@ use moot::eval::sources::dependence::{pairs, tail, voices};
 use moot::eval::sources::merge::Gathered;
 use moot::eval::sources::report::Report;
 use moot::eval::sources::simulate::{Prior, World};
-use moot::eval::sources::{Row, Table, Voices, answers_of, estimate, fit, winner};
-use moot::question::{Document, Question};
+use moot::eval::sources::{Row, Table, Voices, answers_of, estimate, fit, note_classes, winner};
+use moot::question::{Answer, Conclusion, Document, Question};
 use moot::sources::{
     Estimator, EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION,
 };
@@ -21,8 +21,10 @@ fn quick() -> EstimatorSettings {
 fn questions(lines: &[&str]) -> Vec<QuestionAnswers> {
     let question = |(number, line): (usize, &&str)| {
         let said = line.chars().enumerate().filter(|(_, answer)| *answer != ' ');
-        let answer =
-            |answer: char| SourceAnswer { answer: (answer != '-').then(|| answer.to_string()), dropped: false };
+        let answer = |answer: char| SourceAnswer {
+            answer: (answer != '-').then(|| answer.to_string()),
+            ..SourceAnswer::default()
+        };
         let source = |place: usize| String::from(char::from(b'a' + u8::try_from(place).unwrap()));
         QuestionAnswers {
             id: format!("q{number}"),
@@ -133,6 +135,15 @@ fn bad_input_is_told_in_one_line_each() {
         told[0].contains("differ on all 5 questions") && told[0].contains("nothing says which is right"),
         "{told:?}"
     );
+    // Of two sources alone any number of questions is enough to say so.
+    let three = notes(&["XY"; 3]);
+    assert_eq!(three.len(), 1, "{three:?}");
+    assert!(
+        three[0].starts_with("\"a\" and \"b\" differ on all 3 questions that both answered, and no third"),
+        "{three:?}"
+    );
+    assert!(notes(&["XY"])[2].contains("differ on the one question that both answered"), "{:?}", notes(&["XY"]));
+    assert!(notes(&["XYX", "XYX", "XYX"]).iter().all(|note| !note.contains("differ")));
     let below = notes(&THREE);
     assert!(below.iter().any(|note| note.contains("\"c\" has a weight below 0")), "{below:?}");
 }
@@ -203,6 +214,23 @@ fn answers_that_the_documents_do_not_hold_are_dropped() {
     assert_eq!((found.answers["b"].counted(), found.answers["c"].counted()), (Some("soup"), None));
     let weights = estimate(vec![found], &quick());
     assert_eq!((weights.sources["a"].answers, weights.sources["a"].dropped), (1, 0));
+}
+
+#[test]
+fn classes_of_a_run_by_meaning_are_kept() {
+    let documents = [("a", "In 1931."), ("b", "In thirty-one."), ("c", "In 1932."), ("d", "In 1931.")];
+    let replies = [answer("1931"), answer("thirty-one"), answer("1932"), answer("soup")];
+    let mut record = record(&documents, &replies);
+    let stands = |text: &str, supporters: &[usize]| Answer { supporters: supporters.to_vec(), ..Answer::new(text) };
+    let (answers, rejected) = (vec![stands("1931", &[0, 1])], vec![stands("1932", &[2])]);
+    record.conclusion = Some(Conclusion { answers, rejected, ..Conclusion::default() });
+    let mut found = answers_of(&record, Some(0.9));
+    assert_eq!(Table::of(std::slice::from_ref(&found)).rows, [vec![Some(0), Some(1), Some(2), None]]);
+    note_classes(&mut found, &record);
+    assert_eq!(Table::of(std::slice::from_ref(&found)).rows, [vec![Some(0), Some(0), Some(1), None]]);
+    assert_eq!(found.answers["b"].answer.as_deref(), Some("thirty-one"), "the answer stays");
+    let line = serde_json::to_string(&found).unwrap();
+    assert!(line.contains(r#""b":{"answer":"thirty-one","equal_to":"1931"},"c":{"answer":"1932"}"#), "{line}");
 }
 
 #[test]
@@ -319,6 +347,12 @@ fn what_costs_a_source_most_comes_first() {
         costs.iter().map(|cost| (&*cost.question, &*cost.own, &*cost.estimated)).collect();
     assert_eq!(told, [("Question 0?", "Y", "X"), ("Question 1?", "Y", "X"), ("Question 3?", "Y", "X")]);
     near(costs[0].margin, 3.25);
+    // As copies a and b share a vote: 1.25 / 2 + 2 / 2.
+    let mut copied = weights.clone();
+    for source in ["a", "b"] {
+        copied.sources.get_mut(source).unwrap().voice = Some(0);
+    }
+    near(Report::new(&copied).costs("c")[0].margin, 1.625);
     near(costs[2].margin, 1.25);
     assert!(Report::new(&weights).costs("b").is_empty() && Report::new(&weights).costs("x").is_empty());
 }
@@ -333,7 +367,19 @@ fn a_file_of_the_first_form_is_read() {
     let (weights, identity) = SourceWeights::read(&path).unwrap();
     assert_eq!((weights.vote(Some("a")), weights.moot_sources, &*identity.name), (1.5, VERSION, "w.json"));
     assert!(Report::new(&weights).pairs().is_empty());
+    let interval =
+        |low: f64, high: f64| old.replace("\"asked\": 2", &format!("\"asked\": 2, \"interval\": [{low}, {high}]"));
+    std::fs::write(&path, interval(-1.0, 2.0)).unwrap();
+    SourceWeights::read(&path).unwrap();
     for (text, found) in [
+        (old.replace("1.5", "1e300"), "expected a weight from -1 to 1e9 for \"a\", found 1e300"),
+        (old.replace("1.5", "-1.5"), "found -1.5"),
+        (old.replace("0.5", "7.5"), "expected an agreement from 0 to 1 for \"a\", found 7.5"),
+        (old.replace("0.5", "-3"), "found -3.0"),
+        (old.replace("\"answers\": 1", "\"answers\": 99"), "found 99 of 2"),
+        (old.replace("\"asked\": 2", "\"asked\": 2, \"dropped\": 3"), "found 3 of 2"),
+        (interval(9.0, 1.0), "expected an interval of weights from low to high for \"a\", found [9.0, 1.0]"),
+        (interval(-2.0, 1.0), "found [-2.0, 1.0]"),
         (old.replace("1.5", "\"x\""), "expected weights of sources"),
         (old.replace(": 1, \"est", ": 2, \"est"), "found version 2"),
     ] {

@@ -1,8 +1,10 @@
 //! Answer types and costs against values worked out by hand.
 
+use moot::eval::sources::answers_of;
+use moot::eval::sources::labels::{CorpusLine, Labels};
 use moot::eval::sources::tables::{AnswerTypes, Cost, Spent, costs};
 use moot::generation::Usage;
-use moot::question::{Document, Gold, Label, Question};
+use moot::question::{Document, Gold, Label, Origin, Question};
 use moot::sources::{SourceEstimate, SourceWeights, VERSION};
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 
@@ -54,6 +56,51 @@ fn answers_are_counted_by_type_and_kind_of_document() {
     assert_eq!(AnswerTypes::of([&unlabelled], 0.9), AnswerTypes::default());
 }
 
+#[test]
+fn a_source_with_several_calls_answers_with_the_first_that_counts() {
+    let said = [("a", "correct", "1931", Some("unknown")), ("b", "misinfo", "1932", Some("1932"))];
+    let mut record = record(&[said[0], said[1], ("a", "correct", "1931", Some("1931"))]);
+    assert_eq!(AnswerTypes::of([&record], 0.9).counts[0], [[1, 0, 0, 0], [0, 1, 0, 0], [0; 4]]);
+    assert_eq!(answers_of(&record, Some(0.9)).answers["a"].counted(), Some("1931"), "as the estimate has it");
+    // Calls of 10, 20 and 30 tokens: both of a's are counted.
+    assert_eq!(costs(&[record.clone()], None, 4, 0.9)[0].all.tokens, 40.0);
+    record.calls.truncate(2);
+    assert_eq!(AnswerTypes::of([&record], 0.9).counts[0][0], [0, 0, 1, 0]);
+}
+
+#[test]
+fn retrieved_documents_take_the_labels_of_the_corpus() {
+    let mut found = record(&[("a", "correct", "1931", Some("1931")), ("b", "noise", "tea", Some("tea"))]);
+    found.question.id = "q1".into();
+    found.retrieved = std::mem::take(&mut found.question.documents);
+    for (place, document) in found.retrieved.iter_mut().enumerate() {
+        document.label = None;
+        document.origin = Some(Origin { id: Some(format!("d{place}")), ..origin() });
+    }
+    let line = |id: &str, text: &str, question: &str, kind: &str| CorpusLine {
+        id: id.into(),
+        text: text.into(),
+        source: "a".into(),
+        question: question.into(),
+        label: Label { kind: kind.into(), answer: "1931".into() },
+    };
+    let mut labels = Labels::default();
+    labels.add(line("d0", "It was 1931.", "q1", "correct"));
+    labels.add(line("d1", "It was tea.", "q2", "correct"));
+    labels.apply(&mut found);
+    let kinds: Vec<&str> = found.retrieved.iter().map(|document| &*document.label.as_ref().unwrap().kind).collect();
+    assert_eq!(kinds, ["correct", "noise"], "d1 is about another question");
+    assert_eq!(AnswerTypes::of([&found], 0.9).counts[0], [[1, 0, 0, 0], [0; 4], [0, 0, 0, 1]]);
+    // The same text, dealt to another source for this question.
+    labels.add(line("d2", "It was tea.", "q1", "misinfo"));
+    labels.apply(&mut found);
+    assert_eq!(found.retrieved[1].label.as_ref().unwrap().kind, "misinfo");
+}
+
+fn origin() -> Origin {
+    Origin { file: "corpus.jsonl".into(), id: None, line: Some(1), page: None, characters: 0..9 }
+}
+
 /// Six sources, b and d know nothing; calls cost 10, 20, ... 60 tokens.
 #[test]
 fn costs_follow_from_what_all_sources_answered() {
@@ -75,6 +122,14 @@ fn costs_follow_from_what_all_sources_answered() {
     let sources_ = [("f".to_owned(), estimate(3.0)), ("e".to_owned(), estimate(2.0))].into();
     let weights = SourceWeights { moot_sources: VERSION, sources: sources_, ..SourceWeights::default() };
     assert_eq!(costs(&[record(&sources)], Some(&weights), 2, 0.9)[5], cost(6, 210.0, 2.0, 110.0));
+    // Copies count as one: a, c and e share a voice, so f is asked too.
+    let estimate = |voice| SourceEstimate { weight: Some(1.0), voice, ..SourceEstimate::default() };
+    let copied = ["a", "b", "c", "d", "e", "f"].map(|name| {
+        let voice = ["a", "c", "e"].contains(&name).then_some(0);
+        (name.to_owned(), estimate(voice))
+    });
+    let weights = SourceWeights { moot_sources: VERSION, sources: copied.into(), ..SourceWeights::default() };
+    assert_eq!(costs(&[record(&sources)], Some(&weights), 2, 0.9)[5], cost(6, 210.0, 6.0, 210.0));
     // A question with fewer sources limits the table.
     assert_eq!(costs(&[record(&sources), record(&sources[..2])], None, 2, 0.9).len(), 2);
     assert!(costs(&[QuestionRecord::default()], None, 2, 0.9).is_empty());

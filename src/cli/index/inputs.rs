@@ -118,6 +118,15 @@ impl EmbedderArgs {
         self.embedder.as_deref().unwrap_or(EMBEDDER)
     }
 
+    /// Takes `name` where none was typed and its files are on this machine; whether it is taken, or one was typed.
+    pub fn take_if_present(&mut self, name: &str) -> bool {
+        let options = EmbedderOptions { offline: true, ..EmbedderOptions::default() };
+        if self.embedder.is_none() && LocalEmbedder::open(name, &options, &mut |_| {}).is_ok() {
+            self.embedder = Some(name.to_owned());
+        }
+        self.embedder.is_some()
+    }
+
     /// Opens the embedder of a new index; `None` for BM25 only.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
 //! `moot sources build`.
 
-use super::{replace, write};
-use crate::cli::columns::printable;
+use super::{replace, share, write};
+use crate::cli::fetching::tell;
 use crate::cli::{output, values};
 use crate::error::{MootError, Result};
 use crate::eval::datasets;
 use crate::eval::sources::bench::pools::{Pools, pools};
 use crate::eval::sources::bench::{Built, Lies, Plan, Pool, build, reliabilities, synthetic};
+use crate::eval::sources::labels::CorpusLine;
 use crate::eval::sources::simulate::Prior;
 use crate::question::{Document, Question};
 use serde_json::{Value, json};
@@ -71,6 +72,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let reliability = planted(args)?;
     let coverage = share("--coverage", args.coverage)?;
     let lies = if args.shared_lie { Lies::Shared } else { Lies::Own };
+    if args.wrong < 2 && lies == Lies::Own {
+        let why = "all liars would tell the same lie: expected at least 2, or --shared-lie";
+        return Err(MootError::Usage(format!("--wrong {}: {why}", args.wrong)));
+    }
     let (pools, questions) = if args.files.is_empty() {
         let questions = (args.estimate.unwrap_or(200), args.test.unwrap_or(1400));
         let mut pools = synthetic::pools(questions.0 + questions.1, args.seed);
@@ -85,7 +90,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let wanted = args.estimate.unwrap_or(0) + args.test.unwrap_or(0);
     if wanted > questions.0 + questions.1 {
         let usable = pools.len();
-        told(&format!(
+        tell(&format!(
             "{wanted} questions wanted, {usable} usable: {} to estimate, {} to test",
             questions.0, questions.1
         ));
@@ -119,28 +124,19 @@ fn planted(args: &Args) -> Result<Vec<f64>> {
     Ok(reliabilities(prior, args.sources, args.seed))
 }
 
-/// A probability, to the digits typed.
-fn share(name: &str, typed: f32) -> Result<f64> {
-    let number = typed.to_string().parse::<f64>().unwrap_or(f64::NAN);
-    if (0.0..=1.0).contains(&number) {
-        return Ok(number);
-    }
-    Err(MootError::Usage(format!("{name} {typed}: expected a number from 0 to 1")))
-}
-
 fn labelled(args: &Args, lies: Lies) -> Result<Vec<Pool>> {
     let files: Vec<Vec<Question>> =
         args.files.iter().map(|path| Ok(datasets::load(path)?.questions)).collect::<Result<_>>()?;
     let all = files.first().map_or(0, Vec::len);
-    let Pools { pools, without_answer, one_lie, strangers } = pools(files, lies, args.wrong, args.seed);
-    told(&format!("{} of {all} questions of {} are usable", pools.len(), args.files[0].display()));
+    let Pools { pools, without_answer, one_lie, unmatched } = pools(files, lies, args.wrong, args.seed);
+    tell(&format!("{} of {all} questions of {} are usable", pools.len(), args.files[0].display()));
     for (count, why) in [
         (without_answer, "left out: no document holds the right answer, or no wrong answer can be made"),
         (one_lie, "left out: a single wrong answer would be shared by all liars (--shared-lie takes them)"),
-        (strangers, "of later files are not in the first"),
+        (unmatched, "of later files are not in the first"),
     ] {
         if count > 0 {
-            told(&format!("{count} questions {why}"));
+            tell(&format!("{count} questions {why}"));
         }
     }
     if pools.is_empty() {
@@ -170,14 +166,16 @@ fn save(built: &Built, folder: &Path) -> Result<()> {
         |questions: &[Question]| questions.iter().map(|question| format!("{}\n", object(question))).collect::<String>();
     replace(&folder.join(FILES[0]), &lines(&built.estimate))?;
     replace(&folder.join(FILES[1]), &lines(&built.test))?;
-    let all = built.estimate.iter().chain(&built.test).flat_map(|question| &question.documents);
-    let corpus: String = all
-        .enumerate()
-        .map(|(number, document)| {
-            let source = document.source.as_deref().unwrap_or_default();
-            format!("{}\n", json!({ "id": format!("d{number}"), "text": document.text, "source": source }))
-        })
-        .collect();
+    let all = built.estimate.iter().chain(&built.test);
+    let all = all.flat_map(|question| question.documents.iter().map(move |document| (question, document)));
+    let line = |(number, (question, document)): (usize, (&Question, &Document))| CorpusLine {
+        id: format!("d{number}"),
+        text: document.text.clone(),
+        source: document.source.clone().unwrap_or_default(),
+        question: question.id.clone(),
+        label: document.label.clone().unwrap_or_default(),
+    };
+    let corpus: String = all.enumerate().map(line).map(|line| format!("{}\n", json!(line))).collect();
     replace(&folder.join(FILES[2]), &corpus)?;
     write(&built.oracle, &folder.join(FILES[3]))
 }
@@ -196,8 +194,4 @@ fn object(question: &Question) -> Value {
         "answers": gold.answers,
         "wrong_answers": gold.wrong,
     })
-}
-
-fn told(line: &str) {
-    anstream::eprintln!("{}", printable(line));
 }

@@ -1,16 +1,18 @@
 //! `moot sources estimate` and `moot sources merge`.
 
-use super::{name, print, write};
-use crate::cli::columns::printable;
+use super::{name, print, share, write};
+use crate::cli::fetching::tell;
 use crate::cli::values;
 use crate::error::{MootError, Result};
 use crate::eval::datasets::sha256_of;
+use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
 use crate::eval::sources::merge::Gathered;
-use crate::eval::sources::{answers_of, estimate};
-use crate::methods::align;
+use crate::eval::sources::{answers_of, estimate, note_classes};
+use crate::methods::{align, equality};
 use crate::sources::{Estimator, EstimatorSettings, QuestionAnswers, SourceWeights};
-use std::path::PathBuf;
+use crate::transcript::QuestionRecord;
+use std::path::{Path, PathBuf};
 
 /// Estimate weights of sources from recorded runs, without labels (RA-RAG, section 3.3)
 #[derive(Debug, clap::Args)]
@@ -24,10 +26,10 @@ pub(super) struct Args {
     /// Begin with the answers of this file of weights; a new answer replaces the one to the same question
     #[arg(long, value_name = "FILE")]
     update: Option<PathBuf>,
-    /// ROUGE-1 precision against the source's documents below which an answer counts as unknown; 0 drops none
-    #[arg(long, value_name = "P", default_value_t = align::LEAST as f32, value_parser = values::number)]
-    #[arg(allow_negative_numbers = true)]
-    align: f32,
+    /// ROUGE-1 precision against the source's documents below which an answer counts as unknown; 0 drops none [default: that
+    /// of the updated file, else 0.9]
+    #[arg(long, value_name = "P", value_parser = values::number, allow_negative_numbers = true)]
+    align: Option<f32>,
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -73,9 +75,13 @@ enum EstimatorName {
 }
 
 impl SettingsArgs {
-    fn resolve(&self, before: Option<EstimatorSettings>) -> EstimatorSettings {
+    fn resolve(&self, before: Option<EstimatorSettings>) -> Result<EstimatorSettings> {
         let before = before.unwrap_or_default();
-        EstimatorSettings {
+        if let Some(one) = self.sources.filter(|sources| *sources < 2) {
+            let why = "with v = N w - 1 no weight would be above 0: expected at least 2";
+            return Err(MootError::Usage(format!("--sources {one}: {why}")));
+        }
+        Ok(EstimatorSettings {
             estimator: match self.estimator {
                 Some(EstimatorName::Paper) => Estimator::Paper,
                 Some(EstimatorName::Independent) => Estimator::Independent,
@@ -86,63 +92,128 @@ impl SettingsArgs {
             resamples: self.resamples.unwrap_or(before.resamples),
             seed: self.seed.unwrap_or(before.seed),
             ..before
-        }
+        })
+    }
+}
+
+/// Questions that were left out, by the reason.
+#[derive(Default)]
+struct LeftOut {
+    /// No call is for a single document.
+    without_call: usize,
+    /// No document that was asked names its source.
+    without_source: usize,
+}
+
+impl LeftOut {
+    fn add(&mut self, question: &QuestionRecord) {
+        let asked = question.calls.iter().any(|call| call.document.is_some());
+        *(if asked { &mut self.without_source } else { &mut self.without_call }) += 1;
+    }
+
+    /// The reasons, with their numbers of questions.
+    fn reasons(&self) -> impl Iterator<Item = String> {
+        let reasons = [
+            (self.without_call, "without a call for a single document (naive RAG and other readers of all documents)"),
+            (self.without_source, "without a document that names its source (its field `source`)"),
+        ];
+        let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
+        reasons.map(|(count, why)| format!("{count} {} {why}", if count == 1 { "question" } else { "questions" }))
     }
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let least = Some(super::least(args.align)?).filter(|least| *least > 0.0);
+    let typed = args.align.map(|typed| share("--align", typed)).transpose()?;
     let mut gathered = Gathered::default();
     let before = read_into(&mut gathered, args.update.as_slice())?;
-    let mut unnamed = 0;
+    let settings = args.settings.resolve(before)?;
+    let align = typed.or(settings.align).unwrap_or(align::LEAST);
+    if let (Some(file), Some(other)) = (&args.update, settings.align.filter(|other| *other != align)) {
+        tell(&mixed(&file.display().to_string(), other, "those of the records", align));
+    }
+    let first = args.update.as_ref().unwrap_or(&args.records[0]);
+    let mut left = LeftOut::default();
     for path in &args.records {
         let record = Record::read(path)?;
         gathered.note((name(path), sha256_of(path)?));
-        for question in record.questions.iter().map(|question| answers_of(question, least)) {
-            unnamed += usize::from(question.answers.is_empty());
-            gathered.add(question);
+        let by_meaning = finds_classes(&record.header);
+        let mut found = Gathered::default();
+        for question in &record.questions {
+            let mut answers = answers_of(question, Some(align).filter(|align| *align > 0.0));
+            if by_meaning {
+                note_classes(&mut answers, question);
+            }
+            if answers.answers.is_empty() {
+                left.add(question);
+            }
+            found.add(answers);
         }
+        apart(&gathered, first, &found, path).iter().for_each(|line| tell(line));
+        gathered.replaced += found.replaced;
+        found.questions.into_iter().for_each(|question| gathered.add(question));
     }
-    if unnamed > 0 && !gathered.questions.is_empty() {
-        told(&format!("{unnamed} questions left out: no call for a document that names its source"));
-    }
-    finish(gathered, &args.settings.resolve(before), &args.records[0], &args.output)
+    let same = args.update.is_none() || settings.align == Some(align);
+    let settings = EstimatorSettings { align: same.then_some(align), ..settings };
+    finish(gathered, &settings, &left, &args.records[0], &args.output)
+}
+
+/// Whether a run compared answers by meaning and its conclusions list their classes.
+fn finds_classes(header: &Header) -> bool {
+    let equality = header.switches.get(equality::SWITCH.name).and_then(|value| value.as_str());
+    header.method == "ra-rag" && equality.is_some_and(|value| value != equality::SWITCH.default)
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Result<()> {
     let mut gathered = Gathered::default();
     let before = read_into(&mut gathered, &args.weights)?;
-    finish(gathered, &args.settings.resolve(before), &args.weights[0], &args.output)
+    finish(gathered, &args.settings.resolve(before)?, &LeftOut::default(), &args.weights[0], &args.output)
 }
 
-/// Adds the answers of files of weights; returns the first file's settings.
+/// Adds the answers of files of weights; returns the first file's settings, without `align` where the files differ in it.
 fn read_into(gathered: &mut Gathered, files: &[PathBuf]) -> Result<Option<EstimatorSettings>> {
-    let mut before = None;
-    let mut known: Option<(PathBuf, SourceWeights)> = None;
+    let mut before: Option<(&PathBuf, EstimatorSettings)> = None;
+    let mut align = None;
     for path in files {
         let (weights, _) = SourceWeights::read(path)?;
-        before = before.or(weights.settings);
-        if let Some((first, other)) =
-            known.as_ref().filter(|(_, o)| !o.sources.keys().any(|s| weights.sources.contains_key(s)))
-        {
-            let (first, second) = (first.display(), path.display());
-            let none = other.sources.len() + weights.sources.len();
-            told(&format!(
-                "{first} and {second} have no source in common: {none} sources of two corpora are weighed together"
-            ));
+        let own = weights.settings;
+        let mut found = Gathered::default();
+        found.add_all(weights, path)?;
+        apart(gathered, &files[0], &found, path).iter().for_each(|line| tell(line));
+        found.records.into_iter().for_each(|record| gathered.note(record));
+        found.questions.into_iter().for_each(|question| gathered.add(question));
+        let Some(own) = own else { continue };
+        match (&before, own.align) {
+            (None, _) => align = own.align,
+            (Some((first, settings)), Some(other)) if settings.align.is_some_and(|known| known != other) => {
+                let known = settings.align.unwrap_or_default();
+                tell(&mixed(&first.display().to_string(), known, &format!("those of {}", path.display()), other));
+                align = None;
+            }
+            (Some(_), other) => align = align.filter(|known| other == Some(*known)),
         }
-        known.get_or_insert((path.clone(), weights.clone()));
-        gathered.add_all(weights, path)?;
+        before = before.or(Some((path, own)));
     }
-    Ok(before)
+    Ok(before.map(|(_, settings)| EstimatorSettings { align, ..settings }))
 }
 
-fn finish(
-    gathered: Gathered,
-    settings: &EstimatorSettings,
-    first: &std::path::Path,
-    output: &std::path::Path,
-) -> Result<()> {
+/// One line on answers that were filtered differently and are estimated from together.
+fn mixed(first: &str, known: f64, second: &str, other: f64) -> String {
+    format!(
+        "answers of {first} were filtered with --align {known}, {second} with --align {other}: they are estimated from together"
+    )
+}
+
+/// One line where `found`, read from `path`, has no source in common with what was gathered before; `first` names that.
+fn apart(gathered: &Gathered, first: &Path, found: &Gathered, path: &Path) -> Option<String> {
+    let (known, own) = (gathered.sources(), found.sources());
+    if known.is_empty() || own.is_empty() || !known.is_disjoint(&own) {
+        return None;
+    }
+    let (first, second, all) = (first.display(), path.display(), known.len() + own.len());
+    Some(format!("{first} and {second} have no source in common: {all} sources of two corpora are weighed together"))
+}
+
+fn finish(gathered: Gathered, settings: &EstimatorSettings, left: &LeftOut, first: &Path, output: &Path) -> Result<()> {
     let answers = gathered.questions.iter().flat_map(|question: &QuestionAnswers| question.answers.values());
     let (mut asked, mut dropped, mut counted) = (0, 0, 0);
     for answer in answers {
@@ -152,7 +223,8 @@ fn finish(
     }
     if counted == 0 {
         let found = match (asked, dropped) {
-            (0, _) => "no document with a source (the field `source` of documents names it)".to_owned(),
+            (0, _) if left.reasons().next().is_none() => "no question".to_owned(),
+            (0, _) => left.reasons().collect::<Vec<_>>().join(", "),
             (_, 0) => format!("{asked} replies, all of them unknown or malformed: nothing can be estimated"),
             _ => format!(
                 "{asked} replies, {dropped} of them dropped (--align) and the others unknown: nothing can be estimated"
@@ -165,18 +237,14 @@ fn finish(
             found,
         });
     }
+    left.reasons().for_each(|reason| tell(&format!("left out: {reason}")));
     if gathered.replaced > 0 {
-        told(&format!("{} answers replaced by later ones of the same source to the same question", gathered.replaced));
+        tell(&format!("{} answers replaced by later ones of the same source to the same question", gathered.replaced));
     }
     if dropped > 0 {
-        told(&format!("{dropped} of {asked} replies dropped: their words are not in the source's documents (--align)"));
+        tell(&format!("{dropped} of {asked} replies dropped: their words are not in the source's documents (--align)"));
     }
     let weights = SourceWeights { records: gathered.records, ..estimate(gathered.questions, settings) };
     write(&weights, output)?;
     print(&weights)
-}
-
-/// A line beside the result.
-fn told(line: &str) {
-    anstream::eprintln!("{}", printable(line));
 }

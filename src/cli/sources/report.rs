@@ -1,10 +1,12 @@
 //! `moot sources report`.
 
 use crate::cli::columns::printable;
+use crate::cli::fetching::tell;
 use crate::cli::{output, values};
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
-use crate::eval::sources::tables::{AnswerTypes, Cost, KINDS, TYPES, costs};
+use crate::eval::sources::labels::Labels;
+use crate::eval::sources::tables::{AnswerTypes, Cost, KINDS, TYPES, asked, costs};
 use crate::methods::align;
 use crate::sources::SourceWeights;
 use crate::transcript::QuestionRecord;
@@ -16,6 +18,9 @@ pub(super) struct Args {
     /// Records in which every source was asked (ra-rag --variant wmv)
     #[arg(value_name = "RECORD", required = true)]
     records: Vec<PathBuf>,
+    /// The corpus.jsonl of a built benchmark, whose labels retrieved passages take: an index keeps none
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
     /// The order in which kappa-RRSS asks; without weights that of the documents
     #[arg(long, value_name = "FILE")]
     source_weights: Option<PathBuf>,
@@ -29,11 +34,17 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let least = super::least(args.align)?;
+    let least = super::share("--align", args.align)?;
     let weights = args.source_weights.as_deref().map(SourceWeights::read).transpose()?;
     let mut questions: Vec<QuestionRecord> = Vec::new();
     for path in &args.records {
         questions.extend(Record::read(path)?.questions);
+    }
+    if let Some(labels) = args.labels.as_deref().map(Labels::read).transpose()? {
+        questions.iter_mut().for_each(|question| labels.apply(question));
+    }
+    if let Some((weights, identity)) = &weights {
+        weights.unknown(&identity.name, &asked(&questions)).iter().for_each(|line| tell(line));
     }
     let costs = costs(&questions, weights.as_ref().map(|(weights, _)| weights), args.kappa, least);
     if costs.is_empty() {

@@ -78,7 +78,7 @@ pub(super) fn table(weights: &SourceWeights) -> String {
     text + &format!("{} questions; weights {state} after {} iterations\n", weights.questions, weights.iterations)
 }
 
-/// The pairs that move together, and the one next to them for comparison.
+/// The pairs that move together, the least likely coincidence first.
 fn pairs(report: &Report<'_>) -> String {
     let moving: Vec<_> = report.pairs().into_iter().filter(|(_, _, pair)| pair.moves_together()).collect();
     if moving.is_empty() {

@@ -40,10 +40,11 @@ impl Pair {
         self.both >= LEAST_SHARED && self.coincidence < COINCIDENCE
     }
 
-    /// Whether the two never agree.
+    /// Whether the two never agree: on five questions and more, or where `alone`, on any number, because then no other source
+    /// answers and nothing else is known of the two.
     #[must_use]
-    pub fn is_opposed(&self) -> bool {
-        self.both >= LEAST_SHARED && self.agreed == 0
+    pub fn is_opposed(&self, alone: bool) -> bool {
+        self.agreed == 0 && self.both >= if alone { 1 } else { LEAST_SHARED }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The iteration of RA-RAG's first stage (section 3.3 and algorithm 1).
 
+use crate::methods::vote::ties;
 use crate::sources::{EstimatorSettings, UNKNOWN_VOTE};
 
 /// What each source answered to one question, as the number of a class of equal answers; `None` is "I don't know".
@@ -41,7 +42,7 @@ impl Voices {
     }
 
     /// Sources that share a source's voice and answered the question, itself among them.
-    fn members(&self, source: usize, row: &[Option<u16>]) -> usize {
+    pub(super) fn members(&self, source: usize, row: &[Option<u16>]) -> usize {
         if self.alone[source] {
             return 1;
         }
@@ -108,11 +109,6 @@ pub fn fit(rows: &[Row], voices: &Voices, n: f64, settings: &EstimatorSettings, 
         }
     }
     fit
-}
-
-/// Sums that differ by rounding alone are equal.
-fn ties(sum: f64, most: f64) -> bool {
-    most - sum <= 1e-9 * most.abs().max(1.0)
 }
 
 /// The sum of votes of each class, by its number; `None` for a class that no source gave. False where none was given.

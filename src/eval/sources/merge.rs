@@ -2,7 +2,7 @@
 
 use crate::error::{MootError, Result};
 use crate::sources::{QuestionAnswers, SourceWeights};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 /// Answers from several places, each question once.
@@ -37,6 +37,12 @@ impl Gathered {
                 self.questions.push(question);
             }
         }
+    }
+
+    /// The sources of all questions.
+    #[must_use]
+    pub fn sources(&self) -> BTreeSet<&str> {
+        self.questions.iter().flat_map(|question| question.answers.keys().map(String::as_str)).collect()
     }
 
     /// Notes a record, once.

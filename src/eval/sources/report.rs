@@ -14,8 +14,8 @@ pub struct Cost {
     pub own: String,
     /// The estimated answer.
     pub estimated: String,
-    /// Sum of the votes of the other sources for the estimated answer, less theirs for the source's own: how sure the others
-    /// are that the source is wrong.
+    /// Sum of the votes of the other sources for the estimated answer, less theirs for the source's own; sources of one voice
+    /// share a vote.
     pub margin: f64,
 }
 
@@ -58,12 +58,8 @@ impl<'a> Report<'a> {
                 continue;
             }
             let sum = |class: u16| -> f64 {
-                let others = row
-                    .iter()
-                    .zip(&votes)
-                    .enumerate()
-                    .filter(|(other, (said, _))| *other != place && **said == Some(class));
-                others.map(|(_, (_, vote))| vote).sum()
+                let others = (0..row.len()).filter(|&other| other != place && row[other] == Some(class));
+                others.map(|other| votes[other] / voices.members(other, row) as f64).sum()
             };
             let text = |class: u16| {
                 let giver = row.iter().position(|said| *said == Some(class)).map(|giver| &self.table.sources[giver]);
@@ -81,7 +77,7 @@ impl<'a> Report<'a> {
         Voices::of(self.estimates.iter().enumerate().map(of).collect())
     }
 
-    /// What a reader of the weights must know, a line each.
+    /// Notes on the weights, one line each: sources without a reliable estimate, and sources that depend on each other.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -105,10 +101,12 @@ impl<'a> Report<'a> {
         }
         let answering = self.estimates.iter().filter(|estimate| estimate.answers > 0).count();
         for (a, b, pair) in self.pairs() {
-            if pair.is_opposed() {
+            if pair.is_opposed(answering == 2) {
                 let alone =
                     if answering == 2 { ", and no third source answers: nothing says which is right" } else { "" };
-                notes.push(format!("{a:?} and {b:?} differ on all {} questions that both answered{alone}", pair.both));
+                let all =
+                    if pair.both == 1 { "the one question".to_owned() } else { format!("all {} questions", pair.both) };
+                notes.push(format!("{a:?} and {b:?} differ on {all} that both answered{alone}"));
             } else if pair.moves_together() && self.voice(a).is_none_or(|voice| self.voice(b) != Some(voice)) {
                 let (agreed, both, expected) = (pair.agreed, pair.both, pair.expected * pair.both as f64);
                 notes.push(format!(

@@ -5,6 +5,7 @@ use super::{bench, dependence};
 use crate::sources::EstimatorSettings;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
 
 pub mod figures;
 pub mod plot;
@@ -36,8 +37,8 @@ pub const SPAMMER: f64 = 0.1;
 /// The reliability of a hammer.
 pub const HAMMER: f64 = 0.9;
 
-/// How a reader answers by what it reads: shares of right answers and of "I don't know"; the rest is hallucinated, but for
-/// misinformation, of which the planted wrong answer takes the share `planted`.
+/// How a reader answers by what it reads: shares of right answers, of the planted wrong answer of misinformation, and of "I
+/// don't know"; the rest is hallucinated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reader {
     /// From factual documents.
@@ -207,6 +208,8 @@ pub enum Way {
     Oracle,
     /// The heaviest so many that answered, by estimated weights.
     Rrss(usize),
+    /// As `Rrss`, with the estimator that looks for copies; copies count as one source.
+    IndependentRrss(usize),
     /// The heaviest so many.
     Rss(usize),
 }
@@ -221,12 +224,19 @@ pub struct Reached {
 }
 
 impl Drawn {
-    /// The votes and voices of a way to answer; of several ways at once, because estimating costs most.
+    /// What each of these ways reaches; several at once, because estimating costs most.
     #[must_use]
     pub fn reach(&self, ways: &[Way]) -> Vec<Reached> {
         let settings = EstimatorSettings { resamples: 0, ..EstimatorSettings::default() };
         let each = Voices::each(self.reliability.len());
         let paper = fit(&self.estimate, &each, each.count() as f64, &settings, None).votes;
+        let independent = || {
+            let voices = dependence::voices(&self.estimate, self.reliability.len());
+            let votes = fit(&self.estimate, &voices, voices.count() as f64, &settings, None).votes;
+            (voices, votes)
+        };
+        let looks = |way: &Way| matches!(way, Way::Independent | Way::IndependentRrss(_));
+        let (voices, votes) = if ways.iter().any(looks) { independent() } else { (each.clone(), paper.clone()) };
         let reached = |way: &Way| match way {
             Way::Mv => self.test(&vec![1.0; paper.len()], &each, Select::All),
             Way::Wmv => self.test(&paper, &each, Select::All),
@@ -237,11 +247,8 @@ impl Drawn {
                 let votes: Vec<f64> = self.reliability.iter().map(|p| n * p - 1.0).collect();
                 self.test(&votes, &self.voices, Select::All)
             }
-            Way::Independent => {
-                let voices = dependence::voices(&self.estimate, self.reliability.len());
-                let fit = fit(&self.estimate, &voices, voices.count() as f64, &settings, None);
-                self.test(&fit.votes, &voices, Select::All)
-            }
+            Way::Independent => self.test(&votes, &voices, Select::All),
+            Way::IndependentRrss(kappa) => self.test(&votes, &voices, Select::Answered(*kappa)),
         };
         ways.iter().map(reached).collect()
     }
@@ -251,7 +258,7 @@ impl Drawn {
         order.sort_by(|&a, &b| votes[b].total_cmp(&votes[a]));
         let (mut right, mut asked) = (0_usize, 0_usize);
         for row in &self.test {
-            let (chosen, count) = select.choose(row, &order);
+            let (chosen, count) = select.choose(row, &order, voices);
             right += usize::from(winner(&chosen, voices, votes) == Some(RIGHT));
             asked += count;
         }
@@ -269,16 +276,23 @@ enum Select {
 }
 
 impl Select {
-    /// The answers that vote, and how many sources were asked for them. `order` has the heaviest source first.
-    fn choose(self, row: &[Option<u16>], order: &[usize]) -> (Row, usize) {
+    /// The answers that vote, and how many sources were asked for them. `order` has the heaviest source first. Sources of one
+    /// voice are selected as one.
+    fn choose(self, row: &[Option<u16>], order: &[usize], voices: &Voices) -> (Row, usize) {
+        let upto = |kappa: usize, counts: &dyn Fn(usize) -> bool| {
+            let mut counted = BTreeSet::new();
+            let mut selected = 0;
+            let last = order.iter().position(|&source| {
+                let new = counts(source) && voices.shared(source).is_none_or(|voice| counted.insert(voice));
+                selected += usize::from(new);
+                selected == kappa
+            });
+            &order[..last.map_or(order.len(), |place| place + 1)]
+        };
         let asked: &[usize] = match self {
             Self::All => order,
-            Self::Heaviest(kappa) => &order[..kappa.min(order.len())],
-            Self::Answered(kappa) => {
-                let answered = order.iter().enumerate().filter(|(_, source)| row[**source].is_some());
-                let last = answered.map(|(place, _)| place + 1).nth(kappa - 1);
-                &order[..last.unwrap_or(order.len())]
-            }
+            Self::Heaviest(kappa) => upto(kappa, &|_| true),
+            Self::Answered(kappa) => upto(kappa, &|source| row[source].is_some()),
         };
         let mut chosen = vec![None; row.len()];
         asked.iter().for_each(|&source| chosen[source] = row[source]);

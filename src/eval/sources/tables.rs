@@ -5,7 +5,8 @@ use crate::methods::align;
 use crate::methods::normalise;
 use crate::question::{Gold, Label};
 use crate::sources::SourceWeights;
-use crate::transcript::{CallRecord, Parsed, QuestionRecord};
+use crate::transcript::{CallRecord, QuestionRecord};
+use std::collections::BTreeSet;
 
 /// The kinds of documents that a source has on a question, by their labels: "correct" or "supporting"; "misinfo"; others.
 pub const KINDS: [&str; 3] = ["factual", "misinformation", "irrelevant"];
@@ -16,7 +17,8 @@ pub const TYPES: [&str; 4] = ["correct", "incorrect", "IDK", "hallucination"];
 
 /// One source's part in a question.
 struct Part<'a> {
-    call: &'a CallRecord,
+    /// Its calls of the first round, at least one.
+    calls: Vec<&'a CallRecord>,
     name: Option<&'a str>,
     labels: Vec<&'a Label>,
     texts: Vec<&'a str>,
@@ -31,7 +33,8 @@ impl<'a> Part<'a> {
         for (number, call) in asked().filter(|(_, call)| call.round == first) {
             let Some(document) = record.document(number) else { continue };
             let name = document.source.as_deref();
-            if name.is_some() && parts.iter().any(|(_, part)| part.name == name) {
+            if let Some((_, known)) = parts.iter_mut().find(|(_, part)| name.is_some() && part.name == name) {
+                known.calls.push(call);
                 continue;
             }
             let all = record.question.documents.iter().chain(&record.retrieved).enumerate();
@@ -40,17 +43,22 @@ impl<'a> Part<'a> {
             let own: Vec<_> = own.map(|(_, document)| document).collect();
             let labels = own.iter().filter_map(|document| document.label.as_ref()).collect();
             let texts = own.iter().map(|document| &*document.text).collect();
-            parts.push((number, Self { call, name, labels, texts }));
+            parts.push((number, Self { calls: vec![call], name, labels, texts }));
         }
         parts.sort_by_key(|(number, _)| *number);
         parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// The answer; `None` is "I don't know", and a malformed reply. `least` is the ROUGE-1 precision of `f_align`.
+    /// The first answer that counts; `None` is "I don't know". `least` is the ROUGE-1 precision of `f_align`.
     fn answer(&self, least: Option<f64>) -> Option<&'a str> {
-        let Parsed::Answer { answer: Some(answer), .. } = &self.call.parsed else { return None };
-        let held = least.is_none_or(|least| align::precision(answer, self.texts.iter().copied()) >= least);
-        (held && !align::says_unknown(answer) && !normalise::words(answer).is_empty()).then_some(answer.as_str())
+        let held =
+            |answer: &str| least.is_none_or(|least| align::precision(answer, self.texts.iter().copied()) >= least);
+        self.calls.iter().filter_map(|call| align::answer(call)).find(|answer| held(answer))
+    }
+
+    /// Tokens of prompts and replies.
+    fn tokens(&self) -> u64 {
+        self.calls.iter().map(|call| call.usage.prompt as u64 + call.usage.generated as u64).sum()
     }
 
     /// The place in [`KINDS`]; `None` where no document has a label.
@@ -125,6 +133,12 @@ pub struct Cost {
     pub selected: Spent,
 }
 
+/// The names of the sources that were asked.
+#[must_use]
+pub fn asked(records: &[QuestionRecord]) -> BTreeSet<&str> {
+    records.iter().flat_map(Part::of).filter_map(|part| part.name).collect()
+}
+
 /// Costs by the number of sources, up to the number that every question has. Sources answer alone, so what kappa-RRSS would have
 /// asked follows from records of all sources; `least` is the ROUGE-1 precision of `f_align`.
 #[must_use]
@@ -139,20 +153,22 @@ pub fn costs(records: &[QuestionRecord], weights: Option<&SourceWeights>, kappa:
         }
         spent
     };
-    let tokens = |part: &Part<'_>| part.call.usage.prompt as u64 + part.call.usage.generated as u64;
     let vote = |part: &Part<'_>| weights.map_or(1.0, |weights| weights.vote(part.name));
     let walk = |parts: &[Part<'_>]| {
         let mut order: Vec<&Part<'_>> = parts.iter().collect();
         order.sort_by(|a, b| vote(b).total_cmp(&vote(a)));
         let mut answered = 0;
+        let mut counted = BTreeSet::new();
         let asked = order.into_iter().take_while(|part| {
             let before = answered;
-            answered += usize::from(part.answer(Some(least)).is_some());
+            let voice = weights.and_then(|weights| weights.voice(part.name));
+            let new = part.answer(Some(least)).is_some() && voice.is_none_or(|voice| counted.insert(voice));
+            answered += usize::from(new);
             before < kappa
         });
-        asked.map(tokens).collect()
+        asked.map(Part::tokens).collect()
     };
-    let all = |parts: &[Part<'_>]| parts.iter().map(tokens).collect();
+    let all = |parts: &[Part<'_>]| parts.iter().map(Part::tokens).collect();
     let cost = |sources| Cost { sources, all: mean(sources, &all), selected: mean(sources, &walk) };
     (1..=most).map(cost).collect()
 }

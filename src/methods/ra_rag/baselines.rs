@@ -6,7 +6,7 @@ use crate::methods::formats::SHORT;
 use crate::methods::passages::texts;
 use crate::methods::{Ask, Ctx, align, normalise, vote};
 use crate::question::{Conclusion, Document, Question};
-use crate::retrieval::Wanted;
+use crate::retrieval::{Filter, Wanted};
 use crate::transcript::{CallRecord, Parsed};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -20,10 +20,15 @@ pub(super) fn from_memory(question: &Question, ctx: &mut Ctx<'_>) -> Result<Conc
     Ok(Conclusion { explanation: "from memory".into(), ..concluded(&call, ctx) })
 }
 
+/// What is asked of the retriever: the best `pool` passages, unfolded.
+pub(super) fn of_pool(pool: usize, filter: Filter) -> Wanted {
+    Wanted { top: pool, by_source: false, fold: false, filter }
+}
+
 /// One call with the best `pool` documents of all sources.
 pub(super) fn from_pool(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> Result<Conclusion> {
     let numbers = if question.documents.is_empty() {
-        let wanted = Wanted { top: pool, by_source: false, fold: false, filter: ctx.wanted().filter.clone() };
+        let wanted = of_pool(pool, ctx.wanted().filter.clone());
         let hits = ctx.retrieve(&[&question.text], &wanted)?.pop().unwrap_or_default();
         ctx.take_up(hits)
     } else {

@@ -3,14 +3,13 @@
 use super::READER;
 use crate::error::{MootError, Result};
 use crate::methods::formats::SHORT;
-use crate::methods::madam_rag::stance;
 use crate::methods::passages::texts;
 use crate::methods::{Ask, Ctx, align};
 use crate::question::{Document, Question};
-use crate::retrieval::Wanted;
+use crate::retrieval::{Filter, Wanted};
 use crate::transcript::CallRecord;
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// One source of a question.
 pub(in crate::methods) struct Source {
@@ -20,6 +19,33 @@ pub(in crate::methods) struct Source {
     pub(in crate::methods) texts: Vec<String>,
     /// Its weight, by which sources are ordered.
     pub(in crate::methods) vote: f64,
+    /// The voice that it shares with its copies.
+    pub(super) voice: Option<usize>,
+}
+
+/// Sources selected so far; copies that share a vote count as one, so that they cannot fill the selection.
+#[derive(Default)]
+pub(super) struct Selected {
+    /// Sources and shared voices.
+    pub(super) count: usize,
+    voices: BTreeSet<usize>,
+}
+
+impl Selected {
+    /// Counts `source`, if it is no copy of one that was counted.
+    pub(super) fn add(&mut self, source: &Source) {
+        self.count += usize::from(source.voice.is_none_or(|voice| self.voices.insert(voice)));
+    }
+
+    /// How many of `left`, which are in order, have to be asked until `wanted` can be selected; all where these do not suffice.
+    pub(super) fn next(&self, left: &[Source], wanted: usize) -> usize {
+        let mut all = Self { count: self.count, voices: self.voices.clone() };
+        let enough = left.iter().position(|source| {
+            all.add(source);
+            all.count == wanted
+        });
+        enough.map_or(left.len(), |place| place + 1)
+    }
 }
 
 impl Source {
@@ -37,7 +63,7 @@ impl Source {
         threshold: Option<f64>,
         ctx: &mut Ctx<'_>,
     ) -> Option<String> {
-        let answer = stance(call).filter(|answer| !align::says_unknown(answer))?;
+        let answer = align::answer(call)?;
         let precision = align::precision(answer, self.texts.iter().map(String::as_str));
         if let Some(least) = threshold.filter(|least| precision < *least) {
             let of = ctx.documents().nth(self.numbers[0]).map(|document| document.name.clone()).unwrap_or_default();
@@ -47,6 +73,11 @@ impl Source {
         }
         Some(answer.to_owned())
     }
+}
+
+/// What is asked of the retriever: the best `per_source` passages of each source, unfolded.
+pub(in crate::methods) fn of_each(per_source: usize, filter: Filter) -> Wanted {
+    Wanted { top: per_source, by_source: true, fold: false, filter }
 }
 
 /// Retrieves from each source alone, unfolded, where the question brings no documents.
@@ -62,7 +93,7 @@ pub(in crate::methods) fn gather(
     if !question.documents.is_empty() {
         return Ok(());
     }
-    let wanted = Wanted { top: per_source, by_source: true, fold: false, filter: ctx.wanted().filter.clone() };
+    let wanted = of_each(per_source, ctx.wanted().filter.clone());
     let hits = ctx.retrieve(&[&question.text], &wanted)?.pop().unwrap_or_default();
     if hits.is_empty() {
         let id = &question.id;
@@ -91,9 +122,16 @@ pub(in crate::methods) fn sources(ctx: &Ctx<'_>, weighted: bool) -> Vec<Source> 
         groups[place].push(number);
     }
     let vote = |number| if weighted { ctx.vote(number) } else { 1.0 };
+    let voice = |number: usize| {
+        let weights = ctx.weights().filter(|_| weighted)?;
+        weights.voice(documents[number].source.as_deref())
+    };
     let mut sources: Vec<Source> = groups
         .into_iter()
-        .map(|numbers| Source { texts: texts(ctx, &numbers), vote: vote(numbers[0]), numbers })
+        .map(|numbers| {
+            let (vote, voice) = (vote(numbers[0]), voice(numbers[0]));
+            Source { texts: texts(ctx, &numbers), vote, voice, numbers }
+        })
         .collect();
     sources.sort_by(|a, b| b.vote.total_cmp(&a.vote));
     sources

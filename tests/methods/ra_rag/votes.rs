@@ -3,8 +3,10 @@
 use super::{held, honest, stand, stands, weights, years};
 use crate::methods::typed;
 use moot::cli::debate::show;
+use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::methods::vote;
 use moot::sources::SourceWeights;
 use moot::transcript::QuestionRecord;
 
@@ -94,4 +96,40 @@ fn the_conclusion_shows_the_weight_of_every_source() {
     let built = methods::build("ra-rag", &typed(&[])).unwrap();
     let plain = built.answer(&question, Tools::new(&llm), &settings, &Silent).unwrap();
     assert!(plain.conclusion.as_ref().unwrap().weights.is_empty() && !printed(&plain).contains("weight"));
+}
+
+/// 0.1 + 0.2 is above 0.3 by rounding alone.
+#[test]
+fn sums_that_differ_by_rounding_tie() {
+    let question = years(&[("a", "1931"), ("b", "1931"), ("c", "1932")]);
+    let tied = held(&[], &question, &[("a", 0.1), ("b", 0.2), ("c", 0.3)], &honest());
+    assert_eq!(tied.conclusion.answers[0].text, "1932", "the answer of the heavier source");
+    let sums = |votes: &[(&'static str, f64)]| vote::weighted(votes.iter().copied());
+    let texts = |votes: &[(&'static str, f64)]| sums(votes).into_iter().map(|(text, _)| text).collect::<Vec<_>>();
+    assert_eq!(texts(&[("x", 0.3), ("y", 0.1), ("y", 0.2), ("z", 0.31)]), ["z", "x", "y"]);
+    assert_eq!(texts(&[("x", -0.3), ("", 9.0), ("y", -0.1)]), ["y", "x"]);
+    assert_eq!(sums(&[("The X", 1.0), ("x.", 0.5)]), [("The X".to_owned(), 1.5)]);
+}
+
+#[test]
+fn a_source_supports_the_answer_that_it_voted_for_and_no_other() {
+    let question = years(&[("a", "In 1931."), ("b", "In May 1931."), ("c", "In May 1931.")]);
+    let said = Scripted::list(["1931", "May 1931", "May 1931"]);
+    let voted = held(&[], &question, &[], &said).conclusion;
+    assert_eq!(stands(&voted.answers), [stand("May 1931", &[1, 2], &[0])]);
+    assert_eq!(stands(&voted.rejected), [stand("1931", &[0], &[1, 2])]);
+}
+
+#[test]
+fn the_weights_shown_are_the_votes_that_were_cast() {
+    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1932"), ("d", "Soup.")]);
+    let mut copied = weights(&[("a", 2.5), ("b", 3.0), ("c", 3.0), ("d", 3.0)]);
+    for source in ["b", "c", "d"] {
+        copied.sources.get_mut(source).unwrap().voice = Some(1);
+    }
+    let (llm, settings) = (honest(), Settings::default());
+    let built = methods::build("ra-rag", &typed(&[])).unwrap();
+    let record = built.answer(&question, Tools { weights: Some(&copied), ..Tools::new(&llm) }, &settings, &Silent);
+    // d says nothing and casts no vote: its weight stays.
+    assert_eq!(record.unwrap().conclusion.unwrap().weights, [2.5, 1.5, 1.5, 3.0]);
 }

@@ -192,7 +192,7 @@ fn notes(dir: &Path) {
         "Soup was served in the hall when it rained.",
         "The school was closed in the winter of 1931.",
         "When did the mill burn? It was in the spring.",
-        "The library is open to all.",
+        "The library is for all of us.",
         "He was the first of the family in the town.",
         "What was in the box was never said.",
         "The garden of the hotel was the pride of the town.",

@@ -19,7 +19,7 @@ pub struct Pools {
     /// Questions with a single wrong answer, which all liars would share; they are used where lies are shared.
     pub one_lie: usize,
     /// Questions of later files that the first does not have.
-    pub strangers: usize,
+    pub unmatched: usize,
 }
 
 /// Kinds of documents that hold a right answer, by the datasets' labels.
@@ -33,7 +33,7 @@ const WRONG: &str = "misinfo";
 #[must_use]
 pub fn pools(files: Vec<Vec<Question>>, lies: Lies, most: usize, seed: u64) -> Pools {
     let mut found = Pools::default();
-    let questions = joined(files, &mut found.strangers);
+    let questions = joined(files, &mut found.unmatched);
     let first = |question: &Question| Some(question.gold.as_ref()?.aliases().next()?.to_owned());
     let golds: Vec<(String, String)> =
         questions.iter().filter_map(|question| Some((question.text.clone(), first(question)?))).collect();
@@ -52,13 +52,13 @@ pub fn pools(files: Vec<Vec<Question>>, lies: Lies, most: usize, seed: u64) -> P
     found
 }
 
-fn joined(files: Vec<Vec<Question>>, strangers: &mut usize) -> Vec<Question> {
+fn joined(files: Vec<Vec<Question>>, unmatched: &mut usize) -> Vec<Question> {
     let mut files = files.into_iter();
     let mut questions = files.next().unwrap_or_default();
     for question in files.flatten() {
         match questions.iter_mut().find(|known| normalise::equal(&known.text, &question.text)) {
             Some(known) => known.documents.extend(question.documents),
-            None => *strangers += 1,
+            None => *unmatched += 1,
         }
     }
     questions

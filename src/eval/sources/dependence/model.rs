@@ -18,8 +18,8 @@ const PRIOR_REPEAT: (f64, f64) = (9.0, 10.0);
 /// Successes and trials.
 type Counts = (f64, f64);
 
-/// What the members of one voice say to a question.
-struct Heard {
+/// The answers of one voice's members to a question.
+struct Given {
     /// The voice's place.
     voice: usize,
     /// Of each class of the question, how many members give it.
@@ -29,7 +29,7 @@ struct Heard {
 
 /// A question: its voices and the number of classes of answers given.
 struct Asked {
-    heard: Vec<Heard>,
+    groups: Vec<Given>,
     classes: usize,
 }
 
@@ -64,18 +64,18 @@ fn asked(row: &[Option<u16>], places: &[usize]) -> Asked {
     let mut classes: Vec<u16> = row.iter().flatten().copied().collect();
     classes.sort_unstable();
     classes.dedup();
-    let mut heard: Vec<Heard> = Vec::new();
+    let mut groups: Vec<Given> = Vec::new();
     for (said, &voice) in row.iter().zip(places) {
         let Some(class) = said.and_then(|said| classes.binary_search(&said).ok()) else { continue };
-        let known = heard.iter().position(|heard| heard.voice == voice);
+        let known = groups.iter().position(|group| group.voice == voice);
         let place = known.unwrap_or_else(|| {
-            heard.push(Heard { voice, times: vec![0.0; classes.len()], members: 0.0 });
-            heard.len() - 1
+            groups.push(Given { voice, times: vec![0.0; classes.len()], members: 0.0 });
+            groups.len() - 1
         });
-        heard[place].times[class] += 1.0;
-        heard[place].members += 1.0;
+        groups[place].times[class] += 1.0;
+        groups[place].members += 1.0;
     }
-    Asked { heard, classes: classes.len() }
+    Asked { groups, classes: classes.len() }
 }
 
 fn share((successes, trials): Counts) -> f64 {
@@ -87,17 +87,17 @@ impl Model {
     fn begin(&mut self) {
         let (mut right, mut repeat) = (vec![PRIOR_RIGHT; self.right.len()], vec![PRIOR_REPEAT; self.repeat.len()]);
         for asked in &self.asked {
-            let said: Vec<usize> = asked.heard.iter().map(|heard| most(&heard.times)).collect();
+            let said: Vec<usize> = asked.groups.iter().map(|group| most(&group.times)).collect();
             let votes = |class: usize| said.iter().filter(|other| **other == class).count();
             let top = said.iter().map(|class| votes(*class)).max().unwrap_or(0);
             let tied = (0..asked.classes).filter(|class| votes(*class) == top).count().max(1) as f64;
-            for (heard, class) in asked.heard.iter().zip(&said) {
-                let right = &mut right[heard.voice];
+            for (group, class) in asked.groups.iter().zip(&said) {
+                let right = &mut right[group.voice];
                 right.0 += if votes(*class) == top { 1.0 / tied } else { 0.0 };
                 right.1 += 1.0;
-                let repeat = &mut repeat[heard.voice];
-                repeat.0 += heard.times[*class];
-                repeat.1 += heard.members;
+                let repeat = &mut repeat[group.voice];
+                repeat.0 += group.times[*class];
+                repeat.1 += group.members;
             }
         }
         (self.right, self.repeat) = (right, repeat);
@@ -117,53 +117,53 @@ impl Model {
         let unseen = (all - classes as f64).max(0.0);
         // Of each voice and each thing that it may say, an unseen one last, the probability of what its members say.
         let said: Vec<Vec<f64>> =
-            asked.heard.iter().map(|heard| (0..=classes).map(|says| self.members(heard, says)).collect()).collect();
+            asked.groups.iter().map(|group| (0..=classes).map(|says| self.members(group, says)).collect()).collect();
         let odds = |voice: usize, says: usize, truth: usize| {
             let p = share(self.right[voice]);
             if says == truth { p } else { (1.0 - p) / self.wrong }
         };
         // The probability of what a voice's members say, if `truth` is right.
-        let given = |heard: &Heard, said: &[f64], truth: usize| -> f64 {
-            let seen: f64 = (0..classes).map(|says| odds(heard.voice, says, truth) * said[says]).sum();
-            let other = odds(heard.voice, classes, usize::MAX);
+        let given = |group: &Given, said: &[f64], truth: usize| -> f64 {
+            let seen: f64 = (0..classes).map(|says| odds(group.voice, says, truth) * said[says]).sum();
+            let other = odds(group.voice, classes, usize::MAX);
             let rest = if truth == classes {
-                odds(heard.voice, truth, truth) + (unseen - 1.0) * other
+                odds(group.voice, truth, truth) + (unseen - 1.0) * other
             } else {
                 unseen * other
             };
             seen + rest.max(0.0) * said[classes]
         };
         let each: Vec<Vec<f64>> = asked
-            .heard
+            .groups
             .iter()
             .zip(&said)
-            .map(|(heard, said)| (0..=classes).map(|truth| given(heard, said, truth)).collect())
+            .map(|(group, said)| (0..=classes).map(|truth| given(group, said, truth)).collect())
             .collect();
         let prior = |truth: usize| if truth == classes { unseen / all } else { 1.0 / all };
         let joint: Vec<f64> =
             (0..=classes).map(|truth| prior(truth) * each.iter().map(|each| each[truth]).product::<f64>()).collect();
         let total = joint.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        for ((heard, said), each) in asked.heard.iter().zip(&said).zip(&each) {
-            right[heard.voice].1 += 1.0;
-            repeat[heard.voice].1 += heard.members;
+        for ((group, said), each) in asked.groups.iter().zip(&said).zip(&each) {
+            right[group.voice].1 += 1.0;
+            repeat[group.voice].1 += group.members;
             for truth in (0..=classes).filter(|&truth| joint[truth] > 0.0) {
                 let weight = joint[truth] / total / each[truth];
-                right[heard.voice].0 += weight * odds(heard.voice, truth, truth) * said[truth];
-                let repeated = |says: usize| heard.times[says] * said[says] * odds(heard.voice, says, truth);
-                repeat[heard.voice].0 += weight * (0..classes).map(repeated).sum::<f64>();
+                right[group.voice].0 += weight * odds(group.voice, truth, truth) * said[truth];
+                let repeated = |says: usize| group.times[says] * said[says] * odds(group.voice, says, truth);
+                repeat[group.voice].0 += weight * (0..classes).map(repeated).sum::<f64>();
             }
         }
         total.ln()
     }
 
     /// The probability of what the members of a voice say, if it says the class `says`, or one that is not seen.
-    fn members(&self, heard: &Heard, says: usize) -> f64 {
-        let same = heard.times.get(says).copied().unwrap_or(0.0);
-        if !self.shared[heard.voice] {
+    fn members(&self, group: &Given, says: usize) -> f64 {
+        let same = group.times.get(says).copied().unwrap_or(0.0);
+        if !self.shared[group.voice] {
             return same;
         }
-        let s = share(self.repeat[heard.voice]);
-        s.powf(same) * ((1.0 - s) / self.wrong).powf(heard.members - same)
+        let s = share(self.repeat[group.voice]);
+        s.powf(same) * ((1.0 - s) / self.wrong).powf(group.members - same)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::plot::{Chart, Series};
 use super::{FILTERED, Prior, Reader, UNFILTERED, Way, World};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 /// A row of [`FIGURES`].
@@ -45,6 +47,7 @@ const WMV: Line = of("WMV (paper)", |_| Way::Wmv);
 const RRSS: Line = of("RA-RAG, kappa 4", |_| Way::Rrss(4));
 const ORACLE: Line = of("oracle WMV", |_| Way::Oracle);
 const INDEPENDENT: Line = of("WMV (independent)", |_| Way::Independent);
+const INDEPENDENT_RRSS: Line = of("kappa 4 (independent)", |_| Way::IndependentRrss(4));
 
 const COUNTS: &[f64] = &[3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
 const SPAMMERS: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
@@ -76,10 +79,10 @@ pub static FIGURES: &[Figure] = &[
     Figure {
         name: "count",
         title: "Right answers by number of sources, Beta(3, 2)",
-        paper: "figure 2",
+        paper: "figures 2 and 7",
         x: "sources",
         at: COUNTS,
-        lines: &[MV, WMV, RRSS, INDEPENDENT, ORACLE],
+        lines: &[MV, WMV, RRSS, of("kappa-RSS, kappa 4", |_| Way::Rss(4)), INDEPENDENT, ORACLE],
         world: |x| World { sources: x as usize, ..World::default() },
         shown: Shown::Right,
     },
@@ -96,7 +99,7 @@ pub static FIGURES: &[Figure] = &[
     Figure {
         name: "kappa",
         title: "Right answers by kappa, nine sources, Beta(3, 2)",
-        paper: "figures 5 and 7",
+        paper: "figure 5",
         x: "kappa",
         at: KAPPAS,
         lines: &[
@@ -155,7 +158,7 @@ pub static FIGURES: &[Figure] = &[
         paper: "none; own case",
         x: "copies of one liar",
         at: SPAMMERS,
-        lines: &[MV, WMV, RRSS, INDEPENDENT, ORACLE],
+        lines: &[MV, WMV, RRSS, INDEPENDENT, INDEPENDENT_RRSS, ORACLE],
         world: |x| World { sources: 4, copies: x as usize, ..World::default() },
         shown: Shown::Right,
     },
@@ -165,13 +168,13 @@ pub static FIGURES: &[Figure] = &[
         paper: "none; own case",
         x: "share of answers that a copy repeats",
         at: &[0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0],
-        lines: &[MV, WMV, RRSS, INDEPENDENT, ORACLE],
+        lines: &[MV, WMV, RRSS, INDEPENDENT, INDEPENDENT_RRSS, ORACLE],
         world: |x| World { sources: 4, copies: 5, fidelity: x, ..World::default() },
         shown: Shown::Right,
     },
 ];
 
-/// What the trials of a figure came to.
+/// The result of a figure's trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The means, as a chart.
@@ -183,6 +186,14 @@ pub struct Outcome {
 /// Trials that end so far below the figure's last line, mostly the oracle's, count as collapsed.
 pub const COLLAPSE: f64 = 0.1;
 
+/// The seed of one trial: the first number of stream (x, trial) of the generator that the run's seed begins, so that two runs
+/// share no trial.
+fn seed_of(seed: u64, place: usize, trial: usize) -> u64 {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream((place as u64) << 32 | trial as u64);
+    random.random()
+}
+
 impl Figure {
     /// Runs `trials` trials at each x, each with a seed of its own; every line sees the same draws.
     #[must_use]
@@ -191,10 +202,8 @@ impl Figure {
             self.lines.iter().map(|line| Series { name: line.name.to_owned(), points: Vec::new() }).collect();
         let mut collapsed = Vec::new();
         for (place, &x) in self.at.iter().enumerate() {
-            let reached: Vec<Vec<f64>> = (0..trials)
-                .into_par_iter()
-                .map(|trial| self.trial(x, seed ^ ((place as u64) << 32 | trial as u64)))
-                .collect();
+            let reached: Vec<Vec<f64>> =
+                (0..trials).into_par_iter().map(|trial| self.trial(x, seed_of(seed, place, trial))).collect();
             let mean = |line: usize| reached.iter().map(|trial| trial[line]).sum::<f64>() / trials.max(1) as f64;
             series.iter_mut().enumerate().for_each(|(line, series)| series.points.push((x, mean(line))));
             let best = self.lines.len() - 1;
@@ -209,7 +218,7 @@ impl Figure {
         Outcome { chart, collapsed }
     }
 
-    /// What each line reached in one trial.
+    /// The share or the number that each line reached in one trial.
     fn trial(&self, x: f64, seed: u64) -> Vec<f64> {
         let mut reached = vec![0.0; self.lines.len()];
         let mut done = vec![false; self.lines.len()];
