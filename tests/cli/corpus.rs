@@ -124,7 +124,7 @@ fn given(cache: &Path, server: &Server, typed: &[&str], stdin: &str) -> (Vec<Val
     // A program that reads no input may have ended.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     let out = child.wait_with_output().unwrap();
-    let said = text(&out.stderr).to_owned();
+    let said = text(&out.stderr).clone();
     assert!(out.status.success(), "{said}");
     let record: Value = serde_json::from_str(text(&out.stdout).lines().nth(1).unwrap()).unwrap();
     (record["question"]["documents"].as_array().unwrap().clone(), said)

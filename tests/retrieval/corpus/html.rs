@@ -33,8 +33,7 @@ fn where_it_stands() {
         found[0].1.starts_with("The bridge<") && found[0].1.ends_with("1932&mdash;\n  after &lt;9&gt;"),
         "{found:?}"
     );
-    assert_eq!(found[1].0, "years.");
-    assert_eq!(found[1].1, "years.");
+    assert!(found[1].0.starts_with("years. Good\nbye") && found[1].1.starts_with("years.<script>"), "{found:?}");
 }
 
 #[test]
