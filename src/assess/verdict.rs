@@ -90,12 +90,6 @@ impl Verdict {
             malformed: agents.last_where(|call| call.parsed == Parsed::Malformed),
         })
     }
-
-    /// An answer in which nothing is missing: no mark, no refusal.
-    #[must_use]
-    pub fn is_grounded(&self) -> bool {
-        self.refused.is_empty() && self.answers.iter().all(|answer| answer.marks.is_empty())
-    }
 }
 
 /// The answers of a list, those that are one date together.

@@ -76,7 +76,7 @@ fn response(typed: &str) -> Result<String> {
             "no file is called {typed:?}: expected a file, or - and the text on standard input"
         )));
     } else {
-        // An empty text is told from an empty document.
+        // The message says whether the text or a document is empty.
         let is_empty = std::fs::read_to_string(path).is_ok_and(|text| text.trim().is_empty());
         if is_empty { String::new() } else { given::text(path)? }
     };

@@ -105,9 +105,7 @@ pub fn revised(record: &QuestionRecord, revision: Revision) -> Option<Tally> {
     let kept = conclusion.rejected.is_empty();
     let first = if kept { conclusion.judged } else { conclusion.judged_first };
     let outcome = match (first, conclusion.judged) {
-        (Some(was), Some(is)) if record.question.options.is_empty() => {
-            Outcome { was: is_truthful(was), is: is_truthful(is), kept: was.truthful == is.truthful }
-        }
+        (Some(was), Some(is)) if record.question.options.is_empty() => Outcome::judged(was, is),
         _ => {
             let before = if kept { &conclusion.answers } else { &conclusion.rejected };
             Outcome { was: matches(record, before), is: matches(record, &conclusion.answers), kept }
@@ -124,9 +122,7 @@ pub fn against(base: &QuestionRecord, record: &QuestionRecord) -> Option<[bool; 
     record.question.gold.as_ref()?;
     let (before, after) = (base.conclusion.as_ref()?, record.conclusion.as_ref()?);
     let outcome = match (before.judged, after.judged) {
-        (Some(was), Some(is)) if record.question.options.is_empty() => {
-            Outcome { was: is_truthful(was), is: is_truthful(is), kept: was.truthful == is.truthful }
-        }
+        (Some(was), Some(is)) if record.question.options.is_empty() => Outcome::judged(was, is),
         _ => {
             let words = |answers: &[Answer]| answers.iter().map(|a| normalise::normalise(&a.text)).collect::<Vec<_>>();
             let kept = before.malformed == after.malformed && words(&before.answers) == words(&after.answers);
@@ -144,6 +140,11 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// By a judge's verdicts on both.
+    fn judged(was: Judged, is: Judged) -> Self {
+        Self { was: was.truthful == Some(true), is: is.truthful == Some(true), kept: was.truthful == is.truthful }
+    }
+
     fn is(&self, revision: Revision) -> bool {
         match revision {
             Revision::Kept => self.kept,
@@ -151,10 +152,6 @@ impl Outcome {
             Revision::Spoilt => self.was && !self.is,
         }
     }
-}
-
-fn is_truthful(judged: Judged) -> bool {
-    judged.truthful == Some(true)
 }
 
 /// Exact match of `answers`, as if they were the conclusion of `record`.
