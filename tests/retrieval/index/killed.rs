@@ -57,7 +57,8 @@ fn killed_builds_go_on_and_lose_no_finished_segment() {
     let (mut kills, mut kept) = (0, 0);
     loop {
         let (mut child, start) = (spawn(&path), Instant::now());
-        let patience = Duration::from_millis(150 + 70 * (kills % 5));
+        // Longer with every kill: on a busy machine a build also gets to the end of a segment.
+        let patience = Duration::from_millis(150 + 70 * (kills % 5) + 10 * kills);
         let ended = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break Some(status);
