@@ -34,6 +34,14 @@ def tools():
     return (sync_playwright, found) if found else (None, "no Chromium is installed")
 
 
+def until(page, expression, arg=None):
+    """Waits until the expression holds. Playwright's own wait asks again from within the page, and its policy forbids that."""
+    end = time.monotonic() + 30
+    while not page.evaluate(expression, arg):
+        assert time.monotonic() < end, f"never came true: {expression}"
+        page.wait_for_timeout(20)
+
+
 class Pages:
     """The pages, written by the program, in a folder of their own."""
 
@@ -145,7 +153,7 @@ def test_filters(browser, pages):
         page.get_by_label("Outcome").select_option("malformed")
         assert status.inner_text() == "1 of 24 questions"
         page.get_by_role("button", name="Reset").click()
-        page.wait_for_function("document.querySelector('[role=status]').textContent === '24 of 24 questions'")
+        until(page, "document.querySelector('[role=status]').textContent === '24 of 24 questions'")
         page.get_by_label("Slice").select_option("misinfo")
         some = int(status.inner_text().split()[0])
         assert 0 < some < 24
@@ -192,7 +200,7 @@ def test_prompts_are_whole(browser, pages):
             page.goto(f"{pages.two.as_uri()}#q/{number}/0")
             page.locator("summary", has_text="All calls").click()
             page.evaluate("() => document.querySelectorAll('.calls .call').forEach((one) => { one.open = true; })")
-            page.wait_for_function("document.querySelectorAll('.calls .exchange').length === document.querySelectorAll('.calls .call').length")
+            until(page, "document.querySelectorAll('.calls .exchange').length === document.querySelectorAll('.calls .call').length")
             shown = page.evaluate("() => [...document.querySelectorAll('.calls .exchange')].map((one) => [...one.querySelectorAll('pre')].map((pre) => pre.textContent))")
             want = [[*(turn["content"] for turn in call["messages"]), call["reply"]] for call in lines[number]["calls"]]
             assert shown == want, (number, shown[0], want[0])
@@ -205,7 +213,7 @@ def test_keyboard(browser, pages):
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "main"
         page.keyboard.press("/")
-        page.wait_for_function("document.activeElement.id === 'search'")
+        until(page, "document.activeElement.id === 'search'")
         page.keyboard.type('"bridge number 1"')
         count = int(page.get_by_role("status").inner_text().split()[0])
         assert count == 11, count
@@ -213,12 +221,12 @@ def test_keyboard(browser, pages):
         link = page.locator(".questions a").first
         link.focus()
         page.keyboard.press("Enter")
-        page.wait_for_function("document.activeElement.tagName === 'H1'")
+        until(page, "document.activeElement.tagName === 'H1'")
         first = page.locator("h1:visible").inner_text()
         page.keyboard.press("j")
-        page.wait_for_function("(text) => document.querySelector('#debate h1').textContent !== text", arg=first)
+        until(page, "(text) => document.querySelector('#debate h1').textContent !== text", arg=first)
         page.keyboard.press("k")
-        page.wait_for_function("(text) => document.querySelector('#debate h1').textContent === text", arg=first)
+        until(page, "(text) => document.querySelector('#debate h1').textContent === text", arg=first)
         page.locator(".grid button").first.focus()
         page.keyboard.press("ArrowRight")
         assert page.evaluate("document.activeElement.closest('td').cellIndex") == 2
