@@ -384,7 +384,8 @@ impl Builder {
                 || !(name.starts_with("building-") || name.starts_with("clusters-"))
         };
         for (path, name) in entries(&self.dir) {
-            if inputs_number(&name).is_some() && self.manifest.inputs.as_ref().is_none_or(|inputs| inputs.name != name) {
+            if inputs_number(&name).is_some() && self.manifest.inputs.as_ref().is_none_or(|inputs| inputs.name != name)
+            {
                 let _ = fs::remove_file(path);
             } else if !keep(&name) {
                 let _ = fs::remove_dir_all(path);

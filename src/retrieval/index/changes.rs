@@ -22,8 +22,8 @@ pub struct Changes {
     pub changed: BTreeSet<String>,
     /// Paths of files that are gone, or no longer part of the corpus.
     pub deleted: BTreeSet<String>,
-    /// The corpus of each build, as it is now; `None` if nothing of it is left.
-    corpora: Vec<(Option<Corpus>, Chunking)>,
+    /// The corpus of each build, as it is now; `None` if nothing of it is left, or the build was stopped.
+    corpora: Vec<Option<(Corpus, Chunking)>>,
     /// What was recorded, with the times of files whose content is the same.
     records: Vec<Option<Vec<InputFile>>>,
     /// Paths of files of which the time alone has changed.
@@ -35,7 +35,7 @@ pub struct Changes {
 impl Changes {
     /// Compares the files of the index in `dir` with its records: sizes and times of all, SHA-256 of those whose time alone
     /// differs, as long as these have no more than `hashed` bytes in all. With `paths`, only files that these name, or that
-    /// lie below them. `None` if the files of a build are not recorded.
+    /// lie below them. Builds that were stopped are passed over. `None` if the files of a build are not recorded.
     ///
     /// # Errors
     /// [`MootError::Index`] for a damaged record, or if none of the files is where it was; [`MootError::Io`] for a folder
@@ -54,6 +54,10 @@ impl Changes {
         let own = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
         let mut budget = hashed;
         for (number, build) in manifest.builds.iter().enumerate() {
+            if !build.finished {
+                changes.corpora.push(None);
+                continue;
+            }
             let (names, chunking) = typed(build);
             let Some(chunking) = chunking.filter(|_| names.is_empty() || changes.records[number].is_some()) else {
                 return Ok(None);
@@ -64,7 +68,7 @@ impl Changes {
                 (corpus.part(outside), corpus)
             });
             changes.compare(number, corpus.as_ref().map(|(part, whole)| (part, whole)), &mut budget)?;
-            changes.corpora.push((corpus.map(|(part, _)| part), chunking));
+            changes.corpora.push(corpus.map(|(part, _)| (part, chunking)));
         }
         changes.refuse_moved(dir, manifest)?;
         changes.refuse_unknown(paths)?;
@@ -86,7 +90,7 @@ impl Changes {
     /// Number of files of the corpora, as they are now.
     #[must_use]
     pub fn files(&self) -> usize {
-        self.corpora.iter().flat_map(|(corpus, _)| corpus).map(Corpus::files).sum()
+        self.corpora.iter().flatten().map(|(corpus, _)| corpus.files()).sum()
     }
 
     /// New and changed files, with the chunking of their build.
@@ -94,7 +98,7 @@ impl Changes {
     pub fn to_read(&self) -> Vec<(Corpus, Chunking)> {
         let affected = self.affected();
         let part = |corpus: &Corpus| corpus.part(|path| affected.contains(named(path).as_str()));
-        let parts = self.corpora.iter().filter_map(|(corpus, chunking)| Some((part(corpus.as_ref()?), *chunking)));
+        let parts = self.corpora.iter().flatten().map(|(corpus, chunking)| (part(corpus), *chunking));
         parts.filter(|(corpus, _)| corpus.files() > 0).collect()
     }
 
@@ -110,14 +114,14 @@ impl Changes {
     pub(super) fn updated_records(&self) -> Result<Vec<Option<Vec<InputFile>>>> {
         let affected = self.affected();
         let mut updated = Vec::new();
-        for (recorded, (corpus, _)) in self.records.iter().zip(&self.corpora) {
+        for (recorded, corpus) in self.records.iter().zip(&self.corpora) {
             let Some(recorded) = recorded else {
                 updated.push(None);
                 continue;
             };
             let kept = recorded.iter().filter(|file| !affected.contains(file.path.as_str()));
             let mut files: Vec<InputFile> = kept.cloned().collect();
-            let there: BTreeSet<&Path> = corpus.iter().flat_map(Corpus::paths).collect();
+            let there: BTreeSet<&Path> = corpus.iter().flat_map(|(corpus, _)| corpus.paths()).collect();
             for path in there.into_iter().filter(|path| affected.contains(named(path).as_str())) {
                 let file = InputFile::read(path);
                 if file.sha256.is_none() && self.changed.contains(&file.path) {
@@ -146,7 +150,9 @@ impl Changes {
             };
             match file.compare(path, budget).map_err(|e| MootError::io(path, "read", e))? {
                 State::Same => {}
-                State::Changed => drop(self.changed.insert(file.path.clone())),
+                State::Changed => {
+                    self.changed.insert(file.path.clone());
+                }
                 State::Touched(modified) => {
                     file.modified = modified;
                     self.touched += 1;
@@ -171,7 +177,7 @@ impl Changes {
     /// Refuses to take every file for deleted: the index was moved, or is updated from another folder.
     fn refuse_moved(&self, dir: &Path, manifest: &Manifest) -> Result<()> {
         let recorded = self.records.iter().flatten().any(|files| !files.is_empty());
-        if !recorded || self.corpora.iter().any(|(corpus, _)| corpus.is_some()) {
+        if !recorded || self.corpora.iter().any(Option::is_some) {
             return Ok(());
         }
         let all: Vec<String> = manifest.builds.iter().flat_map(|build| typed(build).0).collect();
@@ -185,7 +191,7 @@ impl Changes {
     /// Refuses paths that name no file of the index, recorded or there.
     fn refuse_unknown(&self, paths: &[String]) -> Result<()> {
         let recorded = self.records.iter().flatten().flatten().map(|file| absolute(Path::new(&file.path)));
-        let there = self.corpora.iter().flat_map(|(corpus, _)| corpus).flat_map(Corpus::paths).map(absolute);
+        let there = self.corpora.iter().flatten().flat_map(|(corpus, _)| corpus.paths()).map(absolute);
         let all: Vec<PathBuf> = if paths.is_empty() { Vec::new() } else { recorded.chain(there).collect() };
         match paths.iter().zip(&self.scope).find(|(_, scope)| !all.iter().any(|path| path.starts_with(scope))) {
             Some((path, _)) => Err(MootError::Usage(format!(

@@ -95,8 +95,9 @@ pub(super) fn read(dir: &Path, manifest: &Manifest) -> Result<Vec<Option<Vec<Inp
     let path = dir.join(&entry.name);
     entry.sum.verify(&path)?;
     let content = files::open(&path, entry.sum.bytes)?;
-    let mut all: Vec<Option<Vec<InputFile>>> = serde_json::from_slice(&content)
-        .map_err(|e| torn(&path, format!("expected the files of each build, found {}", crate::escape::line(&e.to_string()))))?;
+    let mut all: Vec<Option<Vec<InputFile>>> = serde_json::from_slice(&content).map_err(|e| {
+        torn(&path, format!("expected the files of each build, found {}", crate::escape::line(&e.to_string())))
+    })?;
     if all.len() > builds {
         return Err(torn(&path, format!("expected the files of {builds} builds, found those of {}", all.len())));
     }

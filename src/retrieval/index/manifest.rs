@@ -251,6 +251,19 @@ impl Manifest {
         self.files(dir).try_for_each(|(path, sum)| if whole { sum.verify(&path) } else { sum.verify_sample(&path) })
     }
 
+    /// Checks that no build was stopped before its end.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] with the corpus of the one that was.
+    pub fn check_finished(&self, dir: &Path) -> Result<()> {
+        let Some(build) = self.builds.iter().find(|build| !build.finished) else { return Ok(()) };
+        Err(MootError::Index {
+            path: dir.to_owned(),
+            wrong: format!("expected a finished build, found that of {}, which was stopped", build.corpus.join(" ")),
+            hint: "finish it first: the command that began it goes on where it was stopped".into(),
+        })
+    }
+
     /// Makes this the manifest of `dir`: from now on everything it names is part of the index.
     pub(super) fn write(&self, dir: &Path) -> Result<()> {
         let path = dir.join(MANIFEST);

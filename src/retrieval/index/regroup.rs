@@ -56,7 +56,7 @@ pub(super) fn kept(index: &Index, stays: &[bool]) -> Result<Option<ClustersEntry
         let mut centroids = file(CENTROIDS)?;
         centroids.write(clusters.centroids())?;
         let finished = [(CENTROIDS, centroids), (STARTS, starts), (IDS, ids), (ROWS, rows)];
-        let sum = |(name, file): (&str, HashedFile)| Ok((name.to_owned(), file.finish()?));
+        let sum = |(name, file): (&str, HashedFile)| -> Result<_> { Ok((name.to_owned(), file.finish()?)) };
         finished.into_iter().map(sum).collect::<Result<BTreeMap<_, _>>>()
     })?;
     Ok(Some(ClustersEntry { name, segments, passages: u64::from(next), lists: entry.lists, files }))

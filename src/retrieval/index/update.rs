@@ -33,7 +33,7 @@ pub struct Updated {
     pub added: u64,
     /// Passages that are no longer in their file, or whose file is gone.
     pub removed: u64,
-    /// Vectors that were computed; those of texts that were indexed before are kept.
+    /// Texts that were not indexed before, whose vectors were computed by this update or one that was stopped.
     pub embedded: u64,
 }
 
@@ -117,9 +117,10 @@ impl Builder {
         embedder: Option<&dyn Embedder>,
         observe: BuildObserver<'_>,
     ) -> Result<Updated> {
-        if let Some(corpus) = self.unfinished() {
-            let wrong = format!("expected a finished build, found that of {}, which was stopped", corpus.join(" "));
-            return Err(self.wrong(wrong, "finish it first: the command that began it goes on where it was stopped"));
+        self.manifest.check_finished(&self.dir)?;
+        if let (Some(dense), None) = (&self.manifest.dense, embedder) {
+            let wrong = format!("expected the embedder {}, found none", dense.embedder);
+            return Err(self.wrong(wrong, "name it with --embedder"));
         }
         let replaced = self.replace(changes, passages, embedder, observe);
         // New segments that no manifest names, or old ones that it no longer names.
@@ -200,7 +201,7 @@ impl<'a> Rewriting<'a> {
 
     /// The stored vector of an old passage; empty without vectors.
     fn row(&self, id: u64) -> &'a [u8] {
-        self.rows.as_ref().map_or(&[], |(rows, _)| rows.row(id as usize))
+        self.rows.as_ref().map_or(&[][..], |(rows, _)| rows.row(id as usize))
     }
 
     /// Writes passages again whose files have not changed.
@@ -235,9 +236,10 @@ impl<'a> Rewriting<'a> {
                 batch.iter().map(|passage| plan.vectors.get(&hash(&[&full_text(passage)])).copied()).collect();
             let unknown = batch.iter().zip(&known).filter(|(_, known)| known.is_none());
             let unknown: Vec<Passage> = unknown.map(|(passage, _)| passage.clone()).collect();
-            let vectors = match unknown.is_empty() {
-                true => Vec::new(),
-                false => self.builder.vectors(&unknown, embedder, journal.as_deref_mut())?,
+            let vectors = if unknown.is_empty() {
+                Vec::new()
+            } else {
+                self.builder.vectors(&unknown, embedder, journal.as_deref_mut())?
             };
             let mut vectors = vectors.chunks_exact(dense.map_or(1, |dense| dense.dimension));
             for (passage, known) in batch.iter().zip(&known) {
