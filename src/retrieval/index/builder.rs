@@ -2,10 +2,10 @@
 
 use super::clusters::{self, MIN_PASSAGES};
 use super::files::hex;
-use super::folder::{entries, going_on, lock, refuse_foreign_files};
+use super::folder::{going_on, lock, refuse_foreign_files, sweep};
 use super::inputs::{self, InputFile};
 use super::journal::Journal;
-use super::manifest::{BuildEntry, Dense, MANIFEST, Manifest, SegmentEntry, inputs_number, number, segment_folder};
+use super::manifest::{BuildEntry, Dense, MANIFEST, Manifest, SegmentEntry};
 use super::segment::{PASSAGES, VECTORS};
 use super::writer::{self, SegmentWriter};
 use super::{Index, check, full_text};
@@ -15,7 +15,7 @@ use crate::retrieval::corpus::Corpus;
 use crate::retrieval::{Embedder, Side};
 use moot_models::kernels::Storage;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -379,42 +379,7 @@ impl Builder {
 
     /// Removes files that the manifest does not name: left by a kill, or replaced.
     pub(super) fn sweep(&self) {
-        let keep = |name: &str| {
-            self.manifest.clusters.as_ref().is_some_and(|clusters| clusters.name == name)
-                || !(name.starts_with("building-") || name.starts_with("clusters-"))
-        };
-        for (path, name) in entries(&self.dir) {
-            if inputs_number(&name).is_some() && self.manifest.inputs.as_ref().is_none_or(|inputs| inputs.name != name)
-            {
-                let _ = fs::remove_file(path);
-            } else if !keep(&name) {
-                let _ = fs::remove_dir_all(path);
-            }
-        }
-        self.sweep_segments();
-        for entry in &self.manifest.segments {
-            let folder = segment_folder(&self.dir, &entry.name);
-            // A link leads to a folder that is not the index's.
-            let own = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
-            if own && !entry.files.contains_key(VECTORS) {
-                let _ = fs::remove_file(folder.join(VECTORS));
-            }
-        }
-    }
-
-    /// Removes segments that the manifest does not name: an update replaced them, or was killed before it named them.
-    fn sweep_segments(&self) {
-        let folder = self.dir.join("segments");
-        // A link leads to a folder that is not the index's.
-        if !fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir()) {
-            return;
-        }
-        let listed: HashSet<&str> = self.manifest.segments.iter().map(|entry| entry.name.as_str()).collect();
-        for (path, name) in entries(&folder) {
-            if number(&name).is_some() && !listed.contains(name.as_str()) {
-                let _ = fs::remove_dir_all(path);
-            }
-        }
+        sweep(&self.dir, &self.manifest);
     }
 
     /// Undoes a build without passages: removes the folder that it began.
