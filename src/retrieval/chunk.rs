@@ -62,6 +62,23 @@ impl Chunking {
         }
     }
 
+    /// The settings that [`Chunking::describe`] wrote; `None` for another text.
+    #[must_use]
+    pub fn described(text: &str) -> Option<Self> {
+        if text == "whole documents" {
+            return Self::new(0, Overlap::Words(0)).ok();
+        }
+        let (words, overlap) = text.split_once(", overlap ").map_or((text, None), |(words, lap)| (words, Some(lap)));
+        let words = words.strip_suffix(" words")?.parse().ok().filter(|words| *words > 0)?;
+        let overlap = match overlap.map(|overlap| overlap.split_once(' ')) {
+            None => Overlap::Words(0),
+            Some(Some((n, "words"))) => Overlap::Words(n.parse().ok()?),
+            Some(Some((n, "sentences"))) => Overlap::Sentences(n.parse().ok()?),
+            Some(_) => return None,
+        };
+        Self::new(words, overlap).ok()
+    }
+
     /// The passages of `text` as byte ranges: in order, not empty, without white space at their ends. A sentence longer
     /// than the budget is split between words.
     #[must_use]

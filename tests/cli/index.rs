@@ -136,13 +136,13 @@ fn an_index_says_that_its_files_have_changed() {
     };
     assert!(said(&["info", &dir]).contains("none changed after it was built"));
     assert!(!said(&["search", &dir, "bridge"]).contains("older than its files"));
+    let ferry = folder.path().join("notes/press/ferry.txt");
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
-    let changed = fs::File::options().append(true).open(folder.path().join("notes/press/ferry.txt")).unwrap();
-    changed.set_modified(later).unwrap();
-    assert!(said(&["info", &dir]).contains("1 changed after it was built"));
-    assert!(
-        said(&["search", &dir, "bridge"]).contains("is older than its files: 1 file was changed after it was built")
-    );
+    fs::File::options().append(true).open(&ferry).unwrap().set_modified(later).unwrap();
+    assert!(said(&["info", &dir]).contains("none changed after it was built"), "its content is the same");
+    fs::write(&ferry, "The ferry sank.").unwrap();
+    assert!(said(&["info", &dir]).contains("0 new, 1 changed, 0 deleted after it was built"));
+    assert!(said(&["search", &dir, "bridge"]).contains("is older than its files: 0 files new, 1 changed, 0 deleted"));
     let manifest = Path::new(&dir).join("manifest.json");
     let unfinished = fs::read_to_string(&manifest).unwrap().replace("\"finished\": true", "\"finished\": false");
     fs::write(&manifest, unfinished).unwrap();

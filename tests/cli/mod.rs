@@ -14,6 +14,7 @@ mod scores;
 mod several;
 mod sources;
 mod sources_notes;
+mod update;
 mod verify;
 
 use crate::eval::{answered, header};

@@ -1,3 +1,5 @@
+use moot::retrieval::chunk::Chunking;
+use moot::retrieval::corpus::Corpus;
 use moot::retrieval::index::{Builder, Index, Limits, Manifest, Storage};
 use moot::retrieval::{Origin, Passage};
 use serde_json::{Value, json};
@@ -58,6 +60,18 @@ fn names_in_a_manifest_are_generated_never_believed() {
             "found ../victim",
         ),
         (
+            "record",
+            Box::new(|m| m["inputs"] = json!({ "name": "../victim", "sum": { "bytes": 1, "sha256": "" } })),
+            "found ../victim",
+        ),
+        (
+            "record's bytes",
+            Box::new(|m| {
+                m["inputs"] = json!({ "name": "inputs-000000.json", "sum": { "bytes": u64::MAX, "sha256": "" } })
+            }),
+            "record of files of at most",
+        ),
+        (
             "dimension",
             Box::new(|m| m["dense"] = json!({ "embedder": "e", "dimension": 1_u64 << 60, "storage": "f16" })),
             "vectors of 1 to 65536 numbers",
@@ -95,6 +109,35 @@ fn a_linked_segment_folder_loses_nothing() {
     std::os::unix::fs::symlink(&victim, index.join("segments/000000")).unwrap();
     drop(Builder::open(&index, None, Limits::default()).unwrap());
     assert_eq!(fs::read_to_string(victim.join("vectors.bin")).unwrap(), "mine");
+}
+
+/// Names that an index will use next may be links to files that are not its own, and so may the folder of segments.
+#[cfg(unix)]
+#[test]
+fn linked_records_and_segments_lose_nothing() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().unwrap();
+    let (index, victim) = (dir.path().join("index"), dir.path().join("victim"));
+    build(&index, 6);
+    fs::create_dir_all(victim.join("000007")).unwrap();
+    fs::write(victim.join("mine"), "mine").unwrap();
+    symlink(victim.join("mine"), index.join("inputs-000000.json")).unwrap();
+    symlink(&victim, index.join("segments/000009")).unwrap();
+    let note = dir.path().join("note.txt");
+    fs::write(&note, "A new note.").unwrap();
+    let corpus = Corpus::open(&[note.display().to_string()]).unwrap();
+    let mut builder = Builder::open(&index, None, Limits::default()).unwrap();
+    builder.reads(&corpus);
+    builder.run(&["note".into()], &mut corpus.passages(Chunking::default()), None, &mut |_| Ok(())).unwrap();
+    assert_eq!(fs::read_to_string(victim.join("mine")).unwrap(), "mine");
+    drop(builder);
+    fs::rename(index.join("segments"), dir.path().join("kept")).unwrap();
+    for name in ["000000", "000001", "000002"] {
+        symlink(dir.path().join("kept").join(name), victim.join(name)).unwrap();
+    }
+    symlink(&victim, index.join("segments")).unwrap();
+    drop(Builder::open(&index, None, Limits::default()).unwrap());
+    assert!(victim.join("000007").is_dir());
 }
 
 #[test]

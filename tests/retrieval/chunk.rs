@@ -81,3 +81,14 @@ proptest! {
         prop_assert!(text[covered..].trim().is_empty());
     }
 }
+
+#[test]
+fn a_description_is_read_again() {
+    for (words, overlap) in [(0, NONE), (100, NONE), (7, Overlap::Words(3)), (7, Overlap::Sentences(1))] {
+        let chunking = Chunking::new(words, overlap).unwrap();
+        assert_eq!(Chunking::described(&chunking.describe()), Some(chunking));
+    }
+    for wrong in ["", "words", "0 words", "-1 words", "7 words, overlap 9 words", "7 words, overlap 2 pages", "notes"] {
+        assert_eq!(Chunking::described(wrong), None, "{wrong}");
+    }
+}

@@ -70,6 +70,7 @@ pub fn build(args: &BuildArgs) -> Result<()> {
     if embedder.is_some() {
         builder.called(args.embedder.name())?;
     }
+    builder.reads(corpus.corpus());
     run(&args.output, builder, &corpus, total, embedder.as_ref(), &interrupt)
 }
 
@@ -87,7 +88,8 @@ pub fn add(args: &AddArgs) -> Result<()> {
         None => None,
     };
     let limits = Limits { memory: args.memory, ..Limits::default() };
-    let builder = Builder::open(&args.dir, embedder.as_deref(), limits)?;
+    let mut builder = Builder::open(&args.dir, embedder.as_deref(), limits)?;
+    builder.reads(corpus.corpus());
     run(&args.dir, builder, &corpus, total, embedder.as_ref(), &interrupt)
 }
 
@@ -140,7 +142,7 @@ pub(in crate::cli) fn fill(
 const PLAIN_EVERY: Duration = Duration::from_secs(20);
 
 /// Shows passages per second and the remaining time.
-struct Shown {
+pub(super) struct Shown {
     bar: Option<ProgressBar>,
     total: u64,
     stop: Arc<AtomicBool>,
@@ -151,7 +153,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(total: u64, stop: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(total: u64, stop: Arc<AtomicBool>) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:24} {human_pos}/{human_len} passages  {msg}");
             ProgressBar::new(total).with_style(style.expect("a template of ours (bug)"))
@@ -160,7 +162,7 @@ impl Shown {
         Self { bar, total, stop, resumed: 0, start: now, told: now }
     }
 
-    fn show(&mut self, progress: &BuildProgress) -> Result<()> {
+    pub(super) fn show(&mut self, progress: &BuildProgress) -> Result<()> {
         match progress {
             BuildProgress::Resumed(done) => {
                 if self.resumed == 0 {
@@ -199,7 +201,7 @@ impl Shown {
         }
     }
 
-    fn clear(&self) {
+    pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -1,6 +1,6 @@
 //! `moot index info`: describes an index.
 
-use super::state;
+use super::state::Compared;
 use crate::cli::models::{print_json, table};
 use crate::cli::output;
 use crate::error::Result;
@@ -35,9 +35,21 @@ struct Info<'a> {
     lists: Option<usize>,
     grouped: u64,
     builds: &'a [BuildEntry],
-    /// Files of finished builds that were changed after the index was written; `None` if they are not where they were.
+    /// Files that differ from their records; `None` if they are not recorded, or not where they were.
+    files: Option<Files>,
+    /// Of an index without records: files of finished builds that were changed after it was written; `None` if they are not
+    /// where they were.
     newer_files: Option<usize>,
     verified: bool,
+}
+
+/// Numbers of files.
+#[derive(Debug, Serialize)]
+struct Files {
+    all: usize,
+    new: usize,
+    changed: usize,
+    deleted: usize,
 }
 
 /// Prints the description.
@@ -50,6 +62,14 @@ pub fn run(args: &Args) -> Result<()> {
     if args.verify {
         manifest.verify(&args.dir)?;
     }
+    let (files, newer_files) = match Compared::new(&args.dir, manifest) {
+        Compared::Recorded(changes) => {
+            let (new, changed, deleted) = (changes.new.len(), changes.changed.len(), changes.deleted.len());
+            (Some(Files { all: changes.files(), new, changed, deleted }), None)
+        }
+        Compared::ByTime(newer) => (None, Some(newer)),
+        Compared::NotFound => (None, None),
+    };
     let info = Info {
         path: &args.dir,
         passages: manifest.passages(),
@@ -60,18 +80,28 @@ pub fn run(args: &Args) -> Result<()> {
         lists: manifest.clusters.as_ref().map(|clusters| clusters.lists),
         grouped: manifest.clusters.as_ref().map_or(0, |clusters| clusters.passages),
         builds: &manifest.builds,
-        newer_files: state::newer_files(&args.dir, manifest),
+        files,
+        newer_files,
         verified: args.verify,
     };
     if args.json { print_json(&info) } else { output::print(&text(&info)) }
 }
 
-fn files(newer: Option<usize>) -> String {
-    match newer {
+fn files(info: &Info<'_>) -> String {
+    match info.newer_files {
+        _ if info.files.is_some() => info.files.as_ref().map(recorded).unwrap_or_default(),
         None => "not found where they were when it was built".into(),
         Some(0) => "none changed after it was built".into(),
         Some(1) => "1 changed after it was built".into(),
         Some(count) => format!("{count} changed after it was built"),
+    }
+}
+
+fn recorded(files: &Files) -> String {
+    let Files { all, new, changed, deleted } = files;
+    match new + changed + deleted {
+        0 => format!("{all}, none changed after it was built"),
+        _ => format!("{all}, {new} new, {changed} changed, {deleted} deleted after it was built (moot index update)"),
     }
 }
 
@@ -84,7 +114,7 @@ fn text(info: &Info<'_>) -> String {
         let state = if build.finished { "" } else { " (unfinished: the same command goes on)" };
         rows.push(vec!["corpus".into(), format!("{}{state}", build.corpus.join(" "))]);
     }
-    rows.push(vec!["files".into(), files(info.newer_files)]);
+    rows.push(vec!["files".into(), files(info)]);
     let vectors = match info.vectors {
         Some(dense) => format!("{} numbers in {} by {}", dense.dimension, dense.storage, dense.embedder),
         None => "none".into(),

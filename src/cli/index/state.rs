@@ -1,30 +1,65 @@
 //! Whether an index is finished, and older than its files.
 
 use crate::cli::fetching;
+use crate::escape;
 use crate::retrieval::corpus::Corpus;
-use crate::retrieval::index::Manifest;
+use crate::retrieval::index::{Changes, HASHED_WHEN_SEARCHED, Manifest};
 use std::path::Path;
 
 /// Says that an index is unfinished, or that its files have changed.
 pub(in crate::cli) fn tell(dir: &Path, manifest: &Manifest) {
-    let shown = dir.display();
+    let shown = escape::line(&dir.display().to_string());
     if let Some(build) = manifest.builds.last().filter(|build| !build.finished) {
         let (corpus, passages) = (build.corpus.join(" "), manifest.passages());
         fetching::tell(&format!(
             "{shown} is unfinished: the build of {corpus} was stopped, {passages} passages are searched (the same command goes on)"
         ));
     }
-    if let Some(newer) = newer_files(dir, manifest).filter(|newer| *newer > 0) {
-        let files = if newer == 1 { "1 file was" } else { &format!("{newer} files were") };
-        fetching::tell(&format!(
-            "{shown} is older than its files: {files} changed after it was built (build it again)"
-        ));
+    match Compared::new(dir, manifest) {
+        Compared::Recorded(changes) if !changes.is_empty() => fetching::tell(&format!(
+            "{shown} is older than its files: {} (moot index update {shown})",
+            counted(&changes)
+        )),
+        Compared::ByTime(newer) if newer > 0 => {
+            let files = if newer == 1 { "1 file was" } else { &format!("{newer} files were") };
+            fetching::tell(&format!(
+                "{shown} is older than its files: {files} changed after it was built (build it again)"
+            ));
+        }
+        _ => {}
     }
 }
 
-/// Number of files of finished builds that were changed after the index was written; `None` if they are not found where
-/// they were: gone, or named from another folder.
-pub(super) fn newer_files(dir: &Path, manifest: &Manifest) -> Option<usize> {
+/// The numbers of files that differ: "3 files new, 1 changed, 2 deleted".
+pub(super) fn counted(changes: &Changes) -> String {
+    let new = changes.new.len();
+    let files = if new == 1 { "file" } else { "files" };
+    format!("{new} {files} new, {} changed, {} deleted", changes.changed.len(), changes.deleted.len())
+}
+
+/// An index compared with its files.
+pub(super) enum Compared {
+    /// With their records.
+    Recorded(Changes),
+    /// By time, for an index without records: the number of files of finished builds that were changed after the index was
+    /// written.
+    ByTime(usize),
+    /// The files are not found where they were: gone, or named from another folder.
+    NotFound,
+}
+
+impl Compared {
+    pub(super) fn new(dir: &Path, manifest: &Manifest) -> Self {
+        match Changes::find(dir, manifest, &[], HASHED_WHEN_SEARCHED) {
+            Ok(Some(changes)) => Self::Recorded(changes),
+            Ok(None) => newer_files(dir, manifest).map_or(Self::NotFound, Self::ByTime),
+            Err(_) => Self::NotFound,
+        }
+    }
+}
+
+/// Number of files of finished builds that were changed after the index was written; `None` if they are not found.
+fn newer_files(dir: &Path, manifest: &Manifest) -> Option<usize> {
     let written = std::fs::metadata(dir.join("manifest.json")).and_then(|meta| meta.modified()).ok()?;
     let mut newer = 0;
     for build in manifest.builds.iter().filter(|build| build.finished) {

@@ -94,6 +94,8 @@ impl Entry {
 pub struct Corpus {
     entries: Vec<Entry>,
     skipped: Vec<Skipped>,
+    /// A part of a corpus: it may be without text.
+    part: bool,
 }
 
 impl Corpus {
@@ -138,6 +140,18 @@ impl Corpus {
         hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// Paths of its files, in order; standard input is none.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.entries.iter().filter(|entry| entry.content.is_none()).map(|entry| entry.path.as_path())
+    }
+
+    /// The files that `keep` admits, without standard input. A part without any text is no error.
+    #[must_use]
+    pub fn part(&self, keep: impl Fn(&Path) -> bool) -> Self {
+        let admitted = |entry: &&Entry| entry.content.is_none() && keep(&entry.path);
+        Self { entries: self.entries.iter().filter(admitted).cloned().collect(), skipped: Vec::new(), part: true }
+    }
+
     /// Number of files that were changed after `time`; standard input is none.
     #[must_use]
     pub fn newer_than(&self, time: SystemTime) -> usize {
@@ -162,7 +176,7 @@ impl Corpus {
     /// Its documents, read lazily.
     #[must_use]
     pub fn documents(&self) -> Documents {
-        Documents::new(self.entries.clone())
+        Documents { may_be_empty: self.part, ..Documents::new(self.entries.clone()) }
     }
 
     /// Its documents, split by `chunking`.
@@ -208,6 +222,8 @@ pub struct Documents {
     read: u64,
     taken: u64,
     done: bool,
+    /// No document at all is no error.
+    may_be_empty: bool,
 }
 
 impl Documents {
@@ -221,6 +237,7 @@ impl Documents {
             read: 0,
             taken: 0,
             done: false,
+            may_be_empty: false,
         }
     }
 
@@ -323,7 +340,7 @@ impl Iterator for Documents {
             return None;
         }
         let next = match self.advance() {
-            Ok(None) if self.taken == 0 => Some(Err(self.nothing())),
+            Ok(None) if self.taken == 0 && !self.may_be_empty => Some(Err(self.nothing())),
             next => next.transpose(),
         };
         self.done = !matches!(next, Some(Ok(_)));

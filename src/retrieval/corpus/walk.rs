@@ -28,7 +28,8 @@ pub(super) fn walk(paths: &[String]) -> Result<Corpus> {
     if paths.is_empty() {
         return Err(MootError::Usage("no corpus: expected files or folders".into()));
     }
-    let mut walk = Walk { corpus: Corpus { entries: Vec::new(), skipped: Vec::new() }, seen: HashSet::new(), again: 0 };
+    let corpus = Corpus { entries: Vec::new(), skipped: Vec::new(), part: false };
+    let mut walk = Walk { corpus, seen: HashSet::new(), again: 0 };
     for path in paths {
         walk.named(path)?;
     }

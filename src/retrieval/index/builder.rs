@@ -2,17 +2,20 @@
 
 use super::clusters::{self, MIN_PASSAGES};
 use super::files::hex;
-use super::folder::{entries, going_on, lock, refuse_foreign_files};
+use super::folder::{going_on, lock, refuse_foreign_files, sweep};
+use super::inputs::{self, InputFile};
 use super::journal::Journal;
-use super::manifest::{BuildEntry, Dense, MANIFEST, Manifest, SegmentEntry, segment_folder};
+use super::manifest::{BuildEntry, Dense, MANIFEST, Manifest, SegmentEntry};
 use super::segment::{PASSAGES, VECTORS};
 use super::writer::{self, SegmentWriter};
 use super::{Index, check, full_text};
 use crate::error::{MootError, Result};
 use crate::question::Passage;
+use crate::retrieval::corpus::Corpus;
 use crate::retrieval::{Embedder, Side};
 use moot_models::kernels::Storage;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -53,15 +56,17 @@ impl Default for Limits {
 }
 
 /// Passages embedded in one call: enough for the embedder to sort by length.
-const BATCH: usize = 512;
+pub(super) const BATCH: usize = 512;
 /// Upper estimate of the memory per byte of text while its words are indexed.
 const MEMORY_PER_TEXT_BYTE: u64 = 8;
 
 /// An index open for building, locked against other builders.
 pub struct Builder {
-    dir: PathBuf,
-    manifest: Manifest,
-    limits: Limits,
+    pub(super) dir: PathBuf,
+    pub(super) manifest: Manifest,
+    pub(super) limits: Limits,
+    /// The files of the corpus that is indexed next.
+    reading: Option<Vec<InputFile>>,
     _lock: File,
 }
 
@@ -120,7 +125,7 @@ impl Builder {
     }
 
     fn ready(dir: &Path, manifest: Manifest, limits: Limits, lock: File) -> Result<Self> {
-        let builder = Self { dir: dir.to_owned(), manifest, limits, _lock: lock };
+        let builder = Self { dir: dir.to_owned(), manifest, limits, reading: None, _lock: lock };
         builder.sweep();
         Ok(builder)
     }
@@ -135,6 +140,15 @@ impl Builder {
             self.manifest.write(&self.dir)?;
         }
         Ok(())
+    }
+
+    /// Records the files of the corpus that [`Builder::run`] indexes next, as they are now, so that [`Changes::find`] can
+    /// compare them later.
+    ///
+    /// [`Changes::find`]: super::Changes::find
+    pub fn reads(&mut self, corpus: &Corpus) {
+        let paths: BTreeSet<&Path> = corpus.paths().collect();
+        self.reading = Some(paths.into_iter().map(InputFile::read).collect());
     }
 
     /// The current manifest.
@@ -178,7 +192,16 @@ impl Builder {
         if let Some(build) = self.manifest.builds.last_mut() {
             build.finished = true;
         }
-        self.manifest.write(&self.dir)
+        if let Some(files) = self.reading.take() {
+            let mut all = inputs::read(&self.dir, &self.manifest)?;
+            if let Some(last) = all.last_mut() {
+                *last = Some(files);
+            }
+            self.manifest.inputs = Some(inputs::write(&self.dir, &self.manifest, &all)?);
+        }
+        self.manifest.write(&self.dir)?;
+        self.sweep();
+        Ok(())
     }
 
     /// Number of passages of this corpus already indexed.
@@ -191,7 +214,7 @@ impl Builder {
         let Some(build) = self.manifest.builds.last().filter(|build| !build.finished) else {
             if self.manifest.builds.iter().any(|build| build.corpus == corpus) {
                 let wrong = format!("{} is in it already", corpus.join(" "));
-                return Err(self.wrong(wrong, "give the new files alone; a corpus that has changed is built again"));
+                return Err(self.wrong(wrong, "`moot index update` adds its new and changed files"));
             }
             let first = self.manifest.segments.len();
             self.manifest.builds.push(BuildEntry { corpus: corpus.to_vec(), first, finished: false });
@@ -269,18 +292,18 @@ impl Builder {
         stopped.map(|()| more)
     }
 
-    fn is_full(&self, writer: &SegmentWriter) -> bool {
+    pub(super) fn is_full(&self, writer: &SegmentWriter) -> bool {
         let memory = writer.text_bytes().saturating_mul(MEMORY_PER_TEXT_BYTE);
         writer.count() >= self.limits.segment || (writer.count() > 0 && memory > self.limits.memory as u64)
     }
 
-    fn next_number(&self) -> usize {
+    pub(super) fn next_number(&self) -> usize {
         let last = self.manifest.segments.last().and_then(|entry| entry.name.parse::<usize>().ok());
         last.map_or(0, |last| last + 1)
     }
 
     /// Vectors of `batch`, from the journal of a killed build as far as it has them; empty if the index has none.
-    fn vectors(
+    pub(super) fn vectors(
         &self,
         batch: &[Passage],
         embedder: Option<&dyn Embedder>,
@@ -333,7 +356,7 @@ impl Builder {
     }
 
     /// Clusters all vectors if enough of them are not clustered yet, and removes the segments' vector files.
-    fn group(&mut self, observe: BuildObserver<'_>) -> Result<()> {
+    pub(super) fn group(&mut self, observe: BuildObserver<'_>) -> Result<()> {
         let passages = self.manifest.passages();
         let grouped = self.manifest.clusters.as_ref().map_or(0, |clusters| clusters.passages);
         // Cluster again when exact search over the new vectors begins to cost more than the lists.
@@ -355,24 +378,8 @@ impl Builder {
     }
 
     /// Removes files that the manifest does not name: left by a kill, or replaced.
-    fn sweep(&self) {
-        let keep = |name: &str| {
-            self.manifest.clusters.as_ref().is_some_and(|clusters| clusters.name == name)
-                || !(name.starts_with("building-") || name.starts_with("clusters-"))
-        };
-        for (path, name) in entries(&self.dir) {
-            if !keep(&name) {
-                let _ = fs::remove_dir_all(path);
-            }
-        }
-        for entry in &self.manifest.segments {
-            let folder = segment_folder(&self.dir, &entry.name);
-            // A link leads to a folder that is not the index's.
-            let own = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
-            if own && !entry.files.contains_key(VECTORS) {
-                let _ = fs::remove_file(folder.join(VECTORS));
-            }
-        }
+    pub(super) fn sweep(&self) {
+        sweep(&self.dir, &self.manifest);
     }
 
     /// Undoes a build without passages: removes the folder that it began.
@@ -386,7 +393,7 @@ impl Builder {
         }
     }
 
-    fn wrong(&self, wrong: String, hint: &str) -> MootError {
+    pub(super) fn wrong(&self, wrong: String, hint: &str) -> MootError {
         MootError::Index { path: self.dir.clone(), wrong, hint: hint.into() }
     }
 }

@@ -5,7 +5,7 @@
 //! are searched exactly until there are enough of them to cluster everything again.
 
 use super::dense::kernel;
-use super::files::{self, HashedFile, torn};
+use super::files::{self, FileSum, HashedFile, torn};
 use super::manifest::{ClustersEntry, Dense};
 use super::{BuildObserver, BuildProgress, Index};
 use crate::error::{MootError, Result};
@@ -15,6 +15,7 @@ use rand::seq::index;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::ops::Range;
 use std::path::Path;
@@ -95,6 +96,16 @@ impl Clusters {
         self.ids().len()
     }
 
+    /// Number of lists.
+    pub(super) fn lists(&self) -> usize {
+        self.lists
+    }
+
+    /// `[lists, dimension]`, f32.
+    pub(super) fn centroids(&self) -> &[u8] {
+        &self.centroids
+    }
+
     pub(super) fn rows(&self, list: usize) -> Range<usize> {
         self.starts[list]..self.starts[list + 1]
     }
@@ -123,8 +134,7 @@ pub(super) fn lists_for(passages: u64) -> usize {
 /// manifest names the folder.
 pub(super) fn build(index: &Index, memory: usize, observe: BuildObserver<'_>) -> Result<ClustersEntry> {
     let dense = index.manifest().dense.clone().expect("only vectors are grouped (bug)");
-    let number = index.manifest().clusters.as_ref().map_or(0, |c| number_of(&c.name) + 1);
-    let name = format!("clusters-{number:06}");
+    let name = next_name(index);
     let passages = index.manifest().passages();
     let lists = lists_for(passages);
     let started = &mut |done| observe(&BuildProgress::Grouping { done, total: 3 });
@@ -133,23 +143,34 @@ pub(super) fn build(index: &Index, memory: usize, observe: BuildObserver<'_>) ->
     started(1)?;
     let nearest = assign(index, &centroids)?;
     started(2)?;
-    let folder = index.dir().join(format!("building-{name}"));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).map_err(|e| MootError::io(&folder, "create", e))?;
-    let written = write(index, &dense, &centroids, &nearest, &folder, memory);
-    let files = written.inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
-    if let Ok(folder) = File::open(&folder) {
-        let _ = folder.sync_all();
-    }
-    let target = index.dir().join(&name);
-    let _ = fs::remove_dir_all(&target);
-    files::rename(&folder, &target)?;
+    let files = in_folder(index.dir(), &name, |folder| write(index, &dense, &centroids, &nearest, folder, memory))?;
     started(3)?;
     Ok(ClustersEntry { name, segments: index.manifest().segments.len(), passages, lists, files })
 }
 
-fn number_of(name: &str) -> u32 {
-    name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+/// Name of the folder after the one that the index has.
+pub(super) fn next_name(index: &Index) -> String {
+    let last = index.manifest().clusters.as_ref().and_then(|clusters| clusters.name.rsplit('-').next());
+    format!("clusters-{:06}", last.and_then(|number| number.parse::<u32>().ok()).map_or(0, |number| number + 1))
+}
+
+/// Writes the folder `name` of the index in `dir`: it has that name once `write` has finished its files.
+pub(super) fn in_folder(
+    dir: &Path,
+    name: &str,
+    write: impl FnOnce(&Path) -> Result<BTreeMap<String, FileSum>>,
+) -> Result<BTreeMap<String, FileSum>> {
+    let folder = dir.join(format!("building-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|e| MootError::io(&folder, "create", e))?;
+    let files = write(&folder).inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
+    if let Ok(folder) = File::open(&folder) {
+        let _ = folder.sync_all();
+    }
+    let target = dir.join(name);
+    let _ = fs::remove_dir_all(&target);
+    files::rename(&folder, &target)?;
+    Ok(files)
 }
 
 /// Centroids `[lists, dimension]` as rows of f32, and half their squared lengths.
@@ -245,7 +266,7 @@ fn gather(index: &Index, dense: &Dense, passages: &[usize]) -> Result<Vec<f32>> 
 }
 
 /// Finds the stored row of a passage, clustered or not.
-struct RowsOf<'a> {
+pub(super) struct RowsOf<'a> {
     /// Row number of each clustered passage.
     row_numbers: Vec<u32>,
     grouped: Option<Vectors<'a>>,
@@ -254,7 +275,7 @@ struct RowsOf<'a> {
 }
 
 impl<'a> RowsOf<'a> {
-    fn new(index: &'a Index) -> Result<Self> {
+    pub(super) fn new(index: &'a Index) -> Result<Self> {
         let mut rows = Self { row_numbers: Vec::new(), grouped: None, fresh: Vec::new() };
         for group in index.groups()? {
             match group.ids {
@@ -271,7 +292,7 @@ impl<'a> RowsOf<'a> {
         Ok(rows)
     }
 
-    fn row(&self, passage: usize) -> &'a [u8] {
+    pub(super) fn row(&self, passage: usize) -> &'a [u8] {
         if let (Some(row), Some(grouped)) = (self.row_numbers.get(passage), &self.grouped) {
             return grouped.row(*row as usize);
         }
@@ -303,7 +324,7 @@ fn write(
     nearest: &[u32],
     folder: &Path,
     memory: usize,
-) -> Result<std::collections::BTreeMap<String, files::FileSum>> {
+) -> Result<BTreeMap<String, FileSum>> {
     let lists = centroids.halves.len();
     let mut starts = vec![0_usize; lists + 1];
     for list in nearest {
@@ -319,7 +340,7 @@ fn write(
         next[*list as usize] += 1;
     }
     let file = |name: &str| HashedFile::create(folder.join(name));
-    let mut sums = std::collections::BTreeMap::new();
+    let mut sums = BTreeMap::new();
     let mut centroids_file = file(CENTROIDS)?;
     centroids_file.write(&centroids.rows)?;
     sums.insert(CENTROIDS.to_owned(), centroids_file.finish()?);

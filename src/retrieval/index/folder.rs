@@ -1,7 +1,9 @@
-//! Checks on the index's folder: empty, a build to resume, or locked by another process.
+//! The index's folder: empty, a build to resume, locked by another process, swept of files that do not belong to it.
 
-use super::manifest::{Dense, Manifest};
+use super::manifest::{Dense, Manifest, inputs_number, number, segment_folder};
+use super::segment::VECTORS;
 use crate::error::{MootError, Result};
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,5 +72,41 @@ pub(super) fn lock(dir: &Path) -> Result<File> {
         // Some network file systems have no locks; building there is allowed.
         Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(file),
         Err(TryLockError::Error(e)) => Err(MootError::io(&path, "lock", e)),
+    }
+}
+
+/// Removes files of the index in `dir` that `manifest` does not name: left by a kill, or replaced.
+pub(super) fn sweep(dir: &Path, manifest: &Manifest) {
+    let is_inputs = |name: &str| manifest.inputs.as_ref().is_some_and(|inputs| inputs.name == name);
+    let is_clusters = |name: &str| manifest.clusters.as_ref().is_some_and(|clusters| clusters.name == name);
+    for (path, name) in entries(dir) {
+        if inputs_number(&name).is_some() && !is_inputs(&name) {
+            let _ = fs::remove_file(path);
+        } else if name.starts_with("building-") || (name.starts_with("clusters-") && !is_clusters(&name)) {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+    sweep_segments(&dir.join("segments"), manifest);
+    for entry in &manifest.segments {
+        let folder = segment_folder(dir, &entry.name);
+        // A link leads to a folder that is not the index's.
+        let own = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
+        if own && !entry.files.contains_key(VECTORS) {
+            let _ = fs::remove_file(folder.join(VECTORS));
+        }
+    }
+}
+
+/// Removes segments that `manifest` does not name: an update replaced them, or was killed before it named them.
+fn sweep_segments(folder: &Path, manifest: &Manifest) {
+    // A link leads to a folder that is not the index's.
+    if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
+        return;
+    }
+    let listed: HashSet<&str> = manifest.segments.iter().map(|entry| entry.name.as_str()).collect();
+    for (path, name) in entries(folder) {
+        if number(&name).is_some() && !listed.contains(name.as_str()) {
+            let _ = fs::remove_dir_all(path);
+        }
     }
 }

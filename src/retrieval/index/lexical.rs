@@ -10,7 +10,6 @@ use super::files::{FileSum, HashedFile, torn};
 use super::words::{Words, words};
 use crate::error::{MootError, Result};
 use moot_models::kernels::Best;
-use moot_models::weights::Mmap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -113,7 +112,7 @@ pub(super) struct Lexical {
 }
 
 impl Lexical {
-    pub(super) fn open(path: PathBuf, mapped: Mmap, first: u64, passages: u64) -> Result<Self> {
+    pub(super) fn open(path: PathBuf, mapped: OwnedBytes, first: u64, passages: u64) -> Result<Self> {
         let bundle = Bundle::read(&path, mapped)?;
         let wrong = |e: TantivyError| failed(&path, &e);
         let mut index = Index::open(bundle).map_err(wrong)?;
@@ -135,9 +134,8 @@ impl Lexical {
 struct Bundle(Arc<HashMap<PathBuf, OwnedBytes>>);
 
 impl Bundle {
-    fn read(path: &Path, mapped: Mmap) -> Result<Self> {
+    fn read(path: &Path, bytes: OwnedBytes) -> Result<Self> {
         let wrong = |found: String| torn(path, format!("expected a table of contents, found {found}"));
-        let bytes = OwnedBytes::new(mapped);
         let head = bytes.as_chunks::<8>().0.first().ok_or_else(|| wrong(format!("{} bytes", bytes.len())))?;
         let end = usize::try_from(u64::from_le_bytes(*head)).ok().and_then(|length| length.checked_add(8));
         let end = end.filter(|end| *end <= bytes.len()).ok_or_else(|| wrong("one that ends beyond the file".into()))?;

@@ -44,6 +44,9 @@ pub struct Manifest {
     pub builds: Vec<BuildEntry>,
     /// Vectors clustered for approximate search.
     pub clusters: Option<ClustersEntry>,
+    /// The files that were read, as they were; absent in an index that was built before they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<InputsEntry>,
 }
 
 /// The vectors of an index.
@@ -96,13 +99,23 @@ pub struct SegmentEntry {
     pub files: BTreeMap<String, FileSum>,
 }
 
+/// The record of the files that were read: [`super::InputFile`]s of each build.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputsEntry {
+    /// Its name: `inputs-000000.json`.
+    pub name: String,
+    /// Its length and hash.
+    pub sum: FileSum,
+}
+
 /// One build or addition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuildEntry {
     /// The corpus, as typed.
     pub corpus: Vec<String>,
-    /// Number of its first segment, from 0.
+    /// Number of its first segment, from 0; an update mixes the segments of finished builds.
     pub first: usize,
     /// Whether all of the corpus is indexed.
     pub finished: bool,
@@ -134,6 +147,7 @@ impl Manifest {
             segments: Vec::new(),
             builds: Vec::new(),
             clusters: None,
+            inputs: None,
         }
     }
 
@@ -210,6 +224,14 @@ impl Manifest {
                 return Err(("clusters of the first segments' passages".into(), clusters.passages.to_string()));
             }
         }
+        if let Some(inputs) = &self.inputs {
+            if inputs_number(&inputs.name).is_none() {
+                return Err(("a file inputs-000000.json, inputs-000001.json or so on".into(), inputs.name.clone()));
+            }
+            if inputs.sum.bytes > MAX_BYTES || bytes.checked_add(inputs.sum.bytes).is_none() {
+                return Err((format!("a record of files of at most {MAX_BYTES} bytes"), inputs.sum.bytes.to_string()));
+            }
+        }
         let first = self.builds.iter().map(|build| build.first).find(|first| *first > self.segments.len());
         if let Some(first) = first {
             return Err((format!("builds that begin among {} segments", self.segments.len()), first.to_string()));
@@ -227,6 +249,19 @@ impl Manifest {
     pub(super) fn check_files(&self, dir: &Path) -> Result<()> {
         let whole = self.bytes() <= READ_WHOLE;
         self.files(dir).try_for_each(|(path, sum)| if whole { sum.verify(&path) } else { sum.verify_sample(&path) })
+    }
+
+    /// Checks that no build was stopped before its end.
+    ///
+    /// # Errors
+    /// [`MootError::Index`] with the corpus of the one that was.
+    pub fn check_finished(&self, dir: &Path) -> Result<()> {
+        let Some(build) = self.builds.iter().find(|build| !build.finished) else { return Ok(()) };
+        Err(MootError::Index {
+            path: dir.to_owned(),
+            wrong: format!("expected a finished build, found that of {}, which was stopped", build.corpus.join(" ")),
+            hint: "finish it first: the command that began it goes on where it was stopped".into(),
+        })
     }
 
     /// Makes this the manifest of `dir`: from now on everything it names is part of the index.
@@ -254,7 +289,12 @@ impl Manifest {
         let of_segments = self.segments.iter().map(|segment| (segment_folder(dir, &segment.name), &segment.files));
         let of_clusters = self.clusters.iter().map(|clusters| (dir.join(&clusters.name), &clusters.files));
         let folders: Vec<_> = of_segments.chain(of_clusters).collect();
-        folders.into_iter().flat_map(|(folder, files)| files.iter().map(move |(name, sum)| (folder.join(name), sum)))
+        let of_inputs = self.inputs.iter().map(|inputs| (dir.join(&inputs.name), &inputs.sum)).collect::<Vec<_>>();
+        let in_folder = |(folder, files): (PathBuf, _)| {
+            let files: &BTreeMap<String, FileSum> = files;
+            files.iter().map(move |(name, sum)| (folder.join(name), sum))
+        };
+        folders.into_iter().flat_map(in_folder).chain(of_inputs)
     }
 
     /// Reads every file and compares its length and hash with the manifest.
@@ -271,9 +311,14 @@ const SEGMENT_FILES: &[&str] = &[PASSAGES, OFFSETS, COLUMNS_FILE, NAMES, VECTORS
 const CLUSTER_FILES: &[&str] = &[CENTROIDS, STARTS, IDS, ROWS];
 
 /// The number that `name` is, as this program writes it: six digits, more where it needs them.
-fn number(name: &str) -> Option<u32> {
+pub(super) fn number(name: &str) -> Option<u32> {
     let number: u32 = name.parse().ok()?;
     (name == format!("{number:06}") && number < u32::MAX).then_some(number)
+}
+
+/// The number of the record of files called `name`.
+pub(super) fn inputs_number(name: &str) -> Option<u32> {
+    name.strip_prefix("inputs-")?.strip_suffix(".json").and_then(number)
 }
 
 /// A regular file's bytes, one more than [`MAX_BYTES`] at most.

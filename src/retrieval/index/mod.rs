@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! DIR/manifest.json           what belongs to the index; replaced atomically
+//! DIR/inputs-000000.json      the files that were read: paths, sizes, times, hashes
 //! DIR/lock                    locked while a process builds
 //! DIR/embedded.bin            vectors of the unfinished segment, for the build that goes on after a kill
 //! DIR/segments/000000/        up to 65,536 passages, never changed once named
@@ -13,28 +14,39 @@
 //! Unfinished folders have names that begin with `building-`. Files are written and synced, then renamed, then listed in
 //! the manifest. So a kill loses only the unfinished segment, whose vectors are kept, and readers never see a partial file. Everything is
 //! memory-mapped, so an index uses free memory as page cache.
+//!
+//! An update ([`Builder::update`]) writes the passages of each segment that holds a passage of a changed or deleted file
+//! into new segments, without that file's passages and with their vectors as they are. One replacement of the manifest
+//! then exchanges the segments.
 
 mod builder;
+mod changes;
 mod clusters;
 mod columns;
 mod dense;
 mod files;
 mod folder;
+mod inputs;
 mod journal;
 mod lexical;
 mod manifest;
+mod regroup;
 mod relevance;
 mod retriever;
 mod segment;
+mod update;
 mod words;
 mod writer;
 
 pub use builder::{BuildObserver, BuildProgress, Builder, Limits};
+pub use changes::{Changes, HASHED_WHEN_SEARCHED};
 pub use files::FileSum;
-pub use manifest::{BuildEntry, ClustersEntry, Dense, FORMAT, Manifest, SegmentEntry, storage_named};
+pub use inputs::InputFile;
+pub use manifest::{BuildEntry, ClustersEntry, Dense, FORMAT, InputsEntry, Manifest, SegmentEntry, storage_named};
 pub use moot_models::kernels::Storage;
 pub use relevance::Cutoff;
 pub use retriever::{IndexRetriever, Mode, Search};
+pub use update::Updated;
 
 use crate::error::{MootError, Result};
 use crate::question::Passage;
@@ -43,7 +55,6 @@ use clusters::Clusters;
 use columns::Columns;
 use dense::{Ids, RowGroup, kernel};
 use lexical::Lexical;
-use manifest::segment_folder;
 use moot_models::kernels::Vectors;
 use segment::{BM25, Segment};
 use sha2::{Digest, Sha256};
@@ -60,7 +71,7 @@ pub fn full_text(passage: &Passage) -> Cow<'_, str> {
     }
 }
 
-/// An index open for reading. It stays as it was when opened, even if passages are added meanwhile.
+/// An index open for reading. It stays as it was when opened, even if passages are added or removed meanwhile.
 pub struct Index {
     dir: PathBuf,
     manifest: Manifest,
@@ -117,10 +128,12 @@ impl Index {
         &self.manifest
     }
 
-    /// Hex SHA-256 of the manifest, which names every file by its own hash: it stands for the whole index.
+    /// Hex SHA-256 of the manifest, which names every file by its own hash: it stands for all that is searched. The record
+    /// of the files that were read is left out, for it changes with their times.
     #[must_use]
     pub fn sha256(&self) -> String {
-        let manifest = serde_json::to_vec(&self.manifest).expect("a manifest is JSON (bug)");
+        let searched = Manifest { inputs: None, ..self.manifest.clone() };
+        let manifest = serde_json::to_vec(&searched).expect("a manifest is JSON (bug)");
         files::hex(&Sha256::digest(&manifest))
     }
 
@@ -188,9 +201,10 @@ impl Index {
             return Ok(lexical);
         }
         let open = |(entry, segment): (&SegmentEntry, &Segment)| {
-            let path = segment_folder(&self.dir, &entry.name).join(BM25);
-            let bytes = entry.files.get(BM25).map_or(0, |sum| sum.bytes);
-            Lexical::open(path.clone(), files::open(&path, bytes)?, segment.first, entry.passages)
+            let path = segment.path(BM25);
+            let missing = || files::torn(&path, "expected it in the manifest, found none".into());
+            let words = segment.words.clone().ok_or_else(missing)?;
+            Lexical::open(path, words, segment.first, entry.passages)
         };
         let lexical: Result<Vec<Lexical>> = self.manifest.segments.iter().zip(&self.segments).map(open).collect();
         let lexical = lexical?;

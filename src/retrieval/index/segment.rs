@@ -3,11 +3,11 @@
 use super::columns::{COLUMNS, Names};
 use super::files::{self, torn};
 use super::manifest::{SegmentEntry, segment_folder};
-use crate::error::{MootError, Result};
+use crate::error::Result;
 use crate::question::Passage;
 use moot_models::weights::Mmap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use tantivy::directory::OwnedBytes;
 
 /// One JSON object per line.
 pub(super) const PASSAGES: &str = "passages.jsonl";
@@ -31,6 +31,9 @@ pub(super) struct Segment {
     offsets: Mmap,
     columns: Mmap,
     pub(super) vectors: Option<Mmap>,
+    /// Mapped at once, as everything is: an update removes files that an open index still reads.
+    names: Mmap,
+    pub(super) words: Option<OwnedBytes>,
 }
 
 impl Segment {
@@ -42,6 +45,7 @@ impl Segment {
             None => Err(torn(&folder, format!("expected {name} in the manifest, found none"))),
         };
         let vectors = entry.files.contains_key(VECTORS).then(|| file(VECTORS)).transpose()?;
+        let words = entry.files.contains_key(BM25).then(|| file(BM25).map(OwnedBytes::new)).transpose()?;
         let count = usize::try_from(entry.passages).unwrap_or(usize::MAX);
         let segment = Self {
             first,
@@ -50,6 +54,8 @@ impl Segment {
             offsets: file(OFFSETS)?,
             columns: file(COLUMNS_FILE)?,
             vectors,
+            names: file(NAMES)?,
+            words,
             folder: folder.clone(),
         };
         let fits = |name: &str, length: usize, each: usize, extra: usize| {
@@ -73,10 +79,8 @@ impl Segment {
     }
 
     pub(super) fn names(&self) -> Result<Names> {
-        let path = self.path(NAMES);
-        let text = fs::read(&path).map_err(|e| MootError::io(&path, "read", e))?;
-        serde_json::from_slice(&text)
-            .map_err(|e| torn(&path, format!("expected names of sources and dates, found {e}")))
+        serde_json::from_slice(&self.names)
+            .map_err(|e| torn(&self.path(NAMES), format!("expected names of sources and dates, found {e}")))
     }
 
     /// Passage number `at` of the segment, from 0.

@@ -89,15 +89,26 @@ impl SegmentWriter {
 
     /// Appends a passage; `vector` is empty if the index has no vectors.
     pub(super) fn push(&mut self, passage: &Passage, vector: &[f32]) -> Result<()> {
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        if let Some((_, storage, dimension)) = &self.vectors {
+            debug_assert_eq!(vector.len(), *dimension);
+            storage.encode(vector, &mut row);
+        }
+        let pushed = self.push_row(passage, &row);
+        self.row = row;
+        pushed
+    }
+
+    /// As [`Self::push`], with the vector as it is stored.
+    pub(super) fn push_row(&mut self, passage: &Passage, row: &[u8]) -> Result<()> {
         self.passages.write(&line(passage)?)?;
         self.offsets.write(&self.passages.written().to_le_bytes())?;
         self.columns.write(&self.sources.number(passage.source.as_deref()).to_le_bytes())?;
         self.columns.write(&self.dates.number(passage.date.as_deref()).to_le_bytes())?;
         if let Some((file, storage, dimension)) = &mut self.vectors {
-            debug_assert_eq!(vector.len(), *dimension);
-            self.row.clear();
-            storage.encode(vector, &mut self.row);
-            file.write(&self.row)?;
+            debug_assert_eq!(row.len(), storage.stride(*dimension));
+            file.write(row)?;
         }
         if let Some(lexical) = &mut self.lexical {
             lexical.push(&super::full_text(passage))?;

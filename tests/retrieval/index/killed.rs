@@ -16,7 +16,7 @@ fn limits() -> Limits {
 }
 
 /// Takes its time, as a model does: what was embedded before is passed over quickly.
-struct Slow(WordEmbedder);
+pub(super) struct Slow(pub(super) WordEmbedder);
 
 impl Embedder for Slow {
     fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<f32>> {
@@ -128,18 +128,18 @@ fn a_full_disk_is_one_line_and_loses_nothing() {
 }
 
 /// Counts what it embeds, and is killed after so many texts.
-struct Mortal {
+pub(super) struct Mortal {
     inner: WordEmbedder,
     embedded: std::sync::atomic::AtomicUsize,
     lives: usize,
 }
 
 impl Mortal {
-    fn new(lives: usize) -> Self {
+    pub(super) fn new(lives: usize) -> Self {
         Self { inner: WordEmbedder::new(), embedded: 0.into(), lives }
     }
 
-    fn embedded(&self) -> usize {
+    pub(super) fn embedded(&self) -> usize {
         self.embedded.load(std::sync::atomic::Ordering::Relaxed)
     }
 }

@@ -5,6 +5,7 @@ mod building;
 mod damage;
 mod killed;
 mod searching;
+mod updating;
 
 use moot::Result;
 use moot::question::{Origin, Passage};

@@ -1,0 +1,91 @@
+//! `moot index update`.
+
+use super::build::Shown;
+use super::inputs::{EmbedderArgs, Opened};
+use super::state::counted;
+use crate::cli::fetching::tell;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::model::bytes;
+use crate::cli::output;
+use crate::error::{MootError, Result};
+use crate::escape;
+use crate::question::Passage;
+use crate::retrieval::index::{Builder, Changes, Limits, Manifest, Updated};
+use std::path::{Path, PathBuf};
+
+/// Bring an index up to date with its files: changed, new and deleted ones
+///
+/// A file is changed if its size differs, or its time of change and its SHA-256. Only changed and new files are read, and
+/// only texts that were not indexed before are embedded.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The index
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Only these files and folders of its corpora
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<String>,
+    /// Memory for buffers and clustering, as 512M or 4G; the embedder's memory is not included
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, allow_negative_numbers = true)]
+    pub memory: usize,
+    /// The embedder.
+    #[command(flatten)]
+    pub embedder: EmbedderArgs,
+}
+
+/// Updates an index and says what has changed.
+///
+/// # Errors
+/// An index without recorded files, or of a stopped build; files, an embedder or a folder that cannot be used; a full disk.
+/// The index is then as it was.
+pub fn run(args: &Args) -> Result<()> {
+    let manifest = Manifest::read(&args.dir)?;
+    manifest.check_finished(&args.dir)?;
+    let interrupt = Interrupt::listen()?;
+    // What is wrong with paths or files is said before a model is loaded.
+    let mut changes = find(args, &manifest)?;
+    let mut done = Updated::default();
+    if !changes.is_empty() || changes.touched() > 0 {
+        let embedder = match &manifest.dense {
+            Some(dense) => Some(args.embedder.of_index(&args.dir, dense)?),
+            None => None,
+        };
+        let limits = Limits { memory: args.memory, ..Limits::default() };
+        let mut builder = Builder::open(&args.dir, embedder.as_deref(), limits)?;
+        if *builder.manifest() != manifest {
+            changes = find(args, builder.manifest())?;
+        }
+        let corpora: Vec<Opened> =
+            changes.to_read().into_iter().map(|(corpus, chunking)| Opened::new(corpus, &[], chunking)).collect();
+        let total = corpora.iter().map(Opened::count).sum::<Result<u64>>()?;
+        let mut passages = corpora.iter().flat_map(Opened::passages);
+        let passages: &mut dyn Iterator<Item = Result<Passage>> = &mut passages;
+        interrupt.answering();
+        let mut shown = Shown::new(total, interrupt.stop.clone());
+        let updated = builder.update(&changes, passages, embedder.as_deref(), &mut |progress| shown.show(progress));
+        shown.clear();
+        if let Err(MootError::Interrupted) = updated {
+            tell("the index is as it was; the same command goes on with the vectors computed so far");
+        }
+        done = updated?;
+    }
+    output::print(&line(&args.dir, &changes, done))
+}
+
+fn find(args: &Args, manifest: &Manifest) -> Result<Changes> {
+    Changes::find(&args.dir, manifest, &args.paths, u64::MAX)?.ok_or_else(|| MootError::Index {
+        path: args.dir.clone(),
+        wrong: "expected a record of its files, found none: it was built before files were recorded".into(),
+        hint: "build it again with `moot index build`; new files can be added with `moot index add`".into(),
+    })
+}
+
+fn line(dir: &Path, changes: &Changes, done: Updated) -> String {
+    let dir = escape::line(&dir.display().to_string());
+    if changes.is_empty() {
+        return format!("{dir}: no file is new, changed or deleted\n");
+    }
+    let Updated { added, removed, .. } = done;
+    let passages = if added == 1 { "passage" } else { "passages" };
+    format!("{dir}: {}; {added} {passages} added, {removed} removed\n", counted(changes))
+}
