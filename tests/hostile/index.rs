@@ -67,7 +67,7 @@ fn names_in_a_manifest_are_generated_never_believed() {
         (
             "record's bytes",
             Box::new(|m| {
-                m["inputs"] = json!({ "name": "inputs-000000.json", "sum": { "bytes": u64::MAX, "sha256": "" } })
+                m["inputs"] = json!({ "name": "inputs-000000.json", "sum": { "bytes": u64::MAX, "sha256": "" } });
             }),
             "record of files of at most",
         ),

@@ -112,7 +112,7 @@ pub(super) struct Lexical {
 }
 
 impl Lexical {
-    pub(super) fn open(path: PathBuf, mapped: OwnedBytes, first: u64, passages: u64) -> Result<Self> {
+    pub(super) fn open(path: PathBuf, mapped: &OwnedBytes, first: u64, passages: u64) -> Result<Self> {
         let bundle = Bundle::read(&path, mapped)?;
         let wrong = |e: TantivyError| failed(&path, &e);
         let mut index = Index::open(bundle).map_err(wrong)?;
@@ -134,7 +134,7 @@ impl Lexical {
 struct Bundle(Arc<HashMap<PathBuf, OwnedBytes>>);
 
 impl Bundle {
-    fn read(path: &Path, bytes: OwnedBytes) -> Result<Self> {
+    fn read(path: &Path, bytes: &OwnedBytes) -> Result<Self> {
         let wrong = |found: String| torn(path, format!("expected a table of contents, found {found}"));
         let head = bytes.as_chunks::<8>().0.first().ok_or_else(|| wrong(format!("{} bytes", bytes.len())))?;
         let end = usize::try_from(u64::from_le_bytes(*head)).ok().and_then(|length| length.checked_add(8));

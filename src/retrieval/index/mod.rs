@@ -204,7 +204,7 @@ impl Index {
             let path = segment.path(BM25);
             let missing = || files::torn(&path, "expected it in the manifest, found none".into());
             let words = segment.words.clone().ok_or_else(missing)?;
-            Lexical::open(path, words, segment.first, entry.passages)
+            Lexical::open(path, &words, segment.first, entry.passages)
         };
         let lexical: Result<Vec<Lexical>> = self.manifest.segments.iter().zip(&self.segments).map(open).collect();
         let lexical = lexical?;
