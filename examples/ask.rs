@@ -8,6 +8,8 @@
 //! --model` takes: a short name of the catalog, a `.gguf` file, a model folder, an address on a hub. A model that is not
 //! on this machine yet is fetched first, and verified.
 //!
+//! `Moot::open_with` takes options beside the name: never use the network, another device, less memory, a way to stop.
+//!
 //! What comes back is the whole record of the debate: the conclusion, and every call that led to it. This program prints
 //! the conclusion. Look at what an answer consists of: it is not a text alone. It knows which documents speak for it and
 //! which against, because an answer from sources that contradict each other is worth what its sources are worth.

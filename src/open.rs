@@ -279,11 +279,24 @@ impl Moot {
     /// # Errors
     /// As [`open`] and [`remote`].
     pub fn open(name: &str) -> Result<Self> {
-        let (options, cancel) = (Options::default(), Cancel::default());
+        Self::open_with(name, &Options::default(), Cancel::default(), &mut |_| {})
+    }
+
+    /// As [`Moot::open`], with options of the model: device, memory, engine, patience with a server. `cancel` ends every
+    /// call in flight; `progress` receives the progress of fetching. The settings of debates are a field.
+    ///
+    /// # Errors
+    /// As [`open`] and [`remote`].
+    pub fn open_with(
+        name: &str,
+        options: &Options,
+        cancel: Cancel,
+        progress: &mut dyn FnMut(FetchEvent),
+    ) -> Result<Self> {
         let llm: Box<dyn Llm> = if Address::is_one(name) {
-            Box::new(remote(name, &options, cancel)?)
+            Box::new(remote(name, options, cancel)?)
         } else {
-            Box::new(open(name, &options, cancel, &mut |_| {})?)
+            Box::new(open(name, options, cancel, progress)?)
         };
         Ok(Self { llm, settings: Settings::default() })
     }

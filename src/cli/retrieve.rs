@@ -135,7 +135,7 @@ impl Args {
                 let index = Index::open(Path::new(dir))?;
                 state::tell(Path::new(dir), index.manifest());
                 let embedder = match &index.manifest().dense {
-                    Some(dense) if !self.by_words() => Some(embedder.of_index(Path::new(dir), dense)?),
+                    Some(dense) if !self.by_words() => embedder.of_index(Path::new(dir), Some(dense))?,
                     _ => None,
                 };
                 self.index(index, embedder, dense)

@@ -150,5 +150,6 @@ fn an_index_says_that_its_files_have_changed() {
     fs::remove_dir_all(folder.path().join("notes")).unwrap();
     let unfinished = fs::read_to_string(&manifest).unwrap().replace("\"finished\": false", "\"finished\": true");
     fs::write(&manifest, unfinished).unwrap();
-    assert!(said(&["info", &dir]).contains("not found where they were"));
+    assert!(said(&["info", &dir]).contains("not compared: expected its files, "));
+    assert!(said(&["search", &dir, "bridge"]).contains("cannot be compared with its files: expected its files, "));
 }

@@ -1,6 +1,10 @@
 //! The program itself, in processes of its own, on a tiny model whose replies are senseless and quick.
 
+use moot::cancel::Cancel;
 use moot::eval::record::reader::Record;
+use moot::open::Options;
+use moot::question::Document;
+use moot::{Moot, MootError};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -112,6 +116,25 @@ fn replies(path: &Path) -> BTreeMap<String, Vec<String>> {
     let record = Record::read(path).unwrap();
     let said = |q: moot::transcript::QuestionRecord| (q.question.id, q.calls.into_iter().map(|c| c.reply).collect());
     record.questions.into_iter().map(said).collect()
+}
+
+/// From a program: options of the model, settings of debates, and a way to stop.
+#[test]
+fn a_program_opens_a_model_with_options() {
+    let workspace = Workspace::new();
+    let model = workspace.path("tiny.gguf").display().to_string();
+    let (cancel, options) =
+        (Cancel::default(), Options { offline: true, kv_memory: Some(64 << 20), ..Options::default() });
+    let mut moot = Moot::open_with(&model, &options, cancel.clone(), &mut |_| {}).unwrap();
+    moot.settings.max_tokens = 4;
+    let ask = || moot.ask("When?", vec![Document { text: "In 1884.".into(), ..Document::default() }]);
+    let record = ask().unwrap();
+    assert!(record.calls.iter().all(|call| call.max_tokens == 4) && !record.calls.is_empty());
+    assert!(
+        Moot::open_with(&model, &Options { kv_memory: Some(1), ..options }, Cancel::default(), &mut |_| {}).is_err()
+    );
+    cancel.cancel();
+    assert!(matches!(ask(), Err(MootError::Interrupted)));
 }
 
 /// Seeded sampling looks at every bit of the logits, not only at the largest.

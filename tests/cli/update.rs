@@ -58,7 +58,7 @@ fn an_index_follows_its_files() {
     assert!(said(folder, &["search", "notes.index", "zeppelin"]).contains("before the zeppelin came"));
     assert!(said(folder, &["search", "notes.index", "tower"]).contains("tower.txt"));
     let info = said(folder, &["info", "notes.index", "--verify"]);
-    assert!(info.contains("3 in 1 segments") && info.contains("3, none changed"), "{info}");
+    assert!(info.contains("3 in 1 segment") && info.contains("3, none changed"), "{info}");
 }
 
 #[test]

@@ -83,10 +83,7 @@ pub fn add(args: &AddArgs) -> Result<()> {
     let interrupt = Interrupt::listen()?;
     let corpus = args.corpus.open()?;
     let total = corpus.count()?;
-    let embedder = match &manifest.dense {
-        Some(dense) => Some(args.embedder.of_index(&args.dir, dense)?),
-        None => None,
-    };
+    let embedder = args.embedder.of_index(&args.dir, manifest.dense.as_ref())?;
     let limits = Limits { memory: args.memory, ..Limits::default() };
     let mut builder = Builder::open(&args.dir, embedder.as_deref(), limits)?;
     builder.reads(corpus.corpus());

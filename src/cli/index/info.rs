@@ -40,6 +40,9 @@ struct Info<'a> {
     /// Of an index without records: files of finished builds that were changed after it was written; `None` if they are not
     /// where they were.
     newer_files: Option<usize>,
+    /// Why the index cannot be compared with its files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_compared: Option<String>,
     verified: bool,
 }
 
@@ -62,13 +65,13 @@ pub fn run(args: &Args) -> Result<()> {
     if args.verify {
         manifest.verify(&args.dir)?;
     }
-    let (files, newer_files) = match Compared::new(&args.dir, manifest) {
+    let (files, newer_files, not_compared) = match Compared::new(&args.dir, manifest) {
         Compared::Recorded(changes) => {
             let (new, changed, deleted) = (changes.new.len(), changes.changed.len(), changes.deleted.len());
-            (Some(Files { all: changes.files(), new, changed, deleted }), None)
+            (Some(Files { all: changes.files(), new, changed, deleted }), None, None)
         }
-        Compared::ByTime(newer) => (None, Some(newer)),
-        Compared::NotFound => (None, None),
+        Compared::ByTime(newer) => (None, Some(newer), None),
+        Compared::Unknown(why) => (None, None, Some(why)),
     };
     let info = Info {
         path: &args.dir,
@@ -82,6 +85,7 @@ pub fn run(args: &Args) -> Result<()> {
         builds: &manifest.builds,
         files,
         newer_files,
+        not_compared,
         verified: args.verify,
     };
     if args.json { print_json(&info) } else { output::print(&text(&info)) }
@@ -90,7 +94,7 @@ pub fn run(args: &Args) -> Result<()> {
 fn files(info: &Info<'_>) -> String {
     match info.newer_files {
         _ if info.files.is_some() => info.files.as_ref().map(recorded).unwrap_or_default(),
-        None => "not found where they were when it was built".into(),
+        None => format!("not compared: {}", info.not_compared.as_deref().unwrap_or_default()),
         Some(0) => "none changed after it was built".into(),
         Some(1) => "1 changed after it was built".into(),
         Some(count) => format!("{count} changed after it was built"),
@@ -108,7 +112,10 @@ fn recorded(files: &Files) -> String {
 fn text(info: &Info<'_>) -> String {
     let mut rows = vec![
         vec!["index".into(), info.path.display().to_string()],
-        vec!["passages".into(), format!("{} in {} segments", info.passages, info.segments)],
+        vec![
+            "passages".into(),
+            format!("{} in {} segment{}", info.passages, info.segments, if info.segments == 1 { "" } else { "s" }),
+        ],
     ];
     for build in info.builds {
         let state = if build.finished { "" } else { " (unfinished: the same command goes on)" };

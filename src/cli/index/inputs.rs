@@ -135,13 +135,23 @@ impl EmbedderArgs {
         if self.name() == NONE { Ok(None) } else { self.open(self.name()).map(Some) }
     }
 
-    /// Opens the embedder that made the vectors of the index in `dir`.
+    /// Opens the embedder that made the vectors of the index in `dir`; `None` for an index of words alone.
     ///
     /// # Errors
-    /// As [`EmbedderArgs::named`].
-    pub fn of_index(&self, dir: &Path, dense: &Dense) -> Result<Arc<dyn Embedder>> {
+    /// As [`EmbedderArgs::named`]; one that was typed for an index of words alone.
+    pub fn of_index(&self, dir: &Path, dense: Option<&Dense>) -> Result<Option<Arc<dyn Embedder>>> {
+        let Some(dense) = dense else {
+            return match self.embedder.as_deref().filter(|name| *name != NONE) {
+                None => Ok(None),
+                Some(name) => Err(MootError::Index {
+                    path: dir.to_owned(),
+                    wrong: format!("expected vectors for --embedder {name}, found an index of words alone"),
+                    hint: "leave the option out, or build an index with vectors".into(),
+                }),
+            };
+        };
         match self.embedder.as_deref().or(dense.name.as_deref()) {
-            Some(name) => self.open(name),
+            Some(name) => self.open(name).map(Some),
             None => Err(MootError::Index {
                 path: dir.to_owned(),
                 wrong: format!("its vectors were made by {}", dense.embedder),

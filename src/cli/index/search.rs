@@ -107,9 +107,9 @@ pub fn run(args: &Args) -> Result<()> {
     state::tell(&args.dir, index.manifest());
     let dense = index.manifest().dense.clone();
     let mode = args.retriever.map_or(if dense.is_some() { Mode::Hybrid } else { Mode::Bm25 }, Mode::from);
-    let embedder = match &dense {
-        Some(dense) if mode != Mode::Bm25 => Some(args.embedder.of_index(&args.dir, dense)?),
-        _ => None,
+    let embedder = match dense {
+        Some(_) if mode == Mode::Bm25 => None,
+        dense => args.embedder.of_index(&args.dir, dense.as_ref())?,
     };
     let cutoff = (args.cutoff == Toggle::On).then_some(Cutoff::DEFAULT);
     let search = Search { mode, exact: args.exact, constant: args.rrf_k, cutoff, ..Search::default() };

@@ -1,6 +1,7 @@
 //! Whether an index is finished, and older than its files.
 
 use crate::cli::fetching;
+use crate::error::{MootError, Result};
 use crate::escape;
 use crate::retrieval::corpus::Corpus;
 use crate::retrieval::index::{Changes, HASHED_WHEN_SEARCHED, Manifest};
@@ -15,6 +16,9 @@ pub(in crate::cli) fn tell(dir: &Path, manifest: &Manifest) {
             "{shown} is unfinished: the build of {corpus} was stopped, {passages} passages are searched (the same command goes on)"
         ));
     }
+    if manifest.builds.is_empty() {
+        fetching::tell(&format!("{shown} is empty: its build was stopped before it began (run it again)"));
+    }
     match Compared::new(dir, manifest) {
         Compared::Recorded(changes) if !changes.is_empty() => fetching::tell(&format!(
             "{shown} is older than its files: {} (moot index update {shown})",
@@ -26,7 +30,10 @@ pub(in crate::cli) fn tell(dir: &Path, manifest: &Manifest) {
                 "{shown} is older than its files: {files} changed after it was built (build it again)"
             ));
         }
-        _ => {}
+        Compared::Recorded(_) | Compared::ByTime(_) => {}
+        Compared::Unknown(why) => {
+            fetching::tell(&format!("{shown} cannot be compared with its files: {}", escape::line(&why)));
+        }
     }
 }
 
@@ -44,31 +51,37 @@ pub(super) enum Compared {
     /// By time, for an index without records: the number of files of finished builds that were changed after the index was
     /// written.
     ByTime(usize),
-    /// The files are not found where they were: gone, or named from another folder.
-    NotFound,
+    /// It cannot be compared, and why: the files are gone, or were named from another folder, or cannot be read.
+    Unknown(String),
 }
 
 impl Compared {
     pub(super) fn new(dir: &Path, manifest: &Manifest) -> Self {
         match Changes::find(dir, manifest, &[], HASHED_WHEN_SEARCHED) {
             Ok(Some(changes)) => Self::Recorded(changes),
-            Ok(None) => newer_files(dir, manifest).map_or(Self::NotFound, Self::ByTime),
-            Err(_) => Self::NotFound,
+            Ok(None) => newer_files(dir, manifest).map_or_else(|e| Self::Unknown(e.to_string()), Self::ByTime),
+            Err(MootError::Index { wrong, .. }) => Self::Unknown(wrong),
+            Err(e) => Self::Unknown(e.to_string()),
         }
     }
 }
 
-/// Number of files of finished builds that were changed after the index was written; `None` if they are not found.
-fn newer_files(dir: &Path, manifest: &Manifest) -> Option<usize> {
-    let written = std::fs::metadata(dir.join("manifest.json")).and_then(|meta| meta.modified()).ok()?;
+/// Number of files of finished builds that were changed after the index was written.
+///
+/// # Errors
+/// A manifest or files that are not found.
+fn newer_files(dir: &Path, manifest: &Manifest) -> Result<usize> {
+    let path = dir.join("manifest.json");
+    let written =
+        std::fs::metadata(&path).and_then(|meta| meta.modified()).map_err(|e| MootError::io(&path, "read", e))?;
     let mut newer = 0;
     for build in manifest.builds.iter().filter(|build| build.finished) {
         // The chunking is stored after the paths; standard input cannot be read again.
         let paths = build.corpus.split_last().map(|(_, paths)| paths).unwrap_or_default();
         let paths: Vec<String> = paths.iter().filter(|path| *path != "-").cloned().collect();
         if !paths.is_empty() {
-            newer += Corpus::open(&paths).ok()?.newer_than(written);
+            newer += Corpus::open(&paths)?.newer_than(written);
         }
     }
-    Some(newer)
+    Ok(newer)
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Bring an index up to date with its files: changed, new and deleted ones
 ///
 /// A file is changed if its size differs, or its time of change and its SHA-256. Only changed and new files are read, and
-/// only texts that were not indexed before are embedded.
+/// only texts that no changed or deleted file held are embedded.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The index
@@ -46,10 +46,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut changes = find(args, &manifest)?;
     let mut done = Updated::default();
     if !changes.is_empty() || changes.touched() > 0 {
-        let embedder = match &manifest.dense {
-            Some(dense) => Some(args.embedder.of_index(&args.dir, dense)?),
-            None => None,
-        };
+        let embedder = args.embedder.of_index(&args.dir, manifest.dense.as_ref())?;
         let limits = Limits { memory: args.memory, ..Limits::default() };
         let mut builder = Builder::open(&args.dir, embedder.as_deref(), limits)?;
         if *builder.manifest() != manifest {

@@ -79,7 +79,7 @@ impl Document {
             source,
             date,
             url,
-            file: entry.path.display().to_string(),
+            file: super::file_name(&entry.path),
             id,
             position,
             by_folder,

@@ -111,6 +111,15 @@ impl Corpus {
         walk::walk(paths)
     }
 
+    /// As [`Corpus::open`], of those of `paths` that are still there. Returned beside it are the others: paths that do not
+    /// exist, folders and patterns without a file to read. Of a pattern, the folder before its first wildcard is returned.
+    ///
+    /// # Errors
+    /// As [`Corpus::open`], for paths that exist.
+    pub fn existing(paths: &[String]) -> Result<(Self, Vec<PathBuf>)> {
+        walk::existing(paths)
+    }
+
     /// Number of files to read.
     #[must_use]
     pub fn files(&self) -> usize {
@@ -184,6 +193,18 @@ impl Corpus {
     pub fn passages(&self, chunking: Chunking) -> Passages {
         Passages { documents: self.documents(), chunking, current: Vec::new().into_iter() }
     }
+}
+
+/// The name of the file at `path` in positions and records: its path, with bytes that are not UTF-8 as `\xff`, so that two
+/// files never have one name.
+#[must_use]
+pub fn file_name(path: &Path) -> String {
+    let mut name = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        name.push_str(chunk.valid());
+        name.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    name
 }
 
 /// Reads the documents of one file.
@@ -296,7 +317,8 @@ impl Documents {
         let empty = open.reader.empty();
         if empty > 0 {
             let records = if empty == 1 { "record" } else { "records" };
-            self.skipped.push(Skipped { path: open.entry.path, why: format!("{empty} {records} without text") });
+            let why = format!("{empty} {records} without text");
+            self.skipped.push(Skipped { path: open.entry.path, why, unread: false });
         }
     }
 
@@ -311,7 +333,7 @@ impl Documents {
             MootError::Io { action, source, .. } => format!("cannot {action}: {source}"),
             _ => return Err(error),
         };
-        self.skipped.push(Skipped { path: entry.path.clone(), why });
+        self.skipped.push(Skipped { path: entry.path.clone(), why, unread: false });
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use crate::retrieval::text::{self, input, irregular};
 use std::collections::HashSet;
 use std::fmt;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// A file, folder or record that was skipped.
@@ -15,6 +16,8 @@ pub struct Skipped {
     pub path: PathBuf,
     /// One line: "not .txt, .md, ...".
     pub why: String,
+    /// It could not be looked into: whether it holds files is not known.
+    pub unread: bool,
 }
 
 impl fmt::Display for Skipped {
@@ -28,12 +31,24 @@ pub(super) fn walk(paths: &[String]) -> Result<Corpus> {
     if paths.is_empty() {
         return Err(MootError::Usage("no corpus: expected files or folders".into()));
     }
-    let corpus = Corpus { entries: Vec::new(), skipped: Vec::new(), part: false };
-    let mut walk = Walk { corpus, seen: HashSet::new(), again: 0 };
+    let mut walk = Walk::new();
     for path in paths {
-        walk.named(path)?;
+        if let Some(gone) = walk.named(path)? {
+            return Err(gone);
+        }
     }
     Ok(walk.corpus)
+}
+
+/// As [`Corpus::existing`].
+pub(super) fn existing(paths: &[String]) -> Result<(Corpus, Vec<PathBuf>)> {
+    let (mut walk, mut gone) = (Walk::new(), Vec::new());
+    for path in paths {
+        if walk.named(path)?.is_some() {
+            gone.push(literal(path));
+        }
+    }
+    Ok((walk.corpus, gone))
 }
 
 /// The reason for skipping a link.
@@ -54,7 +69,7 @@ fn leads_out(path: &Path, real: &Path) -> bool {
     link && fs::canonicalize(path).is_ok_and(|target| !target.starts_with(real))
 }
 
-/// The folder that a pattern names before its first wildcard.
+/// The folder that a pattern names before its first wildcard; a path without one.
 fn literal(pattern: &str) -> PathBuf {
     let wild = |part: &Component<'_>| part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
     let folder: PathBuf = Path::new(pattern).components().take_while(|part| !wild(part)).collect();
@@ -88,9 +103,15 @@ struct Walk {
 }
 
 impl Walk {
-    fn named(&mut self, typed: &str) -> Result<()> {
+    fn new() -> Self {
+        let corpus = Corpus { entries: Vec::new(), skipped: Vec::new(), part: false };
+        Self { corpus, seen: HashSet::new(), again: 0 }
+    }
+
+    /// Adds the files of a typed path. Returns the error of a path that is not there, or holds no file to read.
+    fn named(&mut self, typed: &str) -> Result<Option<MootError>> {
         if typed == "-" {
-            return self.standard_input();
+            return self.standard_input().map(|()| None);
         }
         let path = Path::new(typed);
         match fs::metadata(path) {
@@ -98,7 +119,7 @@ impl Walk {
                 let before = self.found_files();
                 let real = fs::canonicalize(path).map_err(|e| MootError::io(path, "open", e))?;
                 self.folder(Root { path, real: &real }, path)?;
-                self.some_since(before, path)
+                Ok(self.none_since(before, path))
             }
             Ok(meta) => {
                 if let Some(kind) = irregular(&meta) {
@@ -106,16 +127,17 @@ impl Walk {
                 }
                 let found = path.extension().map_or("no ending".into(), |e| format!(".{}", e.to_string_lossy()));
                 let kind = Kind::of(path).ok_or_else(|| input(path, None, &format!("{KINDS}, or a folder"), found))?;
-                self.file(path, kind, None, false)
+                self.file(path, kind, None, false).map(|()| None)
             }
             Err(_) if numbered(typed).is_some() => {
                 let (path, line) = numbered(typed).unwrap_or((path, 1));
                 let length = fs::metadata(path).map_err(|e| MootError::io(path, "open", e))?.len();
                 let entry = Entry::new(path, Kind::Jsonl, length);
                 self.corpus.entries.push(Entry { line: Some(line), ..entry });
-                Ok(())
+                Ok(None)
             }
             Err(_) if typed.contains(['*', '?', '[']) => self.glob(typed),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Some(MootError::io(path, "open", e))),
             Err(e) => Err(MootError::io(path, "open", e)),
         }
     }
@@ -137,7 +159,7 @@ impl Walk {
         Ok(())
     }
 
-    fn glob(&mut self, pattern: &str) -> Result<()> {
+    fn glob(&mut self, pattern: &str) -> Result<Option<MootError>> {
         let options = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::new() };
         let matches = glob::glob_with(pattern, options)
             .map_err(|e| MootError::Usage(format!("{pattern}: not a glob: {} (at {})", e.msg, e.pos)))?;
@@ -163,7 +185,7 @@ impl Walk {
                 self.add_found(path, None)?;
             }
         }
-        self.some_since(before, Path::new(pattern))
+        Ok(self.none_since(before, Path::new(pattern)))
     }
 
     /// Adds all files below `folder`, which is `root` or inside it.
@@ -184,7 +206,7 @@ impl Walk {
             if folder == root.path {
                 return Err(MootError::io(folder, "list", e));
             }
-            self.skip(folder, &format!("cannot list: {e}"));
+            self.unread(folder, &format!("cannot list: {e}"));
             return Ok(());
         }
         paths.retain(|path| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.')));
@@ -223,7 +245,7 @@ impl Walk {
                 (real, meta.len())
             }
             Err(e) if found => {
-                self.skip(path, &format!("cannot open: {e}"));
+                self.unread(path, &format!("cannot open: {e}"));
                 return Ok(());
             }
             Err(e) => return Err(MootError::io(path, "open", e)),
@@ -243,18 +265,22 @@ impl Walk {
     }
 
     fn skip(&mut self, path: &Path, why: &str) {
-        self.corpus.skipped.push(Skipped { path: path.to_owned(), why: why.to_owned() });
+        self.corpus.skipped.push(Skipped { path: path.to_owned(), why: why.to_owned(), unread: false });
     }
 
-    /// Returns an error if a folder or a glob gave no file.
-    fn some_since(&self, before: usize, place: &Path) -> Result<()> {
+    fn unread(&mut self, path: &Path, why: &str) {
+        self.corpus.skipped.push(Skipped { path: path.to_owned(), why: why.to_owned(), unread: true });
+    }
+
+    /// The error of a folder or a glob that gave no file.
+    fn none_since(&self, before: usize, place: &Path) -> Option<MootError> {
         if self.found_files() > before {
-            return Ok(());
+            return None;
         }
         let found = match self.corpus.skipped.last() {
             None => "nothing".to_owned(),
             Some(last) => format!("only other things ({last})"),
         };
-        Err(input(place, None, &format!("at least one {KINDS} file"), found))
+        Some(input(place, None, &format!("at least one {KINDS} file"), found))
     }
 }

@@ -178,16 +178,13 @@ impl Builder {
         observe: BuildObserver<'_>,
     ) -> Result<()> {
         let mut done = self.begin(corpus, passages, observe)?;
-        loop {
-            let more = self.segment(passages, embedder, &mut done, observe)?;
-            if !more {
-                break;
-            }
-        }
+        let filled = self.fill(passages, embedder, &mut done, observe);
         if done == 0 {
-            self.forget();
+            self.forget()?;
+            filled?;
             return Err(self.wrong("expected passages, found none in the corpus".into(), "give files that hold text"));
         }
+        filled?;
         self.group(observe)?;
         if let Some(build) = self.manifest.builds.last_mut() {
             build.finished = true;
@@ -201,6 +198,18 @@ impl Builder {
         }
         self.manifest.write(&self.dir)?;
         self.sweep();
+        Ok(())
+    }
+
+    /// Builds segments until there are no more passages.
+    fn fill(
+        &mut self,
+        passages: &mut dyn Iterator<Item = Result<Passage>>,
+        embedder: Option<&dyn Embedder>,
+        done: &mut u64,
+        observe: BuildObserver<'_>,
+    ) -> Result<()> {
+        while self.segment(passages, embedder, done, observe)? {}
         Ok(())
     }
 
@@ -218,6 +227,8 @@ impl Builder {
             }
             let first = self.manifest.segments.len();
             self.manifest.builds.push(BuildEntry { corpus: corpus.to_vec(), first, finished: false });
+            // A kill before the first segment leaves an index that says so.
+            self.manifest.write(&self.dir)?;
             return Ok(0);
         };
         if build.corpus != corpus {
@@ -383,14 +394,18 @@ impl Builder {
     }
 
     /// Undoes a build without passages: removes the folder that it began.
-    fn forget(&mut self) {
+    fn forget(&mut self) -> Result<()> {
         self.manifest.builds.pop();
+        if !self.manifest.builds.is_empty() {
+            return self.manifest.write(&self.dir);
+        }
         if self.manifest.segments.is_empty() {
             let _ = fs::remove_file(self.dir.join(MANIFEST));
             let _ = fs::remove_dir_all(self.dir.join("segments"));
             let _ = fs::remove_file(self.dir.join("lock"));
             let _ = fs::remove_dir(&self.dir);
         }
+        Ok(())
     }
 
     pub(super) fn wrong(&self, wrong: String, hint: &str) -> MootError {

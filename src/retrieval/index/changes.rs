@@ -1,10 +1,10 @@
 //! Files that were added, changed or deleted since they were indexed.
 
-use super::inputs::{self, InputFile, State, named};
+use super::inputs::{self, InputFile, State};
 use super::manifest::{BuildEntry, Manifest};
 use crate::error::{MootError, Result};
 use crate::retrieval::chunk::Chunking;
-use crate::retrieval::corpus::Corpus;
+use crate::retrieval::corpus::{Corpus, Skipped, file_name};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -38,7 +38,8 @@ impl Changes {
     /// lie below them. Builds that were stopped are passed over. `None` if the files of a build are not recorded.
     ///
     /// # Errors
-    /// [`MootError::Index`] for a damaged record, or if none of the files is where it was; [`MootError::Io`] for a folder
+    /// [`MootError::Index`] for a damaged record, if none of the files is where it was, or without `paths`, if none of a
+    /// folder is; [`MootError::Io`] for a folder
     /// or a recorded file that cannot be read; [`MootError::Usage`] for one of `paths` that names no file of the index.
     pub fn find(dir: &Path, manifest: &Manifest, paths: &[String], hashed: u64) -> Result<Option<Self>> {
         let records = inputs::read(dir, manifest)?;
@@ -52,7 +53,7 @@ impl Changes {
             scope: paths.iter().map(|path| absolute(Path::new(path))).collect(),
         };
         let own = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
-        let mut budget = hashed;
+        let (mut budget, mut missing) = (hashed, Vec::new());
         for (number, build) in manifest.builds.iter().enumerate() {
             if !build.finished {
                 changes.corpora.push(None);
@@ -62,15 +63,16 @@ impl Changes {
             let Some(chunking) = chunking.filter(|_| names.is_empty() || changes.records[number].is_some()) else {
                 return Ok(None);
             };
-            let corpus = listed(&names)?.map(|corpus| {
-                // The index may lie in the folder that it was built from.
-                let outside = |path: &Path| !fs::canonicalize(path).is_ok_and(|real| real.starts_with(&own));
-                (corpus.part(outside), corpus)
-            });
-            changes.compare(number, corpus.as_ref().map(|(part, whole)| (part, whole)), &mut budget)?;
-            changes.corpora.push(corpus.map(|(part, _)| (part, chunking)));
+            let (corpus, gone) = Corpus::existing(&names)?;
+            // The index may lie in the folder that it was built from.
+            let outside = |path: &Path| !fs::canonicalize(path).is_ok_and(|real| real.starts_with(&own));
+            let part = corpus.part(outside);
+            changes.compare(number, &part, &corpus, &mut budget)?;
+            missing.extend(gone);
+            changes.corpora.push((corpus.files() > 0).then_some((part, chunking)));
         }
         changes.refuse_moved(dir, manifest)?;
+        changes.refuse_missing(dir, &missing)?;
         changes.refuse_unknown(paths)?;
         Ok(Some(changes))
     }
@@ -97,7 +99,7 @@ impl Changes {
     #[must_use]
     pub fn to_read(&self) -> Vec<(Corpus, Chunking)> {
         let affected = self.affected();
-        let part = |corpus: &Corpus| corpus.part(|path| affected.contains(named(path).as_str()));
+        let part = |corpus: &Corpus| corpus.part(|path| affected.contains(file_name(path).as_str()));
         let parts = self.corpora.iter().flatten().map(|(corpus, chunking)| (part(corpus), *chunking));
         parts.filter(|(corpus, _)| corpus.files() > 0).collect()
     }
@@ -122,7 +124,7 @@ impl Changes {
             let kept = recorded.iter().filter(|file| !affected.contains(file.path.as_str()));
             let mut files: Vec<InputFile> = kept.cloned().collect();
             let there: BTreeSet<&Path> = corpus.iter().flat_map(|(corpus, _)| corpus.paths()).collect();
-            for path in there.into_iter().filter(|path| affected.contains(named(path).as_str())) {
+            for path in there.into_iter().filter(|path| affected.contains(file_name(path).as_str())) {
                 let file = InputFile::read(path);
                 if file.sha256.is_none() && self.changed.contains(&file.path) {
                     fs::File::open(path).map_err(|e| MootError::io(path, "read", e))?;
@@ -134,17 +136,17 @@ impl Changes {
         Ok(updated)
     }
 
-    /// Compares the files of build `number` with its record.
-    fn compare(&mut self, number: usize, corpus: Option<(&Corpus, &Corpus)>, budget: &mut u64) -> Result<()> {
+    /// Compares `part`, the files of build `number` without those of the index itself, with its record. `whole` says what
+    /// could not be looked into.
+    fn compare(&mut self, number: usize, part: &Corpus, whole: &Corpus, budget: &mut u64) -> Result<()> {
         let Some(mut recorded) = self.records[number].take() else { return Ok(()) };
-        let there: HashMap<String, &Path> =
-            corpus.iter().flat_map(|(part, _)| part.paths()).map(|path| (named(path), path)).collect();
+        let there: HashMap<String, &Path> = part.paths().map(|path| (file_name(path), path)).collect();
         for file in &mut recorded {
             if !self.scope_has(&file.path) {
                 continue;
             }
             let Some(path) = there.get(&file.path) else {
-                refuse_unreadable(&file.path, corpus.map(|(_, whole)| whole))?;
+                refuse_unreadable(&file.path, whole)?;
                 self.deleted.insert(file.path.clone());
                 continue;
             };
@@ -188,6 +190,25 @@ impl Changes {
         })
     }
 
+    /// Refuses to take the files of a folder for deleted that is missing or empty, for it may be a disk that is not there.
+    /// With a scope, the files are asked for by name.
+    fn refuse_missing(&self, dir: &Path, missing: &[PathBuf]) -> Result<()> {
+        for folder in missing.iter().filter(|_| self.scope.is_empty()) {
+            let below =
+                |file: &&InputFile| Path::new(&file.path) != folder && Path::new(&file.path).starts_with(folder);
+            let files = self.records.iter().flatten().flatten().filter(below).count();
+            if files > 0 {
+                let (folder, dir_shown) = (folder.display(), dir.display());
+                return Err(MootError::Index {
+                    path: dir.to_owned(),
+                    wrong: format!("expected the {files} files that it read in {folder}, found none"),
+                    hint: format!("`moot index update {dir_shown} {folder}` takes them out of the index"),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses paths that name no file of the index, recorded or there.
     fn refuse_unknown(&self, paths: &[String]) -> Result<()> {
         let recorded = self.records.iter().flatten().flatten().map(|file| absolute(Path::new(&file.path)));
@@ -209,29 +230,8 @@ fn typed(build: &BuildEntry) -> (Vec<String>, Option<Chunking>) {
     (paths.iter().filter(|path| *path != "-").cloned().collect(), cut.and_then(Chunking::described))
 }
 
-/// The corpus of `paths` without those that are gone; `None` if all are.
-fn listed(paths: &[String]) -> Result<Option<Corpus>> {
-    if paths.is_empty() {
-        return Ok(None);
-    }
-    if let Ok(corpus) = Corpus::open(paths) {
-        return Ok(Some(corpus));
-    }
-    let mut left = Vec::new();
-    for path in paths {
-        match Corpus::open(std::slice::from_ref(path)) {
-            Ok(_) => left.push(path.clone()),
-            Err(MootError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
-            // A folder or a pattern without a file.
-            Err(MootError::Input { expected, .. }) if expected.starts_with("at least one ") => {}
-            Err(e) => return Err(e),
-        }
-    }
-    if left.is_empty() { Ok(None) } else { Corpus::open(&left).map(Some) }
-}
-
 /// Refuses to take `file` for deleted if the folder that holds it cannot be listed, or it cannot be looked up.
-fn refuse_unreadable(file: &str, corpus: Option<&Corpus>) -> Result<()> {
+fn refuse_unreadable(file: &str, corpus: &Corpus) -> Result<()> {
     let path = Path::new(file);
     match fs::symlink_metadata(path) {
         Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -239,10 +239,9 @@ fn refuse_unreadable(file: &str, corpus: Option<&Corpus>) -> Result<()> {
         }
         _ => {}
     }
-    let unread = |skipped: &&crate::retrieval::corpus::Skipped| {
-        skipped.why.starts_with("cannot ") && path.starts_with(&skipped.path) && fs::metadata(&skipped.path).is_ok()
-    };
-    match corpus.and_then(|corpus| corpus.skipped().iter().find(unread)) {
+    let unread =
+        |skipped: &&Skipped| skipped.unread && path.starts_with(&skipped.path) && fs::metadata(&skipped.path).is_ok();
+    match corpus.skipped().iter().find(unread) {
         Some(skipped) => Err(MootError::Input {
             path: path.to_owned(),
             line: None,

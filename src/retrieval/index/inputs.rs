@@ -6,6 +6,7 @@
 use super::files::{self, HashedFile, hex, torn};
 use super::manifest::{InputsEntry, Manifest, inputs_number};
 use crate::error::{MootError, Result};
+use crate::retrieval::corpus::file_name;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, Metadata};
@@ -43,7 +44,7 @@ impl InputFile {
     pub fn read(path: &Path) -> Self {
         let (bytes, modified) = fs::metadata(path).map_or((0, 0), |found| (found.len(), modified(&found)));
         // Size and time come first: a file that changes while it is read differs from them later.
-        Self { path: named(path), bytes, modified, sha256: sha256(path).ok() }
+        Self { path: file_name(path), bytes, modified, sha256: sha256(path).ok() }
     }
 
     /// Compares the file at `path` with this record. Content of at most `budget` bytes is read if the time alone differs,
@@ -61,11 +62,6 @@ impl InputFile {
         *budget -= self.bytes;
         Ok(if sha256(path)? == *expected { State::Touched(modified) } else { State::Changed })
     }
-}
-
-/// The name of the file at `path` in passages and records.
-pub(super) fn named(path: &Path) -> String {
-    path.display().to_string()
 }
 
 fn modified(found: &Metadata) -> u64 {

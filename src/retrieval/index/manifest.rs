@@ -256,10 +256,15 @@ impl Manifest {
     /// # Errors
     /// [`MootError::Index`] with the corpus of the one that was.
     pub fn check_finished(&self, dir: &Path) -> Result<()> {
-        let Some(build) = self.builds.iter().find(|build| !build.finished) else { return Ok(()) };
+        let stopped = self.builds.iter().find(|build| !build.finished);
+        let found = match stopped {
+            Some(build) => format!("that of {}, which was stopped", build.corpus.join(" ")),
+            None if self.builds.is_empty() => "one that was stopped before it began".into(),
+            None => return Ok(()),
+        };
         Err(MootError::Index {
             path: dir.to_owned(),
-            wrong: format!("expected a finished build, found that of {}, which was stopped", build.corpus.join(" ")),
+            wrong: format!("expected a finished build, found {found}"),
             hint: "finish it first: the command that began it goes on where it was stopped".into(),
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! Segments never change. A segment that holds passages of a file that was changed or deleted is replaced: its other
 //! passages go, with their vectors as they are stored, into new segments, and so do the passages of new and changed files.
-//! A text that was indexed before keeps its vector, also if it has moved within its file or to another one. Nothing of
+//! A text of a changed or deleted file keeps its vector where it stands in one of the new or changed files. Nothing of
 //! this counts before the manifest is replaced, so a kill leaves the index as it was; vectors that were computed are in
 //! the journal, for the update that is run again.
 
@@ -22,9 +22,9 @@ use moot_models::kernels::Storage;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 
-/// A segment of less than this part of the largest size is written again with the next update, so that updates do not
+/// A segment smaller than the largest size divided by this is written again with the next update, so that updates do not
 /// leave ever more small segments.
-const SMALL: u64 = 8;
+const SMALL_PART: u64 = 8;
 
 /// What an update did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,7 +33,7 @@ pub struct Updated {
     pub added: u64,
     /// Passages that are no longer in their file, or whose file is gone.
     pub removed: u64,
-    /// Texts that were not indexed before, whose vectors were computed by this update or one that was stopped.
+    /// Texts that no changed or deleted file held, whose vectors were computed by this update or one that was stopped.
     pub embedded: u64,
 }
 
@@ -61,9 +61,11 @@ impl Plan {
         let grouped = index.manifest().clusters.as_ref().map_or(0, |clusters| clusters.segments);
         let mut first = 0;
         for (number, entry) in index.manifest().segments.iter().enumerate() {
-            observe(&BuildProgress::Indexed(0))?;
             let (mut others, mut stays) = (Vec::new(), number < grouped || entry.passages >= small);
             for id in first..first + entry.passages {
+                if id % BATCH as u64 == 0 {
+                    observe(&BuildProgress::Indexed(0))?;
+                }
                 let passage = index.passage(id)?;
                 if affected.contains(passage.origin.file.as_str()) {
                     stays = false;
@@ -142,7 +144,7 @@ impl Builder {
         let (mut updated, mut journal) = (Updated::default(), None);
         if !changes.is_empty() {
             let index = Index::open(&self.dir)?;
-            let plan = Plan::new(&index, &changes.affected(), self.limits.segment / SMALL, observe)?;
+            let plan = Plan::new(&index, &changes.affected(), self.limits.segment / SMALL_PART, observe)?;
             journal = match (embedder, &self.manifest.dense) {
                 (Some(_), Some(dense)) => Some(Journal::open(&self.dir, self.next_number(), dense)?),
                 _ => None,

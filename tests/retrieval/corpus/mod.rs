@@ -155,6 +155,20 @@ fn files_come_in_the_order_given_and_once() {
 
 #[cfg(unix)]
 #[test]
+fn names_that_are_not_utf8_stay_apart() {
+    use std::os::unix::ffi::OsStrExt;
+    let f = folder(&[("a.txt", b"A")]);
+    for name in [&b"bad\xff.txt"[..], b"bad\xfe.txt"] {
+        fs::write(f.path().join("corpus").join(std::ffi::OsStr::from_bytes(name)), "B").unwrap();
+    }
+    let passages = open(&f, &["corpus"]).unwrap().passages(Chunking::default());
+    let file = |passage: Passage| passage.origin.file.rsplit('/').next().unwrap().to_owned();
+    let names: Vec<String> = passages.map(|passage| file(passage.unwrap())).collect();
+    assert_eq!(names, ["a.txt", "bad\\xfe.txt", "bad\\xff.txt"]);
+}
+
+#[cfg(unix)]
+#[test]
 fn loops_of_links_end() {
     let f = folder(&[("a/b.txt", b"B")]);
     std::os::unix::fs::symlink(f.path().join("corpus"), f.path().join("corpus/a/loop")).unwrap();

@@ -263,6 +263,65 @@ fn files_that_are_not_found_are_not_taken_for_deleted() {
 }
 
 #[test]
+fn files_of_a_missing_folder_are_deleted_where_it_is_named() {
+    let world = World::new(2);
+    let more = world.notes.with_extension("more");
+    fs::create_dir(&more).unwrap();
+    fs::write(more.join("a.txt"), sentences(70, 0..2)).unwrap();
+    fs::write(more.join("b.txt"), sentences(71, 0..2)).unwrap();
+    let (embedder, pattern) = (WordEmbedder::new(), format!("{}/*.txt", more.display()));
+    for typed in [more.display().to_string(), pattern] {
+        let paths = [world.path(""), typed.clone()];
+        let corpus = Corpus::open(&paths).unwrap();
+        let typed = [&paths[..], &[format!("({})", cut().describe())]].concat();
+        let mut builder = Builder::create(&world.dir, Some(&embedder), Storage::F16, limits()).unwrap();
+        builder.reads(&corpus);
+        builder.run(&typed, &mut corpus.passages(cut()), Some(&embedder), &mut silent).unwrap();
+        drop(builder);
+        let aside = more.with_extension("aside");
+        fs::rename(&more, &aside).unwrap();
+        let find = |paths: &[String]| Changes::find(&world.dir, &Manifest::read(&world.dir).unwrap(), paths, 0);
+        for place in ["missing", "empty"] {
+            let error = find(&[]).unwrap_err();
+            assert!(error.to_string().contains("expected the 2 files that it read in "), "{place}: {error}");
+            assert!(error.hint().unwrap().contains("takes them out of the index"), "{error}");
+            let named = find(&[more.display().to_string()]).unwrap().unwrap();
+            assert_eq!((named.deleted.len(), named.changed.len()), (2, 0), "{place}");
+            // An empty folder may be where a disk is mounted.
+            let _ = fs::create_dir(&more);
+        }
+        fs::remove_dir(&more).unwrap();
+        fs::rename(&aside, &more).unwrap();
+        // One of several is deleted without a question.
+        fs::rename(more.join("b.txt"), more.join("b.old")).unwrap();
+        assert_eq!(names(&find(&[]).unwrap().unwrap().deleted), ["b.txt"]);
+        fs::rename(more.join("b.old"), more.join("b.txt")).unwrap();
+        fs::remove_dir_all(&world.dir).unwrap();
+    }
+}
+
+#[test]
+fn a_build_is_unfinished_from_its_beginning() {
+    let world = World::new(2);
+    let corpus = Corpus::open(&[world.path("")]).unwrap();
+    let mut builder = Builder::create(&world.dir, None, Storage::F16, limits()).unwrap();
+    let error = Manifest::read(&world.dir).unwrap().check_finished(&world.dir).unwrap_err();
+    assert!(error.to_string().contains("found one that was stopped before it began"), "{error}");
+    let mut passages = corpus.passages(cut());
+    let mut looked = std::iter::from_fn(|| {
+        // What a kill before the first segment leaves.
+        let manifest = Manifest::read(&world.dir).unwrap();
+        assert!(!manifest.builds.last().unwrap().finished);
+        passages.next()
+    });
+    builder.run(&["notes".into()], &mut looked, None, &mut silent).unwrap();
+    // An addition without passages leaves the index as it was.
+    let before = Manifest::read(&world.dir).unwrap();
+    builder.run(&["none".into()], &mut std::iter::empty(), None, &mut silent).unwrap_err();
+    assert_eq!(Manifest::read(&world.dir).unwrap(), before);
+}
+
+#[test]
 fn a_faulty_file_leaves_the_index_as_it_was() {
     let world = World::new(3);
     world.build(&world.dir, &WordEmbedder::new(), Storage::F16, limits());
