@@ -2,7 +2,7 @@
 //! blocks: the same values, or as near as an f16 scale comes.
 //!
 //! Layouts and tables: `block_iq4_nl`, `block_iq4_xs`, `block_mxfp4` of
-//! <https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h>; MXFP4 itself: OCP Microscaling Formats 1.0, section 5.3.
+//! <https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h>; MXFP4 itself: OCP Microscaling Formats 1.0.
 
 use half::f16;
 use rayon::prelude::*;
