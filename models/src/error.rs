@@ -118,6 +118,25 @@ pub enum ModelError {
         /// The row of the tensor, where it is known.
         row: Option<usize>,
     },
+    /// A block of a type with a codebook has a scale that `Q8_0`, in which such types are held, has no number for.
+    #[error(
+        "{}: tensor {tensor}, row {row}, block {block}: expected {dtype} blocks that Q8_0 can hold, found {found}",
+        path.display()
+    )]
+    BlockScale {
+        /// The file.
+        path: PathBuf,
+        /// The tensor's name in that file.
+        tensor: String,
+        /// The row of the tensor.
+        row: usize,
+        /// The block of the row.
+        block: usize,
+        /// The type's name.
+        dtype: &'static str,
+        /// The scale.
+        found: String,
+    },
     /// No row of the architecture table matches.
     #[error("{}: architecture {found:?} is not supported (supported: {supported})", path.display())]
     UnknownArchitecture {
@@ -219,7 +238,7 @@ impl ModelError {
             Self::MissingShard { .. } => {
                 Some("fetch the missing files into the same folder; naming any one of them loads them all".into())
             }
-            Self::ElementType { .. } => {
+            Self::ElementType { .. } | Self::BlockScale { .. } => {
                 Some("take the model in another quantisation, such as Q4_K_M or Q8_0, or in safetensors".into())
             }
             Self::UnusedTensor { .. } => {

@@ -189,11 +189,15 @@ impl Footprint {
         self.types.iter().map(|stored| (stored.weights as f64 * bits(stored) / 8.0) as u64).sum()
     }
 
-    /// Floats become numbers of the working type; blocks stay as they are stored, but for the embedding, whose rows are
+    /// Floats become numbers of the working type; blocks stay as they are held, but for the embedding, whose rows are
     /// looked up: it is counted once more, widened.
     fn resident_on_gpu(&self, width: u64, widened: bool) -> u64 {
         let blocks = |stored: &StoredType| !widened && !matches!(&stored.name[..], "F32" | "F16" | "BF16");
-        let bytes = |stored: &StoredType| if blocks(stored) { stored.bytes } else { stored.weights * width };
+        let held = |stored: &StoredType| match stored.held_as.and_then(kind) {
+            Some(storage) => (stored.weights as f64 * storage.stored / 8.0) as u64,
+            None => stored.bytes,
+        };
+        let bytes = |stored: &StoredType| if blocks(stored) { held(stored) } else { stored.weights * width };
         let embedding = if self.types.iter().any(blocks) { (self.vocab * self.hidden) as u64 * width } else { 0 };
         self.types.iter().map(bytes).sum::<u64>() + embedding
     }
@@ -313,6 +317,21 @@ mod tests {
         // Norms are stored as f32.
         assert!(kept <= stored + 2 * vocab * hidden && kept > stored + 2 * vocab * hidden - (2 << 20), "{kept}");
         assert_eq!(cpu.on_gpu(DType::BF16, true).resident_bytes(Residency::AsStored), 2 * gpu.parameters());
+    }
+
+    /// llama.cpp stores rows that are no multiple of 256 as `IQ4_NL` in a file of `IQ4_XS`.
+    #[test]
+    fn types_with_a_codebook_are_planned_as_q8_0_in_memory() {
+        let catalog = Catalog::embedded();
+        let of =
+            |alias: &str, quant: &str| Footprint::planned(&catalog.find(alias).expect("an alias (bug)").shape, quant);
+        let names = |planned: &Footprint| planned.types.iter().map(|stored| stored.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&of("llama-3.1-8b", "IQ4_XS")), ["IQ4_XS", "Q6_K", "F32"]);
+        assert_eq!(names(&of("smollm2-135m", "IQ4_XS")), ["IQ4_NL", "Q8_0", "IQ4_XS", "F32"]);
+        let own = of("llama-3.1-8b", "IQ4_XS");
+        assert!((own.stored_bytes() as f64 / 4.45e9 - 1.0).abs() < 0.05, "{}", own.stored_bytes());
+        let (held, q8_0) = (own.resident_bytes(Residency::AsStored), of("llama-3.1-8b", "Q8_0").stored_bytes());
+        assert!(held > q8_0 * 9 / 10 && held <= q8_0, "{held} of {q8_0}");
     }
 
     #[test]

@@ -111,6 +111,33 @@ fn a_file_says_itself_what_it_is() {
     refused(&moot(folder.path(), "models info no/such.gguf"), 1, &["no/such.gguf"]);
 }
 
+/// The same file, with the type of one matrix changed in its table of tensors: 64 rows of 64 in blocks of 32.
+#[test]
+fn a_type_that_is_held_as_another_is_named_with_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = fs::read(TINY).unwrap();
+    let name = b"blk.0.attn_q.weight";
+    let after = bytes.windows(name.len()).position(|window| window == name).unwrap() + name.len();
+    // The number of dimensions, two dimensions; then ggml's number of the type.
+    bytes[after + 4 + 2 * 8] = 20;
+    fs::write(folder.path().join("tiny.gguf"), bytes).unwrap();
+    let told = done(&moot(folder.path(), "models info tiny.gguf --tokens 256"));
+    assert!(told.contains("IQ4_NL, held as Q8_0: 1 tensors, 4 k, 2.3 kB"), "{told}");
+    assert!(told.contains(" F32: 19 tensors"), "{told}");
+    let info = json(&moot(folder.path(), "models info tiny.gguf --tokens 256 --json"));
+    let of = |name: &str| info["types"].as_array().unwrap().iter().find(|stored| stored["type"] == name).unwrap();
+    assert_eq!(
+        (of("IQ4_NL")["bytes"].as_u64(), of("IQ4_NL")["held_as"].as_str()),
+        (Some(64 * 64 / 32 * 18), Some("Q8_0"))
+    );
+    assert!(of("F32").get("held_as").is_none());
+    fs::copy(TINY, folder.path().join("f32.gguf")).unwrap();
+    let f32_info = json(&moot(folder.path(), "models info f32.gguf --tokens 256 --json"));
+    let weights = |info: &Value| info["memory"]["weights"].as_u64().unwrap();
+    let saved = weights(&f32_info) - weights(&info);
+    assert_eq!(saved, 64 * 64 * 4 - 64 * 64 / 32 * 34);
+}
+
 #[test]
 fn copies_are_found_and_removed() {
     let folder = tempfile::tempdir().unwrap();

@@ -66,10 +66,10 @@ def values():
 def types():
     """Every type of tensor, a block or two each."""
     writer = gguf.GGUFWriter(str(HERE / "gguf" / "types.gguf"), "llama")
-    for name in "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K".split():
+    for name in "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS MXFP4".split():
         kind = gguf.GGMLQuantizationType[name]
         width = GGML_QUANT_SIZES[kind][1]
-        writer.add_tensor(name, np.full((2, width), 0x11, dtype=np.uint8), raw_dtype=kind)
+        writer.add_tensor(name, np.full((2, width), 0x77 if name == "MXFP4" else 0x11, dtype=np.uint8), raw_dtype=kind)
     finish(writer)
 
 

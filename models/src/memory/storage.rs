@@ -7,18 +7,25 @@ use std::collections::BTreeMap;
 pub(super) struct Storage {
     name: &'static str,
     /// Bits a weight in a file.
-    stored: f64,
+    pub(super) stored: f64,
+    /// The type that it is held as, where that is another one.
+    held_as: Option<&'static str>,
     /// Bits a weight in the panels.
     pub(super) packed: f64,
 }
 
 const fn storage(name: &'static str, stored: f64, packed: f64) -> Storage {
-    Storage { name, stored, packed }
+    Storage { name, stored, held_as: None, packed }
+}
+
+/// A type with a codebook.
+const fn held_as_q8_0(name: &'static str, stored: f64) -> Storage {
+    Storage { name, stored, held_as: Some("Q8_0"), packed: 8.5 }
 }
 
 /// Every storage type. Panels keep the width of the codes, except that codes of two and three bits take four, and each
 /// scale of a nested type takes a byte.
-const STORAGES: [Storage; 13] = [
+const STORAGES: [Storage; 16] = [
     storage("F32", 32.0, 32.0),
     storage("F16", 16.0, 16.0),
     storage("BF16", 16.0, 16.0),
@@ -32,6 +39,9 @@ const STORAGES: [Storage; 13] = [
     storage("Q4_0", 4.5, 4.5),
     storage("Q3_K", 3.4375, 4.5625),
     storage("Q2_K", 2.625, 5.125),
+    held_as_q8_0("IQ4_NL", 4.5),
+    held_as_q8_0("IQ4_XS", 4.25),
+    held_as_q8_0("MXFP4", 4.25),
 ];
 
 /// Bits of a type that is not in the table: those of the widest type.
@@ -49,6 +59,9 @@ pub struct StoredType {
     pub weights: u64,
     /// Their bytes in the file.
     pub bytes: u64,
+    /// The type that they are held as, where that is another one: "Q8_0" for "IQ4_XS".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_as: Option<&'static str>,
 }
 
 /// The type in which llama.cpp stores a matrix of `columns` in a file of kind `quant`. Blocks of 256 need rows of a
@@ -62,6 +75,9 @@ pub(super) fn planned_type(quant: &str, columns: usize, important: bool) -> &'st
         (_, true, true) => "Q6_K",
         ("Q4_1", ..) => "Q4_1",
         ("Q4_0", ..) => "Q4_0",
+        ("MXFP4", ..) => "MXFP4",
+        ("IQ4_XS", _, true) => "IQ4_XS",
+        ("IQ4_XS" | "IQ4_NL", ..) => "IQ4_NL",
         (_, false, false) => "Q5_0",
         (_, false, true) => "Q4_K",
     }
@@ -80,6 +96,7 @@ pub(super) fn add(types: &mut BTreeMap<String, StoredType>, name: &str, tensors:
         tensors: 0,
         weights: 0,
         bytes: 0,
+        held_as: kind(name).and_then(|storage| storage.held_as),
     });
     entry.tensors += tensors;
     entry.weights += weights;

@@ -3,7 +3,7 @@
 use super::encoders::EncoderEntry;
 use super::shape::Shape;
 use crate::error::{ModelError, Result};
-use crate::weights::type_named;
+use crate::weights::held_type;
 use candle_core::quantized::GgmlDType;
 use serde::Deserialize;
 use std::fmt;
@@ -185,7 +185,7 @@ impl CatalogEntry {
         file.rsplit('/').next()
     }
 
-    /// The type of most weights in the first hub file: `Q4_K` for `Q4_K_M`.
+    /// The type in which most weights of the first hub file are held: `Q4_K` for `Q4_K_M`, `Q8_0` for `IQ4_XS`.
     #[must_use]
     pub fn storage(&self) -> GgmlDType {
         storage(&self.quant).expect("checked when the catalog was read (bug)")
@@ -233,10 +233,10 @@ impl CatalogEntry {
     }
 }
 
-/// The type of most weights in a file of kind `quant`: a mixture is named after its type and a size (S, M, L).
+/// The type in which most weights of a file of kind `quant` are held: a mixture is named after its type and a size (S, M, L).
 fn storage(quant: &str) -> Option<GgmlDType> {
     let mixture = || quant.rsplit_once('_').filter(|(_, size)| ["S", "M", "L"].contains(size));
-    type_named(quant).or_else(|| type_named(mixture()?.0))
+    held_type(quant).or_else(|| held_type(mixture()?.0))
 }
 
 fn wrong(path: &Path, place: String, expected: &str, found: impl Into<String>) -> ModelError {

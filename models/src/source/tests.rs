@@ -42,6 +42,10 @@ fn a_catalog_row_that_cannot_be_right_is_named() {
     let catalog = parse(&row).unwrap();
     assert_eq!((catalog.models[0].file(), catalog.models[0].hub[0].revision.as_str()), (Some("a.gguf"), "main"));
     assert_eq!(parse(&row.replace("Q8_0", "Q4_K_M")).unwrap().models[0].storage(), GgmlDType::Q4K);
+    for quant in ["IQ4_NL", "IQ4_XS", "MXFP4"] {
+        let planned = &parse(&row.replace("Q8_0", quant)).unwrap().models[0];
+        assert_eq!((planned.quant.as_str(), planned.storage()), (quant, GgmlDType::Q8_0));
+    }
     let cases = [
         (row.replace("size=1\n", "size=1\ncolour=2\n"), "colour"),
         (row.replace("licence='MIT'\n", ""), "licence"),

@@ -2,10 +2,56 @@
 //!
 //! Layouts: <https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h>.
 
+use super::codebook::Codebook;
 use candle_core::quantized::GgmlDType;
 
-/// Element types that can be read, by ggml's number and name.
-pub(super) const TYPES: [(u32, GgmlDType, &str); 13] = [
+/// How the elements of a GGUF tensor are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ElementType {
+    /// A type of Candle's, used as it is stored.
+    Native(GgmlDType),
+    /// A type that is read as `Q8_0`.
+    Codebook(Codebook),
+}
+
+impl ElementType {
+    /// The type that everything after the reader sees.
+    #[must_use]
+    pub fn held_as(self) -> GgmlDType {
+        match self {
+            Self::Native(dtype) => dtype,
+            Self::Codebook(_) => GgmlDType::Q8_0,
+        }
+    }
+
+    /// The type's name as the field writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native(dtype) => type_name(dtype),
+            Self::Codebook(_) => CODEBOOKS.iter().find(|row| Self::Codebook(row.1) == self).map_or("?", |row| row.2),
+        }
+    }
+
+    /// Elements of a block.
+    pub(super) fn block_size(self) -> usize {
+        match self {
+            Self::Native(dtype) => dtype.block_size(),
+            Self::Codebook(codebook) => codebook.block_size(),
+        }
+    }
+
+    /// Bytes of a block in the file.
+    pub(super) fn type_size(self) -> usize {
+        match self {
+            Self::Native(dtype) => dtype.type_size(),
+            Self::Codebook(codebook) => codebook.type_size(),
+        }
+    }
+}
+
+/// Element types that Candle has, by ggml's number and name.
+const TYPES: [(u32, GgmlDType, &str); 13] = [
     (0, GgmlDType::F32, "F32"),
     (1, GgmlDType::F16, "F16"),
     (30, GgmlDType::BF16, "BF16"),
@@ -21,11 +67,16 @@ pub(super) const TYPES: [(u32, GgmlDType, &str); 13] = [
     (14, GgmlDType::Q6K, "Q6_K"),
 ];
 
-/// The names of [`TYPES`], for messages.
-pub(super) const SUPPORTED_TYPES: &str = "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K";
+/// Element types that are read as `Q8_0`, by ggml's number and name.
+const CODEBOOKS: [(u32, Codebook, &str); 3] =
+    [(20, Codebook::Iq4Nl, "IQ4_NL"), (23, Codebook::Iq4Xs, "IQ4_XS"), (39, Codebook::Mxfp4, "MXFP4")];
+
+/// The names of [`TYPES`] and [`CODEBOOKS`], for messages.
+pub(super) const SUPPORTED_TYPES: &str =
+    "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4";
 
 /// ggml's other types, so that a refusal can say which one it is.
-const OTHERS: [(u32, &str); 32] = [
+const OTHERS: [(u32, &str); 29] = [
     (4, "Q4_2"),
     (5, "Q4_3"),
     (9, "Q8_1"),
@@ -34,10 +85,8 @@ const OTHERS: [(u32, &str); 32] = [
     (17, "IQ2_XS"),
     (18, "IQ3_XXS"),
     (19, "IQ1_S"),
-    (20, "IQ4_NL"),
     (21, "IQ3_S"),
     (22, "IQ2_S"),
-    (23, "IQ4_XS"),
     (24, "I8"),
     (25, "I16"),
     (26, "I32"),
@@ -52,7 +101,6 @@ const OTHERS: [(u32, &str); 32] = [
     (36, "IQ4_NL_4_4"),
     (37, "IQ4_NL_4_8"),
     (38, "IQ4_NL_8_8"),
-    (39, "MXFP4"),
     (40, "NVFP4"),
     (41, "Q1_0"),
     // Not in ggml itself, but met in files of its forks.
@@ -62,9 +110,12 @@ const OTHERS: [(u32, &str); 32] = [
 ];
 
 /// The type of ggml's number `number`; its name, or the number itself, where it cannot be read.
-pub(super) fn of_number(number: u32) -> Result<GgmlDType, String> {
+pub(super) fn of_number(number: u32) -> Result<ElementType, String> {
     if let Some((_, dtype, _)) = TYPES.iter().find(|row| row.0 == number) {
-        return Ok(*dtype);
+        return Ok(ElementType::Native(*dtype));
+    }
+    if let Some((_, codebook, _)) = CODEBOOKS.iter().find(|row| row.0 == number) {
+        return Ok(ElementType::Codebook(*codebook));
     }
     let name = OTHERS.iter().find(|row| row.0 == number).map(|row| row.1.to_owned());
     Err(name.unwrap_or_else(|| format!("number {number} of ggml's types")))
@@ -80,10 +131,17 @@ pub fn type_name(dtype: GgmlDType) -> &'static str {
     }
 }
 
-/// The type that is called `name`, in either case, among those that can be read.
+/// The type that is called `name`, in either case, among those that Candle has.
 #[must_use]
 pub fn type_named(name: &str) -> Option<GgmlDType> {
     TYPES.iter().find(|row| row.2.eq_ignore_ascii_case(name)).map(|row| row.1)
+}
+
+/// The type in which a tensor of the type called `name` is held: `Q8_0` for `IQ4_NL`. `None` for an unknown name.
+#[must_use]
+pub fn held_type(name: &str) -> Option<GgmlDType> {
+    let codebook = CODEBOOKS.iter().find(|row| row.2.eq_ignore_ascii_case(name));
+    type_named(name).or_else(|| codebook.map(|row| ElementType::Codebook(row.1).held_as()))
 }
 
 /// Bytes of `elements` that are a whole number of blocks.
@@ -121,5 +179,27 @@ pub(super) fn finite(bytes: &[u8], dtype: GgmlDType) -> bool {
             // The high byte alone has all of the exponent.
             scales(dtype).iter().all(|at| block[at + 1] & 0x7c != 0x7c)
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CODEBOOKS, ElementType, OTHERS, SUPPORTED_TYPES, TYPES, held_type, of_number};
+    use candle_core::quantized::GgmlDType;
+
+    #[test]
+    fn messages_list_every_type_of_the_tables() {
+        let native = TYPES.iter().map(|row| row.2);
+        let names: Vec<&str> = native.chain(CODEBOOKS.iter().map(|row| row.2)).collect();
+        assert_eq!(names.join(", "), SUPPORTED_TYPES);
+        for (number, name) in OTHERS {
+            assert_eq!(of_number(number), Err(name.to_owned()), "{name} is in two tables");
+        }
+        for (number, codebook, name) in CODEBOOKS {
+            let element = ElementType::Codebook(codebook);
+            assert_eq!((of_number(number), element.name()), (Ok(element), name));
+            assert_eq!((element.held_as(), held_type(&name.to_lowercase())), (GgmlDType::Q8_0, Some(GgmlDType::Q8_0)));
+        }
+        assert_eq!((held_type("Q4_K"), held_type("IQ2_XXS")), (Some(GgmlDType::Q4K), None));
     }
 }

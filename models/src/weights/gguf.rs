@@ -4,12 +4,11 @@
 //! exists because a header is untrusted: every number of it is compared with the bytes that are there before anything is
 //! allocated, skipped or multiplied by it.
 
-use super::blocks::{self, SUPPORTED_TYPES, type_name};
+use super::blocks::{self, ElementType, SUPPORTED_TYPES};
 use super::cursor::Cursor;
 use super::mapped::MappedFile;
 use super::{Metadata, Value, split};
 use crate::error::{ModelError, Result, quoted};
-use candle_core::quantized::GgmlDType;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -32,8 +31,8 @@ const DEFAULT_ALIGNMENT: usize = 32;
 pub struct TensorInfo {
     /// Row-major, outermost first (the file has it innermost first).
     pub shape: Vec<usize>,
-    /// Block type.
-    pub dtype: GgmlDType,
+    /// Block type in the file.
+    pub dtype: ElementType,
     /// First byte, from the start of the file; a multiple of 8.
     pub offset: usize,
     /// Length in bytes.
@@ -58,7 +57,7 @@ impl Gguf {
     ///
     /// # Errors
     /// [`ModelError::Io`] when the system refuses; [`ModelError::Format`] naming the field or tensor that is not as a
-    /// sound file has it; [`ModelError::ElementType`] for a tensor of a type outside F32 .. `Q6_K`;
+    /// sound file has it; [`ModelError::ElementType`] for a tensor of a type that cannot be read;
     /// [`ModelError::MissingShard`], and [`ModelError::Field`] for a file that is no part of the others.
     pub fn open(path: &Path) -> Result<Self> {
         let one = Self::of(MappedFile::open(path, "GGUF")?)?;
@@ -323,7 +322,7 @@ impl Header<'_> {
         sizes.reverse();
         let (shape, bytes) = stored_size(&sizes, dtype).ok_or_else(|| {
             let expected = format!("whole rows of blocks of {} elements, countable in 64 bits", dtype.block_size());
-            self.cursor.wrong(place, expected, format!("shape {sizes:?} of type {}", type_name(dtype)))
+            self.cursor.wrong(place, expected, format!("shape {sizes:?} of type {}", dtype.name()))
         })?;
         let offset = usize::try_from(offset)
             .map_err(|_| self.cursor.wrong(place, "an offset this machine can address", offset.to_string()))?;
@@ -366,7 +365,7 @@ impl Header<'_> {
 }
 
 /// Shape and length in bytes; `None` where a dimension is 0, a row is no whole number of blocks, or the product overflows.
-fn stored_size(sizes: &[u64], dtype: GgmlDType) -> Option<(Vec<usize>, usize)> {
+fn stored_size(sizes: &[u64], dtype: ElementType) -> Option<(Vec<usize>, usize)> {
     let shape: Vec<usize> = sizes.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<_>>()?;
     let elements = shape.iter().try_fold(1usize, |product, n| product.checked_mul(*n))?;
     let row = shape.last().copied().unwrap_or(1);

@@ -1,6 +1,7 @@
 //! Weights on disk, as named tensors: GGUF and safetensors behind one type.
 
 mod blocks;
+mod codebook;
 mod cursor;
 mod gguf;
 mod mapped;
@@ -11,7 +12,8 @@ mod safetensors;
 mod split;
 mod widen;
 
-pub use blocks::{type_name, type_named};
+pub use blocks::{ElementType, held_type, type_name, type_named};
+pub use codebook::Codebook;
 pub use gguf::{Gguf, TensorInfo};
 pub use mapped::map;
 pub use memmap2::Mmap;
@@ -44,7 +46,7 @@ pub enum Weights {
     Random(Random),
 }
 
-/// One tensor as it is stored. `dtype` is `None` for a type that is not handled.
+/// One tensor as it is stored, or as it is held where that differs. `dtype` is `None` for a type that is not handled.
 struct Stored<'a> {
     shape: &'a [usize],
     dtype: Option<GgmlDType>,
@@ -129,7 +131,7 @@ impl Weights {
     /// [`ModelError::MissingTensor`].
     pub fn stored_type(&self, name: &str) -> Result<String> {
         let type_name = match self {
-            Self::Gguf(gguf) => gguf.tensor_info(name).map(|info| type_name(info.dtype).to_owned()),
+            Self::Gguf(gguf) => gguf.tensor_info(name).map(|info| info.dtype.name().to_owned()),
             Self::Safetensors(folder) => folder.entry(name).map(|entry| entry.dtype.to_string()),
             Self::Random(random) => random.tensor(name).map(|(_, tensor)| type_name(tensor.dtype).to_owned()),
         };
@@ -175,8 +177,11 @@ impl Weights {
         let stored = match self {
             Self::Gguf(gguf) => gguf.tensor_info(name).map(|info| Stored {
                 shape: &info.shape,
-                dtype: Some(info.dtype),
-                source: Source::Bytes(gguf.bytes(info)),
+                dtype: Some(info.dtype.held_as()),
+                source: match info.dtype {
+                    ElementType::Native(_) => Source::Bytes(gguf.bytes(info)),
+                    ElementType::Codebook(codebook) => Source::Codebook(codebook, gguf.bytes(info)),
+                },
             }),
             Self::Safetensors(folder) => folder.entry(name).map(|entry| Stored {
                 shape: &entry.shape,

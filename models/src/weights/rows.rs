@@ -1,7 +1,8 @@
 //! A matrix as it is stored: read by the row, from any thread.
 
+use super::codebook::{Codebook, Unfit};
 use super::random::RandomTensor;
-use super::{blocks, widen};
+use super::{ElementType, blocks, widen};
 use crate::error::{ModelError, Result};
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use candle_core::{DType, Device, Tensor};
@@ -15,6 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) enum Source<'a> {
     /// A file.
     Bytes(&'a [u8]),
+    /// A file, in a type that is read as `Q8_0`.
+    Codebook(Codebook, &'a [u8]),
     /// They are made when they are asked for.
     Random(RandomTensor),
 }
@@ -64,13 +67,13 @@ impl<'a> Rows<'a> {
         (self.range.len(), self.inputs)
     }
 
-    /// Block type of the stored bytes.
+    /// Block type of the bytes that [`Self::stored`] returns: of a type with a codebook, `Q8_0`.
     #[must_use]
     pub fn dtype(&self) -> GgmlDType {
         self.dtype
     }
 
-    /// Row `row` as it is stored: a whole number of blocks.
+    /// Row `row` as it is stored, or as `Q8_0` where its type has a codebook: a whole number of blocks.
     #[must_use]
     pub fn stored(&self, row: usize) -> Cow<'a, [u8]> {
         let bytes = self.bytes(row..row + 1);
@@ -93,18 +96,19 @@ impl<'a> Rows<'a> {
     }
 
     /// # Errors
-    /// [`ModelError::NotFinite`] where one of the rows read so far holds such a number.
+    /// [`ModelError::NotFinite`] where one of the rows read so far holds such a number; [`ModelError::BlockScale`] where one
+    /// has a codebook and a scale that `Q8_0` cannot hold.
     pub fn check_read(&self) -> Result<()> {
         match self.unsound.load(Ordering::Relaxed) {
             NONE => Ok(()),
-            row => Err(self.not_finite(Some(self.range.start + row))),
+            row => Err(self.unsound(row)),
         }
     }
 
     /// All rows, widened to `dtype`, on `device`: `[rows, inputs]`.
     ///
     /// # Errors
-    /// [`ModelError::NotFinite`]; [`ModelError::Tensor`] when the device refuses.
+    /// [`ModelError::NotFinite`], [`ModelError::BlockScale`]; [`ModelError::Tensor`] when the device refuses.
     pub fn dense(&self, dtype: DType, device: &Device) -> Result<Tensor> {
         let bytes = self.sound_bytes()?;
         widen::tensor(&bytes, self.dtype, &[self.range.len(), self.inputs], dtype, device).map_err(|e| self.refused(e))
@@ -161,24 +165,49 @@ impl<'a> Rows<'a> {
 
     fn sound_bytes(&self) -> Result<Cow<'a, [u8]>> {
         let bytes = self.bytes(0..self.range.len());
-        if blocks::finite(&bytes, self.dtype) { Ok(bytes) } else { Err(self.not_finite(None)) }
+        if blocks::finite(&bytes, self.dtype) {
+            return Ok(bytes);
+        }
+        let finite = |row: &[u8]| blocks::finite(row, self.dtype);
+        let row = bytes.chunks_exact(blocks::bytes_of(self.inputs, self.dtype)).position(|row| !finite(row));
+        Err(self.unsound(row.expect("the bytes are rows (bug)")))
     }
 
     fn bytes(&self, rows: Range<usize>) -> Cow<'a, [u8]> {
         let rows = self.range.start + rows.start..self.range.start + rows.end;
-        let width = blocks::bytes_of(self.inputs, self.dtype);
         match &self.source {
-            Source::Bytes(bytes) => Cow::Borrowed(&bytes[rows.start * width..rows.end * width]),
+            Source::Bytes(bytes) => {
+                let width = blocks::bytes_of(self.inputs, self.dtype);
+                Cow::Borrowed(&bytes[rows.start * width..rows.end * width])
+            }
+            Source::Codebook(codebook, bytes) => {
+                Cow::Owned(codebook.to_q8_0(encoded(*codebook, bytes, self.inputs, &rows), rows.len()))
+            }
             Source::Random(tensor) => Cow::Owned(tensor.rows(rows)),
         }
     }
 
-    fn not_finite(&self, row: Option<usize>) -> ModelError {
-        ModelError::NotFinite { path: self.path.to_owned(), tensor: self.name.clone(), row }
+    /// The error for row `row`, which was read and is not finite.
+    fn unsound(&self, row: usize) -> ModelError {
+        let (path, tensor, row) = (self.path.to_owned(), self.name.clone(), self.range.start + row);
+        if let Source::Codebook(codebook, bytes) = &self.source {
+            let unfit = codebook.unfit(encoded(*codebook, bytes, self.inputs, &(row..row + 1)));
+            if let Some((block, found @ (Unfit::TooLarge(_) | Unfit::Power(_)))) = unfit {
+                let dtype = ElementType::Codebook(*codebook).name();
+                return ModelError::BlockScale { path, tensor, row, block, dtype, found: found.to_string() };
+            }
+        }
+        ModelError::NotFinite { path, tensor, row: Some(row) }
     }
 
     fn refused(&self, source: candle_core::Error) -> ModelError {
         let source = moot_kernels::without_backtrace(source);
         ModelError::Tensor { what: format!("{}: tensor {}", self.path.display(), self.name), source }
     }
+}
+
+/// The stored bytes of `rows` of a matrix of `inputs` columns.
+fn encoded<'a>(codebook: Codebook, bytes: &'a [u8], inputs: usize, rows: &Range<usize>) -> &'a [u8] {
+    let width = inputs / codebook.block_size() * codebook.type_size();
+    &bytes[rows.start * width..rows.end * width]
 }

@@ -163,7 +163,8 @@ fn tensors_lie_in_the_file_aligned_and_alone() {
     refusal(&one().entry("u", &[16, 2], Q4_0, 0).build(), &["tensor u", "blocks of 32", "Q4_0"]);
     refusal(&one().entry("u", &[], Q4_0, 0).build(), &["tensor u", "blocks of 32"]);
     refusal(&one().entry("u", &[256], 16, 0).build(), &["tensor u", "type IQ2_XXS is not supported", "Q6_K"]);
-    refusal(&one().entry("u", &[256], 39, 0).build(), &["tensor u", "MXFP4"]);
+    let supported = "Q6_K, IQ4_NL, IQ4_XS, MXFP4)";
+    refusal(&one().entry("u", &[256], 40, 0).build(), &["tensor u", "type NVFP4 is not supported", supported]);
     refusal(&one().entry("u", &[256], 77, 0).build(), &["tensor u", "number 77"]);
     refusal(&one().entry("", &[1], F32, 64).build(), &["name of tensor 1"]);
 }

@@ -1,6 +1,7 @@
 //! Files made byte by byte, sound and unsound, and what opening them says.
 
 mod blocks;
+mod codebook;
 mod dense;
 mod gguf;
 mod random;

@@ -192,9 +192,13 @@ fn text(info: &Info) -> String {
     row("architecture", info.architecture.clone());
     row("weights", format!("{} ({})", count(info.parameters), info.parameters));
     for (i, stored) in info.types.iter().enumerate() {
-        let StoredType { name, tensors, weights, bytes } = stored;
+        let StoredType { name, tensors, weights, bytes, held_as } = stored;
+        let held_as = held_as.map_or(String::new(), |held| format!(", held as {held}"));
         let name_of_row = if i == 0 { "stored as" } else { "" };
-        row(name_of_row, format!("{name}: {tensors} tensors, {}, {about}{}", count(*weights), readable(*bytes)));
+        row(
+            name_of_row,
+            format!("{name}{held_as}: {tensors} tensors, {}, {about}{}", count(*weights), readable(*bytes)),
+        );
     }
     row("file", format!("{about}{}", readable(info.file_bytes)));
     row("sha256", info.sha256.clone().unwrap_or_else(|| "the hub's own, when it is fetched".to_owned()));
