@@ -24,8 +24,9 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 pub struct Args {
     /// A name of `moot models list`, a .gguf file, a folder, hf:org/repo, or http://host:port/v1#name
     ///
-    /// In full: a short name of the catalog, a .gguf file, a model folder, hf:org/repo[/file.gguf][@revision], or a server,
-    /// http://host:port/v1#name; one per role: agent=A,aggregator=B. `moot run` takes several, x,y, one after the other
+    /// In full: a short name of the catalog (`qwen2.5-7b:q8_0` in another quantisation), a .gguf file, a model folder,
+    /// hf:org/repo[/file.gguf][@revision], or a server, http://host:port/v1#name; one per role: agent=A,aggregator=B. `moot
+    /// run` takes several, x,y, one after the other
     #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
     pub model: String,
     /// Runtime arguments.

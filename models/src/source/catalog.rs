@@ -6,6 +6,7 @@ use crate::error::{ModelError, Result};
 use crate::weights::held_type;
 use candle_core::quantized::GgmlDType;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Component, Path};
 
@@ -146,15 +147,24 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The model called `alias`.
+    /// The model called `name`: an alias, or `alias:quant`, the model in another quantisation ([`CatalogEntry::quantised`]).
     ///
     /// # Errors
-    /// [`ModelError::UnknownModel`] with similar names.
-    pub fn find(&self, alias: &str) -> Result<&CatalogEntry> {
-        self.models
-            .iter()
-            .find(|entry| entry.alias == alias)
-            .ok_or_else(|| ModelError::UnknownModel { name: alias.to_owned(), near: self.near(alias) })
+    /// [`ModelError::UnknownModel`] with similar names; [`ModelError::NotAModel`] for an encoder; as
+    /// [`CatalogEntry::quantised`].
+    pub fn find(&self, name: &str) -> Result<Cow<'_, CatalogEntry>> {
+        let (alias, quant) = name.split_once(':').map_or((name, None), |(alias, quant)| (alias, Some(quant)));
+        let Some(entry) = self.models.iter().find(|entry| entry.alias == alias) else {
+            if self.encoders.iter().any(|encoder| encoder.alias == alias) {
+                let found = "an encoder, for --embedder or --classifier".to_owned();
+                return Err(ModelError::NotAModel { path: name.into(), expected: "a language model".into(), found });
+            }
+            return Err(ModelError::UnknownModel { name: name.to_owned(), near: self.near(alias) });
+        };
+        match quant {
+            Some(quant) if !quant.eq_ignore_ascii_case(&entry.quant) => entry.quantised(quant).map(Cow::Owned),
+            _ => Ok(Cow::Borrowed(entry)),
+        }
     }
 
     /// Up to three aliases similar to `name`, nearest first.
@@ -183,6 +193,36 @@ impl CatalogEntry {
     pub fn file(&self) -> Option<&str> {
         let file = self.hub.first()?.file.as_deref()?;
         file.rsplit('/').next()
+    }
+
+    /// The model in the quantisation `quant`, as `q8_0` or `Q4_K_M`: the same repositories' files of that name. Their size
+    /// and hash are not known, and no wheels have them.
+    ///
+    /// # Errors
+    /// [`ModelError::NotAModel`] for an unknown quantisation, or where no repository names files by their quantisation.
+    pub(super) fn quantised(&self, quant: &str) -> Result<Self> {
+        let quant = quant.to_uppercase();
+        let refuse = |expected: &str, found: String| {
+            let path = format!("{}:{quant}", self.alias).into();
+            Err(ModelError::NotAModel { path, expected: expected.to_owned(), found })
+        };
+        if storage(&quant).is_none() {
+            return refuse("a quantisation after the colon, as q8_0 or q4_k_m", quant.clone());
+        }
+        let renamed = |address: &HubAddress| {
+            let file = address.file.as_ref()?;
+            let at = file.to_uppercase().rfind(&self.quant)?;
+            let own = &file[at..at + self.quant.len()];
+            let other = if own.chars().any(char::is_lowercase) { quant.to_lowercase() } else { quant.clone() };
+            let file = format!("{}{other}{}", &file[..at], &file[at + own.len()..]);
+            Some(HubAddress { file: Some(file), ..address.clone() })
+        };
+        let hub: Vec<HubAddress> = self.hub.iter().filter_map(renamed).collect();
+        if hub.is_empty() {
+            let names: Vec<String> = self.hub.iter().map(ToString::to_string).collect();
+            return refuse("a repository with files of several quantisations", names.join(", "));
+        }
+        Ok(Self { quant, hub, size: None, sha256: None, wheels: None, ..self.clone() })
     }
 
     /// The type in which most weights of the first hub file are held: `Q4_K` for `Q4_K_M`, `Q8_0` for `IQ4_XS`.

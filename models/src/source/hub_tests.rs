@@ -260,6 +260,19 @@ fn the_next_source_is_tried_and_that_is_said() {
 }
 
 #[test]
+fn another_quantisation_is_another_file_of_the_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(&Fake::with(&[("m-q8_0.gguf", b"x")]).serve().0, folder.path());
+    let own = CatalogEntry { hub: vec![address(Some("m-q4_1.gguf")), address(None)], ..entry() };
+    let options = Options { cache: folder.path().join("moot"), offline: false };
+    let found = Search::new(&options, hub, Python(vec![]), &mut |_| {}).alias(&own.quantised("q8_0").unwrap());
+    assert_eq!(found.unwrap().1, SourceUsed::Hub(address(Some("m-q8_0.gguf"))));
+    let folders = CatalogEntry { hub: vec![address(None)], ..entry() };
+    let error = folders.quantised("q8_0").unwrap_err().to_string();
+    assert!(error.contains("expected a repository with files of several quantisations"), "{error}");
+}
+
+#[test]
 fn offline_touches_no_network() {
     let folder = tempfile::tempdir().unwrap();
     let (endpoint, fake) = Fake::with(&[("m.gguf", b"x")]).serve();

@@ -52,7 +52,7 @@ pub fn copies(name: &str, options: &Options) -> Result<Vec<Copy>> {
     Ok(match Name::parse(name)? {
         Name::Path(path) => vec![copy(path, SourceUsed::Path)],
         Name::Hub(address) => hub_copy(&hub, &address).into_iter().collect(),
-        Name::Alias(alias) => alias_copies(&hub, Catalog::embedded().find(&alias)?, options),
+        Name::Alias(alias) => alias_copies(&hub, &*Catalog::embedded().find(&alias)?, options),
     })
 }
 

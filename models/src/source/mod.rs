@@ -1,6 +1,7 @@
 //! Model sources: resolves a name to verified files on this machine, fetching them if needed.
 //!
-//! A name is a path that exists, `hf:organisation/repository[/file.gguf][@revision]`, or an alias of the catalog.
+//! A name is a path that exists, `hf:organisation/repository[/file.gguf][@revision]`, or an alias of the catalog, with
+//! `:q8_0` after it for another quantisation.
 
 mod catalog;
 mod client;
@@ -138,7 +139,7 @@ pub fn locate(name: &str, options: &Options, progress: &mut dyn FnMut(FetchEvent
     let (path, source) = match Name::parse(name)? {
         Name::Path(path) => (path, SourceUsed::Path),
         Name::Hub(address) => search.on_hub(name, &address)?,
-        Name::Alias(alias) => search.alias(Catalog::embedded().find(&alias)?)?,
+        Name::Alias(alias) => search.alias(&*Catalog::embedded().find(&alias)?)?,
     };
     progress(FetchEvent::Using { source: source.to_string() });
     Ok(Located { path, source })

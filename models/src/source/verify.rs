@@ -56,7 +56,7 @@ pub fn verify(name: &str, copy: &Copy, cache: &Path) -> Result<Vec<Verified>> {
 
 /// The catalog's SHA-256 of the copy's one file.
 fn catalogs(name: &str, copy: &Copy) -> Option<String> {
-    let entry = Catalog::embedded().models.into_iter().find(|entry| entry.alias == name)?;
+    let entry = Catalog::embedded().find(name).ok()?.into_owned();
     let first = match &copy.source {
         SourceUsed::Cache => true,
         SourceUsed::HubCache(address) => entry.hub.first() == Some(address),

@@ -76,7 +76,8 @@ pub fn run(args: &Args) -> Result<()> {
     let options = offline()?;
     let copy = source::copies(&args.name, &options)?.into_iter().next();
     let catalog = Catalog::embedded();
-    let entry = catalog.models.iter().find(|entry| entry.alias == args.name);
+    let entry = catalog.find(&args.name).ok();
+    let entry = entry.as_deref();
     let info = match (copy, entry) {
         (Some(copy), entry) => here(args, &copy, entry, &options)?,
         (None, Some(entry)) => planned(args, entry),
