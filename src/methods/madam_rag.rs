@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::methods::formats::{ANSWER, ANSWERS};
-use crate::methods::passages::{header, shown};
+use crate::methods::passages::{provenance, shown};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -25,7 +25,7 @@ pub static ROW: Row = Row {
     about: "one agent a document; they debate in rounds, an aggregator concludes",
     protocol: "\
 1. Round 1: each agent reads the question and its own document, and gives an answer with an explanation.
-2. The aggregator reads all agents' replies, shuffled by the question's seed, each with the title, source and date of its
+2. The aggregator reads all agents' replies, shuffled by the question's seed, each with the source and date of its
    document where they are known, and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
    or the other agents' replies (`history=peers`); and its own last reply where `own-reply` is on, which the paper does not.
@@ -199,8 +199,8 @@ pub(super) fn agent(question: &Question, place: usize, round: usize, told: &[Opt
 fn aggregator(question: &Question, round: usize, agents: &[CallRecord], seed: u64) -> Ask {
     let mut replies: Vec<String> = agents.iter().map(|call| spoken(question, call)).collect();
     replies.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    let headed = question.documents.iter().any(|document| header(document).is_some());
-    let values = json!({ "question": question.text, "replies": replies, "headed": headed });
+    let dated = question.documents.iter().any(|document| provenance(document).is_some());
+    let values = json!({ "question": question.text, "replies": replies, "dated": dated });
     Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
 }
 
@@ -226,10 +226,10 @@ fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<Str
     (answers, explanation, agents.iter().all(|call| call.parsed == Parsed::Malformed))
 }
 
-/// An agent's reply as the others read it, whether it kept its format or not, after what is known of its document.
+/// An agent's reply as the others read it, whether it kept its format or not, after where its document comes from.
 fn spoken(question: &Question, call: &CallRecord) -> String {
-    let known = call.document.and_then(|place| header(question.documents.get(place)?));
-    let known = known.map(|header| format!(" {header}")).unwrap_or_default();
+    let known = call.document.and_then(|place| provenance(question.documents.get(place)?));
+    let known = known.map(|known| format!(" {known}")).unwrap_or_default();
     format!("Agent {}{known}: {}", call.document.map_or(0, |place| place + 1), call.reply.trim())
 }
 

@@ -34,41 +34,23 @@ pub(super) fn given_or_found(ctx: &mut Ctx<'_>, question: &Question, top: usize)
     Ok((0..question.documents.len()).collect())
 }
 
-/// Most characters of a title or a source in a header.
+/// Most characters of a source in a prompt.
 const MOST_CHARACTERS: usize = 160;
 
-/// What is known of a document, as prompts show it: `[Title: Minutes; Source: council; Date: 1884-05-12]`. A part that is not
-/// known is left out; `None` where nothing is.
-pub(super) fn header(document: &Document) -> Option<String> {
-    with_title(document, true)
+/// Where a document comes from and when it was written, as prompts show it: `(council, 1884-05-12)`. A part that is not known
+/// is left out; `None` where neither is. Titles are left out: small models give them as answers (`docs/prompts.md`).
+pub(super) fn provenance(document: &Document) -> Option<String> {
+    let line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short = |value: &String| line(value).chars().take(MOST_CHARACTERS).collect::<String>();
+    let known = [&document.source, &document.date].into_iter().flatten().map(short);
+    let known: Vec<String> = known.filter(|part| !part.is_empty()).collect();
+    (!known.is_empty()).then(|| format!("({})", known.join(", ")))
 }
 
-/// The header, with the title or without it. A title that is the source's name is not said twice.
-fn with_title(document: &Document, titled: bool) -> Option<String> {
-    let title = if titled && document.title != document.source { &document.title } else { &None };
-    of_parts([("Title", title), ("Source", &document.source), ("Date", &document.date)])
-}
-
-/// The header of known parts, each on one line and shortened; empty ones count as not known.
-fn of_parts<const N: usize>(parts: [(&str, &Option<String>); N]) -> Option<String> {
-    let part = |(name, value): (&str, &Option<String>)| {
-        let value = value.as_deref()?.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short: String = value.chars().take(MOST_CHARACTERS).collect();
-        (!short.is_empty()).then(|| format!("{name}: {short}"))
-    };
-    let known: Vec<String> = parts.into_iter().filter_map(part).collect();
-    (!known.is_empty()).then(|| format!("[{}]", known.join("; ")))
-}
-
-/// A document as prompts show it: its header on a line of its own, then its text. A title that stands in the text, as a
-/// passage's does, is not repeated. Without title, source and date it is the text alone.
+/// A document as prompts show it: where it comes from, then its text.
 pub(super) fn shown(document: &Document) -> String {
     let text = document.text.trim();
-    let repeated = document.title.as_ref().is_some_and(|title| text.contains(title.trim()));
-    match with_title(document, !repeated) {
-        Some(header) => format!("{header}\n{text}"),
-        None => text.to_owned(),
-    }
+    provenance(document).map_or_else(|| text.to_owned(), |known| format!("{known} {text}"))
 }
 
 /// The texts of the question's documents. Prompts with several documents show no headers: of `benches/dated`, a reader of

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::methods::formats::{ANSWER, ANSWERS};
 use crate::methods::madam_rag::{reason, stance};
-use crate::methods::passages::{header, shown};
+use crate::methods::passages::{provenance, shown};
 use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -93,8 +93,8 @@ fn groups(question: &Question, replies: &[CallRecord]) -> Vec<Group> {
     for call in replies {
         let Some(answer) = stance(call) else { continue };
         let sentence = reason(call).unwrap_or_default();
-        let known = call.document.and_then(|place| header(question.documents.get(place)?));
-        let evidence = known.map_or_else(|| sentence.to_owned(), |header| format!("{header} {sentence}"));
+        let known = call.document.and_then(|place| provenance(question.documents.get(place)?));
+        let evidence = known.map_or_else(|| sentence.to_owned(), |known| format!("{known} {sentence}"));
         match groups.iter_mut().find(|group| normalise::equal(&group.answer, answer)) {
             Some(group) => group.evidence.push(evidence),
             None => groups.push(Group { answer: answer.to_owned(), evidence: vec![evidence] }),

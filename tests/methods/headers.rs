@@ -1,4 +1,5 @@
-//! Title, source and date of documents in prompts: every method that shows documents shows them, and nothing else changes.
+//! Source and date of documents in prompts: agents of one document and those who read their replies see them, and nothing
+//! else changes.
 
 use super::cases::{Case, cases, question, rows, texts};
 use super::scripted::{Model, Takes, read_by};
@@ -9,13 +10,14 @@ use moot::question::{Origin, Passage, Question};
 use moot::retrieval::{Hit, documents};
 use moot::transcript::CallRecord;
 
-/// Methods whose agents read one document each, with its header. Prompts with several documents show their texts alone.
+/// Methods whose agents read one document each, with its source and date. Prompts with several documents show their texts
+/// alone.
 const WITH: [&str; 3] = ["madam-rag", "majority-vote", "source-isolated-arbitration"];
 /// Methods that use sources in their own way: to ask each alone, or to name it beside its context.
 const OWN_WAY: [&str; 3] = ["ra-rag", "ra-rag-long", "verification"];
 
-fn header(number: usize) -> String {
-    format!("[Title: Log {number}; Source: office {number}; Date: 190{number}-05-02]")
+fn known(number: usize) -> String {
+    format!("(office {number}, 190{number}-05-02)")
 }
 
 /// `question`, with a title, a source and a date at each document.
@@ -33,18 +35,18 @@ fn read(calls: &[CallRecord]) -> Vec<String> {
     calls.iter().map(|call| read_by(&call.sent())).collect()
 }
 
-/// A prompt without headers, and without the sentence about them.
+/// A prompt without sources and dates, and without the sentence about them.
 fn stripped(prompt: &str) -> String {
     let prompt = (0..4).fold(prompt.to_owned(), |text, number| {
-        let header = header(number);
-        text.replace(&format!("{header}\n"), "").replace(&format!(" {header}"), "")
+        let known = known(number);
+        text.replace(&format!("{known} "), "").replace(&format!(" {known}"), "")
     });
-    let lines = prompt.lines().filter(|line| !line.starts_with("In square brackets stands what is known"));
+    let lines = prompt.lines().filter(|line| !line.starts_with("In brackets stands where each"));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn agents_of_one_document_read_title_source_and_date_and_nothing_else_changes() {
+fn agents_of_one_document_read_source_and_date_and_nothing_else_changes() {
     let given = |case: &Case| !case.searches;
     for case in rows().flat_map(|row| cases(row, vec![Typed::new()])).filter(given) {
         let asked = question(&texts(3));
@@ -55,7 +57,7 @@ fn agents_of_one_document_read_title_source_and_date_and_nothing_else_changes() 
             read(&record.calls)
         };
         let (bare, with) = (run(&asked), run(&headed(&asked)));
-        let shown = |prompts: &[String]| (0..3).all(|n| prompts.iter().any(|prompt| prompt.contains(&header(n))));
+        let shown = |prompts: &[String]| (0..3).all(|n| prompts.iter().any(|prompt| prompt.contains(&known(n))));
         let name = case.row.name;
         if WITH.contains(&name) {
             assert!(shown(&with), "{case}: {with:#?}");
@@ -65,7 +67,7 @@ fn agents_of_one_document_read_title_source_and_date_and_nothing_else_changes() 
         } else if !OWN_WAY.contains(&name) {
             assert_eq!(bare, with, "{case}");
         }
-        assert!(bare.iter().all(|prompt| !prompt.contains("[Title") && !prompt.contains("square brackets")), "{case}");
+        assert!(bare.iter().all(|prompt| !prompt.contains("In brackets stands")), "{case}");
     }
 }
 
@@ -79,29 +81,28 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
     let asked = headed(&four_of(&["She was born in 1931.", "She was born in 1968."]));
     let (_, calls) = answer("madam-rag", &typed(&[("history", "peers"), ("rounds", "2")]), &asked, &llm);
     let texts = read(&calls);
-    let reply = format!("Agent 2 {}: Answer: 1931. Explanation: y", header(1));
+    let reply = format!("Agent 2 {}: Answer: 1931. Explanation: y", known(1));
     let verdict = calls.iter().position(|call| call.role == "aggregator").unwrap();
     assert!(texts[verdict].contains(&reply) && texts[verdict].contains("the newer one replaces the older one"));
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(texts[peer].contains(&reply), "{}", texts[peer]);
-    assert!(texts[peer].contains(&format!("Document: {}\nShe was born in 1931.", header(0))));
+    assert!(texts[peer].contains(&format!("Document: {} She was born in 1931.", known(0))));
 }
 
 #[test]
-fn what_is_not_known_is_left_out_and_a_title_in_the_text_is_not_repeated() {
+fn what_is_not_known_and_titles_are_left_out() {
     let llm = Scripted::new(|_| "All Correct Answers: [\"1931\"]. Explanation: x".into());
     let mut asked = four_of(&["She was born in 1931.", "The yearbook: she was born in 1968.", "Soup.", "Bread."]);
     asked.documents[0].date = Some(" 1952 ".into());
     asked.documents[1].title = Some("The yearbook".into());
-    asked.documents[2].title = Some("x".repeat(500));
+    asked.documents[2].source = Some("x".repeat(500));
     asked.documents[3].source = Some("  ".into());
     asked.documents[0].source = Some("source-1".into());
-    asked.documents[0].title = Some("source-1".into());
     let (_, calls) = answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm);
     let text = read(&calls).concat();
-    assert!(text.contains("Document: [Source: source-1; Date: 1952]\nShe was"), "{text}");
+    assert!(text.contains("Document: (source-1, 1952) She was"), "{text}");
     assert!(text.contains("Document: The yearbook: she was"), "{text}");
-    assert!(text.contains(&format!("Document: [Title: {}]\nSoup.", "x".repeat(160))), "{text}");
+    assert!(text.contains(&format!("Document: ({}) Soup.", "x".repeat(160))), "{text}");
     assert!(text.contains("Document: Bread."), "{text}");
 }
 
@@ -120,6 +121,6 @@ fn a_retrieved_passage_brings_its_source_and_date() {
     let llm = Scripted::new(|_| "All Correct Answers: [\"1884\"]. Explanation: x".into());
     let asked = Question { documents: found, ..four_of(&[]) };
     let text = read(&answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm).1).concat();
-    assert!(text.contains("Document: [Source: council; Date: 1884-05-12]\nMinutes\nIt opened in 1884."), "{text}");
-    assert!(text.contains("Agent 1 [Title: Minutes; Source: council; Date: 1884-05-12]: "));
+    assert!(text.contains("Document: (council, 1884-05-12) Minutes\nIt opened in 1884."), "{text}");
+    assert!(text.contains("Agent 1 (council, 1884-05-12): "));
 }
