@@ -36,7 +36,10 @@ fn main() -> Result<()> {
     let wanted = Wanted { top: 5, by_source: false, filter: Filter::NONE, fold: true };
     let hits = retriever.retrieve(&question, &wanted)?;
     for hit in &hits {
-        println!("{:6.2}  {}", hit.score, hit.passage.origin.file);
+        let (file, known) = (&hit.passage.origin.file, [&hit.passage.source, &hit.passage.date]);
+        let known: Vec<&str> = known.into_iter().flatten().map(String::as_str).collect();
+        let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+        println!("{:6.2}  {file}{known}", hit.score);
     }
 
     // Then ask: passages of one document speak with one voice.

@@ -52,14 +52,27 @@ pub enum MootError {
     /// One question cannot be answered in this way; others may be.
     #[error("{0}")]
     Question(String),
+    /// A search returned no passage, and the method needs one.
+    #[error(
+        "{method} needs at least 1 document: no passage of the corpus{} is about the question",
+        if *filtered { " that the filters admit" } else { "" }
+    )]
+    NothingFound {
+        /// The method.
+        method: String,
+        /// Passages were filtered by source or date.
+        filtered: bool,
+        /// Passages that have nothing to do with the question were left out.
+        cut_off: bool,
+    },
     /// A name that no table knows.
-    #[error("no {kind} is called {name:?} (known: {known})")]
+    #[error("no {kind} is called {name:?} ({})", told_known(known))]
     UnknownName {
         /// "method", "dataset", "metric".
         kind: &'static str,
         /// The text typed.
         name: String,
-        /// All names, comma-separated.
+        /// All names, comma-separated; "in PLACE: " may stand before them.
         known: String,
     },
     /// A request can never run here: the numbers say why.
@@ -170,7 +183,7 @@ impl MootError {
     #[must_use]
     pub fn is_of_one_question(&self) -> bool {
         match self {
-            Self::TooLong { .. } | Self::Question(_) => true,
+            Self::TooLong { .. } | Self::Question(_) | Self::NothingFound { .. } => true,
             Self::Remote { kind, .. } => !kind.befalls_all(),
             _ => false,
         }
@@ -181,6 +194,7 @@ impl MootError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Model(e) => model_hint(e),
+            Self::NothingFound { filtered, cut_off, .. } => Some(hint_to_find(*filtered, *cut_off)),
             Self::Unanswered { .. } => Some("the same command with --retry-errors asks them again".into()),
             Self::Remote { kind, .. } => kind.hint().map(str::to_owned),
             Self::Qdrant { kind, .. } => kind.qdrant_hint().map(str::to_owned),
@@ -195,6 +209,22 @@ impl MootError {
             _ => None,
         }
     }
+}
+
+/// What may find passages where a search returned none.
+fn hint_to_find(filtered: bool, cut_off: bool) -> String {
+    let ways = [
+        (true, "ask in other words"),
+        (filtered, "change --source, --from or --until"),
+        (cut_off, "admit passages that share little with the question by --cutoff off"),
+    ];
+    let ways: Vec<&str> = ways.into_iter().filter(|(applies, _)| *applies).map(|(_, way)| way).collect();
+    ways.join(", or ")
+}
+
+/// Known names as a message lists them, with one colon.
+fn told_known(known: &str) -> String {
+    if known.starts_with("in ") { known.to_owned() } else { format!("known: {known}") }
 }
 
 /// The package's own hint, except where following it would lose a user's own file, and where an address was meant.
@@ -236,7 +266,15 @@ fn is_address(typed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_address;
+    use super::{MootError, is_address};
+
+    #[test]
+    fn known_names_stand_after_one_colon() {
+        let unknown =
+            |known: &str| MootError::UnknownName { kind: "source", name: "xx".into(), known: known.into() }.to_string();
+        assert_eq!(unknown("a, b"), "no source is called \"xx\" (known: a, b)");
+        assert_eq!(unknown("in n.index: a, b"), "no source is called \"xx\" (in n.index: a, b)");
+    }
 
     #[test]
     fn an_address_without_its_scheme_is_known() {

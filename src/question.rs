@@ -243,7 +243,7 @@ pub struct Answer {
 pub enum Mark {
     /// No document's agent gave it last, and no document mentions it.
     NoSupporter,
-    /// A number or most of its words stand in no document.
+    /// A number or most of its words stand in no document's text; a title or a source does not count.
     NotInDocuments,
 }
 
@@ -253,7 +253,7 @@ impl Mark {
     pub fn told(self) -> &'static str {
         match self {
             Self::NoSupporter => "no document supports it",
-            Self::NotInDocuments => "its words or numbers stand in no document",
+            Self::NotInDocuments => "its words or numbers stand in no document's text",
         }
     }
 }

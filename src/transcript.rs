@@ -169,6 +169,22 @@ impl CallRecord {
         }
     }
 
+    /// Whether the reply ended by its limit of tokens and its explanation was cut back to whole sentences. A single sentence that
+    /// was cut ends with an ellipsis instead.
+    #[must_use]
+    pub fn is_cut_back(&self) -> bool {
+        let (Parsed::Answer { explanation, .. }
+        | Parsed::Answers { explanation, .. }
+        | Parsed::Choice { explanation, .. }) = &self.parsed
+        else {
+            return false;
+        };
+        let kept = explanation.trim_end();
+        // The explanation of the format `thought` stands before the answer.
+        let last = self.format != "thought" && !self.reply.trim_end().ends_with(kept);
+        self.finish == Finish::Length && !kept.is_empty() && !kept.ends_with('…') && last
+    }
+
     /// The sum of the scored tokens' log-probabilities; 0 where nothing was scored.
     #[must_use]
     pub fn total_score(&self) -> f32 {

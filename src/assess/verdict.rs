@@ -1,5 +1,5 @@
 //! What a debate concluded as readers see it: answers with the documents for and against each, what agrees at less precision,
-//! who withdrew, and how often each answer was given.
+//! who withdrew, which answers were given up, and how often each answer was given.
 //!
 //! A function of a record, old ones included: supporters and opponents are matched again by [`equality`], and marks are made
 //! again.
@@ -24,6 +24,8 @@ pub struct Verdict {
     pub tally: Vec<(String, usize)>,
     /// Agents that had an answer and ended without one.
     pub withdrawn: Vec<Withdrawal>,
+    /// Answers of earlier rounds that no agent holds at the end and that the conclusion does not name.
+    pub given_up: Vec<GivenUp>,
     /// Documents whose agents never had an answer.
     pub silent: Vec<usize>,
     /// Documents whose agents' last reply does not keep its format.
@@ -67,6 +69,17 @@ pub struct Withdrawal {
     pub round: usize,
 }
 
+/// An answer that agents gave in an earlier round and changed to another one. No agent gave it last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenUp {
+    /// As the first of them gave it.
+    pub said: String,
+    /// The numbers of their documents, from 0.
+    pub documents: Vec<usize>,
+    /// What they answered last; `None` for a malformed reply, or none after another answer.
+    pub now: Option<String>,
+}
+
 impl Verdict {
     /// The verdict of `record`; `None` without a conclusion.
     #[must_use]
@@ -86,6 +99,7 @@ impl Verdict {
             refused: conclusion.refused.clone(),
             tally: agents.tally(),
             withdrawn: agents.withdrawn(),
+            given_up: agents.given_up(conclusion),
             silent: agents.silent(),
             malformed: agents.last_where(|call| call.parsed == Parsed::Malformed),
         })
@@ -167,6 +181,8 @@ fn view(conclusion: &Conclusion, place: usize) -> Option<&str> {
 
 /// What each document's agent said.
 struct Agents<'a> {
+    /// All calls that speak for a document, in the order asked.
+    calls: Vec<(usize, &'a CallRecord)>,
     /// The last call of each.
     last: BTreeMap<usize, &'a CallRecord>,
     /// The last answer of each, with its round.
@@ -177,7 +193,7 @@ impl<'a> Agents<'a> {
     fn of(calls: &'a [CallRecord]) -> Self {
         let of_documents = || calls.iter().filter_map(|call| Some((call.document?, call)));
         let given = of_documents().filter_map(|(document, call)| Some((document, (given(call)?, call.round))));
-        Self { last: of_documents().collect(), answers: given.collect() }
+        Self { calls: of_documents().collect(), last: of_documents().collect(), answers: given.collect() }
     }
 
     /// The answer that a document's agent gave last; none where its last reply has none.
@@ -204,6 +220,34 @@ impl<'a> Agents<'a> {
             Some(Withdrawal { document, said: (*said).to_owned(), round: *round })
         };
         self.unknowing().into_iter().filter_map(of).collect()
+    }
+
+    /// Answers of earlier rounds that neither an agent's last reply nor the conclusion has. One that its agent took back, and
+    /// had no other after, is a withdrawal.
+    fn given_up(&self, conclusion: &Conclusion) -> Vec<GivenUp> {
+        let last = self.last.keys().filter_map(|&document| self.answer(document));
+        let listed = conclusion.answers.iter().chain(&conclusion.rejected).map(|answer| answer.text.as_str());
+        let kept: Vec<&str> = last.chain(listed).chain(conclusion.refused.iter().map(String::as_str)).collect();
+        let withdrawn = self.withdrawn();
+        let mut given_up: Vec<GivenUp> = Vec::new();
+        for &(document, call) in &self.calls {
+            let Some(said) = given(call).filter(|said| !kept.iter().any(|kept| equality::agree(kept, said))) else {
+                continue;
+            };
+            let same = |other: &&CallRecord| other.role == call.role && other.round > call.round;
+            let Some(last) = self.last.get(&document).copied().filter(same) else { continue };
+            if withdrawn.iter().any(|other| other.document == document && equality::like(&other.said, said)) {
+                continue;
+            }
+            let now = given(last).map(str::to_owned);
+            match given_up.iter_mut().find(|known| equality::like(&known.said, said) && known.now == now) {
+                Some(known) if known.documents.contains(&document) => {}
+                Some(known) => known.documents.push(document),
+                None => given_up.push(GivenUp { said: said.to_owned(), documents: vec![document], now }),
+            }
+        }
+        given_up.iter_mut().for_each(|answer| answer.documents.sort_unstable());
+        given_up
     }
 
     fn tally(&self) -> Vec<(String, usize)> {

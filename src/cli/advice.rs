@@ -1,6 +1,8 @@
 //! What a small model can be trusted with, said once for each model after its first debate.
 
+use crate::cli::columns::wrap;
 use crate::cli::fetching::tell;
+use crate::cli::output;
 use crate::transcript::QuestionRecord;
 use moot_models::source::default_cache;
 use std::path::Path;
@@ -21,7 +23,7 @@ pub(super) fn after_a_debate(model: &str, record: &QuestionRecord) {
     if let Some(line) = line(model).filter(|_| debated)
         && default_cache().is_ok_and(|cache| is_first(&cache.join("told"), model))
     {
-        tell(&line);
+        wrap(&line, output::error_columns()).iter().for_each(|line| tell(line));
     }
 }
 

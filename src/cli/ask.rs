@@ -1,5 +1,6 @@
 //! `moot ask`: one question over the user's own documents; prints the debate as it happens.
 
+use crate::cli::columns::wrap;
 use crate::cli::debate::live::Live;
 use crate::cli::debate::{DebatePrinter, View, Watched};
 use crate::cli::fetching::tell;
@@ -15,13 +16,15 @@ use crate::methods::{Row, presets};
 use crate::question::Question;
 use crate::retrieval::corpus::Corpus;
 use crate::retrieval::given::{self, Given, Reading, Room};
+use crate::retrieval::{Retriever, Wanted};
+use crate::transcript::Event;
 use std::io::IsTerminal;
 use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
   moot ask \"When did the bridge open?\" --docs notes/
-  moot ask \"When did the bridge open?\" --docs council.txt diary.md --rounds 2 --history peers
+  moot ask \"When did the bridge open?\" --docs council.txt diary.md --set rounds=2
   moot ask --docs ramdocs.jsonl:17 --model smollm2-135m
   moot ask \"When did the bridge open?\" --corpus archive/ --by-source --until 1998";
 
@@ -77,10 +80,17 @@ pub fn run(args: &Args) -> Result<()> {
             "{name} needs documents: expected --docs PATH, --corpus PATH, or --method closed-book"
         )));
     }
-    let tooling = Tooling::open(&args.model, &retrieve, &args.classifier, &resolved, &interrupt)?;
+    let mut gathered = None;
+    let mut search = |retriever: Option<&dyn Retriever>, wanted: &Wanted| {
+        let found = resolved.method.gather_from(&question, retriever, wanted)?;
+        tell_taken(&found.0, &found.1);
+        gathered = Some(found);
+        Ok(())
+    };
+    let tooling = Tooling::open_after(&args.model, &retrieve, &args.classifier, &resolved, &interrupt, &mut search)?;
     interrupt.answering();
     let tools = tooling.tools();
-    let (question, events) = resolved.method.gather(&question, tools)?;
+    let (question, events) = gathered.expect("the documents are gathered before a model is opened (bug)");
     let ask = |observer: &dyn Observer| {
         let (record, error) =
             resolved.method.record_gathered(&question, events.clone(), tools, &resolved.settings, observer);
@@ -115,7 +125,8 @@ pub fn run(args: &Args) -> Result<()> {
     tooling.report();
     match printer.finish(&record) {
         Ok(_) => {
-            output::print(&tooling.llm.engine_stats().map(|stats| packing(&stats)).unwrap_or_default())?;
+            let stats = tooling.llm.engine_stats().filter(|_| args.full);
+            output::print(&stats.map(|stats| packing(&stats, view.columns)).unwrap_or_default())?;
             advice::after_a_debate(&args.model.model, &record);
             Ok(())
         }
@@ -128,6 +139,7 @@ pub fn run(args: &Args) -> Result<()> {
 /// Prints what was skipped, and which of the two was done.
 fn question(args: &Args, retrieve: &mut retrieve::Args, row: &Row) -> Result<Question> {
     retrieve.check()?;
+    refuse_unread(args, row)?;
     if retrieve.is_typed() {
         let text = args.question.clone().filter(|text| !text.trim().is_empty());
         let missing = || MootError::Usage("no question: expected moot ask \"QUESTION\" --corpus PATH".into());
@@ -156,7 +168,7 @@ fn documents(args: &Args, retrieve: &mut retrieve::Args, row: &Row) -> Result<Gi
             let room = Room { documents: retrieve.top.unwrap_or(Room::DEFAULT.documents), ..Room::DEFAULT };
             match given::read(&corpus, &retrieve.filter(), (!args.whole).then_some(room))? {
                 Reading::Whole(given) => {
-                    tell_read(&given);
+                    tell_read(&given, row);
                     return Ok(given);
                 }
                 Reading::TooMuch(why) => why,
@@ -176,14 +188,42 @@ fn searched_anyway(retrieve: &retrieve::Args, row: &Row) -> Option<String> {
     option.or_else(|| row.needs.retriever.then(|| format!("{} retrieves", row.name)))
 }
 
+/// Refuses documents for a method that reads none. A dataset's line may be given for its question alone.
+fn refuse_unread(args: &Args, row: &Row) -> Result<()> {
+    let option = match () {
+        () if row.needs.searches() => return Ok(()),
+        () if !args.retrieve.corpus.is_empty() => "--corpus",
+        () if !args.docs.is_empty() && args.question.is_some() => "--docs",
+        () => return Ok(()),
+    };
+    Err(MootError::Usage(format!("{option}: {} reads no documents; expected the question alone", row.name)))
+}
+
+/// Says how many passages were found and are read, where documents were searched for the question.
+fn tell_taken(question: &Question, events: &[Event]) {
+    let found = |event: &Event| match event {
+        Event::Retrieval { hits, .. } => Some(hits.iter().map(Vec::len).sum::<usize>()),
+        _ => None,
+    };
+    let (passages, documents) = (events.iter().filter_map(found).sum::<usize>(), question.documents.len());
+    if passages > 0 {
+        let passages = if passages == 1 { "1 passage" } else { &format!("{passages} passages") };
+        let documents = if documents == 1 { "1 document" } else { &format!("{documents} documents") };
+        tell(&format!("{passages} of {documents} found and read"));
+    }
+}
+
 /// Says what was read of the given documents.
-fn tell_read(given: &Given) {
+fn tell_read(given: &Given, row: &Row) {
     for skipped in &given.skipped {
         tell(&format!("skipped {skipped}"));
     }
     let count = given.documents.len();
     if given.left_out.count() > 0 {
         tell(&given.left_out.describe(count + given.left_out.count()));
+    }
+    if !row.needs.searches() {
+        return tell(&format!("{} reads no documents: the question alone is taken", row.name));
     }
     let read = if count == 1 { "1 document is" } else { &format!("{count} documents are") };
     tell(&format!("{read} read whole"));
@@ -206,17 +246,21 @@ fn swallowed(args: &Args) -> Option<MootError> {
     )))
 }
 
-/// Statistics of packing and of draft tokens.
-fn packing(stats: &crate::engine::Stats) -> String {
+/// Statistics of packing and of draft tokens, in lines of at most `columns`.
+fn packing(stats: &crate::engine::Stats, columns: usize) -> String {
+    const LABEL: usize = "Steps  ".len();
     let computed = stats.prefilled + stats.decoded;
     let guessed = match stats.guessed {
         0 => String::new(),
         guessed => format!("; {} of {guessed} guessed tokens were right", stats.guessed_right),
     };
-    format!(
-        "Steps  {} forward passes, {computed} tokens; padded batches would have computed {} more ({:.0} %){guessed}\n",
+    let told = format!(
+        "{} forward passes, {computed} tokens; padded batches would have computed {} more ({:.0} %){guessed}",
         stats.steps,
         stats.padding_avoided,
         100.0 * stats.padding_avoided as f64 / computed.max(1) as f64
-    )
+    );
+    let lines = wrap(&told, columns.saturating_sub(LABEL));
+    let labels = std::iter::once("Steps  ").chain(std::iter::repeat("       "));
+    labels.zip(lines).map(|(label, line)| format!("{label}{line}\n")).collect()
 }

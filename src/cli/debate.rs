@@ -102,7 +102,7 @@ impl<W: Write + Send> DebatePrinter<W> {
             }
         };
         text.push_str(&state.page.passages(&documents));
-        text.push_str(&ledger(&record.calls));
+        text.push_str(&ledger(&record.calls, state.page.columns));
         text.push_str(&format!("\n{STRONG}Time{STRONG:#}  {:.1} s\n", record.seconds));
         state.print(&text);
         match state.failed {
@@ -192,7 +192,7 @@ impl<W: Write + Send> Observer for Watched<'_, W> {
     }
 
     fn call(&self, place: usize, call: &CallRecord) {
-        self.live.reply(|| self.printer.call(place, call));
+        self.live.reply(call.taken_from.is_none(), || self.printer.call(place, call));
     }
 
     fn event(&self, event: &Event) {

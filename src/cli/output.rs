@@ -42,6 +42,13 @@ pub fn columns() -> usize {
     chosen(terminal, std::env::var("COLUMNS").ok().as_deref())
 }
 
+/// Width of standard error in columns, as [`columns`] has that of the output.
+#[must_use]
+pub fn error_columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
+    chosen(terminal, std::env::var("COLUMNS").ok().as_deref())
+}
+
 /// The width from the terminal's and from what `COLUMNS` says. A narrower terminal than 40 columns counts as 40.
 fn chosen(terminal: Option<usize>, told: Option<&str>) -> usize {
     const READABLE: usize = 100;

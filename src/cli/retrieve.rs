@@ -35,21 +35,23 @@ pub struct Args {
     /// Leave out passages that have nothing to do with the query [default: on for ask, off elsewhere]
     #[arg(long, value_name = "ON", requires = "searched", hide_short_help = true)]
     pub cutoff: Option<Toggle>,
-    /// Number of passages, in all or of each source [default: 5, or 1 of each source]
+    /// Number of passages, in all or of each source [default: 5, or 1 of each source]; with ask --docs, documents read whole [default: 40]
     ///
-    /// Each gets an agent.
+    /// Each gets an agent. Where there are more documents, they are searched for as many passages.
     #[arg(long, value_name = "N", value_parser = values::count, requires = "searched", allow_negative_numbers = true)]
     pub top: Option<usize>,
     /// The best passages of each source instead of all
     #[arg(long, requires = "searched")]
     pub by_source: bool,
-    /// Only passages of this source; repeatable
+    /// Only passages or documents of this source; repeatable
+    ///
+    /// Documents are those of `moot ask --docs`; those that a dataset brings are not filtered.
     #[arg(long, value_name = "NAME", requires = "searched")]
     pub source: Vec<String>,
-    /// Only passages of this date or later, as 2018 or 2018-05-31
+    /// Only passages or documents of this date or later, as 2018 or 2018-05-31
     #[arg(long, value_name = "DATE", value_parser = date, requires = "searched")]
     pub from: Option<String>,
-    /// Only passages of this date or earlier; 2018 includes the whole year
+    /// Only passages or documents of this date or earlier; 2018 is the whole year
     #[arg(long, value_name = "DATE", value_parser = date, requires = "searched")]
     pub until: Option<String>,
     /// Do not fold near-duplicates

@@ -1,7 +1,7 @@
 //! `moot score`: the metrics of records.
 
 mod changes;
-mod short;
+mod table;
 
 use crate::cli::conflict::metric;
 use crate::cli::switches::Switches;
@@ -109,11 +109,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.json {
         return output::print(&format!("{}\n", escape::json(&report::json(&scores, &differences).to_string())));
     }
-    let mut table = if args.all {
-        report::table(&scores, &differences)
-    } else {
-        short::table(&scores, &differences, output::columns())
-    };
+    let mut table = table::table(&scores, &differences, args.all, output::columns());
     if args.calibration {
         for record in groups.iter().flatten() {
             let questions: Vec<_> = record.questions.iter().collect();

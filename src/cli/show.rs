@@ -4,7 +4,7 @@ use crate::cli::columns::{printable, wrap};
 use crate::cli::debate::{STRONG, View};
 use crate::cli::{conflict, debate, output};
 use crate::error::{MootError, Result};
-use crate::eval::metrics::METRICS;
+use crate::eval::metrics::{METRICS, answers};
 use crate::eval::record::reader::Record;
 use crate::question::Gold;
 use crate::transcript::QuestionRecord;
@@ -118,7 +118,7 @@ fn list(questions: &[QuestionRecord]) -> String {
             (None, None) => "nothing concluded".into(),
         };
         let judged = match (judged(q), &q.question.gold) {
-            (Some("right"), _) => " (right)".to_owned(),
+            (Some(judged), _) if judged.starts_with(RIGHT) => format!(" ({judged})"),
             (Some(judged), Some(gold)) => format!(" ({judged}; gold: {})", told(gold)),
             _ => String::new(),
         };
@@ -132,17 +132,23 @@ fn list(questions: &[QuestionRecord]) -> String {
     ordered(questions).into_iter().enumerate().map(row).collect()
 }
 
-/// "right", "partly", "wrong" or "unknown", by the metric of the question's kind; `None` without gold answers.
-fn judged(record: &QuestionRecord) -> Option<&'static str> {
+/// The judgement of a conclusion with all right answers.
+const RIGHT: &str = "right";
+
+/// "right", "partly", "wrong" or "unknown", by the metric of the question's kind; `None` without gold answers. Exact match
+/// counts no answers that are neither right nor wrong: "right, and 1 more".
+fn judged(record: &QuestionRecord) -> Option<String> {
     let gold = record.question.gold.as_ref()?;
     let value = |name: &str| METRICS.iter().find(|metric| metric.name == name)?.of(record);
     let exact = ["choice-accuracy", "yes-no-em", "em"].iter().find_map(|name| value(name))?;
     let none = record.conclusion.as_ref().is_none_or(|conclusion| conclusion.answers.is_empty());
+    let more = answers::tally(record).map_or(0.0, |[right, given, ..]| given - right);
     Some(match () {
-        () if exact == 1.0 => "right",
-        () if none && !gold.unanswerable => "unknown",
-        () if value("f1").is_some_and(|f1| f1 > 0.0) => "partly",
-        () => "wrong",
+        () if exact == 1.0 && more > 0.0 && !gold.unanswerable => format!("{RIGHT}, and {more} more"),
+        () if exact == 1.0 => RIGHT.to_owned(),
+        () if none && !gold.unanswerable => "unknown".to_owned(),
+        () if value("f1").is_some_and(|f1| f1 > 0.0) => "partly".to_owned(),
+        () => "wrong".to_owned(),
     })
 }
 

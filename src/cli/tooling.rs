@@ -42,6 +42,29 @@ impl ClassifierArgs {
     }
 }
 
+/// What is done with the retriever, where there is one, and what is wanted of it, before a model is loaded.
+pub(super) type Searched<'a> = &'a mut dyn FnMut(Option<&dyn Retriever>, &Wanted) -> Result<()>;
+
+/// Refuses what is known to fail before anything is opened.
+fn check(
+    model: &model::Args,
+    retrieve: &retrieve::Args,
+    classifier: &ClassifierArgs,
+    methods: &[&Resolved],
+) -> Result<()> {
+    if methods.len() > 1 {
+        Assignment::parse(&model.model)?.only("a run of several methods")?;
+    }
+    if let (None, Some(resolved)) = (&classifier.classifier, methods.first()) {
+        labels::without_classifier(&resolved.method.values.json())?;
+    }
+    let searching = methods.iter().map(|resolved| resolved.row()).find(|row| row.needs.retriever);
+    match searching.filter(|_| !retrieve.is_typed()) {
+        Some(row) => Err(MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", row.name))),
+        None => Ok(()),
+    }
+}
+
 /// The open models, retriever and classifier of a run.
 pub(super) struct Tooling {
     /// The models.
@@ -69,6 +92,22 @@ impl Tooling {
         Self::open_for(model, retrieve, classifier, &[resolved], interrupt)
     }
 
+    /// As [`Tooling::open`]; `searched` is called with what is searched before a model is loaded.
+    ///
+    /// # Errors
+    /// As [`Tooling::open`], and those of `searched`.
+    pub(super) fn open_after(
+        model: &model::Args,
+        retrieve: &retrieve::Args,
+        classifier: &ClassifierArgs,
+        resolved: &Resolved,
+        interrupt: &Interrupt,
+        searched: Searched<'_>,
+    ) -> Result<Self> {
+        check(model, retrieve, classifier, &[resolved])?;
+        Self::open_tools(model, retrieve, classifier, &[resolved], interrupt, searched)
+    }
+
     /// As [`Tooling::open`], with what several methods need together. Several methods take one model for all roles.
     ///
     /// # Errors
@@ -80,16 +119,7 @@ impl Tooling {
         methods: &[&Resolved],
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        if methods.len() > 1 {
-            Assignment::parse(&model.model)?.only("a run of several methods")?;
-        }
-        if let (None, Some(resolved)) = (&classifier.classifier, methods.first()) {
-            labels::without_classifier(&resolved.method.values.json())?;
-        }
-        let searching = methods.iter().map(|resolved| resolved.row()).find(|row| row.needs.retriever);
-        if let Some(row) = searching.filter(|_| !retrieve.is_typed()) {
-            return Err(MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", row.name)));
-        }
+        check(model, retrieve, classifier, methods)?;
         Self::open_again(model, retrieve, classifier, methods, interrupt)
     }
 
@@ -104,6 +134,17 @@ impl Tooling {
         methods: &[&Resolved],
         interrupt: &Interrupt,
     ) -> Result<Self> {
+        Self::open_tools(model, retrieve, classifier, methods, interrupt, &mut |_, _| Ok(()))
+    }
+
+    fn open_tools(
+        model: &model::Args,
+        retrieve: &retrieve::Args,
+        classifier: &ClassifierArgs,
+        methods: &[&Resolved],
+        interrupt: &Interrupt,
+        searched: Searched<'_>,
+    ) -> Result<Self> {
         model.runtime.set_threads()?;
         let offline = model.runtime.offline;
         let mut searching =
@@ -113,6 +154,7 @@ impl Tooling {
         let retriever = if retrieve.is_typed() { Some(Batched::new(open()?)) } else { None };
         let embedding = methods.iter().find(|resolved| resolved.row().needs.embedder).or(methods.first());
         let embedder = embedding.map(|resolved| retrieve.open_embedder(resolved.row(), offline)).transpose()?.flatten();
+        searched(retriever.as_ref().map(|retriever| retriever as &dyn Retriever), &retrieve.wanted())?;
         interrupt.preparing();
         let entails = methods.iter().any(|resolved| resolved.row().needs.entails());
         let classifier = if entails { classifier.open(offline)? } else { None };

@@ -1,4 +1,4 @@
-//! Scores of records side by side, as a table or as JSON.
+//! Scores of records, their differences, and both as JSON. `moot score` makes a table of them.
 
 use crate::error::{MootError, Result};
 use crate::escape;
@@ -171,36 +171,7 @@ pub fn compare(from: &Record, to: &Record) -> Difference {
     }
 }
 
-/// One column a record, then one a comparison with the first. Metrics that apply to no record are named below the table.
-#[must_use]
-pub fn table(scores: &[Scores], differences: &[Difference]) -> String {
-    let mut rows = vec![heading(scores, differences)];
-    let mut without = Vec::new();
-    for (i, metric) in METRICS.iter().enumerate() {
-        if scores.iter().all(|s| s.rows[i].1.is_none()) {
-            without.push(metric.name);
-            continue;
-        }
-        let mut row = vec![metric.name.to_owned()];
-        row.extend(scores.iter().map(|s| cell(metric, s.rows[i].1, false)));
-        row.extend(differences.iter().map(|d| cell(metric, d.rows[i].1, true)));
-        rows.push(row);
-    }
-    let mut text: String = scores.iter().map(describe).collect();
-    text.push('\n');
-    text.push_str(&aligned(&rows));
-    text.push_str("\n[95 % interval over questions: percentile bootstrap, 10,000 resamples]\n");
-    if !without.is_empty() {
-        text.push_str(&format!("[not applicable: {}]\n", without.join(", ")));
-    }
-    for d in differences {
-        text.push_str(&format!("{} - {}: paired by question, {} in both", d.to, d.from, d.common));
-        text.push_str(&if d.unpaired > 0 { format!(", {} in one only left out\n", d.unpaired) } else { "\n".into() });
-    }
-    text
-}
-
-/// The same for programs.
+/// Scores and differences for programs.
 #[must_use]
 pub fn json(scores: &[Scores], differences: &[Difference]) -> Value {
     let records: Vec<Value> = scores
@@ -249,13 +220,6 @@ pub fn describe(s: &Scores) -> String {
         s.calls,
         s.malformed
     )
-}
-
-fn heading(scores: &[Scores], differences: &[Difference]) -> Vec<String> {
-    let mut row = vec![String::new()];
-    row.extend(scores.iter().map(|s| s.name.clone()));
-    row.extend(differences.iter().map(|d| format!("{} - {}", d.to, d.from)));
-    row
 }
 
 /// A metric's value with its interval; `signed` for a difference.

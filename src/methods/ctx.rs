@@ -11,6 +11,7 @@ use crate::error::{MootError, Result};
 use crate::generation::Sampling;
 use crate::llm::{Capabilities, Llm, ModelIdentity, OnFailure, all_or_first_failure};
 use crate::methods::ask::Ask;
+use crate::methods::gather::{nothing_found, search};
 use crate::methods::{Note, OwnPrompts, Row};
 use crate::nli::Classifier;
 use crate::question::{Conclusion, Document, Hit, Question};
@@ -271,18 +272,18 @@ impl<'a> Ctx<'a> {
         let retriever = self.tools.retriever.ok_or_else(|| {
             MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", self.row.name))
         })?;
-        let started = Instant::now();
-        let hits = retriever.retrieve_all(queries, wanted)?;
-        let stage = self.next_stage();
-        self.record_event(Event::Retrieval {
-            stage,
-            queries: queries.iter().map(|&query| query.to_owned()).collect(),
-            top: wanted.top,
-            by_source: wanted.by_source,
-            hits: hits.clone(),
-            seconds: started.elapsed().as_secs_f64(),
-        });
+        let (hits, event) = search(retriever, queries, wanted, self.stage)?;
+        self.next_stage();
+        self.record_event(event);
         Ok(hits)
+    }
+
+    /// The error for a search that found nothing, where the method needs a passage.
+    pub(super) fn nothing_found(&self, method: &str, wanted: &Wanted) -> MootError {
+        match self.tools.retriever {
+            Some(retriever) => nothing_found(method, retriever, wanted),
+            None => MootError::Question(format!("{method} needs at least 1 document, and there is nothing to search")),
+        }
     }
 
     /// Takes passages up as documents, each once; their numbers, in the order of `hits`.

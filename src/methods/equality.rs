@@ -7,6 +7,7 @@
 //! enter no metric.
 
 pub mod dates;
+pub mod numbers;
 mod precision;
 
 pub use precision::{Likeness, agree, distinct, like, likeness, most_precise, within, words};

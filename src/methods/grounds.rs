@@ -1,8 +1,9 @@
 //! Whether documents hold what was concluded: answers are marked, and those of a prompt's worked example are refused.
 //!
-//! No paper asks for it. Small models take their answer from the worked example of their prompt, and make up years. A mark
-//! changes no metric. A refusal does: the answer is left out of the conclusion, as a fallback that `score` counts.
+//! No paper asks for it. Small models take their answer from the worked example of their prompt or from a document's title, and
+//! make up years. A mark changes no metric. A refusal does: the answer is left out of the conclusion, as a fallback that `score` counts.
 
+use crate::methods::equality::numbers::{LoneOne, in_digits};
 use crate::methods::equality::{self, dates};
 use crate::methods::{Ctx, OwnPrompts, normalise};
 use crate::question::{Answer, Conclusion, Document, Mark};
@@ -29,6 +30,7 @@ pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPro
         examples.iter().any(|example| example.gives(&words))
             && !equality::within(&words, &asked)
             && !held.holds(&answer.text)
+            && !held.is_labelled(&answer.text)
     };
     let (refused, mut answers): (Vec<Answer>, Vec<Answer>) = conclusion.answers.into_iter().partition(is_example);
     let choice = |text: &str| is_choice(text, &question.options);
@@ -52,11 +54,14 @@ pub fn is_choice(answer: &str, options: &[String]) -> bool {
         || options.iter().any(|option| normalise::equal(option, answer))
 }
 
-/// What documents hold: the words and the dates of their texts, titles, sources and dates.
+/// What documents hold: the words and the dates of their texts, and their own dates. Titles and sources are labels: an answer
+/// that stands in them alone is no statement of a document.
 #[derive(Debug, Default)]
 pub struct Held {
     /// The words of each document, in order.
     words: Vec<Vec<String>>,
+    /// The words of titles and sources.
+    labels: Vec<Vec<String>>,
     /// Each document in lower case, for scripts without spaces.
     lower: Vec<String>,
     all: HashSet<String>,
@@ -71,10 +76,11 @@ impl Held {
     pub fn of<'a>(documents: impl IntoIterator<Item = &'a Document>, agents: bool) -> Self {
         let mut held = Self { agents, ..Self::default() };
         for document in documents {
-            let known = [&document.title, &document.source, &document.date].into_iter().flatten();
-            let whole = std::iter::once(&document.text).chain(known).cloned().collect::<Vec<_>>().join("\n");
+            let date = document.date.iter().map(String::as_str);
+            let whole = std::iter::once(own_text(document)).chain(date).collect::<Vec<_>>().join("\n");
             let words = equality::words(&whole);
-            held.all.extend(words.iter().cloned());
+            held.add_words(&words);
+            held.labels.extend([&document.title, &document.source].into_iter().flatten().map(|l| equality::words(l)));
             held.dates.extend(dates::found_in(&whole));
             held.words.push(words);
             held.lower.push(whole.to_lowercase());
@@ -85,8 +91,20 @@ impl Held {
     /// With the words of the question, which an answer may say again.
     #[must_use]
     pub fn asked(mut self, question: &str) -> Self {
-        self.all.extend(equality::words(question));
+        self.add_words(&equality::words(question));
         self
+    }
+
+    /// Adds words, and the numbers that they spell.
+    fn add_words(&mut self, words: &[String]) {
+        self.all.extend(words.iter().cloned());
+        self.all.extend(in_digits(words, LoneOne::Always));
+    }
+
+    /// A document's title or source has the answer's words next to each other.
+    fn is_labelled(&self, answer: &str) -> bool {
+        let words = equality::words(answer);
+        self.labels.iter().any(|label| equality::within(&words, label))
     }
 
     /// A document has the answer's words next to each other, or the answer is a date that a document gives, in this precision or
@@ -112,24 +130,16 @@ impl Held {
         if !dates::read(answer).is_empty() {
             return false;
         }
-        let words = equality::words(answer);
+        let words = in_digits(&equality::words(answer), LoneOne::First);
         let (numbers, words): (Vec<&String>, Vec<&String>) =
             words.iter().partition(|word| word.starts_with(|c: char| c.is_ascii_digit()));
         let telling: Vec<&String> = words.into_iter().filter(|word| word.chars().count() > SHORT).collect();
         let found = telling.iter().filter(|word| self.has_word(word)).count();
-        numbers.iter().all(|number| self.has_number(number)) && found * 3 >= telling.len() * 2
-    }
-
-    fn has_number(&self, number: &str) -> bool {
-        let spelt = number.parse::<usize>().ok().and_then(|number| NUMBERS.get(number));
-        self.all.contains(number) || spelt.is_some_and(|word| self.all.contains(*word))
+        numbers.iter().all(|number| self.all.contains(*number)) && found * 3 >= telling.len() * 2
     }
 
     fn has_word(&self, word: &str) -> bool {
-        let number = NUMBERS.iter().position(|name| *name == word);
-        self.all.contains(word)
-            || number.is_some_and(|number| self.all.contains(&number.to_string()))
-            || self.all.iter().any(|known| differ_in_ending(known, word))
+        self.all.contains(word) || self.all.iter().any(|known| differ_in_ending(known, word))
     }
 
     /// The marks of an answer; `choice` says that its words need not stand in a document. None where there is no document.
@@ -145,9 +155,11 @@ impl Held {
 /// Characters of words that do not count ("of", "his").
 const SHORT: usize = 3;
 
-/// Numbers that texts write as words.
-const NUMBERS: [&str; 13] =
-    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+/// The text of a document without the title that [`documents`](crate::retrieval::documents()) puts before a passage's text.
+fn own_text(document: &Document) -> &str {
+    let (text, title) = (document.text.as_str(), document.title.as_deref().filter(|_| document.origin.is_some()));
+    title.and_then(|title| text.strip_prefix(title)?.strip_prefix('\n')).unwrap_or(text)
+}
 
 /// The words are the same but for up to three letters at the end, after four that they share: "opened", "opening".
 fn differ_in_ending(a: &str, b: &str) -> bool {

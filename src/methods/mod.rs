@@ -4,9 +4,9 @@ use crate::error::{MootError, Result};
 use crate::llm::Capabilities;
 use crate::prompts::{self, File};
 use crate::question::{Conclusion, Question};
-use crate::retrieval::{Wanted, merged_documents};
+use crate::retrieval::Wanted;
 use crate::transcript::{Event, QuestionRecord};
-use ctx::{Observer, Settings, Silent, Tools};
+use ctx::{Observer, Settings, Tools};
 use formats::Format;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -26,6 +26,7 @@ pub mod entailment;
 pub mod equality;
 pub mod flare;
 pub mod formats;
+mod gather;
 pub mod grounds;
 pub mod ircot;
 pub mod iter_retgen;
@@ -318,38 +319,6 @@ impl Built {
     #[must_use]
     pub fn hashes(&self) -> BTreeMap<String, String> {
         prompts::hashes(self.row.files().map(|file| self.prompts.of(file)))
-    }
-
-    /// The question with the documents that the method reads. Where there is something to search, a method that needs
-    /// documents keeps those that came with the question, and where none did, the passages found for the question's text
-    /// become its documents; a method that retrieves for its own queries is given none. Returns what happened on the way.
-    ///
-    /// # Errors
-    /// [`MootError::Question`] where the method needs documents and there are none; what the retriever fails with.
-    pub fn gather(&self, question: &Question, tools: Tools<'_>) -> Result<(Question, Vec<Event>)> {
-        let needs = self.row.needs;
-        if tools.retriever.is_some() && needs.prefers_corpus() {
-            return Ok((Question { documents: Vec::new(), ..question.clone() }, Vec::new()));
-        }
-        if !question.documents.is_empty() || !(needs.documents || needs.passages && tools.retriever.is_none()) {
-            return Ok((question.clone(), Vec::new()));
-        }
-        let (name, id) = (self.row.name, &question.id);
-        let none = |why: &str| {
-            MootError::Question(format!("{name} needs at least 1 document, question {id:?} has none ({why})"))
-        };
-        if tools.retriever.is_none() {
-            return Err(none("the method closed-book answers without"));
-        }
-        let settings = Settings::default();
-        let mut ctx = Ctx::new(self.row, question, tools, &settings, &Silent);
-        let hits = ctx.retrieve(&[&question.text], tools.wanted)?.pop().unwrap_or_default();
-        if hits.is_empty() {
-            let filters = if tools.wanted.filter.is_empty() { "" } else { " that the filters admit" };
-            return Err(none(&format!("no passage of the corpus{filters} is about it")));
-        }
-        let question = Question { documents: merged_documents(hits), ..question.clone() };
-        Ok((question, ctx.into_record().events))
     }
 
     /// Answers `question`: the record of one whole debate.

@@ -57,7 +57,7 @@ impl OwnPrompts {
             }
         }
         if files == 0 {
-            return Err(found(dir, "prompts, named as in src/prompts (moot prompts list)", "none"));
+            return Err(found(dir, "prompts, named as `moot prompts list METHOD` prints them", "none"));
         }
         Ok(own)
     }

@@ -3,8 +3,8 @@
 use crate::error::{MootError, Result};
 use crate::generation::Segment;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use minijinja::value::{Serde, Value};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -97,9 +97,25 @@ impl<T: AsRef<str>> File<T> {
     }
 
     fn rendered(&self, values: impl Serialize, environment: &mut Environment<'static>) -> Result<String> {
-        environment
-            .render_named_str(self.name, self.text.as_ref(), Serde(values))
-            .map_err(|e| self.wrong(&one_line(&e)))
+        let values = Value::from(Serde(values));
+        environment.render_named_str(self.name, self.text.as_ref(), values.clone()).map_err(|e| {
+            let missing = (e.kind() == ErrorKind::UndefinedError).then(|| self.missing(&values, environment)).flatten();
+            self.wrong(&missing.map_or_else(|| one_line(&e), |missing| one_line_of(&missing, e.line())))
+        })
+    }
+
+    /// The names in the file that no value has, and those that are there; `None` where only a part of a value is missing.
+    fn missing(&self, values: &Value, environment: &Environment<'static>) -> Option<String> {
+        let template = environment.template_from_named_str(self.name, self.text.as_ref()).ok()?;
+        let mut known: Vec<String> = values.try_iter().ok()?.map(|name| name.to_string()).collect();
+        known.sort_unstable();
+        let global = |name: &String| environment.globals().any(|(known, _)| known == name);
+        let mut missing: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+        missing.retain(|name| !known.contains(name) && !global(name));
+        missing.sort_unstable();
+        let missing: Vec<String> = missing.iter().map(|name| format!("{name:?}")).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        (!missing.is_empty()).then(|| format!("no value is called {} (this prompt has: {known})", missing.join(" or ")))
     }
 
     fn wrong(&self, reason: &str) -> MootError {
@@ -134,6 +150,11 @@ fn segments(text: &str, inserted: &[String]) -> Vec<Segment> {
 #[must_use]
 pub fn hashes<T: AsRef<str>>(files: impl IntoIterator<Item = File<T>>) -> BTreeMap<String, String> {
     files.into_iter().map(|file| (file.name.to_owned(), file.sha256())).collect()
+}
+
+/// The reason after its line of the template, where that is known.
+fn one_line_of(reason: &str, line: Option<usize>) -> String {
+    line.map_or_else(|| reason.to_owned(), |line| format!("line {line}: {reason}"))
 }
 
 fn one_line(error: &minijinja::Error) -> String {

@@ -4,7 +4,7 @@ use super::prompts::{Known, sent};
 use super::texts::Texts;
 use super::{Outcome, marks, named, value};
 use crate::assess::assessment::{counts, number};
-use crate::assess::{Assessment, Neither};
+use crate::assess::{Assessment, Neither, Verdict};
 use crate::escape;
 use crate::methods::normalise;
 use crate::question::{Answer, Conclusion, Document, Gold, JudgedClaim, Question};
@@ -114,9 +114,18 @@ fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts
     };
     let answers: Vec<Value> = conclusion.answers.iter().map(&mut answer).collect();
     let rejected: Vec<Value> = conclusion.rejected.iter().map(&mut answer).collect();
+    let given_up: Vec<Value> = Verdict::of(record)
+        .into_iter()
+        .flat_map(|verdict| verdict.given_up)
+        .map(|answer| {
+            let now = answer.now.as_deref().map(|now| texts.add(now));
+            without_empty(json!({ "text": texts.add(&answer.said), "documents": answer.documents, "now": now }))
+        })
+        .collect();
     without_empty(json!({
         "answers": answers,
         "rejected": rejected,
+        "given_up": given_up,
         "refused": lines(&conclusion.refused),
         "why": texts.add_some(&conclusion.explanation),
         "malformed": conclusion.malformed,
@@ -160,6 +169,7 @@ fn call(record: &QuestionRecord, call: &CallRecord, known: &Known<'_>, texts: &m
         "kind": kind(&call.parsed),
         "said": texts.add_some(&said),
         "why": texts.add_some(&why),
+        "cut": call.is_cut_back(),
         "judged": judged_call(record.question.gold.as_ref(), call),
         "changed": before.is_some_and(|before| changed(before, call)),
         "was": before.filter(|before| changed(before, call)).map(|before| escape::line(&self::said(before).0)),

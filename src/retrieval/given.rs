@@ -5,7 +5,7 @@ use crate::jsonl::{Lines, Object};
 use crate::question::{Document, Gold, Label};
 use crate::retrieval::Filter;
 use crate::retrieval::chunk;
-use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind};
+use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Skipped, told_skipped};
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -19,7 +19,8 @@ pub struct Given {
     pub question: Option<String>,
     /// The gold answers of the dataset line, if it has some.
     pub gold: Option<Gold>,
-    /// Files that were skipped, with the reason, to be shown to the user: "notes.png: not .txt, .md, ...".
+    /// Files that were skipped, with the reason, to be shown to the user: "notes.png: not .txt, .md, ..."; of many with one
+    /// reason a few and their number ([`told_skipped`]).
     pub skipped: Vec<String>,
     /// Documents that the filter left out.
     pub left_out: LeftOut,
@@ -75,7 +76,7 @@ impl Room {
 pub enum Reading {
     /// All of them.
     Whole(Given),
-    /// There are more than the room has; one line: "more than 40 documents".
+    /// There are more than the room has; one line: "53 files hold more than 40 documents".
     TooMuch(String),
 }
 
@@ -102,8 +103,8 @@ pub fn load(paths: &[String]) -> Result<Given> {
 /// malformed; [`MootError::UnknownName`] for a source that no document has; [`MootError::Usage`] where no text is found,
 /// and where the filter leaves no document.
 pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>) -> Result<Reading> {
-    let mut gathering = Gathering { room, ..Gathering::new(filter) };
-    gathering.given.skipped.extend(corpus.skipped().iter().map(ToString::to_string));
+    let (files, skipped) = (corpus.files(), corpus.skipped().to_vec());
+    let mut gathering = Gathering { room, files, skipped, ..Gathering::new(filter) };
     for entry in corpus.entries() {
         gathering.add(entry)?;
         if let Some(why) = gathering.excess.take() {
@@ -144,6 +145,10 @@ struct Gathering<'a> {
     given: Given,
     filter: &'a Filter,
     room: Option<Room>,
+    /// Files of the corpus.
+    files: usize,
+    /// Files and records that were skipped.
+    skipped: Vec<Skipped>,
     /// Why the room is too small.
     excess: Option<String>,
     /// The origin of each document: "folder/a.txt" or "b.jsonl:3".
@@ -164,6 +169,8 @@ impl<'a> Gathering<'a> {
             given: Given::default(),
             filter,
             room: None,
+            files: 0,
+            skipped: Vec::new(),
             excess: None,
             origins: Vec::new(),
             by_folder: Vec::new(),
@@ -195,7 +202,7 @@ impl<'a> Gathering<'a> {
         if let Some(document) = whole {
             self.add_document(entry, document);
         }
-        self.given.skipped.extend(documents.skipped().iter().map(ToString::to_string));
+        self.skipped.extend(documents.skipped());
         Ok(())
     }
 
@@ -289,13 +296,16 @@ impl<'a> Gathering<'a> {
         let Some(room) = self.room.filter(|_| !self.asked) else { return };
         let Some(last) = self.given.documents.last() else { return };
         if self.given.documents.len() > room.documents {
-            self.excess = Some(format!("more than {} documents", room.documents));
+            // The others are not read, and a file may hold several.
+            let files = if self.files == 1 { "1 file holds" } else { &format!("{} files hold", self.files) };
+            self.excess = Some(format!("{files} more than {} documents", room.documents));
         } else if chunk::words(&last.text).nth(room.words).is_some() {
             self.excess = Some(format!("{} has more than {} words", last.name, room.words));
         }
     }
 
     fn finish(mut self) -> Result<Given> {
+        self.given.skipped = told_skipped(&self.skipped);
         for wanted in &self.filter.sources {
             if !self.sources.contains(wanted) {
                 let known: Vec<&str> = self.sources.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! The verdict of a debate as readers see it.
 
 use moot::assess::Verdict;
-use moot::assess::verdict::{Withdrawal, quoted};
+use moot::assess::verdict::{GivenUp, Withdrawal, quoted};
 use moot::methods::vote;
 use moot::question::{Conclusion, Document, Mark, Question};
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
@@ -81,6 +81,37 @@ fn a_withdrawal_is_told_from_an_agent_that_never_knew() {
     assert_eq!(verdict.withdrawn, [Withdrawal { document: 1, said: "1951".into(), round: 2 }]);
     assert_eq!(verdict.silent, [2]);
     assert_eq!(verdict.tally, [("1952".to_owned(), 1), ("unknown".to_owned(), 2)]);
+}
+
+/// An answer of round 1 that all agents leave is lost from the conclusion; it is told.
+#[test]
+fn answers_that_no_agent_keeps_are_given_up() {
+    let texts = ["It opened in 1884.", "It opened in 1848.", "It opened in 1884, they say.", "Soup."];
+    let rounds: &[&[Option<&str>]] = &[
+        &[Some("1884"), Some("1848"), Some("in 1884"), None],
+        &[Some("Minutes"), Some("Minutes"), Some("Minutes"), Some("Minutes")],
+    ];
+    let given_up = |said: &str, documents: &[usize], now: Option<&str>| GivenUp {
+        said: said.into(),
+        documents: documents.into(),
+        now: now.map(str::to_owned),
+    };
+    let verdict = Verdict::of(&record(&texts, rounds, &["Minutes"])).unwrap();
+    assert_eq!(verdict.given_up, [given_up("1884", &[0, 2], Some("Minutes")), given_up("1848", &[1], Some("Minutes"))]);
+    assert!(verdict.withdrawn.is_empty() && verdict.rejected.is_empty());
+    // One that another agent holds at the end, or that the conclusion names, stands there already.
+    let held: &[&[Option<&str>]] = &[&[Some("1884"), Some("1848")], &[Some("1848"), Some("1850")]];
+    assert_eq!(Verdict::of(&record(&texts[..2], held, &["1848", "1884"])).unwrap().given_up, []);
+    let lost = Verdict::of(&record(&texts[..2], held, &["1850"])).unwrap().given_up;
+    assert_eq!(lost, [given_up("1884", &[0], Some("1848"))]);
+    // The last answer before "unknown" is withdrawn; one before that is given up. A more precise date is the same answer.
+    let later: &[&[Option<&str>]] =
+        &[&[Some("1950"), Some("1884")], &[Some("1951"), Some("12 May 1884")], &[None, Some("12 May 1884")]];
+    let verdict = Verdict::of(&record(&texts[..2], later, &["12 May 1884"])).unwrap();
+    assert_eq!(verdict.given_up, [given_up("1950", &[0], None)]);
+    assert_eq!(verdict.withdrawn, [Withdrawal { document: 0, said: "1951".into(), round: 2 }]);
+    // A single round gives nothing up.
+    assert_eq!(Verdict::of(&record(&texts[..2], &held[..1], &["1900"])).unwrap().given_up, []);
 }
 
 #[test]

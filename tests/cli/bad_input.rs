@@ -123,7 +123,15 @@ fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
             assert!(all.contains(option) && !short.contains(option), "{option}");
         }
         assert!(all.contains("--model") && all.contains("--method"));
+        // The examples use options that the same help lists.
+        let (listed, examples) = short.split_once("Examples:").unwrap();
+        for option in examples.split_whitespace().filter(|word| word.starts_with("--")) {
+            let is = |word: &str| word.trim_end_matches(',') == option;
+            assert!(listed.split_whitespace().any(is), "{command}: {option}");
+        }
     }
+    let ask = said(&["ask", "--help"]);
+    assert!(ask.contains("documents read whole [default: 40]"), "{ask}");
     // A command with few options has the help that it had.
     assert!(!said(&["merge", "--help"]).contains("--help-all"));
 }

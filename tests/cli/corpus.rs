@@ -109,10 +109,12 @@ fn sources_and_dates_choose() {
     assert_eq!(
         text(&none.stderr).lines().find(|line| line.starts_with("error: ")),
         Some(
-            "error: madam-rag needs at least 1 document, question \"asked\" has none (no passage of the corpus that the \
-             filters admit is about it)"
+            "error: madam-rag needs at least 1 document: no passage of the corpus that the filters admit is about the \
+             question"
         )
     );
+    let hint = "hint: ask in other words, or change --source, --from or --until, or admit passages that share little";
+    assert!(text(&none.stderr).contains(hint), "{}", text(&none.stderr));
 }
 
 fn given(cache: &Path, server: &Server, typed: &[&str], stdin: &str) -> (Vec<Value>, String) {
@@ -149,6 +151,7 @@ fn given_documents_are_read_filtered_or_searched_and_it_is_said() {
     let (found, said) = given(&cache, &server, &["--docs", &notes, "--top", "3", "--retriever", "bm25"], "");
     assert!(said.contains("--retriever was given: the documents are searched"), "{said}");
     assert_eq!(found.len(), 2, "{found:?}");
+    assert!(said.contains("2 passages of 2 documents found and read"), "{said}");
     assert!(found.iter().all(|document| document["origin"]["file"].is_string()));
     let long = "The bridge over the Elde was opened in 1932. ".repeat(400);
     let (found, said) = given(&cache, &server, &["--docs", "-", "--embedder", "none"], &long);
@@ -156,6 +159,34 @@ fn given_documents_are_read_filtered_or_searched_and_it_is_said() {
     assert_eq!(found.len(), 1, "passages of one document are one agent's: {found:?}");
     let (whole, said) = given(&cache, &server, &["--docs", "-", "--whole"], &long);
     assert!(said.contains("1 document is read whole") && whole[0]["text"] == long, "{said}");
+}
+
+/// A search that finds nothing is told before a model is looked for, and so is what was searched.
+#[test]
+fn a_search_comes_before_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = corpus(folder.path());
+    let said = |typed: &[&str]| {
+        let mut command = moot(["ask"].into_iter().chain(typed.iter().copied()).chain(["--model", "no/such.gguf"]));
+        let out = command.env("MOOT_CACHE", folder.path().join("cache")).output().unwrap();
+        assert!(!out.status.success());
+        text(&out.stderr)
+    };
+    let nothing = said(&["Who won the chess olympiad?", "--corpus", &notes, "--embedder", "none"]);
+    let error = "error: madam-rag needs at least 1 document: no passage of the corpus is about the question";
+    let hint = "hint: ask in other words, or admit passages that share little with the question by --cutoff off";
+    assert!(nothing.contains(error) && nothing.contains(hint) && !nothing.contains("no/such"), "{nothing}");
+    let opened = ["When was the bridge opened?", "--embedder", "none", "--top", "2"];
+    let off = said(&[&opened[..], &["--corpus", &notes, "--cutoff", "off"]].concat());
+    assert!(off.contains("2 passages of 2 documents found and read") && off.contains("no/such.gguf"), "{off}");
+    let many = said(&[&opened[..], &["--docs", &notes]].concat());
+    assert!(many.contains("5 files hold more than 2 documents: the documents are searched for passages"), "{many}");
+    // A dataset's line may be given for its question alone.
+    let line = folder.path().join("one.jsonl");
+    fs::write(&line, r#"{"question": "When?", "documents": [{"text": "In 1932."}]}"#).unwrap();
+    let asked = said(&["--docs", line.to_str().unwrap(), "--method", "closed-book"]);
+    assert!(asked.contains("closed-book reads no documents: the question alone is taken"), "{asked}");
+    assert!(!asked.contains("read whole") && asked.contains("no/such.gguf"), "{asked}");
 }
 
 #[test]
@@ -175,6 +206,8 @@ fn what_is_mistyped_is_said_before_any_model_is_asked_for() {
         (&["ask", "Q?", "--docs", &notes, "--from", "2024", "--until", "2023"], "expected --from before --until"),
         (&["ask", "Q?", "--docs", &notes, "--source", "radio"], "blog, council, forum, mirror, press"),
         (&["ask", "Q?", "--docs", &notes, "--whole", "--top", "3"], "cannot be used with"),
+        (&["ask", "Q?", "--docs", &notes, "--method", "closed-book"], "error: --docs: closed-book reads no documents"),
+        (&["ask", "Q?", "--corpus", &notes, "--method", "mad"], "error: --corpus: mad reads no documents"),
     ] {
         let out = moot(typed.iter().copied()).output().unwrap();
         let said = text(&out.stderr);

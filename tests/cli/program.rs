@@ -314,6 +314,23 @@ fn colours_stay_out_of_pipes() {
     assert!(!ask(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).contains('\u{1b}'));
 }
 
+/// The engine's counts are for those who ask for everything, in lines that fit.
+#[test]
+fn the_steps_of_the_engine_are_shown_in_full_alone() {
+    let workspace = Workspace::new();
+    let ask = |more: &[&str]| {
+        let mut command = workspace.moot(["ask", "When?", "--docs", DEMO].iter().chain(more).copied());
+        command.env("COLUMNS", "60");
+        text(&run(command).stdout)
+    };
+    assert!(!ask(&[]).contains("forward passes"));
+    let full = ask(&["--full"]);
+    let steps = full.split("Steps  ").nth(1).unwrap();
+    let squeezed = steps.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(squeezed.contains("forward passes") && squeezed.contains("padded batches would have computed"), "{full}");
+    assert!(steps.lines().count() > 1 && steps.lines().all(|line| line.chars().count() <= 60), "{full}");
+}
+
 #[test]
 fn exit_codes_are_as_people_expect() {
     let workspace = Workspace::new();

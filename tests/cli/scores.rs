@@ -41,9 +41,56 @@ fn three_runs_fit_100_columns_with_five_rows_and_their_meaning() {
     assert!(said.contains("more rows: --all") && !said.contains("warning"), "{said}");
     let values = lines.iter().find(|line| line.starts_with("em ")).unwrap();
     assert!(values.starts_with("em 1.000 [1.000, 1.000] 0.650 ["), "{said}");
+}
 
-    let all = scored(&paths, &["--all"]);
-    assert!(["precision-equal", "seconds", "generated-tokens"].iter().all(|row| all.contains(row)), "{all}");
+#[test]
+fn all_rows_fit_too_and_each_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |letter: &str| format!("a-rather-long-name-of-a-record-as-people-give-them-{}.jsonl", letter.repeat(9));
+    let paths = [("a", 0), ("b", 1), ("c", 2)].map(|(letter, wrong)| record(folder.path(), &name(letter), 40, wrong));
+    let all = scored(&paths.each_ref().map(PathBuf::as_path), &["--all"]);
+    assert!(all.lines().all(|line| line.chars().count() <= 100), "{all}");
+    let rows: Vec<&str> = all.lines().filter(|line| line.contains(" [") && !line.starts_with('[')).collect();
+    let named = |line: &&str| line.split(' ').next().unwrap().to_owned();
+    let names: Vec<String> = rows.iter().map(named).collect();
+    assert!(["em", "precision-equal", "seconds", "generated-tokens"].iter().all(|row| names.contains(&(*row).into())));
+    for name in &names {
+        let explained = all.lines().filter(|line| line.starts_with(&format!("{name}: "))).count();
+        assert_eq!(explained, 1, "{name}: {all}");
+    }
+    let lines: Vec<String> = all.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert!(lines.iter().any(|line| line == "A B C") && lines.iter().any(|line| line == "B - A C - A"), "{all}");
+    // Rows of one table are equally wide.
+    let em = all.lines().position(|line| line.starts_with("em ")).unwrap();
+    let width = |line: &str| line.chars().count();
+    assert!(all.lines().skip(em).take(12).all(|line| width(line) == width(rows[0])), "{all}");
+    let squeezed = lines.join(" ");
+    assert!(
+        squeezed.contains("[not applicable: ") && squeezed.contains("conflict-precision, conflict-recall"),
+        "{all}"
+    );
+    assert!(!all.contains("--all"), "{all}");
+    assert_eq!(squeezed.matches("paired by question, 40 in both").count(), 2, "{all}");
+}
+
+#[test]
+fn more_records_than_fit_have_several_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths: Vec<PathBuf> = (0..6).map(|i| record(folder.path(), &format!("{i}.jsonl"), 3, i % 3)).collect();
+    let said = scored(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>(), &[]);
+    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
+    let lines: Vec<String> = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for head in ["A B C D", "E F", "B - A C - A D - A", "E - A F - A"] {
+        assert!(lines.iter().any(|line| line == head), "{head}: {said}");
+    }
+}
+
+#[test]
+fn a_record_without_questions_has_no_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = scored(&[&record(folder.path(), "none.jsonl", 0, 0)], &["--all"]);
+    assert!(said.contains("[not applicable: em, precision, "), "{said}");
+    assert!(!said.lines().any(|line| line.starts_with("em ")), "{said}");
 }
 
 #[test]
@@ -67,4 +114,23 @@ fn a_measure_of_the_dataset_takes_the_place_of_the_last_row() {
     let said = scored(&[&path], &[]);
     let row = |name: &str| said.lines().any(|line| line.starts_with(&format!("{name} ")));
     assert!(row("yes-no-em") && row("malformed") && !row("calls"), "{said}");
+}
+
+/// Where a dataset lists no wrong answers, exact match counts no other answer beside the right one; the list says it.
+#[test]
+fn an_answer_beside_the_right_one_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    let mut writer = Writer::open(&path, &header()).unwrap();
+    writer.append(&answered("q0", &["1931"], &[], &["1931", "1932"])).unwrap();
+    writer.append(&answered("q1", &["1931"], &[], &["1931"])).unwrap();
+    writer.append(&answered("q2", &["1931"], &["1932"], &["1931", "1932", "1933"])).unwrap();
+    drop(writer);
+    let said = |typed: &[&str]| text(&run(moot(["show", path.to_str().unwrap()].iter().chain(typed).copied())).stdout);
+    let list = said(&[]);
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines[0].ends_with("-> 1931; 1932 (right, and 1 more)"), "{list}");
+    assert!(lines[1].ends_with("-> 1931 (right)"), "{list}");
+    assert!(lines[2].contains("(partly; gold: 1931; wrong: 1932)"), "{list}");
+    assert!(said(&["q0"]).contains("Gold  right, and 1 more\n"), "{}", said(&["q0"]));
 }

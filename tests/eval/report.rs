@@ -38,44 +38,10 @@ fn a_label_stands_in_the_place_of_the_methods_name() {
     assert!(unlabelled.get("label").is_none());
     a.header.label = Some("echo (prompted)".into());
     assert_eq!(report::json(&[report::score(&a)], &[])["records"][0]["method"], "echo (prompted)");
-    assert!(
-        report::table(&[report::score(&a)], &[]).starts_with("a.jsonl: echo (prompted) on some.jsonl with scripted")
-    );
+    let described = report::describe(&report::score(&a));
+    assert!(described.starts_with("a.jsonl: echo (prompted) on some.jsonl with scripted: "), "{described}");
     let read: moot::eval::record::Header = serde_json::from_value(serde_json::to_value(&a.header).unwrap()).unwrap();
     assert_eq!((read.shown_method(), read.method.as_str()), ("echo (prompted)", "echo"));
-}
-
-#[test]
-fn a_table_that_lines_up() {
-    let a = record("a.jsonl", &[("1", "yes"), ("2", "yes")]);
-    let b = record("b.jsonl", &[("1", "no"), ("2", "no")]);
-    let text = report::table(&[report::score(&a), report::score(&b)], &[report::compare(&a, &b)]);
-    assert!(
-        text.starts_with("a.jsonl: echo on some.jsonl with scripted: 2 of 3 questions, 2 calls, 0 malformed\n"),
-        "{text}"
-    );
-    let lines: Vec<&str> = text.lines().collect();
-    let em = lines.iter().position(|line| line.starts_with("em ")).unwrap();
-    assert!(lines[em].contains("1.000 [1.000, 1.000]  0.000 [0.000, 0.000]  -1.000 [-1.000, -1.000]"), "{text}");
-    assert!(lines[em - 1].ends_with("b.jsonl - a.jsonl"));
-    assert!(lines[em..em + 12].iter().all(|line| line.len() == lines[em].len()), "{text}");
-    assert!(lines.iter().any(|line| line.starts_with("[not applicable: ")), "{text}");
-    assert!(text.ends_with("b.jsonl - a.jsonl: paired by question, 2 in both\n"));
-}
-
-#[test]
-fn a_record_without_questions_has_no_scores() {
-    let text = report::table(&[report::score(&record("a.jsonl", &[]))], &[]);
-    assert!(text.contains("[not applicable: em, precision, "), "{text}");
-    assert!(!text.lines().any(|line| line.starts_with("em ")), "{text}");
-}
-
-#[test]
-fn metrics_that_apply_to_nothing_are_named_once() {
-    let text = report::table(&[report::score(&record("a.jsonl", &[("1", "yes")]))], &[]);
-    let last = text.lines().last().unwrap();
-    assert!(last.starts_with("[not applicable: ") && last.contains("conflict-precision"), "{text}");
-    assert!(!last.contains("squad-em") && text.lines().any(|line| line.starts_with("squad-em ")), "{text}");
 }
 
 #[test]

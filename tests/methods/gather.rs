@@ -83,7 +83,10 @@ fn refused(tools: Tools<'_>) -> String {
     let (record, error) = method.record(&bare(), tools, &Settings::default(), &Silent);
     assert!(record.conclusion.is_none() && record.calls.is_empty() && record.question == bare());
     match error {
-        Some(MootError::Question(line)) => line,
+        Some(error @ (MootError::Question(_) | MootError::NothingFound { .. })) => {
+            assert!(error.is_of_one_question());
+            error.hint().into_iter().fold(error.to_string(), |line, hint| line + "; hint: " + &hint)
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -92,13 +95,16 @@ fn refused(tools: Tools<'_>) -> String {
 fn where_nothing_is_found_the_question_fails_alone() {
     let (llm, empty) = (agents(), Shelf::default());
     let line = refused(Tools { retriever: Some(&empty), ..Tools::new(&llm) });
-    let none = "concatenated needs at least 1 document, question \"q1\" has none";
-    assert_eq!(line, format!("{none} (no passage of the corpus is about it)"));
+    let none = "concatenated needs at least 1 document";
+    assert_eq!(line, format!("{none}: no passage of the corpus is about the question; hint: ask in other words"));
     let filter = Filter { sources: vec!["press".into()], ..Filter::default() };
     let wanted = Wanted { top: 5, by_source: false, filter, fold: true };
     let line = refused(Tools { retriever: Some(&empty), wanted: &wanted, ..Tools::new(&llm) });
-    assert_eq!(line, format!("{none} (no passage of the corpus that the filters admit is about it)"));
-    assert_eq!(refused(Tools::new(&llm)), format!("{none} (the method closed-book answers without)"));
+    let hint = "ask in other words, or change --source, --from or --until";
+    let why = "no passage of the corpus that the filters admit is about the question";
+    assert_eq!(line, format!("{none}: {why}; hint: {hint}"));
+    let without = "question \"q1\" has none (the method closed-book answers without)";
+    assert_eq!(refused(Tools::new(&llm)), format!("{none}, {without}"));
 }
 
 #[test]

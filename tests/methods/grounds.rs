@@ -97,6 +97,40 @@ fn an_answer_without_supporter_or_ground_is_marked_in_the_record() {
     assert!(read.answers[0].marks.is_empty() && read.answers[1].marks == [Mark::NotInDocuments]);
 }
 
+/// "Minutes" is what two documents are called, and no document says it.
+#[test]
+fn a_title_or_a_source_is_no_statement_of_a_document() {
+    let mut asked = question(&["She was born in 1931, they say.", "She lived in Sandholm."]);
+    asked.documents[0].title = Some("Minutes".into());
+    asked.documents[1].source = Some("Norrby Council".into());
+    asked.documents[1].date = Some("1884-05-12".into());
+    let record = concluded(&asked, r#"["Minutes", "Norrby Council", "1931", "1884", "Sandholm"]"#);
+    let marks: Vec<(String, bool)> = record
+        .conclusion
+        .unwrap()
+        .answers
+        .into_iter()
+        .map(|answer| (answer.text, answer.marks.contains(&Mark::NotInDocuments)))
+        .collect();
+    let expected = [("Minutes", true), ("Norrby Council", true), ("1931", false), ("1884", false), ("Sandholm", false)];
+    assert_eq!(marks, expected.map(|(text, marked)| (text.to_owned(), marked)));
+    // The title that stands before a passage's text was put there; a heading within a text is text.
+    let origin = moot::question::Origin { file: "a.md".into(), id: None, line: None, page: None, characters: 0..9 };
+    let passage = Document {
+        text: "Minutes\nIt opened in 1884.".into(),
+        title: Some("Minutes".into()),
+        origin: Some(origin),
+        ..Document::default()
+    };
+    assert!(!Held::of([&passage], true).grounds("Minutes") && Held::of([&passage], true).grounds("1884"));
+    let given = Document { origin: None, ..passage.clone() };
+    assert!(Held::of([&given], true).grounds("Minutes"));
+    // What stands in a title is still not taken from the worked example.
+    asked.documents[0].title = Some("The cello".into());
+    let conclusion = concluded(&asked, r#"["cello"]"#).conclusion.unwrap();
+    assert!(conclusion.refused.is_empty() && conclusion.answers[0].marks.contains(&Mark::NotInDocuments));
+}
+
 #[test]
 fn words_and_numbers_are_looked_for_in_all_documents() {
     let held = documents(&["The ferry opened on 14 June 1952 with seven boats.", "It cost 7.2 million. Isaac Newton."]);
@@ -109,6 +143,14 @@ fn words_and_numbers_are_looked_for_in_all_documents() {
     for answer in
         ["1953", "15.6.1952", "72 million", "8 boats", "Isabella Newbury", "1952 boats and 3 cars", "Port Hale"]
     {
+        assert!(!held.grounds(answer), "{answer}");
+    }
+    let spelt = documents(&["Open two days a week, for twenty-one years; no one paid 30 crowns."]);
+    let held = Held::of(&spelt, true);
+    for answer in ["2 days a week", "Two days", "21", "twenty one years", "thirty crowns", "no one", "one"] {
+        assert!(held.grounds(answer), "{answer}");
+    }
+    for answer in ["3 days a week", "three days", "22", "seven", "Forty crowns"] {
         assert!(!held.grounds(answer), "{answer}");
     }
     let chinese = documents(&["它于1952年开放。"]);

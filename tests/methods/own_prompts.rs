@@ -71,8 +71,33 @@ fn a_prompt_that_cannot_be_one_is_refused_before_a_model_is_loaded() {
     assert!(refused(AGENT, [0xff, 0xfe, 0x41]).contains("UTF-8"));
     assert!(refused(AGENT, vec![b'a'; (1 << 20) + 1]).contains("at most 1048576 bytes"));
     let empty = tempfile::tempdir().unwrap();
-    assert!(OwnPrompts::read(empty.path()).unwrap_err().to_string().contains("expected prompts"));
+    let none = OwnPrompts::read(empty.path()).unwrap_err().to_string();
+    assert!(none.contains("expected prompts, named as `moot prompts list METHOD` prints them, found none"), "{none}");
     assert!(OwnPrompts::read(&empty.path().join("nowhere")).is_err());
+}
+
+#[test]
+fn a_value_that_a_prompt_does_not_have_is_named_with_those_that_it_has() {
+    let failed = |text: &str| {
+        let mut own = OwnPrompts::default();
+        own.replace_named(AGENT, text).unwrap();
+        let built = methods::build("madam-rag", &super::typed(&[("rounds", "1")])).unwrap().with_prompts(own).unwrap();
+        let llm = Scripted::new(|_| unreachable!("no call is made"));
+        built.record(&four(), Tools::new(&llm), &Settings::default(), &Silent).1.unwrap().to_string()
+    };
+    let has = "(this prompt has: document, history, number, question)";
+    assert_eq!(
+        failed("Mine:\n{{ question }} {{ documnt }}"),
+        format!("{AGENT}: line 2: no value is called \"documnt\" {has}")
+    );
+    let two = failed("{% for i in range(2) %}{{ i }}{{ documnt }}{% endfor %}{% if asked %}x{% endif %}");
+    assert_eq!(two, format!("{AGENT}: line 1: no value is called \"asked\" or \"documnt\" {has}"));
+    // Only a part of a value is missing.
+    assert!(
+        failed("{{ question.words.first }}").contains("undefined value"),
+        "{}",
+        failed("{{ question.words.first }}")
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Answers as the assessment compares them: numbers with their points, dates of different precision.
 
 use moot::methods::equality::dates::{found_in, read};
+use moot::methods::equality::numbers::{LoneOne, in_digits};
 use moot::methods::equality::{Likeness, agree, distinct, likeness, most_precise, words};
 use moot::methods::vote;
 
@@ -90,4 +91,86 @@ fn the_stances_of_an_assessment_agree_at_different_precision() {
     let (answers, rejected) = vote::by_stance(&["7.2".to_owned()], &[Some("72"), Some("7.2 million")]);
     assert_eq!((&answers[0].supporters[..], &answers[0].opponents[..]), (&[1][..], &[0][..]));
     assert_eq!(rejected[0].text, "72");
+}
+
+/// `text` with its number words in digits.
+fn digits(text: &str, lone: LoneOne) -> String {
+    let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    in_digits(&words, lone).join(" ")
+}
+
+#[test]
+fn runs_of_number_words_become_digits() {
+    for (spelt, expected) in [
+        ("two days week", "2 days week"),
+        ("zero", "0"),
+        ("nineteen", "19"),
+        ("twenty one days", "21 days"),
+        ("ninety", "90"),
+        ("hundred", "100"),
+        ("two hundred and five", "205"),
+        ("nineteen hundred", "1900"),
+        ("five hundred thousand", "500000"),
+        ("thousand", "1000"),
+        ("two thousand and twenty four", "2024"),
+        ("three thousand two hundred", "3200"),
+        ("nineteen eighty four", "19 84"),
+        ("two and three", "2 and 3"),
+        ("ten to twenty", "10 to 20"),
+        ("twenty ten", "20 10"),
+        ("hundreds", "hundreds"),
+        ("1000 two", "1000 2"),
+    ] {
+        assert_eq!(digits(spelt, LoneOne::First), expected, "{spelt}");
+    }
+}
+
+#[test]
+fn one_by_itself_is_a_number_where_a_whole_answer_begins() {
+    for (spelt, first, never, always) in [
+        ("one", "1", "one", "1"),
+        ("one day", "1 day", "one day", "1 day"),
+        ("no one", "no one", "no one", "no 1"),
+        ("twenty one", "21", "21", "21"),
+        ("one hundred", "100", "100", "100"),
+    ] {
+        let found = [LoneOne::First, LoneOne::Never, LoneOne::Always].map(|lone| digits(spelt, lone));
+        assert_eq!(found, [first, never, always], "{spelt}");
+    }
+}
+
+#[test]
+fn number_words_equal_digits_in_whole_answers() {
+    for (a, b) in [
+        ("2 days a week", "Two days a week"),
+        ("twenty-one", "21"),
+        ("two hundred and five", "205"),
+        ("one", "1"),
+        ("One day", "1 day"),
+        ("two thousand", "2,000"),
+    ] {
+        assert_eq!(likeness(a, b), Likeness::Same, "{a} {b}");
+        assert!(agree(a, b) && agree(b, a), "{a} {b}");
+    }
+    for (a, b) in [
+        ("no one", "1"),
+        ("No. 1", "no one"),
+        ("1", "one of the councils"),
+        ("twenty", "twenty-one"),
+        ("two days", "3 days"),
+        ("one hundred", "1"),
+    ] {
+        assert_eq!(likeness(a, b), Likeness::Different, "{a} {b}");
+        assert!(!agree(a, b) && !agree(b, a), "{a} {b}");
+    }
+    // An answer that holds another agrees with it.
+    assert!(agree("2 days", "two days a week") && agree("one", "no one"));
+    assert_eq!(distinct(["two", "2", "3"]), ["two", "3"]);
+    let (answers, rejected) =
+        vote::by_stance(&["2 days a week".to_owned()], &[Some("Two days a week"), Some("5 days"), Some("five days")]);
+    assert_eq!((&answers[0].supporters[..], &answers[0].opponents[..]), (&[0][..], &[1, 2][..]));
+    assert_eq!(rejected.iter().map(|answer| answer.text.as_str()).collect::<Vec<_>>(), ["5 days"]);
+    // Metrics and votes keep SQuAD's normalisation.
+    assert!(!moot::methods::normalise::equal("two", "2"));
+    assert_eq!(vote::count(["two", "2"]).len(), 2);
 }

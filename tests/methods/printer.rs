@@ -4,12 +4,13 @@ use super::prompts::golden;
 use super::{prompt, question, typed};
 use moot::cli::columns::{shorten, shorten_middle, width, wrap};
 use moot::cli::debate::{DebatePrinter, View, show, show_with};
+use moot::generation::Finish;
 use moot::llm::scripted::Scripted;
 use moot::methods::ctx::{Observer, Settings, Tools};
 use moot::methods::presets::{ASK, Preset};
 use moot::methods::switches::Typed;
 use moot::question::{Document, Origin, Passage};
-use moot::transcript::QuestionRecord;
+use moot::transcript::{Parsed, QuestionRecord};
 use proptest::prelude::*;
 
 /// Each speaker's replies, round by round.
@@ -58,7 +59,7 @@ fn a_debate_looks_as_it_did() {
     assert!(plain(&text).lines().all(|line| width(line) <= 80));
     let (text, _) = held(&Typed::new(), &script(), 46);
     golden("printer/narrow.txt", &plain(&text));
-    assert!(plain(&text).lines().take_while(|line| !line.starts_with("Tokens")).all(|line| width(line) <= 46));
+    assert!(plain(&text).lines().all(|line| width(line) <= 46));
 }
 
 #[test]
@@ -234,6 +235,71 @@ fn replies_can_be_printed_as_they_arrive() {
     let text = plain(&String::from_utf8(printer.finish(&record).unwrap()).unwrap());
     let place = |part: &str| text.find(part).unwrap();
     assert!(place("  2 b.txt") < place("  1 a.md"), "{text}");
+}
+
+#[test]
+fn the_tokens_fit_a_narrow_terminal() {
+    let (_, mut record) = held(&Typed::new(), &script(), 80);
+    record.calls[9].taken_from = Some(5);
+    record.calls[0].usage.prompt = 1_234_567;
+    for columns in [40, 60, 63, 64, 100] {
+        let text = plain(&String::from_utf8(show(Vec::new(), &record, columns).unwrap()).unwrap());
+        assert!(text.lines().all(|line| width(line) <= columns), "{columns}: {text}");
+        let tokens = text.split("\nTokens").nth(1).unwrap();
+        let squeezed = tokens.split_whitespace().collect::<Vec<_>>().join(" ");
+        let spelt = columns < 64;
+        assert_eq!(squeezed.contains("agent calls 12, prompt 1236495"), spelt, "{columns}: {text}");
+        assert_eq!(squeezed.starts_with("calls prompt reused computed generated"), !spelt, "{columns}: {text}");
+        assert!(squeezed.contains("1 call was not made: an equal one had been answered"), "{columns}: {text}");
+    }
+}
+
+#[test]
+fn an_answer_that_no_agent_keeps_is_told() {
+    let asked = question(&["It opened in 1884.", "It opened in 1848."]);
+    let llm = Scripted::new(|call| match (call.document, call.round) {
+        (Some(0), 1) => "Answer: 1884. Explanation: It says so.".into(),
+        (Some(1), 1) => "Answer: 1848. Explanation: It says so.".into(),
+        (Some(_), _) => "Answer: Minutes. Explanation: The aggregator says so.".into(),
+        (None, _) => "All Correct Answers: [\"Minutes\"]. Explanation: They say so.".into(),
+    });
+    let method = Preset::named(ASK).unwrap().build(&typed(&[("rounds", "2")])).unwrap();
+    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::methods::ctx::Silent).unwrap();
+    let text = plain(&String::from_utf8(show(Vec::new(), &record, 100).unwrap()).unwrap());
+    assert!(text.contains("  Minutes\n    its words or numbers stand in no document's text\n"), "{text}");
+    assert!(text.contains("  given up      1884 (1 a.md); changed to Minutes\n"), "{text}");
+    assert!(text.contains("  given up      1848 (2 b.txt); changed to Minutes\n"), "{text}");
+}
+
+/// A reply that reached its limit and was cut back to a sentence shows a sign, where it stands and in the conclusion.
+#[test]
+fn a_reply_that_was_cut_has_a_sign() {
+    let (_, mut record) = held(&Typed::new(), &script(), 80);
+    let shown = |record: &QuestionRecord, full: bool| {
+        let view = View { columns: 80, full, quotes: false };
+        plain(&String::from_utf8(show_with(Vec::new(), record, view).unwrap()).unwrap())
+    };
+    assert!(!shown(&record, true).contains("[cut]"));
+    for call in [0, record.calls.len() - 1] {
+        record.calls[call].reply.push_str(" And then it");
+        record.calls[call].finish = Finish::Length;
+    }
+    for full in [true, false] {
+        let text = shown(&record, full);
+        assert_eq!(text.matches("[cut]").count(), 3, "{text}");
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        assert!(text.split("\nWhy\n").nth(1).unwrap().contains(" [cut]\n"), "{text}");
+    }
+    // One that ended with its last sentence, and one with an ellipsis, need none.
+    for call in &mut record.calls {
+        call.finish = Finish::Length;
+        call.reply = call.reply.trim_end_matches(" And then it").to_owned();
+    }
+    assert!(!shown(&record, true).contains("[cut]"), "{}", shown(&record, true));
+    if let Parsed::Answer { explanation, .. } = &mut record.calls[0].parsed {
+        *explanation = "The register of the guild…".into();
+    }
+    assert!(!shown(&record, true).contains("[cut]"));
 }
 
 #[test]

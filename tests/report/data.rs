@@ -2,7 +2,7 @@
 
 use super::{data, input, simple, text, written};
 use crate::eval::{answered, call, header};
-use moot::generation::{Message, Role};
+use moot::generation::{Finish, Message, Role};
 use moot::question::{ClaimRelation, Document, DocumentLabel, Gold, JudgedClaim, Quote};
 use moot::report::Outcome;
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
@@ -84,6 +84,23 @@ fn a_changed_answer_is_marked_with_what_it_was() {
     same.calls[0] = said("  the 1889", 1, 0);
     let page = written(vec![input("a.jsonl", header(), vec![same])]);
     assert_eq!(data(&page, "data-0")["runs"][0]["calls"][1]["changed"], Value::Null);
+}
+
+#[test]
+fn answers_that_were_given_up_and_replies_that_were_cut_are_told() {
+    let mut record = debate();
+    record.calls[0].finish = Finish::Length;
+    record.calls[0].reply.push_str(" And");
+    let page = written(vec![input("a.jsonl", header(), vec![record.clone()])]);
+    let run = data(&page, "data-0")["runs"][0].clone();
+    let given_up = &run["conclusion"]["given_up"];
+    assert_eq!(given_up.as_array().unwrap().len(), 1, "{given_up}");
+    assert_eq!((text(&page, &given_up[0]["text"]), text(&page, &given_up[0]["now"])), ("1901".into(), "1889".into()));
+    assert_eq!(given_up[0]["documents"], json!([0]));
+    assert_eq!((&run["calls"][0]["cut"], &run["calls"][1]["cut"]), (&json!(true), &Value::Null));
+    record.calls.remove(0);
+    let page = written(vec![input("a.jsonl", header(), vec![record])]);
+    assert_eq!(data(&page, "data-0")["runs"][0]["conclusion"]["given_up"], Value::Null);
 }
 
 #[test]

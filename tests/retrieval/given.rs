@@ -62,6 +62,37 @@ fn folders_are_read_to_the_bottom_and_what_is_no_document_is_told() {
 }
 
 #[test]
+fn many_files_of_one_kind_and_reason_are_counted() {
+    let mut files: Vec<(String, &[u8])> = (0..50).map(|i| (format!("d/{i:02}.png"), &b"P"[..])).collect();
+    files.extend((0..3).map(|i| (format!("d/{i}.jpg"), &b"J"[..])));
+    files.extend((0..5).map(|i| (format!("d/read{i}"), &b"R"[..])));
+    files.push(("d/a.txt".into(), b"A"));
+    files.extend((0..4).map(|i| (format!("d/{i}.PDF"), &b"P"[..])));
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, content)| (name.as_str(), *content)).collect();
+    let found = given(&folder(&files), &["d"]).unwrap();
+    let told: Vec<&str> = found.skipped.iter().map(|line| line.rsplit('/').next().unwrap()).collect();
+    let kinds = "not .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv";
+    let named = |names: &[&str]| -> Vec<String> { names.iter().map(|name| format!("{name}: {kinds}")).collect() };
+    let mut expected = named(&["0.jpg", "00.png", "01.png", "02.png", "1.jpg", "2.jpg", "read0", "read1", "read2"]);
+    let broken = "expected a PDF, found something else, or a broken one";
+    expected.extend(["0.PDF", "1.PDF", "2.PDF"].map(|name| format!("{name}: {broken}")));
+    expected.push(format!("47 more .png files: {kinds}"));
+    expected.push(format!("2 more files without ending: {kinds}"));
+    expected.push(format!("1 more .pdf file: {broken}"));
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn the_lines_of_skipped_files_have_an_end() {
+    let files: Vec<(String, Vec<u8>)> =
+        (0..90).map(|i| (format!("d/{i}.csv"), format!("x{i},y\n1,2\n").into_bytes())).collect();
+    let mut files: Vec<(&str, &[u8])> = files.iter().map(|(name, content)| (name.as_str(), &content[..])).collect();
+    files.push(("d/a.txt", b"A"));
+    let found = given(&folder(&files), &["d"]).unwrap();
+    assert!(found.skipped.len() <= 21, "{:?}", found.skipped);
+}
+
+#[test]
 fn folders_are_sources_only_where_they_tell_documents_apart() {
     let f = folder(&[("d/a.txt", b"A"), ("d/b.txt", b"B"), ("e/council/a.txt", b"A"), ("e/diary/b.txt", b"B")]);
     let sources = |path: &str| -> Vec<Option<String>> {
@@ -106,7 +137,7 @@ fn more_text_than_the_room_has_is_told() {
     let f = folder(&[("a.txt", b"one two three"), ("b.txt", b"one"), ("c.txt", b"one")]);
     let room = |documents, words| filtered(&f, &Filter::NONE, Some(Room { documents, words })).unwrap();
     assert_eq!(whole(room(3, 3)).documents.len(), 3);
-    assert_eq!(room(2, 3), Reading::TooMuch("more than 2 documents".into()));
+    assert_eq!(room(2, 3), Reading::TooMuch("3 files hold more than 2 documents".into()));
     assert_eq!(room(3, 2), Reading::TooMuch("a.txt has more than 2 words".into()));
 }
 

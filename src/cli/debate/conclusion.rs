@@ -1,6 +1,6 @@
 //! Layout of a conclusion: the summary of many documents, answers with documents for and against each, what was withdrawn.
 
-use super::page::{FAINT, Page, hang};
+use super::page::{CUT, FAINT, Page, hang};
 use super::{STRONG, WRONG};
 use crate::assess::Verdict;
 use crate::assess::verdict::{Stand, Voice, quoted};
@@ -38,7 +38,9 @@ impl Page {
         verdict.answers.iter().for_each(|answer| text.push_str(&self.answer(answer, record)));
         text.push_str(&self.others(verdict));
         if !conclusion.explanation.trim().is_empty() {
-            text.push_str(&self.block(&format!("{STRONG}Why{STRONG:#}"), &conclusion.explanation));
+            let cut = if concluded_by_a_cut_reply(record) { CUT } else { "" };
+            let why = format!("{}{cut}", conclusion.explanation.trim_end());
+            text.push_str(&self.block(&format!("{STRONG}Why{STRONG:#}"), &why));
         }
         // One blank line between the sections that are present.
         text.replace("\n\n\n", "\n\n")
@@ -85,7 +87,7 @@ impl Page {
         places.filter_map(quote).take(if self.view.full { usize::MAX } else { QUOTED }).collect()
     }
 
-    /// Rejected and refused answers, and documents whose agents gave no answer.
+    /// Rejected, refused and abandoned answers, and documents whose agents gave no answer.
     fn others(&self, verdict: &Verdict) -> String {
         let mut text = String::new();
         for answer in &verdict.rejected {
@@ -101,6 +103,12 @@ impl Page {
             let (name, said) = (self.name(withdrawn.document, self.columns / 2), printable(&withdrawn.said));
             let told = format!("{} {name} (said {said} in round {})", withdrawn.document + 1, withdrawn.round);
             text.push_str(&self.entry("  withdrawn", 16, &told));
+        }
+        for answer in &verdict.given_up {
+            let voices: Vec<Voice> = answer.documents.iter().map(|&document| Voice { document, said: None }).collect();
+            let now = answer.now.as_deref().map_or_else(|| "no answer".to_owned(), printable);
+            let told = format!("{} ({}); changed to {now}", printable(&answer.said), self.voices(&voices));
+            text.push_str(&self.entry("  given up", 16, &told));
         }
         let places = |places: &[usize]| {
             self.voices(&places.iter().map(|&document| Voice { document, said: None }).collect::<Vec<_>>())
@@ -145,6 +153,14 @@ impl Page {
             .iter()
             .map(|(said, group)| format!("{} ({}): {}", shorten(said, BRIEF), group.len(), numbers(group)));
         told.collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Whether the explanation is that of one reply, which was cut back to a sentence.
+fn concluded_by_a_cut_reply(record: &QuestionRecord) -> bool {
+    match record.concluding().as_slice() {
+        [only] => only.is_cut_back(),
+        _ => false,
     }
 }
 

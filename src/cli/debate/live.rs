@@ -1,6 +1,8 @@
 //! What happens while a debate is waited for: replies that came and are missing, tokens read and written, on standard error.
 
+use crate::cli::columns::{shorten, width};
 use crate::cli::fetching::tell;
+use crate::cli::output;
 use crate::engine::Stats;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -21,9 +23,10 @@ pub(in crate::cli) struct Live {
 }
 
 struct Stage {
-    /// Calls of the stage, and those of them that were answered.
+    /// Calls of the stage, those of them that were answered, and those of these whose reply was computed, not taken over.
     asked: usize,
     answered: usize,
+    computed: usize,
     began: Instant,
     /// The engine's counts when it began.
     before: Stats,
@@ -40,22 +43,23 @@ impl Live {
         });
         let now = Instant::now();
         let before = Stats::default();
-        let stage = Stage { asked: 0, answered: 0, began: now, before, last: now };
+        let stage = Stage { asked: 0, answered: 0, computed: 0, began: now, before, last: now };
         Self { bar, over: AtomicBool::new(false), stage: Mutex::new(stage) }
     }
 
     /// `asked` calls are in flight.
     pub(super) fn stage(&self, asked: usize) {
         let mut stage = self.lock();
-        (stage.asked, stage.answered, stage.began) = (asked, 0, Instant::now());
+        (stage.asked, stage.answered, stage.computed, stage.began) = (asked, 0, 0, Instant::now());
         stage.before = Stats::default();
     }
 
-    /// A reply came; `print` prints it.
-    pub(super) fn reply(&self, print: impl FnOnce()) {
+    /// A reply came, which was computed or taken over from an equal call; `print` prints it.
+    pub(super) fn reply(&self, computed: bool, print: impl FnOnce()) {
         {
             let mut stage = self.lock();
             stage.answered += 1;
+            stage.computed += usize::from(computed);
             stage.last = Instant::now();
         }
         self.aside(print);
@@ -86,7 +90,8 @@ impl Live {
             let line = stage.line(counts);
             match &self.bar {
                 Some(bar) => {
-                    bar.set_message(line);
+                    // The spinner and a space stand before it, and a terminal may break a line that fills it.
+                    bar.set_message(fitting(&line, output::error_columns().saturating_sub(3)));
                     bar.tick();
                 }
                 None if stage.last.elapsed() >= PLAIN_EVERY => {
@@ -130,8 +135,8 @@ impl Stage {
             return format!("preparing the first calls; {seconds:.0} s");
         }
         let mut parts = vec![format!("{} of {} replies", self.answered, self.asked)];
-        if self.answered > 0 && seconds > 0.0 {
-            parts[0].push_str(&format!(", {:.1} a minute", 60.0 * self.answered as f64 / seconds));
+        if self.computed > 0 && seconds > 0.0 {
+            parts[0].push_str(&format!(", {:.1} a minute", 60.0 * self.computed as f64 / seconds));
         }
         if let Some(now) = counts {
             let read = now.prefilled.saturating_sub(self.before.prefilled);
@@ -145,9 +150,21 @@ impl Stage {
     }
 }
 
+/// As many whole parts of a line, from its beginning, as `columns` hold; of the first one whole words.
+fn fitting(line: &str, columns: usize) -> String {
+    let mut kept = line;
+    while width(kept) > columns {
+        match kept.rfind([',', ';', ':']) {
+            Some(end) => kept = &kept[..end],
+            None => return shorten(kept, columns),
+        }
+    }
+    kept.to_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Live, Stage, Stats};
+    use super::{Live, Stage, Stats, fitting};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -155,7 +172,7 @@ mod tests {
         let live = Live::new();
         assert!(live.lock().line(None).starts_with("preparing the first calls; "));
         live.stage(4);
-        live.reply(|| {});
+        live.reply(true, || {});
         let began = Instant::now().checked_sub(Duration::from_secs(30)).unwrap();
         let stage = Stage { began, before: Stats { prefilled: 100, ..Stats::default() }, ..*live.lock() };
         assert_eq!(stage.line(None), "1 of 4 replies, 2.0 a minute; 30 s");
@@ -164,5 +181,25 @@ mod tests {
         assert_eq!(stage.line(Some(counts)), reading);
         let writing = stage.line(Some(Stats { decoded: 30, ..counts }));
         assert!(writing.contains("reading and writing: 600 tokens read, 30 written (21/s)"), "{writing}");
+        // A reply that was taken over took no time.
+        live.reply(false, || {});
+        let stage = Stage { began, ..*live.lock() };
+        assert_eq!(stage.line(None), "2 of 4 replies, 2.0 a minute; 30 s");
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_whole_parts() {
+        let line = "1 of 4 replies, 2.0 a minute; reading prompts: 600 tokens read, 0 written (20/s); 30 s";
+        for (columns, expected) in [
+            (100, line),
+            (80, "1 of 4 replies, 2.0 a minute; reading prompts: 600 tokens read, 0 written (20/s)"),
+            (79, "1 of 4 replies, 2.0 a minute; reading prompts: 600 tokens read"),
+            (60, "1 of 4 replies, 2.0 a minute; reading prompts"),
+            (40, "1 of 4 replies, 2.0 a minute"),
+            (27, "1 of 4 replies"),
+            (9, "1 of 4…"),
+        ] {
+            assert_eq!(fitting(line, columns), expected);
+        }
     }
 }

@@ -11,6 +11,9 @@ use anstyle::{AnsiColor, Style};
 pub(super) const FAINT: Style = Style::new().dimmed();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 
+/// Stands after an explanation that was cut back to whole sentences where its reply reached its limit of tokens.
+pub(super) const CUT: &str = " [cut]";
+
 /// Documents beyond which each agent has one line and the conclusion begins with a summary.
 const MANY: usize = 8;
 
@@ -96,7 +99,12 @@ impl Page {
         }
         // An unchanged reply's reason is not printed again.
         if !short && !reason.is_empty() && before != Some(&call.parsed) {
-            let reasons = if self.view.full { wrap(&reason, room) } else { vec![shorten(&reason, room)] };
+            let cut = if call.is_cut_back() { CUT } else { "" };
+            let reasons = if self.view.full {
+                wrap(&(reason + cut), room)
+            } else {
+                vec![shorten(&reason, room.saturating_sub(cut.len())) + cut]
+            };
             lines.extend(reasons.iter().map(|line| format!("{FAINT}{line}{FAINT:#}")));
         }
         hang(&speaker, self.margin(), &lines)
@@ -233,8 +241,41 @@ fn quoted(reply: &str) -> String {
     if reply.is_empty() { "(an empty reply)".to_owned() } else { format!("\"{reply}\"") }
 }
 
-/// Tokens by role and in total.
-pub(super) fn ledger(calls: &[CallRecord]) -> String {
+/// Tokens by role and in total: a table, or lines where the terminal is narrower than that.
+pub(super) fn ledger(calls: &[CallRecord], columns: usize) -> String {
+    const LABEL: usize = 14;
+    const NUMBER: usize = 10;
+    const HEAD: [&str; 5] = ["calls", "prompt", "reused", "computed", "generated"];
+    let wide = columns >= LABEL + HEAD.len() * NUMBER;
+    let mut text = format!("\n{STRONG}{}{STRONG:#}", if wide { pad("Tokens", LABEL) } else { "Tokens".to_owned() });
+    if wide {
+        text.extend(HEAD.iter().map(|title| format!("{title:>NUMBER$}")));
+    }
+    text.push('\n');
+    for (role, count, usage) in by_role(calls) {
+        let label = format!("  {}", shorten(role, LABEL - 3));
+        let numbers = [count, usage.prompt, usage.reused, usage.computed, usage.generated];
+        if wide {
+            text.push_str(&pad(&label, LABEL));
+            text.extend(numbers.iter().map(|number| format!("{number:>NUMBER$}")));
+            text.push('\n');
+        } else {
+            let told: Vec<String> =
+                HEAD.iter().zip(numbers).map(|(title, number)| format!("{title} {number}")).collect();
+            text.push_str(&hang(&label, LABEL, &wrap(&told.join(", "), columns - LABEL)));
+        }
+    }
+    let taken = calls.iter().filter(|call| call.taken_from.is_some()).count();
+    if taken > 0 {
+        let equal = if taken == 1 { "1 call was" } else { &format!("{taken} calls were") };
+        let told = format!("{equal} not made: an equal one had been answered, and its reply was taken over");
+        text.push_str(&hang("", 2, &wrap(&told, columns - 2)));
+    }
+    text
+}
+
+/// The calls of each role with their tokens, and of several roles all together.
+fn by_role(calls: &[CallRecord]) -> Vec<(&str, usize, Usage)> {
     let mut roles: Vec<(&str, usize, Usage)> = Vec::new();
     let mut total = Usage::default();
     for call in calls {
@@ -250,20 +291,5 @@ pub(super) fn ledger(calls: &[CallRecord]) -> String {
     if roles.len() > 1 {
         roles.push(("in all", calls.len(), total));
     }
-    let head = ["calls", "prompt", "reused", "computed", "generated"];
-    let mut text = format!("\n{STRONG}{}{STRONG:#}", pad("Tokens", 14));
-    text.extend(head.iter().map(|title| format!("{title:>10}")));
-    text.push('\n');
-    for (role, count, usage) in roles {
-        text.push_str(&pad(&format!("  {}", shorten(role, 11)), 14));
-        let numbers = [count, usage.prompt, usage.reused, usage.computed, usage.generated];
-        text.extend(numbers.iter().map(|number| format!("{number:>10}")));
-        text.push('\n');
-    }
-    let taken = calls.iter().filter(|call| call.taken_from.is_some()).count();
-    if taken > 0 {
-        let equal = if taken == 1 { "1 call was" } else { &format!("{taken} calls were") };
-        text.push_str(&format!("  {equal} not made: an equal one had been answered, and its reply was taken over\n"));
-    }
-    text
+    roles
 }

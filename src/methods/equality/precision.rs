@@ -1,15 +1,16 @@
-//! Answers of an assessment: numbers keep their decimal point, and dates of different precision agree.
+//! Answers of an assessment: numbers keep their decimal point, number words are numbers, and dates of different precision agree.
 //!
 //! Votes, early stops and metrics compare words ([`normalise`]): SQuAD's normalisation, which published scores use, removes
-//! all punctuation, so "7.2" equals "72" there. Here the two differ, and "1952" agrees with "14.6.1952".
+//! all punctuation, so "7.2" equals "72" there. Here the two differ, "1952" agrees with "14.6.1952", and "two days" is "2 days".
 
 use super::dates::{self, Date};
+use super::numbers::{LoneOne, in_digits};
 use crate::methods::normalise;
 
 /// How one answer relates to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
-    /// The same words, or the same date.
+    /// The same words, number words read as numbers, or the same date.
     Same,
     /// The same date, with less known of it: "1952" beside "14.6.1952".
     LessPrecise,
@@ -22,10 +23,13 @@ pub enum Likeness {
 /// How `a` relates to `b`.
 #[must_use]
 pub fn likeness(a: &str, b: &str) -> Likeness {
-    of_dates(&dates::read(a), &dates::read(b)).unwrap_or_else(|| {
-        let words_of_a = words(a);
-        if !words_of_a.is_empty() && words_of_a == words(b) { Likeness::Same } else { Likeness::Different }
-    })
+    of_dates(&dates::read(a), &dates::read(b))
+        .unwrap_or_else(|| if same_words(&words(a), &words(b)) { Likeness::Same } else { Likeness::Different })
+}
+
+/// Two whole answers have the same words, number words read as numbers.
+fn same_words(a: &[String], b: &[String]) -> bool {
+    !a.is_empty() && in_digits(a, LoneOne::First) == in_digits(b, LoneOne::First)
 }
 
 /// An answer agrees with another that is like it, or whose words stand in it: an agent's answer is matched with a conclusion by
@@ -36,7 +40,9 @@ pub fn agree(a: &str, b: &str) -> bool {
         return likeness != Likeness::Different;
     }
     let (a, b) = (words(a), words(b));
-    within(&a, &b) || within(&b, &a)
+    // A lone "one" is a number in whole answers alone: 1 does not stand in "no one".
+    let (part_a, part_b) = (in_digits(&a, LoneOne::Never), in_digits(&b, LoneOne::Never));
+    same_words(&a, &b) || within(&part_a, &part_b) || within(&part_b, &part_a)
 }
 
 /// Whether the two are the same answer, or one date at different precision.

@@ -1,7 +1,7 @@
 //! The sources of a question, and what counts as an answer of one (RA-RAG, sections 3.1 and 3.2).
 
 use super::READER;
-use crate::error::{MootError, Result};
+use crate::error::Result;
 use crate::methods::formats::SHORT;
 use crate::methods::passages::texts;
 use crate::methods::{Ask, Ctx, align};
@@ -83,7 +83,7 @@ pub(in crate::methods) fn of_each(per_source: usize, filter: Filter) -> Wanted {
 /// Retrieves from each source alone, unfolded, where the question brings no documents.
 ///
 /// # Errors
-/// What the retriever fails with; [`MootError::Question`] where it finds nothing.
+/// What the retriever fails with; [`MootError::NothingFound`].
 pub(in crate::methods) fn gather(
     method: &str,
     question: &Question,
@@ -96,12 +96,7 @@ pub(in crate::methods) fn gather(
     let wanted = of_each(per_source, ctx.wanted().filter.clone());
     let hits = ctx.retrieve(&[&question.text], &wanted)?.pop().unwrap_or_default();
     if hits.is_empty() {
-        let id = &question.id;
-        let filters = if wanted.filter.is_empty() { "" } else { " that the filters admit" };
-        let why = format!("no passage of the corpus{filters} is about it");
-        return Err(MootError::Question(format!(
-            "{method} needs at least 1 document, question {id:?} has none ({why})"
-        )));
+        return Err(ctx.nothing_found(method, &wanted));
     }
     ctx.take_up(hits);
     Ok(())

@@ -31,6 +31,17 @@ function answer(view, one) {
     supporters(view, "mentioned in", one.mentions));
 }
 
+/** An answer of an earlier round that no agent holds at the end. */
+function givenUp(view, one) {
+  return el("li", { class: "answer" },
+    el("p", { class: "answer-text", dir: "auto" }, view.texts[one.text]),
+    supporters(view, "said by", one.documents),
+    el("p", { class: "who" }, el("span", { class: "who-label" }, "changed to"), el("span", { dir: "auto" }, one.now === undefined ? "no answer" : view.texts[one.now])));
+}
+
+/** The only concluding call; null where several concluded. */
+const concludingCall = (run) => (run.conclusion.calls && run.conclusion.calls.length === 1 ? (run.calls || [])[run.conclusion.calls[0]] : null);
+
 /** What was concluded, or why nothing was. */
 function conclusion(view) {
   const { run } = view;
@@ -46,7 +57,8 @@ function conclusion(view) {
     found.answers ? el("ol", { class: "answers", "aria-label": "Answers" }, found.answers.map((one) => answer(view, one))) : null,
     found.refused ? el("p", { class: "notice" }, "Refused, since it is of the prompt's worked example and stands in no document: ", el("span", { dir: "auto" }, found.refused.join("; "))) : null,
     found.rejected ? el("div", { class: "rejected" }, el("h3", {}, "Not concluded"), el("ul", { class: "answers" }, found.rejected.map((one) => answer(view, one)))) : null,
-    found.why === undefined ? null : el("p", { class: "text why", dir: "auto" }, view.texts[found.why]),
+    found.given_up ? el("div", { class: "rejected" }, el("h3", {}, "Given up in the debate"), el("ul", { class: "answers" }, found.given_up.map((one) => givenUp(view, one)))) : null,
+    found.why === undefined ? null : el("p", { class: "text why", dir: "auto" }, view.texts[found.why], cutSign(concludingCall(run))),
     el("p", { class: "facts" }, el("span", {}, rounds), el("span", {}, plural((run.calls || []).length, "call")), el("span", {}, `${(run.seconds || 0).toFixed(1)} s`), numbers));
 }
 

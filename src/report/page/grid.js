@@ -13,6 +13,9 @@ function speakers(view) {
   return all.sort((a, b) => (place(a) === place(b) ? a.number - b.number : place(a) - place(b)));
 }
 
+/** The sign of an explanation that was cut back to whole sentences where its reply reached its limit of tokens. */
+const cutSign = (call) => (call && call.cut ? " [cut]" : null);
+
 /** A reply in the grid: a button that shows all of it below. */
 function reply(view, call, show) {
   const said = call.said === undefined ? "(empty)" : view.texts[call.said];
@@ -22,7 +25,7 @@ function reply(view, call, show) {
     el("span", { class: "said", dir: "auto" }, judged ? el("span", { class: `sign o-${call.judged}`, "aria-hidden": "true", title: judged[1] }, judged[0]) : null,
       said.length > 160 ? `${said.slice(0, 160)}…` : said, judged ? hiddenText(` (${judged[1]})`) : null),
     call.changed ? el("span", { class: "was", dir: "auto" }, call.kind === "unknown" ? "withdrawn" : "changed", call.was ? `${call.kind === "unknown" ? ", said" : " from"} ${call.was.length > 60 ? `${call.was.slice(0, 60)}…` : call.was}` : null) : null,
-    why ? el("span", { class: "why", dir: "auto" }, why.length > 140 ? `${why.slice(0, 140)}…` : why) : null);
+    why ? el("span", { class: "why", dir: "auto" }, why.length > 140 ? `${why.slice(0, 140)}…` : why, cutSign(call)) : null);
   button.addEventListener("click", () => show(call, button));
   return button;
 }
@@ -34,7 +37,7 @@ function replyPanel(view, call, close) {
   return [
     el("div", { class: "panel-head" }, head, el("button", { type: "button", class: "plain", on: { click: close } }, "Close")),
     el("p", { class: "answer-text", dir: "auto" }, call.said === undefined ? "(empty)" : view.texts[call.said], " ", call.judged ? outcomeChip(call.judged) : null),
-    why ? el("p", { class: "text", dir: "auto" }, why) : null,
+    why ? el("p", { class: "text", dir: "auto" }, why, cutSign(call)) : null,
     call.document === undefined ? null : el("p", {}, documentChip(view, call.document)),
     lazily({ class: "call" }, "Prompt and raw reply", () => exchange(view, call)),
   ];

@@ -11,12 +11,14 @@ mod pdf;
 mod position;
 mod record;
 mod rtf;
+mod skipped;
 mod source;
 mod table;
 mod walk;
 mod whole;
 
 pub use document::Document;
+pub use skipped::told_skipped;
 pub use walk::Skipped;
 
 use crate::error::{MootError, Result};

@@ -1,4 +1,4 @@
-//! The rows of a score that matter first: what was right, what was not answered, what it cost.
+//! The table of scores: the rows that matter first (what was right, what was not answered, what it cost), or all of them.
 
 use crate::cli::columns::{printable, wrap};
 use crate::eval::metrics::{METRICS, Metric};
@@ -27,9 +27,9 @@ const ROWS: usize = 5;
 /// Questions below which an interval says little.
 const FEW: usize = 30;
 
-/// The table, what its rows mean, and notes, in lines of at most `columns`.
-pub(super) fn table(scores: &[Scores], differences: &[Difference], columns: usize) -> String {
-    let places = places(scores);
+/// The table, what its rows mean, and notes, in lines of at most `columns`; `all` rows that apply, or the first ones.
+pub(super) fn table(scores: &[Scores], differences: &[Difference], all: bool, columns: usize) -> String {
+    let places = if all { applying(scores) } else { first(scores) };
     let mut text = String::new();
     for (number, score) in scores.iter().enumerate() {
         let (label, margin) = if scores.len() > 1 { (letter(number) + "  ", 3) } else { (String::new(), 0) };
@@ -42,12 +42,10 @@ pub(super) fn table(scores: &[Scores], differences: &[Difference], columns: usiz
     let names: Vec<String> = (0..scores.len()).map(letter).collect();
     let named = if scores.len() > 1 { names } else { vec![String::new()] };
     let values: Vec<&[Row]> = scores.iter().map(|score| &score.rows[..]).collect();
-    text.push_str(&block(&places, &named, &values, false));
-    for group in differences.chunks(3) {
-        let heads: Vec<String> = group.iter().map(|difference| head(scores, difference)).collect();
-        let values: Vec<&[Row]> = group.iter().map(|difference| &difference.rows[..]).collect();
-        text.push_str(&block(&places, &heads, &values, true));
-    }
+    text.push_str(&blocks(&places, &named, &values, false, columns));
+    let heads: Vec<String> = differences.iter().map(|difference| head(scores, difference)).collect();
+    let values: Vec<&[Row]> = differences.iter().map(|difference| &difference.rows[..]).collect();
+    text.push_str(&blocks(&places, &heads, &values, true, columns));
     text.push('\n');
     for &place in &places {
         let metric = &METRICS[place];
@@ -55,7 +53,7 @@ pub(super) fn table(scores: &[Scores], differences: &[Difference], columns: usiz
             text.push_str(&format!("{line}\n"));
         });
     }
-    notes(scores, differences, places.len()).iter().flat_map(|note| wrap(note, columns)).for_each(|line| {
+    notes(scores, differences, &places).iter().flat_map(|note| wrap(note, columns)).for_each(|line| {
         text.push_str(&format!("{line}\n"));
     });
     text
@@ -64,11 +62,29 @@ pub(super) fn table(scores: &[Scores], differences: &[Difference], columns: usiz
 /// A metric with its value in one record.
 type Row = (&'static Metric, Option<Estimate>);
 
-/// Places in [`METRICS`] of the rows printed.
-fn places(scores: &[Scores]) -> Vec<usize> {
+/// Places in [`METRICS`] of the rows that matter first.
+fn first(scores: &[Scores]) -> Vec<usize> {
     let place = |name: &&str| METRICS.iter().position(|metric| metric.name == *name);
-    let applies = |place: &usize| scores.iter().any(|score| score.rows[*place].1.is_some());
-    FIRST.iter().filter_map(place).filter(applies).take(ROWS).collect()
+    let applying = applying(scores);
+    FIRST.iter().filter_map(place).filter(|place| applying.contains(place)).take(ROWS).collect()
+}
+
+/// Places in [`METRICS`] of the rows that have a value in some record.
+fn applying(scores: &[Scores]) -> Vec<usize> {
+    (0..METRICS.len()).filter(|&place| scores.iter().any(|score| score.rows[place].1.is_some())).collect()
+}
+
+/// The values below each other in as many tables as the width needs, each with as many records as fit.
+fn blocks(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool, columns: usize) -> String {
+    let (mut text, mut from) = (String::new(), 0);
+    while from < heads.len() {
+        let made = |to: usize| block(places, &heads[from..to], &values[from..to], signed);
+        let fits = |to: &usize| made(*to).lines().all(|line| line.chars().count() <= columns);
+        let to = (from + 1..=heads.len()).rev().find(fits).unwrap_or(from + 1);
+        text.push_str(&made(to));
+        from = to;
+    }
+    text
 }
 
 fn block(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool) -> String {
@@ -103,7 +119,7 @@ fn head(scores: &[Scores], difference: &Difference) -> String {
     format!("{} - {}", of(to), of(from))
 }
 
-fn notes(scores: &[Scores], differences: &[Difference], printed: usize) -> Vec<String> {
+fn notes(scores: &[Scores], differences: &[Difference], printed: &[usize]) -> Vec<String> {
     let mut notes = vec!["[95 % interval over questions: percentile bootstrap, 10,000 resamples]".to_owned()];
     for difference in differences {
         let left_out = match difference.unpaired {
@@ -120,9 +136,13 @@ fn notes(scores: &[Scores], differences: &[Difference], printed: usize) -> Vec<S
             "warning: {least} questions are few: below {FEW} the intervals say little, and a difference may be chance"
         ));
     }
-    let applying = (0..METRICS.len()).filter(|&place| scores.iter().any(|score| score.rows[place].1.is_some())).count();
-    if applying > printed {
-        notes.push(format!("{} more rows: --all", applying - printed));
+    let applying = applying(scores);
+    if applying.len() > printed.len() {
+        notes.push(format!("{} more rows: --all", applying.len() - printed.len()));
+    } else {
+        let without = METRICS.iter().enumerate().filter(|(place, _)| !applying.contains(place));
+        let without: Vec<&str> = without.map(|(_, metric)| metric.name).collect();
+        notes.push(format!("[not applicable: {}]", without.join(", ")));
     }
     notes.iter().map(|note| printable(note)).collect()
 }
