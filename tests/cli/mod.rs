@@ -123,7 +123,7 @@ fn a_record_is_listed_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let path = recorded(folder.path(), 3);
     let list = printed("list", &path);
-    assert!(list.contains("2  What of q1? \"Ünï\" -> yes; ja (right)\n"), "{list}");
+    assert!(list.contains("2  What of q1? \"Ünï\" -> yes; ja (right, and 1 more)\n"), "{list}");
     let debate = printed("show", &path);
     assert!(
         debate.contains("What of q1?") && debate.contains("\nGold  ") && debate.contains("  yes; wrong: no\n"),

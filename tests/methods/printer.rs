@@ -17,9 +17,9 @@ use proptest::prelude::*;
 fn script() -> Scripted {
     Scripted::new(|call| {
         let later = prompt(call).contains("You are Agent");
-        // A document stands after its header where it has one.
-        let starts = ["Document: ", "]\n"];
-        let of = |document: &str| starts.iter().any(|start| prompt(call).contains(&format!("{start}{document}")));
+        // A document stands after its source and date where they are known.
+        let own = prompt(call).lines().find(|line| line.starts_with("Document: ")).unwrap_or_default().to_owned();
+        let of = |document: &str| own.contains(document);
         match () {
             () if of("She was born in 1931") => "Answer: 1931. Explanation: The register of the guild says that Mira Tolland, \
                 glassblower, was born in 1931 in Sandholm, and she signed it herself.",
