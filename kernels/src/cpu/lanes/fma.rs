@@ -1,0 +1,211 @@
+//! Fused multiply-add for x86-64 processors without the instruction, by SSE2.
+//!
+//! A product of two floats is exact in f64, and so is the sum `s` of it and a third, but for one rounding. Rounding `s`
+//! again, to f32, gives the fused result unless `s` lies halfway between two floats and was itself rounded: then the
+//! exact sum lies on a side of the middle that `s` no longer shows. The vectors only detect such lanes; they are rare,
+//! and [`exact`] computes the vector again.
+
+use std::arch::x86_64::*;
+
+/// Sixteen lanes.
+type Quarters = [__m128; 4];
+
+/// `a * b + c`, rounded once: the bits of [`f32::mul_add`], up to the payload of NaN.
+#[inline(always)]
+pub(super) fn fma(a: Quarters, b: Quarters, c: Quarters) -> Quarters {
+    let mut sums = a;
+    // SAFETY: every x86-64 processor has SSE2.
+    let doubtful = unsafe {
+        let mut doubtful = _mm_setzero_si128();
+        for i in 0..4 {
+            let low = sum_in_f64(a[i], b[i], c[i]);
+            let high = sum_in_f64(upper(a[i]), upper(b[i]), upper(c[i]));
+            doubtful = _mm_or_si128(doubtful, may_round_twice(low, high));
+            sums[i] = _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+        }
+        _mm_movemask_epi8(doubtful) != 0
+    };
+    if doubtful {
+        for i in 0..4 {
+            sums[i] = exact(a[i], b[i], c[i]);
+        }
+    }
+    sums
+}
+
+/// Lanes 2 and 3, as lanes 0 and 1.
+#[inline(always)]
+fn upper(x: __m128) -> __m128 {
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { _mm_movehl_ps(x, x) }
+}
+
+/// `a * b + c` of lanes 0 and 1.
+#[inline(always)]
+fn sum_in_f64(a: __m128, b: __m128, c: __m128) -> __m128d {
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c)) }
+}
+
+/// All bits of the lanes whose sums may lie halfway between two floats. A double has 29 bits more than a float, which are
+/// a one and zeros in the middle. Below the least normal float it has more: there all sums count but 0, which is exact.
+#[inline(always)]
+fn may_round_twice(low: __m128d, high: __m128d) -> __m128i {
+    // The upper half of 2^-126.
+    const LEAST_NORMAL: i32 = 0x3810_0000;
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe {
+        let (low, high) = (_mm_castpd_ps(low), _mm_castpd_ps(high));
+        let lower_halves = _mm_castps_si128(_mm_shuffle_ps::<0b10_00_10_00>(low, high));
+        let upper_halves = _mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(low, high));
+        let end = _mm_and_si128(lower_halves, _mm_set1_epi32(0x1fff_ffff));
+        let middle = _mm_cmpeq_epi32(end, _mm_set1_epi32(0x1000_0000));
+        // Doubled, without its sign; less one, so that 0 is the largest; the comparison is of signed numbers.
+        let magnitude = _mm_add_epi32(_mm_add_epi32(upper_halves, upper_halves), _mm_set1_epi32(-1 ^ i32::MIN));
+        let small = _mm_cmplt_epi32(magnitude, _mm_set1_epi32((2 * LEAST_NORMAL - 1) ^ i32::MIN));
+        _mm_or_si128(middle, small)
+    }
+}
+
+/// `a * b + c`, rounded once.
+#[cold]
+#[inline(never)]
+fn exact(a: __m128, b: __m128, c: __m128) -> __m128 {
+    let [low, high] = [rounded_to_odd(a, b, c), rounded_to_odd(upper(a), upper(b), upper(c))];
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high)) }
+}
+
+/// `a * b + c` of lanes 0 and 1 in f64, rounded to odd: where the sum is inexact, to the neighbour whose last bit is 1. That
+/// is never halfway between two floats, and on the same side of the middle as the exact sum, so that rounding it again
+/// gives what rounding once does (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+#[inline(always)]
+fn rounded_to_odd(a: __m128, b: __m128, c: __m128) -> __m128d {
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe {
+        let (product, c) = (_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c));
+        let sum = _mm_add_pd(product, c);
+        // Knuth's TwoSum: what rounding took from the sum, exactly. NaN where the sum is infinite or NaN.
+        let added = _mm_sub_pd(sum, product);
+        let error = _mm_add_pd(_mm_sub_pd(product, _mm_sub_pd(sum, added)), _mm_sub_pd(c, added));
+        let inexact = _mm_and_pd(_mm_cmpneq_pd(error, _mm_setzero_pd()), _mm_cmpord_pd(error, error));
+        let bits = _mm_castpd_si128(sum);
+        let one = _mm_and_si128(_mm_andnot_si128(bits, _mm_set1_epi64x(1)), _mm_castpd_si128(inexact));
+        // The exact sum lies further from 0 where the error has the sign of the sum, else nearer: there one is negated.
+        let signs = _mm_srai_epi32::<31>(_mm_castpd_si128(_mm_xor_pd(sum, error)));
+        let nearer = _mm_shuffle_epi32::<0b11_11_01_01>(signs);
+        let step = _mm_sub_epi64(_mm_xor_si128(one, nearer), nearer);
+        _mm_castsi128_pd(_mm_add_epi64(bits, step))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// [`fma`] of sixteen lanes against [`f32::mul_add`]; a NaN is a NaN.
+    #[track_caller]
+    fn check(a: [f32; 16], b: [f32; 16], c: [f32; 16]) {
+        // SAFETY: both types are sixteen floats.
+        let [x, y, z] = [a, b, c].map(|x| unsafe { std::mem::transmute::<[f32; 16], Quarters>(x) });
+        // SAFETY: as above.
+        let sums = unsafe { std::mem::transmute::<Quarters, [f32; 16]>(fma(x, y, z)) };
+        for (i, sum) in sums.into_iter().enumerate() {
+            let want = a[i].mul_add(b[i], c[i]);
+            let same = sum.to_bits() == want.to_bits() || sum.is_nan() && want.is_nan();
+            assert!(same, "lane {i}: {:e} * {:e} + {:e} = {want:e}, not {sum:e}", a[i], b[i], c[i]);
+        }
+    }
+
+    /// One sum in each lane, all others being ordinary, and with other signs.
+    #[track_caller]
+    fn check_one([a, b, c]: [f32; 3]) {
+        for lane in 0..16 {
+            for signs in 0..8 {
+                let mut all = [[1.25; 16], [0.75; 16], [0.1; 16]];
+                for (i, (all, x)) in all.iter_mut().zip([a, b, c]).enumerate() {
+                    all[lane] = if signs >> i & 1 == 1 { -x } else { x };
+                }
+                check(all[0], all[1], all[2]);
+            }
+        }
+    }
+
+    fn power(exponent: i32) -> f32 {
+        2.0_f32.powi(exponent)
+    }
+
+    #[test]
+    fn sums_that_f64_rounds_to_the_middle_of_two_floats_are_rounded_once() {
+        // The product is 1 + 2^-11 + 2^-24 or 1 + 3 * 2^-23 + 2^-24: a middle, whose even neighbour is below or above.
+        for (a, b) in
+            [(1.0 + power(-12), 1.0 + power(-12)), (1.0 + 7.0 * power(-24) * 2.0, 0.5), (16_777_217.0 / 3.0, 3.0)]
+        {
+            for exponent in [-149, -120, -80, -54, -53, -40, -24] {
+                check_one([a, b, power(exponent)]);
+            }
+            check_one([a, b, 0.0]);
+        }
+        // 2^-150 * (1 - 2^-46) and a subnormal number: the middle is another bit of the sum.
+        let (a, b) = ((1.0 + power(-23)) * power(-75), (1.0 - power(-23)) * power(-75));
+        for c in [power(-127), power(-127) + power(-149), power(-126) - power(-149), power(-130)] {
+            check_one([a, b, c]);
+        }
+    }
+
+    #[test]
+    fn special_numbers_are_those_of_one_rounding() {
+        let numbers = [
+            0.0,
+            1.0,
+            power(-149),
+            1.5 * power(-75),
+            power(-126),
+            power(-126) - power(-149),
+            power(64),
+            f32::MAX,
+            f32::INFINITY,
+            f32::NAN,
+        ];
+        for a in numbers {
+            for b in numbers {
+                for c in numbers {
+                    check_one([a, b, c]);
+                }
+            }
+        }
+        // Just below, at and above the middle of the greatest float and the one that would follow.
+        for c in [power(103), power(103) - power(80), power(103) + power(80), power(102)] {
+            check_one([f32::MAX, 1.0, c]);
+        }
+    }
+
+    #[test]
+    fn random_sums_are_rounded_once() {
+        let mut state = 1_u64;
+        let mut bits = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 32) as u32
+        };
+        for round in 0..60_000_u32 {
+            let mut all = [[0.0; 16]; 3];
+            for lane in 0..16 {
+                let (mut a, mut b, mut c) = (bits(), bits(), bits());
+                if round % 3 == 1 {
+                    // Magnitudes near one another.
+                    (a, b, c) =
+                        (a & 0x807f_ffff | 0x3f80_0000, b & 0x80ff_ffff | 0x3f00_0000, c & 0x87ff_ffff | 0x3800_0000);
+                } else if round % 3 == 2 {
+                    // Short products, which are often ties, and sums that cancel.
+                    (a, b) = (a & 0x80ff_f000 | 0x3f00_0000, b & 0x80ff_f000 | 0x3f00_0000);
+                    let product = f32::from_bits(a) * f32::from_bits(b);
+                    c = if lane < 8 { (-product).to_bits() } else { c & 0x8000_0fff | (round / 3 % 60 + 90) << 23 };
+                }
+                for (all, bits) in all.iter_mut().zip([a, b, c]) {
+                    all[lane] = f32::from_bits(bits);
+                }
+            }
+            check(all[0], all[1], all[2]);
+        }
+    }
+}
