@@ -16,14 +16,19 @@ pub(super) fn fma(a: Quarters, b: Quarters, c: Quarters) -> Quarters {
     let mut sums = a;
     // SAFETY: every x86-64 processor has SSE2.
     let doubtful = unsafe {
-        let mut doubtful = _mm_setzero_si128();
+        let mut middle = _mm_setzero_si128();
+        let mut least = _mm_set1_ps(f32::INFINITY);
         for i in 0..4 {
             let low = sum_in_f64(a[i], b[i], c[i]);
             let high = sum_in_f64(upper(a[i]), upper(b[i]), upper(c[i]));
-            doubtful = _mm_or_si128(doubtful, may_round_twice(low, high));
             sums[i] = _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+            middle = _mm_or_si128(middle, in_the_middle(low, high));
+            // The second operand is taken where the first is NaN.
+            least = _mm_min_ps(_mm_and_ps(sums[i], _mm_castsi128_ps(_mm_set1_epi32(i32::MAX))), least);
         }
-        _mm_movemask_epi8(doubtful) != 0
+        // Where the float is not above the least normal one, a double has more bits than elsewhere: all sums count.
+        let small = _mm_castps_si128(_mm_cmple_ps(least, _mm_set1_ps(f32::MIN_POSITIVE)));
+        _mm_movemask_epi8(_mm_or_si128(middle, small)) != 0
     };
     if doubtful {
         for i in 0..4 {
@@ -47,23 +52,15 @@ fn sum_in_f64(a: __m128, b: __m128, c: __m128) -> __m128d {
     unsafe { _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c)) }
 }
 
-/// All bits of the lanes whose sums may lie halfway between two floats. A double has 29 bits more than a float, which are
-/// a one and zeros in the middle. Below the least normal float it has more: there all sums count but 0, which is exact.
+/// All bits of the lanes whose sums lie halfway between two normal floats: of the 29 bits that a double has more than a
+/// float, the first alone is set.
 #[inline(always)]
-fn may_round_twice(low: __m128d, high: __m128d) -> __m128i {
-    // The upper half of 2^-126.
-    const LEAST_NORMAL: i32 = 0x3810_0000;
+fn in_the_middle(low: __m128d, high: __m128d) -> __m128i {
     // SAFETY: every x86-64 processor has SSE2.
     unsafe {
-        let (low, high) = (_mm_castpd_ps(low), _mm_castpd_ps(high));
-        let lower_halves = _mm_castps_si128(_mm_shuffle_ps::<0b10_00_10_00>(low, high));
-        let upper_halves = _mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(low, high));
-        let end = _mm_and_si128(lower_halves, _mm_set1_epi32(0x1fff_ffff));
-        let middle = _mm_cmpeq_epi32(end, _mm_set1_epi32(0x1000_0000));
-        // Doubled, without its sign; less one, so that 0 is the largest; the comparison is of signed numbers.
-        let magnitude = _mm_add_epi32(_mm_add_epi32(upper_halves, upper_halves), _mm_set1_epi32(-1 ^ i32::MIN));
-        let small = _mm_cmplt_epi32(magnitude, _mm_set1_epi32((2 * LEAST_NORMAL - 1) ^ i32::MIN));
-        _mm_or_si128(middle, small)
+        let lower_halves = _mm_shuffle_ps::<0b10_00_10_00>(_mm_castpd_ps(low), _mm_castpd_ps(high));
+        let end = _mm_and_si128(_mm_castps_si128(lower_halves), _mm_set1_epi32(0x1fff_ffff));
+        _mm_cmpeq_epi32(end, _mm_set1_epi32(0x1000_0000))
     }
 }
 
@@ -117,18 +114,29 @@ mod tests {
         }
     }
 
-    /// One sum in each lane, all others being ordinary, and with other signs.
+    /// One sum in each lane and with all signs, beside ordinary ones, and `and_hard` one in the middle of two floats.
     #[track_caller]
-    fn check_one([a, b, c]: [f32; 3]) {
+    fn check_one([a, b, c]: [f32; 3], and_hard: bool) {
         for lane in 0..16 {
             for signs in 0..8 {
                 let mut all = [[1.25; 16], [0.75; 16], [0.1; 16]];
-                for (i, (all, x)) in all.iter_mut().zip([a, b, c]).enumerate() {
+                let hard = [1.0 + power(-12), 1.0 + power(-12), power(-80)];
+                for (i, (all, (x, hard))) in all.iter_mut().zip([a, b, c].into_iter().zip(hard)).enumerate() {
+                    if and_hard {
+                        all[(lane + 7) % 16] = hard;
+                    }
                     all[lane] = if signs >> i & 1 == 1 { -x } else { x };
                 }
                 check(all[0], all[1], all[2]);
             }
         }
+    }
+
+    /// With and without a sum because of which all are rounded to odd.
+    #[track_caller]
+    fn check_both(sum: [f32; 3]) {
+        check_one(sum, false);
+        check_one(sum, true);
     }
 
     fn power(exponent: i32) -> f32 {
@@ -137,19 +145,32 @@ mod tests {
 
     #[test]
     fn sums_that_f64_rounds_to_the_middle_of_two_floats_are_rounded_once() {
-        // The product is 1 + 2^-11 + 2^-24 or 1 + 3 * 2^-23 + 2^-24: a middle, whose even neighbour is below or above.
-        for (a, b) in
-            [(1.0 + power(-12), 1.0 + power(-12)), (1.0 + 7.0 * power(-24) * 2.0, 0.5), (16_777_217.0 / 3.0, 3.0)]
-        {
+        // The products are 1 + 2^-11 + 2^-24 and 1 + 2^-10 + 2^-23 + 2^-24: the float below is even, and odd.
+        for a in [1.0 + power(-12), 1.0 + 3.0 * power(-12)] {
+            let b = 1.0 + power(-12);
             for exponent in [-149, -120, -80, -54, -53, -40, -24] {
-                check_one([a, b, power(exponent)]);
+                check_both([a, b, power(exponent)]);
             }
-            check_one([a, b, 0.0]);
+            check_both([a, b, 0.0]);
+            // In f64 the sum is rounded up, to the odd neighbour of the middle.
+            check_both([a, b, 3.0 * power(-54)]);
         }
         // 2^-150 * (1 - 2^-46) and a subnormal number: the middle is another bit of the sum.
         let (a, b) = ((1.0 + power(-23)) * power(-75), (1.0 - power(-23)) * power(-75));
         for c in [power(-127), power(-127) + power(-149), power(-126) - power(-149), power(-130)] {
-            check_one([a, b, c]);
+            check_both([a, b, c]);
+        }
+    }
+
+    #[test]
+    fn a_nan_hides_no_other_sum() {
+        let hard = [(1.0 + power(-23)) * power(-75), (1.0 - power(-23)) * power(-75), power(-127)];
+        for lane in 0..16 {
+            let mut all = [[f32::NAN; 16], [1.0; 16], [1.0; 16]];
+            for (all, hard) in all.iter_mut().zip(hard) {
+                all[lane] = hard;
+            }
+            check(all[0], all[1], all[2]);
         }
     }
 
@@ -170,13 +191,13 @@ mod tests {
         for a in numbers {
             for b in numbers {
                 for c in numbers {
-                    check_one([a, b, c]);
+                    check_both([a, b, c]);
                 }
             }
         }
         // Just below, at and above the middle of the greatest float and the one that would follow.
         for c in [power(103), power(103) - power(80), power(103) + power(80), power(102)] {
-            check_one([f32::MAX, 1.0, c]);
+            check_both([f32::MAX, 1.0, c]);
         }
     }
 
