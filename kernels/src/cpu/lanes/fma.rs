@@ -5,6 +5,7 @@
 //! exact sum lies on a side of the middle that `s` no longer shows. The vectors only detect such lanes; they are rare,
 //! and [`exact`] computes the vector again.
 
+use super::quarters;
 use std::arch::x86_64::*;
 
 /// Sixteen lanes.
@@ -18,24 +19,19 @@ pub(super) fn fma(a: Quarters, b: Quarters, c: Quarters) -> Quarters {
     let doubtful = unsafe {
         let mut middle = _mm_setzero_si128();
         let mut least = _mm_set1_ps(f32::INFINITY);
-        for i in 0..4 {
+        for (i, sum) in sums.iter_mut().enumerate() {
             let low = sum_in_f64(a[i], b[i], c[i]);
             let high = sum_in_f64(upper(a[i]), upper(b[i]), upper(c[i]));
-            sums[i] = _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+            *sum = _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
             middle = _mm_or_si128(middle, in_the_middle(low, high));
             // The second operand is taken where the first is NaN.
-            least = _mm_min_ps(_mm_and_ps(sums[i], _mm_castsi128_ps(_mm_set1_epi32(i32::MAX))), least);
+            least = _mm_min_ps(_mm_and_ps(*sum, _mm_castsi128_ps(_mm_set1_epi32(i32::MAX))), least);
         }
         // Where the float is not above the least normal one, a double has more bits than elsewhere: all sums count.
         let small = _mm_castps_si128(_mm_cmple_ps(least, _mm_set1_ps(f32::MIN_POSITIVE)));
         _mm_movemask_epi8(_mm_or_si128(middle, small)) != 0
     };
-    if doubtful {
-        for i in 0..4 {
-            sums[i] = exact(a[i], b[i], c[i]);
-        }
-    }
-    sums
+    if doubtful { quarters(|i| exact(a[i], b[i], c[i])) } else { sums }
 }
 
 /// Lanes 2 and 3, as lanes 0 and 1.
@@ -164,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_nan_hides_no_other_sum() {
-        let hard = [(1.0 + power(-23)) * power(-75), (1.0 - power(-23)) * power(-75), power(-127)];
+        let hard = [(1.0 + power(-23)) * power(-75), (1.0 - power(-23)) * power(-75), power(-127) + power(-149)];
         for lane in 0..16 {
             let mut all = [[f32::NAN; 16], [1.0; 16], [1.0; 16]];
             for (all, hard) in all.iter_mut().zip(hard) {

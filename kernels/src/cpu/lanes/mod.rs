@@ -115,6 +115,13 @@ pub(super) trait Bytes: Copy {
     unsafe fn left(self, n: u32, mask: u8) -> Self;
 }
 
+/// The results of `f` for each of four registers of 128 bits. A closure is no call: every x86-64 processor has SSE2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn quarters<T>(f: impl Fn(usize) -> T) -> [T; 4] {
+    [f(0), f(1), f(2), f(3)]
+}
+
 /// The sum of all lanes in one fixed order: the upper half is added to the lower, four times.
 #[inline(always)]
 pub(super) unsafe fn sum<L: Lanes>(x: L) -> f32 {

@@ -1,7 +1,7 @@
 //! Four registers of 128 bits, with the instructions of every x86-64 processor.
 
 use super::fma::fma;
-use super::{Bytes, Ints, Lanes};
+use super::{Bytes, Ints, Lanes, quarters};
 use std::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -12,12 +12,6 @@ pub(in crate::cpu) struct Sse2Ints([__m128i; 4]);
 
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct Sse2Bytes([__m128i; 4]);
-
-/// The results of `f` for each of the four registers.
-#[inline(always)]
-fn quarters<T>(f: impl Fn(usize) -> T) -> [T; 4] {
-    [f(0), f(1), f(2), f(3)]
-}
 
 /// Sixteen bytes as int32, each in the uppermost bits of its lane.
 #[inline(always)]
@@ -117,8 +111,8 @@ impl Lanes for Sse2 {
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         unsafe {
-            for i in 0..4 {
-                _mm_storeu_ps(to.add(4 * i), self.0[i])
+            for (i, four) in self.0.into_iter().enumerate() {
+                _mm_storeu_ps(to.add(4 * i), four);
             }
         }
     }
@@ -185,7 +179,7 @@ impl Lanes for Sse2 {
     unsafe fn store_rounded_i8(self, to: *mut i8) {
         unsafe {
             let [low, high] = self.rounded();
-            _mm_storeu_si128(to.cast(), _mm_packs_epi16(low, high))
+            _mm_storeu_si128(to.cast(), _mm_packs_epi16(low, high));
         }
     }
     #[inline(always)]
@@ -258,7 +252,7 @@ impl Ints for Sse2Ints {
     }
     #[inline(always)]
     unsafe fn to_floats(self) -> Sse2 {
-        unsafe { Sse2(self.0.map(|x| _mm_cvtepi32_ps(x))) }
+        unsafe { Sse2(quarters(|i| _mm_cvtepi32_ps(self.0[i]))) }
     }
 }
 
@@ -272,8 +266,8 @@ impl Bytes for Sse2Bytes {
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
         unsafe {
-            for i in 0..4 {
-                _mm_storeu_si128(to.add(16 * i).cast(), self.0[i])
+            for (i, bytes) in self.0.into_iter().enumerate() {
+                _mm_storeu_si128(to.add(16 * i).cast(), bytes);
             }
         }
     }
