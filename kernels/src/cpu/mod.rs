@@ -6,7 +6,8 @@
 //! outputs, keys or head dimensions, never along a reduction, and every table uses fused multiply-add. So all tables
 //! give the same bits, alone or in any batch.
 //!
-//! `MOOT_CPU=amx|avx512|avx2|neon|portable` forces a table, for tests and for comparison.
+//! `MOOT_CPU=amx|avx512|avx2|neon|portable` forces a table, for tests and for comparison. The portable one is SSE2 on
+//! x86-64, and plain Rust elsewhere.
 
 #![allow(unsafe_code)]
 

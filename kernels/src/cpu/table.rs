@@ -107,8 +107,14 @@ const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], queries: [4, 1], scan_r
 #[cfg(target_arch = "x86_64")]
 const AVX512_TILES: Tiles = Tiles { rows: 12, int8: [6, 2], queries: [8, 4], scan_rows: 4, sums: 12 };
 
-/// The table that every machine can run.
+/// The table that every machine can run. SSE2 is part of x86-64; elsewhere it is plain Rust.
+#[cfg(target_arch = "x86_64")]
+pub(super) static PORTABLE: Table = kernels!(table! "portable", lanes::Sse2, PORTABLE_TILES, []);
+#[cfg(not(target_arch = "x86_64"))]
 pub(super) static PORTABLE: Table = kernels!(table! "portable", lanes::Portable, PORTABLE_TILES, []);
+/// Plain Rust, the definition of all results: tests compare the others with it.
+#[cfg(all(test, target_arch = "x86_64"))]
+static PLAIN: Table = kernels!(table! "plain", lanes::Portable, PORTABLE_TILES, []);
 #[cfg(target_arch = "x86_64")]
 static AVX2: Table = kernels!(table! "avx2", lanes::Avx2, AVX2_TILES, ["avx2,fma,f16c"]);
 #[cfg(target_arch = "aarch64")]
@@ -164,6 +170,8 @@ pub fn tables() -> Vec<&'static Table> {
         found.push(&NEON);
     }
     found.push(&PORTABLE);
+    #[cfg(all(test, target_arch = "x86_64"))]
+    found.push(&PLAIN);
     found
 }
 

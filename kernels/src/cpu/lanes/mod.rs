@@ -4,9 +4,13 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod fma;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx2::Avx2;
@@ -15,6 +19,8 @@ pub(super) use avx512::Avx512;
 #[cfg(target_arch = "aarch64")]
 pub(super) use neon::Neon;
 pub(super) use portable::Portable;
+#[cfg(target_arch = "x86_64")]
+pub(super) use sse2::Sse2;
 
 /// Sixteen f32 lanes. Every method is lane-wise and gives the same bits in every implementation; none reduces across
 /// lanes in an order that another implementation would not follow.
@@ -107,6 +113,13 @@ pub(super) trait Bytes: Copy {
     unsafe fn right(self, n: u32, mask: u8) -> Self;
     /// `(byte << n) & mask`, likewise.
     unsafe fn left(self, n: u32, mask: u8) -> Self;
+}
+
+/// The results of `f` for each of four registers of 128 bits. A closure is no call: every x86-64 processor has SSE2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn quarters<T>(f: impl Fn(usize) -> T) -> [T; 4] {
+    [f(0), f(1), f(2), f(3)]
 }
 
 /// The sum of all lanes in one fixed order: the upper half is added to the lower, four times.

@@ -1,4 +1,4 @@
-//! Plain Rust: the definition of the other implementations' results.
+//! Plain Rust: the definition of the other implementations' results, and what processors without another use.
 
 use super::{Bytes, Ints, Lanes};
 use half::{bf16, f16};
