@@ -5,7 +5,7 @@ use crate::cli::{model, values};
 use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::chunk::{Chunking, Overlap};
-use crate::retrieval::corpus::Corpus;
+use crate::retrieval::corpus::{Corpus, Skipped, told_skipped};
 use crate::retrieval::index::Dense;
 use crate::retrieval::{Embedder, EmbedderOptions, LocalEmbedder};
 use moot_models::encoder::EncoderOptions;
@@ -82,8 +82,9 @@ impl Opened {
             passage?;
             count += 1;
         }
-        for skipped in self.corpus.skipped().iter().chain(&passages.skipped()) {
-            tell(&format!("left out: {skipped}"));
+        let all: Vec<Skipped> = self.corpus.skipped().iter().cloned().chain(passages.skipped()).collect();
+        for line in told_skipped(&all) {
+            tell(&format!("skipped {line}"));
         }
         Ok(count)
     }
