@@ -131,7 +131,6 @@ impl Columns {
         known.sort_by_key(|name| std::cmp::Reverse(shared(name)));
         let more = if known.len() > SHOWN { format!(", and {} more", known.len() - SHOWN) } else { String::new() };
         known.truncate(SHOWN);
-        known.sort_unstable();
         let known = if known.is_empty() { "none".into() } else { format!("{}{more}", known.join(", ")) };
         MootError::UnknownName { kind: "source", name: wanted.into(), known: format!("in {}: {known}", dir.display()) }
     }
