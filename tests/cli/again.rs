@@ -79,7 +79,9 @@ fn what_cannot_be_forked_is_refused_before_the_model_is_loaded() {
 fn each_document_is_left_out_and_the_cost_is_told() {
     let workspace = recorded();
     let said = text(&with_model(&workspace, &["why", "out.jsonl", "1"]).stdout);
-    let documents = Record::read(&workspace.path("out.jsonl")).unwrap().questions[0].question.documents.len();
+    let record = Record::read(&workspace.path("out.jsonl")).unwrap();
+    let first = record.questions.iter().find(|question| question.place == Some(0)).unwrap();
+    let documents = first.question.documents.len();
     assert!(said.contains("computed") && said.contains("shared"), "{said}");
     assert!(said.contains("turned the answer"), "{said}");
     assert!(said.lines().count() >= documents + 4, "a row a document: {said}");
