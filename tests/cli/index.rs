@@ -105,6 +105,7 @@ fn what_is_wrong_is_one_line_and_a_hint() {
     wrong(&["search", &dir, "bridge", "--from", "May 1932"], 2, "expected a date, as 2018");
     wrong(&["search", &dir, "bridge", "--retriever", "dense"], 1, "expected vectors, found BM25 alone");
     wrong(&["build", &notes, "-o", &dir, "--embedder", "none"], 1, "found a finished index of 3 passages");
+    wrong(&["search", &dir, "bridge", "--embedder", "all-minilm-l6-v2"], 1, "found an index of words alone");
     wrong(&["build", &notes, "-o", &notes, "--embedder", "none"], 1, "expected an empty folder or an index, found ");
     wrong(&["build", &notes, "-o", &nowhere, "--embedder", "none", "--type", "f8"], 2, "f32, f16, int8");
     wrong(&["add", &dir, &notes], 1, "is in it already");
