@@ -66,13 +66,13 @@ pub enum MootError {
         cut_off: bool,
     },
     /// A name that no table knows.
-    #[error("no {kind} is called {name:?} ({})", told_known(known))]
+    #[error("no {kind} is called {name:?} (known: {known})")]
     UnknownName {
         /// "method", "dataset", "metric".
         kind: &'static str,
         /// The text typed.
         name: String,
-        /// All names, comma-separated; "in PLACE: " may stand before them.
+        /// All names, comma-separated; their place may follow, behind a semicolon.
         known: String,
     },
     /// A request can never run here: the numbers say why.
@@ -222,11 +222,6 @@ fn hint_to_find(filtered: bool, cut_off: bool) -> String {
     ways.join(", or ")
 }
 
-/// Known names as a message lists them, with one colon.
-fn told_known(known: &str) -> String {
-    if known.starts_with("in ") { known.to_owned() } else { format!("known: {known}") }
-}
-
 /// The package's own hint, except where following it would lose a user's own file, and where an address was meant.
 fn model_hint(error: &ModelError) -> Option<String> {
     match error {
@@ -266,15 +261,7 @@ fn is_address(typed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{MootError, is_address};
-
-    #[test]
-    fn known_names_stand_after_one_colon() {
-        let unknown =
-            |known: &str| MootError::UnknownName { kind: "source", name: "xx".into(), known: known.into() }.to_string();
-        assert_eq!(unknown("a, b"), "no source is called \"xx\" (known: a, b)");
-        assert_eq!(unknown("in n.index: a, b"), "no source is called \"xx\" (in n.index: a, b)");
-    }
+    use super::is_address;
 
     #[test]
     fn an_address_without_its_scheme_is_known() {

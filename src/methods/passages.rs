@@ -53,8 +53,8 @@ pub(super) fn shown(document: &Document) -> String {
     provenance(document).map_or_else(|| text.to_owned(), |known| format!("{known} {text}"))
 }
 
-/// The texts of the question's documents. Prompts with several documents show no headers: of `benches/dated`, a reader of
-/// 0.5B copies titles and sources as answers (F1 0.19 lower on 16 questions, interval 0.03 to 0.37).
+/// The texts of the question's documents, for prompts with several. Source and date are left out there: on `benches/dated` a
+/// reader of 0.5B copies titles and sources as answers (F1 0.19 lower on 16 questions, interval 0.03 to 0.37).
 pub(super) fn all_texts(question: &Question) -> Vec<&str> {
     question.documents.iter().map(|document| document.text.trim()).collect()
 }

@@ -184,7 +184,7 @@ impl<'a> Gathering<'a> {
         if let Some((number, line)) = dataset_line(entry)? {
             return self.add_dataset(entry, number, &line);
         }
-        let mut documents = Documents::new(vec![entry.clone()]);
+        let mut documents = Documents::new(vec![entry.clone()], false);
         let mut whole: Option<corpus::Document> = None;
         while let Some(document) = documents.advance()? {
             match &mut whole {

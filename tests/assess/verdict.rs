@@ -83,7 +83,7 @@ fn a_withdrawal_is_told_from_an_agent_that_never_knew() {
     assert_eq!(verdict.tally, [("1952".to_owned(), 1), ("unknown".to_owned(), 2)]);
 }
 
-/// An answer of round 1 that all agents leave is lost from the conclusion; it is told.
+/// An answer of round 1 that no agent holds at the end is not among the concluded answers: the verdict lists it as given up.
 #[test]
 fn answers_that_no_agent_keeps_are_given_up() {
     let texts = ["It opened in 1884.", "It opened in 1848.", "It opened in 1884, they say.", "Soup."];

@@ -161,7 +161,7 @@ fn given_documents_are_read_filtered_or_searched_and_it_is_said() {
     assert!(said.contains("1 document is read whole") && whole[0]["text"] == long, "{said}");
 }
 
-/// A search that finds nothing is told before a model is looked for, and so is what was searched.
+/// The search comes first: that it found nothing, and what was searched, is printed before a missing model is an error.
 #[test]
 fn a_search_comes_before_the_model() {
     let folder = tempfile::tempdir().unwrap();

@@ -314,7 +314,7 @@ fn colours_stay_out_of_pipes() {
     assert!(!ask(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).contains('\u{1b}'));
 }
 
-/// The engine's counts are for those who ask for everything, in lines that fit.
+/// The engine's counts are printed with --full only, in lines that fit the terminal.
 #[test]
 fn the_steps_of_the_engine_are_shown_in_full_alone() {
     let workspace = Workspace::new();

@@ -1,7 +1,6 @@
 //! Metrics: pure functions of records. [`METRICS`] has a row for each; `docs/adding.md` says how to add one.
 
 use crate::question::ClaimRelation::{Contradicts, Supports};
-use crate::transcript::QuestionRecord;
 
 pub mod answers;
 pub mod calibration;
@@ -11,100 +10,14 @@ pub mod detection;
 pub mod extraction;
 pub mod judged;
 pub mod labels;
+mod metric;
 pub mod single;
 
 use answers::Rule;
 use changes::{Change, Revision};
 use extraction::Outcome;
 
-/// A row of [`METRICS`].
-pub struct Metric {
-    /// As printed and as the key in JSON.
-    pub name: &'static str,
-    /// The formula.
-    pub formula: &'static str,
-    /// Paper and section, or why it is here.
-    pub source: &'static str,
-    /// The kind of its values.
-    pub unit: Unit,
-    /// Over what it is computed.
-    pub scope: Scope,
-}
-
-/// Over what a metric is computed.
-#[derive(Clone, Copy)]
-pub enum Scope {
-    /// A value a question; the run's value is the mean over the questions that have one.
-    Question(fn(&QuestionRecord) -> Option<f64>),
-    /// Counts a question, added up over the run, and the run's value as a function of the sums.
-    Run {
-        /// `None` where the metric does not apply to the question.
-        tally: fn(&QuestionRecord) -> Option<Tally>,
-        /// `None` where the sums leave it undefined, as 0 / 0.
-        value: fn(&Tally) -> Option<f64>,
-    },
-    /// As `Run`, with counts by bin.
-    Binned {
-        /// `None` where the metric does not apply to the question.
-        tally: fn(&QuestionRecord) -> Option<Bins>,
-        /// `None` where the sums leave it undefined.
-        value: fn(&Bins) -> Option<f64>,
-    },
-}
-
-/// Three counts for each of ten bins.
-pub type Bins = [f64; 3 * calibration::BINS];
-
-/// Counts that are added up over questions; each metric says what its places hold.
-pub type Tally = [f64; 4];
-
-impl Metric {
-    /// The value of one question; `None` where the metric does not apply to it, or is one of a whole run.
-    #[must_use]
-    pub fn of(&self, record: &QuestionRecord) -> Option<f64> {
-        match self.scope {
-            Scope::Question(of) => of(record),
-            Scope::Run { .. } | Scope::Binned { .. } => None,
-        }
-    }
-
-    /// The value over `records`; `None` where it applies to none of them.
-    #[must_use]
-    pub fn over(&self, records: &[&QuestionRecord]) -> Option<f64> {
-        match self.scope {
-            Scope::Question(of) => {
-                let values: Vec<f64> = records.iter().filter_map(|record| of(record)).collect();
-                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-            }
-            Scope::Run { tally, value } => {
-                let mut tallies = records.iter().filter_map(|record| tally(record)).peekable();
-                tallies.peek()?;
-                value(&tallies.fold(Tally::default(), added))
-            }
-            Scope::Binned { tally, value } => {
-                let tallies = records.iter().filter_map(|record| tally(record));
-                value(&tallies.reduce(|a, b| std::array::from_fn(|i| a[i] + b[i]))?)
-            }
-        }
-    }
-}
-
-/// The sums of two tallies.
-#[must_use]
-pub fn added(a: Tally, b: Tally) -> Tally {
-    std::array::from_fn(|i| a[i] + b[i])
-}
-
-/// The kind of a metric's values, which decides how they are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Between 0 and 1.
-    Share,
-    /// Things counted in a question: tokens, calls, rounds.
-    Count,
-    /// Seconds in a question.
-    Seconds,
-}
+pub use metric::{Bins, Metric, Scope, Tally, Unit, added};
 
 /// The first place of a tally over the second.
 fn ratio(tally: &Tally) -> Option<f64> {

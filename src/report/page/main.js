@@ -75,8 +75,11 @@ addEventListener("keydown", (event) => {
   else if (event.key === "Escape" && !byId("debate").hidden) location.hash = "#questions";
   else if (event.key === "/") {
     event.preventDefault();
-    if (!byId("debate").hidden) location.hash = "#questions";
-    setTimeout(() => byId("search").focus());
+    if (!byId("debate").hidden) {
+      location.hash = "#questions";
+      route(); // Now and not at the event, which would take the focus away again.
+    }
+    byId("search").focus();
   }
 });
 

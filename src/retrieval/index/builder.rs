@@ -1,5 +1,6 @@
 //! Building an index: a kill loses at most the unfinished segment, and of its vectors the last batch.
 
+use super::batch::BATCH;
 use super::clusters::{self, MIN_PASSAGES};
 use super::files::hex;
 use super::folder::{going_on, lock, refuse_foreign_files, sweep};
@@ -8,11 +9,11 @@ use super::journal::Journal;
 use super::manifest::{BuildEntry, Dense, MANIFEST, Manifest, SegmentEntry};
 use super::segment::{PASSAGES, VECTORS};
 use super::writer::{self, SegmentWriter};
-use super::{Index, check, full_text};
+use super::{Index, check};
 use crate::error::{MootError, Result};
 use crate::question::Passage;
+use crate::retrieval::Embedder;
 use crate::retrieval::corpus::Corpus;
-use crate::retrieval::{Embedder, Side};
 use moot_models::kernels::Storage;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -55,8 +56,6 @@ impl Default for Limits {
     }
 }
 
-/// Passages embedded in one call: enough for the embedder to sort by length.
-pub(super) const BATCH: usize = 512;
 /// Upper estimate of the memory per byte of text while its words are indexed.
 const MEMORY_PER_TEXT_BYTE: u64 = 8;
 
@@ -179,9 +178,10 @@ impl Builder {
     ) -> Result<()> {
         let mut done = self.begin(corpus, passages, observe)?;
         let filled = self.fill(passages, embedder, &mut done, observe);
-        if done == 0 {
-            self.forget()?;
-            filled?;
+        // An error that left vectors in the journal leaves the build to the same command.
+        if done == 0 && !Journal::is_in(&self.dir) {
+            let forgotten = self.forget();
+            filled.and(forgotten)?;
             return Err(self.wrong("expected passages, found none in the corpus".into(), "give files that hold text"));
         }
         filled?;
@@ -291,13 +291,15 @@ impl Builder {
                 Err(e) => stopped = Err(e),
             }
         }
-        if writer.count() > 0 {
+        let written = writer.count() > 0;
+        if written {
             *done += writer.count();
             let entry = writer.finish()?;
             self.manifest.segments.push(entry);
             self.manifest.write(&self.dir)?;
         }
-        if let Some(journal) = journal {
+        // Vectors of an earlier attempt outlive an error before the first batch.
+        if let Some(journal) = journal.filter(|journal| written || stopped.is_ok() || journal.is_empty()) {
             journal.remove();
         }
         stopped.map(|()| more)
@@ -311,53 +313,6 @@ impl Builder {
     pub(super) fn next_number(&self) -> usize {
         let last = self.manifest.segments.last().and_then(|entry| entry.name.parse::<usize>().ok());
         last.map_or(0, |last| last + 1)
-    }
-
-    /// Vectors of `batch`, from the journal of a killed build as far as it has them; empty if the index has none.
-    pub(super) fn vectors(
-        &self,
-        batch: &[Passage],
-        embedder: Option<&dyn Embedder>,
-        journal: Option<&mut Journal>,
-    ) -> Result<Vec<f32>> {
-        let Some((journal, dense)) = journal.zip(self.manifest.dense.as_ref()) else { return Ok(Vec::new()) };
-        let lines: Vec<Vec<u8>> = batch.iter().map(writer::line).collect::<Result<_>>()?;
-        let mut vectors = journal.known(&lines)?;
-        let known = vectors.len() / dense.dimension;
-        if known < batch.len() {
-            let new = self.embed(&batch[known..], embedder)?;
-            journal.append(&lines[known..], &new)?;
-            vectors.extend(new);
-        }
-        Ok(vectors)
-    }
-
-    /// Vectors of `batch`; empty if the index has none.
-    fn embed(&self, batch: &[Passage], embedder: Option<&dyn Embedder>) -> Result<Vec<f32>> {
-        let Some((embedder, dense)) = embedder.zip(self.manifest.dense.as_ref()) else { return Ok(Vec::new()) };
-        if batch.is_empty() {
-            return Ok(Vec::new());
-        }
-        let texts: Vec<_> = batch.iter().map(full_text).collect();
-        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-        let vectors = embedder.embed(&texts, Side::Passage)?;
-        let faulty = |wrong: String| Err(self.wrong(wrong, "this is a fault of the embedder"));
-        if vectors.len() != batch.len() * dense.dimension {
-            let (expected, found) = (batch.len() * dense.dimension, vectors.len());
-            return faulty(format!("expected {expected} numbers from {}, found {found}", dense.embedder));
-        }
-        let largest = if dense.storage == Storage::F16.name() { 65_504.0 } else { f32::MAX };
-        for (passage, vector) in batch.iter().zip(vectors.chunks_exact(dense.dimension)) {
-            if let Some(x) = vector.iter().find(|x| x.is_nan() || x.abs() > largest) {
-                let place = passage.origin.line.map_or(String::new(), |line| format!(":{line}"));
-                let file = &passage.origin.file;
-                return faulty(format!(
-                    "expected numbers that {} can hold, found {x} for {file}{place}",
-                    dense.storage
-                ));
-            }
-        }
-        Ok(vectors)
     }
 
     fn push(&self, writer: &mut SegmentWriter, batch: &[Passage], vectors: &[f32]) -> Result<()> {

@@ -132,7 +132,7 @@ impl Columns {
         let more = if known.len() > SHOWN { format!(", and {} more", known.len() - SHOWN) } else { String::new() };
         known.truncate(SHOWN);
         let known = if known.is_empty() { "none".into() } else { format!("{}{more}", known.join(", ")) };
-        MootError::UnknownName { kind: "source", name: wanted.into(), known: format!("in {}: {known}", dir.display()) }
+        MootError::UnknownName { kind: "source", name: wanted.into(), known: format!("{known}; in {}", dir.display()) }
     }
 }
 

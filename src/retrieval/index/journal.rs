@@ -21,6 +21,8 @@ const HASH: usize = 16;
 pub(super) struct Journal {
     path: PathBuf,
     dimension: usize,
+    /// Bytes before the first record.
+    head: u64,
     state: State,
 }
 
@@ -37,8 +39,9 @@ impl Journal {
         let embedder = hex(&Sha256::digest(dense.embedder.as_bytes()));
         let head = format!("moot vectors 1, segment {number}, {} numbers, {embedder}\n", dense.dimension);
         let failed = |e| MootError::io(&path, "write", e);
+        let begin = head.len() as u64;
         let state = match earlier(&path, head.as_bytes()) {
-            Some(reader) => State::Reading(reader, head.len() as u64),
+            Some(reader) => State::Reading(reader, begin),
             None => {
                 // What is there may be a link: it is not followed.
                 let _ = fs::remove_file(&path);
@@ -48,7 +51,7 @@ impl Journal {
                 State::Writing(file)
             }
         };
-        Ok(Self { path, dimension: dense.dimension, state })
+        Ok(Self { path, dimension: dense.dimension, head: begin, state })
     }
 
     /// Vectors of the first of `lines`, one after another, as far as they are known.
@@ -93,6 +96,18 @@ impl Journal {
             written.map_err(|e| MootError::io(&self.path, "write", e))?;
         }
         file.flush().map_err(|e| MootError::io(&self.path, "write", e))
+    }
+
+    /// Whether `dir` has one.
+    pub(super) fn is_in(dir: &Path) -> bool {
+        dir.join(NAME).exists()
+    }
+
+    /// Whether it holds no vector.
+    pub(super) fn is_empty(&self) -> bool {
+        let record = (HASH + 4 * self.dimension) as u64;
+        // What is shorter is a record that a kill cut.
+        fs::metadata(&self.path).is_ok_and(|file| file.len() < self.head + record)
     }
 
     /// Removes it: its segment is finished.

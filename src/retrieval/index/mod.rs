@@ -19,6 +19,7 @@
 //! into new segments, without that file's passages and with their vectors as they are. One replacement of the manifest
 //! then exchanges the segments.
 
+mod batch;
 mod builder;
 mod changes;
 mod clusters;

@@ -6,7 +6,8 @@
 //! this counts before the manifest is replaced, so a kill leaves the index as it was; vectors that were computed are in
 //! the journal, for the update that is run again.
 
-use super::builder::{BATCH, BuildObserver, BuildProgress, Builder};
+use super::batch::BATCH;
+use super::builder::{BuildObserver, BuildProgress, Builder};
 use super::changes::Changes;
 use super::clusters::RowsOf;
 use super::inputs;

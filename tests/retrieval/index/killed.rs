@@ -187,6 +187,26 @@ fn vectors_of_an_unfinished_segment_are_not_computed_again() {
 }
 
 #[test]
+fn vectors_outlive_an_error_before_the_first_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("index");
+    let faulty = || {
+        let embedder = Mortal::new(usize::MAX);
+        let mut builder = Builder::create(&dir, Some(&embedder), Storage::F16, Limits::default()).unwrap();
+        let mut passages = std::iter::once(Err(moot::MootError::Usage("no JSON".into())));
+        builder.run(&corpus(), &mut passages, Some(&embedder), &mut silent).unwrap_err().to_string()
+    };
+    assert_eq!(faulty(), "no JSON");
+    assert!(!dir.exists(), "nothing was embedded, and nothing is left");
+    assert!(!mortal(&dir, &Mortal::new(1000), 2000), "it was killed");
+    assert_eq!(faulty(), "no JSON");
+    assert!(!Manifest::read(&dir).unwrap().builds[0].finished);
+    let again = Mortal::new(usize::MAX);
+    assert!(mortal(&dir, &again, 2000));
+    assert_eq!(again.embedded(), 2000 - 1024);
+}
+
+#[test]
 fn vectors_of_other_passages_are_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("index");

@@ -147,7 +147,7 @@ fn smaller_types_find_nearly_the_same() {
 }
 
 #[test]
-fn a_source_that_nobody_is_is_told() {
+fn an_unknown_source_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), 50, None, Storage::F16, small());
     let wanted = Wanted { filter: Filter { sources: vec!["dairy".into()], ..Filter::default() }, ..wanted(3) };

@@ -1,0 +1,61 @@
+//! Vectors of one batch of passages: from the journal as far as it has them, else from the embedder.
+
+use super::builder::Builder;
+use super::journal::Journal;
+use super::{full_text, writer};
+use crate::error::Result;
+use crate::question::Passage;
+use crate::retrieval::{Embedder, Side};
+use moot_models::kernels::Storage;
+
+/// Passages embedded in one call: enough for the embedder to sort by length.
+pub(super) const BATCH: usize = 512;
+
+impl Builder {
+    /// Vectors of `batch`, from the journal of a killed build as far as it has them; empty if the index has none.
+    pub(super) fn vectors(
+        &self,
+        batch: &[Passage],
+        embedder: Option<&dyn Embedder>,
+        journal: Option<&mut Journal>,
+    ) -> Result<Vec<f32>> {
+        let Some((journal, dense)) = journal.zip(self.manifest.dense.as_ref()) else { return Ok(Vec::new()) };
+        let lines: Vec<Vec<u8>> = batch.iter().map(writer::line).collect::<Result<_>>()?;
+        let mut vectors = journal.known(&lines)?;
+        let known = vectors.len() / dense.dimension;
+        if known < batch.len() {
+            let new = self.embed(&batch[known..], embedder)?;
+            journal.append(&lines[known..], &new)?;
+            vectors.extend(new);
+        }
+        Ok(vectors)
+    }
+
+    /// Vectors of `batch`; empty if the index has none.
+    fn embed(&self, batch: &[Passage], embedder: Option<&dyn Embedder>) -> Result<Vec<f32>> {
+        let Some((embedder, dense)) = embedder.zip(self.manifest.dense.as_ref()) else { return Ok(Vec::new()) };
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let texts: Vec<_> = batch.iter().map(full_text).collect();
+        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+        let vectors = embedder.embed(&texts, Side::Passage)?;
+        let faulty = |wrong: String| Err(self.wrong(wrong, "this is a fault of the embedder"));
+        if vectors.len() != batch.len() * dense.dimension {
+            let (expected, found) = (batch.len() * dense.dimension, vectors.len());
+            return faulty(format!("expected {expected} numbers from {}, found {found}", dense.embedder));
+        }
+        let largest = if dense.storage == Storage::F16.name() { 65_504.0 } else { f32::MAX };
+        for (passage, vector) in batch.iter().zip(vectors.chunks_exact(dense.dimension)) {
+            if let Some(x) = vector.iter().find(|x| x.is_nan() || x.abs() > largest) {
+                let place = passage.origin.line.map_or(String::new(), |line| format!(":{line}"));
+                let file = &passage.origin.file;
+                return faulty(format!(
+                    "expected numbers that {} can hold, found {x} for {file}{place}",
+                    dense.storage
+                ));
+            }
+        }
+        Ok(vectors)
+    }
+}
