@@ -2,7 +2,7 @@
 
 use crate::cli::fetching::tell;
 use crate::cli::index::build;
-use crate::cli::index::inputs::{EmbedderArgs, Opened};
+use crate::cli::index::inputs::{EmbedderArgs, Opened, tell_skipped};
 use crate::cli::index::search::{Retrieved, date};
 use crate::cli::index::state;
 use crate::cli::interrupt::Interrupt;
@@ -205,7 +205,8 @@ fn is_index(dir: &Path) -> bool {
     dir.join("manifest.json").is_file() && dir.join("segments").is_dir()
 }
 
-/// The folder of an index of plain files in the cache; built if it does not exist or a file has changed.
+/// The folder of an index of plain files in the cache; built if it does not exist or a file has changed. What is left out is
+/// printed each time: the lines stand in a file beside the folder.
 fn indexed(
     corpus: Corpus,
     paths: &[String],
@@ -222,19 +223,24 @@ fn indexed(
     let settings = hash([full_paths, cut, made_by.to_owned()]);
     let folder = default_cache()?.join("corpora").join(settings);
     let dir = folder.join(corpus.fingerprint());
+    let left_out = dir.with_extension("skipped");
     if is_finished(&dir) {
+        tell_skipped(std::fs::read_to_string(left_out).unwrap_or_default().lines());
         return Ok(dir);
     }
     forget_others(&folder, &dir);
     let files = corpus.files();
     let opened = Opened::new(corpus, paths, chunking);
-    let total = opened.count()?;
+    let (total, skipped) = opened.count()?;
     let mut builder = Builder::create(&dir, embedder.map(AsRef::as_ref), Storage::F16, Limits::default())?;
     if let Some(name) = name {
         builder.called(name)?;
     }
     tell(&format!("indexing {total} passages of {files} files, once"));
     build::fill(&mut builder, &opened, total, embedder, interrupt)?;
+    if !skipped.is_empty() {
+        std::fs::write(&left_out, skipped.join("\n")).map_err(|e| MootError::io(&left_out, "write", e))?;
+    }
     Ok(dir)
 }
 
@@ -246,9 +252,10 @@ fn is_finished(dir: &Path) -> bool {
 /// Removes indexes of earlier states of the same corpus. A process that still reads one keeps its mapped files.
 fn forget_others(folder: &Path, keep: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.path() != keep {
+        let path = entry.path();
+        if path.with_extension("") != keep {
             // An index that cannot be removed only costs disk space.
-            let _ = std::fs::remove_dir_all(entry.path());
+            let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
         }
     }
 }

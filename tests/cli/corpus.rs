@@ -57,10 +57,13 @@ fn ask(cache: &Path, server: &Server, typed: &[&str]) -> Output {
 fn a_folder_is_indexed_once_debated_and_cited() {
     let folder = tempfile::tempdir().unwrap();
     let (notes, cache, server) = (corpus(folder.path()), folder.path().join("cache"), server());
+    let picture = Path::new(&notes).join("press/photo.png");
+    fs::write(&picture, [0; 9]).unwrap();
+    let skips = |out: &Output| text(&out.stderr).matches("skipped ").count();
     let first = ask(&cache, &server, &["--corpus", &notes]);
     let (out, said) = (text(&first.stdout), text(&first.stderr));
     assert!(first.status.success(), "{said}");
-    assert!(said.contains("indexing 5 passages of 5 files, once"), "{said}");
+    assert!(said.contains("indexing 5 passages of 5 files, once") && skips(&first) == 1, "{said}");
     let squeezed = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(squeezed.contains("notes/council/bridge.md:4 (characters 25-"), "{out}");
     assert!(squeezed.contains("the same in other places, one voice: "), "{out}");
@@ -70,6 +73,7 @@ fn a_folder_is_indexed_once_debated_and_cited() {
 
     let again = ask(&cache, &server, &["--corpus", &notes, "--no-fold", "--top", "9", "--json"]);
     assert!(again.status.success() && !text(&again.stderr).contains("indexing"), "{}", text(&again.stderr));
+    assert_eq!(skips(&again), 1, "{}", text(&again.stderr));
     let record: Value = serde_json::from_str(text(&again.stdout).lines().nth(1).unwrap()).unwrap();
     let documents = record["question"]["documents"].as_array().unwrap();
     assert_eq!(documents.len(), 4, "soup is about no bridge: {documents:?}");
@@ -84,7 +88,7 @@ fn a_folder_is_indexed_once_debated_and_cited() {
     let third = ask(&cache, &server, &["--corpus", &notes]);
     assert!(text(&third.stderr).contains("indexing 5 passages"), "{}", text(&third.stderr));
     let kept: Vec<_> = fs::read_dir(cache.join("corpora")).unwrap().map(|e| e.unwrap().path()).collect();
-    assert!(kept.len() == 1 && fs::read_dir(&kept[0]).unwrap().count() == 1);
+    assert!(kept.len() == 1 && fs::read_dir(&kept[0]).unwrap().count() == 2, "an index, and what is left out of it");
 }
 
 #[test]

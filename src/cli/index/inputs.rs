@@ -71,11 +71,12 @@ impl Opened {
         &self.corpus
     }
 
-    /// Reads the corpus once, so that errors are found before hours of embedding, and prints what is left out.
+    /// Reads the corpus once, so that errors are found before hours of embedding, and prints what is left out: the number
+    /// of passages, and these lines.
     ///
     /// # Errors
     /// Files that cannot be read; a corpus without text.
-    pub fn count(&self) -> Result<u64> {
+    pub fn count(&self) -> Result<(u64, Vec<String>)> {
         let mut passages = self.corpus.passages(self.chunking);
         let mut count = 0;
         for passage in passages.by_ref() {
@@ -83,10 +84,9 @@ impl Opened {
             count += 1;
         }
         let all: Vec<Skipped> = self.corpus.skipped().iter().cloned().chain(passages.skipped()).collect();
-        for line in told_skipped(&all) {
-            tell(&format!("skipped {line}"));
-        }
-        Ok(count)
+        let skipped = told_skipped(&all);
+        tell_skipped(&skipped);
+        Ok((count, skipped))
     }
 
     /// Its passages.
@@ -94,6 +94,11 @@ impl Opened {
     pub fn passages(&self) -> Box<dyn Iterator<Item = Result<Passage>>> {
         Box::new(self.corpus.passages(self.chunking))
     }
+}
+
+/// Prints what is left out, by lines of [`told_skipped`].
+pub(in crate::cli) fn tell_skipped<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
+    lines.into_iter().for_each(|line| tell(&format!("skipped {}", line.as_ref())));
 }
 
 /// Embedder arguments.
