@@ -72,7 +72,7 @@ pub enum MootError {
         kind: &'static str,
         /// The text typed.
         name: String,
-        /// All names, comma-separated; their place may follow, behind a semicolon.
+        /// All names, comma-separated.
         known: String,
     },
     /// A request can never run here: the numbers say why.

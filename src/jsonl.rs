@@ -215,15 +215,26 @@ impl Object {
     /// [`MootError::Input`] where it is missing or holds something else.
     pub fn objects(&self, field: &str) -> Result<Vec<Self>> {
         let item = |(i, value): (usize, &Value)| match value {
-            Value::Object(fields) => Ok(Self {
-                path: self.path.clone(),
-                line: self.line,
-                prefix: format!("{}{field}[{i}].", self.prefix),
-                fields: fields.clone(),
-            }),
+            Value::Object(fields) => Ok(self.within(&format!("{field}[{i}]."), fields.clone())),
             other => Err(self.wrong("an object", &format!("{field}[{i}]"), Some(other))),
         };
         self.list("a list of objects", field)?.iter().enumerate().map(item).collect()
+    }
+
+    /// As [`Object::objects`]; a text among them becomes an object with the text in its field `text`.
+    ///
+    /// # Errors
+    /// As [`Object::objects`].
+    pub fn objects_or_texts(&self, field: &str) -> Result<Vec<Self>> {
+        let item = |(i, value): (usize, &Value)| {
+            let fields = match value {
+                Value::Object(fields) => fields.clone(),
+                Value::String(_) => Map::from_iter([("text".to_owned(), value.clone())]),
+                other => return Err(self.wrong("text or an object", &format!("{field}[{i}]"), Some(other))),
+            };
+            Ok(self.within(&format!("{field}[{i}]."), fields))
+        };
+        self.list("a list of texts or objects", field)?.iter().enumerate().map(item).collect()
     }
 
     /// The object in `field`, where there is one.

@@ -1,6 +1,7 @@
 //! Arguments of the method and its settings, shared by `ask` and `run`.
 
 use crate::cli::columns::printable;
+use crate::cli::fetching::tell;
 use crate::cli::switches::Switches;
 use crate::cli::values;
 use crate::error::{MootError, Result};
@@ -110,8 +111,17 @@ impl Args {
             Some(name) => Preset::named(name)?.build(&typed)?,
             None => methods::build(self.method.as_deref().unwrap_or(METHOD), &typed)?,
         };
-        let prompts = self.prompts.as_deref().map(OwnPrompts::read).transpose()?;
-        self.with_settings(method.with_prompts(prompts.unwrap_or_default())?)
+        self.with_settings(method.with_prompts(self.own_prompts()?)?)
+    }
+
+    /// The prompts of `--prompts`. Prints which of them never show the question or the documents.
+    fn own_prompts(&self) -> Result<OwnPrompts> {
+        let own = self.prompts.as_deref().map(OwnPrompts::read).transpose()?.unwrap_or_default();
+        for (name, missing) in own.leaving_out() {
+            let missing: Vec<String> = missing.iter().map(|value| format!("{{{{ {value} }}}}")).collect();
+            tell(&format!("note: your {name} has no {}, which the program's shows", missing.join(" and no ")));
+        }
+        Ok(own)
     }
 
     /// Every method, or every preset, that is named (`a,b`), each with its name. A switch, and a prompt of one's own, goes to
@@ -126,7 +136,7 @@ impl Args {
             return Ok(vec![(names[0].to_owned(), self.resolve()?)]);
         }
         let typed = self.switches.typed()?;
-        let prompts = self.prompts.as_deref().map(OwnPrompts::read).transpose()?.unwrap_or_default();
+        let prompts = self.own_prompts()?;
         let mut all: Vec<(String, Resolved)> = Vec::new();
         for name in &names {
             let preset = if presets { Some(Preset::named(name)?) } else { None };

@@ -11,7 +11,7 @@ use crate::error::{MootError, Result};
 use crate::llm::remote::Patience;
 use crate::methods::Row;
 use crate::retrieval::chunk::Chunking;
-use crate::retrieval::corpus::Corpus;
+use crate::retrieval::corpus::{Corpus, is_index};
 use crate::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};
 use crate::retrieval::qdrant::{self, Qdrant};
 use crate::retrieval::{Embedder, Filter, Retriever, Wanted};
@@ -198,11 +198,6 @@ pub(super) fn tell_undated(retriever: &IndexRetriever, filter: &Filter) -> Resul
         tell(&format!("{undated} of {all} passages are left out: without a date as 2018-05-31"));
     }
     Ok(())
-}
-
-/// Whether `dir` is the folder of an index, finished or not.
-fn is_index(dir: &Path) -> bool {
-    dir.join("manifest.json").is_file() && dir.join("segments").is_dir()
 }
 
 /// The folder of an index of plain files in the cache; built if it does not exist or a file has changed. What is left out is

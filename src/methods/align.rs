@@ -8,21 +8,12 @@ use unicode_segmentation::UnicodeSegmentation;
 /// The ROUGE-1 precision below which an answer is dropped (section 3.2).
 pub const LEAST: f64 = 0.9;
 
-/// Replies that mean unknown though the prompt asks for that word.
-const UNKNOWN: [&str; 2] = ["I don't know", "I do not know"];
-
-/// The answer says that it gives none: "unknown", or "I don't know".
-#[must_use]
-pub fn says_unknown(answer: &str) -> bool {
-    normalise::is_unknown(answer) || UNKNOWN.iter().any(|unknown| normalise::equal(answer, unknown))
-}
-
 /// The answer of a reply, before `f_align`; `None` is "I don't know", also in other words, a malformed reply, and an answer
 /// without words. Methods, estimates and tables of answers all count by this.
 #[must_use]
 pub fn answer(call: &CallRecord) -> Option<&str> {
     let Parsed::Answer { answer: Some(answer), .. } = &call.parsed else { return None };
-    (!says_unknown(answer) && !normalise::words(answer).is_empty()).then_some(answer.as_str())
+    (!normalise::is_unknown(answer) && !normalise::words(answer).is_empty()).then_some(answer.as_str())
 }
 
 /// ROUGE-1 precision (Lin, 2004): the share of the answer's unigrams that the texts hold, each occurrence in the texts

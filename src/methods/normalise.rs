@@ -68,10 +68,36 @@ pub fn agree(a: &str, b: &str) -> bool {
     contains(a, b) || contains(b, a)
 }
 
-/// The answer is the word "unknown", which gives none.
+/// Phrases beside "unknown" that small models give in the place of an answer.
+const NO_ANSWER: [&str; 12] = [
+    "unknown",
+    "not known",
+    "not stated",
+    "not mentioned",
+    "not specified",
+    "not given",
+    "not provided",
+    "not available",
+    "not found",
+    "i do not know",
+    "i dont know",
+    "no answer",
+];
+/// What may follow such a phrase.
+const WHERE: [&str; 4] = ["document", "text", "passage", "context"];
+
+/// The answer gives none: "unknown", "I don't know", "N/A", "not stated", "not mentioned in the document". "None" and "no" are
+/// answers.
 #[must_use]
 pub fn is_unknown(text: &str) -> bool {
-    words(text) == ["unknown"]
+    let words = words(text);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let phrase = match words.as_slice() {
+        [phrase @ .., "in" | "by", place] if WHERE.contains(place) => phrase,
+        [phrase @ .., "in" | "by", "this", place] if WHERE.contains(place) => phrase,
+        all => all,
+    };
+    NO_ANSWER.contains(&phrase.join(" ").as_str()) || text.trim().trim_end_matches('.').eq_ignore_ascii_case("n/a")
 }
 
 /// Drops answers equal to an earlier one after normalisation, and those without words.

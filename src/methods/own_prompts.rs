@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Most bytes of a prompt file; the longest of the program's has some 4,000.
 const MOST: u64 = 1 << 20;
 
+/// Values without which a prompt hardly asks what its method wants to know.
+const SHOWN: [&str; 7] = ["question", "document", "documents", "context", "contexts", "passage", "passages"];
+
 /// Texts that stand in for prompts of the program. Empty by default: then every prompt is the program's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnPrompts {
@@ -90,6 +93,18 @@ impl OwnPrompts {
     #[must_use]
     pub fn of(&self, file: File) -> File<&str> {
         File { name: file.name, text: self.texts.get(file.name).map_or(file.text, |text| &**text) }
+    }
+
+    /// Prompts that leave out what the program's show: each by name, with those values of [`SHOWN`] that it never names.
+    #[must_use]
+    pub fn leaving_out(&self) -> Vec<(&'static str, Vec<&'static str>)> {
+        let files = replaceable();
+        let left_out = |(name, text): (&&'static str, &Arc<str>)| {
+            let (theirs, own) = (files.get(name)?.values(), File { name, text: &**text }.values());
+            let missing = SHOWN.into_iter().filter(|value| theirs.contains(*value) && !own.contains(*value));
+            Some((*name, missing.collect::<Vec<_>>()))
+        };
+        self.texts.iter().filter_map(left_out).filter(|(_, missing)| !missing.is_empty()).collect()
     }
 
     /// Those that replace one of `files`, by name.

@@ -7,7 +7,7 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -75,6 +75,16 @@ impl<T: AsRef<str>> File<T> {
         let environment = self.environment()?;
         environment.template_from_named_str(self.name, self.text.as_ref()).map_err(|e| self.wrong(&one_line(&e)))?;
         Ok(())
+    }
+
+    /// The values that the file names: "question", "document". Empty for one that does not parse.
+    #[must_use]
+    pub fn values(&self) -> BTreeSet<String> {
+        let named = |environment: &Environment<'_>| {
+            let template = environment.template_from_named_str(self.name, self.text.as_ref()).ok()?;
+            Some(template.undeclared_variables(false).into_iter().collect())
+        };
+        self.environment().ok().and_then(|environment| named(&environment)).unwrap_or_default()
     }
 
     /// Hex SHA-256 of the file's text.

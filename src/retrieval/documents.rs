@@ -1,7 +1,7 @@
 //! Converts retrieved passages to documents.
 
 use crate::question::{Document, Hit, Origin};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Converts hits to documents, one for each document of the corpus: its passages become one text, in the order of the
@@ -57,8 +57,19 @@ pub fn documents(hits: Vec<Hit>) -> Vec<Document> {
     named(hits.into_iter().map(document).collect())
 }
 
-/// Appends the positions of documents with equal names.
+/// Makes the names of documents different: those of different files that share one become their paths, and then the positions of
+/// documents with equal names are appended.
 fn named(mut documents: Vec<Document>) -> Vec<Document> {
+    let mut files: HashMap<String, HashSet<String>> = HashMap::new();
+    for document in &documents {
+        let file = document.origin.as_ref().map(|origin| origin.file.clone());
+        files.entry(document.name.clone()).or_default().extend(file);
+    }
+    for document in documents.iter_mut().filter(|document| files[&document.name].len() > 1) {
+        if let Some(origin) = &document.origin {
+            document.name.clone_from(&origin.file);
+        }
+    }
     let mut uses: HashMap<String, usize> = HashMap::new();
     for document in &documents {
         *uses.entry(document.name.clone()).or_default() += 1;

@@ -182,6 +182,11 @@ impl<'a> Gathering<'a> {
 
     fn add(&mut self, entry: &Entry) -> Result<()> {
         if let Some((number, line)) = dataset_line(entry)? {
+            if entry.found {
+                let why = format!("questions with documents; named itself, as FILE:{number}, it gives one");
+                self.skipped.push(Skipped { path: entry.path.clone(), why, unread: false });
+                return Ok(());
+            }
             return self.add_dataset(entry, number, &line);
         }
         let mut documents = Documents::new(vec![entry.clone()], false);
@@ -250,7 +255,7 @@ impl<'a> Gathering<'a> {
             let wrong = if object.has("wrong_answers") { object.strings("wrong_answers")? } else { Vec::new() };
             self.given.gold = Some(Gold::all_of(object.strings("gold_answers")?, wrong));
         }
-        let documents = object.objects("documents")?;
+        let documents = object.objects_or_texts("documents")?;
         if documents.is_empty() {
             return Err(object.complaint("at least one document in `documents`", "an empty list".into()));
         }

@@ -41,7 +41,7 @@ fn passages_become_the_documents_of_agents() {
     let record = method.answer(&bare(), tools, &settings, &Silent).unwrap();
 
     let names: Vec<&str> = record.question.documents.iter().map(|document| document.name.as_str()).collect();
-    assert_eq!(names, ["The bridge:3", "The bridge:9"]);
+    assert_eq!(names, ["notes/bridge.md", "notes/footbridge.md"], "of one title");
     assert_eq!(record.question.documents[0].text, "The bridge\nIt opened in 1932.");
     assert_eq!(record.question.documents[1].origin.as_ref().unwrap().line, Some(9));
     assert!(record.retrieved.is_empty(), "they are the question's own now");

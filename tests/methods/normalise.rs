@@ -33,6 +33,14 @@ fn matching_is_by_whole_words() {
     assert!(!contains("Port of Hale", "Port Hale"));
     assert!(agree("Hale", "Port Hale") && agree("Port Hale", "Hale"));
     assert!(is_unknown("Unknown.") && !is_unknown("the unknown soldier"));
+    for none in
+        ["N/A", "n/a.", "Not stated", "not mentioned in the document", "Not given by this text.", "I don't know"]
+    {
+        assert!(is_unknown(none), "{none}");
+    }
+    for answer in ["None", "no", "not guilty", "not given away", "in the document", "Na", "not known in the region"] {
+        assert!(!is_unknown(answer), "{answer}");
+    }
     for empty in ["", "...", " \n"] {
         assert!(
             !contains("anything", empty) && !agree(empty, "anything") && !agree(empty, empty) && !equal(empty, empty)

@@ -101,6 +101,15 @@ fn a_value_that_a_prompt_does_not_have_is_named_with_those_that_it_has() {
 }
 
 #[test]
+fn a_prompt_that_never_shows_the_question_is_told() {
+    let mut own = OwnPrompts::default();
+    own.replace_named(AGENT, "Say hello. {% if history %}{{ history }}{% endif %}").unwrap();
+    assert_eq!(own.leaving_out(), [(AGENT, vec!["question", "document"])]);
+    own.replace_named(AGENT, "{{ question }} {% for word in document %}{{ word }}{% endfor %}").unwrap();
+    assert_eq!(own.leaving_out(), []);
+}
+
+#[test]
 fn a_folder_of_unedited_prompts_is_taken_and_replaces_nothing() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), AGENT, methods::own_prompts::replaceable()[AGENT].text);

@@ -107,6 +107,25 @@ fn what_is_not_known_and_titles_are_left_out() {
 }
 
 #[test]
+fn retrieved_documents_of_one_name_are_told_apart_by_their_files() {
+    let hit = |file: &str, line| {
+        let origin = Origin { file: file.into(), id: None, line: Some(line), page: None, characters: 0..7 };
+        let passage = Passage { text: "A rule.".into(), title: None, source: None, date: None, url: None, origin };
+        Hit { passage, score: 1.0, copies: Vec::new() }
+    };
+    let names = |hits: Vec<Hit>| documents(hits).into_iter().map(|document| document.name).collect::<Vec<_>>();
+    assert_eq!(
+        names(vec![hit("hr/2021/rule.txt", 1), hit("hr/2024/rule.txt", 1)]),
+        ["hr/2021/rule.txt", "hr/2024/rule.txt"]
+    );
+    assert_eq!(
+        names(vec![hit("a/x.txt", 1), hit("b/x.txt", 1), hit("b/x.txt", 9)]),
+        ["a/x.txt", "b/x.txt:1", "b/x.txt:9"]
+    );
+    assert_eq!(names(vec![hit("a/x.txt", 1), hit("a/x.txt", 9), hit("a/y.txt", 1)]), ["x.txt:1", "x.txt:9", "y.txt"]);
+}
+
+#[test]
 fn a_retrieved_passage_brings_its_source_and_date() {
     let origin = Origin { file: "a.md".into(), id: None, line: Some(1), page: None, characters: 0..4 };
     let passage = Passage {

@@ -175,6 +175,31 @@ fn equal_names_are_told_apart() {
 }
 
 #[test]
+fn an_index_and_questions_in_a_folder_are_no_documents() {
+    let questions: &[u8] = b"{\"question\": \"When?\", \"documents\": [\"In 1884.\", {\"text\": \"In 1931.\"}]}\n";
+    let twice = [questions, questions].concat();
+    let f = folder(&[
+        ("a.txt", b"A"),
+        ("more/q.jsonl", &twice),
+        ("own.index/manifest.json", b"{}"),
+        ("own.index/segments/000000/passages.jsonl", b"{\"text\": \"A\"}"),
+    ]);
+    let found = given(&f, &["."]).unwrap();
+    assert_eq!(names(&found), ["a.txt"]);
+    let skipped = found.skipped.join("\n");
+    assert!(
+        skipped.contains("questions with documents") && skipped.contains("own.index: an index of moot"),
+        "{skipped}"
+    );
+    let error = given(&f, &["own.index"]).unwrap_err();
+    assert!(error.contains("expected files or folders with documents, found an index of moot"), "{error}");
+    // Documents of a question may be plain texts.
+    let one = given(&f, &["more/q.jsonl:2"]).unwrap();
+    let texts: Vec<&str> = one.documents.iter().map(|document| document.text.as_str()).collect();
+    assert_eq!(texts, ["In 1884.", "In 1931."]);
+}
+
+#[test]
 fn front_matter_of_markdown() {
     let text = "---\nsource: The Gazette\ndate: 2020-01-02\nurl: https://a.example/b?c\ntags:\n  - one\n---\n\nBody.\n";
     let document = &one("a.md", text.as_bytes()).unwrap().documents[0];

@@ -124,8 +124,7 @@ impl Page {
         let one = |voice: &Voice| {
             let place = voice.document;
             let weight = self.weights.get(place).map(|weight| format!("weight {weight:.2}"));
-            let known = self.known.get(place).filter(|known| !known.is_empty());
-            let known = known.map(|known| shorten(known, self.columns / 2));
+            let known = self.known(place, self.columns / 2);
             let said: Vec<String> = voice.said.iter().map(|said| printable(said)).chain(known).chain(weight).collect();
             let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) };
             format!("{} {}{said}", place + 1, self.name(place, self.columns / 2))

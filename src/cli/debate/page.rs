@@ -23,8 +23,8 @@ pub(super) struct Page {
     /// As asked for.
     pub(super) view: View,
     names: Vec<String>,
-    /// Source and date of each document, "council, 1884-05-12"; empty where neither is known.
-    pub(super) known: Vec<String>,
+    /// Source and date of each document.
+    known: Vec<Known>,
     /// Columns of the largest document number.
     digits: usize,
     /// Columns of a speaker's name.
@@ -40,14 +40,14 @@ impl Page {
         let names: Vec<String> = question.documents.iter().map(|document| printable(&document.name)).collect();
         let widest = names.iter().map(|name| width(name)).max().unwrap_or(0).max("aggregator".len());
         let speaker = widest.min(columns / 3).min(24);
-        let known = question.documents.iter().map(source_and_date).collect();
+        let known = question.documents.iter().map(Known::of).collect();
         Self { columns, view, digits: names.len().to_string().len(), speaker, names, known, weights: Vec::new() }
     }
 
     /// Adds a document that was retrieved; its number follows the largest one.
     pub(super) fn add(&mut self, document: &Document) {
         self.names.push(printable(&document.name));
-        self.known.push(source_and_date(document));
+        self.known.push(Known::of(document));
         self.digits = self.names.len().to_string().len();
     }
 
@@ -80,8 +80,8 @@ impl Page {
         for line in &mut lines {
             *line = format!("{style}{line}{style:#}");
         }
-        let known = call.document.and_then(|place| self.known.get(place)).filter(|known| !known.is_empty() && !short);
-        let known = known.map(|known| (format!("({})", shorten(known, room - 2)), FAINT));
+        let known = call.document.filter(|_| !short).and_then(|place| self.known(place, room - 2));
+        let known = known.map(|known| (format!("({known})"), FAINT));
         let note = before.map(|before| change(before, &call.parsed));
         for (note, style) in note.into_iter().chain(known) {
             let note = shorten(&note, room);
@@ -156,16 +156,36 @@ impl Page {
         if text.is_empty() { String::new() } else { hang(label, margin, &wrap(text, self.columns - margin)) }
     }
 
+    /// "council, 1884-05-12": source and date of a document in at most `columns`; `None` where neither is known.
+    pub(super) fn known(&self, place: usize, columns: usize) -> Option<String> {
+        self.known.get(place)?.shown(columns)
+    }
+
     pub(super) fn name(&self, place: usize, columns: usize) -> String {
         self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten_middle(name, columns))
     }
 }
 
-/// A document's source and date, those that are known; a source that is the document's name is not repeated.
-fn source_and_date(document: &Document) -> String {
-    let source = document.source.as_ref().filter(|source| **source != document.name);
-    let known = [source, document.date.as_ref()].into_iter().flatten().map(|part| printable(part));
-    known.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+/// A document's source and date; empty where they are not known. A source that is the document's name is not repeated.
+struct Known {
+    source: String,
+    date: String,
+}
+
+impl Known {
+    fn of(document: &Document) -> Self {
+        let source = document.source.as_ref().filter(|source| **source != document.name);
+        let part = |part: Option<&String>| part.map(|part| printable(part)).unwrap_or_default();
+        Self { source: part(source), date: part(document.date.as_ref()) }
+    }
+
+    /// Both in at most `columns`: the source is shortened, the date stays.
+    fn shown(&self, columns: usize) -> Option<String> {
+        let room = columns.saturating_sub(if self.date.is_empty() { 0 } else { width(&self.date) + 2 });
+        let source = shorten_middle(&self.source, room);
+        let parts: Vec<&str> = [source.as_str(), &self.date].into_iter().filter(|part| !part.is_empty()).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 /// The positions of a document's near-duplicates.

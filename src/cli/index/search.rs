@@ -123,9 +123,9 @@ pub fn run(args: &Args) -> Result<()> {
             let printed = match several {
                 _ if args.json => json(&found, several)?,
                 Some(number) => {
-                    format!("{number}. {}\n{}\n", printable(query), text(&found, output::columns()))
+                    format!("{number}. {}\n{}\n", printable(query), text(&found, args.cutoff, output::columns()))
                 }
-                None => text(&found, output::columns()),
+                None => text(&found, args.cutoff, output::columns()),
             };
             if output::write(printed.as_bytes())?.is_break() {
                 return Ok(());
@@ -180,9 +180,11 @@ fn json(found: &[Hit], query: Option<usize>) -> Result<String> {
     Ok(lines)
 }
 
-fn text(found: &[Hit], columns: usize) -> String {
-    if found.is_empty() {
-        return "nothing found (--cutoff off shows the nearest passages)\n".into();
+fn text(found: &[Hit], cutoff: Toggle, columns: usize) -> String {
+    match (found, cutoff) {
+        ([], Toggle::On) => return "nothing found (--cutoff off shows the nearest passages)\n".into(),
+        ([], Toggle::Off) => return "nothing found\n".into(),
+        _ => {}
     }
     let mut out = String::new();
     for (number, found) in (1..).zip(found) {

@@ -42,7 +42,21 @@ pub fn agree(a: &str, b: &str) -> bool {
     let (a, b) = (words(a), words(b));
     // A lone "one" is a number in whole answers alone: 1 does not stand in "no one".
     let (part_a, part_b) = (in_digits(&a, LoneOne::Never), in_digits(&b, LoneOne::Never));
-    same_words(&a, &b) || within(&part_a, &part_b) || within(&part_b, &part_a)
+    same_words(&a, &b) || said_in(&part_a, &part_b) || said_in(&part_b, &part_a)
+}
+
+/// Words that turn what follows into its contrary.
+#[rustfmt::skip]
+const NEGATIONS: [&str; 21] = [
+    "not", "no", "never", "neither", "nor", "non", "without", "cannot", "isnt", "wasnt", "arent", "werent", "dont", "doesnt", "didnt",
+    "hasnt", "havent", "hadnt", "wont", "cant", "unlike",
+];
+
+/// The words of `part` stand in `whole`, and no negation stands within two words before them: "required" is not said in "not
+/// required", and "valid" not in "no longer valid".
+fn said_in(part: &[String], whole: &[String]) -> bool {
+    let negated = |at: usize| whole[at.saturating_sub(2)..at].iter().any(|word| NEGATIONS.contains(&word.as_str()));
+    !part.is_empty() && whole.windows(part.len()).enumerate().any(|(at, window)| window == part && !negated(at))
 }
 
 /// Whether the two are the same answer, or one date at different precision.
@@ -84,16 +98,67 @@ pub fn within(part: &[String], whole: &[String]) -> bool {
     !part.is_empty() && whole.windows(part.len()).any(|window| window == part)
 }
 
-/// The words of [`normalise::words`], with the decimal points of numbers: "7.2" is not "72", "7,20" is "7.2", "1,000" is "1000",
-/// "14.6.1952" is one word. One group of three digits after a point or a comma counts as thousands.
+/// The words of [`normalise::words`], with the decimal points and the signs of numbers: "7.2" is not "72", "7,20" is "7.2",
+/// "1,000" is "1000", "14.6.1952" is one word, "-5" is not "5". One group of three digits after a point or a comma counts as
+/// thousands. Words that punctuation joins are apart: "1884[3]", "b.1931", "opened:1884", "EUR3,500", "5km".
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
-    let marked = with_points(text);
-    normalise::words(&marked).into_iter().map(|word| word.replace(POINT, ".")).collect()
+    let marked = with_points(&apart(text));
+    normalise::words(&marked).into_iter().map(|word| word.replace(POINT, ".").replace(MINUS, "-")).collect()
 }
 
-/// Stands for a decimal point while other punctuation is removed.
+/// Stand for a decimal point and a sign while other punctuation is removed.
 const POINT: char = '\u{e000}';
+const MINUS: char = '\u{e001}';
+
+/// The text with spaces between words that punctuation alone holds together, and with signs as [`MINUS`].
+fn apart(text: &str) -> String {
+    let all: Vec<char> = text.chars().collect();
+    let mut out = String::with_capacity(text.len() + 16);
+    for (at, &c) in all.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| all[at]);
+        let digit_after = all.get(at + 1).is_some_and(char::is_ascii_digit);
+        match c {
+            '[' | ']' | '(' | ')' | '{' | '}' | '<' | '>' | '|' | ':' | ';' | '=' | '_' | '"' | '“' | '”' | '„' => {
+                out.push(' ')
+            }
+            '-' | '\u{2212}' if digit_after && before.is_none_or(|c| c.is_whitespace() || c == '(') => out.push(MINUS),
+            '.' | ',' | '!' | '?' if ends_a_word(&all[..at], &all[at + 1..]) => out.push(' '),
+            _ => {
+                if is_boundary(&all, at) {
+                    out.push(' ');
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+/// A point or a comma between a letter and a digit ("b.1931", "1884.The"), or before the capital letter of a next sentence
+/// ("road.The"); not those of "U.S.", "Ph.D." and "1,000".
+fn ends_a_word(before: &[char], after: &[char]) -> bool {
+    let (Some(before), Some(first)) = (before.last(), after.first()) else { return false };
+    before.is_ascii_digit() && first.is_alphabetic()
+        || before.is_alphabetic() && first.is_ascii_digit()
+        || before.is_lowercase() && first.is_uppercase() && after.get(1).is_some_and(|c| c.is_lowercase())
+}
+
+/// Between a number and a unit of several letters ("5km", "EUR3"), and between a number and a sign of money; not within "1930s" and "21st".
+fn is_boundary(all: &[char], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1).map(|at| all[at]) else { return false };
+    let c = all[at];
+    let money = |c: char| matches!(c, '€' | '$' | '£' | '¥');
+    let letters = |run: &mut dyn Iterator<Item = &char>| run.take_while(|c| c.is_alphabetic()).collect::<String>();
+    if before.is_ascii_digit() && c.is_alphabetic() {
+        let unit = letters(&mut all[at..].iter()).to_lowercase();
+        return unit.chars().count() > 1 && !["st", "nd", "rd", "th"].contains(&unit.as_str());
+    }
+    if before.is_alphabetic() && c.is_ascii_digit() {
+        return letters(&mut all[..at].iter().rev()).chars().count() > 1;
+    }
+    before.is_ascii_digit() && money(c) || money(before) && c.is_ascii_digit()
+}
 
 fn with_points(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

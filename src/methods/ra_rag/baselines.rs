@@ -4,7 +4,7 @@ use super::{MEMORY, POOL};
 use crate::error::Result;
 use crate::methods::formats::SHORT;
 use crate::methods::passages::texts;
-use crate::methods::{Ask, Ctx, align, normalise, vote};
+use crate::methods::{Ask, Ctx, normalise, vote};
 use crate::question::{Conclusion, Document, Question};
 use crate::retrieval::{Filter, Wanted};
 use crate::transcript::{CallRecord, Parsed};
@@ -73,7 +73,7 @@ fn held(question: &str, document: &Document) -> f32 {
 fn concluded(call: &CallRecord, ctx: &Ctx<'_>) -> Conclusion {
     let conclusion = vote::reader(call, ctx.documents());
     match &call.parsed {
-        Parsed::Answer { answer: Some(answer), .. } if align::says_unknown(answer) => {
+        Parsed::Answer { answer: Some(answer), .. } if normalise::is_unknown(answer) => {
             Conclusion { answers: Vec::new(), ..conclusion }
         }
         _ => conclusion,

@@ -22,6 +22,7 @@ pub use document::Document;
 pub use documents::{Documents, Passages};
 pub use skipped::told_skipped;
 pub use walk::Skipped;
+pub(crate) use walk::is_index;
 
 use crate::error::Result;
 use crate::retrieval::chunk::Chunking;
@@ -76,7 +77,7 @@ pub(super) struct Entry {
     /// Source of its documents if they name none: the folder below the given one.
     folder: Option<String>,
     /// Found in a folder or by a glob, not named explicitly: skipped, not refused, if it cannot be read.
-    found: bool,
+    pub(super) found: bool,
     /// In bytes.
     length: u64,
     /// The only line to be read, of JSONL.

@@ -63,6 +63,11 @@ struct Root<'a> {
     real: &'a Path,
 }
 
+/// Whether `path` is the folder of an index, finished or not: its files hold passages of other files.
+pub(crate) fn is_index(path: &Path) -> bool {
+    path.join("manifest.json").is_file() && path.join("segments").is_dir()
+}
+
 /// Whether `path` is a link to a path outside `real`. A broken link is reported when it is opened.
 fn leads_out(path: &Path, real: &Path) -> bool {
     let link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
@@ -115,6 +120,9 @@ impl Walk {
         }
         let path = Path::new(typed);
         match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() && is_index(path) => {
+                Err(input(path, None, "files or folders with documents", "an index of moot; --corpus takes one, alone"))
+            }
             Ok(meta) if meta.is_dir() => {
                 let before = self.found_files();
                 let real = fs::canonicalize(path).map_err(|e| MootError::io(path, "open", e))?;
@@ -178,6 +186,8 @@ impl Walk {
             // A component in the middle of the matched path may be a link too.
             if fs::canonicalize(path).is_ok_and(|target| !target.starts_with(&real)) {
                 self.skip(path, LEADS_OUT);
+            } else if is_index(path) {
+                self.skip(path, "an index of moot");
             } else if path.is_dir() {
                 // A folder that a pattern matched is a root of its own, as if it had been typed.
                 self.folder(Root { path, real: &real }, path)?;
@@ -214,6 +224,8 @@ impl Walk {
         for path in &paths {
             if leads_out(path, root.real) {
                 self.skip(path, LEADS_OUT);
+            } else if is_index(path) {
+                self.skip(path, "an index of moot");
             } else if path.is_dir() {
                 self.folder(root, path)?;
             } else {

@@ -6,7 +6,6 @@ use crate::error::{MootError, Result};
 use crate::retrieval::Filter;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::path::Path;
 
 /// Bytes per passage in `columns.bin`: source and date as indices into `names.json`, from 1; 0 means none.
 pub(super) const COLUMNS: usize = 8;
@@ -94,13 +93,13 @@ impl Columns {
     ///
     /// # Errors
     /// [`MootError::UnknownName`] for a source that no passage has.
-    pub(super) fn allowed(&self, filter: &Filter, dir: &Path) -> Result<Option<Allowed>> {
+    pub(super) fn allowed(&self, filter: &Filter) -> Result<Option<Allowed>> {
         if filter.is_empty() {
             return Ok(None);
         }
         for wanted in &filter.sources {
             if !self.source_names.numbers.contains_key(wanted) {
-                return Err(self.unknown(wanted, dir));
+                return Err(self.unknown(wanted));
             }
         }
         let table = |names: &[String], allows: &dyn Fn(Option<&str>) -> bool| -> Vec<bool> {
@@ -122,7 +121,7 @@ impl Columns {
         pairs.count() as u64
     }
 
-    fn unknown(&self, wanted: &str, dir: &Path) -> MootError {
+    fn unknown(&self, wanted: &str) -> MootError {
         const SHOWN: usize = 8;
         let mut known: Vec<&str> = self.source_names.names.iter().map(String::as_str).collect();
         // Longest common prefix first.
@@ -132,7 +131,7 @@ impl Columns {
         let more = if known.len() > SHOWN { format!(", and {} more", known.len() - SHOWN) } else { String::new() };
         known.truncate(SHOWN);
         let known = if known.is_empty() { "none".into() } else { format!("{}{more}", known.join(", ")) };
-        MootError::UnknownName { kind: "source", name: wanted.into(), known: format!("{known}; in {}", dir.display()) }
+        MootError::UnknownName { kind: "source", name: wanted.into(), known }
     }
 }
 

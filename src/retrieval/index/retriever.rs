@@ -281,11 +281,7 @@ impl Retriever for IndexRetriever {
 
     /// An exact search reads every vector once for all queries.
     fn retrieve_all(&self, queries: &[&str], wanted: &Wanted) -> Result<Vec<Vec<Hit>>> {
-        let allowed = if wanted.filter.is_empty() {
-            None
-        } else {
-            self.index.columns()?.allowed(&wanted.filter, self.index.dir())?
-        };
+        let allowed = if wanted.filter.is_empty() { None } else { self.index.columns()?.allowed(&wanted.filter)? };
         let candidates = if wanted.fold { wanted.top.saturating_mul(SPARE) } else { wanted.top };
         let first = self.candidates(queries, wanted, candidates, allowed.as_ref())?;
         let settled = |(query, (chosen, more)): (&&str, (Vec<Hit>, bool))| {
