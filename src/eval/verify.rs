@@ -12,6 +12,7 @@ pub use difference::{Difference, What};
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
 use crate::generation::Grammar;
+use crate::jsonl::shortened;
 use crate::llm::{Call, Llm, ModelIdentity, Reply};
 use crate::methods::formats::{FORMATS, Format};
 use crate::methods::{METHODS, Row};
@@ -249,7 +250,7 @@ fn row(record: &Record) -> Result<&'static Row> {
     let name = &record.header.method;
     METHODS.iter().copied().find(|row| row.name == name).ok_or_else(|| {
         let known: Vec<_> = METHODS.iter().map(|row| row.name).collect();
-        refused(record, format!("a method of this program ({})", known.join(", ")), format!("{name:?}"))
+        refused(record, format!("a method of this program ({})", known.join(", ")), format!("{:?}", shortened(name)))
     })
 }
 
@@ -276,7 +277,7 @@ fn grammar(record: &Record, row: &Row, recorded: &CallRecord) -> Result<Option<G
     let Some(name) = recorded.grammar.as_deref() else { return Ok(None) };
     let expected = || format!("a grammar of {}", row.name);
     let of_file = |format: &&&Format| format.grammar.is_some_and(|file| file.name == name);
-    let format = FORMATS.iter().find(of_file).ok_or_else(|| refused(record, expected(), format!("{name:?}")))?;
+    let format = FORMATS.iter().find(of_file).ok_or_else(|| refused(record, expected(), format!("{:?}", shortened(name))))?;
     let here = format.grammar.map(|file| file.sha256());
     if record.header.prompts.get(name) != here.as_ref() {
         return Err(refused(record, expected(), format!("another {name:?} than this program has")));

@@ -8,6 +8,7 @@ mod address;
 mod client;
 mod dialect;
 pub(crate) mod fault;
+mod in_process;
 mod inbound;
 pub(crate) mod patience;
 mod request;
@@ -15,6 +16,7 @@ mod scores;
 mod stream;
 
 pub use address::{Address, Key};
+pub use in_process::{Answer, InProcess};
 pub use patience::Patience;
 
 use crate::cancel::Cancel;
@@ -94,7 +96,11 @@ impl Remote {
         notice: Notice,
         cancel: Cancel,
     ) -> Result<Self> {
-        let client = Client::new(address.clone(), key, patience);
+        Self::connect(Client::new(address, key, patience), patience, notice, cancel)
+    }
+
+    fn connect(client: Client, patience: Patience, notice: Notice, cancel: Cancel) -> Result<Self> {
+        let address = client.address.clone();
         let stage = client.stage(cancel.child());
         let served = served(&client, &stage, address.model.is_some())?;
         let model = match &address.model {
@@ -179,6 +185,7 @@ impl Remote {
             return with_logprobs(call, stream::whole(&mut reader, bounds, inbound)?);
         }
         let start = inbound.excerpt(&read_start(reader, MAX_COMPLAINT).unwrap_or_default());
+        let kind = inbound.excerpt(kind.as_bytes());
         let reason = format!("expected a stream of events or JSON, found {kind:?}: {start}");
         Err(Fault::new(RemoteFault::Broken, Again::Never, reason))
     }
