@@ -91,9 +91,32 @@ fn make_packages() {
         <itemref idref=\"b\"/></spine></package>";
     let container = "<container><rootfiles><rootfile full-path=\"O/c.opf\"/></rootfiles></container>";
     let files = [
-        ("a.docx", vec![part("word/document.xml", word), part("word/styles.xml", styles), part("word/footnotes.xml", notes), part("docProps/core.xml", core)]),
-        ("a.odt", vec![part("content.xml", text), part("styles.xml", "<a><text:p>HEADER</text:p></a>"), part("meta.xml", core)]),
-        ("a.epub", vec![part("META-INF/container.xml", container), part("O/c.opf", opf), part("a.xhtml", "<h1>One</h1><p hidden=\"\">HIDDEN</p><p>It closed.</p>"), part("O/b b.xhtml", "<title/><p>It opened.</p>")]),
+        (
+            "a.docx",
+            vec![
+                part("word/document.xml", word),
+                part("word/styles.xml", styles),
+                part("word/footnotes.xml", notes),
+                part("docProps/core.xml", core),
+            ],
+        ),
+        (
+            "a.odt",
+            vec![
+                part("content.xml", text),
+                part("styles.xml", "<a><text:p>HEADER</text:p></a>"),
+                part("meta.xml", core),
+            ],
+        ),
+        (
+            "a.epub",
+            vec![
+                part("META-INF/container.xml", container),
+                part("O/c.opf", opf),
+                part("a.xhtml", "<h1>One</h1><p hidden=\"\">HIDDEN</p><p>It closed.</p>"),
+                part("O/b b.xhtml", "<title/><p>It opened.</p>"),
+            ],
+        ),
     ];
     for (name, parts) in files {
         std::fs::write(place(&format!("package/{name}")), pack(&parts, &mut Random::new(1, 1)).unwrap()).unwrap();

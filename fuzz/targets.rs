@@ -6,13 +6,13 @@ mod reply;
 mod stream;
 mod words;
 
-pub(crate) use package::pack;
 use super::mutate;
 use super::random::Random;
 use moot::retrieval::chunk::Chunking;
 use moot::retrieval::corpus::Corpus;
 use moot::retrieval::index::Index;
 use moot::{MootError, Result};
+pub(crate) use package::pack;
 use std::fs;
 use std::path::PathBuf;
 
@@ -83,13 +83,7 @@ pub(crate) const TARGETS: &[Target] = &[
         more: &[],
         bound: TEXT,
     },
-    Target {
-        name: "package",
-        entry: package::package,
-        mutate: package::change,
-        more: &[],
-        bound: package::BOUND,
-    },
+    Target { name: "package", entry: package::package, mutate: package::change, more: &[], bound: package::BOUND },
     Target {
         name: "rtf",
         entry: |bytes| corpus("rtf", bytes),
@@ -111,13 +105,7 @@ pub(crate) const TARGETS: &[Target] = &[
         more: &[],
         bound: stream::BOUND,
     },
-    Target {
-        name: "reply",
-        entry: reply::reply,
-        mutate: reply::change,
-        more: &[],
-        bound: reply::BOUND,
-    },
+    Target { name: "reply", entry: reply::reply, mutate: reply::change, more: &[], bound: reply::BOUND },
 ];
 
 /// Puts a word of the format somewhere, repeats a part, or damages it blindly.

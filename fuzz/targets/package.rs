@@ -47,7 +47,8 @@ pub(super) fn change(bytes: &mut Vec<u8>, random: &mut Random) {
             mutate::blind(&mut name, random);
             parts[at].0 = String::from_utf8_lossy(&name).into_owned();
         }
-        _ => tokens(&mut parts[at].1, random, words::XML),
+        3 | 4 => tokens(&mut parts[at].1, random, words::XML),
+        _ => elements(&mut parts[at].1, random),
     }
     let size: usize = parts.iter().map(|(name, text)| name.len() + text.len()).sum();
     let packed = if size > PARTS { None } else { pack(&parts, random) };
@@ -55,6 +56,20 @@ pub(super) fn change(bytes: &mut Vec<u8>, random: &mut Random) {
         Some(packed) => *bytes = packed,
         None => mutate::blind(bytes, random),
     }
+}
+
+/// Puts whole elements before a tag, or takes away what is between two tags: the markup mostly stays well-formed.
+fn elements(text: &mut Vec<u8>, random: &mut Random) {
+    let tags: Vec<usize> = (0..text.len()).filter(|&at| text[at] == b'<').collect();
+    let Some(&at) = tags.get(random.below(tags.len())) else { return };
+    if random.below(4) == 0 {
+        let end = text[at..].iter().position(|&byte| byte == b'>').map_or(text.len(), |end| at + end + 1);
+        drop(text.drain(end..tags.iter().copied().find(|&tag| tag >= end).unwrap_or(text.len())));
+        return;
+    }
+    let times = 1 + random.below(3) * random.below(200);
+    let element = random.pick(words::ELEMENTS).as_bytes().repeat(times);
+    drop(text.splice(at..at, element));
 }
 
 type Parts = Vec<(String, Vec<u8>)>;

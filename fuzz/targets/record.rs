@@ -10,6 +10,7 @@ use moot::cli::show;
 use moot::eval::computed_slices::SLICES;
 use moot::eval::metrics::{METRICS, calibration};
 use moot::eval::record::reader::Record;
+use moot::eval::replay::Replay;
 use moot::eval::verify::Sample;
 use moot::eval::{answers, report};
 use moot::transcript::QuestionRecord;
@@ -51,10 +52,11 @@ pub(super) fn record(bytes: &[u8]) -> Result<()> {
         }
     }
     // verify
+    let drawn = Sample::draw(&record, Some(3), 7).map(|sample| sample.roles().for_each(drop));
+    // replay: errors of a method name the record's documents as they are.
+    let built = Replay::new(&record, None).map(|replay| drop(replay.run()));
     ledger.check(&path)?;
-    let sample = Sample::draw(&record, Some(3), 7)?;
-    sample.roles().for_each(drop);
-    Ok(())
+    drawn.and(built)
 }
 
 /// Changes a line's JSON, which lines there are, or words anywhere.

@@ -18,8 +18,9 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Parsers keep some copies of a reply. A method keeps every prompt, and its prompts hold earlier replies: no method makes
-/// more than 300 calls for three documents, of which each reads some ten replies of at most [`REPLY`] bytes.
-pub(super) const BOUND: Bound = Bound { fixed: 96 << 20, factor: 2000 };
+/// more than 300 calls for three documents, of which each reads some ten replies, none longer than the input. The prompts
+/// themselves are fixed.
+pub(super) const BOUND: Bound = Bound { fixed: 16 << 20, factor: 3000 };
 
 /// Bytes of a reply of 128 tokens at most, as the client of remote models bounds them.
 const REPLY: usize = 128 * 256 + 4096;
@@ -111,7 +112,8 @@ fn cut(reply: &str) -> &str {
 }
 
 fn question(empty: bool) -> Question {
-    let texts = ["The bridge opened in 1931.", "It opened on 12 March 1932 (not 1931). “İt” closed, twice…", " \u{301}\n"];
+    let texts =
+        ["The bridge opened in 1931.", "It opened on 12 March 1932 (not 1931). “İt” closed, twice…", " \u{301}\n"];
     let document = |(at, text): (usize, &&str)| Document {
         name: format!("{at}.txt"),
         text: (*text).to_owned(),

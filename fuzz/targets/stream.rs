@@ -1,15 +1,17 @@
 //! Responses of a remote model's server: streams of events, whole replies, scores, lists of models, errors.
 
 use super::Bound;
-use moot::Result;
 use moot::generation::{Logprobs, Message, Prompt, Role, Segment};
 use moot::llm::Call;
 use moot::llm::remote::{Address, Answer, InProcess, Key};
+use moot::{MootError, Result};
 
 /// A response has at most 64 KiB and 6.5 KiB a token, here all of an input. An item of a list of JSON values (`0,`) takes
 /// 72 bytes in a vector that doubles; a token with log-probability is some 100 bytes and as long on the wire. The client's
 /// own settings and TLS roots are fixed.
 pub(super) const BOUND: Bound = Bound { fixed: 8 << 20, factor: 400 };
+
+const BASE: &str = "http://127.0.0.1:1/v1";
 
 const KEY: &str = "sk-fuzz/key";
 
@@ -37,11 +39,17 @@ pub(super) fn stream(bytes: &[u8]) -> Result<()> {
         }
     });
     let outcome = server
-        .open(Address { base: "http://127.0.0.1:1/v1".into(), model: None }, Key::new(KEY))
+        .open(Address { base: BASE.into(), model: None }, Key::new(KEY))
         .and_then(|remote| remote.answer_here(&call));
     let told = format!("{outcome:?}");
     assert!(!told.contains(KEY), "the key is in what a server said");
-    outcome.map(drop)
+    outcome.map(drop).map_err(|error| {
+        let said = error.to_string();
+        assert!(said.len() <= 1000 && !said.contains('\n'), "{said}");
+        // What was found is the body's: the outcome is known by the beginning.
+        let reason = said.trim_start_matches(BASE).trim_start_matches(&call.what).trim_start_matches(": ");
+        MootError::Usage(reason.split([':', '`', '"']).next().unwrap_or_default().to_owned())
+    })
 }
 
 fn call(what: &str) -> Call {

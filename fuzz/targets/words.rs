@@ -71,6 +71,18 @@ pub(super) const XML: &[&str] = &[
 ];
 
 #[rustfmt::skip]
+pub(super) const ELEMENTS: &[&str] = &[
+    "<w:p><w:r><w:t>It opened in 1931. </w:t></w:r></w:p>", "<w:r><w:rPr><w:vanish/></w:rPr><w:t>x</w:t></w:r>", "<w:t>a&amp;&#233;&e;</w:t>", "<w:rStyle w:val='S'/>",
+    "<w:style w:styleId='T'><w:vanish/></w:style>", "<w:tbl><w:tr><w:tc><w:p/></w:tc></w:tr></w:tbl>", "<mc:Fallback><w:t>f</w:t></mc:Fallback>", "<w:sz w:val='1'/>", "<w:sectPr/>",
+    "<w:tab/><w:br/><w:cr/>", "<w:noBreakHyphen/>", "<text:p text:style-name='T1'>It closed.</text:p>", "<text:note><text:note-body><text:p>n</text:p></text:note-body></text:note>",
+    "<text:s/><text:tab/><text:line-break/>", "<text:section text:display='none'><text:p>x</text:p></text:section>", "<text:hidden-text text:is-hidden='true'/>",
+    "<style:style style:name='T2'><style:text-properties fo:font-size='0.5pt'/></style:style>", "<table:table-row><table:table-cell><text:p>a</text:p></table:table-cell></table:table-row>",
+    "<item id='c' href='a.xhtml'/><itemref idref='c'/>", "<itemref idref='a'/>", "<itemref idref='none'/>", "<item id='n' href='%2e%2e/a.xhtml#y' properties='nav'/>", "<rootfile full-path='O/c.opf'/>",
+    "<dc:title>A long title of a book </dc:title>", "<dc:date>2001T</dc:date>", "<p>It opened.</p>", "<p hidden>x</p>", "<script/>", "<table><tr><td>a</td></tr></table>", "<li>a</li>", "<!-- c -->", "<![CDATA[ d ]]>",
+    "<a><b><c/></b></a>", "<?pi?>",
+];
+
+#[rustfmt::skip]
 pub(super) const RTF: &[&str] = &[
     "{\\rtf1", "{", "}", "\\", "{\\*", "{\\info", "{\\title ", "\\par ", "\\line", "\\tab", "\\v ", "\\v0 ", "\\deleted ", "\\fs1 ", "\\fs24 ",
     "\\plain ", "\\u8212 ?", "\\u-10179 ?", "\\u-8704 ?", "\\u99999999999999999999 ", "\\uc0 ", "\\uc16 ", "\\uc-1 ", "\\'e9", "\\'80", "\\'zz", "\\'",

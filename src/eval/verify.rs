@@ -10,6 +10,7 @@ mod difference;
 pub use difference::{Difference, What};
 
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::eval::record::reader::Record;
 use crate::generation::Grammar;
 use crate::jsonl::shortened;
@@ -120,7 +121,7 @@ impl<'a> Sample<'a> {
         for (role, recorded) in self.roles() {
             let here = llm.identity_of(role);
             if recorded.sha256 != here.sha256 {
-                let expected = format!("{role}s' replies by {}", weights(here));
+                let expected = format!("{}s' replies by {}", escape::excerpt(role), weights(here));
                 return Err(refused(self.record, expected, format!("replies by {}", weights(recorded))));
             }
             match recorded.recipe.as_str() {
@@ -227,7 +228,8 @@ impl Findings {
 }
 
 fn refused(record: &Record, expected: String, found: String) -> MootError {
-    MootError::Input { path: record.path.clone(), line: None, expected, found }
+    // Names of models and grammars are the record's.
+    MootError::Input { path: record.path.clone(), line: None, expected, found: escape::excerpt(&found) }
 }
 
 fn nothing(record: &Record, elsewhere: &BTreeMap<String, usize>) -> MootError {
@@ -277,7 +279,8 @@ fn grammar(record: &Record, row: &Row, recorded: &CallRecord) -> Result<Option<G
     let Some(name) = recorded.grammar.as_deref() else { return Ok(None) };
     let expected = || format!("a grammar of {}", row.name);
     let of_file = |format: &&&Format| format.grammar.is_some_and(|file| file.name == name);
-    let format = FORMATS.iter().find(of_file).ok_or_else(|| refused(record, expected(), format!("{:?}", shortened(name))))?;
+    let format =
+        FORMATS.iter().find(of_file).ok_or_else(|| refused(record, expected(), format!("{:?}", shortened(name))))?;
     let here = format.grammar.map(|file| file.sha256());
     if record.header.prompts.get(name) != here.as_ref() {
         return Err(refused(record, expected(), format!("another {name:?} than this program has")));

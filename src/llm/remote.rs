@@ -21,8 +21,10 @@ pub use patience::Patience;
 
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::fault::RemoteFault;
 use crate::generation::{Prompt, Thoughts, Usage};
+use crate::jsonl::shortened;
 use crate::llm::thoughts;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 use client::{Attempt, Client, Stage};
@@ -337,7 +339,7 @@ fn only(client: &Client, served: &[Served]) -> Result<String> {
     if let [only] = served {
         return Ok(only.id.clone());
     }
-    let names: Vec<&str> = served.iter().take(8).map(|entry| entry.id.as_str()).collect();
+    let names: Vec<String> = served.iter().take(8).map(|entry| escape::line(&shortened(&entry.id))).collect();
     let more = if served.len() > names.len() { ", ..." } else { "" };
     let found =
         if names.is_empty() { "it lists none".to_owned() } else { format!("it has {}{more}", names.join(", ")) };
