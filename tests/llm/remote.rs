@@ -5,7 +5,7 @@ use super::{KEY, call, impatient, open, schema};
 use moot::MootError;
 use moot::cancel::Cancel;
 use moot::generation::{Finish, Logprobs, Usage};
-use moot::llm::remote::{Address, Answer, InProcess, Notice, Patience, Remote};
+use moot::llm::remote::{Address, Answer, InProcess, Key, Notice, Patience, Remote};
 use moot::llm::{Call, Llm, Reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -225,6 +225,15 @@ fn a_function_stands_in_for_a_server() {
     let reply = remote.answer_here(&call("what")).unwrap();
     assert_eq!((reply.text.as_str(), reply.usage.generated), ("whole", 3));
     assert_eq!(one(&remote, call("what")).text, "whole");
+}
+
+#[test]
+fn the_key_is_hidden_in_a_refusal_that_is_no_utf8() {
+    let body = b"{\"error\":{\"message\":\"no such key: \\u0073k-not-for-any-eye \xff\"}}";
+    let server =
+        InProcess::new(|_| Answer { status: 400, content_type: "application/json".into(), body: body.to_vec() });
+    let error = server.open(Address::parse("http://127.0.0.1:1").unwrap(), Key::new(KEY)).unwrap_err().to_string();
+    assert!(error.contains("no such key: (the key) \u{fffd}"), "{error}");
 }
 
 #[test]

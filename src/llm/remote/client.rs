@@ -156,8 +156,9 @@ impl Client {
         let after = response.headers().get("retry-after").and_then(|value| patience::retry_after(value.to_str().ok()?));
         // The status is enough where the body cannot be read.
         let body = read_start(response.body_mut().as_reader(), MAX_COMPLAINT).unwrap_or_default();
-        // Parsed and written again, so that the key is found also where JSON escapes hide it.
-        let body = self.inbound.json(&body).map_or_else(|_| self.inbound.text(&body), |json| json.to_string());
+        // Parsed and written again, so that the key is found also where JSON escapes hide it, in what is no UTF-8 too.
+        let text = self.inbound.text(&body);
+        let body = self.inbound.json(text.as_bytes()).map_or(text, |json| json.to_string());
         Err(Fault::of_status(status, after, &body))
     }
 
