@@ -1,4 +1,5 @@
-//! Makes the files of `corpus/record` and `corpus/package`: `cargo test --release --test fuzz -- --ignored make`.
+//! Makes the files of `corpus/record` and `corpus/package`:
+//! `MOOT_FUZZ_CORPUS=write cargo test --release --test fuzz -- --ignored make`.
 
 use crate::random::Random;
 use crate::targets::pack;
@@ -10,6 +11,11 @@ use moot::methods::switches::Typed;
 use moot::methods::{self, Built};
 use moot::question::{Document, Gold, Question};
 use std::path::{Path, PathBuf};
+
+/// Whether files are to be written; `--include-ignored` alone changes none.
+fn writes() -> bool {
+    std::env::var("MOOT_FUZZ_CORPUS").is_ok_and(|value| value == "write")
+}
 
 fn place(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(file)
@@ -58,6 +64,9 @@ fn question(id: &str) -> Question {
 #[test]
 #[ignore = "writes the corpus"]
 fn make_records() {
+    if !writes() {
+        return;
+    }
     for name in ["madam-rag", "conflict-report", "self-rag", "drag"] {
         let method = methods::build(name, &Typed::new()).unwrap();
         let path = place(&format!("record/{name}.jsonl"));
@@ -74,6 +83,9 @@ fn make_records() {
 #[test]
 #[ignore = "writes the corpus"]
 fn make_packages() {
+    if !writes() {
+        return;
+    }
     let part = |name: &str, text: &str| (name.to_owned(), text.as_bytes().to_vec());
     let word = "<w:document xmlns:w=\"w\" xmlns:mc=\"mc\"><w:body><w:p><w:pPr><w:pStyle w:val=\"H\"/></w:pPr><w:r><w:t>The bridge </w:t></w:r><w:r>\
         <w:rPr><w:vanish/></w:rPr><w:t>HIDDEN</w:t></w:r><w:r><w:rPr><w:rStyle w:val=\"S\"/></w:rPr><w:t>opened &amp; closed&#46;</w:t><w:br/></w:r></w:p>\
