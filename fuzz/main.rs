@@ -1,9 +1,13 @@
-//! Fuzzing of what a corpus and an index are read from. The loop, the counting allocator and the rules are those of
+//! Fuzzing of what a corpus, an index, a record, a server's response and a model's reply are read from. The loop, the counting allocator and the rules are those of
 //! `models/fuzz`, whose README.md says how to run a target for longer.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "../models/fuzz/allocator.rs"]
 mod allocator;
+#[allow(dead_code)]
+#[path = "../models/fuzz/json.rs"]
+mod json;
+mod make;
 #[allow(dead_code)]
 #[path = "../models/fuzz/mutate.rs"]
 mod mutate;
@@ -38,10 +42,35 @@ fn manifest() {
     run::target("manifest");
 }
 
+#[test]
+fn package() {
+    run::target("package");
+}
+
+#[test]
+fn rtf() {
+    run::target("rtf");
+}
+
+#[test]
+fn record() {
+    run::target("record");
+}
+
+#[test]
+fn stream() {
+    run::target("stream");
+}
+
+#[test]
+fn reply() {
+    run::target("reply");
+}
+
 /// A target without a test above would never run.
 #[test]
 fn every_target_has_a_test_and_a_corpus() {
-    let tested = ["pdf", "html", "table", "lines", "manifest"];
+    let tested = ["pdf", "html", "table", "lines", "manifest", "package", "rtf", "record", "stream", "reply"];
     assert!(targets::TARGETS.iter().map(|target| target.name).eq(tested));
     assert!(targets::TARGETS.iter().all(|target| run::corpus(target).len() >= 3));
 }

@@ -1,11 +1,18 @@
 //! The targets: one function each from bytes to an outcome.
 
+mod package;
+mod record;
+mod reply;
+mod stream;
+mod words;
+
 use super::mutate;
 use super::random::Random;
 use moot::retrieval::chunk::Chunking;
 use moot::retrieval::corpus::Corpus;
 use moot::retrieval::index::Index;
 use moot::{MootError, Result};
+pub(crate) use package::pack;
 use std::fs;
 use std::path::PathBuf;
 
@@ -42,14 +49,14 @@ pub(crate) const TARGETS: &[Target] = &[
     Target {
         name: "pdf",
         entry: |bytes| corpus("pdf", bytes),
-        mutate: |bytes, random| tokens(bytes, random, PDF_TOKENS),
+        mutate: |bytes, random| tokens(bytes, random, words::PDF),
         more: &["tests/golden/pdf/text.pdf", "tests/golden/pdf/encrypted.pdf", "tests/golden/pdf/picture.pdf"],
         bound: PDF,
     },
     Target {
         name: "html",
         entry: |bytes| corpus("html", bytes),
-        mutate: |bytes, random| tokens(bytes, random, HTML_TOKENS),
+        mutate: |bytes, random| tokens(bytes, random, words::HTML),
         more: &[],
         bound: TEXT,
     },
@@ -65,61 +72,40 @@ pub(crate) const TARGETS: &[Target] = &[
     Target {
         name: "lines",
         entry: |bytes| corpus("jsonl", bytes),
-        mutate: |bytes, random| tokens(bytes, random, JSON_TOKENS),
+        mutate: |bytes, random| tokens(bytes, random, words::JSON),
         more: &[],
         bound: TEXT,
     },
     Target {
         name: "manifest",
         entry: manifest,
-        mutate: |bytes, random| tokens(bytes, random, JSON_TOKENS),
+        mutate: |bytes, random| tokens(bytes, random, words::JSON),
         more: &[],
         bound: TEXT,
     },
-];
-
-#[rustfmt::skip]
-const PDF_TOKENS: &[&str] = &[
-    "obj", "endobj", "stream\n", "endstream", "<<", ">>", "[", "]", "(", ")", "/Filter", "/FlateDecode", "/LZWDecode",
-    "/RunLengthDecode", "/ASCII85Decode", "/ASCIIHexDecode", "/DCTDecode", "/Length", "/Length 99999", "/N 9", "/First 4",
-    "/Type /ObjStm", "/Type /XRef", "/W [1 2 1]", "/Index [0 9]", "/Size 4294967295", "/Columns 99999999", "/Predictor 15",
-    "/Predictor 2", "/Kids", "/Count -1", "/Parent 1 0 R", "/Contents", "1 0 R", "5 0 R", "/XObject", "/Encrypt", "%", "<",
-    ">", "xref", "trailer", "startxref", "/Prev 0", "/#46ilter", "q ", "Q ", "/F1 12 Tf", "(x) Tj", "/X Do",
-];
-
-#[rustfmt::skip]
-const HTML_TOKENS: &[&str] = &[
-    "<", ">", "</", "/>", "<!--", "-->", "<div>", "</div>", "<p>", "<p hidden>", "</p>", "<b>", "</b>", "<b hidden>",
-    "<table>", "<tr>", "<td>", "</table>", "<script>", "</script>", "<style>", "</style>", "<template>", "</template>",
-    "<select>", "<option>", "</select>", "<svg>", "</svg>", "<svg/>", "<title>", "</title>", "<nav>", "</nav>", "<li>",
-    "<a>", "</a>", "<meta name=date content=", " style=\"display:none\"", " style='font-size:0'", " hidden", "&amp;", "&#0;",
-    "&#x110000;", "&notit;", "&", "\r\n", "\0", "\u{feff}", "<![CDATA[", "<plaintext>", "<textarea>", "<br>", "<dialog>",
-];
-
-const JSON_TOKENS: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ",",
-    ":",
-    "\n",
-    "null",
-    "-1",
-    "1e999",
-    "18446744073709551615",
-    "\\u0000",
-    "\\ud800",
-    "\"text\"",
-    "\"contents\"",
-    "\"metadata\"",
-    "\"../x\"",
-    "\"000001\"",
-    "true",
-    "\"id\"",
-    "[[[[[[[[[[[[[[[[",
-    "0.5",
+    Target { name: "package", entry: package::package, mutate: package::change, more: &[], bound: package::BOUND },
+    Target {
+        name: "rtf",
+        entry: |bytes| corpus("rtf", bytes),
+        mutate: |bytes, random| tokens(bytes, random, words::RTF),
+        more: &[],
+        bound: TEXT,
+    },
+    Target {
+        name: "record",
+        entry: record::record,
+        mutate: record::change,
+        more: &["tests/fixtures/version-1.jsonl", "tests/fixtures/version-2.jsonl"],
+        bound: record::BOUND,
+    },
+    Target {
+        name: "stream",
+        entry: stream::stream,
+        mutate: |bytes, random| tokens(bytes, random, words::STREAM),
+        more: &[],
+        bound: stream::BOUND,
+    },
+    Target { name: "reply", entry: reply::reply, mutate: reply::change, more: &[], bound: reply::BOUND },
 ];
 
 /// Puts a word of the format somewhere, repeats a part, or damages it blindly.

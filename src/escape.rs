@@ -39,6 +39,25 @@ pub fn line(text: &str) -> String {
     harmless(text, true).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Characters of an [`excerpt`].
+const EXCERPT: usize = 300;
+
+/// The beginning of [`line`], as much as a message takes: a library's message repeats what it found, however long it is.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    // Of a long text the beginning alone is looked at: white space that is folded ends the excerpt early.
+    let (start, more) = match text.char_indices().nth(4 * EXCERPT) {
+        Some((end, _)) => (&text[..end], true),
+        None => (text, false),
+    };
+    let line = line(start);
+    match line.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None if more => line + "...",
+        None => line,
+    }
+}
+
 /// One line, its white space as it is: the cell of a table.
 #[must_use]
 pub fn cell(text: &str) -> String {
@@ -71,7 +90,7 @@ pub fn json(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cell, json, line, lines};
+    use super::{cell, excerpt, json, line, lines};
 
     /// ESC, OSC with its end, C1's CSI and OSC, BEL, backspace, bidi controls, a zero-width space, a tag.
     const HOSTILE: &str =
@@ -90,6 +109,15 @@ mod tests {
         // Joiners and accents are text.
         let text = "e\u{301} \u{646}\u{200c}\u{645} \u{1f469}\u{200d}\u{1f4bb} \u{ad}";
         assert_eq!(cell(text), text);
+    }
+
+    #[test]
+    fn an_excerpt_is_a_short_line() {
+        assert_eq!((excerpt(" a \n\x1b b"), excerpt(&"é".repeat(300))), ("a b".into(), "é".repeat(300)));
+        for long in ["é".repeat(301), "é".repeat(1_000_000), format!("é{}a", " ".repeat(5000))] {
+            let found = excerpt(&long);
+            assert!(found.starts_with('é') && found.ends_with("...") && found.chars().count() <= 303, "{found}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Lines of JSON written by users: every error names the file, the line and the field.
 
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::files;
 use serde_json::{Map, Value};
 use std::fs::File;
@@ -276,10 +277,13 @@ impl Object {
 #[must_use]
 pub fn json_fault(e: &serde_json::Error) -> String {
     let text = e.to_string();
-    let reason = text.split(" at line ").next().unwrap_or(&text);
+    // The place is at the end; a string that is quoted in the message may hold the same words.
+    let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+    // An unknown name is repeated as it stands, line ends included.
+    let reason = escape::excerpt(reason);
     match e.classify() {
         serde_json::error::Category::Eof => format!("JSON that ends too early ({reason})"),
-        serde_json::error::Category::Data => reason.to_owned(),
+        serde_json::error::Category::Data => reason,
         _ => format!("broken JSON ({reason} at column {})", e.column()),
     }
 }

@@ -108,7 +108,9 @@ pub fn find<'a>(questions: &'a [QuestionRecord], wanted: &str) -> Result<&'a Que
     }
 }
 
-fn list(questions: &[QuestionRecord]) -> String {
+/// The questions, a line each with the outcome.
+#[must_use]
+pub fn list(questions: &[QuestionRecord]) -> String {
     let row = |(i, q): (usize, &QuestionRecord)| {
         let outcome = match (&q.conclusion, &q.error) {
             (_, Some(error)) => format!("error: {error}"),

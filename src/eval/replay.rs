@@ -5,6 +5,7 @@
 //! record's events.
 
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::eval::record::reader::Record;
 use crate::eval::record::{Header, Replayed, VERSION};
 use crate::eval::recorded_tools::RecordedTools;
@@ -75,7 +76,7 @@ impl<'a> Replay<'a> {
             path: record.path.clone(),
             line: Some(1),
             expected,
-            found,
+            found: escape::excerpt(&found),
         };
         let row = Row::named(&header.method).map_err(|e| refused("a method of this program".into(), e.to_string()))?;
         let method = row

@@ -10,8 +10,10 @@ mod difference;
 pub use difference::{Difference, What};
 
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::eval::record::reader::Record;
 use crate::generation::Grammar;
+use crate::jsonl::shortened;
 use crate::llm::{Call, Llm, ModelIdentity, Reply};
 use crate::methods::formats::{FORMATS, Format};
 use crate::methods::{METHODS, Row};
@@ -119,8 +121,8 @@ impl<'a> Sample<'a> {
         for (role, recorded) in self.roles() {
             let here = llm.identity_of(role);
             if recorded.sha256 != here.sha256 {
-                let expected = format!("{role}s' replies by {}", weights(here));
-                return Err(refused(self.record, expected, format!("replies by {}", weights(recorded))));
+                let expected = format!("{}s' replies by {}", escape::excerpt(role), weights(here));
+                return Err(refused(self.record, expected, &format!("replies by {}", weights(recorded))));
             }
             match recorded.recipe.as_str() {
                 same if same == here.recipe => {}
@@ -225,8 +227,9 @@ impl Findings {
     }
 }
 
-fn refused(record: &Record, expected: String, found: String) -> MootError {
-    MootError::Input { path: record.path.clone(), line: None, expected, found }
+fn refused(record: &Record, expected: String, found: &str) -> MootError {
+    // Names of models and grammars are the record's.
+    MootError::Input { path: record.path.clone(), line: None, expected, found: escape::excerpt(found) }
 }
 
 fn nothing(record: &Record, elsewhere: &BTreeMap<String, usize>) -> MootError {
@@ -234,7 +237,7 @@ fn nothing(record: &Record, elsewhere: &BTreeMap<String, usize>) -> MootError {
         None => format!("{} questions and no call", record.questions.len()),
         Some(role) => format!("replies by {}", weights(record.header.model_of(role))),
     };
-    refused(record, "calls that a model on this machine answered".into(), found)
+    refused(record, "calls that a model on this machine answered".into(), &found)
 }
 
 fn weights(model: &ModelIdentity) -> String {
@@ -249,7 +252,7 @@ fn row(record: &Record) -> Result<&'static Row> {
     let name = &record.header.method;
     METHODS.iter().copied().find(|row| row.name == name).ok_or_else(|| {
         let known: Vec<_> = METHODS.iter().map(|row| row.name).collect();
-        refused(record, format!("a method of this program ({})", known.join(", ")), format!("{name:?}"))
+        refused(record, format!("a method of this program ({})", known.join(", ")), &format!("{:?}", shortened(name)))
     })
 }
 
@@ -276,10 +279,11 @@ fn grammar(record: &Record, row: &Row, recorded: &CallRecord) -> Result<Option<G
     let Some(name) = recorded.grammar.as_deref() else { return Ok(None) };
     let expected = || format!("a grammar of {}", row.name);
     let of_file = |format: &&&Format| format.grammar.is_some_and(|file| file.name == name);
-    let format = FORMATS.iter().find(of_file).ok_or_else(|| refused(record, expected(), format!("{name:?}")))?;
+    let format =
+        FORMATS.iter().find(of_file).ok_or_else(|| refused(record, expected(), &format!("{:?}", shortened(name))))?;
     let here = format.grammar.map(|file| file.sha256());
     if record.header.prompts.get(name) != here.as_ref() {
-        return Err(refused(record, expected(), format!("another {name:?} than this program has")));
+        return Err(refused(record, expected(), &format!("another {name:?} than this program has")));
     }
     format.grammar(&recorded.format_values)
 }

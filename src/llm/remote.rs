@@ -8,6 +8,7 @@ mod address;
 mod client;
 mod dialect;
 pub(crate) mod fault;
+mod in_process;
 mod inbound;
 pub(crate) mod patience;
 mod request;
@@ -15,12 +16,15 @@ mod scores;
 mod stream;
 
 pub use address::{Address, Key};
+pub use in_process::{Answer, InProcess};
 pub use patience::Patience;
 
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::fault::RemoteFault;
 use crate::generation::{Prompt, Thoughts, Usage};
+use crate::jsonl::shortened;
 use crate::llm::thoughts;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 use client::{Attempt, Client, Stage};
@@ -94,7 +98,11 @@ impl Remote {
         notice: Notice,
         cancel: Cancel,
     ) -> Result<Self> {
-        let client = Client::new(address.clone(), key, patience);
+        Self::connect(Client::new(address, key, patience), patience, notice, cancel)
+    }
+
+    fn connect(client: Client, patience: Patience, notice: Notice, cancel: Cancel) -> Result<Self> {
+        let address = client.address.clone();
         let stage = client.stage(cancel.child());
         let served = served(&client, &stage, address.model.is_some())?;
         let model = match &address.model {
@@ -179,6 +187,7 @@ impl Remote {
             return with_logprobs(call, stream::whole(&mut reader, bounds, inbound)?);
         }
         let start = inbound.excerpt(&read_start(reader, MAX_COMPLAINT).unwrap_or_default());
+        let kind = inbound.excerpt(kind.as_bytes());
         let reason = format!("expected a stream of events or JSON, found {kind:?}: {start}");
         Err(Fault::new(RemoteFault::Broken, Again::Never, reason))
     }
@@ -330,7 +339,7 @@ fn only(client: &Client, served: &[Served]) -> Result<String> {
     if let [only] = served {
         return Ok(only.id.clone());
     }
-    let names: Vec<&str> = served.iter().take(8).map(|entry| entry.id.as_str()).collect();
+    let names: Vec<String> = served.iter().take(8).map(|entry| escape::line(&shortened(&entry.id))).collect();
     let more = if served.len() > names.len() { ", ..." } else { "" };
     let found =
         if names.is_empty() { "it lists none".to_owned() } else { format!("it has {}{more}", names.join(", ")) };

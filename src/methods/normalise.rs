@@ -5,6 +5,8 @@
 //! "1000"). Words match as wholes: "1956" is not in "19560". An answer without words matches nothing.
 //! [`squad`] is the normalisation of SQuAD's evaluation script, which its metrics use instead.
 
+use std::collections::HashSet;
+
 /// The words of an answer, normalised; empty where nothing but punctuation is left.
 ///
 /// An answer of articles alone keeps them: "A" may be a blood group.
@@ -103,12 +105,11 @@ pub fn is_unknown(text: &str) -> bool {
 /// Drops answers equal to an earlier one after normalisation, and those without words.
 #[must_use]
 pub fn without_repeats(answers: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut seen: Vec<Vec<String>> = Vec::new();
+    let mut seen: HashSet<Vec<String>> = HashSet::new();
     let mut kept = Vec::new();
     for answer in answers {
         let words = words(&answer);
-        if !words.is_empty() && !seen.contains(&words) {
-            seen.push(words);
+        if !words.is_empty() && seen.insert(words) {
             kept.push(answer);
         }
     }

@@ -238,8 +238,10 @@ fn after_marker<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
 /// Where the first `marker:` begins and what follows it, whatever its case; one inside a longer word is none.
 fn find_marker<'a>(text: &'a str, marker: &str) -> Option<(usize, &'a str)> {
     let starts = text.char_indices().scan(' ', |before, (at, c)| Some((at, std::mem::replace(before, c))));
+    // `strip_marker` skips white space: tried within a run of it too, it would take quadratic time.
+    let in_space = |at: usize, before: char| before.is_whitespace() && text[at..].starts_with(char::is_whitespace);
     starts
-        .filter(|(_, before)| !before.is_alphanumeric())
+        .filter(|&(at, before)| !before.is_alphanumeric() && (at == 0 || !in_space(at, before)))
         .find_map(|(at, _)| Some((at, strip_marker(&text[at..], marker)?)))
 }
 

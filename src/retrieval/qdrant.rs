@@ -209,9 +209,12 @@ impl Qdrant {
         let mut text = Vec::new();
         let read = response.body_mut().as_reader().take(MAX_ANSWER).read_to_end(&mut text);
         let text = String::from_utf8_lossy(&text);
-        let text = self.key.as_ref().map_or_else(|| text.to_string(), |key| key.hide_in(&text));
+        let hidden = |text: &str| self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text));
+        let text = hidden(&text);
         if !status.is_success() {
-            return Err(Fault::of_status(status, after, &text));
+            // The message is decoded from JSON, whose escapes may hide the key.
+            let fault = Fault::of_status(status, after, &text);
+            return Err(Fault { reason: hidden(&fault.reason), ..fault });
         }
         read.map_err(|e| Fault::broken(format!("the connection was cut: {e}")))?;
         serde_json::from_str(&text).map_err(|e| {

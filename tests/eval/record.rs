@@ -1,6 +1,7 @@
 use super::{answered, header};
 use moot::eval::record::reader::Record;
 use moot::eval::record::{Chain, Writer};
+use moot::eval::verify::Sample;
 use moot::generation::Sampling;
 use moot::transcript::QuestionRecord;
 use proptest::prelude::*;
@@ -229,5 +230,47 @@ proptest! {
         let _ = Record::read(&path);
         fs::write(&path, tail).unwrap();
         prop_assert!(Record::read(&path).is_err());
+    }
+}
+
+#[test]
+fn a_question_has_each_of_its_calls_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"entries\":[0]", "\"entries\":[0,0]", 1)).unwrap();
+    let error = Record::read(&path).unwrap_err().to_string();
+    assert!(
+        error.ends_with("out.jsonl:3: expected each call of question \"1-aa\" once, found call 0 again"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_error_is_a_short_line_whatever_the_record_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let text = fs::read_to_string(&path).unwrap();
+    let long = "x".repeat(5000);
+    for (from, to) in [
+        ("\"finish\":\"stop\"", "\"finish\":\"a\\nb\"".to_owned()),
+        ("\"finish\":\"stop\"", format!("\"finish\":\"{long}\"")),
+        ("\"method\":\"echo\"", format!("\"method\":\"{long}\"")),
+        (
+            "\"method\":\"echo\",",
+            format!(
+                "\"method\":\"mad\",\"roles\":{{\"reader\":{{\"name\":\"{long}\",\"architecture\":\"\",\"context\":0}}}},"
+            ),
+        ),
+        ("\"round\":1", format!("\"round\":\"{long}\"")),
+        ("{\"of\":\"1-aa\",\"entry\":0", format!("{{\"of\":\"{long}\",\"entry\":7")),
+        ("\"moot_record\":3,\"program\":\"", format!("\"moot_record\":4,\"program\":\"\\n{long}")),
+    ] {
+        let edited = text.replacen(from, &to, 1);
+        assert_ne!(edited, text, "{from}");
+        fs::write(&path, edited).unwrap();
+        let read = Record::read(&path).and_then(|record| Sample::draw(&record, None, 0).map(drop));
+        let error = read.unwrap_err().to_string();
+        assert!(error.len() < 900 + path.as_os_str().len() && !error.contains('\n'), "{from}: {error}");
     }
 }

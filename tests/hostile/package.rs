@@ -70,3 +70,37 @@ fn damaged_archives_end_in_one_line() {
         }
     }
 }
+
+#[test]
+fn messages_stay_short_lines() {
+    let long = "x\u{9b}".repeat(3000);
+    for markup in [format!("<a></{long}>"), format!("<a></{}\n>", "b ".repeat(2000)), format!("<{long}")] {
+        let said = one("a.docx", &package(&[("word/document.xml", &markup, 0, "")])).unwrap_err();
+        assert!(said.starts_with("a.docx: expected XML in word/document.xml, found "), "{said}");
+        assert!(said.len() < 1000 && !said.contains(char::is_control), "{said}");
+    }
+    let root = format!("<rootfile full-path=\"a&#10;{}\"/>", "b".repeat(60_000));
+    let said = one("a.epub", &package(&[("META-INF/container.xml", &root, 0, "")])).unwrap_err();
+    assert!(said.starts_with("a.epub: expected an EPUB book, found an archive without a bbb"), "{said}");
+    assert!(said.len() < 500 && !said.contains('\n'), "{said}");
+}
+
+/// Each chapter has a copy of the title: 10,000 chapters of a title of 10 MiB would be 100 GiB.
+#[test]
+fn a_chapter_is_read_once_and_titles_are_short() {
+    let container = "<rootfile full-path=\"c.opf\"/>";
+    let spine = "<itemref idref=\"a\"/>".repeat(9000) + "<itemref idref=\"b\"/>";
+    let opf = format!("</dc:title><item id=\"a\" href=\"a.xhtml\"/><item id=\"b\" href=\"./a.xhtml\"/>{spine}</p>");
+    let parts = [
+        ("META-INF/container.xml", container, 0, ""),
+        ("c.opf", "<p><dc:title>A bridge ", 10, opf.as_str()),
+        ("a.xhtml", "<p>It opened.</p>", 0, ""),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.epub");
+    std::fs::write(&path, package(&parts)).unwrap();
+    let corpus = moot::retrieval::corpus::Corpus::open(&[path.display().to_string()]).unwrap();
+    let read: Vec<_> = corpus.documents().map(Result::unwrap).collect();
+    let told: Vec<_> = read.iter().map(|document| (document.title.as_deref(), document.text.as_str())).collect();
+    assert_eq!(told, [(Some("A bridge"), "It opened.")]);
+}

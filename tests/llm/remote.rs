@@ -5,7 +5,7 @@ use super::{KEY, call, impatient, open, schema};
 use moot::MootError;
 use moot::cancel::Cancel;
 use moot::generation::{Finish, Logprobs, Usage};
-use moot::llm::remote::{Address, Notice, Patience, Remote};
+use moot::llm::remote::{Address, Answer, InProcess, Key, Notice, Patience, Remote};
 use moot::llm::{Call, Llm, Reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -208,4 +208,55 @@ fn cancelling_cuts_off_what_has_not_begun() {
         assert!(matches!(ended, Err(MootError::Interrupted)), "{ended:?}");
     });
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_function_stands_in_for_a_server() {
+    let server = InProcess::new(|path| {
+        let body = match path {
+            "/v1/models" => r#"{"data":[{"id":"tiny","owned_by":"vllm"}]}"#.to_owned(),
+            _ => content_event("whole") + &ending("stop"),
+        };
+        let content_type = if path == "/v1/models" { "application/json" } else { "text/event-stream" };
+        Answer { status: 200, content_type: content_type.into(), body: body.into() }
+    });
+    let remote = server.open(Address::parse("http://127.0.0.1:1").unwrap(), None).unwrap();
+    assert_eq!(remote.identity().name, "http://127.0.0.1:1/v1#tiny");
+    let reply = remote.answer_here(&call("what")).unwrap();
+    assert_eq!((reply.text.as_str(), reply.usage.generated), ("whole", 3));
+    assert_eq!(one(&remote, call("what")).text, "whole");
+}
+
+#[test]
+fn the_key_is_hidden_in_a_refusal_that_is_no_utf8() {
+    let body = b"{\"error\":{\"message\":\"no such key: \\u0073k-not-for-any-eye \xff\"}}";
+    let server =
+        InProcess::new(|_| Answer { status: 400, content_type: "application/json".into(), body: body.to_vec() });
+    let error = server.open(Address::parse("http://127.0.0.1:1").unwrap(), Key::new(KEY)).unwrap_err().to_string();
+    assert!(error.contains("no such key: (the key) \u{fffd}"), "{error}");
+}
+
+#[test]
+fn a_message_is_a_short_line_whatever_the_server_sends() {
+    let long = "x".repeat(5000);
+    for (status, content_type, body) in [
+        (200, long.clone(), String::new()),
+        (200, "application/json".into(), format!("{{\"choices\":\"{long}\"}}")),
+        (200, "application/json".into(), long.clone()),
+        (200, "application/json".into(), format!("{{\"choices\":[{{\"logprobs\":{{\"content\":\"{long}\"}}}}]}}")),
+        (200, "application/json".into(), format!(r#"{{"data":[{{"id":"{long}"}},{{"id":"a\nb"}}]}}"#)),
+        (400, "text/plain".into(), format!("a\n{long}")),
+    ] {
+        let named = !body.contains("data");
+        let server = InProcess::new(move |path| match path {
+            "/v1/models" if named => {
+                Answer { status: 200, content_type: "application/json".into(), body: b"{\"data\":[]}".to_vec() }
+            }
+            _ => Answer { status, content_type: content_type.clone(), body: body.clone().into() },
+        });
+        let address = Address::parse(if named { "http://127.0.0.1:1#tiny" } else { "http://127.0.0.1:1" }).unwrap();
+        let error =
+            server.open(address, None).and_then(|remote| remote.answer_here(&call("what"))).unwrap_err().to_string();
+        assert!(error.len() < 1000 && !error.contains('\n'), "{error}");
+    }
 }

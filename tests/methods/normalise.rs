@@ -115,3 +115,12 @@ fn documents_mention_the_answers_whose_words_they_hold() {
     assert_eq!(mentions("1956"), [1]);
     assert!(mentions("").is_empty());
 }
+
+/// A list of a long reply: quadratic time would be minutes.
+#[test]
+fn many_answers_are_told_apart_in_linear_time() {
+    let answers = (0..100_000).map(|number| format!("answer {}", number % 60_000));
+    let started = std::time::Instant::now();
+    assert_eq!(without_repeats(answers).len(), 60_000);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}

@@ -193,3 +193,13 @@ fn a_list_is_read_as_models_write_it() {
     assert_eq!(read(&LIST, r#"Answers: ["Paris"]"#, Finish::Stop), answers(&["Paris"], ""));
     assert_eq!(read(&LIST, "Paris", Finish::Stop), Parsed::Malformed);
 }
+
+/// White space of a long reply: quadratic time would be minutes.
+#[test]
+fn markers_are_found_in_linear_time() {
+    let started = std::time::Instant::now();
+    let reply = format!("{}Answer: 1931.{0}Explanation: So.", " \t".repeat(100_000));
+    assert_eq!(read(&ANSWER, &reply, Finish::Stop), answer(Some("1931"), "So."));
+    assert_eq!(read(&ANSWERS, &" ".repeat(200_000), Finish::Stop), Parsed::Malformed);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}

@@ -189,6 +189,11 @@ fn what_goes_wrong_is_one_line() {
             "Invalid not-for-any-eye",
             "the points: 401 Unauthorized: Invalid (the key) | put the server's key into",
         ),
+        (
+            "401 Unauthorized",
+            r#"{"status":{"error":"Invalid \u006eot-for-any-eye"}}"#,
+            "the points: 401 Unauthorized: Invalid (the key) | put the server's key into",
+        ),
         ("503 Service Unavailable", "", "the points: 503 Service Unavailable (3 attempts)"),
         (
             "200 OK",

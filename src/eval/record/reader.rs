@@ -3,6 +3,7 @@
 use super::lines::{self, CallLine, Chain, QuestionEnd};
 use super::{Header, INLINE, VERSION};
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::files;
 use crate::jsonl::{MAX_LINE, json_fault, shortened};
 use crate::transcript::{CallRecord, QuestionRecord};
@@ -182,13 +183,13 @@ impl<R: BufRead> Reader<R> {
     /// Takes a call's line to the journal of its question.
     fn take(&mut self, line: CallLine) -> Result<()> {
         if let Some(&(first, false)) = self.seen.get(&line.of) {
-            let found = format!("a call of question {:?}, which was finished on line {first}", line.of);
+            let found = format!("a call of question {:?}, which was finished on line {first}", shortened(&line.of));
             return Err(self.complaint("a call of a question that is not finished", found));
         }
         let known = self.journal.get(&line.of).map_or(0, Vec::len);
         if line.entry != known {
             let found = format!("call {} of it", line.entry);
-            return Err(self.complaint(&format!("call {known} of question {:?}", line.of), found));
+            return Err(self.complaint(&format!("call {known} of question {:?}", shortened(&line.of)), found));
         }
         let call = CallRecord { seconds: line.times.seconds, ..line.call };
         self.journal.entry(line.of).or_default().push(Journaled { call, elapsed: line.times.elapsed });
@@ -200,18 +201,11 @@ impl<R: BufRead> Reader<R> {
         let id = record.question.id.clone();
         let failed = record.error.is_some();
         if let Some((first, false)) = self.seen.insert(id.clone(), (self.line, failed)) {
-            let found = format!("question {id:?} again, as on line {first}");
+            let found = format!("question {:?} again, as on line {first}", shortened(&id));
             return Err(self.complaint("each question once", found));
         }
         if self.hashed() {
-            let journaled = self.journal.get(&id).map_or(&[][..], Vec::as_slice);
-            let calls: Option<Vec<CallRecord>> =
-                end.entries.iter().map(|&entry| Some(journaled.get(entry)?.call.clone())).collect();
-            record.calls = calls.ok_or_else(|| {
-                let last = end.entries.iter().max().copied().unwrap_or_default();
-                let found = format!("{} of them", journaled.len());
-                self.complaint(&format!("the lines of calls 0 to {last} of question {id:?} before it"), found)
-            })?;
+            record.calls = self.calls_of(&id, &end.entries)?;
             lines::put_back(&mut record, end.times);
             if !failed {
                 self.journal.remove(&id);
@@ -221,6 +215,27 @@ impl<R: BufRead> Reader<R> {
             call.number = number;
         }
         Ok(record)
+    }
+
+    /// The calls of a question's journal in the places `entries`, each of which is there once.
+    fn calls_of(&self, id: &str, entries: &[usize]) -> Result<Vec<CallRecord>> {
+        let journaled = self.journal.get(id).map_or(&[][..], Vec::as_slice);
+        let mut taken = vec![false; journaled.len()];
+        let mut calls = Vec::with_capacity(entries.len().min(journaled.len()));
+        for &entry in entries {
+            let Some(call) = journaled.get(entry) else {
+                let last = entries.iter().max().copied().unwrap_or_default();
+                let expected = format!("the lines of calls 0 to {last} of question {:?} before it", shortened(id));
+                return Err(self.complaint(&expected, format!("{} of them", journaled.len())));
+            };
+            // Without this a line of 100 kB could hold a long call 50,000 times.
+            if std::mem::replace(&mut taken[entry], true) {
+                let expected = format!("each call of question {:?} once", shortened(id));
+                return Err(self.complaint(&expected, format!("call {entry} again")));
+            }
+            calls.push(call.call.clone());
+        }
+        Ok(calls)
     }
 
     fn complaint(&self, expected: &str, found: String) -> MootError {
@@ -350,7 +365,7 @@ fn parse_header(bytes: &[u8], path: &Path) -> Result<Header> {
     };
     if version > u64::from(VERSION) {
         let program = value.get("program").and_then(Value::as_str).unwrap_or("a later moot");
-        let found = format!("version {version}, written by {program}");
+        let found = format!("version {version}, written by {}", escape::excerpt(program));
         return Err(wrong(format!("a record of version {VERSION} or older"), found));
     }
     serde_json::from_value(value).map_err(|e| wrong("a record's header".into(), json_fault(&e)))

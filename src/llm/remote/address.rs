@@ -104,10 +104,13 @@ impl Key {
 
     /// `text` without the key, in case a server repeats it.
     pub(crate) fn hide_in(&self, text: &str) -> String {
-        let mut hidden = text.to_owned();
-        for span in self.spans_in(text).into_iter().rev() {
-            hidden.replace_range(span, "(the key)");
+        let (mut hidden, mut end) = (String::with_capacity(text.len()), 0);
+        for span in self.spans_in(text) {
+            hidden.push_str(&text[end..span.start]);
+            hidden.push_str("(the key)");
+            end = span.end;
         }
+        hidden.push_str(&text[end..]);
         hidden
     }
 
@@ -127,6 +130,14 @@ impl Key {
         if self.0.contains('/') {
             spans.extend(find(&self.0.replace('/', "\\/")));
             spans.sort_by_key(|span| span.start);
+            // A key that begins with a slash stands within itself escaped.
+            spans.dedup_by(|span, before| {
+                let overlaps = span.start < before.end;
+                if overlaps {
+                    before.end = before.end.max(span.end);
+                }
+                overlaps
+            });
         }
         spans
     }
@@ -179,6 +190,10 @@ mod tests {
         let key = Key::new(" sk-12345\n").unwrap();
         assert_eq!(format!("{key:?}"), "Key(..)");
         assert_eq!(key.hide_in("no such key: sk-12345."), "no such key: (the key).");
+        let slashes = Key::new("/sk/123456789").unwrap();
+        assert_eq!(slashes.hide_in("a \\/sk\\/123456789 b /sk/123456789"), "a (the key) b (the key)");
+        let first = Key::new("/sk-123456789").unwrap();
+        assert_eq!(first.hide_in("a \\/sk-123456789 b /sk-123456789."), "a (the key) b (the key).");
         assert_eq!(Key::new("EMPTY").unwrap().hide_in("EMPTY"), "EMPTY", "no secret, and a word");
         assert_eq!(Key::new("  "), None);
     }

@@ -3,7 +3,7 @@
 use super::fault::{Again, Fault};
 use super::inbound::{Bounds, Inbound, MAX_COMPLAINT, read_start};
 use super::patience::{self, Admission, Gate, Patience};
-use super::{Address, Key};
+use super::{Address, InProcess, Key};
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::fault::RemoteFault;
@@ -21,10 +21,12 @@ pub(super) type Attempt<T> = std::result::Result<T, Fault>;
 /// Requests to one server.
 #[derive(Debug)]
 pub(super) struct Client {
-    address: Address,
+    pub(super) address: Address,
     pub(super) inbound: Inbound,
     patience: Patience,
     gate: Gate,
+    /// Answers requests in place of a connection.
+    stand_in: Option<InProcess>,
     /// The server has answered before: it is waited for where it cannot be reached now.
     reached: AtomicBool,
 }
@@ -46,7 +48,13 @@ impl Stage {
 impl Client {
     pub(super) fn new(address: Address, key: Option<Key>, patience: Patience) -> Self {
         let gate = Gate::new(patience.calls);
-        Self { address, inbound: Inbound::new(key), patience, gate, reached: AtomicBool::default() }
+        let (inbound, reached) = (Inbound::new(key), AtomicBool::default());
+        Self { address, inbound, patience, gate, stand_in: None, reached }
+    }
+
+    /// With `server` in place of connections.
+    pub(super) fn answered_by(self, server: InProcess) -> Self {
+        Self { stand_in: Some(server), ..self }
     }
 
     /// Connections of their own for one stage.
@@ -66,6 +74,9 @@ impl Client {
             .timeout_per_write(Some(patience.silence));
         if self.address.is_loopback() {
             config = config.proxy(None);
+        }
+        if let Some(server) = &self.stand_in {
+            config = config.middleware(server.clone());
         }
         Stage { agent: config.build().new_agent(), cancel }
     }
@@ -145,8 +156,9 @@ impl Client {
         let after = response.headers().get("retry-after").and_then(|value| patience::retry_after(value.to_str().ok()?));
         // The status is enough where the body cannot be read.
         let body = read_start(response.body_mut().as_reader(), MAX_COMPLAINT).unwrap_or_default();
-        // Parsed and written again, so that the key is found also where JSON escapes hide it.
-        let body = self.inbound.json(&body).map_or_else(|_| self.inbound.text(&body), |json| json.to_string());
+        // Parsed and written again, so that the key is found also where JSON escapes hide it, in what is no UTF-8 too.
+        let text = self.inbound.text(&body);
+        let body = self.inbound.json(text.as_bytes()).map_or(text, |json| json.to_string());
         Err(Fault::of_status(status, after, &body))
     }
 

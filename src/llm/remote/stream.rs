@@ -80,7 +80,9 @@ pub(super) fn whole(body: &mut impl Read, bounds: Bounds, inbound: &Inbound) -> 
 fn parse(data: &[u8], inbound: &Inbound) -> Result<Chunk, Fault> {
     let value = inbound.json(data)?;
     Chunk::deserialize(&value).map_err(|e| {
-        Fault::broken(format!("the reply is no completion: {e}: {}", inbound.excerpt(value.to_string().as_bytes())))
+        // The message quotes a value of another kind as it stands.
+        let why = inbound.excerpt(e.to_string().as_bytes());
+        Fault::broken(format!("the reply is no completion: {why}: {}", inbound.excerpt(value.to_string().as_bytes())))
     })
 }
 

@@ -20,6 +20,24 @@ impl Gap {
     }
 }
 
+/// Maximum bytes of a title, an author or a date: each document and each passage has its own copy.
+pub(super) const MAX_TITLE: usize = 1000;
+
+/// The words of `text` with single spaces, as many as [`MAX_TITLE`] bytes hold.
+pub(super) fn first_words(text: &str) -> String {
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if words.len() + word.len() >= MAX_TITLE {
+            break;
+        }
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    words
+}
+
 /// A text being assembled.
 #[derive(Debug)]
 pub(super) struct Flow {

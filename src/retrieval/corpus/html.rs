@@ -8,7 +8,7 @@ mod open;
 mod style;
 
 use super::document::{Fields, Position, TextRun};
-use super::flow::Gap;
+use super::flow::{Gap, MAX_TITLE};
 use html5gum::{DefaultEmitter, HtmlString, Spanned, StartTag, StringReader, Token, Tokenizer};
 use open::{MAX_OPEN, Open, TooDeep};
 use style::Style;
@@ -29,9 +29,6 @@ const LEFT_OUT: &[&str] = &["nav", "noscript", "select", "svg"];
 /// Elements whose content is never rendered, closed or not.
 const UNSEEN: &[&str] =
     &["audio", "canvas", "datalist", "iframe", "noembed", "noframes", "script", "style", "template", "video"];
-
-/// Maximum bytes of a title.
-const MAX_TITLE: usize = 1000;
 
 /// The metadata, the text and the positions of the text in `markup`.
 ///

@@ -11,6 +11,7 @@ mod xml;
 use super::document::{Fields, Position};
 use super::{Document, Entry, Kind, Reader};
 use crate::error::Result;
+use crate::escape;
 use crate::retrieval::text::{self, input};
 use std::io::{Cursor, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,8 +30,9 @@ const MAX_TEXT: usize = 64 << 20;
 /// The pair (expected, found) of a message.
 pub(super) type Fault = (String, String);
 
-fn fault(expected: impl Into<String>, found: impl Into<String>) -> Fault {
-    (expected.into(), found.into())
+/// Names of parts and elements stand in both, and those may be long and hold anything.
+fn fault(expected: impl AsRef<str>, found: impl AsRef<str>) -> Fault {
+    (escape::excerpt(expected.as_ref()), escape::excerpt(found.as_ref()))
 }
 
 /// The text of a part of a package.

@@ -4,7 +4,7 @@
 //! headers, footers, instructions of fields, pictures, and destinations that a reader may ignore (`\*`).
 
 use super::document::Fields;
-use super::flow::{Flow, Gap};
+use super::flow::{Flow, Gap, first_words};
 
 /// Maximum nesting depth of groups.
 const MAX_GROUPS: usize = 512;
@@ -65,7 +65,7 @@ pub(super) fn read(file: &str) -> Result<(Fields, String), (String, String)> {
         high: None,
     };
     reading.run()?;
-    let title = Some(reading.title.finish()).filter(|title| !title.is_empty());
+    let title = Some(first_words(&reading.title.finish())).filter(|title| !title.is_empty());
     Ok((Fields { title, ..Fields::default() }, reading.body.finish()))
 }
 

@@ -4,7 +4,7 @@ use super::xml::{self, Tag, Visit};
 use super::{Fault, Package, Text, fault};
 use crate::retrieval::corpus::document::Fields;
 use crate::retrieval::corpus::html;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 const CONTAINER: &str = "META-INF/container.xml";
 /// Most chapters of a book.
@@ -32,10 +32,14 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Vec<Text>, Fault> {
     if spine.order.len() > MAX_CHAPTERS {
         return Err(fault(format!("at most {MAX_CHAPTERS} chapters"), spine.order.len().to_string()));
     }
-    let mut chapters = Vec::new();
+    let (mut chapters, mut taken) = (Vec::new(), HashSet::new());
     for id in &spine.order {
         let Some(href) = spine.items.get(id) else { continue };
         let name = resolved(&root, href);
+        // A spine names a chapter once (EPUB 3.3, section 5.7.2).
+        if !taken.insert(name.clone()) {
+            continue;
+        }
         // Spines of real books name parts that are not there; readers pass over them.
         let Some(markup) = package.part(&name)? else { continue };
         let (_, text, _) =

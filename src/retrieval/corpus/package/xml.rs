@@ -3,6 +3,7 @@
 //! Entities are the five of XML and character references; a document type declares none, so none expands.
 
 use super::{Fault, fault};
+use crate::retrieval::corpus::flow::first_words;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 use std::borrow::Cow;
@@ -97,7 +98,7 @@ fn letter(reference: &BytesRef<'_>) -> Option<char> {
     }
 }
 
-/// The texts of the elements called one of `names`, in the order of the part.
+/// The texts of the elements called one of `names`, in the order of the part; of each the first words.
 ///
 /// # Errors
 /// As [`read`].
@@ -126,7 +127,6 @@ pub(super) fn values(part: &str, text: &str, names: &[&str]) -> Result<Vec<(Stri
     }
     let mut values = Values { names, found: Vec::new(), inside: false };
     read(part, text, &mut values)?;
-    let neat = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let found = values.found.into_iter().map(|(name, value)| (name, neat(&value)));
+    let found = values.found.into_iter().map(|(name, value)| (name, first_words(&value)));
     Ok(found.filter(|(_, value)| !value.is_empty()).collect())
 }

@@ -1,0 +1,91 @@
+//! Words of the formats, which mutators put into inputs.
+
+#[rustfmt::skip]
+pub(super) const PDF: &[&str] = &[
+    "obj", "endobj", "stream\n", "endstream", "<<", ">>", "[", "]", "(", ")", "/Filter", "/FlateDecode", "/LZWDecode",
+    "/RunLengthDecode", "/ASCII85Decode", "/ASCIIHexDecode", "/DCTDecode", "/Length", "/Length 99999", "/N 9", "/First 4",
+    "/Type /ObjStm", "/Type /XRef", "/W [1 2 1]", "/Index [0 9]", "/Size 4294967295", "/Columns 99999999", "/Predictor 15",
+    "/Predictor 2", "/Kids", "/Count -1", "/Parent 1 0 R", "/Contents", "1 0 R", "5 0 R", "/XObject", "/Encrypt", "%", "<",
+    ">", "xref", "trailer", "startxref", "/Prev 0", "/#46ilter", "q ", "Q ", "/F1 12 Tf", "(x) Tj", "/X Do",
+];
+
+#[rustfmt::skip]
+pub(super) const HTML: &[&str] = &[
+    "<", ">", "</", "/>", "<!--", "-->", "<div>", "</div>", "<p>", "<p hidden>", "</p>", "<b>", "</b>", "<b hidden>",
+    "<table>", "<tr>", "<td>", "</table>", "<script>", "</script>", "<style>", "</style>", "<template>", "</template>",
+    "<select>", "<option>", "</select>", "<svg>", "</svg>", "<svg/>", "<title>", "</title>", "<nav>", "</nav>", "<li>",
+    "<a>", "</a>", "<meta name=date content=", " style=\"display:none\"", " style='font-size:0'", " hidden", "&amp;", "&#0;",
+    "&#x110000;", "&notit;", "&", "\r\n", "\0", "\u{feff}", "<![CDATA[", "<plaintext>", "<textarea>", "<br>", "<dialog>",
+];
+
+#[rustfmt::skip]
+pub(super) const JSON: &[&str] = &[
+    "{", "}", "[", "]", "\"", ",", ":", "\n", "null", "-1", "1e999", "18446744073709551615", "\\u0000", "\\ud800", "\"text\"",
+    "\"contents\"", "\"metadata\"", "\"../x\"", "\"000001\"", "true", "\"id\"", "[[[[[[[[[[[[[[[[", "0.5",
+];
+
+#[rustfmt::skip]
+pub(super) const RECORD: &[&str] = &[
+    "{\"moot_record\":3,", "{\"of\":\"q1\",\"entry\":0,\"call\":{", "\"entries\":[0,1,2]", "0,", "\"calls\":[", "\"events\":[",
+    "\"chain\":\"", ",\"times\":{\"seconds\":1e308}", "\"conclusion\":null", "\"error\":\"x\"", "\"malformed\":true",
+    "\"supporters\":[0,9,18446744073709551615]", "\"document\":4294967296", "\"stage\":0", "\"round\":18446744073709551615",
+    "\"characters\":{\"start\":9,\"end\":2}", "\"parsed\":{\"choice\":{\"option\":99,\"explanation\":\"\"}}",
+    "\"format_values\":{\"options\":[]}", "\"gold\":{\"answers\":[[]],\"all_required\":true}", "\"logprobs\":[{\"text\":\"a\",\"logprob\":-1e38}]",
+    "\"finish\":\"a\\nb\"", "\"usage\":{\"prompt\":18446744073709551615,\"reused\":1,\"computed\":1,\"generated\":1}", "{", "}", "[", "]",
+    "\"", ",", "\n", "null", "-1", "1e999", "\\u001b[31m", "\\n", "\"method\":\"drag\"", "\"claims\":[", "\"quote\":null", "\"weights\":[1e308]",
+];
+
+#[rustfmt::skip]
+pub(super) const STREAM: &[&str] = &[
+    "data: ", "data:", "\n\n", "\n", "\r\n", ": ping\n\n", "id: 7\n", "event: x\n", "data: [DONE]\n\n", "[DONE]", "{", "}", "[", "]", ",", "null",
+    "\"choices\":[", "\"delta\":{", "\"message\":{", "\"content\":\"a\"", "\"reasoning_content\":\"b\"", "<think>", "</think>",
+    "\"finish_reason\":\"stop\"", "\"finish_reason\":\"length\"", "\"finish_reason\":\"abort\"", "\"index\":1", "\"index\":-1",
+    "\"usage\":{\"prompt_tokens\":18446744073709551615,\"completion_tokens\":9}", "\"cached_tokens\":18446744073709551615",
+    "\"error\":{\"message\":\"a\\nb\",\"code\":503}", "\"logprobs\":{\"content\":[{\"token\":\"a\",\"logprob\":-1e999}]}",
+    "\"tokens\":[1,2,3]", "\"token_logprobs\":[null]", "\"prompt_logprobs\":[null,{\"7\":{\"logprob\":-1}}]", "[-0.5,7,\"a\"]",
+    "\"meta_info\":{\"completion_tokens\":99999999999}", "\"completion_probabilities\":[", "-1e308", "1e999", "sk-fuzz/key", "sk-fuzz\\/key",
+    "\\u0073k-fuzz/key", "\\ud800", "\"text\":7", "\u{feff}", "\0", "vllm ", "sglang ", "llamacpp ", "score ", "watch ", "models ", "tokenize ",
+    " 200 ", " 400 ", " 429 ", " 302 ", "text/event-stream", "application/json", "unsupported response_format", "\"stop\"", "\"logit_bias\"",
+];
+
+#[rustfmt::skip]
+pub(super) const REPLY: &[&str] = &[
+    "Answer: ", "answer:", "**Answer:** ", "Explanation: ", ". Explanation: ", "All Correct Answers: [", "Answers: [", "Items: [", "Claims: [",
+    "\"", "'", "“", "”", "‘", "’", "]", "[", ", ", "unknown", "Unknown.", "Thought: ", "\nAnswer: ", "Argument: ", "\nQuery Optimization: ", " -> ",
+    "Query Expansion: ", "Choice: ", "yes", "no", "When did it open?", "Label: ", "SUPPORTS", "CONTRADICTS", "IRRELEVANT", "Quote: \"",
+    "Reason: ", "Document 1: ", "Document 99999999999999999999: ", "\n", " ", "\t", "*", "_", "{", "}", "1931", "in the year 1931", "12 March 1931",
+    "1,931.50", "£9", "…", "\u{200b}", "\u{301}", "İ", "ﬃ", "<think>", "</think>", "\n%%\n", "[Retrieval]", "[No Retrieval]", "[Relevant]",
+    "[Fully supported]", "[Utility:5]", "{\"answer\":\"a\",\"explanation\":\"b\"}", "{\"answers\":[\"a\"]}", "{\"choice\":\"yes\"}",
+    "{\"labels\":[{\"document\":1,\"quote\":\"It opened\",\"label\":\"SUPPORTS\"}]}", "The bridge opened in 1931.", "- ", "1. ", "\\u0000",
+];
+
+#[rustfmt::skip]
+pub(super) const XML: &[&str] = &[
+    "<", ">", "</", "/>", "<a>", "</a>", "<!--", "-->", "<![CDATA[", "]]>", "<?xml version='1.0' encoding='UTF-16'?>", "<?", "?>",
+    "<!DOCTYPE d [<!ENTITY e \"eeee\">]>", "&e;", "&amp;", "&#0;", "&#x110000;", "&#10;", "&", "=\"", "'", "\"", " a=\"1\" a=\"2\"", "\0", "\u{feff}",
+    "<w:p>", "</w:p>", "<w:r>", "</w:r>", "<w:t>", "</w:t>", "<w:vanish/>", "<w:rStyle w:val=\"S\"/>", "<w:sz w:val=\"99999999999\"/>", "<w:pPr>",
+    "<w:tbl>", "<w:tc>", "</w:tc>", "<w:del>", "<mc:Fallback>", "<text:p>", "</text:p>", "<text:span text:style-name=\"T1\">", "<text:note-body>",
+    "<style:style style:name=\"T1\">", "<style:text-properties text:display=\"none\"/>", "<table:table-cell>", "<text:tracked-changes>",
+    "<rootfile full-path=\"a&#10;b\"/>", "<item id=\"a\" href=\"../../a.xhtml#x\"/>", "<itemref idref=\"a\"/>", "<dc:title>", "</dc:title>", "%00", "%ff",
+    "href=\"", "<p>", "<p hidden>", "<script/>", "<title/>", "<svg>",
+];
+
+#[rustfmt::skip]
+pub(super) const ELEMENTS: &[&str] = &[
+    "<w:p><w:r><w:t>It opened in 1931. </w:t></w:r></w:p>", "<w:r><w:rPr><w:vanish/></w:rPr><w:t>x</w:t></w:r>", "<w:t>a&amp;&#233;&e;</w:t>", "<w:rStyle w:val='S'/>",
+    "<w:style w:styleId='T'><w:vanish/></w:style>", "<w:tbl><w:tr><w:tc><w:p/></w:tc></w:tr></w:tbl>", "<mc:Fallback><w:t>f</w:t></mc:Fallback>", "<w:sz w:val='1'/>", "<w:sectPr/>",
+    "<w:tab/><w:br/><w:cr/>", "<w:noBreakHyphen/>", "<text:p text:style-name='T1'>It closed.</text:p>", "<text:note><text:note-body><text:p>n</text:p></text:note-body></text:note>",
+    "<text:s/><text:tab/><text:line-break/>", "<text:section text:display='none'><text:p>x</text:p></text:section>", "<text:hidden-text text:is-hidden='true'/>",
+    "<style:style style:name='T2'><style:text-properties fo:font-size='0.5pt'/></style:style>", "<table:table-row><table:table-cell><text:p>a</text:p></table:table-cell></table:table-row>",
+    "<item id='c' href='a.xhtml'/><itemref idref='c'/>", "<itemref idref='a'/>", "<itemref idref='none'/>", "<item id='n' href='%2e%2e/a.xhtml#y' properties='nav'/>", "<rootfile full-path='O/c.opf'/>",
+    "<dc:title>A long title of a book </dc:title>", "<dc:date>2001T</dc:date>", "<p>It opened.</p>", "<p hidden>x</p>", "<script/>", "<table><tr><td>a</td></tr></table>", "<li>a</li>", "<!-- c -->", "<![CDATA[ d ]]>",
+    "<a><b><c/></b></a>", "<?pi?>",
+];
+
+#[rustfmt::skip]
+pub(super) const RTF: &[&str] = &[
+    "{\\rtf1", "{", "}", "\\", "{\\*", "{\\info", "{\\title ", "\\par ", "\\line", "\\tab", "\\v ", "\\v0 ", "\\deleted ", "\\fs1 ", "\\fs24 ",
+    "\\plain ", "\\u8212 ?", "\\u-10179 ?", "\\u-8704 ?", "\\u99999999999999999999 ", "\\uc0 ", "\\uc16 ", "\\uc-1 ", "\\'e9", "\\'80", "\\'zz", "\\'",
+    "\\bin9 ", "\\bin-1 ", "\\bin4294967296 ", "\\ansicpg1251 ", "\\mac ", "\\pict ", "\\fonttbl ", "{\\header ", "\\row ", "\\cell ", "\\~", "\\_",
+    "\\\n", "é", "\u{1f600}", "\0", "\u{feff}", "\\emdash ", "\\rquote ",
+];
