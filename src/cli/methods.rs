@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let columns = output::columns();
     match &args.method {
-        Some(_) => output::print(&rows.into_iter().map(|row| explained(row, columns)).collect::<String>()),
+        Some(_) => output::print_lines(&rows.into_iter().map(|row| explained(row, columns)).collect::<String>()),
         None => output::print(&(table(&rows, columns) + &presets(PRESETS.iter(), columns))),
     }
 }

@@ -1,7 +1,8 @@
 //! Standard output, which the reader may have closed.
 
+use crate::cli::columns::{width, wrap};
 use crate::error::{MootError, Result};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,41 @@ pub fn write(bytes: &[u8]) -> Result<ControlFlow<()>> {
 pub fn print(text: &str) -> Result<()> {
     settled(send(anstream::stdout().lock(), text.as_bytes())).map(drop)
 }
+
+/// As [`print`], the lines as [`lines`] has them.
+///
+/// # Errors
+/// As [`write`].
+pub fn print_lines(text: &str) -> Result<()> {
+    print(&lines(text))
+}
+
+/// The lines of `text` for standard output: in a terminal those that are wider than it are wrapped between words, and go on below
+/// their beginning; a file or a pipe has every line as it is.
+#[must_use]
+pub fn lines(text: &str) -> String {
+    if io::stdout().is_terminal() { folded(text, columns()) } else { text.to_owned() }
+}
+
+/// The lines of `text` in at most `columns`.
+fn folded(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        if width(line) <= columns {
+            out.push_str(line);
+        } else {
+            let margin = line.len() - line.trim_start().len();
+            let lines = wrap(line, columns.saturating_sub(margin + HANGING));
+            let below = format!("\n{}", " ".repeat(margin + HANGING));
+            out.push_str(&format!("{}{}", " ".repeat(margin), lines.join(&below)));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Columns by which the rest of a wrapped line is indented.
+const HANGING: usize = 4;
 
 fn send(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes)?;
@@ -67,7 +103,14 @@ pub fn under_home(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::chosen;
+    use super::{chosen, folded};
+
+    #[test]
+    fn a_wide_line_goes_on_below_its_beginning() {
+        let text = "short\n  1  When was the bridge opened? -> 1884\n\nend\n";
+        assert_eq!(folded(text, 80), text);
+        assert_eq!(folded(text, 24), "short\n  1 When was the\n      bridge opened? ->\n      1884\n\nend\n");
+    }
 
     #[test]
     fn the_terminal_goes_before_what_columns_says() {

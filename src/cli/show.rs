@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<()> {
     match (&args.question, record.questions.as_slice()) {
         (Some(wanted), questions) => show(find(questions, wanted)?, args.full),
         (None, [only]) => show(only, args.full),
-        (None, questions) => output::print(&list(questions)),
+        (None, questions) => output::print_lines(&list(questions)),
     }
 }
 

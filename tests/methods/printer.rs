@@ -222,6 +222,13 @@ fn many_documents_have_a_summary_and_one_line_each() {
         short.contains("withdrawn; said 1968") && short.contains("withdrawn     4 notes/3.md (said 1968 in round 1)")
     );
     assert!(short.contains("refused       cello: it is of the prompt's worked example"));
+    let mut refused = record.clone();
+    refused.conclusion.as_mut().unwrap().answers.clear();
+    let reasons = |record: &QuestionRecord| {
+        let printed = show(Vec::new(), record, 80).unwrap();
+        plain(&String::from_utf8(printed).unwrap()).lines().any(|line| line == "Why")
+    };
+    assert!(reasons(&record) && !reasons(&refused), "where all answers are refused, so are their reasons");
     let full = shown(true, false);
     assert!(full.contains("The document says so.") && full.contains("21 notes/20.md"));
     assert!(full.lines().count() > short.lines().count());

@@ -37,7 +37,9 @@ impl Page {
         }
         verdict.answers.iter().for_each(|answer| text.push_str(&self.answer(answer, record)));
         text.push_str(&self.others(verdict));
-        if !conclusion.explanation.trim().is_empty() {
+        // Reasons for nothing but refused answers are those of the worked example.
+        let all_refused = conclusion.answers.is_empty() && !conclusion.refused.is_empty();
+        if !all_refused && !conclusion.explanation.trim().is_empty() {
             let cut = if concluded_by_a_cut_reply(record) { CUT } else { "" };
             let why = format!("{}{cut}", conclusion.explanation.trim_end());
             text.push_str(&self.block(&format!("{STRONG}Why{STRONG:#}"), &why));

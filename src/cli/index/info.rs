@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<()> {
         not_compared,
         verified: args.verify,
     };
-    if args.json { print_json(&info) } else { output::print(&text(&info)) }
+    if args.json { print_json(&info) } else { output::print_lines(&text(&info)) }
 }
 
 fn files(info: &Info<'_>) -> String {

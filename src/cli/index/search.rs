@@ -123,9 +123,13 @@ pub fn run(args: &Args) -> Result<()> {
             let printed = match several {
                 _ if args.json => json(&found, several)?,
                 Some(number) => {
-                    format!("{number}. {}\n{}\n", printable(query), text(&found, args.cutoff, output::columns()))
+                    format!(
+                        "{number}. {}\n{}\n",
+                        printable(query),
+                        output::lines(&text(&found, args.cutoff, output::columns()))
+                    )
                 }
-                None => text(&found, args.cutoff, output::columns()),
+                None => output::lines(&text(&found, args.cutoff, output::columns())),
             };
             if output::write(printed.as_bytes())?.is_break() {
                 return Ok(());

@@ -56,7 +56,7 @@ struct ExportArgs {
 /// An unknown method, a folder that cannot be written, what a comparison fails with.
 pub fn run(args: &Args) -> Result<()> {
     match &args.command {
-        Command::List(args) => output::print(&list(&files(args.method.as_deref())?)),
+        Command::List(args) => output::print_lines(&list(&files(args.method.as_deref())?)),
         Command::Export(args) => export(&args.folder, &files(args.method.as_deref())?),
         Command::Compare(args) => compare::run(args),
     }

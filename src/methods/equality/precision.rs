@@ -111,6 +111,9 @@ pub fn words(text: &str) -> Vec<String> {
 const POINT: char = '\u{e000}';
 const MINUS: char = '\u{e001}';
 
+/// Signs that stand between words, with or without spaces beside them.
+const BETWEEN: &str = "[](){}<>|:;=_\"“”„";
+
 /// The text with spaces between words that punctuation alone holds together, and with signs as [`MINUS`].
 fn apart(text: &str) -> String {
     let all: Vec<char> = text.chars().collect();
@@ -119,9 +122,7 @@ fn apart(text: &str) -> String {
         let before = at.checked_sub(1).map(|at| all[at]);
         let digit_after = all.get(at + 1).is_some_and(char::is_ascii_digit);
         match c {
-            '[' | ']' | '(' | ')' | '{' | '}' | '<' | '>' | '|' | ':' | ';' | '=' | '_' | '"' | '“' | '”' | '„' => {
-                out.push(' ')
-            }
+            _ if BETWEEN.contains(c) => out.push(' '),
             '-' | '\u{2212}' if digit_after && before.is_none_or(|c| c.is_whitespace() || c == '(') => out.push(MINUS),
             '.' | ',' | '!' | '?' if ends_a_word(&all[..at], &all[at + 1..]) => out.push(' '),
             _ => {
