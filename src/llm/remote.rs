@@ -109,10 +109,16 @@ impl Remote {
             Some(model) => model.clone(),
             None => only(&client, &served)?,
         };
+        let known = names(&served);
         let entry = served.into_iter().find(|entry| entry.id == model);
+        // Some servers answer to any name.
+        let unlisted = entry.is_none() && !known.is_empty();
         let (context, owner) = entry.map_or((None, None), |entry| (entry.context, entry.owner));
         let dialect = Dialect::detect(&client, &stage, owner.as_deref());
         let name = Address { model: Some(model.clone()), ..address }.to_string();
+        if unlisted {
+            (notice.0)(&format!("{name}: the server lists {known}, and no model of this name"));
+        }
         let context = context.unwrap_or(0);
         let identity = ModelIdentity { name, architecture: "remote".into(), context, ..ModelIdentity::default() };
         let (refused, uncounted) = (Refused::default(), AtomicBool::default());
@@ -334,14 +340,18 @@ fn served(client: &Client, stage: &Stage, named: bool) -> Result<Vec<Served>> {
     Ok(models.iter().filter_map(entry).collect())
 }
 
+/// Names of the models that are `served`, of many the first.
+fn names(served: &[Served]) -> String {
+    let names: Vec<String> = served.iter().take(8).map(|entry| escape::line(&shortened(&entry.id))).collect();
+    names.join(", ") + if served.len() > names.len() { ", ..." } else { "" }
+}
+
 /// The only model that is `served`.
 fn only(client: &Client, served: &[Served]) -> Result<String> {
     if let [only] = served {
         return Ok(only.id.clone());
     }
-    let names: Vec<String> = served.iter().take(8).map(|entry| escape::line(&shortened(&entry.id))).collect();
-    let more = if served.len() > names.len() { ", ..." } else { "" };
-    let found =
-        if names.is_empty() { "it lists none".to_owned() } else { format!("it has {}{more}", names.join(", ")) };
+    let names = names(served);
+    let found = if names.is_empty() { "it lists none".to_owned() } else { format!("it has {names}") };
     Err(client.failure(RemoteFault::Missing, format!("which of its models is meant? {found}")))
 }

@@ -7,8 +7,8 @@ use moot::cancel::Cancel;
 use moot::generation::{Finish, Logprobs, Usage};
 use moot::llm::remote::{Address, Answer, InProcess, Key, Notice, Patience, Remote};
 use moot::llm::{Call, Llm, Reply};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 fn one(remote: &Remote, call: Call) -> Reply {
@@ -234,6 +234,22 @@ fn the_key_is_hidden_in_a_refusal_that_is_no_utf8() {
         InProcess::new(|_| Answer { status: 400, content_type: "application/json".into(), body: body.to_vec() });
     let error = server.open(Address::parse("http://127.0.0.1:1").unwrap(), Key::new(KEY)).unwrap_err().to_string();
     assert!(error.contains("no such key: (the key) \u{fffd}"), "{error}");
+}
+
+#[test]
+fn a_model_that_the_server_does_not_list_is_told() {
+    let server = Server::start(|_, _, stream| reply(stream, "Yes."));
+    let heard_of = |model: &str| {
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let hears = heard.clone();
+        let notice = Notice::new(move |line| hears.lock().unwrap().push(line.to_owned()));
+        let address = Address::parse(&format!("{}#{model}", server.base)).unwrap();
+        let remote = Remote::open(address, None, impatient(), notice, Cancel::default()).unwrap();
+        assert_eq!(one(&remote, call("what")).text, "Yes.");
+        heard.lock().unwrap().join("\n")
+    };
+    assert!(heard_of("other").ends_with("#other: the server lists tiny, and no model of this name"));
+    assert_eq!(heard_of("tiny"), "");
 }
 
 #[test]
