@@ -100,10 +100,13 @@ pub fn find<'a>(questions: &'a [QuestionRecord], wanted: &str) -> Result<&'a Que
             questions.len()
         ))),
         several => {
-            let ids: Vec<_> = several.iter().take(5).map(|q| q.question.id.as_str()).collect();
-            let more = if several.len() > ids.len() { ", ..." } else { "" };
+            let held = |q: &QuestionRecord| several.iter().any(|other| std::ptr::eq(*other, q));
+            let places = ordered(questions).into_iter().zip(1_usize..).filter(|(q, _)| held(q));
+            let named: Vec<String> =
+                places.take(5).map(|(q, number)| format!("{number} (id {})", printable(&q.question.id))).collect();
+            let more = if several.len() > named.len() { ", ..." } else { "" };
             let count = several.len();
-            Err(MootError::Usage(format!("{count} questions hold {wanted:?}: {}{more}", ids.join(", "))))
+            Err(MootError::Usage(format!("{count} questions hold {wanted:?}: {}{more}", named.join(", "))))
         }
     }
 }

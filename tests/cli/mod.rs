@@ -167,7 +167,7 @@ fn a_question_is_found_by_id_number_or_text() {
     // An id goes before a number.
     assert_eq!(id("2").unwrap(), "2");
     assert_eq!(id("OF Q1?").unwrap(), "q1");
-    assert_eq!(id("what").unwrap_err(), "3 questions hold \"what\": 7-aa, q1, 2");
+    assert_eq!(id("what").unwrap_err(), "3 questions hold \"what\": 1 (id 7-aa), 2 (id q1), 3 (id 2)");
     assert_eq!(id("4").unwrap_err(), "no question of the 3 recorded has the id, number or text \"4\"");
     assert!(id("0").is_err() && id("nowhere").is_err());
 }
