@@ -31,8 +31,9 @@ pub(super) fn after_a_debate(model: &str, record: &QuestionRecord) {
 fn line(model: &str) -> Option<String> {
     let (_, found) = SMALL.iter().find(|(name, _)| *name == model)?;
     Some(format!(
-        "note: {model} is small, and does not judge reliably which of several answers is right ({found}). Compare the documents for and against each answer, or let a larger model conclude: --model {model},aggregator=NAME. docs/models.md has \
-         the figures. This is said once."
+        "note: {model} is small, and does not judge reliably which of several answers is right ({found}). Compare the documents \
+         for and against each answer, or let a larger model conclude: --model {model},aggregator=NAME. docs/models.md has the \
+         figures. This is said once."
     ))
 }
 

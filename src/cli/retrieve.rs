@@ -232,10 +232,11 @@ fn indexed(
         builder.called(name)?;
     }
     tell(&format!("indexing {total} passages of {files} files, once"));
-    build::fill(&mut builder, &opened, total, embedder, interrupt)?;
+    // Before the build: an index that is finished always has its list.
     if !skipped.is_empty() {
         std::fs::write(&left_out, skipped.join("\n")).map_err(|e| MootError::io(&left_out, "write", e))?;
     }
+    build::fill(&mut builder, &opened, total, embedder, interrupt)?;
     Ok(dir)
 }
 

@@ -104,7 +104,7 @@ fn files(info: &Info<'_>) -> String {
 fn recorded(files: &Files) -> String {
     let Files { all, new, changed, deleted } = files;
     match new + changed + deleted {
-        0 if *all == 0 => "none read yet".into(),
+        0 if *all == 0 => "none recorded".into(),
         0 => format!("{all}, none changed after it was built"),
         _ => format!("{all}, {new} new, {changed} changed, {deleted} deleted after it was built (moot index update)"),
     }

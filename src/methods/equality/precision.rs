@@ -145,7 +145,8 @@ fn ends_a_word(before: &[char], after: &[char]) -> bool {
         || before.is_lowercase() && first.is_uppercase() && after.get(1).is_some_and(|c| c.is_lowercase())
 }
 
-/// Between a number and a unit of several letters ("5km", "EUR3"), and between a number and a sign of money; not within "1930s" and "21st".
+/// Between a number and a unit of several letters ("5km", "EUR3"), and between a number and a sign of money; not within
+/// "1930s" and "21st".
 fn is_boundary(all: &[char], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|at| all[at]) else { return false };
     let c = all[at];

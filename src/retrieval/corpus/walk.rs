@@ -51,6 +51,8 @@ pub(super) fn existing(paths: &[String]) -> Result<(Corpus, Vec<PathBuf>)> {
     Ok((walk.corpus, gone))
 }
 
+/// The reason for skipping the folder of an index.
+const INDEX: &str = "an index of moot";
 /// The reason for skipping a link.
 const LEADS_OUT: &str = "a link that leads out of the folder";
 
@@ -187,7 +189,7 @@ impl Walk {
             if fs::canonicalize(path).is_ok_and(|target| !target.starts_with(&real)) {
                 self.skip(path, LEADS_OUT);
             } else if is_index(path) {
-                self.skip(path, "an index of moot");
+                self.skip(path, INDEX);
             } else if path.is_dir() {
                 // A folder that a pattern matched is a root of its own, as if it had been typed.
                 self.folder(Root { path, real: &real }, path)?;
@@ -225,7 +227,7 @@ impl Walk {
             if leads_out(path, root.real) {
                 self.skip(path, LEADS_OUT);
             } else if is_index(path) {
-                self.skip(path, "an index of moot");
+                self.skip(path, INDEX);
             } else if path.is_dir() {
                 self.folder(root, path)?;
             } else {
