@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::methods::formats::{ANSWER, ANSWERS};
 use crate::methods::passages::{provenance, shown};
 use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
+use crate::methods::{Ask, Ctx, Method, Needs, Row, equality, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::question::{Answer, Conclusion, Question};
@@ -28,7 +28,8 @@ pub static ROW: Row = Row {
 2. The aggregator reads all agents' replies, shuffled by the question's seed, each with the source and date of its
    document where they are known, and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
-   or the other agents' replies (`history=peers`); and its own last reply where `own-reply` is on, which the paper does not.
+   the other agents' replies (`history=peers`), or each of their answers once, with who gives it and a reason
+   (`history=answers`); and its own last reply where `own-reply` is on, which the paper does not.
 4. The debate ends when every agent keeps its answer, or after the last round.
 5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer,
    with source weights only those with a positive sum of votes, the largest first.
@@ -42,8 +43,8 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         Switch { name: "rounds", about: "debate rounds at most", kind: Kind::Count(1, 16), default: "3" },
         Switch {
             name: "history",
-            about: "what agents of later rounds read: the aggregator's reply, or the other agents'",
-            kind: Kind::Choice(&["aggregate", "peers"]),
+            about: "what agents of later rounds read: the aggregator's reply, the other agents', or these agents' answers",
+            kind: Kind::Choice(&["aggregate", "peers", "answers"]),
             default: "aggregate",
         },
         Switch {
@@ -76,6 +77,9 @@ enum History {
     Aggregate,
     /// The other agents' replies (appendix E and the reference code).
     Peers,
+    /// The other agents' answers, each once, with the agents that give it and the reason of the first: `peers` without
+    /// repeats, replies that know nothing and malformed ones. Of no paper.
+    Answers,
 }
 
 struct MadamRag {
@@ -94,9 +98,15 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     if !aggregator && !values.is_typed("history") {
         values.set("history", "peers");
     }
-    let history = if values.choice("history") == "peers" { History::Peers } else { History::Aggregate };
+    let history = match values.choice("history") {
+        "peers" => History::Peers,
+        "answers" => History::Answers,
+        _ => History::Aggregate,
+    };
     if !aggregator && history == History::Aggregate {
-        return Err(values.wrong("without an aggregator there is no history `aggregate`: expected history peers"));
+        return Err(
+            values.wrong("without an aggregator there is no history `aggregate`: expected history peers or answers")
+        );
     }
     Ok(Box::new(MadamRag {
         rounds: values.count("rounds"),
@@ -148,14 +158,16 @@ impl MadamRag {
     /// What each agent is told of the round before, by place: the lines of others, its own reply where it sees that, and
     /// whether all this stands before the document. `None` where there is nothing to tell.
     fn history(&self, question: &Question, agents: &[CallRecord], verdict: Option<&CallRecord>) -> Vec<Option<Value>> {
-        let others = |place: usize| -> Option<Vec<String>> {
-            let others = agents.iter().filter(|call| call.document != Some(place));
-            let lines: Vec<String> = others.map(|call| spoken(question, call)).collect();
+        let others = |place: usize| agents.iter().filter(move |call| call.document != Some(place));
+        let tell = |place| {
+            let lines: Vec<String> = match self.history {
+                History::Aggregate => {
+                    verdict.map(|call| format!("Aggregator: {}", call.reply.trim())).into_iter().collect()
+                }
+                History::Peers => others(place).map(|call| spoken(question, call)).collect(),
+                History::Answers => answers(question, others(place)),
+            };
             (!lines.is_empty()).then_some(lines)
-        };
-        let tell = |place| match self.history {
-            History::Aggregate => verdict.map(|call| vec![format!("Aggregator: {}", call.reply.trim())]),
-            History::Peers => others(place),
         };
         let own = |place: usize| self.own_reply.then(|| agents[place].reply.trim());
         let of = |place| Some(json!({ "own": own(place), "told": tell(place)?, "first": self.history_first }));
@@ -226,11 +238,30 @@ fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<Str
     (answers, explanation, agents.iter().all(|call| call.parsed == Parsed::Malformed))
 }
 
+/// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
+/// reason of the first that has one. Answers are joined as the conclusion joins them ([`vote::by_stance`]).
+fn answers<'a>(question: &Question, agents: impl Iterator<Item = &'a CallRecord>) -> Vec<String> {
+    let given: Vec<(&str, &CallRecord)> = agents.filter_map(|call| Some((stance(call)?, call))).collect();
+    let line = |answer: &str| {
+        let with = || given.iter().filter(|(stance, _)| equality::like(answer, stance)).map(|(_, call)| *call);
+        let names: Vec<String> = with().map(|call| named(question, call)).collect();
+        let says = if names.len() == 1 { "says" } else { "say" };
+        let reason = with().filter_map(reason).find(|text| !text.is_empty());
+        format!("{answer}, {says} {}{}", names.join(", "), reason.map(|text| format!(": {text}")).unwrap_or_default())
+    };
+    equality::distinct(given.iter().map(|(stance, _)| *stance)).into_iter().map(line).collect()
+}
+
 /// An agent's reply as the others read it, whether it kept its format or not, after where its document comes from.
 fn spoken(question: &Question, call: &CallRecord) -> String {
+    format!("{}: {}", named(question, call), call.reply.trim())
+}
+
+/// An agent, and where its document comes from: `Agent 1 (council, 1884-05-12)`.
+fn named(question: &Question, call: &CallRecord) -> String {
     let known = call.document.and_then(|place| provenance(question.documents.get(place)?));
     let known = known.map(|known| format!(" {known}")).unwrap_or_default();
-    format!("Agent {}{known}: {}", call.document.map_or(0, |place| place + 1), call.reply.trim())
+    format!("Agent {}{known}", call.document.map_or(0, |place| place + 1))
 }
 
 /// The answer of an agent's reply; `None` where it is unknown or malformed.

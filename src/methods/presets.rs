@@ -24,9 +24,9 @@ pub const ASK: &str = "debate";
 pub static PRESETS: &[Preset] = &[
     Preset {
         name: "debate",
-        about: "MADAM-RAG whose agents also read their own last reply; small models take over what they read last without it",
+        about: "MADAM-RAG whose agents read the others' answers, with sources, dates and reasons, and their own last reply",
         method: "madam-rag",
-        switches: &[("own-reply", "true")],
+        switches: &[("history", "answers"), ("own-reply", "true")],
     },
     Preset { name: "paper", about: "MADAM-RAG as section 4 of its paper has it", method: "madam-rag", switches: &[] },
     Preset {

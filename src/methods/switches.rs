@@ -38,7 +38,10 @@ impl Kind {
             Self::Count(least, most) => format!("a whole number from {least} to {most}"),
             Self::Number(least, most) => format!("a number from {least} to {most}"),
             Self::Flag => "true or false".into(),
-            Self::Choice(choices) => choices.join(" or "),
+            Self::Choice(choices) => match choices {
+                [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+                _ => choices.concat(),
+            },
         }
     }
 

@@ -8,6 +8,7 @@ use moot::llm::{Call, Llm};
 use moot::methods;
 use moot::methods::ctx::derive_seed;
 use moot::methods::switches::Typed;
+use moot::question::{Document, Question};
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 
 const VERDICT: &str = r#"All Correct Answers: ["1931", "1968"]. Explanation: Two women."#;
@@ -94,7 +95,8 @@ fn places(switches: &[(&str, &str)], history: &str) -> (usize, usize, Option<usi
 fn order_and_own_reply_decide_what_a_later_prompt_holds_and_where() {
     let verdict = format!("Aggregator: {VERDICT}\n");
     let peer = "Agent 2: Answer: 1968. Explanation: So it says.\n";
-    for (history, line) in [("aggregate", verdict.as_str()), ("peers", peer)] {
+    let answers = "1968, says Agent 2: So it says.\n";
+    for (history, line) in [("aggregate", verdict.as_str()), ("peers", peer), ("answers", answers)] {
         let set = |order, own| places(&[("history", history), ("order", order), ("own-reply", own)], line);
         let (document, told, own) = set("document-first", "false");
         assert!(document < told && own.is_none(), "{history}");
@@ -125,7 +127,7 @@ fn the_aggregator_reads_each_reply_once_in_a_seeded_order() {
     let (_, again) = answer("madam-rag", &rounds(1), &four(), &honest());
     assert_eq!(calls, again);
     let order = |id: &str| {
-        let asked = moot::question::Question { id: id.into(), ..four() };
+        let asked = Question { id: id.into(), ..four() };
         let (_, calls) = answer("madam-rag", &rounds(1), &asked, &honest());
         let sent = &calls[4].messages[0].content;
         let replies = sent.rsplit("Agents' replies:\n").next().unwrap();
@@ -189,6 +191,55 @@ fn peers_hear_each_other_and_do_not_wait_for_the_aggregator() {
         assert!(second.contains(heard), "{second}");
     }
     assert!(!second.contains("Agent 1: ") && !second.contains("Aggregator"));
+}
+
+/// Equal answers are one line, dates of different precision among them; an agent reads neither its own reply, nor those that
+/// know nothing, nor malformed ones.
+#[test]
+fn answers_of_the_others_stand_once_with_who_gives_them() {
+    let replies = [
+        "Answer: 1931. Explanation: The register has 1931.",
+        "Answer: 1931. Explanation: The plaque has 1931.",
+        "Answer: 14 June 1931. Explanation: The parish book has the day.",
+        "Answer: 1968. Explanation: A catalogue.",
+        "Answer: unknown. Explanation: Soup.",
+        "no format at all",
+    ];
+    let llm = Scripted::new(move |call| match is_aggregator(call) {
+        true => VERDICT.into(),
+        false => replies[(0..6).find(|n| prompt(call).contains(&format!("Document: text {n}"))).unwrap()].into(),
+    });
+    let document = |n| Document { name: format!("{n}.md"), text: format!("text {n}"), ..Document::default() };
+    let asked = Question { documents: (0..6).map(document).collect(), ..four() };
+    let switches = typed(&[("history", "answers"), ("rounds", "2")]);
+    let (_, calls) = answer("madam-rag", &switches, &asked, &llm);
+    let told = |place: usize| {
+        let of = |call: &&CallRecord| call.round == 2 && call.document == Some(place);
+        let sent = calls.iter().find(of).unwrap().messages[0].content.clone();
+        let (_, after) = sent.split_once("of the same name:\n").unwrap();
+        after.split_once("\nYour reply").map_or(after, |(lines, _)| lines).trim().to_owned()
+    };
+    let day = "14 June 1931, say Agent 1, Agent 2, Agent 3: The register has 1931.";
+    assert_eq!(told(4), format!("{day}\n1968, says Agent 4: A catalogue."));
+    assert_eq!(told(3), day);
+    assert_eq!(told(0), "14 June 1931, say Agent 2, Agent 3: The plaque has 1931.\n1968, says Agent 4: A catalogue.");
+    // They need no verdict: it is asked for beside the next round.
+    assert_eq!(calls.iter().position(|call| call.role == "aggregator"), Some(6));
+    assert_eq!(calls[6].stage, calls[7].stage);
+}
+
+/// Where no other agent has an answer there is nothing to tell: round 2 repeats round 1's prompts, and is not sent.
+#[test]
+fn answers_that_nobody_else_gives_make_no_call() {
+    let asked = question(&["She was born in 1931.", "Soup."]);
+    let (conclusion, calls) = answer("madam-rag", &typed(&[("history", "answers")]), &asked, &honest());
+    assert!(conclusion.unwrap().converged);
+    let same = |round: usize| calls.iter().find(|call| call.round == round && call.document == Some(0)).unwrap();
+    assert_eq!(same(1).messages, same(2).messages);
+    assert_ne!(
+        calls[1].messages,
+        calls.iter().find(|call| call.round == 2 && call.document == Some(1)).unwrap().messages
+    );
 }
 
 #[test]
@@ -259,7 +310,7 @@ fn a_reply_cut_at_the_token_limit_is_read_if_its_answer_was_whole() {
 
 #[test]
 fn one_document_debates_with_itself() {
-    for history in ["aggregate", "peers"] {
+    for history in ["aggregate", "peers", "answers"] {
         let switches = typed(&[("history", history)]);
         let (conclusion, _) = answer("madam-rag", &switches, &question(&["She was born in 1931."]), &honest());
         let conclusion = conclusion.unwrap();
@@ -279,7 +330,7 @@ fn no_documents_and_switches_without_meaning_are_refused() {
     let build = |switches| usage_error(methods::build("madam-rag", &switches));
     assert!(build(rounds(0)).contains("a whole number from 1 to 16"));
     let deaf = typed(&[("aggregator", "false"), ("history", "aggregate")]);
-    assert!(build(deaf).contains("peers"));
+    assert!(build(deaf).contains("peers or answers"));
 }
 
 #[test]

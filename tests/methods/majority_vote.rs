@@ -157,6 +157,6 @@ fn malformed_and_unknown_replies_do_not_vote() {
 fn switches_out_of_their_bounds_are_refused() {
     let refused = |name, value| usage_error(methods::build("majority-vote", &typed(&[(name, value)])));
     assert!(refused("samples", "0").contains("a whole number from 1 to 64"));
-    assert!(refused("keep", "some").contains("winner or two or all"));
+    assert!(refused("keep", "some").contains("winner, two or all"));
     assert!(methods::build("majority-vote", &Typed::new()).is_ok());
 }

@@ -64,7 +64,7 @@ fn a_debate_looks_as_it_did() {
 
 #[test]
 fn a_recorded_debate_reads_like_the_live_one_whatever_came_first() {
-    for history in ["aggregate", "peers"] {
+    for history in ["aggregate", "peers", "answers"] {
         let switches = typed(&[("history", history)]);
         let (live, record) = held(&switches, &script(), 80);
         assert_eq!(live, held(&switches, &script().backwards(), 80).0);
@@ -257,7 +257,7 @@ fn the_tokens_fit_a_narrow_terminal() {
         let tokens = text.split("\nTokens").nth(1).unwrap();
         let squeezed = tokens.split_whitespace().collect::<Vec<_>>().join(" ");
         let spelt = columns < 64;
-        assert_eq!(squeezed.contains("agent calls 12, prompt 1236495"), spelt, "{columns}: {text}");
+        assert_eq!(squeezed.contains("agent calls 12, prompt 1236435"), spelt, "{columns}: {text}");
         assert_eq!(squeezed.starts_with("calls prompt reused computed generated"), !spelt, "{columns}: {text}");
         assert!(squeezed.contains("1 call was not made: an equal one had been answered"), "{columns}: {text}");
     }

@@ -158,7 +158,7 @@ fn a_source_answers_from_all_its_documents_and_the_heavier_one_wins() {
 fn switches_out_of_their_bounds_are_refused() {
     for (name, value, expected) in [
         ("kappa", "0", "a whole number from 1 to 1000"),
-        ("variant", "all", "rrss or rss or wmv or mv or oracle or naive-rag or naive-llm"),
+        ("variant", "all", "rrss, rss, wmv, mv, oracle, naive-rag or naive-llm"),
         ("align", "yes", "true or false"),
         ("align-threshold", "1.1", "a number from 0 to 1"),
     ] {

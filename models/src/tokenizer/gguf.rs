@@ -5,7 +5,7 @@ use super::pipeline::{Blueprint, Entry, Places, Subwords};
 use super::sentencepiece;
 use super::splitter::{SPLITTERS, Splitter};
 use super::table::{Spelling, TokenKind};
-use crate::error::{ModelError, Result};
+use crate::error::{ModelError, Result, quoted};
 use crate::weights::{Metadata, Value};
 use std::collections::BTreeMap;
 use tokenizers::NormalizerWrapper;
@@ -172,6 +172,6 @@ pub(super) fn out_of_place(metadata: &Metadata, field: &str, expected: &str, fou
         path: metadata.path().to_owned(),
         field: field.to_owned(),
         expected: expected.to_owned(),
-        found: found.chars().take(80).collect(),
+        found: quoted(&found.chars().take(80).collect::<String>()),
     }
 }

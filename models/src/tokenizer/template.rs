@@ -72,7 +72,8 @@ impl ChatTemplate {
         while source.contains(&mark) {
             mark.push('q');
         }
-        let compiled = environment.add_template_owned(NAME, without_generation_tags(source));
+        let source = without_generation_tags(source);
+        let compiled = template_bounds::constants(&source).and_then(|()| environment.add_template_owned(NAME, source));
         compiled.map_err(|error| failed(origin, &error))?;
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let takes = Takes::default();

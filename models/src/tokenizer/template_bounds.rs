@@ -5,7 +5,8 @@
 //! methods are wrapped. A value that was checked has at most [`MAX_TEXT`] bytes of text, [`MAX_ITEMS`] items and
 //! [`MAX_DEPTH`] levels; so steps that make a value a constant factor larger need no check before, only after.
 
-use minijinja::machinery::{self, Instruction, Instructions};
+use minijinja::machinery::{self, Instruction, Instructions, Token};
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Rest, Tuple, ValueKind, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value, escape_formatter, filters};
 use std::cell::Cell;
@@ -85,6 +86,36 @@ fn fuel(source: &str) -> u64 {
     starts.sort_unstable();
     let longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
     FUEL.min(MAX_PIECES / longest.max(1) as u64)
+}
+
+/// Refuses constants that a product makes large: the compiler computes `'x' * 99999999` itself, before any step. Counted is
+/// what an expression could make at most, its own bytes times all of its numbers.
+///
+/// # Errors
+/// Where it makes more than [`MAX_TEXT`] bytes in all expressions, or does not read.
+pub(super) fn constants(source: &str) -> Result<()> {
+    let (mut made, mut factor, mut product) = (0_usize, 1_usize, false);
+    let mut start = 0;
+    for token in machinery::tokenize(source, false, SyntaxConfig::default()) {
+        let (token, span) = token?;
+        match token {
+            Token::VariableStart | Token::BlockStart => {
+                (start, factor, product) = (span.start_offset as usize, 1, false)
+            }
+            Token::Mul => product = true,
+            Token::Pow | Token::Int128(_) => factor = usize::MAX,
+            Token::Int(number) => factor = factor.saturating_mul(usize::try_from(number).unwrap_or(usize::MAX).max(2)),
+            // A number below one divides.
+            Token::Float(number) => factor = factor.saturating_mul(number.max(1.0 / number).ceil().max(2.0) as usize),
+            Token::VariableEnd | Token::BlockEnd if product => {
+                let bytes = (span.end_offset as usize).saturating_sub(start);
+                made = made.saturating_add(bytes.saturating_mul(factor));
+                fits(made, MAX_TEXT, "bytes of text by products of constants")?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Renders the template `name` with its operators checked.

@@ -86,6 +86,28 @@ fn text_and_lists_do_not_grow_without_a_bound() {
     }
 }
 
+/// The compiler computes products of constants: they are refused before it does.
+#[test]
+fn constants_do_not_grow_without_a_bound() {
+    for body in [
+        "{{ 'x' * 99999999 }}".to_owned(),
+        "{{ 99999999 * 'x' }}".to_owned(),
+        "{{ ('x' * 9999) * 9999 }}".to_owned(),
+        "{{ 'x' * (9999 * 9999) }}".to_owned(),
+        "{{ 'x' * 10 ** 8 }}".to_owned(),
+        "{{ 'x' * 99999999.0 }}".to_owned(),
+        "{{ 'x' * (1 // 0.00000001) }}".to_owned(),
+        "{{ [1] * 99999999 }}".to_owned(),
+        "{% if false %}{{ 'x' * 99999999 }}{% endif %}".to_owned(),
+        "{% set x = 'x' * 99999999 %}".to_owned(),
+        "{% if false %}{{ 'x' * 99999 }}{% endif %}".repeat(99),
+    ] {
+        let reason = refused(&format!("{body}{{{{ messages[0].content }}}}"));
+        assert!(reason.contains("bytes of text by products of constants"), "{body}: {reason}");
+    }
+    assert!(rendered("{{ messages | length * 1000 * 100 }}{{ messages[0].content }}").starts_with("100000"));
+}
+
 #[test]
 fn the_templates_own_text_is_bounded_too() {
     let long = "x".repeat(500_000);

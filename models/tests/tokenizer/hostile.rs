@@ -90,6 +90,16 @@ fn an_ill_typed_end_of_turn_token_is_still_special() {
 }
 
 #[test]
+fn what_a_vocabulary_has_in_a_message_is_one_line() {
+    let bytes = Value::StringArray(vec![b"a\n\xff\x1b[31m".to_vec()]);
+    let metadata = with(&tiny_metadata("llama-bpe"), "tokenizer.ggml.tokens", Some(bytes));
+    let metadata = with(&metadata, "tokenizer.ggml.token_type", Some(Value::SignedArray(vec![1])));
+    let message = Tokenizer::from_gguf(&metadata).unwrap_err().to_string();
+    let said = "tokens[0]: expected UTF-8, found a\\n\u{fffd}\\u{1b}[31m";
+    assert!(message.ends_with(said), "{message:?}");
+}
+
+#[test]
 fn sentencepiece_fields_that_are_wrong_are_named() {
     let (floats, nan) = (|n| Some(Value::FloatArray(vec![0.0; n])), Some(Value::FloatArray(vec![f64::NAN; 260])));
     let types = |kind| Some(Value::SignedArray(vec![kind; 260]));
