@@ -155,9 +155,11 @@ pub enum ModelError {
         /// minijinja's or our own reason, one line.
         reason: String,
     },
-    /// A model name that no source knows.
-    #[error("no model is called {name:?}{}", near_names(.near))]
+    /// A name that no source knows, of a model or of an encoder.
+    #[error("no {} is called {name:?}{}", if *.encoder { "encoder" } else { "model" }, near_names(.near))]
     UnknownModel {
+        /// An encoder was named.
+        encoder: bool,
         /// The text typed.
         name: String,
         /// Known names that look alike.
@@ -223,6 +225,12 @@ impl ModelError {
             }
             Self::UnknownArchitecture { .. } => {
                 Some("take a model of a supported family, or add its file to models/src/arch/".into())
+            }
+            Self::UnknownModel { encoder: true, .. } => {
+                let count = Catalog::embedded().encoders.len();
+                Some(format!(
+                    "give an encoder's folder, hf:org/repo, or one of the {count} encoders of `moot models list`"
+                ))
             }
             Self::UnknownModel { .. } => {
                 let count = Catalog::embedded().models.len();

@@ -1,6 +1,7 @@
 //! `moot compare`: records beside each other.
 
 pub(super) mod beside;
+pub mod terminal;
 
 use crate::cli::columns::printable;
 use crate::cli::{output, report, show};
@@ -83,7 +84,7 @@ pub fn run(args: &Args) -> Result<()> {
     match &args.changed {
         Some(wanted) => changed(args, &records, &compared, wanted.as_deref()),
         None => output::print(&match args.format {
-            Format::Terminal => tables::terminal(&compared),
+            Format::Terminal => terminal::tables(&compared, output::columns()),
             Format::Markdown => tables::markdown(&compared),
             Format::Csv => tables::csv(&compared)?,
             Format::Json | Format::Html => format!("{}\n", escape::json(&json!(compared).to_string())),

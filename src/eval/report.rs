@@ -230,10 +230,14 @@ pub fn cell(metric: &Metric, estimate: Option<Estimate>, signed: bool) -> String
     format!("{} [{}, {}]", number(e.mean), number(e.low), number(e.high))
 }
 
-/// A value as tables print it: three digits of a share, two of anything else; `signed` for differences.
+/// A value as tables print it: three digits of a share, two of anything else below 100; `signed` for differences.
 #[must_use]
 pub fn figure(unit: Unit, x: f64, signed: bool) -> String {
-    let digits = if unit == Unit::Share { 3 } else { 2 };
+    let digits = match unit {
+        Unit::Share => 3,
+        _ if x.abs() < 100.0 => 2,
+        _ => 0,
+    };
     // Rounding must not print a zero with a sign.
     let x = if x.abs() < 0.5 * 10f64.powi(-digits) { 0.0 } else { x };
     let digits = digits as usize;

@@ -78,7 +78,7 @@ pub(super) struct FrontMatter {
 }
 
 impl FrontMatter {
-    /// Parses lines `key: value` between a first line `---` and the next one. Returns them and the byte of `text` where the
+    /// Parses lines `key: value`, keys in any case, between a first line `---` and the next one. Returns them and the byte of `text` where the
     /// body begins. A first line `---` without a second one is a rule, not front matter.
     pub(super) fn split(text: &str) -> (Self, usize) {
         let mark = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
@@ -88,7 +88,7 @@ impl FrontMatter {
             // Lists and nested values are ignored.
             let Some((key, value)) = line.split_once(':') else { continue };
             let value = Some(value.trim().trim_matches(['"', '\'']).to_owned()).filter(|value| !value.is_empty());
-            match key {
+            match key.trim_end().to_ascii_lowercase().as_str() {
                 _ if value.is_none() => {}
                 "source" => this.source = value,
                 "date" => this.date = value,

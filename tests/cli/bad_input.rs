@@ -48,6 +48,7 @@ fn what_was_mistyped_exits_with_2() {
         ("ask Q --docs docs --threads 100000", &["--threads 100000", "1024"]),
         ("ask Q --docs docs -m tiny.gguf --kv-memory 900000G", &["--kv-memory", "the memory that there is"]),
         ("ask Q --docs docs -m tiny.gguf --embedder all-minilm-l6-v2", &["--embedder", "madam-rag embeds nothing"]),
+        ("ask Q --corpus docs --embedder minilm", &["no encoder is called", "near: all-minilm-l6-v2"]),
         ("ask Q -m nowhere.gguf", &["madam-rag needs documents", "--docs"]),
         ("ask --docs docs Q?", &["a question goes first"]),
         ("bench -m tiny.gguf --rows 99999999", &["--rows", "4096"]),
@@ -67,7 +68,8 @@ fn what_files_are_to_blame_for_exits_with_1() {
     fs::write(folder.path().join("set.jsonl"), dataset).unwrap();
     fs::write(folder.path().join("keys.jsonl"), format!(r#"{{"{}":1}}"#, "k".repeat(5000))).unwrap();
     for (typed, parts) in [
-        ("ask Q --docs docs -m nowhere.gguf", &["nowhere.gguf: cannot open", "No such file"][..]),
+        ("ask Q --docs docs --offline -m smollm2-135m:q5_k_m", &["cannot fetch smollm2-135m:q5_k_m: "][..]),
+        ("ask Q --docs docs -m nowhere.gguf", &["nowhere.gguf: cannot open", "No such file"]),
         ("ask Q --docs docs -m docs", &["docs: expected a model folder", "found neither"]),
         ("ask Q --docs docs -m hf:foo", &["hf:foo", "hf:organisation/repository[/file.gguf]"]),
         ("ask Q --docs docs -m tiny.gguf", &["agent of a.txt, round 1", "the context of the model is 256"]),

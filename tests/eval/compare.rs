@@ -196,7 +196,7 @@ fn tables_are_tables_in_every_format() {
     let [a, mut b] = two();
     b.header.label = Some("<b>|x\u{1b}[31m".into());
     let compared = compared(&[a, b], &Options { slices: vec!["even".into()], ..Options::default() });
-    let terminal = tables::terminal(&compared);
+    let terminal = moot::cli::compare::terminal::tables(&compared, 200);
     assert!(!terminal.contains('\u{1b}'));
     let em = terminal.lines().filter(|line| line.starts_with("em ")).collect::<Vec<_>>();
     assert!(em[1].ends_with("2-1-1") && em[1].contains("+0.250 ["), "{terminal}");

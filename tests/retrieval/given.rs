@@ -207,6 +207,9 @@ fn front_matter_of_markdown() {
     assert_eq!(document.source.as_deref(), Some("The Gazette"));
     assert_eq!(document.date.as_deref(), Some("2020-01-02"));
     assert_eq!(document.url.as_deref(), Some("https://a.example/b?c"));
+    let capitals = "---\nSource : The Gazette\nDATE: 2020-01-02\n---\nBody.\n";
+    let document = &one("a.md", capitals.as_bytes()).unwrap().documents[0];
+    assert_eq!((document.source.as_deref(), document.date.as_deref()), (Some("The Gazette"), Some("2020-01-02")));
     let windows = text.replace('\n', "\r\n");
     assert_eq!(one("a.md", windows.as_bytes()).unwrap().documents[0].source.as_deref(), Some("The Gazette"));
     // A rule is text, and a text file has no front matter.

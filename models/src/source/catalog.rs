@@ -159,7 +159,7 @@ impl Catalog {
                 let found = "an encoder, for --embedder or --classifier".to_owned();
                 return Err(ModelError::NotAModel { path: name.into(), expected: "a language model".into(), found });
             }
-            return Err(ModelError::UnknownModel { name: name.to_owned(), near: self.near(alias) });
+            return Err(ModelError::UnknownModel { encoder: false, name: name.to_owned(), near: self.near(alias) });
         };
         match quant {
             Some(quant) if !quant.eq_ignore_ascii_case(&entry.quant) => entry.quantised(quant).map(Cow::Owned),

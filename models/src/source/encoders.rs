@@ -98,7 +98,7 @@ impl Catalog {
                 found: "a model that writes text".into(),
             });
         }
-        Err(ModelError::UnknownModel { name: alias.to_owned(), near: self.near(alias) })
+        Err(ModelError::UnknownModel { encoder: true, name: alias.to_owned(), near: self.near(alias) })
     }
 
     /// The encoder whose alias, repository or hub-cache folder is in the path of `path`.

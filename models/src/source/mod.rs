@@ -139,7 +139,11 @@ pub fn locate(name: &str, options: &Options, progress: &mut dyn FnMut(FetchEvent
     let (path, source) = match Name::parse(name)? {
         Name::Path(path) => (path, SourceUsed::Path),
         Name::Hub(address) => search.on_hub(name, &address)?,
-        Name::Alias(alias) => search.alias(&*Catalog::embedded().find(&alias)?)?,
+        Name::Alias(alias) => search.alias(&*Catalog::embedded().find(&alias)?).map_err(|error| match error {
+            // As it was typed, with its quantisation.
+            ModelError::Unreachable { reasons, access, .. } => ModelError::Unreachable { name: alias, reasons, access },
+            other => other,
+        })?,
     };
     progress(FetchEvent::Using { source: source.to_string() });
     Ok(Located { path, source })

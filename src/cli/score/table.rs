@@ -39,6 +39,9 @@ pub(super) fn table(scores: &[Scores], differences: &[Difference], all: bool, co
             text.push_str(&format!("{label}{line}\n"));
         });
     }
+    if scores.iter().all(|score| score.questions == 0) {
+        return text + "no question is recorded yet: nothing to score\n";
+    }
     let names: Vec<String> = (0..scores.len()).map(letter).collect();
     let named = if scores.len() > 1 { names } else { vec![String::new()] };
     let values: Vec<&[Row]> = scores.iter().map(|score| &score.rows[..]).collect();

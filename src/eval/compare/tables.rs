@@ -1,29 +1,22 @@
-//! A comparison as tables: for a terminal, as Markdown, as CSV.
+//! A comparison as tables, as Markdown, as CSV.
 
 use super::{Change, Compared, Contrast, Described, Outcomes, Side, SliceComparison, outcome};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::metrics::{METRICS, Unit};
-use crate::eval::report::{aligned, figure};
+use crate::eval::report::figure;
 use crate::eval::stats::Estimate;
 use std::path::Path;
 
 /// A table with a heading; the first column is text, the others are numbers.
-struct Table {
-    title: String,
-    rows: Vec<Vec<String>>,
-}
-
-/// The comparison for a terminal.
-#[must_use]
-pub fn terminal(compared: &Compared) -> String {
-    let mut text = legend(compared).iter().map(|line| format!("{line}\n")).collect::<String>();
-    for part in &compared.parts {
-        for table in tables(compared, part) {
-            text.push_str(&format!("\n{}\n{}", table.title, aligned(&table.rows)));
-        }
-    }
-    text + &format!("\n[{NOTE}]\n")
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its heading.
+    pub title: String,
+    /// Its rows; the first is the head.
+    pub rows: Vec<Vec<String>>,
+    /// Columns of one record behind the first column; 0 where records are rows.
+    pub columns: usize,
 }
 
 /// The comparison as Markdown.
@@ -38,11 +31,13 @@ pub fn markdown(compared: &Compared) -> String {
     text + &format!("\n{NOTE}\n")
 }
 
-const NOTE: &str = "95 % intervals over questions: percentile bootstrap, 10,000 resamples, differences in pairs; * the \
+/// What stars and letters of the tables mean.
+pub const NOTE: &str = "95 % intervals over questions: percentile bootstrap, 10,000 resamples, differences in pairs; * the \
     interval leaves out 0; W-L-T: questions better, worse and alike (of costs, unknown, malformed and errors less is better)";
 
 /// What each column is, and how its settings differ from the first one's.
-fn legend(compared: &Compared) -> Vec<String> {
+#[must_use]
+pub fn legend(compared: &Compared) -> Vec<String> {
     let mut lines = Vec::new();
     for record in &compared.records {
         let of = record.expected.filter(|&n| n != record.questions).map(|n| format!(" of {n}")).unwrap_or_default();
@@ -60,16 +55,18 @@ fn legend(compared: &Compared) -> Vec<String> {
     lines
 }
 
-fn tables(compared: &Compared, part: &SliceComparison) -> Vec<Table> {
+/// The tables of a part: values, differences where there are several records, costs.
+#[must_use]
+pub fn tables(compared: &Compared, part: &SliceComparison) -> Vec<Table> {
     let of = part.slice.as_ref().map(|slice| format!(", slice {slice}")).unwrap_or_default();
     let mut tables = vec![
-        Table { title: format!("Values{of}"), rows: values(compared, part) },
-        Table { title: format!("Cost by role{of}"), rows: costs(compared, part) },
+        Table { title: format!("Values{of}"), rows: values(compared, part), columns: 1 },
+        Table { title: format!("Cost by role{of}"), rows: costs(compared, part), columns: 0 },
     ];
     if part.sides.len() > 1 {
         let first = &compared.records[0].name;
         let title = format!("Difference from {}{of}", escape::line(first));
-        tables.insert(1, Table { title, rows: differences(compared, part) });
+        tables.insert(1, Table { title, rows: differences(compared, part), columns: 2 });
     }
     tables
 }

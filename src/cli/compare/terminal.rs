@@ -1,0 +1,51 @@
+//! The comparison in a terminal: prose is wrapped, and tables are divided where the records stand side by side.
+
+use crate::cli::columns::{shorten, wrap};
+use crate::eval::compare::Compared;
+use crate::eval::compare::tables::{self, NOTE, Table};
+use crate::eval::report::aligned;
+
+/// Columns of a record's name in tables; the legend has it whole.
+const NAME: usize = 24;
+
+/// The comparison in lines of at most `columns`, but for tables that a single record makes wider.
+#[must_use]
+pub fn tables(compared: &Compared, columns: usize) -> String {
+    let mut text = String::new();
+    let mut say = |line: &str| wrap(line, columns).iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    tables::legend(compared).iter().for_each(|line| say(line));
+    for table in compared.parts.iter().flat_map(|part| tables::tables(compared, part)) {
+        text.push_str(&format!("\n{}\n{}", table.title, divided(&table, columns)));
+    }
+    text.push('\n');
+    wrap(&format!("[{NOTE}]"), columns).iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    text
+}
+
+/// As many tables below each other as the width needs, each with as many records as fit.
+fn divided(table: &Table, columns: usize) -> String {
+    let records = match table.columns {
+        0 => {
+            let named = |row: &Vec<String>| row.iter().map(|cell| shorten(cell, NAME)).collect();
+            return aligned(&table.rows.iter().map(named).collect::<Vec<Vec<String>>>());
+        }
+        each => (table.rows.first().map_or(0, Vec::len).saturating_sub(1)) / each,
+    };
+    let of = |from: usize, to: usize| {
+        let cells = |row: &Vec<String>| {
+            let own = &row[1 + from * table.columns..1 + to * table.columns];
+            row.iter().take(1).chain(own).cloned().collect()
+        };
+        let mut rows: Vec<Vec<String>> = table.rows.iter().map(cells).collect();
+        rows[0].iter_mut().for_each(|name| *name = shorten(name, NAME));
+        aligned(&rows)
+    };
+    let (mut parts, mut from) = (Vec::new(), 0);
+    while from < records {
+        let fits = |to: &usize| of(from, *to).lines().all(|line| line.chars().count() <= columns);
+        let to = (from + 1..=records).rev().find(fits).unwrap_or(from + 1);
+        parts.push(of(from, to));
+        from = to;
+    }
+    parts.join("\n")
+}
