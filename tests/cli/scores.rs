@@ -60,7 +60,7 @@ fn compared_runs_fit_the_terminal() {
     };
     assert_eq!((cells(values), cells(differences)), (5, 4), "{said}");
     assert!(values.matches("\nmetric ").count() > 1, "{said}");
-    assert_eq!(costs.lines().filter(|line| line.contains(" in all ")).count(), 5, "{said}");
+    assert!((0..5).all(|n| costs.contains(&format!("-them-{n}  aggregator "))), "{said}");
 }
 
 #[test]

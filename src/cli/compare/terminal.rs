@@ -1,6 +1,6 @@
 //! The comparison in a terminal: prose is wrapped, and tables are divided where the records stand side by side.
 
-use crate::cli::columns::{shorten, wrap};
+use crate::cli::columns::{shorten_middle, wrap};
 use crate::eval::compare::Compared;
 use crate::eval::compare::tables::{self, NOTE, Table};
 use crate::eval::report::aligned;
@@ -26,7 +26,7 @@ pub fn tables(compared: &Compared, columns: usize) -> String {
 fn divided(table: &Table, columns: usize) -> String {
     let records = match table.columns {
         0 => {
-            let named = |row: &Vec<String>| row.iter().map(|cell| shorten(cell, NAME)).collect();
+            let named = |row: &Vec<String>| row.iter().map(|cell| shorten_middle(cell, NAME)).collect();
             return aligned(&table.rows.iter().map(named).collect::<Vec<Vec<String>>>());
         }
         each => (table.rows.first().map_or(0, Vec::len).saturating_sub(1)) / each,
@@ -37,7 +37,7 @@ fn divided(table: &Table, columns: usize) -> String {
             row.iter().take(1).chain(own).cloned().collect()
         };
         let mut rows: Vec<Vec<String>> = table.rows.iter().map(cells).collect();
-        rows[0].iter_mut().for_each(|name| *name = shorten(name, NAME));
+        rows[0].iter_mut().for_each(|name| *name = shorten_middle(name, NAME));
         aligned(&rows)
     };
     let (mut parts, mut from) = (Vec::new(), 0);
