@@ -4,7 +4,7 @@ use super::allocator;
 use super::random::Random;
 use super::targets::{TARGETS, Target};
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,6 +20,10 @@ const HANG: Duration = Duration::from_secs(60);
 
 /// Inputs kept beside the corpus because they gave a new outcome.
 const KEPT: usize = 4096;
+
+/// Inputs after which a new thread goes on: libraries keep caches by thread that grow with each input (the tokenizers' words,
+/// a map for each vocabulary), and an input would be blamed for their growth.
+const ONE_THREAD: usize = 1000;
 
 /// Largest input.
 const LONGEST: usize = 256 << 10;
@@ -60,7 +64,7 @@ pub(crate) fn target(name: &str) {
     let sound = fuzz.pool.len();
     let (started, mut iteration) = (Instant::now(), 0);
     let watch = Watch::start(target);
-    while started.elapsed() < time {
+    let mut next = || {
         let mut random = Random::new(seed, iteration);
         // Half of the time from what is sound, so that damage does not only heap upon damage.
         let within = if random.below(2) == 0 { sound } else { fuzz.pool.len() };
@@ -74,6 +78,11 @@ pub(crate) fn target(name: &str) {
             fuzz.pool.push(input);
         }
         iteration += 1;
+    };
+    while started.elapsed() < time {
+        let mut some = || (0..ONE_THREAD).take_while(|_| started.elapsed() < time).for_each(|_| next());
+        let ended = std::thread::scope(|scope| scope.spawn(&mut some).join());
+        ended.unwrap_or_else(|fault| resume_unwind(fault));
     }
     let Fuzz { pool, outcomes, accepted, largest, slowest, .. } = fuzz;
     let (seconds, kept, kinds, (most, ratio)) = (time.as_secs(), pool.len(), outcomes.len(), largest);

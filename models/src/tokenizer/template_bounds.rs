@@ -28,7 +28,7 @@ const MAX_DEPTH: usize = 32;
 const MAX_INDENT: usize = 16;
 
 /// The names under which checked operators are called; no template can write them.
-const OPERATORS: [&str; 6] = ["+", "~", "*", "[]", "()", "?in"];
+const OPERATORS: [&str; 7] = ["+", "~", "*", "[]", "()", "?in", "[:]"];
 
 /// Filters whose results are no larger than what they are given and that look at it from the outside only.
 const SMALL: &[&str] =
@@ -152,6 +152,7 @@ fn checked<'s>(instructions: &Instructions<'s>) -> Instructions<'s> {
                 call(OPERATORS[4], *count)
             }
             Instruction::In => call(OPERATORS[5], 2),
+            Instruction::Slice => call(OPERATORS[6], 4),
             other => other.clone(),
         };
         out.add_with_line(
@@ -194,16 +195,38 @@ fn operate(name: &str, args: &[Value]) -> Result<Value> {
             _ => evaluate("a + b", left, right)?,
         },
         "()" => Value::from(Tuple::from(args.to_vec())),
+        // The language's own slice panics for an empty text or list and a negative step.
+        "[:]" if is_empty(&left) => left,
+        "[:]" => {
+            let (stop, step) = (args.get(2).cloned().unwrap_or_default(), args.get(3).cloned().unwrap_or_default());
+            slice(left, right, stop, step)?
+        }
         _ => return evaluate("a in b", left, right),
     };
     after(result)
 }
 
+fn is_empty(value: &Value) -> bool {
+    match value.kind() {
+        ValueKind::Iterable => value.try_iter().is_ok_and(|mut items| items.next().is_none()),
+        _ => value.len() == Some(0),
+    }
+}
+
+/// `value[start:stop:step]`.
+fn slice(value: Value, start: Value, stop: Value, step: Value) -> Result<Value> {
+    compiled("value[start:stop:step]", minijinja::context! { value, start, stop, step })
+}
+
 /// The language's own operator, on values that are small enough.
 fn evaluate(expression: &str, a: Value, b: Value) -> Result<Value> {
+    compiled(expression, minijinja::context! { a, b })
+}
+
+fn compiled(expression: &str, context: Value) -> Result<Value> {
     let mut plain = Environment::empty();
     plain.set_undefined_behavior(minijinja::UndefinedBehavior::Lenient);
-    plain.compile_expression(expression)?.eval(minijinja::context! { a, b })
+    plain.compile_expression(expression)?.eval(context)
 }
 
 /// Refuses a call whose result is a product of what it is given.

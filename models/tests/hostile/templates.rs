@@ -129,6 +129,11 @@ fn what_templates_do_every_day_is_as_before() {
         ),
         ("{{ ' a\\nb ' | trim | indent(2) | upper }}", "A\n  B"),
         ("{{ {'a': [1, 2]} | tojson }}", "{\"a\": [1, 2]}"),
+        (
+            "{{ 'question'[2:5] }}{{ 'question'[::-1] }}{{ [1, 2, 3][-2:] }}{{ [1, 2, 3][::2] }}",
+            "estnoitseuq[2, 3][1, 3]",
+        ),
+        ("<{{ ''[::-1] }}{{ (' ' | trim)[-3::-2] }}{{ missing[::-1] }}>{{ [][::-1] }}{{ range(0)[::-1] }}", "<[]>[][]"),
         ("{{ '%s-%03d' | format('x', 7) }}{{ 'a,b'.split(',') | join('+') }}", "x-007a+b"),
         ("{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% endfor %}{{ (1, 2)[1] }}", "a12"),
         ("{% macro m(x) %}<{{ x ~ '!' }}>{% endmacro %}{{ m('a') + m('b') }}", "<a!><b!>"),
