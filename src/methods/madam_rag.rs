@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::methods::formats::{ANSWER, ANSWERS};
 use crate::methods::passages::{provenance, shown};
 use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, equality, normalise, vote};
+use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::question::{Answer, Conclusion, Question};
@@ -239,17 +239,17 @@ fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<Str
 }
 
 /// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
-/// reason of the first that has one. Answers are joined as the conclusion joins them ([`vote::by_stance`]).
+/// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
 fn answers<'a>(question: &Question, agents: impl Iterator<Item = &'a CallRecord>) -> Vec<String> {
     let given: Vec<(&str, &CallRecord)> = agents.filter_map(|call| Some((stance(call)?, call))).collect();
-    let line = |answer: &str| {
-        let with = || given.iter().filter(|(stance, _)| equality::like(answer, stance)).map(|(_, call)| *call);
+    let line = |answer: String| {
+        let with = || given.iter().filter(|(stance, _)| normalise::equal(&answer, stance)).map(|(_, call)| *call);
         let names: Vec<String> = with().map(|call| named(question, call)).collect();
         let says = if names.len() == 1 { "says" } else { "say" };
         let reason = with().filter_map(reason).find(|text| !text.is_empty());
         format!("{answer}, {says} {}{}", names.join(", "), reason.map(|text| format!(": {text}")).unwrap_or_default())
     };
-    equality::distinct(given.iter().map(|(stance, _)| *stance)).into_iter().map(line).collect()
+    normalise::without_repeats(given.iter().map(|(stance, _)| (*stance).to_owned())).into_iter().map(line).collect()
 }
 
 /// An agent's reply as the others read it, whether it kept its format or not, after where its document comes from.

@@ -193,7 +193,7 @@ fn peers_hear_each_other_and_do_not_wait_for_the_aggregator() {
     assert!(!second.contains("Agent 1: ") && !second.contains("Aggregator"));
 }
 
-/// Equal answers are one line, dates of different precision among them; an agent reads neither its own reply, nor those that
+/// Equal answers are one line, a year and a day of it are not; an agent reads neither its own reply, nor those that
 /// know nothing, nor malformed ones.
 #[test]
 fn answers_of_the_others_stand_once_with_who_gives_them() {
@@ -219,18 +219,19 @@ fn answers_of_the_others_stand_once_with_who_gives_them() {
         let (_, after) = sent.split_once("of the same name:\n").unwrap();
         after.split_once("\nYour reply").map_or(after, |(lines, _)| lines).trim().to_owned()
     };
-    let day = "14 June 1931, say Agent 1, Agent 2, Agent 3: The register has 1931.";
-    assert_eq!(told(4), format!("{day}\n1968, says Agent 4: A catalogue."));
-    assert_eq!(told(3), day);
-    assert_eq!(told(0), "14 June 1931, say Agent 2, Agent 3: The plaque has 1931.\n1968, says Agent 4: A catalogue.");
+    let (year, rest) = ("1931, say Agent 1, Agent 2: The register has 1931.\n", "1968, says Agent 4: A catalogue.");
+    let day = "14 June 1931, says Agent 3: The parish book has the day.";
+    assert_eq!(told(4), format!("{year}{day}\n{rest}"));
+    assert_eq!(told(3), format!("{year}{day}"));
+    assert_eq!(told(0), format!("1931, says Agent 2: The plaque has 1931.\n{day}\n{rest}"));
     // They need no verdict: it is asked for beside the next round.
     assert_eq!(calls.iter().position(|call| call.role == "aggregator"), Some(6));
     assert_eq!(calls[6].stage, calls[7].stage);
 }
 
-/// Where no other agent has an answer there is nothing to tell: round 2 repeats round 1's prompts, and is not sent.
+/// There is nothing to tell then, and an equal prompt is not sent again.
 #[test]
-fn answers_that_nobody_else_gives_make_no_call() {
+fn where_no_other_agent_has_an_answer_a_later_prompt_is_the_first_one() {
     let asked = question(&["She was born in 1931.", "Soup."]);
     let (conclusion, calls) = answer("madam-rag", &typed(&[("history", "answers")]), &asked, &honest());
     assert!(conclusion.unwrap().converged);
