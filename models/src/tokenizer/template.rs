@@ -67,7 +67,7 @@ impl ChatTemplate {
             let reason = format!("expected at most {MAX_SOURCE} bytes, found {}", source.len());
             return Err(ModelError::Template { origin: origin.to_owned(), reason });
         }
-        let mut environment = environment(source);
+        let mut environment = environment();
         let mut mark = "Zq".to_owned();
         while source.contains(&mark) {
             mark.push('q');
@@ -277,12 +277,12 @@ fn push_scaffold(segments: &mut Vec<Segment>, text: &str) {
     }
 }
 
-fn environment(source: &str) -> Environment<'static> {
+fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default());
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    template_bounds::bound(&mut environment, source);
+    template_bounds::bound(&mut environment);
     environment.add_function("raise_exception", |message: String| -> std::result::Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, message))
     });

@@ -16,10 +16,8 @@ type Result<T> = std::result::Result<T, Error>;
 
 /// Instructions one rendering may take: thousands of times what a long conversation needs, a second at most.
 const FUEL: u64 = 20_000_000;
-/// Bytes of one value's text, and of all that is printed.
+/// Bytes of one value's text, and of all that is printed, into variables too.
 const MAX_TEXT: usize = 4 << 20;
-/// Bytes of the template's own text that may be printed, into variables too: each such step prints a whole piece.
-const MAX_PIECES: u64 = 1 << 30;
 /// Items of one value, with those of its items.
 const MAX_ITEMS: usize = 200_000;
 /// Lists within lists.
@@ -40,8 +38,8 @@ thread_local! {
 }
 
 /// Wraps what `environment` offers templates.
-pub(super) fn bound(environment: &mut Environment<'static>, source: &str) {
-    environment.set_fuel(Some(fuel(source)));
+pub(super) fn bound(environment: &mut Environment<'static>) {
+    environment.set_fuel(Some(FUEL));
     environment.set_formatter(|output, state, value| {
         let length = measure(value)?;
         let printed = PRINTED.get().saturating_add(length);
@@ -77,15 +75,6 @@ pub(super) fn bound(environment: &mut Environment<'static>, source: &str) {
     for name in OPERATORS {
         environment.add_filter(name, move |args: Rest<Value>| operate(name, &args));
     }
-}
-
-/// Fewer steps where each may print a longer piece of the template's own text.
-fn fuel(source: &str) -> u64 {
-    let starts = ["{%", "{{", "{#"].iter().flat_map(|tag| source.match_indices(tag)).map(|(at, _)| at);
-    let mut starts: Vec<usize> = starts.chain([0, source.len()]).collect();
-    starts.sort_unstable();
-    let longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
-    FUEL.min(MAX_PIECES / longest.max(1) as u64)
 }
 
 /// Refuses constants that a product makes large: the compiler computes `'x' * 99999999` itself, before any step. Counted is
@@ -132,34 +121,45 @@ pub(super) fn render(environment: &Environment<'_>, name: &str, context: Value) 
     Ok(text)
 }
 
-/// The same instructions, one for one, with calls of checked filters in the place of operators.
+/// The same instructions, with calls of checked filters in the place of operators, and the template's own text printed as
+/// values are, so that it counts.
 fn checked<'s>(instructions: &Instructions<'s>) -> Instructions<'s> {
     /// Filters in a place of their own are not remembered from call to call.
     const NOT_KEPT: u8 = !0;
-    let mut out = Instructions::new(instructions.name(), instructions.source());
+    let all = || (0..).map_while(|at| Some((at, instructions.get(at)?)));
+    // Where each instruction goes, for those that jump.
+    let mut places = vec![0];
+    for (at, instruction) in all() {
+        places.push(places[at as usize] + if matches!(instruction, Instruction::EmitRaw(_)) { 2 } else { 1 });
+    }
+    let place = |at: u32| places[at as usize];
     let call =
         |name: &'static str, arguments: usize| Instruction::ApplyFilter(name, u16::try_from(arguments).ok(), NOT_KEPT);
-    let mut at = 0;
-    while let Some(instruction) = instructions.get(at) {
+    let few = |count: usize| count > 0 && count <= usize::from(u16::MAX);
+    let mut out = Instructions::new(instructions.name(), instructions.source());
+    for (at, instruction) in all() {
+        let line = instructions.get_line(at).and_then(|line| u16::try_from(line).ok()).unwrap_or(0);
         let instruction = match instruction {
+            Instruction::EmitRaw(text) => {
+                out.add_with_line(Instruction::LoadConst(Value::from(*text)), line);
+                Instruction::Emit
+            }
+            Instruction::Iterate(to) => Instruction::Iterate(place(*to)),
+            Instruction::Jump(to) => Instruction::Jump(place(*to)),
+            Instruction::JumpIfFalse(to) => Instruction::JumpIfFalse(place(*to)),
+            Instruction::JumpIfFalseOrPop(to) => Instruction::JumpIfFalseOrPop(place(*to)),
+            Instruction::JumpIfTrueOrPop(to) => Instruction::JumpIfTrueOrPop(place(*to)),
+            Instruction::BuildMacro(name, at, flags) => Instruction::BuildMacro(name, place(*at), *flags),
             Instruction::Add => call(OPERATORS[0], 2),
             Instruction::StringConcat => call(OPERATORS[1], 2),
             Instruction::Mul => call(OPERATORS[2], 2),
-            Instruction::BuildList(Some(count)) if *count > 0 && *count <= usize::from(u16::MAX) => {
-                call(OPERATORS[3], *count)
-            }
-            Instruction::BuildTuple(Some(count)) if *count > 0 && *count <= usize::from(u16::MAX) => {
-                call(OPERATORS[4], *count)
-            }
+            Instruction::BuildList(Some(count)) if few(*count) => call(OPERATORS[3], *count),
+            Instruction::BuildTuple(Some(count)) if few(*count) => call(OPERATORS[4], *count),
             Instruction::In => call(OPERATORS[5], 2),
             Instruction::Slice => call(OPERATORS[6], 4),
             other => other.clone(),
         };
-        out.add_with_line(
-            instruction,
-            instructions.get_line(at).and_then(|line| u16::try_from(line).ok()).unwrap_or(0),
-        );
-        at += 1;
+        out.add_with_line(instruction, line);
     }
     out
 }

@@ -111,10 +111,18 @@ fn constants_do_not_grow_without_a_bound() {
 #[test]
 fn the_templates_own_text_is_bounded_too() {
     let long = "x".repeat(500_000);
-    let reason = refused(&format!(
-        "{{% set x %}}{{% for a in range(99999) %}}{long}{{% endfor %}}{{% endset %}}{{{{ messages[0].content }}}}"
-    ));
-    assert!(reason.contains("fuel"), "{reason}");
+    let (short, content) = ("0123456789", "{{ messages[0].content }}");
+    for body in [
+        format!("{{% set x %}}{{% for a in range(99999) %}}{long}{{% endfor %}}{{% endset %}}{content}"),
+        format!("{{% for a in range(9999) %}}{{% for b in range(9999) %}}{short}{{% endfor %}}{{% endfor %}}{content}"),
+        format!(
+            "{{% macro m() %}}{long}{{% endmacro %}}{{% for a in range(9999) %}}{{{{ m() }}}}{{% endfor %}}{content}"
+        ),
+    ] {
+        let reason = refused(&body);
+        assert!(reason.contains("bytes printed"), "{reason}");
+    }
+    assert!(refused("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}").contains("fuel"));
     assert!(refused(&"x".repeat(2 << 20)).contains("expected at most 1048576 bytes"));
 }
 
@@ -128,6 +136,18 @@ fn what_templates_do_every_day_is_as_before() {
             "yes",
         ),
         ("{{ ' a\\nb ' | trim | indent(2) | upper }}", "A\n  B"),
+        (
+            "a{% for n in [1, 2, 3] %}b{% if n == 1 %}c{% elif n == 2 %}d{% continue %}{% else %}e{% endif %}f{% endfor %}g",
+            "abcfbdbefg",
+        ),
+        (
+            "{% macro m(x) %}<{{ x or 'none' }}{% if x and x > 1 %}!{% endif %}>{% endmacro %}a{{ m(2) }}b{{ m(0) }}c",
+            "a<2!>b<none>c",
+        ),
+        (
+            "a{% for n in [] %}b{% else %}c{% endfor %}d{% set x %}e{% endset %}{{ x }}f{{ 'g' if x == 'h' else 'i' }}j",
+            "acdefij",
+        ),
         ("{{ {'a': [1, 2]} | tojson }}", "{\"a\": [1, 2]}"),
         (
             "{{ 'question'[2:5] }}{{ 'question'[::-1] }}{{ [1, 2, 3][-2:] }}{{ [1, 2, 3][::2] }}",
