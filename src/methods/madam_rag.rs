@@ -28,8 +28,8 @@ pub static ROW: Row = Row {
 2. The aggregator reads all agents' replies, shuffled by the question's seed, each with the source and date of its
    document where they are known, and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
-   the other agents' replies (`history=peers`), or each of their answers once, with who gives it and a reason
-   (`history=answers`); and its own last reply where `own-reply` is on, which the paper does not.
+   the other agents' replies (`history=peers`), or all agents' answers, each once with who gives it and a reason
+   (`history=answers`: the same for all agents, so before the document it is computed once); and its own last reply where `own-reply` is on, which the paper does not.
 4. The debate ends when every agent keeps its answer, or after the last round.
 5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer,
    with source weights only those with a positive sum of votes, the largest first.
@@ -43,7 +43,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         Switch { name: "rounds", about: "debate rounds at most", kind: Kind::Count(1, 16), default: "3" },
         Switch {
             name: "history",
-            about: "what agents of later rounds read: the aggregator's reply, the other agents', or these agents' answers",
+            about: "what agents of later rounds read: the aggregator's reply, the other agents', or all agents' answers",
             kind: Kind::Choice(&["aggregate", "peers", "answers"]),
             default: "aggregate",
         },
@@ -77,8 +77,8 @@ enum History {
     Aggregate,
     /// The other agents' replies (appendix E and the reference code).
     Peers,
-    /// The other agents' answers, each once, with the agents that give it and the reason of the first: `peers` without
-    /// repeats, replies that know nothing and malformed ones. Of no paper.
+    /// All agents' answers, each once, with the agents that give it and the reason of the first: neither repeats nor replies
+    /// that know nothing nor malformed ones. Of no paper.
     Answers,
 }
 
@@ -165,12 +165,16 @@ impl MadamRag {
                     verdict.map(|call| format!("Aggregator: {}", call.reply.trim())).into_iter().collect()
                 }
                 History::Peers => others(place).map(|call| spoken(question, call)).collect(),
-                History::Answers => answers(question, others(place)),
+                // Where the others have none there is nothing to tell.
+                History::Answers if others(place).all(|call| stance(call).is_none()) => Vec::new(),
+                History::Answers => answers(question, agents),
             };
             (!lines.is_empty()).then_some(lines)
         };
         let own = |place: usize| self.own_reply.then(|| agents[place].reply.trim());
-        let of = |place| Some(json!({ "own": own(place), "told": tell(place)?, "first": self.history_first }));
+        let all = self.history == History::Answers;
+        let of =
+            |place| Some(json!({ "own": own(place), "told": tell(place)?, "first": self.history_first, "all": all }));
         (0..agents.len()).map(of).collect()
     }
 
@@ -238,10 +242,10 @@ fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<Str
     (answers, explanation, agents.iter().all(|call| call.parsed == Parsed::Malformed))
 }
 
-/// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
+/// The answers of the agents, each once, as all of them read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
 /// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
-fn answers<'a>(question: &Question, agents: impl Iterator<Item = &'a CallRecord>) -> Vec<String> {
-    let given: Vec<(&str, &CallRecord)> = agents.filter_map(|call| Some((stance(call)?, call))).collect();
+fn answers(question: &Question, agents: &[CallRecord]) -> Vec<String> {
+    let given: Vec<(&str, &CallRecord)> = agents.iter().filter_map(|call| Some((stance(call)?, call))).collect();
     let line = |answer: String| {
         let with = || given.iter().filter(|(stance, _)| normalise::equal(&answer, stance)).map(|(_, call)| *call);
         let names: Vec<String> = with().map(|call| named(question, call)).collect();
