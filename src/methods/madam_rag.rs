@@ -28,12 +28,12 @@ pub static ROW: Row = Row {
 2. The aggregator reads all agents' replies, shuffled by the question's seed, each with the source and date of its
    document where they are known, and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
-   the other agents' replies (`history=peers`), or all agents' answers, each once with who gives it and a reason
-   (`history=answers`: the same for all agents, so before the document it is computed once); and its own last reply where `own-reply` is on, which the paper does not.
+   the others' replies (`history=peers`) or all answers, each once with its agents and a reason (`answers`; the same for
+   all agents, so computed once before the document); and its own last reply where `own-reply` is on, unlike the paper's.
 4. The debate ends when every agent keeps its answer, or after the last round.
 5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer,
    with source weights only those with a positive sum of votes, the largest first.
-A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
+A malformed reply is read as it is (not by `answers`), supports and keeps nothing; a malformed last list leaves no answer.",
     calls: "rounds x (documents + 1), at most; without an aggregator rounds x documents",
     headline: "RAMDocs strict EM: Llama-3.3-70B 34.40, Qwen2.5-72B 26.40 (table 1)",
     prompts: &[AGENT, AGGREGATOR],
