@@ -18,6 +18,11 @@ use serde_json::{Value, json};
 pub(super) const AGENT: File = prompt_file!("madam_rag/agent.jinja");
 const AGGREGATOR: File = prompt_file!("madam_rag/aggregator.jinja");
 
+/// Agents that an answer of `history=answers` names, and characters of its reason: with 30 documents whole lines would be
+/// several times as long as a document.
+const NAMED: usize = 3;
+const REASON: usize = 160;
+
 /// MADAM-RAG's row.
 pub static ROW: Row = Row {
     name: "madam-rag",
@@ -28,12 +33,12 @@ pub static ROW: Row = Row {
 2. The aggregator reads all agents' replies, shuffled by the question's seed, each with the source and date of its
    document where they are known, and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
-   the others' replies (`history=peers`) or all answers, each once with its agents and a reason (`answers`; the same for
-   all agents, so computed once before the document); and its own last reply where `own-reply` is on, unlike the paper's.
+   the others' replies (`history=peers`), or each of their answers once, with some of its agents and a reason
+   (`history=answers`); and its own last reply where `own-reply` is on, unlike the paper's.
 4. The debate ends when every agent keeps its answer, or after the last round.
 5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer,
    with source weights only those with a positive sum of votes, the largest first.
-A malformed reply is read as it is (not by `answers`), supports and keeps nothing; a malformed last list leaves no answer.",
+A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
     calls: "rounds x (documents + 1), at most; without an aggregator rounds x documents",
     headline: "RAMDocs strict EM: Llama-3.3-70B 34.40, Qwen2.5-72B 26.40 (table 1)",
     prompts: &[AGENT, AGGREGATOR],
@@ -43,7 +48,7 @@ A malformed reply is read as it is (not by `answers`), supports and keeps nothin
         Switch { name: "rounds", about: "debate rounds at most", kind: Kind::Count(1, 16), default: "3" },
         Switch {
             name: "history",
-            about: "what agents of later rounds read: the aggregator's reply, the other agents', or all agents' answers",
+            about: "what agents of later rounds read: the aggregator's reply, the other agents', or these agents' answers",
             kind: Kind::Choice(&["aggregate", "peers", "answers"]),
             default: "aggregate",
         },
@@ -77,8 +82,8 @@ enum History {
     Aggregate,
     /// The other agents' replies (appendix E and the reference code).
     Peers,
-    /// All agents' answers, each once, with the agents that give it and the reason of the first: neither repeats nor replies
-    /// that know nothing nor malformed ones. Of no paper.
+    /// The other agents' answers, each once, with the agents that give it and the reason of the first: `peers` without
+    /// repeats, replies that know nothing and malformed ones. Of no paper.
     Answers,
 }
 
@@ -165,16 +170,12 @@ impl MadamRag {
                     verdict.map(|call| format!("Aggregator: {}", call.reply.trim())).into_iter().collect()
                 }
                 History::Peers => others(place).map(|call| spoken(question, call)).collect(),
-                // Where the others have none there is nothing to tell.
-                History::Answers if others(place).all(|call| stance(call).is_none()) => Vec::new(),
-                History::Answers => answers(question, agents),
+                History::Answers => answers(question, others(place)),
             };
             (!lines.is_empty()).then_some(lines)
         };
         let own = |place: usize| self.own_reply.then(|| agents[place].reply.trim());
-        let all = self.history == History::Answers;
-        let of =
-            |place| Some(json!({ "own": own(place), "told": tell(place)?, "first": self.history_first, "all": all }));
+        let of = |place| Some(json!({ "own": own(place), "told": tell(place)?, "first": self.history_first }));
         (0..agents.len()).map(of).collect()
     }
 
@@ -242,18 +243,31 @@ fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<Str
     (answers, explanation, agents.iter().all(|call| call.parsed == Parsed::Malformed))
 }
 
-/// The answers of the agents, each once, as all of them read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
+/// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
 /// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
-fn answers(question: &Question, agents: &[CallRecord]) -> Vec<String> {
-    let given: Vec<(&str, &CallRecord)> = agents.iter().filter_map(|call| Some((stance(call)?, call))).collect();
+fn answers<'a>(question: &Question, agents: impl Iterator<Item = &'a CallRecord>) -> Vec<String> {
+    let given: Vec<(&str, &CallRecord)> = agents.filter_map(|call| Some((stance(call)?, call))).collect();
     let line = |answer: String| {
         let with = || given.iter().filter(|(stance, _)| normalise::equal(&answer, stance)).map(|(_, call)| *call);
-        let names: Vec<String> = with().map(|call| named(question, call)).collect();
+        let mut names: Vec<String> = with().map(|call| named(question, call)).collect();
         let says = if names.len() == 1 { "says" } else { "say" };
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let reason = with().filter_map(reason).find(|text| !text.is_empty());
-        format!("{answer}, {says} {}{}", names.join(", "), reason.map(|text| format!(": {text}")).unwrap_or_default())
+        let reason = reason.map(|text| format!(": {}", begin(text, REASON))).unwrap_or_default();
+        format!("{answer}, {says} {}{more}{reason}", names.join(", "))
     };
     normalise::without_repeats(given.iter().map(|(stance, _)| (*stance).to_owned())).into_iter().map(line).collect()
+}
+
+/// `text`, or its first words in at most `most` characters and an ellipsis.
+fn begin(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(most).collect();
+    format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
 }
 
 /// An agent's reply as the others read it, whether it kept its format or not, after where its document comes from.

@@ -40,10 +40,6 @@ fn aggregator(stage: usize, round: usize) -> (usize, String, usize, Option<usize
     (stage, "aggregator".to_owned(), round, None)
 }
 
-fn sent(call: &CallRecord) -> &str {
-    &call.messages[0].content
-}
-
 fn rounds(rounds: usize) -> Typed {
     typed(&[("rounds", &rounds.to_string())])
 }
@@ -99,7 +95,7 @@ fn places(switches: &[(&str, &str)], history: &str) -> (usize, usize, Option<usi
 fn order_and_own_reply_decide_what_a_later_prompt_holds_and_where() {
     let verdict = format!("Aggregator: {VERDICT}\n");
     let peer = "Agent 2: Answer: 1968. Explanation: So it says.\n";
-    let answers = "1931, says Agent 1: So it says.\n1968, says Agent 2: So it says.\n";
+    let answers = "1968, says Agent 2: So it says.\n";
     for (history, line) in [("aggregate", verdict.as_str()), ("peers", peer), ("answers", answers)] {
         let set = |order, own| places(&[("history", history), ("order", order), ("own-reply", own)], line);
         let (document, told, own) = set("document-first", "false");
@@ -109,7 +105,7 @@ fn order_and_own_reply_decide_what_a_later_prompt_holds_and_where() {
         let (document, told, own) = set("document-first", "true");
         assert!(document < own.unwrap() && own.unwrap() < told, "{history}");
         let (document, told, own) = set("history-first", "true");
-        assert!(told < document && document < own.unwrap(), "{history}");
+        assert!(own.unwrap() < told && told < document, "{history}");
     }
     // What the paper does is the default.
     assert_eq!(places(&[], &verdict), places(&[("order", "document-first"), ("own-reply", "false")], &verdict));
@@ -197,10 +193,10 @@ fn peers_hear_each_other_and_do_not_wait_for_the_aggregator() {
     assert!(!second.contains("Agent 1: ") && !second.contains("Aggregator"));
 }
 
-/// Equal answers are one line, a year and a day of it are not; replies that know nothing and malformed ones are none. All
-/// agents read the same, before the document where the order says so: it is computed once for all of them.
+/// Equal answers are one line, a year and a day of it are not; an agent reads neither its own reply, nor those that
+/// know nothing, nor malformed ones.
 #[test]
-fn answers_stand_once_with_who_gives_them() {
+fn answers_of_the_others_stand_once_with_who_gives_them() {
     let replies = [
         "Answer: 1931. Explanation: The register has 1931.",
         "Answer: 1931. Explanation: The plaque has 1931.",
@@ -215,18 +211,38 @@ fn answers_stand_once_with_who_gives_them() {
     });
     let document = |n| Document { name: format!("{n}.md"), text: format!("text {n}"), ..Document::default() };
     let asked = Question { documents: (0..6).map(document).collect(), ..four() };
-    let switches = typed(&[("history", "answers"), ("order", "history-first"), ("rounds", "2")]);
+    let switches = typed(&[("history", "answers"), ("rounds", "2")]);
     let (_, calls) = answer("madam-rag", &switches, &asked, &llm);
-    let later: Vec<&str> = calls.iter().filter(|call| call.round == 2 && call.role == "agent").map(sent).collect();
+    let told = |place: usize| {
+        let of = |call: &&CallRecord| call.round == 2 && call.document == Some(place);
+        let sent = calls.iter().find(of).unwrap().messages[0].content.clone();
+        let (_, after) = sent.split_once("of the same name:\n").unwrap();
+        after.split_once("\nYour reply").map_or(after, |(lines, _)| lines).trim().to_owned()
+    };
     let (year, rest) = ("1931, say Agent 1, Agent 2: The register has 1931.\n", "1968, says Agent 4: A catalogue.");
     let day = "14 June 1931, says Agent 3: The parish book has the day.";
-    let told = format!("of the same name:\n{year}{day}\n{rest}\n\nDocument: ");
-    assert!(later.len() == 6 && later.iter().all(|sent| sent.contains(&told)), "{}", later[0]);
-    let shared = |sent: &&str| sent.split_once("Document: ").unwrap().0.to_owned();
-    assert_eq!(later.iter().map(shared).collect::<std::collections::BTreeSet<_>>().len(), 1);
+    assert_eq!(told(4), format!("{year}{day}\n{rest}"));
+    assert_eq!(told(3), format!("{year}{day}"));
+    assert_eq!(told(0), format!("1931, says Agent 2: The plaque has 1931.\n{day}\n{rest}"));
     // They need no verdict: it is asked for beside the next round.
     assert_eq!(calls.iter().position(|call| call.role == "aggregator"), Some(6));
     assert_eq!(calls[6].stage, calls[7].stage);
+}
+
+/// Thirty documents: of an answer that many give, three are named, and a long reason is cut at a word.
+#[test]
+fn answers_of_many_are_short() {
+    let llm = Scripted::new(|call| match is_aggregator(call) {
+        true => VERDICT.into(),
+        false => format!("Answer: 1931. Explanation: {}end.", "a word of twenty ch. ".repeat(9)),
+    });
+    let document = |n| Document { name: format!("{n}.md"), text: format!("text {n}"), ..Document::default() };
+    let asked = Question { documents: (0..30).map(document).collect(), ..four() };
+    let (_, calls) = answer("madam-rag", &typed(&[("history", "answers"), ("rounds", "2")]), &asked, &llm);
+    let sent = &calls.iter().rfind(|call| call.round == 2 && call.role == "agent").unwrap().messages[0].content;
+    let reason = "a word of twenty ch. ".repeat(7) + "a word of...";
+    let told = format!("1931, say Agent 1, Agent 2, Agent 3 and 26 more: {reason}\n");
+    assert!(sent.contains(&told), "{sent}");
 }
 
 /// There is nothing to tell then, and an equal prompt is not sent again.

@@ -257,7 +257,7 @@ fn the_tokens_fit_a_narrow_terminal() {
         let tokens = text.split("\nTokens").nth(1).unwrap();
         let squeezed = tokens.split_whitespace().collect::<Vec<_>>().join(" ");
         let spelt = columns < 64;
-        assert_eq!(squeezed.contains("agent calls 12, prompt 1236495"), spelt, "{columns}: {text}");
+        assert_eq!(squeezed.contains("agent calls 12, prompt 1236435"), spelt, "{columns}: {text}");
         assert_eq!(squeezed.starts_with("calls prompt reused computed generated"), !spelt, "{columns}: {text}");
         assert!(squeezed.contains("1 call was not made: an equal one had been answered"), "{columns}: {text}");
     }

@@ -118,20 +118,16 @@ fn every_prompt_looks_as_it_did() {
         golden(&format!("prompts/{}", file.name.replace('/', ".").replace(".jinja", ".txt")), &rendered);
     }
     let mut later = values;
-    let own = Some("Answer: unknown. Explanation: x");
-    for (name, own, first, all) in [
-        ("later", None, false, false),
-        ("later.history-first", None, true, false),
-        ("later.own-reply", own, false, false),
-        ("later.own-reply.history-first", own, true, false),
-        ("later.answers", own, false, true),
-        ("later.answers.history-first", own, true, true),
+    for (name, own, first) in [
+        ("later", None, false),
+        ("later.history-first", None, true),
+        ("later.own-reply", Some("Answer: unknown. Explanation: x"), false),
+        ("later.own-reply.history-first", Some("Answer: unknown. Explanation: x"), true),
     ] {
         later["history"] = json!({
             "own": own,
             "told": ["Agent 1: Answer: A. Tor. Explanation: y", "Agent 3: Answer: B. Ley. Explanation: z"],
             "first": first,
-            "all": all,
         });
         let rendered = prompt_file!("madam_rag/agent.jinja").render(&later).unwrap();
         golden(&format!("prompts/madam_rag.agent.{name}.txt"), &rendered);
