@@ -221,7 +221,9 @@ impl<W: Write> State<W> {
             text.push('\n');
         }
         let before = call.document.and_then(|place| self.before.insert(place, call.parsed.clone()));
-        text.push_str(&self.page.turn(call, before.as_ref()));
+        // A verdict that was asked for beside the next round may arrive after some of that round's replies.
+        let late = call.document.is_none() && (1..self.round).contains(&call.round);
+        text.push_str(&self.page.turn(call, before.as_ref(), late));
         self.print(&text);
     }
 

@@ -30,11 +30,11 @@ pub static ROW: Row = Row {
     about: "one agent a document; they debate in rounds, an aggregator concludes",
     protocol: "\
 1. Round 1: each agent reads the question and its own document, and gives an answer with an explanation.
-2. The aggregator reads all agents' replies, shuffled by the question's seed, each with the source and date of its
-   document where they are known, and lists all correct answers.
+2. The aggregator reads all agents' replies, shuffled by seed, with known sources and dates, and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
    the others' replies (`history=peers`), or each of their answers once, with some of its agents and a reason
    (`history=answers`); and its own last reply where `own-reply` is on, unlike the paper's.
+   With `ask-again=answered`, agents that know nothing are not asked again.
 4. The debate ends when every agent keeps its answer, or after the last round.
 5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer,
    with source weights only those with a positive sum of votes, the largest first.
@@ -63,6 +63,12 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
             about: "whether agents of later rounds read their own last reply",
             kind: Kind::Flag,
             default: "false",
+        },
+        Switch {
+            name: "ask-again",
+            about: "which agents later rounds ask: all, or those that have an answer (an unread reply counts as one)",
+            kind: Kind::Choice(&["all", "answered"]),
+            default: "all",
         },
         Switch {
             name: "aggregator",
@@ -94,6 +100,8 @@ struct MadamRag {
     history_first: bool,
     /// Agents read their own last reply; neither section 4 nor appendix E shows it to them.
     own_reply: bool,
+    /// Agents whose document does not tell are asked in the first round alone; section 4 asks all of them.
+    answered_again: bool,
     aggregator: bool,
 }
 
@@ -118,6 +126,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         history,
         history_first: values.choice("order") == "history-first",
         own_reply: values.flag("own-reply"),
+        answered_again: values.choice("ask-again") == "answered",
         aggregator,
     }))
 }
@@ -133,8 +142,14 @@ impl Method for MadamRag {
             let told = self.history(question, &agents, verdict.as_ref());
             let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
             let aggregating = stage.len();
-            stage.extend((0..question.documents.len()).map(|place| agent(question, place, round, &told)));
-            let replies = ctx.ask_all(&stage)?.split_off(aggregating);
+            let asked =
+                |place: &usize| !self.answered_again || agents.get(*place).is_none_or(|call| !knows_nothing(call));
+            let asked: Vec<usize> = (0..question.documents.len()).filter(asked).collect();
+            stage.extend(asked.iter().map(|&place| agent(question, place, round, &told)));
+            let mut replies = agents.clone();
+            for (place, reply) in asked.into_iter().zip(ctx.ask_all(&stage)?.split_off(aggregating)) {
+                if place < replies.len() { replies[place] = reply } else { replies.push(reply) }
+            }
 
             let converged = round > 1 && all_keep(&agents, &replies);
             let last = converged || round == self.rounds;
@@ -288,6 +303,10 @@ pub(super) fn stance(call: &CallRecord) -> Option<&str> {
         Parsed::Answer { answer, .. } => answer.as_deref(),
         _ => None,
     }
+}
+
+fn knows_nothing(call: &CallRecord) -> bool {
+    matches!(call.parsed, Parsed::Answer { answer: None, .. })
 }
 
 /// The explanation of an agent's reply.

@@ -24,9 +24,9 @@ pub const ASK: &str = "debate";
 pub static PRESETS: &[Preset] = &[
     Preset {
         name: "debate",
-        about: "MADAM-RAG whose agents read the others' answers, with sources, dates and reasons, and their own last reply",
+        about: "MADAM-RAG whose agents, if they know something, read the others' answers, sources, dates and reasons, and their own",
         method: "madam-rag",
-        switches: &[("history", "answers"), ("own-reply", "true")],
+        switches: &[("history", "answers"), ("own-reply", "true"), ("ask-again", "answered")],
     },
     Preset { name: "paper", about: "MADAM-RAG as section 4 of its paper has it", method: "madam-rag", switches: &[] },
     Preset {

@@ -40,6 +40,10 @@ fn aggregator(stage: usize, round: usize) -> (usize, String, usize, Option<usize
     (stage, "aggregator".to_owned(), round, None)
 }
 
+fn sent(call: &CallRecord) -> &str {
+    &call.messages[0].content
+}
+
 fn rounds(rounds: usize) -> Typed {
     typed(&[("rounds", &rounds.to_string())])
 }
@@ -227,6 +231,39 @@ fn answers_of_the_others_stand_once_with_who_gives_them() {
     // They need no verdict: it is asked for beside the next round.
     assert_eq!(calls.iter().position(|call| call.role == "aggregator"), Some(6));
     assert_eq!(calls[6].stage, calls[7].stage);
+}
+
+/// Agents that know nothing keep that; one whose reply could not be read is asked again, and its new reply counts.
+#[test]
+fn only_agents_that_have_an_answer_are_asked_again() {
+    let llm = Scripted::new(|call| match () {
+        () if is_aggregator(call) => VERDICT.into(),
+        () if prompt(call).contains("Document: She was born in 1968") && call.round == 1 => "1968, I think.".into(),
+        () if prompt(call).contains("Document: She was born in 1968") => "Answer: 1968. Explanation: x".into(),
+        () if prompt(call).contains("Document: Soup") => "Answer: unknown. Explanation: x".into(),
+        () => "Answer: 1931. Explanation: x".into(),
+    });
+    let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "answered")]), &four(), &llm);
+    let asked = |round: usize| {
+        let of = calls.iter().filter(|call| call.round == round);
+        of.filter_map(|call| call.document).collect::<Vec<_>>()
+    };
+    assert_eq!([asked(1), asked(2), asked(3)], [vec![0, 1, 2, 3], vec![0, 1, 2], vec![0, 1, 2]]);
+    let conclusion = conclusion.unwrap();
+    assert_eq!((conclusion.rounds, conclusion.converged), (3, true));
+    assert_eq!((&conclusion.answers[0].supporters, &conclusion.answers[1].supporters), (&vec![0, 2], &vec![1]));
+    // The aggregator reads all of them in every round.
+    let verdicts: Vec<&str> = calls.iter().filter(|call| call.role == "aggregator").map(sent).collect();
+    assert!(verdicts.len() == 3 && verdicts.iter().all(|sent| sent.contains("Agent 4: Answer: unknown.")));
+    assert!(verdicts[2].contains("Agent 2: Answer: 1968."));
+    // All know nothing: nothing is asked again.
+    let nobody = Scripted::new(|call| match is_aggregator(call) {
+        true => "All Correct Answers: []. Explanation: x".into(),
+        false => "Answer: unknown. Explanation: x".into(),
+    });
+    let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "answered")]), &four(), &nobody);
+    assert_eq!(calls.iter().filter(|call| call.role == "agent").count(), 4);
+    assert!(conclusion.unwrap().converged);
 }
 
 /// Thirty documents: of an answer that many give, three are named, and a long reason is cut at a word.

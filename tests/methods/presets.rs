@@ -45,7 +45,8 @@ fn without_switches_a_method_is_what_its_paper_says() {
     let built = methods::build("madam-rag", &Typed::new()).unwrap();
     assert_eq!(built.preset, None);
     let paper = json!({
-        "rounds": 3, "history": "aggregate", "order": "document-first", "own-reply": false, "aggregator": true
+        "rounds": 3, "history": "aggregate", "order": "document-first", "own-reply": false, "ask-again": "all",
+        "aggregator": true
     });
     assert_eq!(built.values.json(), paper);
     assert_eq!(Preset::named("paper").unwrap().build(&Typed::new()).unwrap().values.json(), paper);

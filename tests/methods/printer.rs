@@ -244,6 +244,15 @@ fn replies_can_be_printed_as_they_arrive() {
     let text = plain(&String::from_utf8(printer.finish(&record).unwrap()).unwrap());
     let place = |part: &str| text.find(part).unwrap();
     assert!(place("  2 b.txt") < place("  1 a.md"), "{text}");
+    // The first verdict comes behind replies of round 2, beside which it was asked for.
+    let printer = DebatePrinter::new(Vec::new(), &asked, 80).as_they_arrive();
+    let method = Preset::named("peers").unwrap().build(&typed(&[("rounds", "2")])).unwrap();
+    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &printer).unwrap();
+    let text = plain(&String::from_utf8(printer.finish(&record).unwrap()).unwrap());
+    let (_, second) = text.split_once("\nRound 2\n").unwrap();
+    let (replies, last) = second.split_once("  of round 1\n").unwrap();
+    assert!(replies.contains("  1 a.md ") && replies.contains("    aggregator  "), "{text}");
+    assert!(last.contains("    aggregator  ") && !last.contains("of round"), "{text}");
 }
 
 #[test]
@@ -257,7 +266,7 @@ fn the_tokens_fit_a_narrow_terminal() {
         let tokens = text.split("\nTokens").nth(1).unwrap();
         let squeezed = tokens.split_whitespace().collect::<Vec<_>>().join(" ");
         let spelt = columns < 64;
-        assert_eq!(squeezed.contains("agent calls 12, prompt 1236435"), spelt, "{columns}: {text}");
+        assert_eq!(squeezed.contains("agent calls 11, prompt 1236235"), spelt, "{columns}: {text}");
         assert_eq!(squeezed.starts_with("calls prompt reused computed generated"), !spelt, "{columns}: {text}");
         assert!(squeezed.contains("1 call was not made: an equal one had been answered"), "{columns}: {text}");
     }

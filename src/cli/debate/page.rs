@@ -66,8 +66,8 @@ impl Page {
         2 + self.digits + 1 + self.speaker + 2
     }
 
-    /// One reply: its speaker, the answer, how it changed since `before`, and the reason.
-    pub(super) fn turn(&self, call: &CallRecord, before: Option<&Parsed>) -> String {
+    /// One reply: its speaker, the answer, how it changed since `before`, its round where that is over (`late`), and the reason.
+    pub(super) fn turn(&self, call: &CallRecord, before: Option<&Parsed>, late: bool) -> String {
         let speaker = match call.document {
             Some(place) => format!("  {:>1$} {2}", place + 1, self.digits, self.name(place, self.speaker)),
             None => format!("  {} {}", " ".repeat(self.digits), shorten(&printable(&call.role), self.speaker)),
@@ -83,7 +83,8 @@ impl Page {
         let known = call.document.filter(|_| !short).and_then(|place| self.known(place, room - 2));
         let known = known.map(|known| (format!("({known})"), FAINT));
         let note = before.map(|before| change(before, &call.parsed));
-        for (note, style) in note.into_iter().chain(known) {
+        let late = late.then(|| (format!("of round {}", call.round), FAINT));
+        for (note, style) in note.into_iter().chain(known).chain(late) {
             let note = shorten(&note, room);
             match lines.last_mut() {
                 Some(line) if used + 2 + width(&note) <= room => {
