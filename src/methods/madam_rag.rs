@@ -34,7 +34,7 @@ pub static ROW: Row = Row {
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
    the others' replies (`history=peers`), or each of their answers once, with some of its agents and a reason
    (`history=answers`); and its own last reply where `own-reply` is on, unlike the paper's.
-   With `ask-again=answered`, agents that know nothing are not asked again.
+   With `ask-again=needed`, agents that know nothing are not asked again, nor the aggregator where no answer changed.
 4. The debate ends when every agent keeps its answer, or after the last round.
 5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer,
    with source weights only those with a positive sum of votes, the largest first.
@@ -66,8 +66,8 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         },
         Switch {
             name: "ask-again",
-            about: "which agents later rounds ask: all, or those that have an answer (an unread reply counts as one)",
-            kind: Kind::Choice(&["all", "answered"]),
+            about: "what later rounds ask again: all, or agents with an answer, and the aggregator where an answer changed",
+            kind: Kind::Choice(&["all", "needed"]),
             default: "all",
         },
         Switch {
@@ -100,8 +100,9 @@ struct MadamRag {
     history_first: bool,
     /// Agents read their own last reply; neither section 4 nor appendix E shows it to them.
     own_reply: bool,
-    /// Agents whose document does not tell are asked in the first round alone; section 4 asks all of them.
-    answered_again: bool,
+    /// Agents whose document does not tell are asked in the first round alone, and the verdict of the round before stands
+    /// where all agents keep their answers; section 4 asks all of them in every round.
+    needed_alone: bool,
     aggregator: bool,
 }
 
@@ -126,7 +127,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         history,
         history_first: values.choice("order") == "history-first",
         own_reply: values.flag("own-reply"),
-        answered_again: values.choice("ask-again") == "answered",
+        needed_alone: values.choice("ask-again") == "needed",
         aggregator,
     }))
 }
@@ -143,18 +144,21 @@ impl Method for MadamRag {
             let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
             let aggregating = stage.len();
             let asked =
-                |place: &usize| !self.answered_again || agents.get(*place).is_none_or(|call| !knows_nothing(call));
+                |place: &usize| !self.needed_alone || agents.get(*place).is_none_or(|call| !knows_nothing(call));
             let asked: Vec<usize> = (0..question.documents.len()).filter(asked).collect();
             stage.extend(asked.iter().map(|&place| agent(question, place, round, &told)));
             let mut replies = agents.clone();
-            for (place, reply) in asked.into_iter().zip(ctx.ask_all(&stage)?.split_off(aggregating)) {
+            let mut made = ctx.ask_all(&stage)?;
+            let new = made.split_off(aggregating);
+            verdict = made.pop().or(verdict);
+            for (place, reply) in asked.into_iter().zip(new) {
                 if place < replies.len() { replies[place] = reply } else { replies.push(reply) }
             }
 
             let converged = round > 1 && all_keep(&agents, &replies);
             let last = converged || round == self.rounds;
             agents = replies;
-            if self.aggregator {
+            if self.aggregator && !(converged && self.needed_alone) {
                 let ask = aggregator(question, round, &agents, ctx.seed("shuffle", 1, 0));
                 // Peers need not wait for a verdict that they are not told: it is asked for beside their next round.
                 if last || self.history == History::Aggregate {

@@ -243,7 +243,7 @@ fn only_agents_that_have_an_answer_are_asked_again() {
         () if prompt(call).contains("Document: Soup") => "Answer: unknown. Explanation: x".into(),
         () => "Answer: 1931. Explanation: x".into(),
     });
-    let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "answered")]), &four(), &llm);
+    let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "needed")]), &four(), &llm);
     let asked = |round: usize| {
         let of = calls.iter().filter(|call| call.round == round);
         of.filter_map(|call| call.document).collect::<Vec<_>>()
@@ -252,17 +252,27 @@ fn only_agents_that_have_an_answer_are_asked_again() {
     let conclusion = conclusion.unwrap();
     assert_eq!((conclusion.rounds, conclusion.converged), (3, true));
     assert_eq!((&conclusion.answers[0].supporters, &conclusion.answers[1].supporters), (&vec![0, 2], &vec![1]));
-    // The aggregator reads all of them in every round.
+    // The aggregator reads all of them; where none changed it is not asked, and its last verdict stands.
     let verdicts: Vec<&str> = calls.iter().filter(|call| call.role == "aggregator").map(sent).collect();
-    assert!(verdicts.len() == 3 && verdicts.iter().all(|sent| sent.contains("Agent 4: Answer: unknown.")));
-    assert!(verdicts[2].contains("Agent 2: Answer: 1968."));
+    assert!(verdicts.len() == 2 && verdicts.iter().all(|sent| sent.contains("Agent 4: Answer: unknown.")));
+    assert!(verdicts[1].contains("Agent 2: Answer: 1968."));
+    assert_eq!(calls[conclusion.calls[0]].round, 2);
+    // The same where the verdict is asked for beside the next round.
+    for history in ["peers", "answers"] {
+        let (conclusion, calls) =
+            answer("madam-rag", &typed(&[("ask-again", "needed"), ("history", history)]), &four(), &llm);
+        let of = |call: &&CallRecord| call.role == "aggregator";
+        assert_eq!(calls.iter().filter(of).map(|call| call.round).collect::<Vec<_>>(), [1, 2], "{history}");
+        let conclusion = conclusion.unwrap();
+        assert_eq!((calls[conclusion.calls[0]].round, conclusion.rounds, conclusion.answers.len()), (2, 3, 2));
+    }
     // All know nothing: nothing is asked again.
     let nobody = Scripted::new(|call| match is_aggregator(call) {
         true => "All Correct Answers: []. Explanation: x".into(),
         false => "Answer: unknown. Explanation: x".into(),
     });
-    let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "answered")]), &four(), &nobody);
-    assert_eq!(calls.iter().filter(|call| call.role == "agent").count(), 4);
+    let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "needed")]), &four(), &nobody);
+    assert_eq!(calls.len(), 5);
     assert!(conclusion.unwrap().converged);
 }
 

@@ -298,7 +298,8 @@ fn a_reply_that_was_cut_has_a_sign() {
         plain(&String::from_utf8(show_with(Vec::new(), record, view).unwrap()).unwrap())
     };
     assert!(!shown(&record, true).contains("[cut]"));
-    for call in [0, record.calls.len() - 1] {
+    let verdict = record.conclusion.as_ref().unwrap().calls[0];
+    for call in [0, verdict] {
         record.calls[call].reply.push_str(" And then it");
         record.calls[call].finish = Finish::Length;
     }
