@@ -66,7 +66,7 @@ pub enum MootError {
         cut_off: bool,
     },
     /// A name that no table knows.
-    #[error("no {kind} is called {name:?} (known: {known})")]
+    #[error("no {kind} is called {} (known: {known})", shortened(.name))]
     UnknownName {
         /// "method", "dataset", "metric".
         kind: &'static str,
@@ -212,6 +212,14 @@ impl MootError {
 }
 
 /// What may find passages where a search returned none.
+/// A name in quotes, its first 100 characters where it is longer: names come from files too.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(100) {
+        Some((end, _)) => format!("{:?}...", &name[..end]),
+        None => format!("{name:?}"),
+    }
+}
+
 fn hint_to_find(filtered: bool, cut_off: bool) -> String {
     let ways = [
         (true, "ask in other words"),

@@ -1,6 +1,7 @@
 //! Prompts and grammars: files beside this one, compiled in, rendered strictly, hashed into every record.
 
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::generation::Segment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -124,7 +125,7 @@ impl<T: AsRef<str>> File<T> {
         missing.retain(|name| !known.contains(name) && !global(name));
         missing.sort_unstable();
         let missing: Vec<String> = missing.iter().map(|name| format!("{name:?}")).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let known = if known.is_empty() { "none".to_owned() } else { escape::excerpt(&known.join(", ")) };
         (!missing.is_empty()).then(|| format!("no value is called {} (this prompt has: {known})", missing.join(" or ")))
     }
 

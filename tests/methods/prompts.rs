@@ -135,6 +135,18 @@ fn every_prompt_looks_as_it_did() {
 }
 
 #[test]
+fn names_from_files_do_not_stretch_a_message() {
+    let error = prompt_file!("madam_rag/agent.jinja").render(json!({ "a\n\u{1b}b": 1 })).unwrap_err().to_string();
+    assert!(error.ends_with("(this prompt has: a b)") && !error.contains('\n'), "{error:?}");
+    let named = |name: String| MootError::UnknownName { kind: "storage type", name, known: "f32".into() }.to_string();
+    assert_eq!(named("f64".into()), "no storage type is called \"f64\" (known: f32)");
+    assert_eq!(
+        named("ä\n".repeat(5000)),
+        format!("no storage type is called \"{}\"... (known: f32)", "ä\\n".repeat(50))
+    );
+}
+
+#[test]
 fn a_value_that_is_missing_is_an_error_that_names_the_file() {
     match prompt_file!("closed_book/answerer.jinja").render(json!({})).unwrap_err() {
         MootError::Prompt { file, reason } => {
