@@ -100,7 +100,7 @@ fn calls_return_one_after_the_other_from_the_time_that_a_server_names() {
         seen.lock().unwrap().push(start.elapsed());
         reply(stream, "whole");
     });
-    let patience = Patience { first_wait: Duration::from_millis(400), ..impatient() };
+    let patience = Patience { first_wait: Duration::from_millis(400), total: Duration::from_secs(60), ..impatient() };
     let (remote, _) = open(&server, patience, &Cancel::default());
     let calls: Vec<Call> = (0..8).map(|n| Call { seed: n * 1000, ..call(&format!("what {n}")) }).collect();
     remote.ask_all(&calls, &mut |_, _| {}).unwrap();
