@@ -89,7 +89,7 @@ pub(super) fn constants(source: &str) -> Result<()> {
         let (token, span) = token?;
         match token {
             Token::VariableStart | Token::BlockStart => {
-                (start, factor, product) = (span.start_offset as usize, 1, false)
+                (start, factor, product) = (span.start_offset as usize, 1, false);
             }
             Token::Mul => product = true,
             Token::Pow | Token::Int128(_) => factor = usize::MAX,
