@@ -151,7 +151,8 @@ impl Object {
         if self.fields.is_empty() {
             return "none".into();
         }
-        let named: Vec<_> = self.fields.keys().take(SHOWN).map(|name| format!("`{}`", shortened(name))).collect();
+        let named: Vec<_> =
+            self.fields.keys().take(SHOWN).map(|name| format!("`{}`", shortened(&escape::line(name)))).collect();
         let more = if self.fields.len() > SHOWN { ", ..." } else { "" };
         format!("{}{more}", named.join(", "))
     }

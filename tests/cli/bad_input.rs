@@ -67,6 +67,7 @@ fn what_files_are_to_blame_for_exits_with_1() {
     let dataset = r#"{"question":"Q","documents":[],"disambig_entity":[],"gold_answers":[],"wrong_answers":[]}"#;
     fs::write(folder.path().join("set.jsonl"), dataset).unwrap();
     fs::write(folder.path().join("keys.jsonl"), format!(r#"{{"{}":1}}"#, "k".repeat(5000))).unwrap();
+    fs::write(folder.path().join("break.jsonl"), "{\"a\\nb\":1}").unwrap();
     for (typed, parts) in [
         ("ask Q --docs docs --offline -m smollm2-135m:q5_k_m", &["cannot fetch smollm2-135m:q5_k_m: "][..]),
         ("ask Q --docs docs -m nowhere.gguf", &["nowhere.gguf: cannot open", "No such file"]),
@@ -74,6 +75,7 @@ fn what_files_are_to_blame_for_exits_with_1() {
         ("ask Q --docs docs -m hf:foo", &["hf:foo", "hf:organisation/repository[/file.gguf]"]),
         ("ask Q --docs docs -m tiny.gguf", &["agent of a.txt, round 1", "the context of the model is 256"]),
         ("bench -m tiny.gguf --prompt 1000000000", &["1000000064 tokens", "the context of the model is 256"]),
+        ("ask Q --docs break.jsonl", &["break.jsonl:1", "found the fields `a b`"]),
         ("ask Q --docs keys.jsonl", &["keys.jsonl:1", "found the fields `kkk"]),
         ("run set.jsonl -o nowhere/out.jsonl", &["nowhere/out.jsonl", "no folder nowhere"]),
         ("run set.jsonl -o docs", &["docs: expected a file"]),
