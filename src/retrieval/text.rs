@@ -78,8 +78,8 @@ pub(super) struct FrontMatter {
 }
 
 impl FrontMatter {
-    /// Parses lines `key: value`, keys in any case, between a first line `---` and the next one. Returns them and the byte of `text` where the
-    /// body begins. A first line `---` without a second one is a rule, not front matter.
+    /// Parses lines `key: value`, keys in any case, between a first line `---` and the next one. Returns them and the byte
+    /// of `text` where the body begins. A first line `---` without a second one is a rule, not front matter.
     pub(super) fn split(text: &str) -> (Self, usize) {
         let mark = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
         let Some((front, body)) = parts(&text[mark..]) else { return (Self::default(), mark) };
