@@ -19,7 +19,7 @@ macro_rules! kernels {
             $($given)*
             linear(call: &LinearCall<'_>, panels: Range<usize>, rows: Range<usize>) = linear::run::<L, ROWS>;
             block_linear(call: &BlockCall<'_>, panels: Range<usize>, rows: Range<usize>)
-                = block_linear::run::<L, INT8_ROWS, INT8_VECTORS>;
+                = block_linear::run::<L, INT8_ROWS, INT8_VECTORS, INT8_FEW>;
             linear_i16(call: &Int16Call<'_>, panels: Range<usize>, rows: Range<usize>) = int16::run::<L, ROWS>;
             quantise_i8(x: &[f32], out: RowChunk<'_>) = quantise::run::<L>;
             quantise_i16(x: &[f32], values: *mut i16, scales: *mut f32) = int16::quantise::<L>;
@@ -60,6 +60,7 @@ kernels!(table_type!);
 struct Tiles {
     rows: usize,
     int8: [usize; 2],
+    few: usize,
     queries: [usize; 2],
     scan_rows: usize,
     sums: usize,
@@ -77,6 +78,7 @@ macro_rules! table {
         const ROWS: usize = TILES.rows;
         const INT8_ROWS: usize = TILES.int8[0];
         const INT8_VECTORS: usize = TILES.int8[1];
+        const INT8_FEW: usize = TILES.few;
         const KEY_QUERIES: usize = TILES.queries[0];
         const VALUE_QUERIES: usize = TILES.queries[1];
         const SCAN_ROWS: usize = TILES.scan_rows;
@@ -99,13 +101,13 @@ macro_rules! compiled_for {
 // int8 tiles are smaller than the others, because integers and sums both need registers. With AVX2 and NEON eight
 // vectors of sixteen lanes fit the registers; AVX2's int8 tile is as large as its narrow products allow, and its sums
 // wait in L1 while they are made.
-const PORTABLE_TILES: Tiles = Tiles { rows: 2, int8: [2, 1], queries: [4, 1], scan_rows: 1, sums: 6 };
+const PORTABLE_TILES: Tiles = Tiles { rows: 2, int8: [2, 1], few: 2, queries: [4, 1], scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "aarch64")]
-const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], queries: [4, 1], scan_rows: 1, sums: 6 };
+const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], few: 2, queries: [4, 1], scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "x86_64")]
-const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], queries: [4, 1], scan_rows: 1, sums: 6 };
+const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], few: 2, queries: [4, 1], scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "x86_64")]
-const AVX512_TILES: Tiles = Tiles { rows: 12, int8: [6, 2], queries: [8, 4], scan_rows: 4, sums: 12 };
+const AVX512_TILES: Tiles = Tiles { rows: 12, int8: [6, 2], few: 8, queries: [8, 4], scan_rows: 4, sums: 12 };
 
 /// The table that every machine can run. SSE2 is part of x86-64; elsewhere it is plain Rust.
 #[cfg(target_arch = "x86_64")]

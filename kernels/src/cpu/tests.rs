@@ -56,7 +56,7 @@ pub(super) fn blocks(dtype: GgmlDType, outputs: usize, inputs: usize) -> (Format
 fn blocks_give_the_same_bits_on_every_table() {
     for (dtype, _) in blocks::FORMATS {
         // Few enough for registers, for tiles of six, and for tiles of sixteen.
-        for (rows, inputs, outputs) in [(1, 256, 1), (6, 1280, 70), (11, 768, 32), (37, 512, 40)] {
+        for (rows, inputs, outputs) in [(1, 256, 1), (6, 1280, 70), (11, 768, 32), (15, 512, 40), (37, 512, 40)] {
             let (format, packed) = blocks(dtype, outputs, inputs);
             // A block of zeros, and one whose numbers are so large that their int8 values are all 127.
             let mut x = numbers(rows * inputs, 4);

@@ -149,45 +149,36 @@ impl<L: Lanes> Stored<L> {
     /// As [`Self::scale`].
     #[inline(always)]
     pub(super) unsafe fn codes(self) -> [L::Bytes; 8] {
-        let (width, from) = (self.format.width, self.block);
         // SAFETY: the caller's.
         unsafe {
-            let mut codes = [L::Bytes::load(from); 8];
+            let [a, b, c, d] = [self.two_groups(0), self.two_groups(1), self.two_groups(2), self.two_groups(3)];
+            [a[0], b[0], c[0], d[0], a[1], b[1], c[1], d[1]]
+        }
+    }
+
+    /// The groups `group`, at most 3, and `group + 4` of [`Self::codes`].
+    ///
+    /// # Safety
+    /// As [`Self::scale`].
+    #[inline(always)]
+    pub(super) unsafe fn two_groups(self, group: usize) -> [L::Bytes; 2] {
+        let (width, from, shift) = (self.format.width, self.block, group as u32);
+        // SAFETY: the caller's.
+        unsafe {
+            let both = L::Bytes::load(from.add(64 * group));
             if width == Width::Eight {
-                for (group, codes) in codes.iter_mut().enumerate().skip(1) {
-                    *codes = L::Bytes::load(from.add(64 * group));
-                }
-                return codes;
+                return [both, L::Bytes::load(from.add(64 * (group + 4)))];
             }
-            // Without planes the first codes are loaded instead and not used: the panel may end behind the codes.
-            let (first, second) = match width {
-                Width::Four | Width::Eight => (0, 0),
-                Width::Five => (256, 256),
-                Width::Six => (256, 320),
-            };
-            let planes = [L::Bytes::load(from.add(first)), L::Bytes::load(from.add(second))];
-            for group in 0..4 {
-                let both = L::Bytes::load(from.add(64 * group));
-                let mut low = both.right(0, 0x0f);
-                let mut high = both.right(4, 0x0f);
-                match width {
-                    Width::Five => {
-                        low = low.or(planes[0].left(4 - group as u32, 0x10));
-                        high = high.or(planes[0].right(group as u32, 0x10));
-                    }
-                    Width::Six if group < 3 => {
-                        low = low.or(planes[0].left(4 - 2 * group as u32, 0x30));
-                        high = high.or(planes[1].left(4 - 2 * group as u32, 0x30));
-                    }
-                    Width::Six => {
-                        low = low.or(planes[0].right(2, 0x30));
-                        high = high.or(planes[1].right(2, 0x30));
-                    }
-                    Width::Four | Width::Eight => {}
+            let (low, high) = (both.right(0, 0x0f), both.right(4, 0x0f));
+            let plane = |number: usize| L::Bytes::load(from.add(256 + 64 * number));
+            match width {
+                Width::Four | Width::Eight => [low, high],
+                Width::Five => [low.or(plane(0).left(4 - shift, 0x10)), high.or(plane(0).right(shift, 0x10))],
+                Width::Six => {
+                    let bits = |number: usize| plane(number).right(2 * shift, 0x03).left(4, 0x30);
+                    [low.or(bits(0)), high.or(bits(1))]
                 }
-                (codes[group], codes[group + 4]) = (low, high);
             }
-            codes
         }
     }
 }

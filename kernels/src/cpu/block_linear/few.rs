@@ -1,25 +1,25 @@
 //! Few rows: codes are unpacked in registers and multiplied at once.
 
-use super::{AT_ONCE, BlockCall, groups_of, multiply_codes, products, rows_at_once, sum_of_step, zero_of};
-use crate::cpu::blocks::{FORMATS, LANES};
+use super::{BlockCall, groups_of, multiply_codes, products, sum_of_step, zero_of};
+use crate::cpu::blocks::{FORMATS, Format, LANES};
 use crate::cpu::lanes::{Ints, Lanes};
 use crate::cpu::linear::PANEL;
-use crate::cpu::quantise::{BLOCK, CHUNK, Sums};
+use crate::cpu::quantise::{BLOCK, CHUNK, Int8, Sums};
 use crate::cpu::unpack::Stored;
+use std::hint::black_box;
 use std::ops::Range;
 
 /// Rows of a panel that are one or two passes of [`multiply_in_registers`]: its codes are unpacked once a pass, and
 /// stay in L1.
 #[inline(always)]
-pub(super) unsafe fn few<L: Lanes, const ROWS: usize, const FORMAT: usize>(
+pub(super) unsafe fn few<L: Lanes, const AT_ONCE: usize, const FORMAT: usize>(
     call: &BlockCall<'_>,
     panel: &[u8],
     number: usize,
     columns: usize,
     rows: Range<usize>,
 ) {
-    let at_once = const { rows_at_once::<L, ROWS>() };
-    let most = rows.len().div_ceil(rows.len().div_ceil(at_once));
+    let most = rows.len().div_ceil(rows.len().div_ceil(AT_ONCE));
     for row in rows.clone().step_by(most) {
         let many = most.min(rows.end - row);
         // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
@@ -29,8 +29,12 @@ pub(super) unsafe fn few<L: Lanes, const ROWS: usize, const FORMAT: usize>(
             let narrow = columns < PANEL;
             let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };
             match many {
-                4 if at_once >= 4 => multiply_in_registers::<L, 4, FORMAT>(call, panel, row, to, stride),
-                3 if at_once >= 3 => multiply_in_registers::<L, 3, FORMAT>(call, panel, row, to, stride),
+                8 if const { AT_ONCE >= 8 } => multiply_by_groups::<L, 8, FORMAT>(call, panel, row, to, stride),
+                7 if const { AT_ONCE >= 7 } => multiply_by_groups::<L, 7, FORMAT>(call, panel, row, to, stride),
+                6 if const { AT_ONCE >= 6 } => multiply_by_groups::<L, 6, FORMAT>(call, panel, row, to, stride),
+                5 if const { AT_ONCE >= 5 } => multiply_by_groups::<L, 5, FORMAT>(call, panel, row, to, stride),
+                4 if const { AT_ONCE >= 4 } => multiply_in_registers::<L, 4, FORMAT>(call, panel, row, to, stride),
+                3 if const { AT_ONCE >= 3 } => multiply_in_registers::<L, 3, FORMAT>(call, panel, row, to, stride),
                 2 => multiply_in_registers::<L, 2, FORMAT>(call, panel, row, to, stride),
                 _ => multiply_in_registers::<L, 1, FORMAT>(call, panel, row, to, stride),
             }
@@ -56,10 +60,7 @@ unsafe fn multiply_in_registers<L: Lanes, const ROWS: usize, const FORMAT: usize
     unsafe {
         let mut sums = [[L::splat(0.0); 2]; ROWS];
         for input in (0..x.inputs).step_by(BLOCK) {
-            let at = x.offset(row, input);
-            let x = Activations { values: x.values.as_ptr().add(at), sums: x.sums.as_ptr().add(at / 16) };
-            let (scales, min_factors) =
-                (call.x.scales.as_ptr().add(at / BLOCK), call.x.min_factors.as_ptr().add(at / BLOCK));
+            let x = Activations::at(x, row, input);
             for half in 0..2 {
                 let stored = Stored::<L>::at(format, panel, input, half);
                 stored.prefetch_ahead();
@@ -73,23 +74,7 @@ unsafe fn multiply_in_registers<L: Lanes, const ROWS: usize, const FORMAT: usize
                         *part = if step == 0 { dot.mul(scale) } else { dot.fma(scale, *part) };
                     }
                 }
-                for (r, part) in parts.into_iter().enumerate() {
-                    let x_scale = *scales.add(r * (CHUNK / BLOCK));
-                    sums[r][half] = part.fma(L::splat(x_scale), sums[r][half]);
-                }
-                if format.has_min {
-                    for step in 0..steps {
-                        let min = stored.min(step);
-                        for (r, sums) in sums.iter_mut().enumerate() {
-                            let weight = if steps == 1 {
-                                *min_factors.add(r * (CHUNK / BLOCK))
-                            } else {
-                                *scales.add(r * (CHUNK / BLOCK)) * sum_of_step(x.sums, r, step, format.step) as f32
-                            };
-                            sums[half] = min.fma(L::splat(weight), sums[half]);
-                        }
-                    }
-                }
+                add_block::<L, ROWS, FORMAT>(&mut sums, half, parts, stored, x);
             }
         }
         for (r, sums) in sums.iter().enumerate() {
@@ -99,11 +84,147 @@ unsafe fn multiply_in_registers<L: Lanes, const ROWS: usize, const FORMAT: usize
     }
 }
 
-/// 32 inputs of the rows of a pass.
+/// As [`multiply_in_registers`], for more rows: the codes of eight groups would take the registers of their sums, so two
+/// groups are unpacked, multiplied by all rows, and forgotten.
+#[inline(always)]
+unsafe fn multiply_by_groups<L: Lanes, const ROWS: usize, const FORMAT: usize>(
+    call: &BlockCall<'_>,
+    panel: &[u8],
+    row: usize,
+    out: *mut f32,
+    stride: usize,
+) {
+    debug_assert!(!L::Ints::NARROW, "narrow products begin with their zero");
+    let format = const { FORMATS[FORMAT].1 };
+    let (x, steps) = (call.x, BLOCK / format.step);
+    // SAFETY: the caller's.
+    unsafe {
+        let mut sums = [[L::splat(0.0); 2]; ROWS];
+        for input in (0..x.inputs).step_by(BLOCK) {
+            let x = Activations::at(x, row, input);
+            let halves = [Stored::<L>::at(format, panel, input, 0), Stored::<L>::at(format, panel, input, 1)];
+            for stored in halves {
+                stored.prefetch_ahead();
+            }
+            let mut parts = [[L::splat(0.0); ROWS]; 2];
+            add_step::<L, ROWS, FORMAT, 0>(&mut parts, halves, x);
+            if steps == 2 {
+                add_step::<L, ROWS, FORMAT, 1>(&mut parts, halves, x);
+            }
+            for half in 0..2 {
+                add_block::<L, ROWS, FORMAT>(&mut sums, half, parts[half], halves[half], x);
+            }
+        }
+        for (r, sums) in sums.iter().enumerate() {
+            sums[0].store(out.add(r * stride));
+            sums[1].store(out.add(r * stride + LANES));
+        }
+    }
+}
+
+/// Adds a step of a panel to the parts of its block, of both halves of the panel.
+#[inline(always)]
+unsafe fn add_step<L: Lanes, const ROWS: usize, const FORMAT: usize, const STEP: usize>(
+    parts: &mut [[L; ROWS]; 2],
+    halves: [Stored<L>; 2],
+    x: Activations,
+) {
+    let per_step = const { FORMATS[FORMAT].1.step };
+    // SAFETY: the caller's.
+    unsafe {
+        let mut dots = [[L::Ints::splat(0); ROWS]; 2];
+        if zero_of::<L, FORMAT>() != 0 {
+            for r in 0..ROWS {
+                let zero = L::Ints::splat(zero_of::<L, FORMAT>() * sum_of_step(x.sums, r, STEP, per_step));
+                (dots[0][r], dots[1][r]) = (zero, zero);
+            }
+        }
+        // Unrolled, the compiler would unpack all groups first, and multiply row by row.
+        for group in 0..black_box(4) {
+            let codes = [halves[0].two_groups(group), halves[1].two_groups(group)];
+            // The first of two groups is the first step's where steps are of 16 inputs, the second the second's.
+            for place in if per_step == BLOCK { 0..2 } else { STEP..STEP + 1 } {
+                for r in 0..ROWS {
+                    let four = x.values.add(r * CHUNK + 16 * place + 4 * group).cast::<i32>().read_unaligned();
+                    for (dots, codes) in dots.iter_mut().zip(codes) {
+                        dots[r] = product::<L, FORMAT>(dots[r], codes[place], four);
+                    }
+                }
+            }
+        }
+        for ((parts, dots), stored) in parts.iter_mut().zip(dots).zip(halves) {
+            let scale = stored.scale(STEP);
+            for (part, dot) in parts.iter_mut().zip(dots) {
+                let dot = dot.to_floats();
+                *part = if STEP == 0 { dot.mul(scale) } else { dot.fma(scale, *part) };
+            }
+        }
+    }
+}
+
+/// Adds a block's parts to the sums of half a panel, and its mins.
+#[inline(always)]
+unsafe fn add_block<L: Lanes, const ROWS: usize, const FORMAT: usize>(
+    sums: &mut [[L; 2]; ROWS],
+    half: usize,
+    parts: [L; ROWS],
+    stored: Stored<L>,
+    x: Activations,
+) {
+    let Format { step: per_step, has_min, .. } = const { FORMATS[FORMAT].1 };
+    let steps = BLOCK / per_step;
+    // SAFETY: the caller's.
+    unsafe {
+        for (r, part) in parts.into_iter().enumerate() {
+            let x_scale = *x.scales.add(r * (CHUNK / BLOCK));
+            sums[r][half] = part.fma(L::splat(x_scale), sums[r][half]);
+        }
+        for step in 0..if has_min { steps } else { 0 } {
+            let min = stored.min(step);
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let weight = if steps == 1 {
+                    *x.min_factors.add(r * (CHUNK / BLOCK))
+                } else {
+                    *x.scales.add(r * (CHUNK / BLOCK)) * sum_of_step(x.sums, r, step, per_step) as f32
+                };
+                sums[half] = min.fma(L::splat(weight), sums[half]);
+            }
+        }
+    }
+}
+
+/// 32 inputs of the rows of a pass; values of the next row lie [`CHUNK`] further on.
 #[derive(Clone, Copy)]
 struct Activations {
     values: *const i8,
     sums: *const Sums,
+    scales: *const f32,
+    min_factors: *const f32,
+}
+
+impl Activations {
+    /// # Safety
+    /// `x` has this row, and 32 inputs from `input` on.
+    #[inline(always)]
+    unsafe fn at(x: &Int8, row: usize, input: usize) -> Self {
+        let at = x.offset(row, input);
+        // SAFETY: the caller's.
+        unsafe {
+            Self {
+                values: x.values.as_ptr().add(at),
+                sums: x.sums.as_ptr().add(at / 16),
+                scales: x.scales.as_ptr().add(at / BLOCK),
+                min_factors: x.min_factors.as_ptr().add(at / BLOCK),
+            }
+        }
+    }
+}
+
+/// Adds a group's products to the sum of its step.
+#[inline(always)]
+unsafe fn product<L: Lanes, const FORMAT: usize>(dot: L::Ints, codes: L::Bytes, x: i32) -> L::Ints {
+    // SAFETY: the caller's.
+    unsafe { dot.add(multiply_codes::<L, FORMAT>(dot.products(0, []), codes, x)) }
 }
 
 /// `Σ (code - zero) * x` over a step's inputs, of one row and half a panel.

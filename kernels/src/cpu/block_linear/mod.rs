@@ -31,23 +31,14 @@ pub(crate) struct BlockCall<'a> {
 // SAFETY: `out` is only written through `run`, whose tasks own disjoint panels or rows.
 unsafe impl Sync for BlockCall<'_> {}
 
-/// Rows that share codes unpacked in registers, without a buffer in L1.
-const AT_ONCE: usize = 4;
+/// Rows up to which AMX's table multiplies in registers too.
+pub(super) const FEW: usize = 8;
 
-/// Rows up to which a table with tiles wide enough does so.
-pub(super) const FEW: usize = 2 * AT_ONCE;
-
-/// Rows up to which codes are unpacked in registers: a pass or two.
-const fn few_rows<L: Lanes, const ROWS: usize, const FORMAT: usize>() -> usize {
+/// Rows up to which codes are unpacked in registers: a pass of `AT_ONCE` or two.
+const fn few_rows<L: Lanes, const AT_ONCE: usize, const FORMAT: usize>() -> usize {
     // Codes of eight bits need no unpacking.
     let one_pass = L::Ints::NARROW && !matches!(FORMATS[FORMAT].1.width, Width::Eight);
-    rows_at_once::<L, ROWS>() * if one_pass { 1 } else { FEW / AT_ONCE }
-}
-
-/// Rows of a pass of `few`: fewer where unpacked codes do not fit the registers.
-const fn rows_at_once<L: Lanes, const ROWS: usize>() -> usize {
-    let most = if L::Ints::NARROW { 2 } else { AT_ONCE };
-    if ROWS < most { ROWS } else { most }
+    AT_ONCE * if one_pass { 1 } else { 2 }
 }
 
 /// The product of one chunk of inputs.
@@ -64,23 +55,24 @@ struct ChunkTask<'a> {
     row: usize,
 }
 
-/// Computes the columns of `panels` for `rows`; register tiles of up to `ROWS` rows by `HALVES` vectors.
+/// Computes the columns of `panels` for `rows`: register tiles of up to `ROWS` rows by `HALVES` vectors, or, of few rows,
+/// passes of up to `AT_ONCE`.
 ///
 /// # Safety
 /// The instructions of `L` exist; slices have the lengths stated; no other task writes these columns of these rows.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize>(
+pub(super) unsafe fn run<L: Lanes, const ROWS: usize, const HALVES: usize, const AT_ONCE: usize>(
     call: &BlockCall<'_>,
     panels: Range<usize>,
     rows: Range<usize>,
 ) {
     // SAFETY: the caller's.
-    unsafe { by_format!(call.format, run_format::<L, ROWS, HALVES>(call, panels, rows)) }
+    unsafe { by_format!(call.format, run_format::<L, ROWS, HALVES, AT_ONCE>(call, panels, rows)) }
 }
 
 /// As [`run`], for `FORMATS[FORMAT]`: all that depends on the format is constant.
 #[inline(always)]
-unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: usize>(
+unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const AT_ONCE: usize, const FORMAT: usize>(
     call: &BlockCall<'_>,
     panels: Range<usize>,
     rows: Range<usize>,
@@ -92,9 +84,9 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const FOR
     for panel in panels {
         let stored = &call.packed[panel * bytes..][..bytes];
         let columns = PANEL.min(call.outputs - panel * PANEL);
-        if rows.len() <= const { few_rows::<L, ROWS, FORMAT>() } {
+        if rows.len() <= const { few_rows::<L, AT_ONCE, FORMAT>() } {
             // SAFETY: the caller's.
-            unsafe { few::<L, ROWS, FORMAT>(call, stored, panel, columns, rows.clone()) };
+            unsafe { few::<L, AT_ONCE, FORMAT>(call, stored, panel, columns, rows.clone()) };
             continue;
         }
         for from in (0..inputs).step_by(chunk) {

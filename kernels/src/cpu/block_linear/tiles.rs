@@ -155,17 +155,16 @@ unsafe fn dots<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: u
             }
         }
         let groups = const { groups_of(FORMATS[FORMAT].1, L::Ints::NARROW) };
-        // Unrolled, the compiler would load all codes first, which takes more than sixteen registers.
-        let rolled = |count: usize| if L::Ints::NARROW { black_box(count) } else { count };
+        // Unrolled, the compiler would load all codes first, which takes more registers than there are.
         let runs = per_step / 4 / groups;
-        for run in 0..if groups == 1 { rolled(runs) } else { runs } {
+        for run in 0..if groups == 1 { black_box(runs) } else { runs } {
             let mut sums = [[products::<L, FORMAT>(dots[0][0], value_sums, 0, step); HALVES]; ROWS];
             for (r, (sums, dots)) in sums.iter_mut().zip(&dots).enumerate() {
                 for (sums, dot) in sums.iter_mut().zip(dots) {
                     *sums = products::<L, FORMAT>(*dot, value_sums, r, step);
                 }
             }
-            for group in 0..if runs == 1 { rolled(groups) } else { groups } {
+            for group in 0..if runs == 1 { black_box(groups) } else { groups } {
                 let input = step * per_step + 4 * (run * groups + group);
                 let mut codes = [L::Bytes::load((*halves).codes.as_ptr().cast::<u8>().add(input * LANES)); HALVES];
                 for (h, codes) in codes.iter_mut().enumerate().skip(1) {
