@@ -22,7 +22,7 @@ def exported(args):
 def through_server(args, peer, gguf, calls):
     """Figures of a new llama-server with empty caches."""
     client = [sys.executable, Path(__file__).parent / "server.py", peer.program("llama-server"), gguf, calls]
-    return lines(run([*client, args.threads, args.slots, args.in_flight], args.prefix))[0]
+    return lines(run([*client, args.threads, args.slots, args.in_flight, *peer.server_words], args.prefix))[0]
 
 
 def through_moot(args, moot, alias, calls):
@@ -32,8 +32,8 @@ def through_moot(args, moot, alias, calls):
     return {**figures, PEAK: figures["peak_resident_bytes"] / 1e6}
 
 
-def measure(args, moot, peer, in_turn, table, write):
-    """Both sides in turn, and a table."""
+def measure(args, moot, peers, in_turn, table, write):
+    """All sides in turn, and a table."""
     with args.record.open() as record:
         alias = json.loads(record.readline())["model"]["name"]
     gguf = moot.gguf(alias)
@@ -42,12 +42,12 @@ def measure(args, moot, peer, in_turn, table, write):
         file.writelines(json.dumps(call) + "\n" for call in calls)
         file.flush()
         sides = [
-            ("llama.cpp", lambda: through_server(args, peer, gguf, file.name)),
+            *((peer.name, lambda peer=peer: through_server(args, peer, gguf, file.name)) for peer in peers),
             ("moot", lambda: through_moot(args, moot, alias, file.name)),
         ]
         if alias in args.q8:
-            q8 = peer.requantised(gguf, args.folder)
-            sides.append(("llama.cpp Q8_0", lambda: through_server(args, peer, q8, file.name)))
+            q8 = peers[0].requantised(gguf, args.folder)
+            sides.append(("llama.cpp Q8_0", lambda: through_server(args, peers[0], q8, file.name)))
         counts = {"questions": questions, "calls": len(calls), "slots": args.slots, "in_flight": args.in_flight}
         write({"kind": "calls", "record": args.record.name, "model": alias, **counts})
         samples = in_turn(sides, args.rounds, write)

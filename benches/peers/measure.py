@@ -1,4 +1,4 @@
-"""llama.cpp and moot in turn, on the same GGUF files: medians, spreads and ratios.
+"""llama.cpp, ik_llama.cpp and moot in turn, on the same GGUF files: medians, spreads and ratios.
 
 Started by llama_cpp.sh, which builds llama.cpp. Needs only the standard library.
 """
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import debate
-from sides import MANY_ROWS, ONE_ROW, PREFILL, LlamaCpp, Moot
+from sides import MANY_ROWS, ONE_ROW, PREFILL, IkLlamaCpp, LlamaCpp, Moot
 
 # Figures for which less is better.
 LESS = (debate.SECONDS, debate.COMPUTED, debate.PEAK)
@@ -30,7 +30,9 @@ def arguments():
     add = parser.add_argument
     add("--peer", required=True, help=argparse.SUPPRESS)
     add("--folder", required=True, help=argparse.SUPPRESS)
+    add("--ik", help=argparse.SUPPRESS)
     add("--no-amx", action="store_true", help=argparse.SUPPRESS)
+    add("--avx2", action="store_true", help=argparse.SUPPRESS)
     add("--moot", default=os.environ.get("MOOT", ROOT / "target/release/moot"), help="moot's program [$MOOT]")
     add("--models", default=MODELS, help="names of moot's catalog or paths, with commas [%(default)s]")
     add("--q8", default="", metavar="MODELS", help="models of --models that llama.cpp also runs requantised as Q8_0")
@@ -73,19 +75,22 @@ def machine(args):
         "flags": flags,
         "cores": os.cpu_count(),
         "threads": args.threads,
-        "amx": "refused" if args.no_amx else "allowed",
+        "refused": "AVX-512 and AMX" if args.avx2 else "AMX" if args.no_amx else "nothing",
         "commit": git.stdout.strip() or "unknown",
         "moot": f"{args.moot} of {time.strftime('%Y-%m-%d %H:%M', time.localtime(os.path.getmtime(args.moot)))}",
         "llama.cpp": args.peer,
+        "ik_llama.cpp": args.ik,
         "prefix": " ".join(args.prefix),
         "load": os.getloadavg()[0],
     }
 
 
-def without_amx(flags):
-    """The environment in which moot leaves AMX alone. llama.cpp is built without."""
+def refusing(args, flags):
+    """The environment in which moot leaves alone what the peers are built without."""
+    if args.avx2:
+        return {"MOOT_CPU": "avx2"}
     table = "avx512" if "avx512_vnni" in flags else "avx2"
-    return {"MOOT_CPU": table} if "amx_int8" in flags else {}
+    return {"MOOT_CPU": table} if args.no_amx and "amx_int8" in flags else {}
 
 
 def in_turn(sides, rounds, write):
@@ -141,11 +146,13 @@ def speeds(args, moot, write):
         (ONE_ROW, f"decode 1 row at depth {args.prompt}, tok/s"),
         (MANY_ROWS, f"decode {args.rows} rows over {args.prompt} shared, tok/s"),
     ]
-    peer = LlamaCpp(args)
+    peer, ik = LlamaCpp(args), IkLlamaCpp(args)
     files = {alias: moot.gguf(alias) for alias in args.models}
     for alias, gguf in files.items():
         # What each is measured on is bound here: a loop's variables would be its last ones'.
         sides = [("llama.cpp", lambda gguf=gguf: peer.measure(gguf)), ("moot", lambda alias=alias: moot.measure(alias))]
+        if args.ik:
+            sides.insert(1, (ik.name, lambda gguf=gguf: ik.measure(gguf)))
         if alias in args.q8:
             q8 = peer.requantised(gguf, args.folder)
             sides.append(("llama.cpp Q8_0", lambda q8=q8: peer.measure(q8)))
@@ -157,8 +164,8 @@ def main():
     """Measures, prints and writes."""
     args = arguments()
     here = machine(args)
-    moot = Moot(args, without_amx(here["flags"]) if args.no_amx else {})
-    print(f"{here['cpu']}, {here['cores']} cores: {' '.join(here['flags'])}; AMX {here['amx']}")
+    moot = Moot(args, refusing(args, here["flags"]))
+    print(f"{here['cpu']}, {here['cores']} cores: {' '.join(here['flags'])}; refused: {here['refused']}")
     print(f"{here['threads']} threads a side, {args.rounds} rounds in turn, {here['date']}, commit {here['commit']}")
     print("median (least..most); the ratio of the medians (least..most of the rounds' ratios)\n", flush=True)
     with args.output.open("a") as output:
@@ -169,7 +176,8 @@ def main():
 
         write(here)
         if args.record:
-            debate.measure(args, moot, LlamaCpp(args), in_turn, table, write)
+            peers = [LlamaCpp(args), *([IkLlamaCpp(args)] if args.ik else [])]
+            debate.measure(args, moot, peers, in_turn, table, write)
         else:
             speeds(args, moot, write)
     print(f"every figure: {args.output}", file=sys.stderr)

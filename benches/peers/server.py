@@ -1,4 +1,5 @@
-"""Recorded calls through llama-server, timed: `server.py PROGRAM GGUF CALLS THREADS SLOTS IN_FLIGHT`.
+"""Recorded calls through llama-server, timed: `server.py PROGRAM GGUF CALLS THREADS SLOTS IN_FLIGHT
+[OPTIONS OF THE SERVER]`.
 
 CALLS is the output of `moot calls`. The calls of a stage are sent at once, stages in order, IN_FLIGHT questions at a
 time, each call forced to its recorded length. This separate program also starts the server, so that --prefix applies to
@@ -98,10 +99,10 @@ def run(port, asked, in_flight):
 
 def main():
     """Starts the server, times the calls, ends it."""
-    program, gguf, calls, threads, slots, in_flight = sys.argv[1:]
+    program, gguf, calls, threads, slots, in_flight, *more = sys.argv[1:]
     asked, port = questions(calls), free_port()
     command = [program, "-m", gguf, "--host", "127.0.0.1", "--port", str(port), "-t", threads, "-tb", threads]
-    command += ["-np", slots, "-c", str(int(slots) * context(asked))]
+    command += ["-np", slots, "-c", str(int(slots) * context(asked)), *more]
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log)
         for number in (signal.SIGINT, signal.SIGTERM):

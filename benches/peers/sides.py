@@ -1,4 +1,4 @@
-"""The two sides: how each runs the same work, and how its output is read."""
+"""The sides: how each runs the same work, and how its output is read."""
 
 import json
 import sys
@@ -14,12 +14,16 @@ PREFILL, ONE_ROW, MANY_ROWS = "prefill", "decode 1", "decode N"
 class LlamaCpp:
     """llama.cpp's own bench programs with their defaults: flash attention where supported, f16 keys and values."""
 
-    def __init__(self, args, name="llama.cpp"):
-        self.args, self.name = args, name
+    name = "llama.cpp"
+    # What its server needs beyond its defaults.
+    server_words = ()
+
+    def __init__(self, args):
+        self.args, self.folder = args, args.peer
 
     def program(self, name):
         """A program's path."""
-        return Path(self.args.peer) / name
+        return Path(self.folder) / name
 
     def measure(self, gguf):
         """Figures by name. Its programs warm up first, by a whole prompt and by 16 tokens."""
@@ -49,6 +53,30 @@ class LlamaCpp:
             run([self.program("llama-quantize"), "--allow-requantize", gguf, partial, "Q8_0", self.args.threads])
             partial.rename(made)
         return made
+
+
+class IkLlamaCpp(LlamaCpp):
+    """ik_llama.cpp's batched bench, with flash attention. Its run-time repacking (`-rtr 1`) is left out: it made prefill
+    slower."""
+
+    name = "ik_llama.cpp"
+    server_words = ("-fa", "on")
+
+    def __init__(self, args):
+        super().__init__(args)
+        self.folder = args.ik
+
+    def measure(self, gguf):
+        """Figures by name, all of one run: a prompt and one row over it, then the rows. It warms up by 16 tokens."""
+        args = self.args
+        context = args.rows * ((args.prompt + args.generate + 255) // 256 * 256)
+        batched = [self.program("llama-batched-bench"), "-m", gguf, "-t", args.threads, "-tb", args.threads]
+        batched += ["-c", context, "-pps", *self.server_words, "-npp", args.prompt, "-ntg", args.generate]
+        printed = run([*batched, "-npl", f"1,{args.rows}"], args.prefix)
+        # A table: PP, TG, B, N_KV, T_PP, S_PP, T_TG, S_TG, T, S.
+        cells = [line.strip("|").split("|") for line in printed.splitlines() if line.startswith("|")]
+        one, many = ([float(cell) for cell in row] for row in cells if row[0].strip().isdigit())
+        return {PREFILL: one[5], ONE_ROW: one[7], MANY_ROWS: many[7]}
 
 
 class Moot:

@@ -1,7 +1,8 @@
 //! Later rounds: `history=answers` and `ask-again=needed`.
 
 use super::*;
-use moot::question::Document;
+use moot::eval::metrics::changes;
+use moot::question::{Conclusion, Document};
 
 /// Equal answers are one line, a year and a day of it are not; an agent reads neither its own reply, nor those that
 /// know nothing, nor malformed ones.
@@ -63,6 +64,7 @@ fn only_agents_that_have_an_answer_are_asked_again() {
     assert!(verdicts.len() == 2 && verdicts.iter().all(|sent| sent.contains("Agent 4: Answer: unknown.")));
     assert!(verdicts[1].contains("Agent 2: Answer: 1968."));
     assert_eq!(calls[conclusion.calls[0]].round, 2);
+    assert_eq!(turns_left_out(conclusion, calls), 2.0);
     // The same where the verdict is asked for beside the next round.
     for history in ["peers", "answers"] {
         let (conclusion, calls) =
@@ -79,7 +81,17 @@ fn only_agents_that_have_an_answer_are_asked_again() {
     });
     let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "needed")]), &four(), &unknown);
     assert_eq!(calls.len(), 5);
-    assert!(conclusion.unwrap().converged);
+    let conclusion = conclusion.unwrap();
+    assert!(conclusion.converged);
+    assert_eq!(turns_left_out(conclusion, calls), 4.0);
+    let (conclusion, calls) = answer("madam-rag", &typed(&[]), &four(), &unknown);
+    assert_eq!(turns_left_out(conclusion.unwrap(), calls), 0.0);
+}
+
+/// The metric that counts what `ask-again=needed` saves.
+fn turns_left_out(conclusion: Conclusion, calls: Vec<CallRecord>) -> f64 {
+    let record = QuestionRecord { conclusion: Some(conclusion), calls, ..QuestionRecord::default() };
+    changes::left_out(&record).unwrap()
 }
 
 /// Thirty documents: of an answer that many give, three are named, and a long reason is cut at a word.
