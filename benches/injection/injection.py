@@ -134,10 +134,11 @@ def make(items, questions, documents, seed):
 
 
 def concluded(record):
-    """The concluded answers of each question of a record, by its text; none after an error."""
+    """The concluded answers of each question of a record, by its text; none after an error. Replies of questions that are
+    not concluded yet are passed over."""
     lines = [json.loads(line) for line in record.read_text().splitlines()][1:]
     answers = {}
-    for line in lines:
+    for line in (line for line in lines if "question" in line):
         conclusion = line.get("conclusion") or {"answers": []}
         answers[line["question"]["text"]] = [answer["text"] for answer in conclusion["answers"]]
     return answers

@@ -149,10 +149,14 @@ build() {
   mkdir -p "$folder"
   [ -d "$source" ] || fetch "$1"
   echo "building $1 in $name (log: $log)" >&2
-  # Of ik_llama.cpp's attention over quantised keys and values nothing is measured, and it is most of the build.
+  # Of ik_llama.cpp's attention over quantised keys and values nothing is measured, and it is most of the build. Its AVX-512
+  # kernels need two more sets of instructions, for which its build has no option.
+  local flags=
+  [[ $1 != ik_llama.cpp || " ${options[*]} " != *" AVX512=ON "* ]] || flags="-mavx512dq -mavx512vl"
   {
     nice -n 19 "$cmake" -S "$source" -B "$name" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF \
       "${options[@]/#/-DGGML_}" -DBUILD_SHARED_LIBS=OFF -DGGML_CCACHE=OFF -DLLAMA_OPENSSL=OFF -DGGML_IQK_FA_ALL_QUANTS=OFF \
+      -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" \
       -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES="$([ "$1" = ik_llama.cpp ] && echo ON || echo OFF)" \
       -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF &&
       nice -n 19 "$cmake" --build "$name" -j "$jobs" --target "${targets[@]}"

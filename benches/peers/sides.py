@@ -72,7 +72,7 @@ class IkLlamaCpp(LlamaCpp):
         context = args.rows * ((args.prompt + args.generate + 255) // 256 * 256)
         batched = [self.program("llama-batched-bench"), "-m", gguf, "-t", args.threads, "-tb", args.threads]
         batched += ["-c", context, "-pps", *self.server_words, "-npp", args.prompt, "-ntg", args.generate]
-        printed = run([*batched, "-npl", f"1,{args.rows}"], args.prefix)
+        printed = run([*batched, "-npl", f"1,{args.rows}"], args.prefix, errors=True)
         # A table: PP, TG, B, N_KV, T_PP, S_PP, T_TG, S_TG, T, S.
         cells = [line.strip("|").split("|") for line in printed.splitlines() if line.startswith("|")]
         one, many = ([float(cell) for cell in row] for row in cells if row[0].strip().isdigit())

@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 
-def run(command, prefix=(), environment=None):
-    """What a command prints, run after the words of `prefix`. Ends this program, showing why, where it fails."""
+def run(command, prefix=(), environment=None, errors=False):
+    """What a command prints, with `errors` to its standard error, run after the words of `prefix`. Ends this program,
+    showing why, where it fails."""
     command = [*prefix, *map(str, command)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     try:
@@ -18,7 +19,7 @@ def run(command, prefix=(), environment=None):
         sys.exit(f"{command[0]}: {error.strerror}")
     if child.returncode != 0:
         sys.exit(f"{' '.join(command)}\nended with {child.returncode}:\n{(out + err)[-2000:]}")
-    return out
+    return err if errors else out
 
 
 def lines(out):
