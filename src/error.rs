@@ -1,5 +1,6 @@
 //! The one error of this package: each variant says what was expected, what was found, and where.
 
+use crate::escape::beginning;
 use crate::fault::RemoteFault;
 use crate::units::readable;
 use moot_models::memory::Needed;
@@ -66,7 +67,7 @@ pub enum MootError {
         cut_off: bool,
     },
     /// A name that no table knows.
-    #[error("no {kind} is called {} (known: {known})", shortened(.name))]
+    #[error("no {kind} is called {:?} (known: {known})", beginning(.name, 100))]
     UnknownName {
         /// "method", "dataset", "metric".
         kind: &'static str,
@@ -212,14 +213,6 @@ impl MootError {
 }
 
 /// What may find passages where a search returned none.
-/// A name in quotes, its first 100 characters where it is longer: names come from files too.
-fn shortened(name: &str) -> String {
-    match name.char_indices().nth(100) {
-        Some((end, _)) => format!("{:?}...", &name[..end]),
-        None => format!("{name:?}"),
-    }
-}
-
 fn hint_to_find(filtered: bool, cut_off: bool) -> String {
     let ways = [
         (true, "ask in other words"),

@@ -39,6 +39,15 @@ pub fn line(text: &str) -> String {
     harmless(text, true).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The first `most` characters of `text`, with three dots where more follow.
+#[must_use]
+pub fn beginning(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Characters of an [`excerpt`].
 const EXCERPT: usize = 300;
 
@@ -50,12 +59,8 @@ pub fn excerpt(text: &str) -> String {
         Some((end, _)) => (&text[..end], true),
         None => (text, false),
     };
-    let line = line(start);
-    match line.char_indices().nth(EXCERPT) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None if more => line + "...",
-        None => line,
-    }
+    let excerpt = beginning(&line(start), EXCERPT);
+    if more && !excerpt.ends_with("...") { excerpt + "..." } else { excerpt }
 }
 
 /// One line, its white space as it is: the cell of a table.

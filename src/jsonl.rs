@@ -304,8 +304,5 @@ pub(crate) fn describe(value: &Value) -> String {
 /// The first 40 characters, so that a complaint stays one line.
 #[must_use]
 pub fn shortened(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
+    escape::beginning(text, 40)
 }

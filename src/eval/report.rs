@@ -11,6 +11,7 @@ use crate::transcript::{Parsed, QuestionRecord};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 /// Seeds every interval: the same records give the same numbers.
 const SEED: u64 = 0;
@@ -242,6 +243,20 @@ pub fn figure(unit: Unit, x: f64, signed: bool) -> String {
     let x = if x.abs() < 0.5 * 10f64.powi(-digits) { 0.0 } else { x };
     let digits = digits as usize;
     if signed { format!("{x:+.digits$}") } else { format!("{x:.digits$}") }
+}
+
+/// `count` things side by side in as many tables as the width of `columns` characters needs, each with as many as fit and
+/// one at least; `made` makes the table of some of them.
+#[must_use]
+pub fn divided(count: usize, columns: usize, made: impl Fn(Range<usize>) -> String) -> Vec<String> {
+    let (mut tables, mut from) = (Vec::new(), 0);
+    while from < count {
+        let fits = |to: &usize| made(from..*to).lines().all(|line| line.chars().count() <= columns);
+        let to = (from + 1..=count).rev().find(fits).unwrap_or(from + 1);
+        tables.push(made(from..to));
+        from = to;
+    }
+    tables
 }
 
 /// Columns as wide as their widest cell, two spaces between; the first to the left, the others to the right.

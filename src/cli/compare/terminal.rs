@@ -3,7 +3,8 @@
 use crate::cli::columns::{shorten_middle, wrap};
 use crate::eval::compare::Compared;
 use crate::eval::compare::tables::{self, NOTE, Table};
-use crate::eval::report::aligned;
+use crate::eval::report::{self, aligned};
+use std::ops::Range;
 
 /// Columns of a record's name in tables; the legend has it whole.
 const NAME: usize = 24;
@@ -31,21 +32,14 @@ fn divided(table: &Table, columns: usize) -> String {
         }
         each => (table.rows.first().map_or(0, Vec::len).saturating_sub(1)) / each,
     };
-    let of = |from: usize, to: usize| {
+    let of = |part: Range<usize>| {
         let cells = |row: &Vec<String>| {
-            let own = &row[1 + from * table.columns..1 + to * table.columns];
+            let own = &row[1 + part.start * table.columns..1 + part.end * table.columns];
             row.iter().take(1).chain(own).cloned().collect()
         };
         let mut rows: Vec<Vec<String>> = table.rows.iter().map(cells).collect();
         rows[0].iter_mut().for_each(|name| *name = shorten_middle(name, NAME));
         aligned(&rows)
     };
-    let (mut parts, mut from) = (Vec::new(), 0);
-    while from < records {
-        let fits = |to: &usize| of(from, *to).lines().all(|line| line.chars().count() <= columns);
-        let to = (from + 1..=records).rev().find(fits).unwrap_or(from + 1);
-        parts.push(of(from, to));
-        from = to;
-    }
-    parts.join("\n")
+    report::divided(records, columns, of).join("\n")
 }

@@ -5,6 +5,7 @@ use crate::eval::metrics::{METRICS, Metric};
 use crate::eval::report::{self, Difference, Scores};
 use crate::eval::stats::Estimate;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// The first of these that apply are printed, [`ROWS`] at most: one that judges answers in the way of the dataset goes before
 /// those that apply to every record.
@@ -79,15 +80,8 @@ fn applying(scores: &[Scores]) -> Vec<usize> {
 
 /// The values below each other in as many tables as the width needs, each with as many records as fit.
 fn blocks(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool, columns: usize) -> String {
-    let (mut text, mut from) = (String::new(), 0);
-    while from < heads.len() {
-        let made = |to: usize| block(places, &heads[from..to], &values[from..to], signed);
-        let fits = |to: &usize| made(*to).lines().all(|line| line.chars().count() <= columns);
-        let to = (from + 1..=heads.len()).rev().find(fits).unwrap_or(from + 1);
-        text.push_str(&made(to));
-        from = to;
-    }
-    text
+    let made = |part: Range<usize>| block(places, &heads[part.clone()], &values[part], signed);
+    report::divided(heads.len(), columns, made).concat()
 }
 
 fn block(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool) -> String {
