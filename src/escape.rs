@@ -5,7 +5,7 @@
 
 /// Whether `c` changes what a terminal or a reader makes of the text around it.
 fn steers(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || directs(c) || unseen(c)
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || directs(c) || is_unseen(c)
 }
 
 /// Changes of writing direction (Unicode Standard Annex 9).
@@ -14,7 +14,8 @@ fn directs(c: char) -> bool {
 }
 
 /// Characters that take no room: joiners apart, which some scripts need, they only hide text or tell equal lines apart.
-fn unseen(c: char) -> bool {
+#[must_use]
+pub fn is_unseen(c: char) -> bool {
     matches!(
         c,
         '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
@@ -26,7 +27,7 @@ fn unseen(c: char) -> bool {
 fn harmless(text: &str, one: bool) -> String {
     let keep = |c: char| match c {
         '\n' if !one => Some(c),
-        c if unseen(c) => None,
+        c if is_unseen(c) => None,
         c if steers(c) => Some(' '),
         c => Some(c),
     };

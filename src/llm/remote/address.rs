@@ -1,6 +1,7 @@
 //! The address of a remote model, and the key that its server asks for.
 
 use crate::error::{MootError, Result};
+use crate::escape;
 use std::fmt;
 use std::ops::Range;
 
@@ -119,27 +120,42 @@ impl Key {
         !self.spans_in(text).is_empty()
     }
 
-    /// Where `text` holds the key, as it is or with its slashes escaped as some JSON writers do; in order, not
-    /// overlapping. A key of fewer than [`SHORTEST_SECRET`] bytes is not looked for.
+    /// Where `text` holds the key, as it is, with its slashes escaped as some JSON writers do, or with characters between
+    /// that cannot be seen and that [`escape`] would take out; in order, not overlapping. A key of fewer than
+    /// [`SHORTEST_SECRET`] bytes is not looked for.
     pub(crate) fn spans_in(&self, text: &str) -> Vec<Range<usize>> {
         if self.0.len() < SHORTEST_SECRET {
             return Vec::new();
         }
-        let find = |key: &str| text.match_indices(key).map(|(at, key)| at..at + key.len()).collect::<Vec<_>>();
-        let mut spans = find(&self.0);
-        if self.0.contains('/') {
-            spans.extend(find(&self.0.replace('/', "\\/")));
-            spans.sort_by_key(|span| span.start);
-            // A key that begins with a slash stands within itself escaped.
-            spans.dedup_by(|span, before| {
-                let overlaps = span.start < before.end;
-                if overlaps {
-                    before.end = before.end.max(span.end);
+        let (mut spans, mut at) = (Vec::new(), 0);
+        while let Some(c) = text[at..].chars().next() {
+            let length = if escape::is_unseen(c) { None } else { self.length_at(&text[at..]) };
+            match length {
+                Some(length) => {
+                    spans.push(at..at + length);
+                    at += length;
                 }
-                overlaps
-            });
+                None => at += c.len_utf8(),
+            }
         }
         spans
+    }
+
+    /// Bytes that the key takes at the beginning of `text`; `None` where it is not there.
+    fn length_at(&self, text: &str) -> Option<usize> {
+        let mut seen = text.char_indices().filter(|(_, c)| !escape::is_unseen(*c));
+        let mut end = 0;
+        for wanted in self.0.chars().filter(|c| !escape::is_unseen(*c)) {
+            let (mut at, mut c) = seen.next()?;
+            if (wanted, c) == ('/', '\\') {
+                (at, c) = seen.next()?;
+            }
+            if c != wanted {
+                return None;
+            }
+            end = at + c.len_utf8();
+        }
+        Some(end)
     }
 }
 

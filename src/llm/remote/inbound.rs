@@ -247,6 +247,9 @@ mod tests {
         assert_eq!(value.to_string(), r#"{"(the key)":{"x (the key)":1}}"#);
         let broken = inbound().json(br#"{"a": "sk-12\/345 and sk-12/345"#).unwrap_err();
         assert!(broken.reason.ends_with(r#"{"a": "(the key) and (the key)"#), "{}", broken.reason);
+        // Messages leave out what cannot be seen, which would put the key together.
+        let value = inbound().json("[\"x s\u{feff}k-12\u{200b}\\\\/345 y\"]".as_bytes()).unwrap();
+        assert_eq!(value.to_string(), r#"["x (the key) y"]"#);
         // A cut falls behind the key, not into it.
         let long = format!("{}sk-12/345", "x".repeat(295));
         assert!(!inbound().excerpt(long.as_bytes()).contains("sk-"), "{long}");
