@@ -70,9 +70,10 @@ class IkLlamaCpp(LlamaCpp):
         """Figures by name, all of one run: a prompt and one row over it, then the rows. It warms up by 16 tokens."""
         args = self.args
         context = args.rows * ((args.prompt + args.generate + 255) // 256 * 256)
-        batched = [self.program("llama-batched-bench"), "-m", gguf, "-t", args.threads, "-tb", args.threads]
+        batched = [self.program("llama-batched-bench").resolve(), "-m", gguf.resolve(), "-t", args.threads, "-tb", args.threads]
         batched += ["-c", context, "-pps", *self.server_words, "-npp", args.prompt, "-ntg", args.generate]
-        printed = run([*batched, "-npl", f"1,{args.rows}"], args.prefix, errors=True)
+        # It leaves a log where it runs.
+        printed = run([*batched, "-npl", f"1,{args.rows}"], args.prefix, errors=True, folder=args.folder)
         # A table: PP, TG, B, N_KV, T_PP, S_PP, T_TG, S_TG, T, S.
         cells = [line.strip("|").split("|") for line in printed.splitlines() if line.startswith("|")]
         one, many = ([float(cell) for cell in row] for row in cells if row[0].strip().isdigit())

@@ -6,14 +6,14 @@ import subprocess
 import sys
 
 
-def run(command, prefix=(), environment=None, errors=False):
-    """What a command prints, with `errors` to its standard error, run after the words of `prefix`. Ends this program,
-    showing why, where it fails."""
+def run(command, prefix=(), environment=None, errors=False, folder=None):
+    """What a command prints, with `errors` to its standard error, run after the words of `prefix`, in `folder` if one is
+    given. Ends this program, showing why, where it fails."""
     command = [*prefix, *map(str, command)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     try:
         # Not subprocess.run, which kills at Ctrl-C: the terminal tells the command too, and it ends what it started.
-        with subprocess.Popen(command, env={**os.environ, **(environment or {})}, **pipes) as child:
+        with subprocess.Popen(command, env={**os.environ, **(environment or {})}, cwd=folder, **pipes) as child:
             out, err = child.communicate()
     except OSError as error:
         sys.exit(f"{command[0]}: {error.strerror}")

@@ -142,7 +142,7 @@ fn names_from_files_do_not_stretch_a_message() {
     assert_eq!(named("f64".into()), "no storage type is called \"f64\" (known: f32)");
     assert_eq!(
         named("ä\n".repeat(5000)),
-        format!("no storage type is called \"{}\"... (known: f32)", "ä\\n".repeat(50))
+        format!("no storage type is called \"{}...\" (known: f32)", "ä\\n".repeat(50))
     );
 }
 
