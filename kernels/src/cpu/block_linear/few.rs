@@ -134,9 +134,10 @@ unsafe fn add_step<L: Lanes, const ROWS: usize, const FORMAT: usize, const STEP:
     unsafe {
         let mut dots = [[L::Ints::splat(0); ROWS]; 2];
         if zero_of::<L, FORMAT>() != 0 {
-            for r in 0..ROWS {
+            let [first, second] = &mut dots;
+            for (r, (first, second)) in first.iter_mut().zip(second).enumerate() {
                 let zero = L::Ints::splat(zero_of::<L, FORMAT>() * sum_of_step(x.sums, r, STEP, per_step));
-                (dots[0][r], dots[1][r]) = (zero, zero);
+                (*first, *second) = (zero, zero);
             }
         }
         // Unrolled, the compiler would unpack all groups first, and multiply row by row.
