@@ -122,9 +122,9 @@ impl Key {
 
     /// Where `text` holds the key, as it is, with its slashes escaped as some JSON writers do, or with characters between
     /// that cannot be seen and that [`escape`] would take out; in order, not overlapping. A key of fewer than
-    /// [`SHORTEST_SECRET`] bytes is not looked for.
+    /// [`SHORTEST_SECRET`] bytes that can be seen is not looked for.
     pub(crate) fn spans_in(&self, text: &str) -> Vec<Range<usize>> {
-        if self.0.len() < SHORTEST_SECRET {
+        if self.seen().map(char::len_utf8).sum::<usize>() < SHORTEST_SECRET {
             return Vec::new();
         }
         let (mut spans, mut at) = (Vec::new(), 0);
@@ -141,11 +141,16 @@ impl Key {
         spans
     }
 
+    /// The key's characters without those that cannot be seen.
+    fn seen(&self) -> impl Iterator<Item = char> {
+        self.0.chars().filter(|c| !escape::is_unseen(*c))
+    }
+
     /// Bytes that the key takes at the beginning of `text`; `None` where it is not there.
     fn length_at(&self, text: &str) -> Option<usize> {
         let mut seen = text.char_indices().filter(|(_, c)| !escape::is_unseen(*c));
         let mut end = 0;
-        for wanted in self.0.chars().filter(|c| !escape::is_unseen(*c)) {
+        for wanted in self.seen() {
             let (mut at, mut c) = seen.next()?;
             if (wanted, c) == ('/', '\\') {
                 (at, c) = seen.next()?;

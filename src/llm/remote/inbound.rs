@@ -250,6 +250,8 @@ mod tests {
         // Messages leave out what cannot be seen, which would put the key together.
         let value = inbound().json("[\"x s\u{feff}k-12\u{200b}\\\\/345 y\"]".as_bytes()).unwrap();
         assert_eq!(value.to_string(), r#"["x (the key) y"]"#);
+        let unseen = Inbound::new(Key::new(&"\u{feff}".repeat(9)));
+        assert_eq!(unseen.hide("x \u{feff} y"), "x \u{feff} y");
         // A cut falls behind the key, not into it.
         let long = format!("{}sk-12/345", "x".repeat(295));
         assert!(!inbound().excerpt(long.as_bytes()).contains("sk-"), "{long}");

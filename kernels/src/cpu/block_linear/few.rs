@@ -9,8 +9,8 @@ use crate::cpu::unpack::Stored;
 use std::hint::black_box;
 use std::ops::Range;
 
-/// Rows of a panel that are one or two passes of [`multiply_in_registers`]: its codes are unpacked once a pass, and
-/// stay in L1.
+/// Rows of a panel that are one or two passes of [`multiply_in_registers`] or [`multiply_by_groups`]: codes are unpacked
+/// once a pass, and stay in L1.
 #[inline(always)]
 pub(super) unsafe fn few<L: Lanes, const AT_ONCE: usize, const FORMAT: usize>(
     call: &BlockCall<'_>,
