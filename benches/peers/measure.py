@@ -1,6 +1,6 @@
-"""llama.cpp, ik_llama.cpp and moot in turn, on the same GGUF files: medians, spreads and ratios.
+"""moot and its peers in turn, on the same GGUF files: medians, spreads and ratios.
 
-Started by llama_cpp.sh, which builds llama.cpp. Needs only the standard library.
+Started by llama_cpp.sh, which builds or installs the peers. Needs only the standard library.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import debate
-from sides import MANY_ROWS, ONE_ROW, PREFILL, IkLlamaCpp, LlamaCpp, Moot
+from sides import MANY_ROWS, ONE_ROW, PREFILL, IkLlamaCpp, LlamaCpp, Moot, OpenVino, Vllm
 
 # Figures for which less is better.
 LESS = (debate.SECONDS, debate.COMPUTED, debate.PEAK)
@@ -31,6 +31,8 @@ def arguments():
     add("--peer", required=True, help=argparse.SUPPRESS)
     add("--folder", required=True, help=argparse.SUPPRESS)
     add("--ik", help=argparse.SUPPRESS)
+    add("--openvino", help=argparse.SUPPRESS)
+    add("--vllm", help=argparse.SUPPRESS)
     add("--no-amx", action="store_true", help=argparse.SUPPRESS)
     add("--avx2", action="store_true", help=argparse.SUPPRESS)
     add("--moot", default=os.environ.get("MOOT", ROOT / "target/release/moot"), help="moot's program [$MOOT]")
@@ -80,6 +82,8 @@ def machine(args):
         "moot": f"{args.moot} of {time.strftime('%Y-%m-%d %H:%M', time.localtime(os.path.getmtime(args.moot)))}",
         "llama.cpp": args.peer,
         "ik_llama.cpp": args.ik,
+        "OpenVINO": args.openvino,
+        "vLLM": args.vllm,
         "prefix": " ".join(args.prefix),
         "load": os.getloadavg()[0],
     }
@@ -147,12 +151,14 @@ def speeds(args, moot, write):
         (MANY_ROWS, f"decode {args.rows} rows over {args.prompt} shared, tok/s"),
     ]
     peer, ik = LlamaCpp(args), IkLlamaCpp(args)
+    libraries = [OpenVino(args, peer)] * bool(args.openvino) + [Vllm(args)] * bool(args.vllm)
     files = {alias: moot.gguf(alias) for alias in args.models}
     for alias, gguf in files.items():
         # What each is measured on is bound here: a loop's variables would be its last ones'.
         sides = [("llama.cpp", lambda gguf=gguf: peer.measure(gguf)), ("moot", lambda alias=alias: moot.measure(alias))]
         if args.ik:
             sides.insert(1, (ik.name, lambda gguf=gguf: ik.measure(gguf)))
+        sides += [(side.name, lambda side=side, gguf=gguf: side.measure(gguf)) for side in libraries]
         if alias in args.q8:
             q8 = peer.requantised(gguf, args.folder)
             sides.append(("llama.cpp Q8_0", lambda q8=q8: peer.measure(q8)))

@@ -9,6 +9,9 @@ from timed import lines, run
 # Figures, in tokens per second. Memory is compared over recorded calls instead: here moot also measures the machine's
 # limits, which takes more memory than a small model.
 PREFILL, ONE_ROW, MANY_ROWS = "prefill", "decode 1", "decode N"
+HERE = Path(__file__).resolve().parent
+# Files of the catalog with tensors of Q5_0.
+WITH_Q5_0 = ("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",)
 
 
 class LlamaCpp:
@@ -78,6 +81,60 @@ class IkLlamaCpp(LlamaCpp):
         cells = [line.strip("|").split("|") for line in printed.splitlines() if line.startswith("|")]
         one, many = ([float(cell) for cell in row] for row in cells if row[0].strip().isdigit())
         return {PREFILL: one[5], ONE_ROW: one[7], MANY_ROWS: many[7]}
+
+
+class Library:
+    """A Python library, which `in_python.py` runs in the library's own environment."""
+
+    name = side = None
+
+    def __init__(self, args, python):
+        self.args, self.python = args, python
+
+    def work(self, mode, *words):
+        """What `in_python.py` prints."""
+        return run([self.python, HERE / "in_python.py", mode, *words], self.args.prefix)
+
+    def model(self, gguf):
+        """What the library opens instead of `gguf`."""
+        raise NotImplementedError
+
+    def measure(self, gguf):
+        """Figures by name."""
+        args = self.args
+        words = ["--threads", args.threads, "--prompt", args.prompt, "--generate", args.generate, "--rows", args.rows]
+        return lines(self.work(self.side, self.model(gguf), *words))[-1]
+
+
+class OpenVino(Library):
+    """OpenVINO GenAI on the GGUF file. It does not read Q5_0, so a file that has it is requantised as Q8_0."""
+
+    name, side = "OpenVINO", "openvino"
+
+    def __init__(self, args, llama_cpp):
+        super().__init__(args, args.openvino)
+        self.llama_cpp = llama_cpp
+
+    def model(self, gguf):
+        return self.llama_cpp.requantised(gguf, self.args.folder) if gguf.name in WITH_Q5_0 else gguf
+
+
+class Vllm(Library):
+    """vLLM for CPUs on the file's weights, widened to bfloat16."""
+
+    name, side = "vLLM", "vllm"
+
+    def __init__(self, args):
+        super().__init__(args, args.vllm)
+
+    def model(self, gguf):
+        made = Path(self.args.folder) / f"{gguf.stem}.bfloat16"
+        if not made.exists():
+            partial = made.with_suffix(".partial")
+            print(f"widening {gguf.name} to {made}", file=sys.stderr)
+            self.work("widen", gguf, partial)
+            partial.rename(made)
+        return made
 
 
 class Moot:

@@ -116,26 +116,39 @@ fn attention_is_its_reference_with_shared_pages_read_once() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn stored_keys_and_values_are_what_attention_reads() -> Result<()> {
-    let (kv_heads, dim, tokens) = (2, 16, 21);
+/// Stores random tokens at `slots` of caches of `pages` pages of zeros: their keys and values are there, and the rest is as
+/// it was.
+fn stores(pages: usize, slots: &[u32]) -> Result<()> {
+    let (kv_heads, dim, tokens) = (2, 16, slots.len());
     let (k, v) = (
         Tensor::randn(0_f32, 1.0, (tokens, kv_heads, dim), &Device::Cpu)?,
         Tensor::randn(0_f32, 1.0, (tokens, kv_heads, dim), &Device::Cpu)?,
     );
-    let k_cache = Tensor::zeros((3, kv_heads, dim, PAGE), DType::F32, &Device::Cpu)?;
-    let v_cache = Tensor::zeros((3, kv_heads, PAGE, dim), DType::F32, &Device::Cpu)?;
-    let pages = [2_u32, 0];
-    let slots = (0..tokens).map(|p| pages[p / PAGE] * PAGE as u32 + (p % PAGE) as u32).collect();
-    Slots::new(slots).store(&k, &v, &k_cache, &v_cache)?;
-    for position in [0, 15, 16, 20] {
-        let (page, place) = (pages[position / PAGE] as usize, position % PAGE);
-        let stored = k_cache.get(page)?.narrow(2, place, 1)?.squeeze(2)?;
-        assert_eq!(bits(&stored), bits(&k.get(position)?));
-        let stored = v_cache.get(page)?.narrow(1, place, 1)?.squeeze(1)?;
-        assert_eq!(bits(&stored), bits(&v.get(position)?));
+    let k_cache = Tensor::zeros((pages, kv_heads, dim, PAGE), DType::F32, &Device::Cpu)?;
+    let v_cache = Tensor::zeros((pages, kv_heads, PAGE, dim), DType::F32, &Device::Cpu)?;
+    Slots::new(slots.to_vec()).store(&k, &v, &k_cache, &v_cache)?;
+    let nothing = vec![0; kv_heads * dim];
+    for slot in 0..pages * PAGE {
+        let token = slots.iter().position(|taken| *taken as usize == slot);
+        let expected =
+            |new: &Tensor| token.map_or_else(|| Ok(nothing.clone()), |token| new.get(token).map(|t| bits(&t)));
+        let (page, place) = (slot / PAGE, slot % PAGE);
+        assert_eq!(bits(&k_cache.get(page)?.narrow(2, place, 1)?.squeeze(2)?), expected(&k)?, "key of slot {slot}");
+        assert_eq!(bits(&v_cache.get(page)?.narrow(1, place, 1)?.squeeze(1)?), expected(&v)?, "value of slot {slot}");
     }
     Ok(())
+}
+
+#[test]
+fn stored_keys_and_values_are_what_attention_reads() -> Result<()> {
+    let pages = [2, 0];
+    stores(3, &(0..21).map(|p| pages[p / PAGE] * PAGE as u32 + (p % PAGE) as u32).collect::<Vec<_>>())
+}
+
+/// Many pages are written by several threads: tokens of a page do not follow each other, and some pages get none.
+#[test]
+fn tokens_of_many_sequences_are_stored_in_any_order() -> Result<()> {
+    stores(80, &(0..300).map(|i| i * 337 % 1024).collect::<Vec<_>>())
 }
 
 #[test]

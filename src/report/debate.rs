@@ -10,7 +10,7 @@ use crate::methods::normalise;
 use crate::question::{Answer, Conclusion, Document, Gold, JudgedClaim, Question};
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Metrics of one question that are shown beside its outcome.
 const SHOWN: &[&str] =
@@ -74,7 +74,10 @@ fn document_of(document: &Document, texts: &mut Texts) -> Value {
 fn gold_of(gold: &Gold, texts: &mut Texts) -> Value {
     let mut numbers = |answers: &[String]| answers.iter().map(|text| texts.add(text)).collect::<Vec<_>>();
     let right: Vec<Vec<usize>> = gold.answers.iter().map(|aliases| numbers(aliases)).collect();
-    let wrong = numbers(&gold.wrong);
+    // Datasets name a wrong answer once for each document that has it.
+    let mut wrong = numbers(&gold.wrong);
+    let mut seen = HashSet::new();
+    wrong.retain(|number| seen.insert(*number));
     without_empty(json!({ "right": right, "wrong": wrong, "all": gold.all_required, "none": gold.unanswerable }))
 }
 

@@ -71,6 +71,15 @@ fn spans_are_places_of_the_text_as_shown() {
 }
 
 #[test]
+fn a_wrong_answer_of_several_documents_is_shown_once() {
+    let question = answered("q1", &["yes"], &["no", "never", "no"], &["yes"]);
+    let page = written(vec![input("a.jsonl", header(), vec![question])]);
+    let wrong = data(&page, "data-0")["gold"]["wrong"].clone();
+    let shown: Vec<String> = wrong.as_array().unwrap().iter().map(|number| text(&page, number)).collect();
+    assert_eq!(shown, ["no", "never"]);
+}
+
+#[test]
 fn a_changed_answer_is_marked_with_what_it_was() {
     let page = written(vec![input("a.jsonl", header(), vec![debate()])]);
     let calls = data(&page, "data-0")["runs"][0]["calls"].clone();

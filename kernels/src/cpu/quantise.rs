@@ -43,6 +43,23 @@ pub(crate) struct Sums {
     pub pairs: i32,
 }
 
+impl Sums {
+    /// All at once, as the bytes of one word, each of which counts 128 more than its value.
+    #[inline(always)]
+    fn of(values: [i8; 16]) -> Self {
+        const EVEN: u128 = u128::MAX / 0xffff * 0xff;
+        // SAFETY: both are sixteen bytes, and any bytes are a number.
+        let bytes = u128::from_le(unsafe { std::mem::transmute::<[i8; 16], u128>(values) }) ^ (u128::MAX / 0xff * 0x80);
+        // Eight int16: of bytes 0 and 1, 2 and 3, and so on.
+        let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
+        let four = pairs as u64 + (pairs >> 64) as u64;
+        let first = (four & 0xffff) + (four >> 32 & 0xffff);
+        let second = (four >> 16 & 0xffff) + (four >> 48);
+        let [first, second] = [first as i32 - 8 * 128, second as i32 - 8 * 128];
+        Self { all: first + second, pairs: second << 16 | first & 0xffff }
+    }
+}
+
 impl Int8 {
     /// Room for `rows`; [`Self::fill`] fills it.
     pub(crate) fn new(rows: usize, inputs: usize) -> Self {
@@ -135,12 +152,7 @@ pub(super) unsafe fn run<L: Lanes>(x: &[f32], RowChunk { values, scales, sums, m
             scaled_within(b, reciprocal, most).store_rounded_i8(values.as_mut_ptr().add(16));
         }
         for (sum, sixteen) in sums[2 * block..].iter_mut().zip(values.as_chunks::<16>().0) {
-            let [mut first, mut second] = [0_i32; 2];
-            for [a, b, c, d] in sixteen.as_chunks::<4>().0 {
-                first += i32::from(*a) + i32::from(*b);
-                second += i32::from(*c) + i32::from(*d);
-            }
-            *sum = Sums { all: first + second, pairs: second << 16 | first & 0xffff };
+            *sum = Sums::of(*sixteen);
         }
         min_factors[block] = scales[block] * (sums[2 * block].all + sums[2 * block + 1].all) as f32;
     }

@@ -6,6 +6,10 @@
 use super::attention::PAGE;
 use super::{PerDevice, f32_slice, upload};
 use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Result, Tensor, bail};
+use rayon::prelude::*;
+
+/// Pages up to which the calling thread stores alone: a row that decodes has one token in one page.
+const PAGES_ALONE: usize = 16;
 
 /// The slots of a batch's tokens: token `i` goes to `slots[i]`, which is `page * PAGE + offset in the page`.
 #[derive(Debug, Clone)]
@@ -89,6 +93,22 @@ struct Store<'a> {
     transposed: bool,
 }
 
+impl Store<'_> {
+    /// The pages of `cache` that tokens go to, each with its tokens out of `order`, which is sorted by slot.
+    fn pages<'c, 'o>(&self, mut cache: &'c mut [f32], order: &'o [usize]) -> Vec<(&'c mut [f32], &'o [usize])> {
+        let size = self.shape.kv_heads * self.shape.head_dim * PAGE;
+        let page_of = |token: &usize| self.slots[*token] as usize / PAGE;
+        let mut passed = 0;
+        let pages = order.chunk_by(|a, b| page_of(a) == page_of(b)).map(|tokens| {
+            let number = page_of(&tokens[0]);
+            let (page, rest) = std::mem::take(&mut cache)[(number - passed) * size..].split_at_mut(size);
+            (cache, passed) = (rest, number + 1);
+            (page, tokens)
+        });
+        pages.collect()
+    }
+}
+
 impl InplaceOp2 for Store<'_> {
     fn name(&self) -> &'static str {
         "kv_store"
@@ -98,12 +118,23 @@ impl InplaceOp2 for Store<'_> {
         let new = f32_slice("kv_store", s2, l2)?;
         let CpuStorage::F32(cache) = s1 else { bail!("kv store: the CPU cache must be f32") };
         let Some((from, to)) = l1.contiguous_offsets() else { bail!("kv store: the cache must be contiguous") };
-        let cache = &mut cache[from..to];
         let width = self.shape.kv_heads * self.shape.head_dim;
-        for (token, &slot) in new.chunks_exact(width).zip(self.slots) {
-            for (index, value) in self.shape.indices(slot as usize, self.transposed).zip(token) {
-                cache[index] = *value;
+        let put = |(page, tokens): (&mut [f32], &[usize])| {
+            for &token in tokens {
+                let offset = self.slots[token] as usize % PAGE;
+                let new = &new[token * width..][..width];
+                for (index, value) in self.shape.indices(offset, self.transposed).zip(new) {
+                    page[index] = *value;
+                }
             }
+        };
+        let mut order: Vec<usize> = (0..self.slots.len()).collect();
+        order.sort_by_key(|&token| self.slots[token]);
+        let pages = self.pages(&mut cache[from..to], &order);
+        if pages.len() <= PAGES_ALONE {
+            pages.into_iter().for_each(put)
+        } else {
+            pages.into_par_iter().for_each(put)
         }
         Ok(())
     }
