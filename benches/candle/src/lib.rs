@@ -39,7 +39,7 @@ impl Peer {
     /// # Errors
     /// An id beyond the vocabulary.
     pub fn forward(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        let ids = Tensor::new(&[ids], &Device::Cpu)?;
+        let ids = Tensor::new(ids, &Device::Cpu)?.unsqueeze(0)?;
         let logits = match self {
             Self::Llama(model) => model.forward(&ids, position),
             Self::Qwen2(model) => model.forward(&ids, position),
