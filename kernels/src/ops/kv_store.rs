@@ -132,9 +132,9 @@ impl InplaceOp2 for Store<'_> {
         order.sort_by_key(|&token| self.slots[token]);
         let pages = self.pages(&mut cache[from..to], &order);
         if pages.len() <= PAGES_ALONE {
-            pages.into_iter().for_each(put)
+            pages.into_iter().for_each(put);
         } else {
-            pages.into_par_iter().for_each(put)
+            pages.into_par_iter().for_each(put);
         }
         Ok(())
     }
