@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod layer;
 pub mod local;
-pub mod recalled;
+pub mod once;
 pub mod remote;
 pub mod replay;
 pub mod roles;

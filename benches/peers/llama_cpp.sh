@@ -17,20 +17,21 @@ targets=(llama-bench llama-batched-bench llama-server llama-quantize)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${MOOT_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/moot/peers}
 cmake=${CMAKE:-cmake}
-jobs=2 amx=yes avx512=yes ik=no libraries=() build_only=no
+jobs=2 amx=yes avx512=yes vnni=yes ik=no libraries=() build_only=no
 
 usage() {
   cat <<TEXT
 Builds llama.cpp, and with --ik ik_llama.cpp, at their best for this CPU, then measures them and moot in turn on the same
 GGUF files.
 
-Usage: llama_cpp.sh [--folder DIR] [--jobs N] [--ik] [--openvino] [--vllm] [--no-amx | --avx2] [--build-only]
-                    [OPTIONS OF measure.py]
+Usage: llama_cpp.sh [--folder DIR] [--jobs N] [--ik] [--openvino] [--vllm] [--build-only]
+                    [--no-amx | --avx-vnni | --avx2] [OPTIONS OF measure.py]
 
   --folder DIR    Where the peers are fetched, built and kept [\$MOOT_PEERS, now $folder]
   --jobs N        Compilers at once, at low priority [$jobs]
   --no-amx        Refuse AMX on all sides
-  --avx2          Refuse AVX-512 on all sides too
+  --avx-vnni      Refuse AVX-512 on all sides too
+  --avx2          Refuse AVX-VNNI on all sides too
   --ik            Measure ik_llama.cpp as well
   --openvino      Measure OpenVINO GenAI as well, on the same GGUF files
   --vllm          Measure vLLM for CPUs as well, with the files' weights as bfloat16 (5 GB of packages)
@@ -53,7 +54,8 @@ cpu_options() {
     avx512_vnni:AVX512_VNNI avx512_bf16:AVX512_BF16 avx_vnni:AVX_VNNI amx_tile:AMX_TILE amx_int8:AMX_INT8 \
     amx_bf16:AMX_BF16; do
     name=${pair#*:}
-    if [[ $name == AMX_* && $amx == no || $name == *AVX512* && $avx512 == no || $have != *" ${pair%%:*} "* ]]; then
+    if [[ $name == AMX_* && $amx == no || $name == *AVX512* && $avx512 == no || $name == AVX_VNNI && $vnni == no || \
+      $have != *" ${pair%%:*} "* ]]; then
       echo "$name=OFF"
     else
       echo "$name=ON"
@@ -207,7 +209,8 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --no-amx) amx=no rest+=(--no-amx) ;;
-    --avx2) amx=no avx512=no rest+=(--avx2) ;;
+    --avx-vnni) amx=no avx512=no rest+=(--avx-vnni) ;;
+    --avx2) amx=no avx512=no vnni=no rest+=(--avx2) ;;
     --ik) ik=yes ;;
     --openvino | --vllm) libraries+=("${1#--}") ;;
     --build-only) build_only=yes ;;

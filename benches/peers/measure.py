@@ -34,6 +34,7 @@ def arguments():
     add("--openvino", help=argparse.SUPPRESS)
     add("--vllm", help=argparse.SUPPRESS)
     add("--no-amx", action="store_true", help=argparse.SUPPRESS)
+    add("--avx-vnni", action="store_true", help=argparse.SUPPRESS)
     add("--avx2", action="store_true", help=argparse.SUPPRESS)
     add("--moot", default=os.environ.get("MOOT", ROOT / "target/release/moot"), help="moot's program [$MOOT]")
     add("--models", default=MODELS, help="names of moot's catalog or paths, with commas [%(default)s]")
@@ -77,7 +78,7 @@ def machine(args):
         "flags": flags,
         "cores": os.cpu_count(),
         "threads": args.threads,
-        "refused": "AVX-512 and AMX" if args.avx2 else "AMX" if args.no_amx else "nothing",
+        "refused": refused(args),
         "commit": git.stdout.strip() or "unknown",
         "moot": f"{args.moot} of {time.strftime('%Y-%m-%d %H:%M', time.localtime(os.path.getmtime(args.moot)))}",
         "llama.cpp": args.peer,
@@ -89,11 +90,21 @@ def machine(args):
     }
 
 
+def refused(args):
+    """The instructions that no side uses."""
+    if args.avx2:
+        return "AVX-VNNI, AVX-512 and AMX"
+    return "AVX-512 and AMX" if args.avx_vnni else "AMX" if args.no_amx else "nothing"
+
+
 def refusing(args, flags):
     """The environment in which moot leaves alone what the peers are built without."""
     if args.avx2:
         return {"MOOT_CPU": "avx2"}
-    table = "avx512" if "avx512_vnni" in flags else "avx2"
+    below = "avx-vnni" if "avx_vnni" in flags else "avx2"
+    if args.avx_vnni:
+        return {"MOOT_CPU": below}
+    table = "avx512" if "avx512_vnni" in flags else below
     return {"MOOT_CPU": table} if args.no_amx and "amx_int8" in flags else {}
 
 

@@ -14,8 +14,8 @@ pub struct Replay {
     replies: HashMap<Key, Reply>,
 }
 
-/// As JSON: prompt, prefill, score, token limit, stop texts, seed.
-type Key = String;
+/// What a call is known by, as JSON: prompt, prefill, score, token limit, stop texts, seed.
+pub type Key = String;
 
 /// The reply that `call` recorded, as its model gave it.
 #[must_use]
@@ -56,7 +56,18 @@ impl Replay {
     /// The recorded reply to `call`, if there is one.
     #[must_use]
     pub fn find(&self, call: &Call) -> Option<&Reply> {
-        self.replies.get(&key(&call.prompt, &call.prefill, call.score, call.max_tokens, &call.stop, call.seed))
+        self.replies.get(&Self::key(call))
+    }
+
+    /// What `call` is known by.
+    #[must_use]
+    pub fn key(call: &Call) -> Key {
+        key(&call.prompt, &call.prefill, call.score, call.max_tokens, &call.stop, call.seed)
+    }
+
+    /// Remembers the reply to `call`; of equal calls the first counts.
+    pub fn learn(&mut self, call: &Call, reply: Reply) {
+        self.replies.entry(Self::key(call)).or_insert(reply);
     }
 
     fn reply(&self, call: &Call) -> Result<Reply> {

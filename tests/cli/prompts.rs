@@ -126,9 +126,28 @@ fn a_variant_of_the_aggregator_does_not_ask_the_agents_again() {
     let (first, second) = (read("aggregator.in-use.jsonl"), read("aggregator.brief.jsonl"));
     let documents = first.question.documents.len();
     let says = text(&output.stderr);
-    let recalled = says.lines().find_map(|line| line.strip_suffix(" calls were those of an earlier variant")).unwrap();
+    let recalled = says.lines().find_map(|line| line.strip_suffix(" calls were those of another variant")).unwrap();
     assert!(recalled.parse::<usize>().unwrap() >= documents, "{says}");
     assert_eq!(first.calls[..documents], second.calls[..documents]);
+}
+
+#[test]
+fn variants_take_the_replies_of_an_earlier_run() {
+    let place = Workspace::new();
+    write(&place.path("brief.jinja"), "{{ document }} {{ question }}");
+    let mut before = place.moot(["run", THREE, "-o", "before.jsonl", "--limit", "1"]);
+    let output = before.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let typed = ["--role", "agent", "--variant", "brief.jinja", "--limit", "1"];
+    let output = compare(&place, &[&typed[..], &["--reuse", "before.jsonl"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let read = |name: &str| Record::read(&place.path(name)).unwrap();
+    let (before, after) = (read("before.jsonl"), read("out/agent.in-use.jsonl"));
+    assert_eq!(before.questions[0].calls, after.questions[0].calls);
+    assert_eq!(after.header.reused.len(), 1);
+    let says = text(&output.stderr);
+    let reused = says.lines().find_map(|line| line.strip_suffix(" calls were answered from the records of --reuse"));
+    assert_eq!(reused, Some(after.questions[0].calls.len().to_string().as_str()), "{says}");
 }
 
 #[test]

@@ -1,15 +1,18 @@
 //! Comparing prompt variants: halves, the table, and calls that are not made twice.
 
 use super::{answered, header, questions};
+use moot::error::MootError;
 use moot::eval::metrics::METRICS;
 use moot::eval::record::reader::Record;
 use moot::eval::variants::{Compared, Half, SHOWN};
 use moot::generation::{Message, Prompt, Role};
-use moot::llm::recalled::Recalled;
+use moot::llm::once::Once;
 use moot::llm::scripted::Scripted;
 use moot::llm::{Call, Llm, OnFailure};
 use moot::transcript::CallRecord;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 #[test]
 fn the_halves_are_disjoint_and_fixed() {
@@ -75,15 +78,52 @@ fn calls_that_a_record_holds_are_not_made_again() {
         reply: "as before".into(),
         ..CallRecord::default()
     };
-    let recalled = Recalled::new(&llm, [&known]);
+    let once = Once::new(&llm, [&known]);
     let calls =
         [call("agent", "other", 7), call("agent", "known", 7), call("agent", "known", 8), call("judge", "known", 7)];
     let mut heard = Vec::new();
-    let replies =
-        recalled.answer(&calls, OnFailure::Cancel, &mut |place, reply| heard.push((place, reply.text.clone())));
+    let replies = once.answer(&calls, OnFailure::Cancel, &mut |place, reply| heard.push((place, reply.text.clone())));
     let texts: Vec<String> = replies.into_iter().map(|reply| reply.unwrap().text).collect();
     assert_eq!(texts, ["new 0", "as before", "new 1", "new 2"]);
     heard.sort();
     assert_eq!(heard, texts.into_iter().enumerate().collect::<Vec<_>>());
-    assert_eq!(recalled.recalled(), 1);
+    assert_eq!(once.shared(), 1);
+}
+
+/// Each worker asks one call alone and one that both need, of which the model is asked once, and again after it failed.
+#[test]
+fn a_call_that_another_worker_asks_is_waited_for() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (go, wait) = mpsc::channel::<()>();
+    let (heard, wait) = (asked.clone(), Mutex::new(wait));
+    let llm = Scripted::failing(move |call| {
+        let text = call.what.clone();
+        let before = heard.lock().unwrap().iter().filter(|other| **other == text).count();
+        heard.lock().unwrap().push(text.clone());
+        if text == "both" {
+            wait.lock().unwrap().recv().unwrap();
+        }
+        if text == "twice" && before == 0 { Err(MootError::Question("failed".into())) } else { Ok(text) }
+    });
+    let once = Once::new(&llm, []);
+    let ask = |texts: &[&str]| {
+        let calls: Vec<Call> = texts.iter().map(|text| call("agent", text, 7)).collect();
+        let replies = once.answer(&calls, OnFailure::Continue, &mut |_, _| ());
+        replies.into_iter().map(|reply| reply.map(|reply| reply.text).ok()).collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let ask = &ask;
+        let workers = ["left", "right"].map(|own| scope.spawn(move || ask(&["both", own, "both"])));
+        std::thread::sleep(Duration::from_millis(50));
+        (0..9).for_each(|_| go.send(()).unwrap());
+        for (worker, own) in workers.into_iter().zip(["left", "right"]) {
+            assert_eq!(worker.join().unwrap(), ["both", own, "both"].map(|text| Some(text.to_owned())));
+        }
+    });
+    let mut counted = asked.lock().unwrap().clone();
+    counted.sort();
+    assert_eq!(counted, ["both", "left", "right"]);
+    assert_eq!(once.shared(), 3);
+    assert_eq!(ask(&["twice", "twice"]), [None, Some("twice".to_owned())]);
+    assert_eq!(once.shared(), 3);
 }

@@ -35,7 +35,7 @@ pub(crate) struct AttentionCall<'a> {
     pub k: &'a [f32],
     /// `[pages, kv_heads, PAGE, head_dim]`
     pub v: &'a [f32],
-    /// `[tokens, heads, head_dim]`; tasks write disjoint rows and heads
+    /// `[tokens, heads, head_dim]`; tasks write disjoint queries
     pub out: *mut f32,
     /// Position of each row; it attends to positions up to its own.
     pub positions: &'a [u32],
@@ -45,7 +45,7 @@ pub(crate) struct AttentionCall<'a> {
     pub scale: f32,
 }
 
-// SAFETY: `out` is only written through `run`, whose tasks own disjoint (rows, heads).
+// SAFETY: `out` is only written through `run`, whose tasks own disjoint queries.
 unsafe impl Sync for AttentionCall<'_> {}
 
 /// The online softmax of one query: its maximum, sixteen sums (key `j` of a page adds to sum `j`), and `head_dim`
@@ -56,28 +56,36 @@ struct Running<'a> {
     values: &'a mut [f32],
 }
 
-/// Attention of a tile's rows for the query heads of one KV head. A key is loaded once for up to `KEYS` queries (at
-/// most [`BLOCK`]), a value for up to `VALUES` (1, 2 or 4): as many as fit the registers.
+/// A tile's queries: its rows, each with the query heads of one KV head. A task has some of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Task {
+    pub kv_head: usize,
+    /// Of `rows * heads / kv_heads`; the heads of a row are neighbours.
+    pub queries: Range<usize>,
+}
+
+/// Attention of a task's queries. A key is loaded once for up to `KEYS` queries (at most [`BLOCK`]), a value for up to
+/// `VALUES` (1, 2 or 4): as many as fit the registers. A query's result does not depend on the others of its task.
 ///
 /// # Safety
 /// The instructions of `L` exist; slices have the shapes stated; `head_dim` is a multiple of 16; no other task has
-/// this tile and KV head.
+/// these queries of this tile.
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
     call: &AttentionCall<'_>,
     tile: &Tile,
-    kv_head: usize,
+    Task { kv_head, queries }: &Task,
 ) {
     let (group, dim) = (call.heads / call.kv_heads, call.head_dim);
-    let queries = tile.rows.len() * group;
-    let first = |row: usize| (row * call.heads + kv_head * group) * dim;
-    let mut q = Vec::with_capacity(queries * dim);
-    for row in tile.rows.clone() {
-        q.extend(call.q[first(row)..first(row) + group * dim].iter().map(|x| x * call.scale));
+    let row = |query: usize| tile.rows.start + query / group;
+    let place = |query: usize| (row(query) * call.heads + kv_head * group + query % group) * dim;
+    let mut q = Vec::with_capacity(queries.len() * dim);
+    for query in queries.clone() {
+        q.extend(call.q[place(query)..place(query) + dim].iter().map(|x| x * call.scale));
     }
-    let mut max = vec![f32::NEG_INFINITY; queries];
-    let mut sums = vec![[0.0_f32; PAGE]; queries];
-    let mut values = vec![0.0_f32; queries * dim];
+    let mut max = vec![f32::NEG_INFINITY; queries.len()];
+    let mut sums = vec![[0.0_f32; PAGE]; queries.len()];
+    let mut values = vec![0.0_f32; queries.len() * dim];
     for (number, visit) in tile.visits.iter().enumerate() {
         let plane = (visit.page * call.kv_heads + kv_head) * PAGE * dim;
         if let Some(next) = tile.visits.get(number + 1) {
@@ -87,9 +95,16 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
         }
         let keys = &call.k[plane..plane + PAGE * dim];
         let page_values = &call.v[plane..plane + PAGE * dim];
-        let span = (visit.rows.start - tile.rows.start) * group..(visit.rows.end - tile.rows.start) * group;
-        for at in span.clone().step_by(KEYS) {
-            let many = (span.end - at).min(KEYS);
+        let visitors = (visit.rows.start - tile.rows.start) * group..(visit.rows.end - tile.rows.start) * group;
+        // From the task's first query on.
+        let from = visitors.start.max(queries.start) - queries.start;
+        let to = visitors.end.min(queries.end).saturating_sub(queries.start);
+        for at in (from..to).step_by(KEYS) {
+            let many = (to - at).min(KEYS);
+            let attended = |query: usize| {
+                let position = call.positions[row(queries.start + query)] as usize;
+                (position + 1).saturating_sub(visit.start).min(PAGE)
+            };
             let mut scores = [[0.0_f32; PAGE]; BLOCK];
             let mut least = PAGE;
             // SAFETY: instructions by the caller; `many` queries of `dim` values lie at `at`; keys are `dim` x 16,
@@ -97,8 +112,7 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
             unsafe {
                 scores_of::<L>(&q[at * dim..], many, keys, dim, &mut scores);
                 for (query, scores) in (at..).zip(&mut scores[..many]) {
-                    let position = call.positions[tile.rows.start + query / group] as usize;
-                    let attended = (position + 1).saturating_sub(visit.start).min(PAGE);
+                    let attended = attended(query);
                     least = least.min(attended);
                     let running = Running {
                         max: &mut max[query],
@@ -112,23 +126,19 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
                     add_page::<L, VALUES>(values, &scores[..many], page_values, dim);
                 } else {
                     for (query, (values, scores)) in (at..).zip(values.chunks_exact_mut(dim).zip(&scores)) {
-                        let position = call.positions[tile.rows.start + query / group] as usize;
-                        let attended = (position + 1).saturating_sub(visit.start).min(PAGE);
-                        add_values::<L, 1>(values.as_mut_ptr(), &[*scores], attended, page_values, dim);
+                        add_values::<L, 1>(values.as_mut_ptr(), &[*scores], attended(query), page_values, dim);
                     }
                 }
             }
         }
     }
-    for (i, row) in tile.rows.clone().enumerate() {
-        for head in 0..group {
-            let query = i * group + head;
-            // SAFETY: the caller's instructions; sixteen values.
-            let one = 1.0 / unsafe { lanes::sum(L::load(sums[query].as_ptr())) };
-            for (d, value) in values[query * dim..(query + 1) * dim].iter().enumerate() {
-                // SAFETY: within `[tokens, heads, head_dim]`; this task alone has these rows and heads.
-                unsafe { *call.out.add(first(row) + head * dim + d) = value * one };
-            }
+    for (i, values) in values.chunks_exact(dim).enumerate() {
+        // SAFETY: the caller's instructions; sixteen values.
+        let one = 1.0 / unsafe { lanes::sum(L::load(sums[i].as_ptr())) };
+        let to = place(queries.start + i);
+        for (d, value) in values.iter().enumerate() {
+            // SAFETY: within `[tokens, heads, head_dim]`; this task alone has these queries.
+            unsafe { *call.out.add(to + d) = value * one };
         }
     }
 }

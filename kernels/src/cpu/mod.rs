@@ -6,7 +6,7 @@
 //! outputs, keys or head dimensions, never along a reduction, and every table uses fused multiply-add. So all tables
 //! give the same bits, alone or in any batch.
 //!
-//! `MOOT_CPU=amx|avx512|avx2|neon|portable` forces a table, for tests and for comparison. The portable one is SSE2 on
+//! `MOOT_CPU=amx|avx512|avx-vnni|avx2|neon|portable` forces a table, for tests and for comparison. The portable one is SSE2 on
 //! x86-64, and plain Rust elsewhere.
 
 #![allow(unsafe_code)]
@@ -37,7 +37,7 @@ mod table;
 mod tests;
 mod unpack;
 
-pub(crate) use attention::{AttentionCall, Tile, Visit};
+pub(crate) use attention::{AttentionCall, Task, Tile, Visit};
 pub(crate) use bidirectional::{BidirectionalCall, RelativeCall, Scratch};
 pub(crate) use block_linear::BlockCall;
 pub(crate) use blocks::{Format, pack_half};

@@ -23,7 +23,7 @@ macro_rules! kernels {
             linear_i16(call: &Int16Call<'_>, panels: Range<usize>, rows: Range<usize>) = int16::run::<L, ROWS>;
             quantise_i8(x: &[f32], out: RowChunk<'_>) = quantise::run::<L>;
             quantise_i16(x: &[f32], values: *mut i16, scales: *mut f32) = int16::quantise::<L>;
-            attention(call: &AttentionCall<'_>, tile: &Tile, kv_head: usize)
+            attention(call: &AttentionCall<'_>, tile: &Tile, task: &Task)
                 = attention::run::<L, KEY_QUERIES, VALUE_QUERIES>;
             bidirectional(call: &BidirectionalCall<'_>, text: Range<usize>, head: usize, scratch: &mut Scratch)
                 = bidirectional::run::<L, ROWS>;
@@ -46,7 +46,7 @@ macro_rules! table_type {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*) => {
         /// The kernels of one instruction set.
         pub struct Table {
-            /// "amx", "avx512", "avx2", "neon" or "portable".
+            /// "amx", "avx512", "avx-vnni", "avx2", "neon" or "portable".
             pub name: &'static str,
             /// Rows of an int8 task are a multiple of this, unless there are fewer.
             pub(crate) tile_rows: usize,
@@ -107,6 +107,8 @@ const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], few: 2, queries: [4, 1]
 #[cfg(target_arch = "x86_64")]
 const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], few: 2, queries: [4, 1], scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "x86_64")]
+const AVX_VNNI_TILES: Tiles = Tiles { int8: [6, 1], few: 3, ..AVX2_TILES };
+#[cfg(target_arch = "x86_64")]
 const AVX512_TILES: Tiles = Tiles { rows: 12, int8: [6, 2], few: 8, queries: [8, 4], scan_rows: 4, sums: 12 };
 
 /// The table that every machine can run. SSE2 is part of x86-64; elsewhere it is plain Rust.
@@ -119,6 +121,8 @@ pub(super) static PORTABLE: Table = kernels!(table! "portable", lanes::Portable,
 static PLAIN: Table = kernels!(table! "plain", lanes::Portable, PORTABLE_TILES, []);
 #[cfg(target_arch = "x86_64")]
 static AVX2: Table = kernels!(table! "avx2", lanes::Avx2, AVX2_TILES, ["avx2,fma,f16c"]);
+#[cfg(target_arch = "x86_64")]
+static AVX_VNNI: Table = kernels!(table! "avx-vnni", lanes::AvxVnni, AVX_VNNI_TILES, ["avx2,fma,f16c,avxvnni"]);
 #[cfg(target_arch = "aarch64")]
 static NEON: Table = kernels!(table! "neon", lanes::Neon, NEON_TILES, ["neon,dotprod"]);
 #[cfg(target_arch = "x86_64")]
@@ -164,6 +168,7 @@ pub fn tables() -> Vec<&'static Table> {
         }
         let has_2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         if has_2 && is_x86_feature_detected!("f16c") {
+            found.extend(is_x86_feature_detected!("avxvnni").then_some(&AVX_VNNI));
             found.push(&AVX2);
         }
     }

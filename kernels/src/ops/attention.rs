@@ -2,7 +2,7 @@
 
 use super::cascade::Cascade;
 use super::{PerDevice, cpu_table, f32_slice, upload};
-use crate::cpu::{AttentionCall, Tile, Visit};
+use crate::cpu::{AttentionCall, Task, Tile, Visit};
 use crate::launch::{self, AttentionShape, Element};
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
@@ -14,6 +14,12 @@ pub const PAGE: usize = 16;
 
 /// Rows of a tile: enough to read a page for many, few enough that their running sums stay in L2.
 const TILE_ROWS: usize = 32;
+
+/// Tasks for each thread: enough that threads end together, few enough that a page is not read by too many tasks.
+const TASKS_PER_THREAD: usize = 4;
+
+/// Queries of a task are a multiple of this, the most that share a loaded key, unless threads would have no task at all.
+const TASK_QUERIES: usize = 8;
 
 /// The new tokens of one sequence in a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +97,23 @@ impl AttentionPlan {
 
     fn alone(sequence: &SequenceRows) -> Vec<Tile> {
         tiles(std::slice::from_ref(sequence))
+    }
+
+    /// The tasks of a layer with `kv_heads` KV heads and `group` query heads of each. Where there are few tiles (decoding),
+    /// the queries of a tile are divided: each part reads the tile's pages again, and no result changes.
+    fn tasks(&self, kv_heads: usize, group: usize, threads: usize) -> Vec<(&Tile, Task)> {
+        let whole = (self.tiles.len() * kv_heads).max(1);
+        let mut tasks = Vec::new();
+        for tile in &self.tiles {
+            let all = tile.rows.len() * group;
+            let even = all.div_ceil((TASKS_PER_THREAD * threads).div_ceil(whole)).next_multiple_of(TASK_QUERIES);
+            let size = if whole < threads { even.min(all.div_ceil(threads.div_ceil(whole))) } else { even };
+            for kv_head in 0..kv_heads {
+                let part = |first: usize| Task { kv_head, queries: first..(first + size).min(all) };
+                tasks.extend((0..all).step_by(size).map(|first| (tile, part(first))));
+            }
+        }
+        tasks
     }
 }
 
@@ -262,15 +285,15 @@ impl CustomOp3 for Attention<'_> {
             head_dim,
             scale: self.scale,
         };
-        let tasks = self.plan.tiles.len() * kv_heads;
-        (0..tasks).into_par_iter().for_each(|task| {
-            let (tile, kv_head) = (&self.plan.tiles[task / kv_heads], task % kv_heads);
-            // SAFETY: the table was chosen by what this machine can run; tasks own disjoint (rows, heads).
-            #[allow(unsafe_code)]
-            unsafe {
-                (table.attention)(&call, tile, kv_head);
-            }
-        });
+        self.plan.tasks(kv_heads, heads / kv_heads, rayon::current_num_threads()).par_iter().for_each(
+            |(tile, task)| {
+                // SAFETY: the table was chosen by what this machine can run; tasks own disjoint queries.
+                #[allow(unsafe_code)]
+                unsafe {
+                    (table.attention)(&call, tile, task);
+                }
+            },
+        );
         Ok((CpuStorage::F32(out), Shape::from((tokens, heads, head_dim))))
     }
 
@@ -294,5 +317,41 @@ impl CustomOp3 for Attention<'_> {
         let tensors = [(q, q_layout), (k, k_layout), (v, v_layout)];
         let out = crate::cuda::attention(tensors, &shape, cascade, [words, partial])?;
         Ok((out, q_layout.shape().clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The tasks of one layer: for each KV head, the queries of each tile once. Their sizes are returned.
+    fn sizes(plan: &AttentionPlan, kv_heads: usize, group: usize, threads: usize) -> Vec<usize> {
+        let tasks = plan.tasks(kv_heads, group, threads);
+        for tile in &plan.tiles {
+            for kv_head in 0..kv_heads {
+                let of = |(other, task): &&(&Tile, Task)| std::ptr::eq(*other, tile) && task.kv_head == kv_head;
+                let covered: Vec<usize> = tasks.iter().filter(of).flat_map(|(_, task)| task.queries.clone()).collect();
+                assert_eq!(covered, (0..tile.rows.len() * group).collect::<Vec<_>>());
+            }
+        }
+        tasks.iter().map(|(_, task)| task.queries.len()).collect()
+    }
+
+    #[test]
+    fn few_tiles_are_divided_so_that_every_thread_has_a_task() {
+        let shared = |own: u32| SequenceRows { start: 520, len: 1, pages: (0..32).chain([100 + own]).collect() };
+        let eight = AttentionPlan::new((0..8).map(shared).collect());
+        assert_eq!(sizes(&eight, 3, 3, 1), [16, 8, 16, 8, 16, 8]);
+        assert_eq!(sizes(&eight, 3, 3, 2), [8; 9]);
+        assert_eq!(sizes(&eight, 2, 7, 2), [16, 16, 16, 8, 16, 16, 16, 8]);
+        assert_eq!(sizes(&eight, 3, 3, 16).len(), 18);
+        let one = AttentionPlan::new(vec![shared(0)]);
+        assert_eq!(sizes(&one, 3, 3, 2), [3; 3]);
+        assert_eq!(sizes(&one, 2, 7, 2), [7; 2]);
+        assert_eq!(sizes(&one, 2, 7, 16), [1; 14]);
+        let prompt = AttentionPlan::new(vec![SequenceRows { start: 0, len: 512, pages: (0..32).collect() }]);
+        assert_eq!(sizes(&prompt, 3, 3, 2), [96; 48]);
+        assert!(AttentionPlan::new(Vec::new()).tasks(3, 3, 2).is_empty());
     }
 }

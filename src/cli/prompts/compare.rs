@@ -2,7 +2,7 @@
 
 use crate::cli::interrupt::Interrupt;
 use crate::cli::method::{self, Resolved};
-use crate::cli::run::Prepared;
+use crate::cli::run::{Prepared, run_all};
 use crate::cli::tooling::{ClassifierArgs, Tooling};
 use crate::cli::{fetching::tell, model, output, retrieve, values};
 use crate::error::{MootError, Result};
@@ -10,14 +10,16 @@ use crate::escape;
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::Writer;
 use crate::eval::record::reader::Record;
+use crate::eval::reuse::Replies;
 use crate::eval::variants::{Compared, Half, MOST};
-use crate::llm::recalled::Recalled;
+use crate::llm::once::Once;
 use crate::methods::Row;
 use crate::methods::ctx::Tools;
 use crate::methods::own_prompts::text;
 use crate::prompts::File;
 use crate::transcript::CallRecord;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +29,8 @@ Examples:
 /// Compare variants of one role's prompt on one half of a dataset; the same command resumes a stopped comparison
 ///
 /// Variant 0 is the prompt in use: the program's, or the one of --prompts. Each variant has a record in the folder, written as
-/// `moot run` writes it. Calls that an earlier variant made with the same prompt are not made again.
+/// `moot run` writes it. The variants go side by side: calls with the same prompt are made once, and what prompts begin with
+/// in common is computed once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -58,6 +61,9 @@ pub struct Args {
     /// Ask the questions that were recorded with an error again
     #[arg(long)]
     pub retry_errors: bool,
+    /// Take the replies to calls that this record holds and that are sent alike; the model answers the others
+    #[arg(long, value_name = "RECORD")]
+    pub reuse: Vec<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -94,32 +100,28 @@ pub fn run(args: &Args) -> Result<()> {
     let interrupt = Interrupt::listen()?;
     let tooling = Tooling::open(&args.model, &args.retrieve, &args.classifier, &variants[0].resolved, &interrupt)?;
     interrupt.answering();
+    let (name, count) = (dataset.identity.name.clone(), dataset.questions.len());
+    let (dataset, replies) = (Arc::new(dataset), Arc::new(Replies::read(&args.reuse)?));
     let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
     let paths: Vec<PathBuf> = variants.iter().map(|variant| variant.record.clone()).collect();
-    let prepared: Vec<Prepared> = variants.into_iter().map(|variant| of(args, &dataset, variant)).collect();
-    // A record that cannot be continued is found before the first variant has run for an hour.
+    let prepared: Vec<Prepared> = variants.into_iter().map(|variant| of(args, &dataset, &replies, variant)).collect();
+    // A record that cannot be continued is found before its calls are taken over.
     for (prepared, path) in prepared.iter().zip(&paths) {
         Writer::open_for(path, &prepared.header(tooling.tools()), args.retry_errors)?;
     }
-    let mut calls: Vec<CallRecord> = Vec::new();
-    let mut records = Vec::new();
-    for ((prepared, path), name) in prepared.iter().zip(&paths).zip(&names) {
-        tell(&format!("variant {name}, {} questions", dataset.questions.len()));
-        let recalled = Recalled::new(tooling.tools().llm, &calls);
-        prepared.run(Tools { llm: &recalled, ..tooling.tools() }, &interrupt.stop)?;
-        if recalled.recalled() > 0 {
-            tell(&format!("{} calls were those of an earlier variant", recalled.recalled()));
-        }
-        let record = Record::read(path)?;
-        calls.extend(record.questions.iter().flat_map(|question| question.calls.iter().cloned()));
-        records.push(record);
+    let calls = paths.iter().map(|path| recorded(path)).collect::<Result<Vec<_>>>()?.concat();
+    tell(&format!("{} variants, {count} questions", names.len()));
+    let once = Once::new(tooling.tools().llm, &calls);
+    run_all(&prepared, Tools { llm: &once, ..tooling.tools() }, &interrupt.stop)?;
+    if once.shared() > 0 {
+        tell(&format!("{} calls were those of another variant", once.shared()));
     }
+    let records = paths.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>>>()?;
     tooling.report();
     let compared = Compared::new(names, records, &dataset.questions);
     if args.json {
         return output::print(&format!("{}\n", escape::json(&compared.json().to_string())));
     }
-    let (name, count) = (&dataset.identity.name, dataset.questions.len());
     let head = format!("{} of {name}, {count} questions ({})\n\n", args.role, half.name());
     output::print(&escape::lines(&(head + &compared.table())))
 }
@@ -137,9 +139,16 @@ fn half_of(args: &Args, half: Half) -> Result<Dataset> {
     Ok(dataset)
 }
 
-fn of(args: &Args, dataset: &Dataset, variant: Variant) -> Prepared {
-    let dataset = std::sync::Arc::new(dataset.clone());
-    Prepared::of(dataset, variant.resolved, variant.record, args.in_flight, args.retry_errors)
+/// The calls of a record's finished questions.
+fn recorded(path: &Path) -> Result<Vec<CallRecord>> {
+    Ok(Record::read(path)?.questions.into_iter().flat_map(|question| question.calls).collect())
+}
+
+fn of(args: &Args, dataset: &Arc<Dataset>, replies: &Arc<Replies>, variant: Variant) -> Prepared {
+    let (dataset, replies) = (dataset.clone(), replies.clone());
+    let (in_flight, retry_errors) = (args.in_flight, args.retry_errors);
+    let Variant { resolved, record: output, .. } = variant;
+    Prepared { dataset, resolved, output, answers: None, in_flight, retry_errors, dry_run: false, replies }
 }
 
 /// Variant 0, then one for each file.

@@ -2,35 +2,47 @@
 
 use super::{Bytes, Ints, Lanes};
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
+/// Sixteen floats beside integers that are multiplied as `I` does it.
 #[derive(Clone, Copy)]
-pub(in crate::cpu) struct Avx2(__m256, __m256);
+pub(in crate::cpu) struct Ymm<I>(__m256, __m256, PhantomData<I>);
+
+/// AVX2: products of bytes are int16 before they are added up.
+pub(in crate::cpu) type Avx2 = Ymm<Avx2Ints>;
 
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct Avx2Ints(__m256i, __m256i);
 
 #[derive(Clone, Copy)]
-pub(in crate::cpu) struct Avx2Bytes(__m256i, __m256i);
+pub(in crate::cpu) struct Avx2Bytes(pub(super) __m256i, pub(super) __m256i);
+
+impl<I> Ymm<I> {
+    #[inline(always)]
+    pub(super) fn two(low: __m256, high: __m256) -> Self {
+        Self(low, high, PhantomData)
+    }
+}
 
 // SAFETY (all methods): the trait's contract gives the instructions and the pointers.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl Lanes for Avx2 {
-    type Ints = Avx2Ints;
+impl<I: Ints<Floats = Self>> Lanes for Ymm<I> {
+    type Ints = I;
     type Bytes = Avx2Bytes;
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self {
-        unsafe { Self(_mm256_set1_ps(x), _mm256_set1_ps(x)) }
+        unsafe { Self::two(_mm256_set1_ps(x), _mm256_set1_ps(x)) }
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        unsafe { Self(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
+        unsafe { Self::two(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
     }
     #[inline(always)]
     unsafe fn load_f16(from: *const u16) -> Self {
         unsafe {
             let eight = |at: *const u16| _mm256_cvtph_ps(_mm_loadu_si128(at.cast()));
-            Self(eight(from), eight(from.add(8)))
+            Self::two(eight(from), eight(from.add(8)))
         }
     }
     #[inline(always)]
@@ -40,21 +52,21 @@ impl Lanes for Avx2 {
                 let wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(at.cast()));
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(wide))
             };
-            Self(eight(from), eight(from.add(8)))
+            Self::two(eight(from), eight(from.add(8)))
         }
     }
     #[inline(always)]
     unsafe fn load_u8(from: *const u8) -> Self {
         unsafe {
             let eight = |at: *const u8| _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(at.cast())));
-            Self(eight(from), eight(from.add(8)))
+            Self::two(eight(from), eight(from.add(8)))
         }
     }
     #[inline(always)]
     unsafe fn load_i8(from: *const i8) -> Self {
         unsafe {
             let eight = |at: *const i8| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(at.cast())));
-            Self(eight(from), eight(from.add(8)))
+            Self::two(eight(from), eight(from.add(8)))
         }
     }
     #[inline(always)]
@@ -66,27 +78,27 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     unsafe fn fma(self, b: Self, c: Self) -> Self {
-        unsafe { Self(_mm256_fmadd_ps(self.0, b.0, c.0), _mm256_fmadd_ps(self.1, b.1, c.1)) }
+        unsafe { Self::two(_mm256_fmadd_ps(self.0, b.0, c.0), _mm256_fmadd_ps(self.1, b.1, c.1)) }
     }
     #[inline(always)]
     unsafe fn sub(self, b: Self) -> Self {
-        unsafe { Self(_mm256_sub_ps(self.0, b.0), _mm256_sub_ps(self.1, b.1)) }
+        unsafe { Self::two(_mm256_sub_ps(self.0, b.0), _mm256_sub_ps(self.1, b.1)) }
     }
     #[inline(always)]
     unsafe fn mul(self, b: Self) -> Self {
-        unsafe { Self(_mm256_mul_ps(self.0, b.0), _mm256_mul_ps(self.1, b.1)) }
+        unsafe { Self::two(_mm256_mul_ps(self.0, b.0), _mm256_mul_ps(self.1, b.1)) }
     }
     #[inline(always)]
     unsafe fn max(self, b: Self) -> Self {
-        unsafe { Self(_mm256_max_ps(self.0, b.0), _mm256_max_ps(self.1, b.1)) }
+        unsafe { Self::two(_mm256_max_ps(self.0, b.0), _mm256_max_ps(self.1, b.1)) }
     }
     #[inline(always)]
     unsafe fn min(self, b: Self) -> Self {
-        unsafe { Self(_mm256_min_ps(self.0, b.0), _mm256_min_ps(self.1, b.1)) }
+        unsafe { Self::two(_mm256_min_ps(self.0, b.0), _mm256_min_ps(self.1, b.1)) }
     }
     #[inline(always)]
     unsafe fn div(self, b: Self) -> Self {
-        unsafe { Self(_mm256_div_ps(self.0, b.0), _mm256_div_ps(self.1, b.1)) }
+        unsafe { Self::two(_mm256_div_ps(self.0, b.0), _mm256_div_ps(self.1, b.1)) }
     }
     #[inline(always)]
     unsafe fn exp2_whole(self) -> Self {
@@ -95,7 +107,7 @@ impl Lanes for Avx2 {
                 let biased = _mm256_add_epi32(_mm256_cvtps_epi32(v), _mm256_set1_epi32(127));
                 _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased))
             };
-            Self(power(self.0), power(self.1))
+            Self::two(power(self.0), power(self.1))
         }
     }
     #[inline(always)]
@@ -219,7 +231,7 @@ impl Ints for Avx2Ints {
     }
     #[inline(always)]
     unsafe fn to_floats(self) -> Avx2 {
-        unsafe { Avx2(_mm256_cvtepi32_ps(self.0), _mm256_cvtepi32_ps(self.1)) }
+        unsafe { Avx2::two(_mm256_cvtepi32_ps(self.0), _mm256_cvtepi32_ps(self.1)) }
     }
 }
 

@@ -5,6 +5,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod avx_vnni;
+#[cfg(target_arch = "x86_64")]
 mod fma;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -12,6 +14,8 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx_vnni::AvxVnni;
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
