@@ -48,13 +48,16 @@ pub(crate) struct AttentionCall<'a> {
 // SAFETY: `out` is only written through `run`, whose tasks own disjoint queries.
 unsafe impl Sync for AttentionCall<'_> {}
 
-/// The online softmax of one query: its maximum, sixteen sums (key `j` of a page adds to sum `j`), and `head_dim`
-/// weighted values.
+/// The online softmax of some queries; of each its maximum, sixteen sums (key `j` of a page adds to sum `j`), and
+/// `head_dim` weighted values.
 struct Running<'a> {
-    max: &'a mut f32,
-    sums: &'a mut [f32; PAGE],
+    max: &'a mut [f32],
+    sums: &'a mut [[f32; PAGE]],
     values: &'a mut [f32],
 }
+
+/// Scores of a block's queries against the keys of a page, then their weights.
+type Scores = [[f32; PAGE]; BLOCK];
 
 /// A tile's queries: its rows, each with the query heads of one KV head. A task has some of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,14 +67,15 @@ pub(crate) struct Task {
     pub queries: Range<usize>,
 }
 
-/// Attention of a task's queries. A key is loaded once for up to `KEYS` queries (at most [`BLOCK`]), a value for up to
-/// `VALUES` (1, 2 or 4): as many as fit the registers. A query's result does not depend on the others of its task.
+/// Attention of a task's queries. A key is loaded once for up to `KEYS` queries (at most [`BLOCK`]), a query's number once
+/// for `PAGES` pages (1 or 2), a value for up to `VALUES` queries (1, 2 or 4): as many as fit the registers. A query's result
+/// does not depend on the others of its task.
 ///
 /// # Safety
 /// The instructions of `L` exist; slices have the shapes stated; `head_dim` is a multiple of 16; no other task has
 /// these queries of this tile.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
+pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const VALUES: usize>(
     call: &AttentionCall<'_>,
     tile: &Tile,
     Task { kv_head, queries }: &Task,
@@ -79,6 +83,9 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
     let (group, dim) = (call.heads / call.kv_heads, call.head_dim);
     let row = |query: usize| tile.rows.start + query / group;
     let place = |query: usize| (row(query) * call.heads + kv_head * group + query % group) * dim;
+    let plane = |visit: &Visit| (visit.page * call.kv_heads + kv_head) * PAGE * dim..;
+    let keys_of = |query: usize| call.positions[row(query)] as usize + 1;
+    let attended: Vec<usize> = queries.clone().map(keys_of).collect();
     let mut q = Vec::with_capacity(queries.len() * dim);
     for query in queries.clone() {
         q.extend(call.q[place(query)..place(query) + dim].iter().map(|x| x * call.scale));
@@ -86,47 +93,48 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const VALUES: usize>(
     let mut max = vec![f32::NEG_INFINITY; queries.len()];
     let mut sums = vec![[0.0_f32; PAGE]; queries.len()];
     let mut values = vec![0.0_f32; queries.len() * dim];
-    for (number, visit) in tile.visits.iter().enumerate() {
-        let plane = (visit.page * call.kv_heads + kv_head) * PAGE * dim;
-        if let Some(next) = tile.visits.get(number + 1) {
-            let plane = (next.page * call.kv_heads + kv_head) * PAGE * dim;
-            // SAFETY: the caller's instructions; planes lie within both caches.
-            unsafe { prefetch_page::<L>(&call.k[plane..plane + PAGE * dim], &call.v[plane..plane + PAGE * dim]) };
+    let mut scores: [Scores; PAGES] = [[[0.0; PAGE]; BLOCK]; PAGES];
+    let mut left = &tile.visits[..];
+    while let Some(first) = left.first() {
+        // Where few queries read a page, the memory is waited for, and pages one by one are prefetched more evenly.
+        let most = if first.rows.len() * group >= BLOCK { PAGES } else { 1 };
+        let alike = left.iter().take(most).take_while(|visit| visit.rows == first.rows).count();
+        let (visits, next) = left.split_at(alike);
+        left = next;
+        for visit in next.iter().take(alike) {
+            // SAFETY: the caller's instructions.
+            unsafe { prefetch_page::<L>(&call.k[plane(visit)][..PAGE * dim], &call.v[plane(visit)][..PAGE * dim]) };
         }
-        let keys = &call.k[plane..plane + PAGE * dim];
-        let page_values = &call.v[plane..plane + PAGE * dim];
-        let visitors = (visit.rows.start - tile.rows.start) * group..(visit.rows.end - tile.rows.start) * group;
+        let visitors = (first.rows.start - tile.rows.start) * group..(first.rows.end - tile.rows.start) * group;
         // From the task's first query on.
         let from = visitors.start.max(queries.start) - queries.start;
         let to = visitors.end.min(queries.end).saturating_sub(queries.start);
         for at in (from..to).step_by(KEYS) {
-            let many = (to - at).min(KEYS);
-            let attended = |query: usize| {
-                let position = call.positions[row(queries.start + query)] as usize;
-                (position + 1).saturating_sub(visit.start).min(PAGE)
-            };
-            let mut scores = [[0.0_f32; PAGE]; BLOCK];
-            let mut least = PAGE;
-            // SAFETY: instructions by the caller; `many` queries of `dim` values lie at `at`; keys are `dim` x 16,
-            // values 16 x `dim`.
+            let block = at..(at + KEYS).min(to);
+            // SAFETY: instructions by the caller; the queries of the block have `dim` numbers each in `q` and `values`;
+            // keys are `dim` x 16, values 16 x `dim`.
             unsafe {
-                scores_of::<L>(&q[at * dim..], many, keys, dim, &mut scores);
-                for (query, scores) in (at..).zip(&mut scores[..many]) {
-                    let attended = attended(query);
-                    least = least.min(attended);
-                    let running = Running {
-                        max: &mut max[query],
-                        sums: &mut sums[query],
-                        values: &mut values[query * dim..(query + 1) * dim],
-                    };
-                    update_softmax::<L>(running, scores, attended);
-                }
-                let values = &mut values[at * dim..(at + many) * dim];
-                if least == PAGE {
-                    add_page::<L, VALUES>(values, &scores[..many], page_values, dim);
+                let q = &q[block.start * dim..block.end * dim];
+                if PAGES > 1 && alike == PAGES {
+                    let keys = std::array::from_fn(|page| &call.k[plane(&visits[page])][..PAGE * dim]);
+                    scores_of::<L, PAGES>(q, keys, dim, &mut scores);
                 } else {
-                    for (query, (values, scores)) in (at..).zip(values.chunks_exact_mut(dim).zip(&scores)) {
-                        add_values::<L, 1>(values.as_mut_ptr(), &[*scores], attended(query), page_values, dim);
+                    let keys = &call.k[plane(first)][..PAGE * dim];
+                    scores_of::<L, 1>(q, [keys], dim, std::array::from_mut(&mut scores[0]));
+                }
+                for (visit, scores) in visits.iter().zip(&mut scores) {
+                    let attended = &attended[block.clone()];
+                    let running = Running {
+                        max: &mut max[block.clone()],
+                        sums: &mut sums[block.clone()],
+                        values: &mut values[block.start * dim..block.end * dim],
+                    };
+                    let page_values = &call.v[plane(visit)][..PAGE * dim];
+                    if attended.iter().all(|keys| *keys >= visit.start + PAGE) {
+                        add_page::<L, VALUES>(running, scores, page_values, dim);
+                    } else {
+                        let of_page = |n: usize| attended[n].saturating_sub(visit.start).min(PAGE);
+                        add_part::<L>(running, scores, page_values, dim, of_page);
                     }
                 }
             }
@@ -154,95 +162,141 @@ unsafe fn prefetch_page<L: Lanes>(keys: &[f32], values: &[f32]) {
     }
 }
 
-/// Scores of `many` queries, at most [`BLOCK`], against a page's keys `[dim, 16]`.
+/// Scores of at most [`BLOCK`] queries `[N, dim]` against the keys `[dim, 16]` of `PAGES` pages.
 #[inline(always)]
-unsafe fn scores_of<L: Lanes>(q: &[f32], many: usize, keys: &[f32], dim: usize, scores: &mut [[f32; PAGE]; BLOCK]) {
+unsafe fn scores_of<L: Lanes, const PAGES: usize>(
+    q: &[f32],
+    keys: [&[f32]; PAGES],
+    dim: usize,
+    scores: &mut [Scores; PAGES],
+) {
     // SAFETY: the caller's.
     unsafe {
-        match many {
-            8 => dot::<L, 8>(q, keys, dim, scores),
-            7 => dot::<L, 7>(q, keys, dim, scores),
-            6 => dot::<L, 6>(q, keys, dim, scores),
-            5 => dot::<L, 5>(q, keys, dim, scores),
-            4 => dot::<L, 4>(q, keys, dim, scores),
-            3 => dot::<L, 3>(q, keys, dim, scores),
-            2 => dot::<L, 2>(q, keys, dim, scores),
-            _ => dot::<L, 1>(q, keys, dim, scores),
+        match q.len() / dim {
+            8 => dot::<L, 8, PAGES>(q, keys, dim, scores),
+            7 => dot::<L, 7, PAGES>(q, keys, dim, scores),
+            6 => dot::<L, 6, PAGES>(q, keys, dim, scores),
+            5 => dot::<L, 5, PAGES>(q, keys, dim, scores),
+            4 => dot::<L, 4, PAGES>(q, keys, dim, scores),
+            3 => dot::<L, 3, PAGES>(q, keys, dim, scores),
+            2 => dot::<L, 2, PAGES>(q, keys, dim, scores),
+            _ => dot::<L, 1, PAGES>(q, keys, dim, scores),
         }
     }
 }
 
-/// Scores of `N` queries `[N, dim]` against a page's keys `[dim, 16]`.
+/// As [`scores_of`], of `N` queries.
 #[inline(always)]
-unsafe fn dot<L: Lanes, const N: usize>(q: &[f32], keys: &[f32], dim: usize, scores: &mut [[f32; PAGE]; BLOCK]) {
-    debug_assert!(q.len() >= N * dim && keys.len() == PAGE * dim);
+unsafe fn dot<L: Lanes, const N: usize, const PAGES: usize>(
+    q: &[f32],
+    keys: [&[f32]; PAGES],
+    dim: usize,
+    scores: &mut [Scores; PAGES],
+) {
+    debug_assert!(q.len() >= N * dim && keys.iter().all(|keys| keys.len() == PAGE * dim));
     // SAFETY: lengths as asserted.
     unsafe {
-        let mut sums = [L::splat(0.0); N];
+        let mut sums = [[L::splat(0.0); PAGES]; N];
         for d in 0..dim {
-            let column = L::load(keys.as_ptr().add(d * PAGE));
-            for (n, sum) in sums.iter_mut().enumerate() {
-                *sum = L::splat(*q.get_unchecked(n * dim + d)).fma(column, *sum);
+            // By numbers: iterators over so few would stay loops, with columns in memory.
+            let mut columns = [L::load(keys[0].as_ptr().add(d * PAGE)); PAGES];
+            if PAGES == 2 {
+                columns[1] = L::load(keys[1].as_ptr().add(d * PAGE));
+            }
+            for (n, sums) in sums.iter_mut().enumerate() {
+                let x = L::splat(*q.get_unchecked(n * dim + d));
+                sums[0] = x.fma(columns[0], sums[0]);
+                if PAGES == 2 {
+                    sums[1] = x.fma(columns[1], sums[1]);
+                }
             }
         }
-        for (n, sum) in sums.iter().enumerate() {
-            sum.store(scores[n].as_mut_ptr());
+        for (n, sums) in sums.iter().enumerate() {
+            for (sum, scores) in sums.iter().zip(&mut *scores) {
+                sum.store(scores[n].as_mut_ptr());
+            }
         }
     }
 }
 
-/// Updates one query's softmax with the first `attended` scores of a page, and replaces the scores by their
-/// exponentials.
+/// Raises the maximum of one query to `highest`, if that is more: what was added before shrinks.
 #[inline(always)]
-unsafe fn update_softmax<L: Lanes>(
-    Running { max, sums, values }: Running<'_>,
-    scores: &mut [f32; PAGE],
-    attended: usize,
-) {
-    if attended == 0 {
-        return;
-    }
-    scores[attended..].fill(f32::NEG_INFINITY);
-    // SAFETY: instructions by the caller; `scores` and `sums` hold sixteen values, `values` a multiple of sixteen.
-    unsafe {
-        let all = L::load(scores.as_ptr());
-        // The second operand is taken where the first is NaN.
-        let highest = all.max(L::splat(*max)).largest();
-        let mut sum = L::load(sums.as_ptr());
-        if highest > *max {
+unsafe fn raise<L: Lanes>(max: &mut f32, highest: f32, sums: &mut [f32; PAGE], values: &mut [f32]) {
+    if highest > *max {
+        // SAFETY: instructions by the caller; `values` holds a multiple of sixteen.
+        unsafe {
             // On the first page the maximum is -inf and the sums are 0: exp gives 1.6e-38, and 0 stays 0.
             let shrink = exp(L::splat(*max - highest));
-            sum = sum.mul(shrink);
+            L::load(sums.as_ptr()).mul(shrink).store(sums.as_mut_ptr());
             for d in (0..values.len()).step_by(16) {
                 let at = values.as_mut_ptr().add(d);
                 L::load(at).mul(shrink).store(at);
             }
-            *max = highest;
         }
-        exp(all.sub(L::splat(highest))).store(scores.as_mut_ptr());
-        scores[attended..].fill(0.0);
-        L::splat(1.0).fma(L::load(scores.as_ptr()), sum).store(sums.as_mut_ptr());
+        *max = highest;
     }
 }
 
-/// Adds the weighted values of a whole page for several queries, up to `VALUES` queries at a time.
+/// Adds a page to the softmax of queries that attend to all of it. `scores` become weights.
 #[inline(always)]
 unsafe fn add_page<L: Lanes, const VALUES: usize>(
-    values: &mut [f32],
-    weights: &[[f32; PAGE]],
+    Running { max, sums, values }: Running<'_>,
+    scores: &mut Scores,
     page_values: &[f32],
     dim: usize,
 ) {
-    for (values, weights) in values.chunks_mut(VALUES * dim).zip(weights.chunks(VALUES)) {
-        // SAFETY: the caller's: as many queries in `values` as in `weights`.
-        unsafe {
+    let scores = &mut scores[..max.len()];
+    // SAFETY: the caller's: as many queries in all parts of `Running`.
+    unsafe {
+        // Step by step for all queries, so that one query's does not wait for another's.
+        let mut highest = [0.0_f32; BLOCK];
+        for ((highest, scores), max) in highest.iter_mut().zip(&*scores).zip(&*max) {
+            // The second operand is taken where the first is NaN.
+            *highest = L::load(scores.as_ptr()).max(L::splat(*max)).largest();
+        }
+        for (n, (max, sums)) in max.iter_mut().zip(&mut *sums).enumerate() {
+            raise::<L>(max, highest[n], sums, &mut values[n * dim..(n + 1) * dim]);
+        }
+        for ((max, scores), sums) in max.iter().zip(&mut *scores).zip(sums) {
+            let weights = exp(L::load(scores.as_ptr()).sub(L::splat(*max)));
+            weights.store(scores.as_mut_ptr());
+            L::splat(1.0).fma(weights, L::load(sums.as_ptr())).store(sums.as_mut_ptr());
+        }
+        for (values, weights) in values.chunks_mut(VALUES * dim).zip(scores.chunks(VALUES)) {
             match weights {
-                [a, b, c, d] => add_values::<L, 4>(values.as_mut_ptr(), &[*a, *b, *c, *d], PAGE, page_values, dim),
-                [a, b, c] => add_values::<L, 3>(values.as_mut_ptr(), &[*a, *b, *c], PAGE, page_values, dim),
-                [a, b] => add_values::<L, 2>(values.as_mut_ptr(), &[*a, *b], PAGE, page_values, dim),
-                [a] => add_values::<L, 1>(values.as_mut_ptr(), &[*a], PAGE, page_values, dim),
+                [a, b, c, d] => add_values::<L, 4>(values.as_mut_ptr(), [a, b, c, d], PAGE, page_values, dim),
+                [a, b, c] => add_values::<L, 3>(values.as_mut_ptr(), [a, b, c], PAGE, page_values, dim),
+                [a, b] => add_values::<L, 2>(values.as_mut_ptr(), [a, b], PAGE, page_values, dim),
+                [a] => add_values::<L, 1>(values.as_mut_ptr(), [a], PAGE, page_values, dim),
                 _ => {}
             }
+        }
+    }
+}
+
+/// Adds the first keys of a page to the softmax of each query, as many as it attends to.
+#[inline(always)]
+unsafe fn add_part<L: Lanes>(
+    Running { max, sums, values }: Running<'_>,
+    scores: &mut Scores,
+    page_values: &[f32],
+    dim: usize,
+    attended: impl Fn(usize) -> usize,
+) {
+    for (n, (max, sums)) in max.iter_mut().zip(sums).enumerate() {
+        let (attended, scores, values) = (attended(n), &mut scores[n], &mut values[n * dim..(n + 1) * dim]);
+        if attended == 0 {
+            continue;
+        }
+        scores[attended..].fill(f32::NEG_INFINITY);
+        // SAFETY: instructions by the caller; sixteen scores and sums.
+        unsafe {
+            let all = L::load(scores.as_ptr());
+            raise::<L>(max, all.max(L::splat(*max)).largest(), sums, values);
+            exp(all.sub(L::splat(*max))).store(scores.as_mut_ptr());
+            scores[attended..].fill(0.0);
+            L::splat(1.0).fma(L::load(scores.as_ptr()), L::load(sums.as_ptr())).store(sums.as_mut_ptr());
+            add_values::<L, 1>(values.as_mut_ptr(), [scores], attended, page_values, dim);
         }
     }
 }
@@ -251,7 +305,7 @@ unsafe fn add_page<L: Lanes, const VALUES: usize>(
 #[inline(always)]
 unsafe fn add_values<L: Lanes, const Q: usize>(
     values: *mut f32,
-    weights: &[[f32; PAGE]; Q],
+    weights: [&[f32; PAGE]; Q],
     attended: usize,
     page_values: &[f32],
     dim: usize,
@@ -274,7 +328,7 @@ unsafe fn add_values<L: Lanes, const Q: usize>(
 #[inline(always)]
 unsafe fn add_values_block<L: Lanes, const Q: usize, const N: usize>(
     values: *mut f32,
-    weights: &[[f32; PAGE]; Q],
+    weights: [&[f32; PAGE]; Q],
     attended: usize,
     v: *const f32,
     dim: usize,
@@ -292,7 +346,7 @@ unsafe fn add_values_block<L: Lanes, const Q: usize, const N: usize>(
             for (n, lanes) in lanes.iter_mut().enumerate().skip(1) {
                 *lanes = L::load(v.add(j * dim + n * 16));
             }
-            for (weights, sums) in weights.iter().zip(&mut sums) {
+            for (weights, sums) in weights.into_iter().zip(&mut sums) {
                 for (sum, lanes) in sums.iter_mut().zip(lanes) {
                     *sum = L::splat(weights[j]).fma(lanes, *sum);
                 }

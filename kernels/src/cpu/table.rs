@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 ///
 /// A body is compiled once for each table, with that table's instructions enabled. It may name `L`, the table's lanes,
 /// and the sizes of its register tiles: `ROWS` of floats or int16, `INT8_ROWS` by `INT8_VECTORS` of int8, `KEY_QUERIES`
-/// and `VALUE_QUERIES` that share a loaded key or value, `SCAN_ROWS` that four queries are compared with, and independent `SUMS`
+/// and `VALUE_QUERIES` that share a loaded key or value, `KEY_PAGES` that share a query's number, `SCAN_ROWS` that four queries are compared with, and independent `SUMS`
 /// that hide the latency of an addition.
 macro_rules! kernels {
     ($then:ident! $($given:tt)*) => {
@@ -24,7 +24,7 @@ macro_rules! kernels {
             quantise_i8(x: &[f32], out: RowChunk<'_>) = quantise::run::<L>;
             quantise_i16(x: &[f32], values: *mut i16, scales: *mut f32) = int16::quantise::<L>;
             attention(call: &AttentionCall<'_>, tile: &Tile, task: &Task)
-                = attention::run::<L, KEY_QUERIES, VALUE_QUERIES>;
+                = attention::run::<L, KEY_QUERIES, KEY_PAGES, VALUE_QUERIES>;
             bidirectional(call: &BidirectionalCall<'_>, text: Range<usize>, head: usize, scratch: &mut Scratch)
                 = bidirectional::run::<L, ROWS>;
             swiglu(gate: &[f32], up: &[f32], out: *mut f32) = swiglu::run::<L>;
@@ -62,6 +62,7 @@ struct Tiles {
     int8: [usize; 2],
     few: usize,
     queries: [usize; 2],
+    key_pages: usize,
     scan_rows: usize,
     sums: usize,
 }
@@ -81,6 +82,7 @@ macro_rules! table {
         const INT8_FEW: usize = TILES.few;
         const KEY_QUERIES: usize = TILES.queries[0];
         const VALUE_QUERIES: usize = TILES.queries[1];
+        const KEY_PAGES: usize = TILES.key_pages;
         const SCAN_ROWS: usize = TILES.scan_rows;
         const SUMS: usize = TILES.sums;
         $(compiled_for! { $features unsafe fn $name($($argument: $type),*) $(-> $result)? {
@@ -101,15 +103,17 @@ macro_rules! compiled_for {
 // int8 tiles are smaller than the others, because integers and sums both need registers. With AVX2 and NEON eight
 // vectors of sixteen lanes fit the registers; AVX2's int8 tile is as large as its narrow products allow, and its sums
 // wait in L1 while they are made.
-const PORTABLE_TILES: Tiles = Tiles { rows: 2, int8: [2, 1], few: 2, queries: [4, 1], scan_rows: 1, sums: 6 };
+const PORTABLE_TILES: Tiles =
+    Tiles { rows: 2, int8: [2, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "aarch64")]
-const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], few: 2, queries: [4, 1], scan_rows: 1, sums: 6 };
+const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "x86_64")]
-const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], few: 2, queries: [4, 1], scan_rows: 1, sums: 6 };
+const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6 };
 #[cfg(target_arch = "x86_64")]
 const AVX_VNNI_TILES: Tiles = Tiles { int8: [6, 1], few: 3, ..AVX2_TILES };
 #[cfg(target_arch = "x86_64")]
-const AVX512_TILES: Tiles = Tiles { rows: 12, int8: [6, 2], few: 8, queries: [8, 4], scan_rows: 4, sums: 12 };
+const AVX512_TILES: Tiles =
+    Tiles { rows: 12, int8: [6, 2], few: 8, queries: [8, 4], key_pages: 2, scan_rows: 4, sums: 12 };
 
 /// The table that every machine can run. SSE2 is part of x86-64; elsewhere it is plain Rust.
 #[cfg(target_arch = "x86_64")]
