@@ -11,8 +11,9 @@ COLUMNS = ("method", "n", "EM", "F1", "calls", "in", "cached", "out", "searches"
 def row(scored):
     """The cells of one record of `moot score --json`."""
     metrics = {name: found["mean"] for name, found in scored["metrics"].items() if found}
-    # StrategyQA's answers are yes or no.
-    em = metrics.get("yes-no-em", metrics["em"])
+    yes_no = scored["metrics"].get("yes-no-em")
+    # Where every answer is yes or no (StrategyQA), the metric for such answers.
+    em = yes_no["mean"] if yes_no and yes_no["n"] == scored["questions"] else metrics["em"]
     cells = [scored["method"], scored["questions"], f"{em:.2f}", f"{metrics['f1']:.2f}", f"{metrics['calls']:.1f}"]
     cells += [f"{metrics['prompt-tokens']:.0f}", f"{metrics['reused-tokens'] / max(metrics['prompt-tokens'], 1):.0%}"]
     cells += [f"{metrics['generated-tokens']:.0f}", f"{metrics['retriever-calls']:.1f}"]
