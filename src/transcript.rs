@@ -133,6 +133,9 @@ pub struct CallRecord {
     pub finish: Finish,
     /// The parsed reply.
     pub parsed: Parsed,
+    /// The reply's answer, where the document of the call does not hold it and it counts as unknown (`grounded` of MADAM-RAG).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_held: Option<String>,
     /// The call, by its number, that was sent alike before and whose reply this is: the call was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<usize>,
@@ -182,7 +185,7 @@ impl CallRecord {
         let kept = explanation.trim_end();
         // The explanation of the format `thought` stands before the answer.
         let last = self.format != "thought" && !self.reply.trim_end().ends_with(kept);
-        self.finish == Finish::Length && !kept.is_empty() && !kept.ends_with('…') && last
+        self.finish == Finish::Length && self.not_held.is_none() && !kept.is_empty() && !kept.ends_with('…') && last
     }
 
     /// The sum of the scored tokens' log-probabilities; 0 where nothing was scored.

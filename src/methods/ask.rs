@@ -32,6 +32,8 @@ pub struct Ask {
     pub prefill: Vec<Segment>,
     /// The prefill is scored token by token.
     pub score: bool,
+    /// An answer that the call's document does not hold counts as unknown: [`CallRecord::not_held`](crate::transcript::CallRecord).
+    pub grounded: bool,
     /// Most tokens generated; `None` takes the run's setting.
     pub max_tokens: Option<usize>,
     /// How tokens are chosen; `None` takes the run's setting.
@@ -61,6 +63,7 @@ impl Ask {
             turns: Vec::new(),
             prefill: Vec::new(),
             score: false,
+            grounded: false,
             max_tokens: None,
             sampling: None,
             stop: Vec::new(),
@@ -136,6 +139,13 @@ impl Ask {
     #[must_use]
     pub fn scored(mut self) -> Self {
         (self.score, self.max_tokens, self.format) = (true, Some(0), &SCORES);
+        self
+    }
+
+    /// With an answer that has to stand in the call's document.
+    #[must_use]
+    pub fn grounded(mut self, grounded: bool) -> Self {
+        self.grounded = grounded;
         self
     }
 

@@ -14,6 +14,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 pub(super) const AGENT: File = prompt_file!("madam_rag/agent.jinja");
 const AGGREGATOR: File = prompt_file!("madam_rag/aggregator.jinja");
@@ -35,9 +36,9 @@ pub static ROW: Row = Row {
    the others' replies (`history=peers`), or each of their answers once, with some of its agents and a reason
    (`history=answers`); and its own last reply where `own-reply` is on, unlike the paper's.
    With `ask-again=needed`, agents that know nothing are not asked again, nor the aggregator where no answer changed.
-4. The debate ends when every agent keeps its answer, or after the last round.
-5. The aggregator's last list is the conclusion; without an aggregator it is every agent's last answer,
-   with source weights only those with a positive sum of votes, the largest first.
+4. With `grounded`, an answer counts as unknown where its numbers and words do not stand in the agent's document.
+5. The debate ends when every agent keeps its answer, or after the last round. The aggregator's last list is the conclusion;
+   without an aggregator every agent's last answer, with source weights those with a positive sum of votes, largest first.
 A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
     calls: "rounds x (documents + 1), at most; without an aggregator rounds x documents",
     headline: "RAMDocs strict EM: Llama-3.3-70B 34.40, Qwen2.5-72B 26.40 (table 1)",
@@ -69,6 +70,12 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
             about: "what later rounds ask again: all, or agents with an answer, and the aggregator where an answer changed",
             kind: Kind::Choice(&["all", "needed"]),
             default: "all",
+        },
+        Switch {
+            name: "grounded",
+            about: "whether an answer that the agent's own document does not hold counts as unknown",
+            kind: Kind::Flag,
+            default: "false",
         },
         Switch {
             name: "aggregator",
@@ -103,6 +110,8 @@ struct MadamRag {
     /// Agents whose document does not tell are asked in the first round alone, and the verdict of the round before stands
     /// where all agents keep their answers; section 4 asks all of them in every round.
     needed_alone: bool,
+    /// An agent's answer has to stand in its document; the paper takes it as it is.
+    grounded: bool,
     aggregator: bool,
 }
 
@@ -128,6 +137,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         history_first: values.choice("order") == "history-first",
         own_reply: values.flag("own-reply"),
         needed_alone: values.choice("ask-again") == "needed",
+        grounded: values.flag("grounded"),
         aggregator,
     }))
 }
@@ -146,7 +156,7 @@ impl Method for MadamRag {
             let asked =
                 |place: &usize| !self.needed_alone || agents.get(*place).is_none_or(|call| !knows_nothing(call));
             let asked: Vec<usize> = (0..question.documents.len()).filter(asked).collect();
-            stage.extend(asked.iter().map(|&place| agent(question, place, round, &told)));
+            stage.extend(asked.iter().map(|&place| agent(question, place, round, &told).grounded(self.grounded)));
             let mut replies = agents.clone();
             let mut made = ctx.ask_all(&stage)?;
             let new = made.split_off(aggregating);
@@ -193,7 +203,7 @@ impl MadamRag {
             };
             (!lines.is_empty()).then_some(lines)
         };
-        let own = |place: usize| self.own_reply.then(|| agents[place].reply.trim());
+        let own = |place: usize| self.own_reply.then(|| line(&agents[place]));
         let of = |place| Some(json!({ "own": own(place), "told": tell(place)?, "first": self.history_first }));
         (0..agents.len()).map(of).collect()
     }
@@ -291,7 +301,15 @@ fn begin(text: &str, most: usize) -> String {
 
 /// An agent's reply as the others read it, whether it kept its format or not, after where its document comes from.
 fn spoken(question: &Question, call: &CallRecord) -> String {
-    format!("{}: {}", named(question, call), call.reply.trim())
+    format!("{}: {}", named(question, call), line(call))
+}
+
+/// A reply as it was made, or as it counts where its document does not hold it.
+fn line(call: &CallRecord) -> Cow<'_, str> {
+    match (&call.not_held, reason(call)) {
+        (Some(_), Some(reason)) => format!("Answer: unknown. Explanation: {reason}").into(),
+        _ => call.reply.trim().into(),
+    }
 }
 
 /// An agent, and where its document comes from: `Agent 1 (council, 1884-05-12)`.

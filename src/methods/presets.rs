@@ -26,7 +26,7 @@ pub static PRESETS: &[Preset] = &[
         name: "debate",
         about: "MADAM-RAG whose agents, if they know something, read the others' answers, sources, dates and reasons, and their own",
         method: "madam-rag",
-        switches: &[("history", "answers"), ("own-reply", "true"), ("ask-again", "needed")],
+        switches: &[("history", "answers"), ("own-reply", "true"), ("ask-again", "needed"), ("grounded", "true")],
     },
     Preset { name: "paper", about: "MADAM-RAG as section 4 of its paper has it", method: "madam-rag", switches: &[] },
     Preset {

@@ -11,6 +11,7 @@ use moot::methods::switches::Typed;
 use moot::question::Question;
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 
+mod grounded;
 mod later;
 
 const VERDICT: &str = r#"All Correct Answers: ["1931", "1968"]. Explanation: Two women."#;
@@ -71,7 +72,7 @@ fn it_stops_when_every_agent_keeps_its_answer() {
 fn agents_see_their_document_alone_and_then_the_aggregators_reply() {
     let (_, calls) = answer("madam-rag", &Typed::new(), &four(), &honest());
     let sent = |i: usize| calls[i].messages[0].content.as_str();
-    assert!(sent(0).contains("Document: She was born in 1931.\n"));
+    assert!(sent(0).ends_with("Document: She was born in 1931."));
     assert!(!sent(0).contains("1968") && !sent(0).contains("You are Agent") && !sent(0).contains("Aggregator"));
     assert!(sent(5).contains("You are Agent 1.") && sent(5).contains(&format!("Aggregator: {VERDICT}\n")));
     assert!(!sent(5).contains("Agent 2:"));

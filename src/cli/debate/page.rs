@@ -73,7 +73,11 @@ impl Page {
             None => format!("  {} {}", " ".repeat(self.digits), shorten(&printable(&call.role), self.speaker)),
         };
         let room = self.columns - self.margin();
-        let (answer, style, reason) = said(call);
+        let (answer, style, mut reason) = said(call);
+        if call.not_held.is_some() {
+            // The note beside the answer says as much.
+            reason.clear();
+        }
         let short = self.is_short() && call.document.is_some();
         let mut lines = if short { vec![shorten(&answer, room)] } else { wrap(&answer, room) };
         let mut used = lines.last().map_or(0, |line| width(line));
@@ -84,7 +88,8 @@ impl Page {
         let known = known.map(|known| (format!("({known})"), FAINT));
         let note = before.map(|before| change(before, &call.parsed));
         let late = late.then(|| (format!("of round {}", call.round), FAINT));
-        for (note, style) in note.into_iter().chain(known).chain(late) {
+        let not_held = call.not_held.as_ref().map(|said| (format!("said {}, not in it", printable(said)), CHANGED));
+        for (note, style) in not_held.into_iter().chain(note).chain(known).chain(late) {
             let note = shorten(&note, room);
             match lines.last_mut() {
                 Some(line) if used + 2 + width(&note) <= room => {

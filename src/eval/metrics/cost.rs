@@ -44,6 +44,12 @@ pub fn taken_over(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.iter().filter(|call| call.taken_from.is_some()).count() as f64)
 }
 
+/// Agents' answers that counted as unknown, because their document does not hold them.
+#[must_use]
+pub fn not_held(record: &QuestionRecord) -> Option<f64> {
+    Some(record.calls.iter().filter(|call| call.not_held.is_some()).count() as f64)
+}
+
 /// Rounds held; of a question that ended in an error, the last round that was asked.
 #[must_use]
 pub fn rounds(record: &QuestionRecord) -> Option<f64> {

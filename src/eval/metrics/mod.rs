@@ -313,6 +313,12 @@ pub const METRICS: &[Metric] = &[
     count!("calls", "calls of the model", LEDGER, cost::calls),
     count!("calls-taken-over", "calls not made: one sent alike was answered before", LEDGER, cost::taken_over),
     count!("turns-left-out", "agents not asked again in a later round", "ask-again=needed", changes::left_out),
+    count!(
+        "answers-not-held",
+        "agents' answers that count as unknown: not in their document",
+        "grounded=true",
+        cost::not_held
+    ),
     count!("retriever-calls", "queries sent to the retriever", "DRAG, Figure 4", cost::retriever_calls),
     count!("entailment-pairs", "pairs classified for entailment", "cost", cost::entailment_pairs),
     count!("failed-calls", "calls that failed and that the method went on without", "cost", cost::failed_calls),

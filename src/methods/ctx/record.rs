@@ -6,8 +6,9 @@ use crate::generation::{Message, Prompt, Role, Sampling, Usage};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, OnFailure, Reply};
 use crate::methods::ask::Ask;
+use crate::methods::grounds::{Held, is_choice};
 use crate::prompts::File;
-use crate::transcript::CallRecord;
+use crate::transcript::{CallRecord, Parsed};
 use sha2::{Digest, Sha256};
 
 /// Where a call comes from: the place of its ask in the stage, and which of its samples it is.
@@ -64,12 +65,17 @@ impl Ctx<'_> {
         let (calls, of) = self.prepare(asks)?;
         let (stage, llm, observer) = (self.next_stage(), self.tools.llm, self.observer);
         let known = self.known(asks, &calls, &of, on_failure);
+        let held: Vec<Option<Held>> = asks.iter().map(|ask| self.held(ask)).collect();
         let mut records: Vec<Option<CallRecord>> = vec![None; calls.len()];
         let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
         observer.stage(stage, calls.len());
         let mut report = |place: usize, reply: &Reply, taken_from: Option<usize>| {
             let (ask, sample) = of[place];
             let record = CallRecord { taken_from, ..record(stage, &asks[ask], sample, &calls[place], reply) };
+            let record = match &held[ask] {
+                Some(held) => only_what_is_held(record, held),
+                None => record,
+            };
             observer.call(place, &record);
             records[place] = Some(record);
         };
@@ -99,6 +105,12 @@ impl Ctx<'_> {
         }
         let results = results.into_iter().map(|result| result.expect("every call has its result (bug)")).zip(records);
         Ok(results.map(|(result, record)| result.map(|_| record.expect("replies are reported (bug)"))).collect())
+    }
+
+    /// What the document of a call holds whose answer has to stand in it; with the words of the question, which it may repeat.
+    fn held(&self, ask: &Ask) -> Option<Held> {
+        let document = self.documents().nth(ask.document.filter(|_| ask.grounded)?)?;
+        Some(Held::of([document], false).asked(&self.question().text))
     }
 
     /// Of each call, the one that is sent alike and whose reply it takes over: an earlier one of the question, or, where a failure
@@ -220,6 +232,17 @@ pub fn derive_seed(run: u64, question: &str, role: &str, round: usize, call: usi
     u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
 }
 
+/// The call whose answer counts as unknown where its document does not hold it. Yes and no need not stand there.
+fn only_what_is_held(mut call: CallRecord, held: &Held) -> CallRecord {
+    let Parsed::Answer { answer: Some(answer), .. } = &call.parsed else { return call };
+    if !is_choice(answer, &[]) && !held.grounds(answer) {
+        let answer = answer.clone();
+        call.parsed = Parsed::Answer { answer: None, explanation: format!("The document does not say \"{answer}\".") };
+        call.not_held = Some(answer);
+    }
+    call
+}
+
 fn record(stage: usize, ask: &Ask, sample: usize, call: &Call, reply: &Reply) -> CallRecord {
     let by_schema = call.schema.as_ref().is_some_and(|schema| reply.held_by.as_deref() == Some(&*schema.name));
     // Parsers and other agents read lines, also where a server was asked for an object.
@@ -253,6 +276,7 @@ fn record(stage: usize, ask: &Ask, sample: usize, call: &Call, reply: &Reply) ->
         wanted_logprobs: call.logprobs.clone(),
         taken_from: None,
         parsed: ask.format.read(&text, reply.finish, &ask.format_values),
+        not_held: None,
         reply: text,
         raw,
         thoughts: reply.thoughts.clone(),
