@@ -1,40 +1,46 @@
 #!/usr/bin/env bash
-# Every method on RAMDocs and QACC, and where it retrieves on HotpotQA and StrategyQA: benches/methods/run.sh FOLDER, where FOLDER
-# has the files of sample.py. 20 questions with the 0.5B, 10 with the 1.5B. The same command resumes the runs. Needs `moot` on the
-# path; OPTIONS are passed on to it, as OPTIONS="--in-flight 8 --threads 1".
+# Every method on RAMDocs and QACC, and where it retrieves on HotpotQA and StrategyQA: benches/methods/run.sh FOLDER MODEL COUNT,
+# where FOLDER has the files of sample.py, MODEL is 0.5b or 1.5b and COUNT the number of questions. The same command resumes the runs.
+# Needs `moot` on the path; OPTIONS are passed on to it, as OPTIONS="--in-flight 10 --threads 1".
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "${1:?the folder that sample.py filled}"
+model=${2:?0.5b or 1.5b}
+count=${3:?the number of questions}
 mkdir -p records
-for corpus in ramdocs qacc hotpotqa; do
-  [ -e $corpus.index ] || moot index build $corpus.corpus.jsonl -o $corpus.index
-done
 
-reads="closed-book concatenated majority-vote self-consistency madam-rag self-reflection source-isolated-arbitration astute-rag mad
-  drag naive-rag sure self-rag speculative-rag"
-searches="drag naive-rag ircot iter-retgen flare sure self-rag speculative-rag"
+# Methods that read the documents of a question, and methods that retrieve.
+reads=closed-book,concatenated,madam-rag,majority-vote,self-reflection,source-isolated-arbitration,astute-rag,mad,drag,naive-rag,sure,speculative-rag
+searches=ircot,iter-retgen,flare
+both=drag,naive-rag,sure,speculative-rag
 
-# $1: questions, $2: model, $3: method, $4: dataset, then options.
-record() {
-  local file=($4$1.json*) to=records/$4.$3.$2.jsonl switches=()
-  if [ "$3" = self-rag ]; then switches=(--set prompted=true); fi
+# $1: dataset, then options. Several methods go side by side.
+records() {
+  local file=("$1$count".json*) to=records/$1.$model
+  mkdir -p "$to"
   # shellcheck disable=SC2086 # several words
-  moot run "${file[0]}" -m "qwen2.5-coder-$2" --method "$3" "${switches[@]}" "${@:5}" ${OPTIONS:-} -o "$to"
+  moot run "${file[0]}" -m "qwen2.5-coder-$model" ${OPTIONS:-} "${@:2}" >>"$to/log.txt" 2>&1 || { tail -n 5 "$to/log.txt" >&2; return 1; }
 }
 
-for pair in "20 0.5b" "10 1.5b"; do
-  read -r count model <<<"$pair"
-  for method in $reads; do
-    record "$count" "$model" "$method" ramdocs
-    record "$count" "$model" "$method" qacc --format qacc
-  done
-  for method in $searches; do
-    case $method in
-      ircot | iter-retgen | flare)
-        record "$count" "$model" "$method" ramdocs --corpus ramdocs.index
-        record "$count" "$model" "$method" qacc --format qacc --corpus qacc.index
-        ;;
-    esac
-    record "$count" "$model" "$method" hotpotqa --corpus hotpotqa.index
-    record "$count" "$model" "$method" strategyqa --format strategyqa --corpus hotpotqa.index
-  done
+# $1: dataset, $2: method, then options: one method alone.
+record() { records "$1" --method "$2" "${@:3}" -o "records/$1.$model/$2.jsonl"; }
+
+for dataset in ramdocs qacc; do
+  to=records/$dataset.$model
+  records $dataset --method $reads -o "$to"
+  record $dataset self-rag --set prompted=true
+  # At the tokens of MADAM-RAG: prompt and generated ones, a question.
+  spent=$(python3 "$here/tokens.py" "$to"/madam-rag*.jsonl)
+  record $dataset self-consistency --set "tokens=$spent"
+  records $dataset --preset debate,every-answer --reuse "$to"/madam-rag*.jsonl -o "$to"
+done
+for dataset in ramdocs qacc hotpotqa strategyqa; do
+  corpus=$dataset
+  [ $dataset = strategyqa ] && corpus=hotpotqa
+  # Built by one of the runs that go beside each other.
+  flock $corpus.lock bash -c "[ -e $corpus.index ] || moot index build $corpus.corpus.jsonl -o $corpus.index"
+  methods=$searches
+  case $dataset in hotpotqa | strategyqa) methods+=,$both ;; esac
+  records $dataset --method $methods --corpus $corpus.index -o "records/$dataset.$model"
+  case $dataset in hotpotqa | strategyqa) record $dataset self-rag --set prompted=true --corpus $corpus.index ;; esac
 done

@@ -3,7 +3,7 @@
     python benches/methods/sample.py DATA FOLDER
 
 DATA has ramdocs/dev100.jsonl, qacc/ConflictQA_train_dev.json, hotpotqa/dev500_ircot.jsonl and strategyqa/dev.json. FOLDER gets the
-first 10 and 20 questions of each (of QACC's, half are conflicting), and as corpora the documents of RAMDocs' 100 questions and
+first 10, 20 and 100 questions of each (of QACC's, half are conflicting), and as corpora the documents of RAMDocs' 100 questions and
 of 100 of QACC, and all paragraphs of HotpotQA's 500.
 """
 
@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-SIZES = (10, 20)
+SIZES = (10, 20, 100)
 
 
 def ordered(items, name="question"):

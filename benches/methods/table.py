@@ -28,7 +28,7 @@ def main():
     printed = subprocess.run([os.environ.get("MOOT", "moot"), "score", "--json", *sys.argv[1:]], check=True, capture_output=True)
     print("| " + " | ".join(COLUMNS) + " |")
     print("|" + "---|" * len(COLUMNS))
-    for scored in json.loads(printed.stdout)["records"]:
+    for scored in filter(lambda scored: scored["questions"], json.loads(printed.stdout)["records"]):
         print("| " + " | ".join(map(str, row(scored))) + " |")
 
 

@@ -71,28 +71,47 @@ struct Row {
   __device__ unsigned end() const { return begin() + chunk < vocab ? begin() + chunk : vocab; }
 };
 
+// Sums of weights by eight bits of a rank. Shared memory adds 32 bits in one instruction and 64 in a loop that retries,
+// so a sum has three parts of eleven bits of each weight (at most 2^32): 2^21 tokens fit.
+struct Bins {
+  unsigned parts[3][256];
+
+  __device__ void clear() {
+    for (unsigned i = threadIdx.x; i < 3 * 256; i += THREADS) parts[i / 256][i % 256] = 0;
+  }
+  __device__ void add(unsigned bin, uint64_t weight) {
+    // Most tokens are so unlikely that one part is enough.
+    for (unsigned part = 0; weight != 0; part++, weight >>= 11)
+      if (weight & 2047) atomicAdd(&parts[part][bin], (unsigned)(weight & 2047));
+  }
+  __device__ uint64_t sum(unsigned bin) const {
+    return parts[0][bin] + ((uint64_t)parts[1][bin] << 11) + ((uint64_t)parts[2][bin] << 22);
+  }
+};
+
 // Of what is kept, the likeliest tokens whose weights together reach `target`: of equals, the lower ids. Eight bits of
 // the rank are found at a time.
 __device__ Kept cut(const Row &row, const Kept &kept, uint64_t target, bool counted, uint64_t *scratch) {
-  __shared__ unsigned long long bins[256];
+  __shared__ Bins bins;
   __shared__ unsigned found, last;
   __shared__ uint64_t missing;
   unsigned prefix = 0, known = 0;
   for (int shift = 24; shift >= 0; shift -= 8) {
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < 256; i += THREADS) bins[i] = 0;
+    bins.clear();
     __syncthreads();
     for (unsigned id = threadIdx.x; id < row.vocab; id += THREADS) {
       if (!row.allowed(id)) continue;
       const unsigned rank = rank_of(row.logits[id]);
-      if (kept.has(rank, id) && (rank & known) == prefix)
-        atomicAdd(&bins[rank >> shift & 255], (unsigned long long)row.weight(id, counted));
+      if (kept.has(rank, id) && (rank & known) == prefix) bins.add(rank >> shift & 255, row.weight(id, counted));
     }
+    __syncthreads();
+    if (threadIdx.x < 256) scratch[threadIdx.x] = bins.sum(threadIdx.x);
     __syncthreads();
     if (threadIdx.x == 0) {
       unsigned bin = 255;
       uint64_t left = target;
-      while (bin > 0 && bins[bin] < left) left -= bins[bin--];
+      while (bin > 0 && scratch[bin] < left) left -= scratch[bin--];
       found = bin, missing = left;
     }
     __syncthreads();

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::methods::formats::{ANSWER, ANSWERS};
 use crate::methods::passages::{provenance, shown};
 use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
+use crate::methods::{Ask, Ctx, Method, Needs, Row, evidence, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::question::{Answer, Conclusion, Question};
@@ -36,7 +36,8 @@ pub static ROW: Row = Row {
    the others' replies (`history=peers`), or each of their answers once, with some of its agents and a reason
    (`history=answers`); and its own last reply where `own-reply` is on, unlike the paper's.
    With `ask-again=needed`, agents that know nothing are not asked again, nor the aggregator where no answer changed.
-4. With `grounded`, an answer counts as unknown where its numbers and words do not stand in the agent's document.
+4. With `grounded`, an answer counts as unknown where its numbers and words do not stand in the agent's document. With
+   `reasons=quote`, others read the document's sentence that holds an answer in place of the agent's explanation.
 5. The debate ends when every agent keeps its answer, or after the last round. The aggregator's last list is the conclusion;
    without an aggregator every agent's last answer, with source weights those with a positive sum of votes, largest first.
 A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
@@ -78,6 +79,12 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
             default: "false",
         },
         Switch {
+            name: "reasons",
+            about: "what others read beside an answer: the agent's explanation, or its document's sentence that holds it",
+            kind: Kind::Choice(&["explanation", "quote"]),
+            default: "explanation",
+        },
+        Switch {
             name: "aggregator",
             about: "whether an aggregator concludes; without one, history is peers and every last answer is concluded",
             kind: Kind::Flag,
@@ -112,6 +119,8 @@ struct MadamRag {
     needed_alone: bool,
     /// An agent's answer has to stand in its document; the paper takes it as it is.
     grounded: bool,
+    /// The aggregator and other agents read an answer with its document's sentence; the paper's read the agent's explanation.
+    quoted: bool,
     aggregator: bool,
 }
 
@@ -138,6 +147,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         own_reply: values.flag("own-reply"),
         needed_alone: values.choice("ask-again") == "needed",
         grounded: values.flag("grounded"),
+        quoted: values.choice("reasons") == "quote",
         aggregator,
     }))
 }
@@ -169,7 +179,7 @@ impl Method for MadamRag {
             let last = converged || round == self.rounds;
             agents = replies;
             if self.aggregator && !(converged && self.needed_alone) {
-                let ask = aggregator(question, round, &agents, ctx.seed("shuffle", 1, 0));
+                let ask = self.ask_aggregator(question, round, &agents, ctx.seed("shuffle", 1, 0));
                 // Peers need not wait for a verdict that they are not told: it is asked for beside their next round.
                 if last || self.history == History::Aggregate {
                     verdict = Some(ctx.ask(ask)?);
@@ -198,14 +208,59 @@ impl MadamRag {
                 History::Aggregate => {
                     verdict.map(|call| format!("Aggregator: {}", call.reply.trim())).into_iter().collect()
                 }
-                History::Peers => others(place).map(|call| spoken(question, call)).collect(),
-                History::Answers => answers(question, others(place)),
+                History::Peers => others(place).map(|call| self.spoken(question, call)).collect(),
+                History::Answers => self.answers(question, others(place)),
             };
             (!lines.is_empty()).then_some(lines)
         };
         let own = |place: usize| self.own_reply.then(|| line(&agents[place]));
         let of = |place| Some(json!({ "own": own(place), "told": tell(place)?, "first": self.history_first }));
         (0..agents.len()).map(of).collect()
+    }
+
+    /// Shuffled, since a model may favour what it reads first or last (section 4); in all rounds of a question alike, so that a
+    /// verdict changes where replies do, not where their order does.
+    fn ask_aggregator(&self, question: &Question, round: usize, agents: &[CallRecord], seed: u64) -> Ask {
+        let mut replies: Vec<String> = agents.iter().map(|call| self.spoken(question, call)).collect();
+        replies.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let dated = question.documents.iter().any(|document| provenance(document).is_some());
+        let values = json!({ "question": question.text, "replies": replies, "dated": dated });
+        Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
+    }
+
+    /// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
+    /// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
+    fn answers<'a>(&self, question: &Question, agents: impl Iterator<Item = &'a CallRecord>) -> Vec<String> {
+        let given: Vec<(&str, &CallRecord)> = agents.filter_map(|call| Some((stance(call)?, call))).collect();
+        let line = |answer: String| {
+            let with = || given.iter().filter(|(stance, _)| normalise::equal(&answer, stance)).map(|(_, call)| *call);
+            let mut names: Vec<String> = with().map(|call| named(question, call)).collect();
+            let says = if names.len() == 1 { "says" } else { "say" };
+            let more = names.len().saturating_sub(NAMED);
+            names.truncate(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let quote = with().find_map(|call| self.quote(question, call));
+            let reason = || with().filter_map(reason).find(|text| !text.is_empty()).map(|text| begin(text, REASON));
+            let reason = quote.or_else(reason).map(|text| format!(": {text}")).unwrap_or_default();
+            format!("{answer}, {says} {}{more}{reason}", names.join(", "))
+        };
+        normalise::without_repeats(given.iter().map(|(stance, _)| (*stance).to_owned())).into_iter().map(line).collect()
+    }
+
+    /// An agent's reply as the others read it, whether it kept its format or not, after where its document comes from.
+    fn spoken(&self, question: &Question, call: &CallRecord) -> String {
+        let named = named(question, call);
+        match stance(call).zip(self.quote(question, call)) {
+            Some((answer, quote)) => format!("{named}: Answer: {answer}. Explanation: {quote}"),
+            None => format!("{named}: {}", line(call)),
+        }
+    }
+
+    /// The document's sentence that holds the agent's answer, where that is what others read.
+    fn quote(&self, question: &Question, call: &CallRecord) -> Option<String> {
+        let document = question.documents.get(call.document.filter(|_| self.quoted)?)?;
+        let sentence = evidence::sentence(&document.text, stance(call)?, &question.text)?;
+        Some(format!("The document says: \"{sentence}\""))
     }
 
     fn conclude(
@@ -240,16 +295,6 @@ pub(super) fn agent(question: &Question, place: usize, round: usize, told: &[Opt
     Ask::new("agent", AGENT, values, &ANSWER).round(round).document(place)
 }
 
-/// Shuffled, since a model may favour what it reads first or last (section 4); in all rounds of a question alike, so that a
-/// verdict changes where replies do, not where their order does.
-fn aggregator(question: &Question, round: usize, agents: &[CallRecord], seed: u64) -> Ask {
-    let mut replies: Vec<String> = agents.iter().map(|call| spoken(question, call)).collect();
-    replies.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    let dated = question.documents.iter().any(|document| provenance(document).is_some());
-    let values = json!({ "question": question.text, "replies": replies, "dated": dated });
-    Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
-}
-
 /// Without an aggregator: every agent's answer once; with source weights those with a positive sum of votes, the largest
 /// first. Malformed only where no agent's reply could be read.
 fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<String>, String, bool) {
@@ -272,24 +317,6 @@ fn joined(question: &Question, agents: &[CallRecord], ctx: &Ctx<'_>) -> (Vec<Str
     (answers, explanation, agents.iter().all(|call| call.parsed == Parsed::Malformed))
 }
 
-/// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
-/// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
-fn answers<'a>(question: &Question, agents: impl Iterator<Item = &'a CallRecord>) -> Vec<String> {
-    let given: Vec<(&str, &CallRecord)> = agents.filter_map(|call| Some((stance(call)?, call))).collect();
-    let line = |answer: String| {
-        let with = || given.iter().filter(|(stance, _)| normalise::equal(&answer, stance)).map(|(_, call)| *call);
-        let mut names: Vec<String> = with().map(|call| named(question, call)).collect();
-        let says = if names.len() == 1 { "says" } else { "say" };
-        let more = names.len().saturating_sub(NAMED);
-        names.truncate(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let reason = with().filter_map(reason).find(|text| !text.is_empty());
-        let reason = reason.map(|text| format!(": {}", begin(text, REASON))).unwrap_or_default();
-        format!("{answer}, {says} {}{more}{reason}", names.join(", "))
-    };
-    normalise::without_repeats(given.iter().map(|(stance, _)| (*stance).to_owned())).into_iter().map(line).collect()
-}
-
 /// `text`, or its first words in at most `most` characters and an ellipsis.
 fn begin(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -297,11 +324,6 @@ fn begin(text: &str, most: usize) -> String {
     }
     let cut: String = text.chars().take(most).collect();
     format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
-}
-
-/// An agent's reply as the others read it, whether it kept its format or not, after where its document comes from.
-fn spoken(question: &Question, call: &CallRecord) -> String {
-    format!("{}: {}", named(question, call), line(call))
 }
 
 /// A reply as it was made, or as it counts where its document does not hold it.

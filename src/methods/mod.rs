@@ -24,6 +24,7 @@ pub mod ctx;
 pub mod drag;
 pub mod entailment;
 pub mod equality;
+pub mod evidence;
 pub mod flare;
 pub mod formats;
 mod gather;

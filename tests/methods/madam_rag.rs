@@ -13,6 +13,7 @@ use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 
 mod grounded;
 mod later;
+mod quoted;
 
 const VERDICT: &str = r#"All Correct Answers: ["1931", "1968"]. Explanation: Two women."#;
 

@@ -86,7 +86,7 @@ fn run(device: &CudaDevice, launch: &Launch) -> Result<()> {
     if launch.grid.contains(&0) {
         return Ok(());
     }
-    let function = modules::function(device, launch)?;
+    let function = modules::function(device, launch.kernel)?;
     let stream = device.cuda_stream();
     let mut builder = stream.launch_builder(&function);
     for argument in &launch.arguments {

@@ -1,6 +1,6 @@
 //! The kernels' binaries, loaded once a device.
 
-use crate::launch::{Launch, Module};
+use crate::launch::{Kernel, Module};
 use candle_core::cuda_backend::DeviceId;
 use candle_core::cuda_backend::cudarc::driver::{CudaFunction, CudaModule};
 use candle_core::cuda_backend::cudarc::nvrtc::Ptx;
@@ -13,29 +13,29 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 #[derive(Default)]
 struct Loaded {
     modules: HashMap<Module, Arc<CudaModule>>,
-    functions: HashMap<String, CudaFunction>,
+    functions: HashMap<Kernel, CudaFunction>,
 }
 
 static LOADED: LazyLock<Mutex<HashMap<DeviceId, Loaded>>> = LazyLock::new(Mutex::default);
 
-/// The function that `launch` names, on `device`.
-pub(super) fn function(device: &CudaDevice, launch: &Launch) -> Result<CudaFunction> {
+/// The function of `kernel` on `device`.
+pub(super) fn function(device: &CudaDevice, kernel: Kernel) -> Result<CudaFunction> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     let Loaded { modules, functions } = loaded.entry(device.id()).or_default();
-    if let Some(function) = functions.get(&launch.function) {
+    if let Some(function) = functions.get(&kernel) {
         return Ok(function.clone());
     }
-    let module = match modules.get(&launch.module) {
+    let module = match modules.get(&kernel.module) {
         Some(module) => module.clone(),
         None => {
-            let module = load(device, launch.module)?;
-            modules.insert(launch.module, module.clone());
+            let module = load(device, kernel.module)?;
+            modules.insert(kernel.module, module.clone());
             module
         }
     };
-    let missing = |e| Error::Msg(format!("CUDA kernel {}: {e}", launch.function));
-    let function = module.load_function(&launch.function).map_err(missing)?;
-    functions.insert(launch.function.clone(), function.clone());
+    let missing = |e| Error::Msg(format!("CUDA kernel {kernel}: {e}"));
+    let function = module.load_function(&kernel.to_string()).map_err(missing)?;
+    functions.insert(kernel, function.clone());
     Ok(function)
 }
 

@@ -1,7 +1,7 @@
 //! Attention over pages: spans side by side, then their merge.
 
 use super::Argument::{F32, Pointer, U32};
-use super::{Element, Launch, Module};
+use super::{Element, Kernel, Launch, Module};
 use crate::ops::cascade::Cascade;
 
 /// Sizes of a head that kernels are compiled for.
@@ -50,21 +50,20 @@ pub fn partial_len(shape: &AttentionShape, cascade: &Cascade) -> usize {
     cascade.partials() * shape.heads * (shape.head_dim + 2)
 }
 
-/// Attention of all rows of `cascade`, in at most three launches.
+/// Attention of all rows of `cascade`, in at most four launches.
 #[must_use]
 pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers, cascade: &Cascade) -> Vec<Launch> {
-    let suffix = format!("{}_{}", shape.head_dim, element.name());
+    let kernel = |name| Kernel::new(Module::Attention, name).for_heads(shape.head_dim).of(element);
     let word = |index: usize| Pointer(at.plan + 4 * index as u64);
     let sums = at.partial + 4 * (cascade.partials() * shape.heads * shape.head_dim) as u64;
     let scale = F32(shape.scale * std::f32::consts::LOG2_E);
     let (heads, kv_heads) = (U32(shape.heads as u32), U32(shape.kv_heads as u32));
-    let mut launches = Vec::with_capacity(3);
-    for (kind, first, count) in cascade.launches() {
+    let mut launches = Vec::with_capacity(4);
+    for (kind, first, count) in cascade.launches(shape.kv_heads) {
         let buffers = [at.q, at.k, at.v, at.out, at.partial, sums].map(Pointer);
         let plan = [word(cascade.positions()), word(cascade.slots()), word(first), word(cascade.visits())];
         launches.push(Launch {
-            module: Module::Attention,
-            function: format!("{}_{suffix}", kind.kernel()),
+            kernel: kernel(kind.kernel()),
             grid: [count as u32, shape.kv_heads as u32, 1],
             threads: kind.threads(),
             arguments: [&buffers[..], &plan, &[heads, kv_heads, scale]].concat(),
@@ -74,8 +73,7 @@ pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers
     if count > 0 {
         let (positions, slots) = (word(cascade.positions()), word(cascade.slots()));
         launches.push(Launch {
-            module: Module::Attention,
-            function: format!("merge_{suffix}"),
+            kernel: kernel("merge"),
             grid: [count as u32, 1, 1],
             threads: (shape.heads.min(8) * 32) as u32,
             arguments: [&[at.partial, sums, at.out].map(Pointer)[..], &[positions, slots, word(first), heads]].concat(),

@@ -1,7 +1,7 @@
 //! Launches of an encoder's operations between its products, in f32.
 
 use super::Argument::{F32, Pointer, U32};
-use super::{Argument, Launch, Module};
+use super::{Argument, Kernel, Launch, Module};
 
 /// Queries of a block of [`bidirectional`].
 const QUERIES: usize = 64;
@@ -27,8 +27,7 @@ pub fn bidirectional(pointers: [u64; 5], blocks: usize, [heads, head_dim]: [usiz
     let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([U32((heads * head_dim) as u32), F32(scale)]);
     Some(Launch {
-        module: Module::Encoder,
-        function: format!("bidirectional_{head_dim}"),
+        kernel: Kernel::new(Module::Encoder, "bidirectional").for_heads(head_dim),
         grid: [blocks as u32, heads as u32, 1],
         threads: QUERIES as u32,
         arguments,
@@ -43,8 +42,7 @@ pub fn add_norm(pointers: [u64; 5], rows: usize, hidden: usize, eps: f32) -> Lau
     let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([U32(rows as u32), U32(hidden as u32), F32(eps)]);
     Launch {
-        module: Module::Encoder,
-        function: "add_norm".into(),
+        kernel: Kernel::new(Module::Encoder, "add_norm"),
         grid: [rows.div_ceil(ROWS) as u32, 1, 1],
         threads: 32 * ROWS as u32,
         arguments,

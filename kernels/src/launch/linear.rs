@@ -1,7 +1,7 @@
 //! Launches of the linear layer whose bits do not depend on the number of rows.
 
 use super::Argument::{Pointer, U32};
-use super::{Argument, Element, Launch, Module};
+use super::{Argument, Element, Kernel, Launch, Module};
 
 /// Rows up to which a block is sixteen of them; both kernels give the same bits, so this is a matter of speed alone.
 const FEW: usize = 64;
@@ -13,12 +13,12 @@ pub fn linear(element: Element, pointers: [u64; 3], rows: usize, inputs: usize, 
     if !element.is_half() || inputs == 0 || !inputs.is_multiple_of(8) {
         return None;
     }
-    let (name, tile, threads) = if rows <= FEW { ("few", [32, 16], 128) } else { ("many", [128, 128], 256) };
+    let (name, tile, threads) =
+        if rows <= FEW { ("linear_few", [32, 16], 128) } else { ("linear_many", [128, 128], 256) };
     let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([rows, inputs, outputs].map(|n| U32(n as u32)));
     Some(Launch {
-        module: Module::Linear,
-        function: format!("linear_{name}_{}", element.name()),
+        kernel: Kernel::new(Module::Linear, name).of(element),
         grid: [outputs.div_ceil(tile[0]) as u32, rows.div_ceil(tile[1]) as u32, 1],
         threads,
         arguments,

@@ -17,6 +17,7 @@ pub use rows::{Projected, RotateStore, add_rms_norm, rms_norm, rope, rotate_stor
 pub use sample::{Choice, NO_MASK, sample};
 
 use candle_core::DType;
+use std::fmt;
 
 /// A file of `kernels/cuda`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,13 +49,52 @@ pub enum Argument {
     F32(f32),
 }
 
+/// A kernel of a module. Its name there is made when it is first looked up, not at every launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// Where it is.
+    pub module: Module,
+    /// What its name begins with.
+    pub name: &'static str,
+    /// The size of a head that it is compiled for, where there are several.
+    pub head_dim: Option<usize>,
+    /// The type that it is compiled for, where there are several.
+    pub element: Option<Element>,
+}
+
+impl Kernel {
+    /// The only kernel of that name.
+    fn new(module: Module, name: &'static str) -> Self {
+        Self { module, name, head_dim: None, element: None }
+    }
+
+    /// The one for numbers of type `element`.
+    fn of(self, element: Element) -> Self {
+        Self { element: Some(element), ..self }
+    }
+
+    /// The one for heads of `head_dim` numbers.
+    fn for_heads(self, head_dim: usize) -> Self {
+        Self { head_dim: Some(head_dim), ..self }
+    }
+}
+
+impl fmt::Display for Kernel {
+    /// The name in the module: `attend_few_128_bf16`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        if let Some(head_dim) = self.head_dim {
+            write!(f, "_{head_dim}")?;
+        }
+        self.element.map_or(Ok(()), |element| write!(f, "_{}", element.name()))
+    }
+}
+
 /// One launch of one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
-    /// Where the kernel is.
-    pub module: Module,
-    /// Its name there.
-    pub function: String,
+    /// Which kernel.
+    pub kernel: Kernel,
     /// Blocks in x, y and z; where one is 0 there is nothing to do.
     pub grid: [u32; 3],
     /// Threads of a block, a multiple of 32.
@@ -64,7 +104,7 @@ pub struct Launch {
 }
 
 /// A type of numbers that kernels are compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Element {
     /// 32 bits
     F32,

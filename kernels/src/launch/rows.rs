@@ -1,7 +1,7 @@
 //! Launches of norms, rotations and activations, which work on each row by itself.
 
 use super::Argument::{F32, Pointer, U32};
-use super::{Argument, Element, Launch, Module};
+use super::{Argument, Element, Kernel, Launch, Module};
 
 /// Threads for `work` independent items: whole warps, at most `most` threads.
 fn threads(work: usize, most: usize) -> u32 {
@@ -17,8 +17,7 @@ fn norm_threads(hidden: usize) -> u32 {
 #[must_use]
 pub fn rms_norm(element: Element, [x, weight, out]: [u64; 3], rows: usize, hidden: usize, eps: f32) -> Launch {
     Launch {
-        module: Module::Norm,
-        function: format!("rms_norm_{}", element.name()),
+        kernel: Kernel::new(Module::Norm, "rms_norm").of(element),
         grid: [rows as u32, 1, 1],
         threads: norm_threads(hidden),
         arguments: vec![Pointer(x), Pointer(weight), Pointer(out), U32(hidden as u32), F32(eps)],
@@ -30,8 +29,8 @@ pub fn rms_norm(element: Element, [x, weight, out]: [u64; 3], rows: usize, hidde
 pub fn add_rms_norm(element: Element, pointers: [u64; 5], rows: usize, hidden: usize, eps: f32) -> Launch {
     let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([U32(hidden as u32), F32(eps)]);
-    let function = format!("add_rms_norm_{}", element.name());
-    Launch { module: Module::Norm, function, grid: [rows as u32, 1, 1], threads: norm_threads(hidden), arguments }
+    let kernel = Kernel::new(Module::Norm, "add_rms_norm").of(element);
+    Launch { kernel, grid: [rows as u32, 1, 1], threads: norm_threads(hidden), arguments }
 }
 
 /// Threads for `heads` warps, a warp a head.
@@ -45,8 +44,7 @@ pub fn rope(element: Element, pointers: [u64; 4], tokens: usize, heads: usize, d
     let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([U32(heads as u32), U32(dim as u32)]);
     Launch {
-        module: Module::Rotary,
-        function: format!("rope_{}", element.name()),
+        kernel: Kernel::new(Module::Rotary, "rope").of(element),
         grid: [tokens as u32, 1, 1],
         threads: warps(heads),
         arguments,
@@ -99,8 +97,7 @@ pub fn rotate_store(at: &RotateStore, element: Element, tokens: usize, shape: [u
     arguments.extend(shape.map(|n| U32(n as u32)));
     arguments.push(F32(eps));
     Launch {
-        module: Module::Rotary,
-        function: format!("rotate_store_{}", element.name()),
+        kernel: Kernel::new(Module::Rotary, "rotate_store").of(element),
         grid: [tokens as u32, 1, 1],
         threads: warps(heads + 2 * kv_heads),
         arguments,
@@ -117,8 +114,7 @@ pub fn swiglu(element: Element, pointers: [u64; 3], [rows, width]: [usize; 2], s
     let mut arguments: Vec<Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([width, strides[0], strides[1], pieces].map(|n| U32(n as u32)));
     Launch {
-        module: Module::Swiglu,
-        function: format!("swiglu_{}", element.name()),
+        kernel: Kernel::new(Module::Swiglu, "swiglu").of(element),
         grid: [(rows * pieces) as u32, 1, 1],
         threads: THREADS as u32,
         arguments,

@@ -1,7 +1,7 @@
 //! The launch of sampling.
 
 use super::Argument::{Pointer, U32};
-use super::{Launch, Module};
+use super::{Kernel, Launch, Module};
 
 /// The mask of a row that may take any token.
 pub const NO_MASK: u32 = u32::MAX;
@@ -35,5 +35,5 @@ impl Choice {
 pub fn sample(pointers: [u64; 4], rows: usize, vocab: usize, stride: usize, words: usize) -> Launch {
     let mut arguments: Vec<super::Argument> = pointers.map(Pointer).to_vec();
     arguments.extend([vocab, stride, words].map(|n| U32(n as u32)));
-    Launch { module: Module::Sample, function: "sample".into(), grid: [rows as u32, 1, 1], threads: 1024, arguments }
+    Launch { kernel: Kernel::new(Module::Sample, "sample"), grid: [rows as u32, 1, 1], threads: 1024, arguments }
 }

@@ -13,6 +13,9 @@ pub const SPAN: usize = 8;
 const QUERIES: usize = 64;
 /// Queries of one warp.
 const WARP_QUERIES: usize = 16;
+/// Blocks of the kernel for many queries that an H200 holds at once: 132 multiprocessors, three blocks each by their
+/// registers.
+const WAVE: usize = 3 * 132;
 
 /// The kernel of a work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,16 +122,17 @@ impl Cascade {
         self.works[kind as usize]
     }
 
-    /// The launches: kind of kernel, first word and number of the works. Where there are works of few and of many
-    /// queries, the kernel for many does both: another launch costs more than three warps that only help to load.
+    /// The launches over `kv_heads` KV heads: kind of kernel, first word and number of the works. Where there are works of
+    /// few and of many queries, the kernel for many does both, as long as they fit the GPU at once: another launch costs
+    /// more than three warps that only help to load. More works of few queries have a launch of their own, since a
+    /// multiprocessor holds seven of their small blocks and so waits for more pages at once.
     #[must_use]
-    pub fn launches(&self) -> Vec<(Kind, usize, usize)> {
+    pub fn launches(&self, kv_heads: usize) -> Vec<(Kind, usize, usize)> {
         let [(many, beside), (few, alone), (chunk, chunks)] = self.works;
-        let spans = match (beside, alone) {
-            (0, _) => (Kind::Few, few, alone),
-            _ => (Kind::Many, many, beside + alone),
-        };
-        [spans, (Kind::Chunk, chunk, chunks)].into_iter().filter(|(_, _, works)| *works > 0).collect()
+        let together = beside > 0 && (beside + alone) * kv_heads <= WAVE;
+        let spans = if together { [beside + alone, 0] } else { [beside, alone] };
+        let all = [(Kind::Many, many, spans[0]), (Kind::Few, few, spans[1]), (Kind::Chunk, chunk, chunks)];
+        all.into_iter().filter(|(_, _, works)| *works > 0).collect()
     }
 
     /// First word and number of the rows whose spans are to be merged.
@@ -360,7 +364,8 @@ mod tests {
         assert_eq!(cascade.page_reads(), 64 + 8 * 8);
         assert_eq!((cascade.works(Kind::Many).1, cascade.works(Kind::Few).1), (8, 8));
         let (first, few) = (cascade.works(Kind::Many).0, cascade.works(Kind::Few).0);
-        assert_eq!((cascade.launches(), few), (vec![(Kind::Many, first, 16)], first + 4 * 8));
+        assert_eq!((cascade.launches(8), few), (vec![(Kind::Many, first, 16)], first + 4 * 8));
+        assert_eq!(cascade.launches(64), [(Kind::Many, first, 8), (Kind::Few, few, 8)]);
         assert_eq!(cascade.partials(), 8 * 9);
         // Twice the rows that fit a block of 64 queries.
         let sequences: Vec<_> = (0..32).map(|i| sequence(1151, 1, shared(i))).collect();

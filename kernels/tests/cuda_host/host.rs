@@ -80,12 +80,12 @@ impl Library {
             })
             .collect();
         let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
-        let name = CString::new(launch.function.as_str()).unwrap();
+        let name = CString::new(launch.kernel.to_string()).unwrap();
         assert!(launch.threads.is_multiple_of(32) && launch.threads <= 1024, "{launch:?}");
         // SAFETY: arguments are as the kernel's launcher made them, of buffers that live.
         let status =
             unsafe { (self.launch)(name.as_ptr(), launch.grid.as_ptr(), launch.threads, pointers.as_mut_ptr()) };
-        assert_eq!(status, 0, "no kernel is named {}", launch.function);
+        assert_eq!(status, 0, "no kernel is named {}", launch.kernel);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// File, the line, and its replacement.
-const MUTANTS: [(&str, &str, &str); 38] = [
+const MUTANTS: [(&str, &str, &str); 39] = [
     ("norm.cu", "/ (float)hidden", "/ (float)(hidden + 1)"),
     (
         "norm.cu",
@@ -58,7 +58,8 @@ const MUTANTS: [(&str, &str, &str); 38] = [
     ),
     ("linear.cu", "b[n / 2][n % 2 * 2 + 1]", "b[n / 2][n % 2 * 2]"),
     ("sample.cu", "rank == ranks[thread] && other < ids[thread]", "rank == ranks[thread] && other > ids[thread]"),
-    ("sample.cu", "while (bin > 0 && bins[bin] < left)", "while (bin > 0 && bins[bin] <= left)"),
+    ("sample.cu", "while (bin > 0 && scratch[bin] < left)", "while (bin > 0 && scratch[bin] <= left)"),
+    ("sample.cu", "(uint64_t)parts[2][bin] << 22", "(uint64_t)parts[2][bin] << 21"),
     ("sample.cu", "mask[id / 32] >> (id % 32) & 1", "mask[id / 32] >> (id % 31) & 1"),
     ("sample.cu", "if (sum <= at && at < sum + mine)", "if (sum < at && at < sum + mine)"),
 ];

@@ -1,0 +1,61 @@
+//! `reasons=quote`: beside an answer stands the sentence of the agent's document, not the agent's explanation.
+
+use super::*;
+use moot::question::Document;
+
+/// The first document names whom it is about in another sentence than the year; the second does not hold its agent's answer.
+fn asked() -> Question {
+    let document = |text: &str| Document { text: text.into(), ..Document::default() };
+    let texts = ["A vase by Mira Tolland! She was born in 1913, he said.", "Mira Tolland, born in 1968.", "Soup."];
+    Question { documents: texts.into_iter().map(document).collect(), ..four() }
+}
+
+fn script() -> Scripted {
+    Scripted::new(|call| match () {
+        () if is_aggregator(call) => VERDICT.into(),
+        () if prompt(call).contains("Document: A vase") => "Answer: 1913. Explanation: I think so.".into(),
+        () if prompt(call).contains("Document: Soup") => "Answer: unknown. Explanation: Soup it is.".into(),
+        () => "Answer: nobody. Explanation: It is empty.".into(),
+    })
+}
+
+/// The reply lines that a prompt shows.
+fn lines(sent: &str) -> Vec<&str> {
+    sent.lines().filter(|line| line.starts_with("Agent ") || line.contains(", says Agent")).collect()
+}
+
+#[test]
+fn others_read_the_sentence_of_the_document() {
+    let (_, calls) = answer("madam-rag", &typed(&[("reasons", "quote"), ("history", "peers")]), &asked(), &script());
+    let quoted = "Agent 1: Answer: 1913. Explanation: The document says: \"A vase by Mira Tolland! She was born in 1913, he said.\"";
+    // Without a sentence that holds the answer, and without an answer, the reply stands as it was made.
+    let own_words = "Agent 2: Answer: nobody. Explanation: It is empty.";
+    let unknown = "Agent 3: Answer: unknown. Explanation: Soup it is.";
+    let verdict = calls.iter().find(|call| call.role == "aggregator").unwrap();
+    let mut read: Vec<&str> = lines(sent(verdict)).into_iter().rev().take(3).collect();
+    read.sort_unstable();
+    assert_eq!(read, [quoted, own_words, unknown]);
+    let later = calls.iter().find(|call| call.round == 2 && call.document == Some(1)).unwrap();
+    assert_eq!(lines(sent(later)), [quoted, unknown]);
+}
+
+#[test]
+fn answers_of_the_others_have_it_too() {
+    let (_, calls) = answer("madam-rag", &typed(&[("reasons", "quote"), ("history", "answers")]), &asked(), &script());
+    let later = calls.iter().find(|call| call.round == 2 && call.document == Some(2)).unwrap();
+    assert_eq!(
+        lines(sent(later)),
+        [
+            "1913, says Agent 1: The document says: \"A vase by Mira Tolland! She was born in 1913, he said.\"",
+            "nobody, says Agent 2: It is empty."
+        ]
+    );
+}
+
+#[test]
+fn an_agent_reads_its_own_reply_as_it_made_it() {
+    let switches = typed(&[("reasons", "quote"), ("own-reply", "true")]);
+    let (_, calls) = answer("madam-rag", &switches, &asked(), &script());
+    let later = calls.iter().find(|call| call.round == 2 && call.document == Some(0)).unwrap();
+    assert!(sent(later).contains("you have replied:\nAnswer: 1913. Explanation: I think so."));
+}
