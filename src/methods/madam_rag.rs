@@ -36,8 +36,7 @@ pub static ROW: Row = Row {
    the others' replies (`history=peers`), or each of their answers once, with some of its agents and a reason
    (`history=answers`); and its own last reply where `own-reply` is on, unlike the paper's.
    With `ask-again=needed`, agents that know nothing are not asked again, nor the aggregator where no answer changed.
-4. With `grounded`, an answer counts as unknown where its numbers and words do not stand in the agent's document. With
-   `reasons=quote`, others read the document's sentence that holds an answer in place of the agent's explanation.
+4. `grounded`: an answer that its agent's document does not hold is unknown. `reasons=quote`: others read the sentence that does.
 5. The debate ends when every agent keeps its answer, or after the last round. The aggregator's last list is the conclusion;
    without an aggregator every agent's last answer, with source weights those with a positive sum of votes, largest first.
 A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
