@@ -222,8 +222,7 @@ impl MadamRag {
     fn ask_aggregator(&self, question: &Question, round: usize, agents: &[CallRecord], seed: u64) -> Ask {
         let mut replies: Vec<String> = agents.iter().map(|call| self.spoken(question, call)).collect();
         replies.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-        let dated = question.documents.iter().any(|document| provenance(document).is_some());
-        let values = json!({ "question": question.text, "replies": replies, "dated": dated });
+        let values = json!({ "question": question.text, "replies": replies, "dated": is_dated(question) });
         Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
     }
 
@@ -289,9 +288,16 @@ pub(super) fn agent(question: &Question, place: usize, round: usize, told: &[Opt
         "question": question.text,
         "document": shown(&question.documents[place]),
         "number": place + 1,
+        "dated": is_dated(question),
         "history": told.get(place),
     });
     Ask::new("agent", AGENT, values, &ANSWER).round(round).document(place)
+}
+
+/// A source or a date is known: such documents contradict each other by being outdated or hearsay more than by namesakes, and
+/// prompts are worded for that.
+fn is_dated(question: &Question) -> bool {
+    question.documents.iter().any(|document| provenance(document).is_some())
 }
 
 /// Without an aggregator: every agent's answer once; with source weights those with a positive sum of votes, the largest

@@ -146,8 +146,7 @@ fn multiply(layers: &[Layer<'_>], x: &[f32], rows: usize, inputs: usize) -> Resu
     // So few rows stay in L2 while they are multiplied by all panels, and bias and activation find their sums there.
     let most_rows = if int16.is_some() { INT16_ROWS } else { usize::MAX };
     let tile_rows = if int8.rows > 0 { table.tile_rows } else { TILE_ROWS };
-    let threads = rayon::current_num_threads();
-    tasks(&calls, rows, most_rows, tile_rows, threads).into_par_iter().for_each(|((call, finish), panels, rows)| {
+    tasks(&calls, rows, most_rows, tile_rows).into_par_iter().for_each(|((call, finish), panels, rows)| {
         // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
         #[allow(unsafe_code)]
         unsafe {
@@ -182,65 +181,20 @@ fn tasks<T>(
     rows: usize,
     most_rows: usize,
     tile_rows: usize,
-    threads: usize,
 ) -> Vec<(&T, Range<usize>, Range<usize>)> {
-    let wanted = threads * 4;
+    let wanted = rayon::current_num_threads() * 4;
     let panels: usize = calls.iter().map(|(_, panels)| panels).sum();
     let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(rows.div_ceil(most_rows)).max(1);
     // Whole register tiles: a smaller tile is slower, and only the last may be one.
     let rows_each = rows.div_ceil(row_parts).next_multiple_of(tile_rows).max(tile_rows);
-    // As many panels each as can be, or one less: 28 panels in parts of four would be seven tasks for two threads.
-    let parts = wanted.div_ceil(row_parts).min(panels);
-    let cuts: Vec<usize> = (1..parts).map(|part| panels * part / parts).collect();
+    let panels_each = (panels * row_parts).div_ceil(wanted).max(1);
     let mut tasks = Vec::with_capacity(wanted + calls.len() * row_parts);
-    let mut first = 0;
     for (call, panels) in calls {
-        let own = cuts.iter().filter(|cut| (first + 1..first + panels).contains(cut)).map(|cut| cut - first);
-        let bounds: Vec<usize> = std::iter::once(0).chain(own).chain([*panels]).collect();
         for row in (0..rows).step_by(rows_each) {
-            let columns = bounds.windows(2).map(|bounds| bounds[0]..bounds[1]).filter(|columns| !columns.is_empty());
-            tasks.extend(columns.map(|columns| (call, columns, row..(row + rows_each).min(rows))));
+            for panel in (0..*panels).step_by(panels_each) {
+                tasks.push((call, panel..(panel + panels_each).min(*panels), row..(row + rows_each).min(rows)));
+            }
         }
-        first += panels;
     }
     tasks
-}
-
-#[cfg(test)]
-mod tests {
-    use super::tasks;
-
-    /// Panels of each task of calls with so many, for `rows` rows on so many threads; all of each call's panels are there once.
-    fn sizes(calls: &[usize], rows: usize, threads: usize) -> Vec<usize> {
-        let calls: Vec<(usize, usize)> = calls.iter().copied().enumerate().collect();
-        let tasks = tasks(&calls, rows, usize::MAX, 12, threads);
-        for (number, panels) in &calls {
-            let mut covered = vec![0; panels * rows];
-            for (_, columns, rows_of) in tasks.iter().filter(|(call, ..)| *call == number) {
-                rows_of.clone().for_each(|row| columns.clone().for_each(|panel| covered[row * panels + panel] += 1));
-            }
-            assert!(
-                covered.iter().all(|times| *times == 1),
-                "call {number} of {calls:?}, {rows} rows, {threads} threads"
-            );
-        }
-        tasks.iter().map(|(_, columns, _)| columns.len()).collect()
-    }
-
-    #[test]
-    fn tasks_are_about_equal_and_cover_everything_once() {
-        assert_eq!(sizes(&[28], 1, 2), [3, 4, 3, 4, 3, 4, 3, 4]);
-        assert_eq!(sizes(&[28, 4, 4], 8, 2), [4, 5, 4, 5, 4, 5, 1, 3, 1, 4]);
-        assert_eq!(sizes(&[3], 1, 16), [1, 1, 1]);
-        assert_eq!(sizes(&[0, 2], 1, 1), [1, 1]);
-        for threads in [1, 2, 3, 16, 64] {
-            for rows in [1, 8, 63, 512] {
-                for calls in [&[18, 6, 6][..], &[48, 8, 8], &[280, 280], &[1], &[4748]] {
-                    sizes(calls, rows, threads);
-                }
-            }
-        }
-        // Few panels and many rows: rows are divided too.
-        assert_eq!(sizes(&[3], 512, 2).len(), 9);
-    }
 }
