@@ -3,7 +3,7 @@
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use moot::generation::Finish;
-use moot::methods::formats::{ANSWER, ANSWERS, Format, LIST};
+use moot::methods::formats::{ANSWER, ANSWERS, Format, LIST, SHORT, THOUGHT};
 use moot::transcript::Parsed;
 use serde_json::Value;
 use toktrie::{ApproximateTokEnv, TokEnv};
@@ -92,6 +92,33 @@ fn the_list_grammar_ends_with_its_list() {
     accepts(f, r#"Answers: ["Paris", "Paris, Texas"]"#);
     refuses(f, r#"Answers: []"#);
     refuses(f, r#"Answers: ["Paris"] and"#);
+}
+
+#[test]
+fn an_answer_has_a_letter_or_a_digit() {
+    refuses(&ANSWER, "Answer: ?!. Explanation: x");
+    accepts(&ANSWER, "Answer: +7. Explanation: x");
+    for (format, begin, end) in [(&ANSWERS, "All Correct Answers: [", "]. Explanation: x"), (&LIST, "Answers: [", "]")]
+    {
+        refuses(format, &format!("{begin}\",\"{end}"));
+        refuses(format, &format!("{begin}\"Paris\", \"-\"{end}"));
+        accepts(format, &format!("{begin}\"Paris\", \"№ 5\"{end}"));
+    }
+    refuses(&SHORT, ".");
+    accepts(&SHORT, "±1");
+    refuses(&THOUGHT, "Thought: x\nAnswer: --");
+    accepts(&THOUGHT, "Thought: x\nAnswer: -é-");
+}
+
+#[test]
+fn a_list_ends_within_the_tokens_of_a_reply() {
+    let list = |letters: usize| format!("\"{}\", ", "b".repeat(91)).repeat(3) + &format!("\"{}\"", "b".repeat(letters));
+    // With its brackets 2 + 3 x 95 + 2 characters, and the letters of the last answer: 360 at most.
+    for (format, begin, end) in [(&ANSWERS, "All Correct Answers: [", "]. Explanation: x"), (&LIST, "Answers: [", "]")]
+    {
+        accepts(format, &format!("{begin}{}{end}", list(71)));
+        refuses(format, &format!("{begin}{}{end}", list(72)));
+    }
 }
 
 fn answer(answer: Option<&str>, explanation: &str) -> Parsed {
