@@ -3,7 +3,9 @@
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use moot::generation::Finish;
-use moot::methods::formats::{ANSWER, ANSWERS, CHOICE, FORMATS, Format, LIST, REASONED_CHOICE, TEXT};
+use moot::methods::formats::{
+    ANSWER, ANSWERS, CHOICE, FORMATS, Format, ITEMS, LIST, QUERY_ACTION, REASONED_CHOICE, TEXT,
+};
 use moot::transcript::Parsed;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -208,4 +210,15 @@ proptest! {
         let known = !moot::methods::normalise::words(&answer).is_empty();
         prop_assert_eq!(matches!(read, Parsed::Answer { .. }), known, "{:?}", read);
     }
+}
+
+#[test]
+fn items_and_new_queries_have_a_letter_or_a_digit() {
+    let most = json!({ "most": 3 });
+    assert!(accepts(&ITEMS, &most, r#"Items: ["Is it 5?", "b"]"#));
+    assert!(!accepts(&ITEMS, &most, r#"Items: ["Is it 5?", "?"]"#));
+    let queries = json!({ "queries": ["lamp"] });
+    assert!(accepts(&QUERY_ACTION, &queries, "Argument: x\nQuery Expansion: -1"));
+    assert!(!accepts(&QUERY_ACTION, &queries, "Argument: x\nQuery Expansion: --"));
+    assert!(!accepts(&QUERY_ACTION, &queries, "Argument: x\nQuery Optimization: lamp -> ?"));
 }
