@@ -16,6 +16,10 @@ const MOST: usize = 64;
 /// Most bytes of source of the compiled grammars kept.
 const MOST_BYTES: usize = 1 << 20;
 
+/// llguidance's bound on the work for one mask, five times its default: a mask that takes 70 ms is slow, but one that is refused
+/// ends the reply.
+const MASK_FUEL: u64 = 1_000_000;
+
 /// Bytes of forced text that are tokenised: more than the draft tokens of a step spell.
 const FORCED_BYTES: usize = 128;
 
@@ -92,6 +96,7 @@ fn factory(tokenizer: &Tokenizer, eos: u32) -> std::result::Result<ParserFactory
     let env = Arc::new(ApproximateTokEnv::new(TokTrie::from(&info, &words)));
     let mut factory = ParserFactory::new_simple(&(env as _)).map_err(|e| e.to_string())?;
     factory.quiet();
+    factory.limits_mut().step_lexer_fuel = MASK_FUEL;
     Ok(factory)
 }
 

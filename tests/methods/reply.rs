@@ -3,10 +3,11 @@
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use moot::generation::Finish;
-use moot::methods::formats::{ANSWER, ANSWERS, Format, LIST, SHORT, THOUGHT};
+use moot::methods::formats::{ANSWER, ANSWERS, Format, ITEMS, LIST, QUERY_ACTION, SHORT, THOUGHT};
 use moot::transcript::Parsed;
-use serde_json::Value;
-use toktrie::{ApproximateTokEnv, TokEnv};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 
 fn matcher(format: &Format) -> (Matcher, TokEnv) {
     let env = ApproximateTokEnv::single_byte_env();
@@ -97,6 +98,10 @@ fn the_list_grammar_ends_with_its_list() {
 #[test]
 fn an_answer_has_a_letter_or_a_digit() {
     refuses(&ANSWER, "Answer: ?!. Explanation: x");
+    refuses(&ANSWER, "Answer: —. Explanation: x");
+    refuses(&ANSWER, "Answer: .. 7. Explanation: x");
+    accepts(&ANSWER, "Answer: .NET. Explanation: x");
+    accepts(&ANSWER, "Answer: - ½. Explanation: x");
     accepts(&ANSWER, "Answer: +7. Explanation: x");
     for (format, begin, end) in [(&ANSWERS, "All Correct Answers: [", "]. Explanation: x"), (&LIST, "Answers: [", "]")]
     {
@@ -229,4 +234,44 @@ fn markers_are_found_in_linear_time() {
     assert_eq!(read(&ANSWER, &reply, Finish::Stop), answer(Some("1931"), "So."));
     assert_eq!(read(&ANSWERS, &" ".repeat(200_000), Finish::Stop), Parsed::Malformed);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
+/// As many characters and words as the vocabularies of models have: what a mask costs grows with them.
+fn large_vocabulary() -> TokEnv {
+    let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+    let characters = ('\u{80}'..='\u{ffff}').map(|character| character.to_string().into_bytes());
+    let letters = || b'a'..=b'z';
+    let words = (letters().chain(b'A'..=b'Z'))
+        .flat_map(|a| letters().flat_map(move |b| letters().map(move |c| vec![b' ', a, b, c])));
+    let marks = [".,", ".\"", ",\"", "\",", "\".", "\"]", "--", " -"].map(|marks| marks.as_bytes().to_vec());
+    let end = vec![TokTrie::SPECIAL_TOKEN_MARKER];
+    let tokens: Vec<Vec<u8>> = bytes.chain(characters).chain(words).chain(marks).chain([end]).collect();
+    let last = tokens.len() as u32 - 1;
+    Arc::new(ApproximateTokEnv::new(TokTrie::from(&TokRxInfo::new(last + 1, last), &tokens)))
+}
+
+/// A condition on characters that costs more than llguidance allows ends every reply of a real model, but none over single bytes.
+#[test]
+fn masks_over_a_large_vocabulary_stay_within_the_default_limits() {
+    let env = large_vocabulary();
+    let factory = ParserFactory::new_simple(&env).unwrap();
+    let replies = [
+        (&ANSWER, "Answer: - St. Ånes, \"Zürich\". Explanation: It says so."),
+        (&ANSWERS, r#"All Correct Answers: ["№ 5", "Łódź", "the \"Fox\" inn"]. Explanation: Two men."#),
+        (&LIST, r#"Answers: ["№ 5", "Łódź"]"#),
+        (&ITEMS, r#"Items: ["He was born in 1931.", "– she too"]"#),
+        (&SHORT, "«Łódź» 1931"),
+        (&THOUGHT, "Thought: The city is told.\nAnswer: – Łódź"),
+        (&QUERY_ACTION, "Argument: It lacks the year.\nQuery Expansion: \"year\" of birth"),
+    ];
+    for (format, reply) in replies {
+        let lark = format.grammar(&json!({ "queries": ["who"], "most": 8 })).unwrap().unwrap().lark;
+        let mut matcher = Matcher::new(factory.create_parser(TopLevelGrammar::from_lark(lark.to_string())));
+        for token in env.tokenize(reply) {
+            let mask = matcher.compute_mask().unwrap_or_else(|reason| panic!("{}: {reason}", format.name));
+            assert!(mask.is_allowed(token), "{}: {reply}", format.name);
+            matcher.consume_token(token).unwrap();
+        }
+        assert!(matcher.is_accepting().unwrap(), "{}", format.name);
+    }
 }
