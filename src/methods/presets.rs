@@ -24,14 +24,14 @@ pub const ASK: &str = "debate";
 pub static PRESETS: &[Preset] = &[
     Preset {
         name: "debate",
-        about: "MADAM-RAG whose agents, if they know something, read the others' answers, sources and quotes, and their own",
+        about: "MADAM-RAG whose agents, if they know something, read the others' answers with sources or quotes, and their own",
         method: "madam-rag",
         switches: &[
             ("history", "answers"),
             ("own-reply", "true"),
             ("ask-again", "needed"),
             ("grounded", "true"),
-            ("reasons", "quote"),
+            ("reasons", "auto"),
         ],
     },
     Preset { name: "paper", about: "MADAM-RAG as section 4 of its paper has it", method: "madam-rag", switches: &[] },

@@ -1,7 +1,11 @@
-//! `reasons=quote`: beside an answer stands the sentence of the agent's document, not the agent's explanation.
+//! `reasons=quote`: beside an answer stands the sentence of the agent's document, not the agent's explanation; `reasons=auto`:
+//! where no source or date is known.
 
+use super::super::held;
 use super::*;
+use moot::methods::ctx::Tools;
 use moot::question::Document;
+use moot::transcript::Event;
 
 /// The first document names whom it is about in another sentence than the year; the second does not hold its agent's answer.
 fn asked() -> Question {
@@ -58,4 +62,29 @@ fn an_agent_reads_its_own_reply_as_it_made_it() {
     let (_, calls) = answer("madam-rag", &switches, &asked(), &script());
     let later = calls.iter().find(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(sent(later).contains("you have replied:\nAnswer: 1913. Explanation: I think so."));
+}
+
+#[test]
+fn with_auto_a_known_source_or_date_leaves_the_explanations() {
+    let auto = typed(&[("reasons", "auto"), ("history", "peers")]);
+    let read = |asked: &Question| {
+        let (_, calls) = answer("madam-rag", &auto, asked, &script());
+        let later = calls.iter().find(|call| call.round == 2 && call.document == Some(1)).unwrap();
+        lines(sent(later))[0].to_owned()
+    };
+    let mut asked = asked();
+    assert!(read(&asked).starts_with("Agent 1: Answer: 1913. Explanation: The document says: "), "{}", read(&asked));
+    asked.documents[2].date = Some("1968".into());
+    assert_eq!(read(&asked), "Agent 1: Answer: 1913. Explanation: I think so.");
+}
+
+/// The second agent answers "nobody", which its document does not hold, in each of two rounds.
+#[test]
+fn an_answer_that_no_sentence_holds_is_a_fallback() {
+    let fallbacks = |reasons| {
+        let record = held("madam-rag", &[("reasons", reasons)], &asked(), Tools::new(&script()));
+        record.events.iter().filter(|event| matches!(event, Event::Fallback { .. })).count()
+    };
+    assert_eq!(fallbacks("quote"), 2);
+    assert_eq!(fallbacks("explanation"), 0);
 }

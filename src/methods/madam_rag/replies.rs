@@ -1,0 +1,109 @@
+//! What an agent of MADAM-RAG replied, and how the aggregator and the other agents read it.
+
+use crate::methods::normalise;
+use crate::methods::passages::provenance;
+use crate::question::Question;
+use crate::transcript::{CallRecord, Parsed};
+use std::borrow::Cow;
+
+/// Agents that an answer of `history=answers` names, and characters of its reason: with 30 documents whole lines would be
+/// several times as long as a document.
+const NAMED: usize = 3;
+const REASON: usize = 160;
+
+/// An agent as the others know it.
+#[derive(Clone)]
+pub(super) struct Agent {
+    /// Its last reply.
+    pub call: CallRecord,
+    /// What the others read in place of its explanation.
+    pub quote: Option<String>,
+}
+
+impl Agent {
+    /// Its answer; `None` where it is unknown or malformed.
+    pub(super) fn stance(&self) -> Option<&str> {
+        stance(&self.call)
+    }
+
+    /// It read its document, and that does not tell.
+    pub(super) fn knows_nothing(&self) -> bool {
+        matches!(self.call.parsed, Parsed::Answer { answer: None, .. })
+    }
+
+    /// It answers as it did `before`; a reply that cannot be read keeps nothing.
+    pub(super) fn keeps(&self, before: &Self) -> bool {
+        match (before.stance(), self.stance()) {
+            (Some(before), Some(now)) => normalise::equal(before, now),
+            _ => before.knows_nothing() && self.knows_nothing(),
+        }
+    }
+
+    /// Its reply as the others read it, whether it kept its format or not, after where its document comes from.
+    pub(super) fn spoken(&self, question: &Question) -> String {
+        let named = self.named(question);
+        match self.stance().zip(self.quote.as_ref()) {
+            Some((answer, quote)) => format!("{named}: Answer: {answer}. Explanation: {quote}"),
+            None => format!("{named}: {}", self.line()),
+        }
+    }
+
+    /// Its reply as it made it, or as it counts where its document does not hold the answer.
+    pub(super) fn line(&self) -> Cow<'_, str> {
+        match (&self.call.not_held, reason(&self.call)) {
+            (Some(_), Some(reason)) => format!("Answer: unknown. Explanation: {reason}").into(),
+            _ => self.call.reply.trim().into(),
+        }
+    }
+
+    /// Its name, and where its document comes from: `Agent 1 (council, 1884-05-12)`.
+    fn named(&self, question: &Question) -> String {
+        let known = self.call.document.and_then(|place| provenance(question.documents.get(place)?));
+        let known = known.map(|known| format!(" {known}")).unwrap_or_default();
+        format!("Agent {}{known}", self.call.document.map_or(0, |place| place + 1))
+    }
+}
+
+/// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
+/// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
+pub(super) fn answers<'a>(question: &Question, agents: impl Iterator<Item = &'a Agent>) -> Vec<String> {
+    let given: Vec<(&str, &Agent)> = agents.filter_map(|agent| Some((agent.stance()?, agent))).collect();
+    let line = |answer: String| {
+        let with = || given.iter().filter(|(stance, _)| normalise::equal(&answer, stance)).map(|(_, agent)| *agent);
+        let mut names: Vec<String> = with().map(|agent| agent.named(question)).collect();
+        let says = if names.len() == 1 { "says" } else { "say" };
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let explained = || with().filter_map(|agent| reason(&agent.call)).find(|text| !text.is_empty());
+        let reason = with().find_map(|agent| agent.quote.clone()).or_else(|| Some(begin(explained()?, REASON)));
+        let reason = reason.map(|text| format!(": {text}")).unwrap_or_default();
+        format!("{answer}, {says} {}{more}{reason}", names.join(", "))
+    };
+    normalise::without_repeats(given.iter().map(|(stance, _)| (*stance).to_owned())).into_iter().map(line).collect()
+}
+
+/// `text`, or its first words in at most `most` characters and an ellipsis.
+fn begin(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(most).collect();
+    format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
+}
+
+/// The answer of an agent's reply; `None` where it is unknown or malformed.
+pub(in crate::methods) fn stance(call: &CallRecord) -> Option<&str> {
+    match &call.parsed {
+        Parsed::Answer { answer, .. } => answer.as_deref(),
+        _ => None,
+    }
+}
+
+/// The explanation of an agent's reply.
+pub(in crate::methods) fn reason(call: &CallRecord) -> Option<&str> {
+    match &call.parsed {
+        Parsed::Answer { explanation, .. } => Some(explanation),
+        _ => None,
+    }
+}
