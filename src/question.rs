@@ -42,7 +42,7 @@ pub struct Document {
     pub name: String,
     /// All of it.
     pub text: String,
-    /// Its own title, where the input gives one; prompts show it.
+    /// Its own title, where the input gives one; no prompt shows it beside the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The publisher or author: a field of the input, a folder, a host.

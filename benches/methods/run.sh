@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every method on RAMDocs and QACC, and where it retrieves on HotpotQA and StrategyQA: benches/methods/run.sh FOLDER MODEL COUNT,
+# The methods of the papers of MADAM-RAG and DRAG on RAMDocs and QACC, and those that retrieve on HotpotQA and StrategyQA: benches/methods/run.sh FOLDER MODEL COUNT,
 # where FOLDER has the files of sample.py, MODEL is 0.5b or 1.5b and COUNT the number of questions. The same command resumes the runs.
 # Needs `moot` on the path; OPTIONS are passed on to it, as OPTIONS="--in-flight 10 --threads 1".
 set -euo pipefail
@@ -10,9 +10,9 @@ count=${3:?the number of questions}
 mkdir -p records
 
 # Methods that read the documents of a question, and methods that retrieve.
-reads=closed-book,concatenated,madam-rag,majority-vote,self-reflection,source-isolated-arbitration,astute-rag,mad,drag,naive-rag,sure,speculative-rag
-searches=ircot,iter-retgen,flare
-both=drag,naive-rag,sure,speculative-rag
+reads=closed-book,concatenated,madam-rag,majority-vote,self-reflection,source-isolated-arbitration,astute-rag,mad,drag,naive-rag,sure
+searches=ircot,iter-retgen
+both=drag,naive-rag,sure
 
 # $1: dataset, then options. Several methods go side by side.
 records() {
@@ -29,6 +29,7 @@ for dataset in ramdocs qacc; do
   to=records/$dataset.$model
   records $dataset --method $reads -o "$to"
   record $dataset self-rag --set prompted=true
+  record $dataset speculative-rag --embedder all-minilm-l6-v2
   # At the tokens of MADAM-RAG: prompt and generated ones, a question.
   spent=$(python3 "$here/tokens.py" "$to"/madam-rag*.jsonl)
   record $dataset self-consistency --set "tokens=$spent"
@@ -42,5 +43,13 @@ for dataset in ramdocs qacc hotpotqa strategyqa; do
   methods=$searches
   case $dataset in hotpotqa | strategyqa) methods+=,$both ;; esac
   records $dataset --method $methods --corpus $corpus.index -o "records/$dataset.$model"
-  case $dataset in hotpotqa | strategyqa) record $dataset self-rag --set prompted=true --corpus $corpus.index ;; esac
+  # FLARE's own threshold for StrategyQA; Self-RAG as in its own paper, since DRAG compares with that.
+  theta=0.8
+  [ $dataset = strategyqa ] && theta=0.4
+  record $dataset flare --set theta=$theta --corpus $corpus.index
+  case $dataset in hotpotqa | strategyqa)
+    record $dataset self-rag --set prompted=true --set selection=original --corpus $corpus.index
+    record $dataset speculative-rag --embedder all-minilm-l6-v2 --corpus $corpus.index
+    ;;
+  esac
 done

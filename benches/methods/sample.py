@@ -1,4 +1,4 @@
-"""Questions and corpora of the runs of every method, in the order of the SHA-256 of the question.
+"""Questions and corpora of benches/methods/run.sh, in the order of the SHA-256 of the question.
 
     python benches/methods/sample.py DATA FOLDER
 

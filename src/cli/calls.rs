@@ -8,9 +8,9 @@ use crate::transcript::CallRecord;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Print the calls of a record, one JSON object per line
+/// Print the calls of a record that were made, one JSON object per line
 ///
-/// Calls of one question with the same stage depend only on earlier stages and can be sent at once.
+/// Calls of one question with the same stage depend only on earlier stages and can be sent at once. Calls whose replies were taken from equal ones are left out.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A record, as `moot run -o` writes it
@@ -43,7 +43,7 @@ struct Line<'a> {
     completion_tokens: usize,
 }
 
-/// Prints the calls of `args.record`, question by question in the order recorded.
+/// Prints the calls of `args.record` that were made, question by question in the order recorded.
 ///
 /// # Errors
 /// A record that cannot be read, or is corrupt.
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<()> {
     for record in Reader::open(&args.record)? {
         let record = record?;
         let mut bytes = Vec::new();
-        for call in &record.calls {
+        for call in record.calls.iter().filter(|call| call.taken_from.is_none()) {
             bytes.extend(exported(&record.question.id, call)?);
         }
         if output::write(&bytes)?.is_break() {

@@ -24,7 +24,7 @@ const METHOD: &str = "madam-rag";
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Method")]
 pub struct Args {
-    /// Method that answers each question (moot methods lists them); the default is madam-rag. `moot run` takes several, a,b
+    /// Method that answers each question (moot methods lists them); madam-rag by default. `moot run` takes several, a,b
     #[arg(long, value_name = "NAME", conflicts_with = "preset")]
     pub method: Option<String>,
     /// A named setting of a method's switches (moot methods lists them). `moot run` takes several, a,b

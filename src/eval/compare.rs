@@ -188,7 +188,7 @@ pub fn compare(records: &[Record], options: &Options) -> Result<Compared> {
     let described = records.iter().zip(names).map(|(record, name)| Described {
         name,
         record: record.path.display().to_string(),
-        method: record.header.shown_method().to_owned(),
+        method: record.header.shown_method(),
         model: record.header.model.name.clone(),
         questions: record.questions.len(),
         expected: record.header.dataset.as_ref().map(|dataset| dataset.questions),
@@ -363,7 +363,7 @@ fn names(records: &[Record]) -> Vec<String> {
     let stem =
         |record: &Record| record.path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let kinds: [&dyn Fn(&Record) -> String; 4] = [
-        &|record| record.header.shown_method().to_owned(),
+        &|record| record.header.shown_method(),
         &|record| format!("{} {}", record.header.shown_method(), record.header.model.name),
         &stem,
         &|record| record.path.display().to_string(),

@@ -87,10 +87,11 @@ pub struct Header {
 }
 
 impl Header {
-    /// The method as tables show it: its label where it has one, else its name.
+    /// The method as tables show it: its label where it has one, else its name; and the preset that it was built from.
     #[must_use]
-    pub fn shown_method(&self) -> &str {
-        self.label.as_deref().unwrap_or(&self.method)
+    pub fn shown_method(&self) -> String {
+        let name = self.label.as_ref().unwrap_or(&self.method);
+        self.preset.as_ref().map_or_else(|| name.clone(), |preset| format!("{name}, preset {preset}"))
     }
 
     /// The model that answered the calls of `role`.

@@ -149,7 +149,7 @@ pub fn score(record: &Record) -> Scores {
         calls: calls().count(),
         malformed: calls().filter(|call| call.parsed == Parsed::Malformed).count(),
         rows: METRICS.par_iter().map(|metric| (metric, estimate(metric, &questions))).collect(),
-        method: record.header.shown_method().to_owned(),
+        method: record.header.shown_method(),
         switches: record.header.switches.clone(),
         model: record.header.model.name.clone(),
         dataset: record.header.dataset.as_ref().map(|dataset| dataset.name.clone()),

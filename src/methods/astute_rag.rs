@@ -92,14 +92,15 @@ impl AstuteRag {
     }
 }
 
-/// What the writer may say instead of a passage; its prompt asks for the first.
+/// How the writer may begin instead of a passage; its prompt asks for the first.
 const NOTHING: [&str; 2] = ["I don't know", "I do not know"];
 
 /// The passages of a reply, a blank line between them.
 fn passages(written: &CallRecord, most: usize) -> Vec<String> {
     let Parsed::Text(text) = &written.parsed else { return Vec::new() };
-    if normalise::is_unknown(text) || NOTHING.iter().any(|words| normalise::contains(text, words)) {
-        return Vec::new();
-    }
-    text.split("\n\n").map(str::trim).filter(|text| !text.is_empty()).take(most).map(str::to_owned).collect()
+    let says = |text: &str, beginning| normalise::words(text).starts_with(&normalise::words(beginning));
+    let tells = |text: &&str| {
+        !text.is_empty() && !normalise::is_unknown(text) && !NOTHING.iter().any(|nothing| says(text, nothing))
+    };
+    text.split("\n\n").map(str::trim).filter(tells).take(most).map(str::to_owned).collect()
 }

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::formats::{ANSWER, CHOICE, QUERY_ACTION, SHORT, TEXT};
-use crate::methods::passages::{TOP, search, short_answer, texts};
+use crate::methods::passages::{TOP, offered, search, short_answer, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -34,8 +34,8 @@ pub static ROW: Row = Row {
 3. Response debate, `response-rounds`: the proponent answers from the documents, the challenger from memory
    (`asymmetry`); each then reads the other's last reply and answers again in its own chat.
 4. The judge reads both last replies, and gives the answer alone. Without rounds the proponent's first answer counts.
-Without a corpus the question's own documents are read, and there is no retrieval debate. A malformed action or verdict ends
-the retrieval debate; a malformed last verdict leaves no answer.",
+Without a corpus the question's own documents are read without a retrieval debate, a fallback unless `retrieval-rounds` is 0.
+A malformed action or verdict ends the retrieval debate; a malformed last verdict leaves no answer.",
     calls: "3 x retrieval-rounds + 2 x response-rounds + 1, at most (16 by default); without a corpus 2 x response-rounds + 1; \
             retriever calls 1 and one for each round that the challenger wins",
     headline: "HotpotQA EM 30.80, StrategyQA EM 69.20: Llama-3.1-8B (table 1); 10.36 calls, 2.08 retriever calls (section 5.4)",
@@ -99,6 +99,9 @@ impl Method for Drag {
         let (pool, held) = if question.documents.is_empty() {
             self.debate_retrieval(question, ctx)?
         } else {
+            if self.retrieval_rounds > 0 {
+                ctx.fall_back("the question's own documents were read: there was no retrieval debate");
+            }
             let documents = (0..question.documents.len()).collect();
             (vec![Query { text: question.text.clone(), documents }], 0)
         };
@@ -156,6 +159,7 @@ impl Drag {
             "question": question.text,
             "proponent": replies[0].reply.trim(),
             "challenger": replies[1].reply.trim(),
+            "options": offered(question),
         });
         let judge = Ask::new("judge", RESPONSE_JUDGE, values, &SHORT).round(held + self.response_rounds);
         ctx.ask(short_answer(question, judge))

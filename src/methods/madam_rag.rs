@@ -23,6 +23,15 @@ use serde_json::{Value, json};
 pub(super) const AGENT: File = prompt_file!("madam_rag/agent.jinja");
 const AGGREGATOR: File = prompt_file!("madam_rag/aggregator.jinja");
 
+/// Documents contradict each other by being outdated or hearsay more than by namesakes where their sources or dates are known.
+/// The paper's prompts show neither.
+pub(super) const PROVENANCE: Switch = Switch {
+    name: "provenance",
+    about: "whether prompts show the documents' known sources and dates, and are worded for them",
+    kind: Kind::Flag,
+    default: "false",
+};
+
 /// MADAM-RAG's row.
 pub static ROW: Row = Row {
     name: "madam-rag",
@@ -30,12 +39,12 @@ pub static ROW: Row = Row {
     about: "one agent a document; they debate in rounds, an aggregator concludes",
     protocol: "\
 1. Round 1: each agent reads the question and its own document, and gives an answer with an explanation.
-2. The aggregator reads all agents' replies, shuffled by seed, with known sources and dates, and lists all correct answers.
+2. The aggregator reads all replies, shuffled by seed, and lists all correct answers. `provenance`: all read sources and dates.
 3. Later rounds: each agent also reads the history, after its document or before it (`order`): the aggregator's last reply,
    the others' replies (`peers`), or each of their answers once with agents and a reason (`answers`); with `own-reply` its own.
    With `ask-again=needed`, agents that know nothing are not asked again, nor the aggregator where no answer changed.
-4. `grounded`: an answer that its agent's document does not hold is unknown. `reasons`: others read the explanation beside an
-   answer, the sentence that holds it (`quote`; a fallback where none does), or that where no source or date is known (`auto`).
+4. `grounded`: an answer that its agent's document does not hold is unknown. `evidence`: others read the explanation beside an
+   answer, the sentence that holds it (`quote`; a fallback where none does), or that where no source or date is read (`auto`).
 5. The debate ends when every agent keeps its answer, or after the last round. The aggregator's last list is the conclusion;
    without one every agent's last answer, with source weights those with a positive sum of votes, largest first.
 A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
@@ -77,11 +86,12 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
             default: "false",
         },
         Switch {
-            name: "reasons",
+            name: "evidence",
             about: "what others read beside an answer: its explanation, its document's sentence, or that if none is dated",
             kind: Kind::Choice(&["explanation", "quote", "auto"]),
             default: "explanation",
         },
+        PROVENANCE,
         Switch {
             name: "aggregator",
             about: "whether an aggregator concludes; without one, history is peers and every last answer is concluded",
@@ -107,12 +117,12 @@ enum History {
 
 /// What the aggregator and other agents read beside an agent's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reasons {
+enum Evidence {
     /// The agent's explanation (section 4).
     Explanation,
     /// The sentence of the agent's document that holds the answer. Of no paper.
     Quote,
-    /// The sentence where no document's source or date is known, the explanation where one is.
+    /// The sentence where no prompt shows a source or a date, the explanation where one does.
     Auto,
 }
 
@@ -128,7 +138,9 @@ struct MadamRag {
     needed_alone: bool,
     /// An agent's answer has to stand in its document; the paper takes it as it is.
     grounded: bool,
-    reasons: Reasons,
+    evidence: Evidence,
+    /// Prompts show known sources and dates; the paper's do not.
+    provenance: bool,
     aggregator: bool,
 }
 
@@ -155,36 +167,40 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         own_reply: values.flag("own-reply"),
         needed_alone: values.choice("ask-again") == "needed",
         grounded: values.flag("grounded"),
-        reasons: match values.choice("reasons") {
-            "quote" => Reasons::Quote,
-            "auto" => Reasons::Auto,
-            _ => Reasons::Explanation,
+        evidence: match values.choice("evidence") {
+            "quote" => Evidence::Quote,
+            "auto" => Evidence::Auto,
+            _ => Evidence::Explanation,
         },
+        provenance: values.flag(PROVENANCE.name),
         aggregator,
     }))
 }
 
 impl Method for MadamRag {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
+        let dated = self.provenance && is_dated(question);
         let mut agents: Vec<Agent> = Vec::new();
         let mut verdict: Option<CallRecord> = None;
         let mut waiting: Option<Ask> = None;
         let mut round = 0;
         loop {
             round += 1;
-            let told = self.history(question, &agents, verdict.as_ref());
+            let told = self.history(&agents, verdict.as_ref());
             let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
             let aggregating = stage.len();
             let asked =
                 |place: &usize| !self.needed_alone || agents.get(*place).is_none_or(|agent| !agent.knows_nothing());
             let asked: Vec<usize> = (0..question.documents.len()).filter(asked).collect();
-            stage.extend(asked.iter().map(|&place| agent(question, place, round, &told).grounded(self.grounded)));
+            stage
+                .extend(asked.iter().map(|&place| agent(question, place, round, &told, dated).grounded(self.grounded)));
             let mut replies = agents.clone();
             let mut made = ctx.ask_all(&stage)?;
             let new = made.split_off(aggregating);
             verdict = made.pop().or(verdict);
             for (place, call) in asked.into_iter().zip(new) {
-                let reply = Agent { quote: self.quote(question, &call, ctx), call };
+                let quote = self.quote(question, &call, dated, ctx);
+                let reply = Agent { name: replies::name(question, place, dated), call, quote };
                 if place < replies.len() { replies[place] = reply } else { replies.push(reply) }
             }
 
@@ -193,7 +209,7 @@ impl Method for MadamRag {
             let last = converged || round == self.rounds;
             agents = replies;
             if self.aggregator && !(converged && self.needed_alone) {
-                let ask = self.ask_aggregator(question, round, &agents, ctx.seed("shuffle", 1, 0));
+                let ask = ask_aggregator(question, round, &agents, dated, ctx.seed("shuffle", 1, 0));
                 // Peers need not wait for a verdict that they are not told: it is asked for beside their next round.
                 if last || self.history == History::Aggregate {
                     verdict = Some(ctx.ask(ask)?);
@@ -215,15 +231,15 @@ impl Method for MadamRag {
 impl MadamRag {
     /// What each agent is told of the round before, by place: the lines of others, its own reply where it sees that, and
     /// whether all this stands before the document. `None` where there is nothing to tell.
-    fn history(&self, question: &Question, agents: &[Agent], verdict: Option<&CallRecord>) -> Vec<Option<Value>> {
+    fn history(&self, agents: &[Agent], verdict: Option<&CallRecord>) -> Vec<Option<Value>> {
         let others = |place: usize| agents.iter().filter(move |agent| agent.call.document != Some(place));
         let tell = |place| {
             let lines: Vec<String> = match self.history {
                 History::Aggregate => {
                     verdict.map(|call| format!("Aggregator: {}", call.reply.trim())).into_iter().collect()
                 }
-                History::Peers => others(place).map(|agent| agent.spoken(question)).collect(),
-                History::Answers => replies::answers(question, others(place)),
+                History::Peers => others(place).map(Agent::spoken).collect(),
+                History::Answers => replies::answers(others(place)),
             };
             (!lines.is_empty()).then_some(lines)
         };
@@ -232,21 +248,12 @@ impl MadamRag {
         (0..agents.len()).map(of).collect()
     }
 
-    /// Shuffled, since a model may favour what it reads first or last (section 4); in all rounds of a question alike, so that a
-    /// verdict changes where replies do, not where their order does.
-    fn ask_aggregator(&self, question: &Question, round: usize, agents: &[Agent], seed: u64) -> Ask {
-        let mut replies: Vec<String> = agents.iter().map(|agent| agent.spoken(question)).collect();
-        replies.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-        let values = json!({ "question": question.text, "replies": replies, "dated": is_dated(question) });
-        Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
-    }
-
     /// The sentence that others read beside the agent's answer, where they do; a fallback where no sentence holds it.
-    fn quote(&self, question: &Question, call: &CallRecord, ctx: &mut Ctx<'_>) -> Option<String> {
-        let quoted = match self.reasons {
-            Reasons::Explanation => false,
-            Reasons::Quote => true,
-            Reasons::Auto => !is_dated(question),
+    fn quote(&self, question: &Question, call: &CallRecord, dated: bool, ctx: &mut Ctx<'_>) -> Option<String> {
+        let quoted = match self.evidence {
+            Evidence::Explanation => false,
+            Evidence::Quote => true,
+            Evidence::Auto => !dated,
         };
         let answer = stance(call).filter(|_| quoted)?;
         let sentence = evidence::sentence(&question.documents[call.document?].text, answer, &question.text);
@@ -278,20 +285,30 @@ impl MadamRag {
     }
 }
 
-pub(super) fn agent(question: &Question, place: usize, round: usize, told: &[Option<Value>]) -> Ask {
+/// Shuffled, since a model may favour what it reads first or last (section 4); in all rounds of a question alike, so that a
+/// verdict changes where replies do, not where their order does.
+fn ask_aggregator(question: &Question, round: usize, agents: &[Agent], dated: bool, seed: u64) -> Ask {
+    let mut replies: Vec<String> = agents.iter().map(Agent::spoken).collect();
+    replies.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let values = json!({ "question": question.text, "replies": replies, "dated": dated });
+    Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
+}
+
+/// The call of the agent of document `place`. `dated`: sources and dates are shown.
+pub(super) fn agent(question: &Question, place: usize, round: usize, told: &[Option<Value>], dated: bool) -> Ask {
+    let document = &question.documents[place];
     let values = json!({
         "question": question.text,
-        "document": shown(&question.documents[place]),
+        "document": if dated { shown(document) } else { document.text.trim().to_owned() },
         "number": place + 1,
-        "dated": is_dated(question),
+        "dated": dated,
         "history": told.get(place),
     });
     Ask::new("agent", AGENT, values, &ANSWER).round(round).document(place)
 }
 
-/// A source or a date is known: such documents contradict each other by being outdated or hearsay more than by namesakes, and
-/// prompts are worded for that.
-fn is_dated(question: &Question) -> bool {
+/// A source or a date is known.
+pub(super) fn is_dated(question: &Question) -> bool {
     question.documents.iter().any(|document| provenance(document).is_some())
 }
 

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::generation::Sampling;
 use crate::methods::equality::{self, Equality};
 use crate::methods::formats::ANSWER;
-use crate::methods::madam_rag::{AGENT, agent, stance};
+use crate::methods::madam_rag::{AGENT, PROVENANCE, agent, is_dated, stance};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ctx, Method, Needs, Row, normalise, vote};
 use crate::question::{Conclusion, Question};
@@ -23,7 +23,7 @@ pub static ROW: Row = Row {
    `equality` says which answers are equal. Ties go to the answer of the earlier document.
 4. `keep` says what is concluded: the winner, every answer with a vote of two or more (where there is none, the winner),
    or every answer.",
-    calls: "documents x samples",
+    calls: "documents x samples; equality=entailment without a classifier adds one for each ordered pair of answers",
     headline: "",
     prompts: &[AGENT],
     formats: &[&ANSWER],
@@ -37,6 +37,7 @@ pub static ROW: Row = Row {
             default: "winner",
         },
         equality::SWITCH,
+        PROVENANCE,
     ],
     needs: Needs { equality: true, embedder: true, ..Needs::DOCUMENTS },
     build,
@@ -54,6 +55,7 @@ enum Keep {
 
 struct MajorityVote {
     samples: usize,
+    provenance: bool,
     keep: Keep,
     equality: Equality,
 }
@@ -64,15 +66,17 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         "all" => Keep::All,
         _ => Keep::Winner,
     };
-    Ok(Box::new(MajorityVote { samples: values.count("samples"), keep, equality: Equality::of(values) }))
+    let (samples, provenance) = (values.count("samples"), values.flag(PROVENANCE.name));
+    Ok(Box::new(MajorityVote { samples, provenance, keep, equality: Equality::of(values) }))
 }
 
 impl Method for MajorityVote {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
+        let dated = self.provenance && is_dated(question);
         let sampled = self.samples > 1 && ctx.settings().sampling == Sampling::Greedy;
         let asks: Vec<_> = (0..question.documents.len())
             .map(|place| {
-                let ask = agent(question, place, 1, &[]).samples(self.samples);
+                let ask = agent(question, place, 1, &[], dated).samples(self.samples);
                 if sampled { ask.sampling(SAMPLING) } else { ask }
             })
             .collect();

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::methods::formats::{CHOICE, SHORT};
-use crate::methods::passages::{TOP, given_or_found, short_answer, texts};
+use crate::methods::passages::{TOP, given_or_found, offered, short_answer, texts};
 use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
@@ -46,7 +46,8 @@ impl Method for NaiveRag {
         if numbers.is_empty() {
             ctx.fall_back("nothing was found: the reader answered from memory");
         }
-        let values = json!({ "question": question.text, "passages": texts(ctx, &numbers) });
+        let passages = texts(ctx, &numbers);
+        let values = json!({ "question": question.text, "passages": passages, "options": offered(question) });
         let call = ctx.ask(short_answer(question, Ask::new("reader", READER, values, &SHORT)))?;
         Ok(vote::reader(&call, ctx.documents()))
     }

@@ -74,6 +74,11 @@ pub(super) fn join(known: &mut Vec<usize>, new: impl IntoIterator<Item = usize>,
     }
 }
 
+/// The options of a question, as prompts list them; empty for a free answer.
+pub(super) fn offered(question: &Question) -> String {
+    question.options.join(", ")
+}
+
 /// An ask whose reply is the answer alone: of a question with options ("yes", "no") one of them.
 pub(super) fn short_answer(question: &Question, ask: Ask) -> Ask {
     if question.options.is_empty() { ask } else { Ask { format: &CHOICE, ..ask.options(&question.options) } }

@@ -70,7 +70,8 @@ impl Method for SelfConsistency {
         if self.tokens > 0 {
             let first = ctx.ask(ask.clone())?;
             let spent = first.usage.prompt.saturating_add(first.usage.generated);
-            left = (self.tokens / spent.max(1)).clamp(1, self.samples) - 1;
+            // The nearest whole number of samples.
+            left = ((self.tokens + spent / 2) / spent.max(1)).clamp(1, self.samples) - 1;
             replies.push(first);
         }
         if left > 0 {

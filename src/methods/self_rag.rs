@@ -42,8 +42,8 @@ pub static ROW: Row = Row {
    best score wins (`original`; of a question with options, the best sum over equal answers; a malformed response cannot win).
 `long`: a segment ends where retrieval is wanted again; each of the `beam-width` best answers so far goes on from each document,
 up to `max-depth` segments. An answer's score is the mean of its segments' (the paper leaves open how they add up).
-`prompted` asks for critiques in words: 1 or 0, 1 or 0.5 or 0, -1 to 1; a malformed one counts 0, a malformed decision reads.",
-    calls: "documents + 2; prompted 4 x documents + 2; original 1 less; from memory 2; threshold 0 saves the decision; \
+`prompted`: P(yes) over yes and no (a reply where nothing is scored), critiques in words, of the same values; a malformed one 0.",
+    calls: "documents + 2; prompted 4 x documents + 3; original 1 less; from memory 2, prompted 3; threshold 0 saves the decision; \
             long 1 + documents x (1 + beam-width x (max-depth - 1)), at most",
     headline: "RAMDocs strict EM: SelfRAG-Llama2-13B 26.80 (MADAM-RAG, table 1)",
     prompts: &[GENERATOR, RETRIEVE, RESPONSE, RELEVANCE, SUPPORT, UTILITY, AGGREGATOR],
@@ -321,9 +321,4 @@ fn hundredths(x: f64) -> f64 {
 fn sequence_score(tokens: &[TokenLogprob]) -> f64 {
     let sum: f64 = tokens.iter().map(|token| f64::from(token.logprob)).sum();
     if tokens.is_empty() { 0.0 } else { exp(sum / tokens.len() as f64) }
-}
-
-/// The options of a question, as prompts list them; empty for a free answer.
-fn options(question: &Question) -> String {
-    question.options.join(", ")
 }

@@ -6,7 +6,7 @@ use crate::methods::formats::{ANSWER, ANSWERS};
 use crate::methods::madam_rag::{reason, stance};
 use crate::methods::passages::{provenance, shown};
 use crate::methods::switches::Values;
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
+use crate::methods::{Ask, Ctx, Method, Needs, Row, evidence, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::question::{Conclusion, Document, Question};
@@ -26,7 +26,8 @@ pub static ROW: Row = Row {
 1. Documents that say the same in the same words are one source unit.
 2. The extractor reads the first document of each unit alone, and gives an answer with the sentence that states it, or
    unknown. A malformed reply gives no answer.
-3. Equal answers are grouped, with their evidence sentences.
+3. Equal answers are grouped, with their evidence: the sentence of the document that holds the answer. Where none does, the
+   sentence that the extractor gave stands, which is a fallback.
 4. The arbiter reads the groups, and lists all correct answers; a malformed list leaves none. With a single group there is
    nothing to arbitrate: its answer is the conclusion; with none the conclusion is unknown.",
     calls: "documents + 1, at most; copies count once, and a single answer needs no arbiter",
@@ -60,7 +61,7 @@ impl Method for Arbitration {
         for (unit, call) in units.iter().zip(&replies) {
             unit.iter().for_each(|&place| stances[place] = stance(call));
         }
-        let groups = groups(question, &replies);
+        let groups = groups(question, &replies, ctx);
         let malformed = replies.iter().all(|call| call.parsed == Parsed::Malformed);
         let (concluded, explanation, malformed, calls) = if groups.len() < 2 {
             let calls = replies.iter().map(|call| call.number).collect();
@@ -88,13 +89,16 @@ fn extractor(question: &Question, place: usize) -> Ask {
     Ask::new("extractor", EXTRACTOR, values, &ANSWER).document(place)
 }
 
-fn groups(question: &Question, replies: &[CallRecord]) -> Vec<Group> {
+fn groups(question: &Question, replies: &[CallRecord], ctx: &mut Ctx<'_>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for call in replies {
         let Some(answer) = stance(call) else { continue };
-        let sentence = reason(call).unwrap_or_default();
-        let known = call.document.and_then(|place| provenance(question.documents.get(place)?));
-        let evidence = known.map_or_else(|| sentence.to_owned(), |known| format!("{known} {sentence}"));
+        let Some(document) = call.document.and_then(|place| question.documents.get(place)) else { continue };
+        let sentence = evidence::sentence(&document.text, answer, &question.text).unwrap_or_else(|| {
+            ctx.fall_back("no sentence of the source holds its answer: the extractor's own words are the evidence");
+            reason(call).unwrap_or_default().to_owned()
+        });
+        let evidence = provenance(document).map_or_else(|| sentence.clone(), |known| format!("{known} {sentence}"));
         match groups.iter_mut().find(|group| normalise::equal(&group.answer, answer)) {
             Some(group) => group.evidence.push(evidence),
             None => groups.push(Group { answer: answer.to_owned(), evidence: vec![evidence] }),

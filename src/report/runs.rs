@@ -30,9 +30,8 @@ fn settings(record: &Record, ledger: &Ledger) -> Vec<(String, String)> {
     let mut list: Vec<(&str, String)> = vec![
         ("Record", record.path.display().to_string()),
         ("Written by", format!("{}, record version {}", header.program, header.moot_record)),
-        ("Method", header.shown_method().to_owned()),
+        ("Method", header.shown_method()),
     ];
-    list.extend(header.preset.as_ref().map(|preset| ("Preset", preset.clone())));
     if let Some(dataset) = &header.dataset {
         list.push(("Dataset", format!("{}, {} questions", dataset.name, dataset.questions)));
         list.push(("Dataset SHA-256", dataset.sha256.clone()));

@@ -26,7 +26,7 @@ use moot::eval::record::reader::Record;
 use moot::llm::scripted::Scripted;
 use moot::methods::ctx::Tools;
 use moot::retrieval::{Filter, Retriever, Wanted};
-use moot::transcript::QuestionRecord;
+use moot::transcript::{CallRecord, QuestionRecord};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -90,9 +90,14 @@ fn recorded(folder: &Path, count: usize) -> PathBuf {
 #[test]
 fn calls_are_one_object_a_line() {
     let folder = tempfile::tempdir().unwrap();
-    let text = printed("calls", &recorded(folder.path(), 3));
+    let path = recorded(folder.path(), 3);
+    // A call whose reply was taken from an equal one was not made.
+    let mut twice = answered("q3", &["yes"], &["no"], &["yes"]);
+    twice.calls.push(CallRecord { taken_from: Some(twice.calls[0].number), ..twice.calls[0].clone() });
+    Writer::open(&path, &header()).unwrap().append(&twice).unwrap();
+    let text = printed("calls", &path);
     let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    assert_eq!(lines.len(), 3, "{text}");
+    assert_eq!(lines.len(), 4, "{text}");
     let keys: Vec<_> = lines[0].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["question", "stage", "role", "round", "messages", "max_tokens", "seed", "completion_tokens"]);
     assert_eq!(lines[2]["question"], "q2");

@@ -145,7 +145,7 @@ fn an_edited_document_is_read_from_its_round_on() {
     assert_eq!(course.record.question.documents[1].text, "Opened in 1902.");
     let sent = |number: usize| &course.record.calls[number].messages.last().unwrap().content;
     assert!(sent(1).contains("1903") && course.record.calls[1] == old.calls[1], "the past read the old text");
-    assert!(sent(5).contains(") Opened in 1902.") && course.record.calls[5].reply.contains("1902"));
+    assert!(sent(5).contains("Document: Opened in 1902.") && course.record.calls[5].reply.contains("1902"));
     assert_eq!(
         (course.cost.kept, course.cost.unchanged, asked.len()),
         (4, 2, 2),

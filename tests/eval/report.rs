@@ -41,7 +41,13 @@ fn a_label_stands_in_the_place_of_the_methods_name() {
     let described = report::describe(&report::score(&a));
     assert!(described.starts_with("a.jsonl: echo (prompted) on some.jsonl with scripted: "), "{described}");
     let read: moot::eval::record::Header = serde_json::from_value(serde_json::to_value(&a.header).unwrap()).unwrap();
-    assert_eq!((read.shown_method(), read.method.as_str()), ("echo (prompted)", "echo"));
+    assert_eq!((read.shown_method().as_str(), read.method.as_str()), ("echo (prompted)", "echo"));
+    a.header.preset = Some("loud".into());
+    let described = report::describe(&report::score(&a));
+    assert!(
+        described.starts_with("a.jsonl: echo (prompted), preset loud on some.jsonl with scripted: "),
+        "{described}"
+    );
 }
 
 #[test]

@@ -59,6 +59,10 @@ fn a_model_that_does_not_know_adds_no_passage() {
         assert_eq!(shown(&record, 1).len(), 4, "{said}");
         assert!(record.events.is_empty(), "it is what the protocol says");
     }
+    let record = of(&[("internal", "2")], &["Mira was born in 1931.\n\nI don't know more.", LIST]);
+    assert_eq!(shown(&record, 1).len(), 5, "a passage that tells something stays");
+    let record = of(&[], &["People say \"I don't know\" of the year 1931.", LIST]);
+    assert_eq!(shown(&record, 1).len(), 5, "the phrase within a passage is no reply of its own");
     let record = of(&[("internal", "0")], &[LIST]);
     assert_eq!((shape(&record.calls), shown(&record, 0).len()), (vec![(0, "finaliser", 1, None)], 4));
 }

@@ -239,6 +239,12 @@ fn it_ends_with_the_answer_the_writer_or_the_steps() {
     let (record, _) = flare(&[("steps", "3")], endless);
     assert_eq!((record.calls.len(), fallbacks(&record).len()), (4, 1));
     assert_eq!(record.conclusion.unwrap().answers[0].text, "Grau");
+    // That nothing is known is no answer.
+    fn unknown(_: &Call) -> &'static [Token] {
+        &[("So the answer is: unknown.", 0.9)]
+    }
+    let conclusion = flare(&[], unknown).0.conclusion.unwrap();
+    assert!(conclusion.answers.is_empty() && !conclusion.malformed);
     // Two calls a step at most, and the last one.
     fn unsure(call: &Call) -> &'static [Token] {
         if call.logprobs.is_none() { &[("Grau", 0.1)] } else { &[("More.", 0.1)] }

@@ -46,7 +46,7 @@ fn without_switches_a_method_is_what_its_paper_says() {
     assert_eq!(built.preset, None);
     let paper = json!({
         "rounds": 3, "history": "aggregate", "order": "document-first", "own-reply": false, "ask-again": "all",
-        "grounded": false, "reasons": "explanation", "aggregator": true
+        "grounded": false, "evidence": "explanation", "provenance": false, "aggregator": true
     });
     assert_eq!(built.values.json(), paper);
     assert_eq!(Preset::named("paper").unwrap().build(&Typed::new()).unwrap().values.json(), paper);

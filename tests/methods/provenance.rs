@@ -5,6 +5,7 @@ use super::cases::{Case, cases, question, rows, texts};
 use super::scripted::{Model, Takes, read_by};
 use super::{answer, question as four_of, typed};
 use moot::llm::scripted::Scripted;
+use moot::methods::Row;
 use moot::methods::switches::Typed;
 use moot::question::{Origin, Passage, Question};
 use moot::retrieval::{Hit, documents};
@@ -48,6 +49,11 @@ fn stripped(prompt: &str) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
+/// These switches, and the one by which prompts show sources and dates.
+fn shows(switches: &[(&str, &str)]) -> Typed {
+    typed(&[switches, &[("provenance", "true")]].concat())
+}
+
 /// What a prompt shows of the question: all from its last "Question:" on, without the agent's last instruction.
 fn shown_of_the_question(prompt: &str) -> String {
     let (_, after) = prompt.rsplit_once("Question: ").unwrap();
@@ -62,7 +68,7 @@ fn madam_rag_is_worded_for_documents_with_sources_and_dates() {
     let asked = question(&texts(3));
     for (asked, dated) in [(asked.clone(), false), (headed(&asked), true)] {
         let llm = Model::good(Takes::First);
-        let (_, calls) = answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm);
+        let (_, calls) = answer("madam-rag", &shows(&[("rounds", "1")]), &asked, &llm);
         let of = |role: &str| read_by(&calls.iter().find(|call| call.role == role).unwrap().sent());
         let (agent, aggregator) = (of("agent"), of("aggregator"));
         assert_eq!(agent.contains("Does the document state what is asked?"), dated);
@@ -72,10 +78,22 @@ fn madam_rag_is_worded_for_documents_with_sources_and_dates() {
     }
 }
 
+/// The paper's prompts show neither source nor date: without the switch they change nothing.
+#[test]
+fn without_the_switch_no_prompt_of_madam_rag_shows_a_source() {
+    let asked = question(&texts(3));
+    for method in WORDED {
+        let run = |asked: &Question| read(&answer(method, &Typed::new(), asked, &Model::good(Takes::First)).1);
+        assert_eq!(run(&headed(&asked)), run(&asked), "{method}");
+    }
+}
+
 #[test]
 fn agents_of_one_document_read_source_and_date_and_nothing_else_changes() {
     let given = |case: &Case| !case.searches;
-    for case in rows().flat_map(|row| cases(row, vec![Typed::new()])).filter(given) {
+    let switched = |row: &Row| row.switches.iter().any(|switch| switch.name == "provenance");
+    let switches = |row: &Row| if switched(row) { shows(&[]) } else { Typed::new() };
+    for case in rows().flat_map(|row| cases(row, vec![switches(row)])).filter(given) {
         let asked = question(&texts(3));
         let run = |asked: &Question| {
             let llm = Model::good(Takes::First);
@@ -113,7 +131,7 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
             .into()
     });
     let asked = headed(&four_of(&["She was born in 1931.", "She was born in 1968."]));
-    let (_, calls) = answer("madam-rag", &typed(&[("history", "peers"), ("rounds", "2")]), &asked, &llm);
+    let (_, calls) = answer("madam-rag", &shows(&[("history", "peers"), ("rounds", "2")]), &asked, &llm);
     let texts = read(&calls);
     let reply = format!("Agent 2 {}: Answer: 1931. Explanation: y", known(1));
     let verdict = calls.iter().position(|call| call.role == "aggregator").unwrap();
@@ -121,7 +139,7 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(texts[peer].contains(&reply), "{}", texts[peer]);
     assert!(texts[peer].contains(&format!("Document: {} She was born in 1931.", known(0))));
-    let (_, calls) = answer("madam-rag", &typed(&[("history", "answers"), ("rounds", "2")]), &asked, &llm);
+    let (_, calls) = answer("madam-rag", &shows(&[("history", "answers"), ("rounds", "2")]), &asked, &llm);
     let line = format!("1931, says Agent 2 {}: y\n", known(1));
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(read(&calls)[peer].contains(&line), "{}", read(&calls)[peer]);
@@ -136,7 +154,7 @@ fn what_is_not_known_and_titles_are_left_out() {
     asked.documents[2].source = Some("x".repeat(500));
     asked.documents[3].source = Some("  ".into());
     asked.documents[0].source = Some("source-1".into());
-    let (_, calls) = answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm);
+    let (_, calls) = answer("madam-rag", &shows(&[("rounds", "1")]), &asked, &llm);
     let text = read(&calls).concat();
     assert!(text.contains("Document: (source-1, 1952) She was"), "{text}");
     assert!(text.contains("Document: The yearbook: she was"), "{text}");
@@ -177,7 +195,7 @@ fn a_retrieved_passage_brings_its_source_and_date() {
     let found = documents(vec![Hit { passage, score: 1.0, copies: Vec::new() }]);
     let llm = Scripted::new(|_| "All Correct Answers: [\"1884\"]. Explanation: x".into());
     let asked = Question { documents: found, ..four_of(&[]) };
-    let text = read(&answer("madam-rag", &typed(&[("rounds", "1")]), &asked, &llm).1).concat();
+    let text = read(&answer("madam-rag", &shows(&[("rounds", "1")]), &asked, &llm).1).concat();
     assert!(text.contains("Document: (council, 1884-05-12) Minutes\nIt opened in 1884."), "{text}");
     assert!(text.contains("Agent 1 (council, 1884-05-12): "));
 }

@@ -99,8 +99,8 @@ fn a_budget_buys_as_many_samples_as_the_first_one_measures() {
         of(&switches, &replies).1
     };
     let budget = |tokens: usize| ("tokens", tokens.to_string());
-    assert_eq!(samples(&[budget(4 * cost - 1)]).len(), 3);
-    assert_eq!(samples(&[budget(4 * cost)]).len(), 4);
+    assert_eq!(samples(&[budget(7 * cost / 2 - 1)]).len(), 3);
+    assert_eq!([4 * cost - 1, 4 * cost].map(|tokens| samples(&[budget(tokens)]).len()), [4, 4], "the nearest number");
     assert_eq!(samples(&[budget(1)]).len(), 1, "one is always made");
     assert_eq!(samples(&[budget(100 * cost), ("samples", "6".into())]).len(), 6, "a number that is typed is the most");
     assert_eq!(samples(&[budget(7 * cost)]).len(), 7, "the default number is none");

@@ -286,13 +286,13 @@ fn in_words(call: &Call) -> String {
 fn prompted_asks_in_words_and_says_so() {
     let prompted = typed(&[("prompted", "true")]);
     let (conclusion, calls) = answer("self-rag", &prompted, &four(), &Scripted::new(in_words));
-    assert_eq!(calls.len(), 1 + 4 + 12 + 1);
-    assert_eq!(calls[0].format_values["options"], serde_json::json!(["yes", "no"]));
-    let judged = &calls[5..8];
+    assert_eq!(calls.len(), 2 + 4 + 12 + 1);
+    assert!(calls[..2].iter().all(|call| call.score && call.messages == calls[0].messages));
+    let judged = &calls[6..9];
     assert!(judged.iter().all(|call| call.document == Some(0) && call.round == 2));
     let support = &judged[1].messages[0].content;
     assert!(support.contains("Document: She was born in 1931.") && support.contains("Response: Answer: 1931."));
-    let told = &calls[17].messages[0].content;
+    let told = &calls[18].messages[0].content;
     assert!(
         told.contains("Response 1 (relevance 1.00, support 0.50, utility 0.50, score 1.75): Answer: 1931."),
         "{told}"
@@ -307,15 +307,25 @@ fn prompted_asks_in_words_and_says_so() {
     assert_eq!((label(&prompted), label(&Typed::new())), (Some("self-rag (prompted)"), None));
     let original = typed(&[("prompted", "true"), ("selection", "original"), ("sequence-score", "true")]);
     let (conclusion, calls) = answer("self-rag", &original, &four(), &Scripted::new(in_words));
-    assert_eq!((calls.len(), conclusion.unwrap().answers[0].text.as_str()), (17, "1931"));
+    assert_eq!((calls.len(), conclusion.unwrap().answers[0].text.as_str()), (18, "1931"));
 }
 
 #[test]
 fn prompted_answers_from_memory_where_nothing_needs_looking_up() {
-    let says = |call: &Call| if prompt(call).contains("looked up") { "no".into() } else { in_words(call) };
-    let (conclusion, calls) = answer("self-rag", &typed(&[("prompted", "true")]), &four(), &Scripted::new(says));
-    assert!(calls.len() == 2 && !calls[1].messages[0].content.contains("Document:"));
+    let prompted = typed(&[("prompted", "true")]);
+    // P("yes") is 0.0074 where "no" is likelier by 4.9, and 0.27 where it is by 1: the threshold is 0.2.
+    let scored = |no: f32| Scripted::new(in_words).with_scores(move |_, text| if text == "no" { no } else { -5.0 });
+    let (conclusion, calls) = answer("self-rag", &prompted, &four(), &scored(-0.1));
+    assert!(calls.len() == 3 && !calls[2].messages[0].content.contains("Document:"));
     assert!(conclusion.unwrap().answers.is_empty(), "unknown");
+    assert_eq!(answer("self-rag", &prompted, &four(), &scored(-4.0)).1.len(), 19);
+    // A model that scores no text decides by its reply.
+    let says = |call: &Call| if prompt(call).contains("looked up") { "no".into() } else { in_words(call) };
+    let llm = Scripted::new(says).with_capabilities(Capabilities { scores: false, ..Capabilities::ALL });
+    let (record, _) = record(&prompted, &four(), Tools::new(&llm));
+    assert_eq!(record.calls.len(), 2);
+    assert_eq!(record.calls[0].format_values["options"], serde_json::json!(["yes", "no"]));
+    assert!(matches!(&record.events[..], [Event::Fallback { what, .. }] if what.contains("scores no text")));
 }
 
 #[test]
@@ -344,13 +354,14 @@ fn malformed_replies_at_every_role() {
 
     // In words: everything malformed but the aggregator's reply.
     let llm = Scripted::new(|call| if call.role == "aggregator" { in_words(call) } else { "Hm".into() });
+    let llm = llm.with_capabilities(Capabilities { scores: false, ..Capabilities::ALL });
     let (record, error) = record(&typed(&[("prompted", "true")]), &four(), Tools::new(&llm));
     assert!(error.is_none());
     assert_eq!((malformed(&record.calls), record.calls.len()), (17, 18));
     assert!(
         record.calls[17].messages[0].content.contains("(relevance 0.00, support 0.00, utility 0.00, score 0.00): Hm")
     );
-    assert!(matches!(&record.events[..], [Event::Fallback { what, .. }] if what.contains("decision")));
+    assert!(matches!(&record.events[..], [_, Event::Fallback { what, .. }] if what.contains("decision")));
 }
 
 #[test]
@@ -364,7 +375,7 @@ fn no_document_one_and_thirty() {
     let (conclusion, calls) = answer("self-rag", &Typed::new(), &thirty, &model(usual));
     assert_eq!((calls.len(), conclusion.unwrap().rejected[0].supporters.len()), (32, 30));
     let (_, calls) = answer("self-rag", &typed(&[("prompted", "true")]), &thirty, &Scripted::new(in_words));
-    assert_eq!(calls.len(), 1 + 30 + 90 + 1);
+    assert_eq!(calls.len(), 2 + 30 + 90 + 1);
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn a_switch_typed_twice_or_wrong_is_refused() {
         ("--rounds -1", "switch rounds: expected a whole number from 1 to 16, found \"-1\""),
         (
             "--set ruonds=3",
-            "madam-rag has no switch \"ruonds\" (it has: rounds, history, order, own-reply, ask-again, grounded, reasons, aggregator)",
+            "madam-rag has no switch \"ruonds\" (it has: rounds, history, order, own-reply, ask-again, grounded, evidence, provenance, aggregator)",
         ),
         ("--method closed-book --rounds 3", "closed-book has no switch \"rounds\" (it has none)"),
     ] {
@@ -171,6 +171,11 @@ fn every_switch_is_a_flag() {
             };
             let values = command_line(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
             assert!(values.get(switch.name).is_some(), "{line}");
+            if switch.kind == Kind::Flag {
+                let off = format!("--method {} --no-{}", row.name, switch.name);
+                let values = command_line(&off).unwrap_or_else(|e| panic!("{off}: {e}"));
+                assert_eq!(values.get(switch.name), Some(&json!(false)), "{off}");
+            }
         }
     }
 }

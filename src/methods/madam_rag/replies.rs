@@ -14,6 +14,8 @@ const REASON: usize = 160;
 /// An agent as the others know it.
 #[derive(Clone)]
 pub(super) struct Agent {
+    /// As [`name`] gives it.
+    pub name: String,
     /// Its last reply.
     pub call: CallRecord,
     /// What the others read in place of its explanation.
@@ -40,11 +42,11 @@ impl Agent {
     }
 
     /// Its reply as the others read it, whether it kept its format or not, after where its document comes from.
-    pub(super) fn spoken(&self, question: &Question) -> String {
-        let named = self.named(question);
+    pub(super) fn spoken(&self) -> String {
+        let name = &self.name;
         match self.stance().zip(self.quote.as_ref()) {
-            Some((answer, quote)) => format!("{named}: Answer: {answer}. Explanation: {quote}"),
-            None => format!("{named}: {}", self.line()),
+            Some((answer, quote)) => format!("{name}: Answer: {answer}. Explanation: {quote}"),
+            None => format!("{name}: {}", self.line()),
         }
     }
 
@@ -55,22 +57,22 @@ impl Agent {
             _ => self.call.reply.trim().into(),
         }
     }
+}
 
-    /// Its name, and where its document comes from: `Agent 1 (council, 1884-05-12)`.
-    fn named(&self, question: &Question) -> String {
-        let known = self.call.document.and_then(|place| provenance(question.documents.get(place)?));
-        let known = known.map(|known| format!(" {known}")).unwrap_or_default();
-        format!("Agent {}{known}", self.call.document.map_or(0, |place| place + 1))
-    }
+/// The name of the agent of document `place`, and with `dated` where the document comes from: `Agent 1 (council, 1884-05-12)`.
+pub(super) fn name(question: &Question, place: usize, dated: bool) -> String {
+    let known = provenance(&question.documents[place]).filter(|_| dated);
+    let known = known.map(|known| format!(" {known}")).unwrap_or_default();
+    format!("Agent {}{known}", place + 1)
 }
 
 /// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
 /// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
-pub(super) fn answers<'a>(question: &Question, agents: impl Iterator<Item = &'a Agent>) -> Vec<String> {
+pub(super) fn answers<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<String> {
     let given: Vec<(&str, &Agent)> = agents.filter_map(|agent| Some((agent.stance()?, agent))).collect();
     let line = |answer: String| {
         let with = || given.iter().filter(|(stance, _)| normalise::equal(&answer, stance)).map(|(_, agent)| *agent);
-        let mut names: Vec<String> = with().map(|agent| agent.named(question)).collect();
+        let mut names: Vec<String> = with().map(|agent| agent.name.clone()).collect();
         let says = if names.len() == 1 { "says" } else { "say" };
         let more = names.len().saturating_sub(NAMED);
         names.truncate(NAMED);

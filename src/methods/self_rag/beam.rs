@@ -148,5 +148,8 @@ fn documents(
     let mut found = search(ctx, &[&query], method.top)?.concat();
     found.sort_unstable();
     found.dedup();
+    if found.is_empty() {
+        ctx.fall_back("nothing was found for a segment: the answer ends before it");
+    }
     Ok(found)
 }

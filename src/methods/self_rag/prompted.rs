@@ -1,13 +1,15 @@
 //! Critiques asked in words, for models without Self-RAG's control tokens.
 
-use super::{Critique, RELEVANCE, RESPONSE, RETRIEVE, Response, SUPPORT, UTILITY, options, sequence_score};
+use super::{Critique, RELEVANCE, RESPONSE, RETRIEVE, Response, SUPPORT, UTILITY, sequence_score};
 use crate::error::Result;
 use crate::generation::Logprobs;
 use crate::methods::formats::{ANSWER, CHOICE};
+use crate::methods::passages::offered;
 use crate::methods::{Ask, Ctx};
 use crate::prompts::File;
 use crate::question::Question;
 use crate::transcript::{CallRecord, Parsed};
+use moot_models::kernels::math::exp;
 use serde_json::{Value, json};
 
 /// The choices, and the value of each.
@@ -15,10 +17,21 @@ const RELEVANCES: [(&str, f64); 2] = [("relevant", 1.0), ("irrelevant", 0.0)];
 const SUPPORTS: [(&str, f64); 3] = [("fully supported", 1.0), ("partially supported", 0.5), ("no support", 0.0)];
 const UTILITIES: [(&str, f64); 5] = [("1", -1.0), ("2", -0.5), ("3", 0.0), ("4", 0.5), ("5", 1.0)];
 
-/// 1 where documents are to be read, else 0.
+/// The decision about documents: they are to be read, or not.
+const DECISIONS: [&str; 2] = ["yes", "no"];
+
+/// The probability of "yes" beside that of "no" as the decision about documents. A model that scores no text decides by its
+/// reply, as 1 or 0.
 pub(super) fn retrieval(question: &Question, ctx: &mut Ctx<'_>) -> Result<f64> {
     let values = json!({ "question": question.text });
-    let decided = ctx.ask(Ask::new("generator", RETRIEVE, values, &CHOICE).options(["yes", "no"]))?;
+    let ask = || Ask::new("generator", RETRIEVE, values.clone(), &CHOICE).options(DECISIONS);
+    if ctx.capabilities("generator").scores {
+        let scored = ctx.ask_all(&DECISIONS.map(|decision| ask().prefill(decision).scored()))?;
+        let [yes, no] = [0, 1].map(|place| f64::from(scored[place].total_score()));
+        return Ok(1.0 / (1.0 + exp(no - yes)));
+    }
+    ctx.fall_back("the model scores no text: its decision stands for the probability");
+    let decided = ctx.ask(ask())?;
     match decided.parsed {
         Parsed::Choice { option, .. } => Ok(if option == 0 { 1.0 } else { 0.0 }),
         _ => {
@@ -58,7 +71,7 @@ pub(super) fn respond(
 
 /// The response to a document, or from memory.
 pub(super) fn ask(question: &Question, document: Option<&str>) -> Ask {
-    let values = json!({ "question": question.text, "options": options(question), "document": document });
+    let values = json!({ "question": question.text, "options": offered(question), "document": document });
     Ask::new("generator", RESPONSE, values, &ANSWER)
 }
 

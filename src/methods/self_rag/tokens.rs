@@ -1,10 +1,11 @@
 //! Critiques by control tokens, as Self-RAG's models were trained to give them (section 3.3 and table 1).
 
 use super::beam::Segment;
-use super::{Critique, GENERATOR, Response, options, sequence_score};
+use super::{Critique, GENERATOR, Response, sequence_score};
 use crate::error::{MootError, Result};
 use crate::generation::{self, Logprobs, TokenLogprob};
 use crate::methods::formats::TEXT;
+use crate::methods::passages::offered;
 use crate::methods::{Ask, Ctx, normalise, spans};
 use crate::question::Question;
 use crate::transcript::{CallRecord, Parsed};
@@ -154,7 +155,7 @@ fn watch(ids: &[u32]) -> Logprobs {
 }
 
 fn generate(question: &Question, step: &str, document: &str) -> Ask {
-    let values = json!({ "question": question.text, "options": options(question), "step": step, "document": document });
+    let values = json!({ "question": question.text, "options": offered(question), "step": step, "document": document });
     Ask::new("generator", GENERATOR, values, &TEXT).raw()
 }
 

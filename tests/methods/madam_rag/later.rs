@@ -28,7 +28,7 @@ fn answers_of_the_others_stand_once_with_who_gives_them() {
         let of = |call: &&CallRecord| call.round == 2 && call.document == Some(place);
         let sent = calls.iter().find(of).unwrap().messages[0].content.clone();
         let (_, after) = sent.split_once("of the same name:\n").unwrap();
-        after.split_once("\nYour reply").map_or(after, |(lines, _)| lines).trim().to_owned()
+        after.split_once("\nAnswer the question again").map_or(after, |(lines, _)| lines).trim().to_owned()
     };
     let (year, rest) = ("1931, say Agent 1, Agent 2: The register has 1931.\n", "1968, says Agent 4: A catalogue.");
     let day = "14 June 1931, says Agent 3: The parish book has the day.";

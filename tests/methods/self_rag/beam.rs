@@ -9,6 +9,7 @@ use moot::llm::{Call, Reply};
 use moot::methods;
 use moot::methods::ctx::Tools;
 use moot::methods::switches::Typed;
+use moot::retrieval::{Hit, Retriever, RetrieverIdentity, Wanted};
 use moot::transcript::{Event, QuestionRecord};
 
 /// A token of a reply, with the probabilities of the group that it belongs to.
@@ -238,6 +239,31 @@ fn every_segment_has_a_retrieval_of_its_own_and_a_failed_call_fails_the_question
     };
     let (failed, error) = record(&long(&[]), &question, Tools { retriever: Some(&shelf), ..Tools::new(&model(fails)) });
     assert!(error.unwrap().to_string().contains("gone") && failed.calls.len() == 7);
+}
+
+/// Finds passages for the question alone.
+struct First(Shelf);
+
+impl Retriever for First {
+    fn retrieve(&self, query: &str, wanted: &Wanted) -> Result<Vec<Hit>> {
+        if query == "one or two" { self.0.retrieve(query, wanted) } else { Ok(Vec::new()) }
+    }
+
+    fn identity(&self) -> RetrieverIdentity {
+        self.0.identity()
+    }
+}
+
+#[test]
+fn an_answer_ends_where_nothing_is_found_for_its_next_segment() {
+    let first = First(Shelf::new([passage("a.md", 1, None, "one"), passage("a.md", 2, None, "two")]));
+    let llm = model(usual);
+    let question = moot::question::Question { text: "one or two".into(), ..question(&[]) };
+    let (found, error) = record(&long(&[]), &question, Tools { retriever: Some(&first), ..Tools::new(&llm) });
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(answers(&found), [("A.".to_owned(), vec![0]), ("B.".into(), vec![1])]);
+    let fallbacks = found.events.iter().filter(|event| matches!(event, Event::Fallback { .. })).count();
+    assert_eq!(fallbacks, 2);
 }
 
 #[test]
