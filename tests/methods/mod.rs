@@ -41,6 +41,7 @@ mod source_weights;
 mod speculative_rag;
 mod sure;
 mod switches;
+mod transcripts;
 mod truthful_judge;
 mod verification;
 
