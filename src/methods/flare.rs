@@ -113,7 +113,11 @@ impl Method for Flare {
         }
         match (answer_in(&chain), last) {
             (Some(text), Some(last)) => Ok(Conclusion {
-                answers: answered(&text).map(|text| vote::mentioned(text, ctx.documents())).into_iter().collect(),
+                // That nothing is known is no answer.
+                answers: (!normalise::is_unknown(&text))
+                    .then(|| vote::mentioned(&text, ctx.documents()))
+                    .into_iter()
+                    .collect(),
                 explanation: chain,
                 rounds,
                 calls: vec![last],
@@ -220,11 +224,6 @@ fn parts<'a>(call: &'a CallRecord, sentence: &str) -> Vec<ScoredText<'a>> {
     let tokens = spans::ranges(&call.reply, &call.logprobs).into_iter().zip(&call.logprobs);
     let within = tokens.filter(|(range, _)| !range.is_empty() && range.start < end);
     within.map(|(range, token)| (&call.reply[range], f64::from(exp_f32(token.logprob)))).collect()
-}
-
-/// The answer, unless it is that nothing is known.
-fn answered(text: &str) -> Option<&str> {
-    (!normalise::is_unknown(text)).then_some(text)
 }
 
 /// The text after "the answer is" in a chain.

@@ -98,7 +98,10 @@ fn groups(question: &Question, replies: &[CallRecord], ctx: &mut Ctx<'_>) -> Vec
             ctx.fall_back("no sentence of the source holds its answer: the extractor's own words are the evidence");
             reason(call).unwrap_or_default().to_owned()
         });
-        let evidence = provenance(document).map_or_else(|| sentence.clone(), |known| format!("{known} {sentence}"));
+        let evidence = match provenance(document) {
+            Some(known) => format!("{known} {sentence}"),
+            None => sentence,
+        };
         match groups.iter_mut().find(|group| normalise::equal(&group.answer, answer)) {
             Some(group) => group.evidence.push(evidence),
             None => groups.push(Group { answer: answer.to_owned(), evidence: vec![evidence] }),
