@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The methods of the papers of MADAM-RAG and DRAG on RAMDocs and QACC, and those that retrieve on HotpotQA and StrategyQA: benches/methods/run.sh FOLDER MODEL COUNT,
 # where FOLDER has the files of sample.py, MODEL is 0.5b or 1.5b and COUNT the number of questions. The same command resumes the runs.
-# Needs `moot` on the path; OPTIONS are passed on to it, as OPTIONS="--in-flight 10 --threads 1".
+# Needs `moot` on the path; OPTIONS are passed on to it, as OPTIONS="--in-flight 10 --threads 1". DATASETS="qacc hotpotqa" runs these alone.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "${1:?the folder that sample.py filled}"
@@ -14,6 +14,14 @@ reads=closed-book,concatenated,madam-rag,majority-vote,self-reflection,source-is
 searches=ircot,iter-retgen
 both=drag,naive-rag,sure
 
+# Those of the datasets that DATASETS names; all of them without it.
+chosen() {
+  local dataset
+  for dataset; do
+    case " ${DATASETS:-$dataset} " in *" $dataset "*) echo "$dataset" ;; esac
+  done
+}
+
 # $1: dataset, then options. Several methods go side by side.
 records() {
   local file=("$1$count".json*) to=records/$1.$model
@@ -25,7 +33,7 @@ records() {
 # $1: dataset, $2: method, then options: one method alone.
 record() { records "$1" --method "$2" "${@:3}" -o "records/$1.$model/$2.jsonl"; }
 
-for dataset in ramdocs qacc; do
+for dataset in $(chosen ramdocs qacc); do
   to=records/$dataset.$model
   records $dataset --method $reads -o "$to"
   record $dataset self-rag --set prompted=true
@@ -35,7 +43,7 @@ for dataset in ramdocs qacc; do
   record $dataset self-consistency --set "tokens=$spent"
   records $dataset --preset debate,every-answer --reuse "$to"/madam-rag*.jsonl -o "$to"
 done
-for dataset in ramdocs qacc hotpotqa strategyqa; do
+for dataset in $(chosen ramdocs qacc hotpotqa strategyqa); do
   corpus=$dataset
   [ $dataset = strategyqa ] && corpus=hotpotqa
   # Built by one of the runs that go beside each other.

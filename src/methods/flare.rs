@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::generation::Logprobs;
 use crate::llm::Capabilities;
-use crate::methods::formats::{SHORT, TEXT};
+use crate::methods::formats::{CONTINUATION, SHORT, TEXT};
 use crate::methods::ircot::{ends_chain, first_sentence};
 use crate::methods::passages::{TOP, join, search, texts};
 use crate::methods::switches::{Kind, Switch, Values};
@@ -37,7 +37,7 @@ Nothing is retrieved before the first sentence: section 3.2 has no such step, th
             a retriever call for each query",
     headline: "HotpotQA EM 16.60, StrategyQA EM 42.80: Llama-3.1-8B (DRAG, table 1)",
     prompts: &[STEP, QUESTION],
-    formats: &[&TEXT, &SHORT],
+    formats: &[&TEXT, &CONTINUATION, &SHORT],
     roles: &["writer"],
     switches: &[
         Switch {
@@ -208,7 +208,8 @@ impl Flare {
 
 fn step(question: &Question, chain: &str, passages: &[String], round: usize) -> Ask {
     let values = json!({ "question": question.text, "passages": passages });
-    let ask = Ask::new("writer", STEP, values, &TEXT).round(round).max_tokens(SENTENCE_TOKENS).stop(["\n"]);
+    let format = if chain.is_empty() { &TEXT } else { &CONTINUATION };
+    let ask = Ask::new("writer", STEP, values, format).round(round).max_tokens(SENTENCE_TOKENS).stop(["\n"]);
     let ask = ask.logprobs(Logprobs::default());
     if chain.is_empty() { ask } else { ask.prefill(chain) }
 }

@@ -112,6 +112,16 @@ pub static TEXT: Format = Format {
     parse: |text, _, _| (!text.trim().is_empty()).then(|| Parsed::Text(text.trim().to_owned())),
 };
 
+/// Free text that goes on from the call's prefill. Nothing means that the text had ended with the prefill.
+pub static CONTINUATION: Format = Format {
+    name: "continuation",
+    about: "free text, or nothing where the text has ended",
+    grammar: None,
+    schema: None,
+    line: |_| None,
+    parse: |text, _, _| Some(Parsed::Text(text.trim().to_owned())),
+};
+
 /// One of the options that the call offers: `{"options": ["yes", "no"]}` as format values.
 pub static CHOICE: Format = Format {
     name: "choice",
@@ -151,6 +161,7 @@ pub static FORMATS: &[&Format] = &[
     &SHORT,
     &THOUGHT,
     &TEXT,
+    &CONTINUATION,
     &CHOICE,
     &REASONED_CHOICE,
     &QUERY_ACTION,

@@ -25,15 +25,16 @@ pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPro
         .filter(|file| used.contains(file.name))
         .map(|file| Example::of(prompts.of(file).text))
         .collect();
+    let choice = |text: &str| is_choice(text, &question.options);
     let is_example = |answer: &Answer| {
         let words = equality::words(&answer.text);
         examples.iter().any(|example| example.gives(&words))
             && !equality::within(&words, &asked)
             && !held.holds(&answer.text)
             && !held.is_labelled(&answer.text)
+            && !choice(&answer.text)
     };
     let (refused, mut answers): (Vec<Answer>, Vec<Answer>) = conclusion.answers.into_iter().partition(is_example);
-    let choice = |text: &str| is_choice(text, &question.options);
     for answer in &mut answers {
         answer.marks = held.marks(answer, choice(&answer.text));
     }
@@ -179,17 +180,18 @@ struct Example {
     words: Vec<String>,
 }
 
-/// The lines around a worked example.
-const OPENS: &str = "Here is an example.";
+/// The lines around a worked example, or several.
+const OPENS: [&str; 2] = ["Here is an example.", "Here are examples."];
 const CLOSES: &str = "Now do the same";
 
 /// What stands before an answer, in a worked example and in its candidates.
-const BEFORE: [&str; 4] = ["nswer: ", "nswer is: ", "Reply: ", "nswers: "];
+const BEFORE: [&str; 5] = ["nswer: ", "nswer is: ", "Reply: ", "nswers: ", "answer=\""];
 
 impl Example {
-    /// The worked example of a prompt's file. Placeholders in braces are no answers.
+    /// The worked examples of a prompt's file, as one. Placeholders in braces are no answers.
     fn of(file: &str) -> Self {
-        let words = file.split_once(OPENS).map(|(_, after)| after.split(CLOSES).next().unwrap_or_default());
+        let opened = OPENS.iter().find_map(|opens| Some(file.split_once(opens)?.1));
+        let words = opened.map(|after| after.split(CLOSES).next().unwrap_or_default());
         let mut answers = Vec::new();
         for line in file.lines().filter(|line| !line.contains('{')) {
             for before in BEFORE {

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::llm::Capabilities;
-use crate::methods::formats::{TEXT, THOUGHT};
+use crate::methods::formats::{CONTINUATION, TEXT, THOUGHT};
 use crate::methods::passages::{TOP, join, search, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
@@ -13,8 +13,8 @@ use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::Parsed;
 use serde_json::json;
 
-const STEP: File = prompt_file!("ircot/step.jinja");
-const READER: File = prompt_file!("ircot/reader.jinja");
+/// Of both roles: worked examples and reply have the layout of the `reader`'s or of the reasoner's.
+const CHAIN: File = prompt_file!("ircot/chain.jinja");
 
 /// IRCoT's row.
 pub static ROW: Row = Row {
@@ -26,11 +26,12 @@ pub static ROW: Row = Row {
 2. The reasoner continues its chain of thought by one sentence, from all passages so far (at most `passages`).
 3. A sentence with \"answer is\" ends the chain; any other is the next query, and its passages join.
 4. After at most `steps` sentences the reader thinks and answers from the collected passages.
-An empty sentence ends the chain too, and counts as a fallback. A malformed reply of the reader leaves no answer.",
+The chain ends too where the reasoner has no further sentence; no sentence at all counts as a fallback. A malformed reply
+of the reader leaves no answer.",
     calls: "steps + 1, at most (6 by default), with at most `steps` retriever calls",
     headline: "HotpotQA EM 25.20, StrategyQA EM 53.60: Llama-3.1-8B (DRAG, table 1)",
-    prompts: &[STEP, READER],
-    formats: &[&TEXT, &THOUGHT],
+    prompts: &[CHAIN],
+    formats: &[&TEXT, &CONTINUATION, &THOUGHT],
     roles: &["reasoner", "reader"],
     switches: &[
         Switch {
@@ -80,14 +81,14 @@ impl Method for Ircot {
             }
             query = sentence;
         }
-        let values = json!({ "question": question.text, "passages": texts(ctx, &collected) });
-        let call = ctx.ask(Ask::new("reader", READER, values, &THOUGHT).round(rounds))?;
+        let values = json!({ "question": question.text, "passages": texts(ctx, &collected), "reader": true });
+        let call = ctx.ask(Ask::new("reader", CHAIN, values, &THOUGHT).round(rounds))?;
         Ok(Conclusion { rounds, ..vote::reader(&call, ctx.documents()) })
     }
 }
 
 impl Ircot {
-    /// The next sentence after `chain`; `None` where the model has none.
+    /// The next sentence after `chain`; `None` where the chain has ended.
     fn think(
         &self,
         question: &Question,
@@ -96,15 +97,17 @@ impl Ircot {
         chain: &str,
         step: usize,
     ) -> Result<Option<String>> {
-        let values = json!({ "question": question.text, "passages": texts(ctx, collected) });
-        let ask = Ask::new("reasoner", STEP, values, &TEXT).round(step).max_tokens(SENTENCE_TOKENS).stop(["\n"]);
+        let values = json!({ "question": question.text, "passages": texts(ctx, collected), "reader": false });
+        let format = if chain.is_empty() { &TEXT } else { &CONTINUATION };
+        let ask = Ask::new("reasoner", CHAIN, values, format).round(step);
+        let ask = ask.max_tokens(SENTENCE_TOKENS).stop(["\n"]);
         let ask = if chain.is_empty() { ask } else { ask.prefill(chain) };
         let sentence = match ctx.ask(ask)?.parsed {
             Parsed::Text(text) => first_sentence(&text),
             _ => None,
         };
-        if sentence.is_none() {
-            ctx.fall_back("the reasoner wrote no further sentence: the chain ended");
+        if sentence.is_none() && chain.is_empty() {
+            ctx.fall_back("the reasoner wrote no sentence: the chain has none");
         }
         Ok(sentence)
     }

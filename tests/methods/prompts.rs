@@ -70,6 +70,7 @@ fn values() -> Value {
         "count": 2,
         "candidate": "A. Tor",
         "summary": "The first says that A. Tor wrote it.",
+        "reader": true,
         "first": "It was A. Tor.",
         "second": "It was B. Ley.",
         "step": "document",

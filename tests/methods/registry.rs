@@ -53,6 +53,15 @@ fn a_file_has_one_text_whatever_lists_it() {
     }
 }
 
+/// Git takes a file with a NUL byte for binary, and no reader sees a control character.
+#[test]
+fn no_prompt_grammar_or_schema_holds_a_control_character() {
+    for (name, file) in listed() {
+        let found = file.text.chars().find(|c| c.is_control() && *c != '\n');
+        assert_eq!(found, None, "{name}");
+    }
+}
+
 const BEGIN: &str = "<!-- methods -->\n";
 const END: &str = "<!-- /methods -->";
 

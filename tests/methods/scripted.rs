@@ -125,7 +125,7 @@ fn option(call: &Call, takes: Takes) -> String {
 }
 
 /// What the tests of the whole table rest on: a reply that this model calls well formed is read in every format, and an empty
-/// one in none.
+/// one in none but a continuation.
 #[test]
 fn its_replies_keep_every_format_and_an_empty_one_keeps_none() {
     let values = json!({ "options": ["yes", "no"], "queries": ["When?"], "most": 3 });
@@ -140,6 +140,7 @@ fn its_replies_keep_every_format_and_an_empty_one_keeps_none() {
             assert_ne!(format.read(&reply.text, reply.finish, &values), Parsed::Malformed, "{}", format.name);
         }
         let reply = Model::spoilt(Takes::First, |_| Some("")).reply(&call).unwrap();
-        assert_eq!(format.read(&reply.text, reply.finish, &values), Parsed::Malformed, "{}", format.name);
+        let ended = format.name == "continuation"; // nothing is the end of a text
+        assert_eq!(format.read(&reply.text, reply.finish, &values) == Parsed::Malformed, !ended, "{}", format.name);
     }
 }
