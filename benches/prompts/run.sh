@@ -2,6 +2,7 @@
 # Compares the variants of MADAM-RAG's prompts: benches/prompts/run.sh FOLDER HALF, where FOLDER has ramdocs100.jsonl and
 # qacc100.json of benches/methods/sample.py. HALF is `choose`: all variants, or `confirm`: the prompt in use beside the one of
 # before. The same command resumes. Needs `moot` on the path; OPTIONS are passed on to it, as OPTIONS="--threads 1".
+# MODELS="0.5b" and DATASETS="qacc100.json" take these alone.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "${1:?the folder that sample.py filled}"
@@ -19,8 +20,8 @@ compare() {
     -m "qwen2.5-coder-$3" "${@:5}" ${OPTIONS:-} >"$folder/$1.txt"
 }
 
-for dataset in ramdocs100.jsonl qacc100.json; do
-  for model in 1.5b 0.5b; do
+for dataset in ${DATASETS:-ramdocs100.jsonl qacc100.json}; do
+  for model in ${MODELS:-1.5b 0.5b}; do
     compare agent every-answer $model $dataset
     # The agents' replies to the prompt in use are there already.
     folder=$half/${dataset%%.*}.$model

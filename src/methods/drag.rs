@@ -144,7 +144,7 @@ impl Drag {
         pool: &[Query],
         held: usize,
     ) -> Result<CallRecord> {
-        let values = json!({ "question": question.text, "queries": shown(ctx, pool) });
+        let values = json!({ "question": question.text, "queries": shown(ctx, pool), "options": offered(question) });
         let debater = |role: &str, prompt| Ask::new(role, prompt, values.clone(), &ANSWER).round(held + 1);
         if self.response_rounds == 0 {
             return ctx.ask(debater("proponent", WITH_DOCUMENTS));

@@ -4,9 +4,9 @@
 use crate::error::Result;
 use crate::generation::Logprobs;
 use crate::llm::Capabilities;
-use crate::methods::formats::{CONTINUATION, SHORT, TEXT};
+use crate::methods::formats::{CHOICE, CONTINUATION, SHORT, TEXT};
 use crate::methods::ircot::{ends_chain, first_sentence};
-use crate::methods::passages::{TOP, join, search, texts};
+use crate::methods::passages::{TOP, join, offered, search, short_answer, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, spans, vote};
 use crate::prompt_file;
@@ -30,14 +30,15 @@ pub static ROW: Row = Row {
    question, where nothing is left), or the writer asks a question about each part below `beta` (`questions`; the sentence
    itself, where there is none). The writer writes the sentence again with `per-query` passages.
 3. This goes on until a sentence says \"answer is\", the writer ends, or `steps` sentences are written.
-4. The answer follows \"the answer is\"; a chain without it is continued by these words, and that is a fallback.
+4. The answer follows \"the answer is\"; a chain without it is continued by these words (and one of the question's options,
+   where it has any), and that is a fallback.
    A sentence that is not written again stays as it was, which is a fallback too; a malformed answer leaves none.
 Nothing is retrieved before the first sentence: section 3.2 has no such step, though figure 1 shows one.",
     calls: "2 x steps + 1, at most; queries=questions (2 + parts) x steps + 1 for `parts` unsure parts a sentence, at most; \
             a retriever call for each query",
     headline: "HotpotQA EM 16.60, StrategyQA EM 42.80: Llama-3.1-8B (DRAG, table 1)",
     prompts: &[STEP, QUESTION],
-    formats: &[&TEXT, &CONTINUATION, &SHORT],
+    formats: &[&TEXT, &CONTINUATION, &SHORT, &CHOICE],
     roles: &["writer"],
     switches: &[
         Switch {
@@ -199,15 +200,15 @@ impl Flare {
     fn finish(&self, question: &Question, ctx: &mut Ctx<'_>, chain: String, rounds: usize) -> Result<Conclusion> {
         ctx.fall_back("the chain stated no answer: it was continued by \"So the answer is:\"");
         let begun = format!("{chain} So the answer is:");
-        let values = json!({ "question": question.text, "passages": Vec::<String>::new() });
+        let values = json!({ "question": question.text, "passages": [], "options": offered(question) });
         let ask = Ask::new("writer", STEP, values, &SHORT).round(rounds).prefill(begun.trim_start()).stop(["\n"]);
-        let call = ctx.ask(ask)?;
+        let call = ctx.ask(short_answer(question, ask))?;
         Ok(Conclusion { rounds, explanation: chain, ..vote::reader(&call, ctx.documents()) })
     }
 }
 
 fn step(question: &Question, chain: &str, passages: &[String], round: usize) -> Ask {
-    let values = json!({ "question": question.text, "passages": passages });
+    let values = json!({ "question": question.text, "passages": passages, "options": offered(question) });
     let format = if chain.is_empty() { &TEXT } else { &CONTINUATION };
     let ask = Ask::new("writer", STEP, values, format).round(round).max_tokens(SENTENCE_TOKENS).stop(["\n"]);
     let ask = ask.logprobs(Logprobs::default());

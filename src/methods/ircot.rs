@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::llm::Capabilities;
 use crate::methods::formats::{CONTINUATION, TEXT, THOUGHT};
-use crate::methods::passages::{TOP, join, search, texts};
+use crate::methods::passages::{TOP, join, offered, search, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -81,7 +81,7 @@ impl Method for Ircot {
             }
             query = sentence;
         }
-        let values = json!({ "question": question.text, "passages": texts(ctx, &collected), "reader": true });
+        let values = json!({ "question": question.text, "passages": texts(ctx, &collected), "options": offered(question), "reader": true });
         let call = ctx.ask(Ask::new("reader", CHAIN, values, &THOUGHT).round(rounds))?;
         Ok(Conclusion { rounds, ..vote::reader(&call, ctx.documents()) })
     }
@@ -97,7 +97,7 @@ impl Ircot {
         chain: &str,
         step: usize,
     ) -> Result<Option<String>> {
-        let values = json!({ "question": question.text, "passages": texts(ctx, collected), "reader": false });
+        let values = json!({ "question": question.text, "passages": texts(ctx, collected), "options": offered(question), "reader": false });
         let format = if chain.is_empty() { &TEXT } else { &CONTINUATION };
         let ask = Ask::new("reasoner", CHAIN, values, format).round(step);
         let ask = ask.max_tokens(SENTENCE_TOKENS).stop(["\n"]);

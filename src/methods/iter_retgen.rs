@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::methods::formats::THOUGHT;
-use crate::methods::passages::{TOP, search, texts};
+use crate::methods::passages::{TOP, offered, search, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
@@ -55,7 +55,8 @@ impl Method for IterRetgen {
             if numbers.is_empty() {
                 ctx.fall_back("nothing was found: the reader answered from memory");
             }
-            let values = json!({ "question": question.text, "passages": texts(ctx, &numbers) });
+            let values =
+                json!({ "question": question.text, "passages": texts(ctx, &numbers), "options": offered(question) });
             let call = ctx.ask(Ask::new("reader", READER, values, &THOUGHT).round(round))?;
             if round == self.iterations {
                 return Ok(Conclusion { rounds: round, ..vote::reader(&call, ctx.documents()) });

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::methods::clusters::k_means;
 use crate::methods::formats::{ANSWERS, SCORES, THOUGHT};
-use crate::methods::passages::{given_or_found, texts};
+use crate::methods::passages::{given_or_found, offered, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -147,7 +147,8 @@ fn unique(wanted: usize, possible: f64, mut draw: impl FnMut() -> Vec<usize>) ->
 
 fn drafter(question: &Question, documents: &[String], subset: &[usize]) -> Ask {
     let documents: Vec<&String> = subset.iter().map(|&place| &documents[place]).collect();
-    Ask::new("drafter", DRAFTER, json!({ "question": question.text, "documents": documents }), &THOUGHT)
+    let values = json!({ "question": question.text, "documents": documents, "options": offered(question) });
+    Ask::new("drafter", DRAFTER, values, &THOUGHT)
 }
 
 /// The answer of a draft; `None` where it is unknown or malformed.

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::methods::formats::{CHOICE, LIST, TEXT};
-use crate::methods::passages::{given_or_found, texts};
+use crate::methods::passages::{given_or_found, offered, texts};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
@@ -68,7 +68,8 @@ impl Method for Sure {
             ctx.fall_back("nothing was found: candidates and summaries were written from memory");
         }
         let passages = texts(ctx, &numbers);
-        let values = json!({ "question": question.text, "passages": passages, "count": self.candidates });
+        let (count, options) = (self.candidates, offered(question));
+        let values = json!({ "question": question.text, "passages": passages, "count": count, "options": options });
         let reader = ctx.ask(Ask::new("reader", CANDIDATES, values, &LIST))?;
         let Parsed::Answers { answers: mut candidates, .. } = reader.parsed.clone() else {
             return Ok(vote::reader(&reader, ctx.documents()));
