@@ -29,7 +29,7 @@ fn prompt(engine: &Engine, debate: usize, place: usize, told: Option<&str>) -> V
         "question": format!("In which year did the bridge number {:05} open?", debate),
         "document": format!("The bridge of town {place} opened in {}. {}", 1931 + place, facts.collect::<Vec<_>>().join(" ")),
         "number": place + 1,
-        "history": told.map(|line| json!({ "own": "Answer: 1931. Explanation: The document says so.", "told": [line] })),
+        "history": told.map(|line| json!({ "own": "Answer: 1931. Explanation: The document says so.", "told": [line], "first": false })),
     });
     let content = AGENT.render(values).expect("a prompt of ours renders");
     let message = Message { role: Role::User, content };

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The methods of the papers of MADAM-RAG and DRAG on RAMDocs and QACC, and those that retrieve on HotpotQA and StrategyQA: benches/methods/run.sh FOLDER MODEL COUNT,
-# where FOLDER has the files of sample.py, MODEL is 0.5b or 1.5b and COUNT the number of questions. The same command resumes the runs.
+# The methods of the papers of MADAM-RAG and DRAG on RAMDocs and QACC (those that retrieve search the datasets' documents as a corpus), and those that can retrieve on
+# HotpotQA and StrategyQA: benches/methods/run.sh FOLDER MODEL COUNT, where FOLDER has the files of sample.py, MODEL is 0.5b or 1.5b and COUNT is 10, 20 or 100 questions. The same command resumes the runs.
 # Needs `moot` on the path; OPTIONS are passed on to it, as OPTIONS="--in-flight 10 --threads 1". DATASETS="qacc hotpotqa" runs these alone.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -8,6 +8,9 @@ cd "${1:?the folder that sample.py filled}"
 model=${2:?0.5b or 1.5b}
 count=${3:?the number of questions}
 mkdir -p records
+for dataset in ${DATASETS:-}; do
+  case " ramdocs qacc hotpotqa strategyqa " in *" $dataset "*) ;; *) echo "DATASETS: $dataset is none of ramdocs, qacc, hotpotqa, strategyqa" >&2; exit 2 ;; esac
+done
 
 # Methods that read the documents of a question, and methods that retrieve.
 reads=closed-book,concatenated,madam-rag,majority-vote,self-reflection,source-isolated-arbitration,astute-rag,mad,drag,naive-rag,sure

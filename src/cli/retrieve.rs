@@ -32,7 +32,7 @@ pub struct Args {
     /// The files of `corpus`, where they were listed already.
     #[arg(skip)]
     pub read: Option<Corpus>,
-    /// Leave out passages that have nothing to do with the query [default: on for ask, off elsewhere]
+    /// Leave out passages that have nothing to do with the query [default: on for ask and index search, off elsewhere]
     #[arg(long, value_name = "ON", requires = "searched", hide_short_help = true)]
     pub cutoff: Option<Toggle>,
     /// Number of passages, in all or of each source [default: 5, or 1 of each source]; with ask --docs, documents read whole [default: 40]

@@ -34,14 +34,22 @@ impl Switches {
     }
 }
 
-/// Every switch name once, with the methods that have it.
-fn table() -> Vec<(&'static Switch, Vec<&'static str>)> {
-    let mut table: Vec<(&Switch, Vec<&str>)> = Vec::new();
+/// What a switch is about, and the methods that say so.
+type Use = (&'static str, Vec<&'static str>);
+
+/// Every switch name once, with its uses: methods may mean different things by a name.
+fn table() -> Vec<(&'static Switch, Vec<Use>)> {
+    let mut table: Vec<(&Switch, Vec<Use>)> = Vec::new();
     for row in METHODS {
         for switch in row.switches {
-            match table.iter_mut().find(|(known, _)| known.name == switch.name) {
+            let place = table.iter().position(|(known, _)| known.name == switch.name).unwrap_or_else(|| {
+                table.push((switch, Vec::new()));
+                table.len() - 1
+            });
+            let uses = &mut table[place].1;
+            match uses.iter_mut().find(|(about, _)| *about == switch.about) {
                 Some((_, methods)) => methods.push(row.name),
-                None => table.push((switch, vec![row.name])),
+                None => uses.push((switch.about, vec![row.name])),
             }
         }
     }
@@ -50,7 +58,7 @@ fn table() -> Vec<(&'static Switch, Vec<&'static str>)> {
 
 /// The rows of [`table`] that are flags. A name that another option has already is left to `--set`: `--top` is what is wanted
 /// of the corpus.
-fn flags() -> impl Iterator<Item = (&'static Switch, Vec<&'static str>)> {
+fn flags() -> impl Iterator<Item = (&'static Switch, Vec<Use>)> {
     let taken = model::Args::augment_args(retrieve::Args::augment_args(Command::new("moot")));
     table().into_iter().filter(move |(switch, _)| taken.get_arguments().all(|arg| arg.get_long() != Some(switch.name)))
 }
@@ -71,8 +79,9 @@ impl Args for Switches {
             .action(ArgAction::Append)
             .help("Set a switch of the method (moot methods METHOD lists them)");
         let mut command = command.arg(set);
-        for (switch, methods) in flags() {
-            let help = format!("{} ({})", switch.about, methods.join(", "));
+        for (switch, uses) in flags() {
+            let uses = uses.iter().map(|(about, methods)| format!("{about} ({})", methods.join(", ")));
+            let help = uses.collect::<Vec<_>>().join("; ");
             let flag = Arg::new(switch.name).long(switch.name).help(help).hide_short_help(true);
             if switch.kind == Kind::Flag {
                 let no = negative(switch.name);

@@ -6,6 +6,8 @@
 
 use crate::llm::ModelIdentity;
 use crate::methods::ctx::Settings;
+use crate::methods::presets::Preset;
+use crate::methods::switches::Typed;
 use crate::nli::ClassifierIdentity;
 use crate::retrieval::{RetrieverIdentity, Wanted};
 use crate::sources::WeightsIdentity;
@@ -87,11 +89,15 @@ pub struct Header {
 }
 
 impl Header {
-    /// The method as tables show it: its label where it has one, else its name; and the preset that it was built from.
+    /// The method as tables show it: its label where it has one, else its name; and the preset that it was built from, with
+    /// `changed` where its switches are not the preset's of today.
     #[must_use]
     pub fn shown_method(&self) -> String {
         let name = self.label.as_ref().unwrap_or(&self.method);
-        self.preset.as_ref().map_or_else(|| name.clone(), |preset| format!("{name}, preset {preset}"))
+        let Some(preset) = &self.preset else { return name.clone() };
+        let today = Preset::named(preset).and_then(|preset| preset.build(&Typed::new()));
+        let changed = today.is_ok_and(|built| built.values.json() != self.switches);
+        format!("{name}, preset {preset}{}", if changed { ", changed" } else { "" })
     }
 
     /// The model that answered the calls of `role`.

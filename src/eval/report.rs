@@ -4,6 +4,7 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::computed_slices::{self, SLICES};
 use crate::eval::metrics::calibration::BINS;
+use crate::eval::metrics::cost::is_fallback;
 use crate::eval::metrics::{Bins, METRICS, Metric, Scope, Tally, Unit};
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap, bootstrap_sums, paired_bootstrap};
@@ -30,6 +31,8 @@ pub struct Scores {
     pub calls: usize,
     /// Calls whose reply did not keep its format.
     pub malformed: usize,
+    /// Departures from the method's protocol.
+    pub fallbacks: usize,
     /// One row a metric, as in [`METRICS`]; `None` where no question has a value.
     pub rows: Vec<(&'static Metric, Option<Estimate>)>,
     method: String,
@@ -148,6 +151,7 @@ pub fn score(record: &Record) -> Scores {
         without_gold: questions.iter().filter(|question| question.question.gold.is_none()).count(),
         calls: calls().count(),
         malformed: calls().filter(|call| call.parsed == Parsed::Malformed).count(),
+        fallbacks: questions.iter().flat_map(|question| &question.events).filter(|event| is_fallback(event)).count(),
         rows: METRICS.par_iter().map(|metric| (metric, estimate(metric, &questions))).collect(),
         method: record.header.shown_method(),
         switches: record.header.switches.clone(),
@@ -182,7 +186,7 @@ pub fn json(scores: &[Scores], differences: &[Difference]) -> Value {
                 "record": s.name, "method": s.method, "switches": s.switches, "model": s.model,
                 "dataset": s.dataset, "dataset_questions": s.expected,
                 "questions": s.questions, "without_gold": s.without_gold,
-                "calls": s.calls, "malformed_replies": s.malformed,
+                "calls": s.calls, "malformed_replies": s.malformed, "fallbacks": s.fallbacks,
                 "metrics": metrics(&s.rows),
             })
         })
@@ -202,7 +206,8 @@ fn metrics(rows: &[(&Metric, Option<Estimate>)]) -> Map<String, Value> {
     rows.iter().map(|(metric, estimate)| (metric.name.to_owned(), json!(estimate))).collect()
 }
 
-/// One line: the record's name, its method, dataset and model, and how many questions, calls and malformed replies it has.
+/// One line: the record's name, its method, dataset and model, and how many questions, calls, malformed replies and fallbacks
+/// it has.
 #[must_use]
 pub fn describe(s: &Scores) -> String {
     let of = s.expected.filter(|&n| n != s.questions).map(|n| format!(" of {n}")).unwrap_or_default();
@@ -213,13 +218,14 @@ pub fn describe(s: &Scores) -> String {
         n => format!(", {n} without gold answers"),
     };
     format!(
-        "{}: {}{dataset} with {}: {}{of} questions{gold}, {} calls, {} malformed\n",
+        "{}: {}{dataset} with {}: {}{of} questions{gold}, {} calls, {} malformed, {} fallbacks\n",
         escape::line(&s.name),
         s.method,
         escape::line(&s.model),
         s.questions,
         s.calls,
-        s.malformed
+        s.malformed,
+        s.fallbacks
     )
 }
 

@@ -18,7 +18,7 @@ const FINALISE: File = prompt_file!("astute_rag/finalise.jinja");
 /// Astute RAG's row.
 pub static ROW: Row = Row {
     name: "astute-rag",
-    paper: "Astute RAG (arXiv 2410.07176), section 3; Retrieval-Augmented Generation with Conflicting Evidence, appendices C and E",
+    paper: "Astute RAG (arXiv 2410.07176), section 3; Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), appendices C and E",
     about: "passages from memory join the documents; agreement and conflict decide which answers are kept",
     protocol: "\
 1. The writer writes down what it knows (at most `internal` passages), or that it does not know.

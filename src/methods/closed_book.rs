@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::methods::formats::LIST;
+use crate::methods::passages::offered;
 use crate::methods::switches::Values;
 use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
@@ -14,7 +15,7 @@ const ANSWERER: File = prompt_file!("closed_book/answerer.jinja");
 /// The closed book's row.
 pub static ROW: Row = Row {
     name: "closed-book",
-    paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 5.1 and appendix E (No RAG)",
+    paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 5.1 and appendix E (No RAG)",
     about: "the model answers from memory, without the documents",
     protocol: "1. The answerer reads the question alone and lists its answers. A malformed list leaves no answer.",
     calls: "1",
@@ -35,7 +36,8 @@ fn build(_: &mut Values) -> Result<Box<dyn Method>> {
 
 impl Method for ClosedBook {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let call = ctx.ask(Ask::new("answerer", ANSWERER, json!({ "question": question.text }), &LIST))?;
+        let values = json!({ "question": question.text, "options": offered(question) });
+        let call = ctx.ask(Ask::new("answerer", ANSWERER, values, &LIST))?;
         Ok(vote::reader(&call, &[]))
     }
 }

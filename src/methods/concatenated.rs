@@ -15,7 +15,7 @@ pub(super) const READER: File = prompt_file!("concatenated/reader.jinja");
 /// The concatenated prompt's row.
 pub static ROW: Row = Row {
     name: "concatenated",
-    paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 5.1 and appendix E (Concatenated Prompt)",
+    paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 5.1 and appendix E (Concatenated Prompt)",
     about: "one reader answers from all documents in one prompt",
     protocol: "\
 1. The reader reads the question and all documents, and lists all correct answers with an

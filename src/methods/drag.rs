@@ -24,7 +24,7 @@ const RESPONSE_JUDGE: File = prompt_file!("drag/response_judge.jinja");
 /// DRAG's row.
 pub static ROW: Row = Row {
     name: "drag",
-    paper: "Removal of Hallucination on Hallucination: Debate-Augmented RAG, section 3 and appendix A",
+    paper: "Removal of Hallucination on Hallucination: Debate-Augmented RAG (arXiv 2505.18581), section 3 and appendix A",
     about: "a debate about what to retrieve, then one about the answer, with and without the documents",
     protocol: "\
 1. The query pool is the question; the retriever finds `per-query` passages for each query of the pool.

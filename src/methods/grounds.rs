@@ -176,22 +176,21 @@ fn differ_in_ending(a: &str, b: &str) -> bool {
 struct Example {
     /// The words of each answer in it.
     answers: Vec<Vec<String>>,
-    /// All its words, between [`OPENS`] and [`CLOSES`].
+    /// All its words, between [`OPENS`] and [`CLOSES`]. Of several examples none: so much text has phrases that any answer may be.
     words: Vec<String>,
 }
 
-/// The lines around a worked example, or several.
-const OPENS: [&str; 2] = ["Here is an example.", "Here are examples."];
+/// The lines around a worked example.
+const OPENS: &str = "Here is an example.";
 const CLOSES: &str = "Now do the same";
 
 /// What stands before an answer, in a worked example and in its candidates.
 const BEFORE: [&str; 5] = ["nswer: ", "nswer is: ", "Reply: ", "nswers: ", "answer=\""];
 
 impl Example {
-    /// The worked examples of a prompt's file, as one. Placeholders in braces are no answers.
+    /// The worked example of a prompt's file; of several the answers. Placeholders in braces are no answers.
     fn of(file: &str) -> Self {
-        let opened = OPENS.iter().find_map(|opens| Some(file.split_once(opens)?.1));
-        let words = opened.map(|after| after.split(CLOSES).next().unwrap_or_default());
+        let words = file.split_once(OPENS).map(|(_, after)| after.split(CLOSES).next().unwrap_or_default());
         let mut answers = Vec::new();
         for line in file.lines().filter(|line| !line.contains('{')) {
             for before in BEFORE {

@@ -13,7 +13,7 @@ use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::Parsed;
 use serde_json::json;
 
-/// Of both roles: worked examples and reply have the layout of the `reader`'s or of the reasoner's.
+/// The prompt of both roles; `reader` selects the layout of the worked examples and of the reply.
 const CHAIN: File = prompt_file!("ircot/chain.jinja");
 
 /// IRCoT's row.

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::generation::{Message, Role, Sampling};
 use crate::methods::formats::ANSWER;
 use crate::methods::madam_rag::stance;
+use crate::methods::passages::offered;
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
@@ -54,7 +55,8 @@ impl Method for Mad {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         let sampled = ctx.settings().sampling == Sampling::Greedy;
         let sampled = |ask: Ask| if sampled { ask.sampling(SAMPLING) } else { ask };
-        let first = Ask::new("agent", FIRST, json!({ "question": question.text }), &ANSWER).samples(self.agents);
+        let values = json!({ "question": question.text, "options": offered(question) });
+        let first = Ask::new("agent", FIRST, values, &ANSWER).samples(self.agents);
         let mut agents = ctx.ask_all(&[sampled(first)])?;
         for round in 2..=self.rounds {
             let asks: Vec<Ask> = (0..agents.len()).map(|place| sampled(later(&agents, place, round))).collect();

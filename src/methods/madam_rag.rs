@@ -35,7 +35,7 @@ pub(super) const PROVENANCE: Switch = Switch {
 /// MADAM-RAG's row.
 pub static ROW: Row = Row {
     name: "madam-rag",
-    paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 4 and appendix E",
+    paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 4 and appendix E",
     about: "one agent a document; they debate in rounds, an aggregator concludes",
     protocol: "\
 1. Round 1: each agent reads the question and its own document, and gives an answer with an explanation.

@@ -13,7 +13,7 @@ use crate::transcript::Parsed;
 /// Majority vote's row.
 pub static ROW: Row = Row {
     name: "majority-vote",
-    paper: "Retrieval-Augmented Generation with Conflicting Evidence, section 4 (round 1 alone); Self-Consistency, section 2",
+    paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 4 (round 1 alone); Self-Consistency (arXiv 2203.11171), section 2",
     about: "every document's agent answers once, and the answer of most documents wins",
     protocol: "\
 1. Each agent reads the question and its own document, and gives an answer with an explanation (MADAM-RAG's round 1).

@@ -42,7 +42,7 @@ pub(in crate::methods) const PER_SOURCE: Switch =
 /// RA-RAG's row.
 pub static ROW: Row = Row {
     name: "ra-rag",
-    paper: "Retrieval-Augmented Generation with Estimation of Source Reliability, section 3.4 and appendix B (algorithm 2)",
+    paper: "Retrieval-Augmented Generation with Estimation of Source Reliability (arXiv 2410.22954), section 3.4 and appendix B (algorithm 2)",
     about: "sources answer alone, the heaviest first, until enough know something; a weighted majority wins",
     protocol: "\
 1. Documents of one source belong together; a document without a source is one of its own. Where no documents are given, the

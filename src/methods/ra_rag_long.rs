@@ -28,7 +28,7 @@ const TEXT_TOKENS: usize = 384;
 /// The row of long texts.
 pub static ROW: Row = Row {
     name: "ra-rag-long",
-    paper: "Retrieval-Augmented Generation with Estimation of Source Reliability, section 3.4 as appendices J and K extend it",
+    paper: "Retrieval-Augmented Generation with Estimation of Source Reliability (arXiv 2410.22954), section 3.4 as appendices J and K extend it",
     about: "a long answer: sources answer questions about each fact of a draft, and weighted votes decide",
     protocol: "\
 1. The writer drafts a text from the best `pool` documents of all sources; the decomposer lists its facts, at most `facts`.

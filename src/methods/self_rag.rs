@@ -30,7 +30,7 @@ const AGGREGATOR: File = prompt_file!("self_rag/aggregator.jinja");
 /// Self-RAG's row.
 pub static ROW: Row = Row {
     name: "self-rag",
-    paper: "Self-RAG (arXiv 2310.11511), section 3.3; Retrieval-Augmented Generation with Conflicting Evidence, section 5.1",
+    paper: "Self-RAG (arXiv 2310.11511), section 3.3; Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 5.1",
     about: "one response a document, each with the model's own critique; an aggregator or the best score decides",
     protocol: "\
 1. Documents are read where P([Retrieval]) over both retrieval tokens exceeds `threshold` (0: always); else the generator

@@ -26,7 +26,7 @@ const AGGREGATOR: File = prompt_file!("speculative_rag/aggregator.jinja");
 /// Speculative RAG's row.
 pub static ROW: Row = Row {
     name: "speculative-rag",
-    paper: "Speculative RAG (arXiv 2407.08223), section 3; Retrieval-Augmented Generation with Conflicting Evidence, appendices B and E",
+    paper: "Speculative RAG (arXiv 2407.08223), section 3; Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), appendices B and E",
     about: "drafts from varied subsets of the documents; an aggregator or the best scores decide",
     protocol: "\
 1. The documents are embedded (`--embedder`) and put into `clusters` clusters (k-means). Without an embedder, subsets are
@@ -183,12 +183,13 @@ fn scored<'a>(
         _ => None,
     });
     let answered: Vec<_> = answered.collect();
+    let asked = json!({ "question": question.text, "options": offered(question) });
     let asks: Vec<Ask> = answered
         .iter()
         .flat_map(|(_, subset, answer, rationale)| {
             let thought = format!("Thought: {rationale}");
             let whole = format!("{thought}\nAnswer: {answer}");
-            let alone = Ask::new("verifier", CONSISTENCY, json!({ "question": question.text }), &THOUGHT);
+            let alone = Ask::new("verifier", CONSISTENCY, asked.clone(), &THOUGHT);
             let values = json!({ "question": question.text, "answer": answer, "rationale": rationale });
             [
                 drafter(question, documents, subset).round(2).prefill(thought).scored(),

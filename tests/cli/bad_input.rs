@@ -127,6 +127,12 @@ fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
             assert!(all.contains(option) && !short.contains(option), "{option}");
         }
         assert!(all.contains("--model") && all.contains("--method"));
+        // A switch that methods mean differently says what it means in each.
+        let words = all.split_whitespace().collect::<Vec<_>>().join(" ");
+        for meaning in ["a document; several are sampled (majority-vote)", "(self-consistency)"] {
+            let (_, samples) = words.split_once("--samples").unwrap();
+            assert!(samples.split_once(" --").unwrap().0.contains(meaning), "{samples:.300}");
+        }
         // The examples use options that the same help lists.
         let (listed, examples) = short.split_once("Examples:").unwrap();
         for option in examples.split_whitespace().filter(|word| word.starts_with("--")) {

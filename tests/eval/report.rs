@@ -1,6 +1,7 @@
 use super::{answered, header};
 use moot::eval::record::reader::Record;
 use moot::eval::report;
+use moot::methods::presets::Preset;
 use std::path::PathBuf;
 
 fn record(name: &str, answers: &[(&str, &str)]) -> Record {
@@ -42,12 +43,33 @@ fn a_label_stands_in_the_place_of_the_methods_name() {
     assert!(described.starts_with("a.jsonl: echo (prompted) on some.jsonl with scripted: "), "{described}");
     let read: moot::eval::record::Header = serde_json::from_value(serde_json::to_value(&a.header).unwrap()).unwrap();
     assert_eq!((read.shown_method().as_str(), read.method.as_str()), ("echo (prompted)", "echo"));
+    // A fallback is counted where the other counts stand.
+    assert!(described.ends_with(" 0 malformed, 0 fallbacks\n"), "{described}");
+    let fallback = |dropped| moot::transcript::Event::Fallback { stage: 0, what: "nothing was found".into(), dropped };
+    a.questions[0].events = vec![fallback(None), fallback(Some(0)), fallback(None)];
+    let described = report::describe(&report::score(&a));
+    assert!(described.ends_with(" 0 malformed, 2 fallbacks\n"), "{described}");
+    assert_eq!(report::json(&[report::score(&a)], &[])["records"][0]["fallbacks"], 2);
     a.header.preset = Some("loud".into());
     let described = report::describe(&report::score(&a));
     assert!(
         described.starts_with("a.jsonl: echo (prompted), preset loud on some.jsonl with scripted: "),
         "{described}"
     );
+}
+
+/// A preset with other switches typed on top of it is not that preset.
+#[test]
+fn a_changed_preset_is_shown_as_changed() {
+    let mut header = record("a.jsonl", &[("1", "yes")]).header;
+    header.preset = Some("every-answer".into());
+    for (typed, shown) in
+        [(None, "echo, preset every-answer"), (Some(("rounds", "2")), "echo, preset every-answer, changed")]
+    {
+        let typed = typed.map(|(name, value): (&str, &str)| (name.to_owned(), value.to_owned())).into_iter().collect();
+        header.switches = Preset::named("every-answer").unwrap().build(&typed).unwrap().values.json();
+        assert_eq!(header.shown_method(), shown);
+    }
 }
 
 #[test]

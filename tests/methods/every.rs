@@ -91,7 +91,7 @@ fn a_search_that_finds_nothing_is_an_error_or_is_recorded() {
     }
 }
 
-/// Empty replies keep no format, the other ones none but free text.
+/// Empty replies keep no format but a continuation, which no role begins with; the other ones none but free text.
 const GARBAGE: [&str; 2] = ["", "Hm [{ perhaps"];
 
 #[test]
@@ -219,6 +219,37 @@ fn a_document_longer_than_the_context_is_refused_by_name_and_numbers() {
         assert!(line.starts_with(&format!("{}: needs ", named(&good, first))), "{case}: {line}");
         assert!(line.ends_with("the context of the model is 3000") && line.contains(" of prompt, "), "{case}: {line}");
         assert!(error.is_of_one_question() && record.conclusion.is_none(), "{case}");
+    }
+}
+
+/// A question's options stand in these prompts. The words that end a chain of IRCoT and FLARE do not stand beside them there.
+#[test]
+fn options_are_shown() {
+    let shows: [(&str, &[&str]); 9] = [
+        ("closed-book", &["closed_book/answerer.jinja"]),
+        ("drag", &["drag/from_memory.jinja", "drag/response_judge.jinja", "drag/with_documents.jinja"]),
+        ("flare", &["flare/step.jinja"]),
+        ("ircot", &["ircot/chain.jinja"]),
+        ("iter-retgen", &["iter_retgen/reader.jinja"]),
+        ("mad", &["mad/first.jinja"]),
+        ("naive-rag", &["naive_rag/reader.jinja"]),
+        ("speculative-rag", &["speculative_rag/consistency.jinja", "speculative_rag/drafter.jinja"]),
+        ("sure", &["sure/candidates.jinja"]),
+    ];
+    for (name, prompts) in shows {
+        let row = rows().find(|row| row.name == name).unwrap();
+        let mut shown = BTreeSet::new();
+        for case in cases(row, modes(row)) {
+            let (record, error) = case.run(&texts(3), &["left", "right"], &Model::good(case.takes));
+            assert!(error.is_none(), "{case}: {error:?}");
+            for call in &record.calls {
+                let prompt = &call.messages.last().unwrap().content;
+                let Some(line) = prompt.lines().find(|line| line.contains("left, right")) else { continue };
+                assert!(!line.contains("answer is") || !["flare", "ircot"].contains(&name), "{case}: {line}");
+                shown.insert(call.prompt.clone());
+            }
+        }
+        assert_eq!(shown.iter().map(String::as_str).collect::<Vec<_>>(), prompts, "{name}");
     }
 }
 

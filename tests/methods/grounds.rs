@@ -36,8 +36,8 @@ fn the_answers_of_every_worked_example_are_known() {
         ("verification/verifier.jinja", &["Ilse Morrow", "Peter Lund", "1884"]),
         ("verification/verifier_plain.jinja", &["Ilse Morrow", "Peter Lund", "1884"]),
         ("iter_retgen/reader.jinja", &["Tessin"]),
-        ("ircot/chain.jinja", &["Tessin", "8,400", "Gannet Records", "violin"]),
-        ("flare/step.jinja", &["Tessin", "1866", "Brandt Works"]),
+        ("ircot/chain.jinja", &["Tessin", "8,400", "Gannet Records", "Greta Kern"]),
+        ("flare/step.jinja", &["Tessin", "Tolm Abbey", "Brandt Works"]),
         ("ra_rag/reader.jinja", &["Turku"]),
     ] {
         for answer in answers {
@@ -52,6 +52,9 @@ fn the_answers_of_every_worked_example_are_known() {
     assert!(is_of_worked_example(aggregator, "the jazz musician from Port Hale"));
     assert!(!is_of_worked_example(aggregator, "orchestra"));
     assert!(!is_of_worked_example(text("madam_rag/agent.jinja"), "your answer"));
+    // Words of several examples are not: there are too many.
+    assert!(!is_of_worked_example(text("ircot/chain.jinja"), "the lighthouse keeper of Tessin"));
+    assert!(!is_of_worked_example(text("ircot/chain.jinja"), "fruit trees"));
 }
 
 #[test]

@@ -152,7 +152,10 @@ fn a_value_that_is_missing_is_an_error_that_names_the_file() {
     match prompt_file!("closed_book/answerer.jinja").render(json!({})).unwrap_err() {
         MootError::Prompt { file, reason } => {
             assert_eq!(file, "closed_book/answerer.jinja");
-            assert!(reason.contains("no value is called \"question\" (this prompt has: none)"), "{reason}");
+            assert!(
+                reason.contains("no value is called \"options\" or \"question\" (this prompt has: none)"),
+                "{reason}"
+            );
             assert!(!reason.contains('\n'), "{reason}");
         }
         other => panic!("{other:?}"),

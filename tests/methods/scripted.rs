@@ -127,7 +127,7 @@ fn option(call: &Call, takes: Takes) -> String {
 /// What the tests of the whole table rest on: a reply that this model calls well formed is read in every format, and an empty
 /// one in none but a continuation.
 #[test]
-fn its_replies_keep_every_format_and_an_empty_one_keeps_none() {
+fn its_replies_keep_every_format_and_an_empty_one_none_but_a_continuation() {
     let values = json!({ "options": ["yes", "no"], "queries": ["When?"], "most": 3 });
     for format in FORMATS.iter().filter(|format| format.name != "scores" && !format.name.starts_with("claim")) {
         let chat = Prompt::Chat(vec![]);

@@ -1,4 +1,4 @@
-//! `moot prompts compare`: variants of one role's prompt on a dataset, against the prompt in use.
+//! `moot prompts compare`: variants of one prompt on a dataset, against the prompt in use.
 
 use crate::cli::interrupt::Interrupt;
 use crate::cli::method::{self, Resolved};
@@ -26,7 +26,7 @@ Examples:
   moot prompts compare ramdocs.jsonl -o agents/ --role agent --variant quote.jinja --variant short.jinja --rounds 1
   moot prompts compare ramdocs.jsonl -o agents/ --role agent --variant quote.jinja --rounds 1 --half confirm";
 
-/// Compare variants of one role's prompt on one half of a dataset; the same command resumes a stopped comparison
+/// Compare variants of one prompt on one half of a dataset; the same command resumes a stopped comparison
 ///
 /// Variant 0 is the prompt in use: the program's, or the one of --prompts. Each variant has a record in the folder, written as
 /// `moot run` writes it. The variants go side by side: calls with the same prompt are made once, and what prompts begin with
@@ -40,8 +40,8 @@ pub struct Args {
     /// The folder of records, one a variant; records that exist are continued
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// The role whose prompt varies, or the prompt's name (moot prompts list METHOD)
-    #[arg(long, value_name = "ROLE")]
+    /// The prompt that varies: its file, with or without folder and ending (moot prompts list METHOD)
+    #[arg(long, value_name = "PROMPT")]
     pub role: String,
     /// A prompt file to compare with the one in use; up to five
     #[arg(long, value_name = "FILE", required = true)]
@@ -91,7 +91,7 @@ struct Variant {
 /// Runs every variant, then prints the comparison.
 ///
 /// # Errors
-/// A role without a prompt, a variant that cannot be read or is given twice, a dataset that cannot be read; what ends a run.
+/// A name that no prompt of the method has, a variant that cannot be read or is given twice, a dataset that cannot be read; what ends a run.
 pub fn run(args: &Args) -> Result<()> {
     let half = Half::named(&args.half)?;
     let variants = variants(args)?;
@@ -191,11 +191,11 @@ fn variants(args: &Args) -> Result<Vec<Variant>> {
     Ok(variants)
 }
 
-/// The prompt of a role: the file of that name among the method's, or the file itself.
+/// The prompt of that name: the file of the method, with or without folder and ending.
 fn prompt_of(row: &'static Row, role: &str) -> Result<File> {
     let named = |file: &&File| file.name == role || stem(Path::new(file.name)) == role;
     row.prompts.iter().find(named).copied().ok_or_else(|| MootError::UnknownName {
-        kind: "role or prompt of the method",
+        kind: "prompt of the method",
         name: role.to_owned(),
         known: row.prompts.iter().map(|file| file.name).collect::<Vec<_>>().join(", "),
     })

@@ -102,7 +102,13 @@ pub fn failed_calls(record: &QuestionRecord) -> Option<f64> {
 /// Departures from the method's protocol.
 #[must_use]
 pub fn fallbacks(record: &QuestionRecord) -> Option<f64> {
-    events(record, |event| usize::from(matches!(event, Event::Fallback { dropped: None, .. })))
+    events(record, |event| usize::from(is_fallback(event)))
+}
+
+/// Whether an event is a departure from the method's protocol.
+#[must_use]
+pub fn is_fallback(event: &Event) -> bool {
+    matches!(event, Event::Fallback { dropped: None, .. })
 }
 
 fn events(record: &QuestionRecord, count: fn(&Event) -> usize) -> Option<f64> {

@@ -44,7 +44,11 @@ fn judged(call: &CallRecord, label: &Label) -> Option<Outcome> {
         answer if normalise::is_unknown(answer) => None,
         answer => Some(answer),
     };
+    // Other replies about a document, as labels of claims, are no answers even where they cannot be read. Records of version 1
+    // name no format.
+    let answers = ["", "answer", "short", "thought"].contains(&call.format.as_str());
     match (&call.parsed, expected) {
+        (Parsed::Malformed, _) if !answers => None,
         (Parsed::Malformed, _) | (Parsed::Answer { answer: Some(_), .. }, None) => Some(Outcome::Wrong),
         (Parsed::Answer { answer: None, .. }, None) => Some(Outcome::Right),
         (Parsed::Answer { answer: None, .. }, Some(_)) => Some(Outcome::Unknown),

@@ -56,7 +56,13 @@ fn conflict_detection() {
 /// An agent's reply about a document.
 fn reply(document: usize, round: usize, answer: Option<&str>) -> CallRecord {
     let parsed = Parsed::Answer { answer: answer.map(str::to_owned), explanation: String::new() };
-    CallRecord { role: "agent".into(), round, document: Some(document), ..call(round - 1, "", parsed) }
+    CallRecord {
+        role: "agent".into(),
+        format: "answer".into(),
+        round,
+        document: Some(document),
+        ..call(round - 1, "", parsed)
+    }
 }
 
 /// A question whose documents are labelled thus.
@@ -107,6 +113,10 @@ fn extraction_by_kind_of_document() {
     let other = labelled(&[("correct", "1884")], vec![reply(0, 1, Some("1884"))]);
     is("correct-right", &[&record, &other], 0.5);
     assert_eq!(of("noise-answered", &other), None);
+    // A label of claims that cannot be read is no wrong answer.
+    let mut label = reply(0, 1, None);
+    (label.parsed, label.format) = (Parsed::Malformed, "claim-label".into());
+    assert_eq!(of("extracted", &labelled(&[("correct", "1884")], vec![label])), None);
     // A label without an answer says nothing about a reply.
     assert_eq!(of("extracted", &labelled(&[("supporting", "")], vec![reply(0, 1, Some("1884"))])), None);
 }

@@ -111,7 +111,7 @@ pub(super) static TABLES: [PaperTable; 1] = [PaperTable {
             label: "Self-RAG",
             method: "self-rag",
             switches: &[("selection", "original")],
-            note: "needs its own model, selfrag_llama2_7b; with another one it is prompted",
+            note: "needs its own model, selfrag_llama2_7b; another one is asked in words by `moot run --method self-rag --set prompted=true`",
             on_demand: true,
             published: &[("Llama-3.1-8B", &[44.0, 52.2, 46.4, 58.37, 22.0, 34.38, 13.0, 26.63, 14.8, 28.81, 0.4])],
         },

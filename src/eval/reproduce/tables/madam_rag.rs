@@ -11,7 +11,7 @@ pub(super) static TABLES: [PaperTable; 2] = [
         about: "strict exact match on FaithEval, AmbigDocs and RAMDocs",
         settings: &[
             "greedy, at most 128 new tokens a call, at most 3 rounds; the same here",
-            "the scorer's rule of matching is not published; em here is by token sequences (docs/records.md)",
+            "the scorer's rule of matching is not published; em here asks that the words stand in an answer next to each other (docs/records.md)",
         ],
         data: &[
             Needed {
@@ -41,7 +41,7 @@ pub(super) static TABLES: [PaperTable; 2] = [
                 label: "Self-RAG",
                 method: "self-rag",
                 switches: &[],
-                note: "needs its own model, selfrag_llama2_13b; with another one it is prompted",
+                note: "needs its own model, selfrag_llama2_13b; another one is asked in words by `moot run --method self-rag --set prompted=true`",
                 on_demand: true,
                 published: &[("SelfRAG-Llama2-13B", &[12.4, 55.0, 26.8])],
             },
