@@ -46,7 +46,7 @@ fn one_sentence_at_a_time_each_the_next_query() {
     assert_eq!(begun, [vec![], vec![Segment::Content(FIRST.into())], vec![Segment::Content(chain)], vec![]]);
     assert!(record.calls[..3].iter().all(|call| call.stop == ["\n"] && call.max_tokens == 64));
     // Passages are collected, each once.
-    let shown: Vec<usize> = record.calls.iter().map(|call| passages(call)).collect();
+    let shown: Vec<usize> = record.calls.iter().map(passages).collect();
     assert_eq!(shown, [2, 3, 4, 4]);
     let conclusion = record.conclusion.unwrap();
     assert_eq!((conclusion.answers[0].text.as_str(), conclusion.calls), ("Tessin", vec![3]));
@@ -97,9 +97,9 @@ fn it_stops_at_the_answer_or_after_the_last_step() {
 #[test]
 fn passages_are_collected_up_to_a_number() {
     let (record, _) = ircot(&[("passages", "3"), ("per-query", "1")], &[USUAL]);
-    assert_eq!(record.calls.iter().map(|call| passages(call)).collect::<Vec<_>>(), [1, 2, 3, 3]);
+    assert_eq!(record.calls.iter().map(passages).collect::<Vec<_>>(), [1, 2, 3, 3]);
     let (record, _) = ircot(&[("passages", "2")], &[USUAL]);
-    assert_eq!(record.calls.iter().map(|call| passages(call)).collect::<Vec<_>>(), [2, 2, 2, 2]);
+    assert_eq!(record.calls.iter().map(passages).collect::<Vec<_>>(), [2, 2, 2, 2]);
     let thirty: Vec<String> = (0..40).map(|i| format!("Passage {i} about it.")).collect();
     let thirty: Vec<&str> = thirty.iter().map(String::as_str).collect();
     let script: &[(&str, &str)] =
