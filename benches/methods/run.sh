@@ -44,6 +44,9 @@ for dataset in $(chosen ramdocs qacc); do
   # At the tokens of MADAM-RAG: prompt and generated ones, a question.
   spent=$(python3 "$here/tokens.py" "$to"/madam-rag*.jsonl)
   record $dataset self-consistency --set "tokens=$spent"
+  # And as many replies of each document's agent as these tokens buy.
+  once=$(python3 "$here/tokens.py" "$to"/majority-vote.*.jsonl)
+  record $dataset majority-vote --set "samples=$(((spent + once / 2) / once))"
   records $dataset --preset debate,every-answer --reuse "$to"/madam-rag*.jsonl -o "$to"
 done
 for dataset in $(chosen ramdocs qacc hotpotqa strategyqa); do

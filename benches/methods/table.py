@@ -14,7 +14,9 @@ def row(scored):
     yes_no = scored["metrics"].get("yes-no-em")
     # Where every answer is yes or no (StrategyQA), the metric for such answers.
     em = yes_no["mean"] if yes_no and yes_no["n"] == scored["questions"] else metrics["em"]
-    cells = [scored["method"], scored["questions"], f"{em:.2f}", f"{metrics['f1']:.2f}", f"{metrics['calls']:.1f}"]
+    samples = scored["switches"].get("samples", 1) if scored["method"] == "majority-vote" else 1
+    method = scored["method"] + (f", {samples} samples a document" if samples > 1 else "")
+    cells = [method, scored["questions"], f"{em:.2f}", f"{metrics['f1']:.2f}", f"{metrics['calls']:.1f}"]
     cells += [f"{metrics['prompt-tokens']:.0f}", f"{metrics['reused-tokens'] / max(metrics['prompt-tokens'], 1):.0%}"]
     cells += [f"{metrics['generated-tokens']:.0f}", f"{metrics['retriever-calls']:.1f}"]
     cells += [f"{scored['malformed_replies']}/{scored['calls']}", f"{metrics['fallbacks']:.2f}", f"{metrics['error']:.2f}"]

@@ -245,6 +245,11 @@ fn it_ends_with_the_answer_the_writer_or_the_steps() {
     }
     let conclusion = flare(&[], unknown).0.conclusion.unwrap();
     assert!(conclusion.answers.is_empty() && !conclusion.malformed);
+    // Worked examples have the answers yes and no, and so may anybody.
+    fn yes(_: &Call) -> &'static [Token] {
+        &[("So the answer is: yes.", 0.9)]
+    }
+    assert_eq!(flare(&[], yes).0.conclusion.unwrap().answers[0].text, "yes");
     // Two calls a step at most, and the last one.
     fn unsure(call: &Call) -> &'static [Token] {
         if call.logprobs.is_none() { &[("Grau", 0.1)] } else { &[("More.", 0.1)] }

@@ -66,6 +66,20 @@ fn no_prompt_grammar_or_schema_holds_a_control_character() {
     }
 }
 
+/// A whole transcript, with the exact prompts, of every method but those whose tests compare their prompts alone.
+#[test]
+fn every_method_has_a_golden_transcript() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/transcripts");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let told: BTreeSet<String> = files.map(|name| name.split('.').next().unwrap().replace('_', "-")).collect();
+    let silent: Vec<&str> = METHODS.iter().map(|row| row.name).filter(|name| !told.contains(*name)).collect();
+    assert_eq!(silent, SILENT);
+}
+
+/// Methods without a golden transcript.
+const SILENT: [&str; 6] =
+    ["ra-rag", "verification", "conflict-score", "regenerated-rag", "conflict-report", "truthful-judge"];
+
 const BEGIN: &str = "<!-- methods -->\n";
 const END: &str = "<!-- /methods -->";
 
