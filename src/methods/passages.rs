@@ -79,7 +79,7 @@ pub(super) fn offered(question: &Question) -> String {
     question.options.join(", ")
 }
 
-/// An ask whose reply is the answer alone: of a question with options ("yes", "no") one of them.
+/// The ask; of a question with options ("yes", "no") its reply is one of them, and nothing else.
 pub(super) fn short_answer(question: &Question, ask: Ask) -> Ask {
     if question.options.is_empty() { ask } else { Ask { format: &CHOICE, ..ask.options(&question.options) } }
 }

@@ -7,8 +7,8 @@ use crate::methods::conflict_score::claims::{Extent, Text, decompose};
 use crate::methods::conflict_score::labels::{self, Labelling};
 use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIMS};
 use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, SURE, claims, judge};
-use crate::methods::formats::{CHOICE, SCORES, TEXT};
-use crate::methods::passages::all_texts;
+use crate::methods::formats::{SCORES, TEXT};
+use crate::methods::passages::{all_texts, short_answer};
 use crate::methods::switches::{Kind, Switch, Values};
 use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
@@ -113,8 +113,7 @@ impl RegeneratedRag {
 }
 
 fn reader(question: &Question, prompt: File, values: Value) -> Ask {
-    let ask = Ask::new("reader", prompt, values, &TEXT);
-    if question.options.is_empty() { ask } else { Ask { format: &CHOICE, ..ask.options(&question.options) } }
+    short_answer(question, Ask::new("reader", prompt, values, &TEXT))
 }
 
 /// What the second prompt shows of a claim.

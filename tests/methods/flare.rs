@@ -245,7 +245,7 @@ fn it_ends_with_the_answer_the_writer_or_the_steps() {
     }
     let conclusion = flare(&[], unknown).0.conclusion.unwrap();
     assert!(conclusion.answers.is_empty() && !conclusion.malformed);
-    // Worked examples have the answers yes and no, and so may anybody.
+    // "yes" is the answer of a worked example, and is accepted all the same: it may be the answer to any question.
     fn yes(_: &Call) -> &'static [Token] {
         &[("So the answer is: yes.", 0.9)]
     }

@@ -78,7 +78,7 @@ fn with_auto_a_known_source_or_date_leaves_the_explanations() {
     assert_eq!(read(&asked), "Agent 1: Answer: 1913. Explanation: I think so.");
 }
 
-/// In both rounds the answer of the second agent, "nobody", does not stand in its document.
+/// The second agent answers "nobody" in both rounds, and no sentence of its document holds that word.
 #[test]
 fn an_answer_that_no_sentence_holds_is_a_fallback() {
     let fallbacks = |evidence| {
