@@ -30,6 +30,7 @@
 mod emulated;
 #[cfg(target_arch = "x86_64")]
 mod offer;
+mod partial;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -39,9 +40,10 @@ mod window;
 
 use super::block_linear::BlockCall;
 use super::blocks::{FORMATS, LANES, by_format};
-use super::lanes::{Ints, Lanes};
-use super::quantise::{BLOCK, CHUNK};
+use super::lanes::{Ints, Lanes, OFFSET};
+use super::quantise::{BLOCK, CHUNK, Sums};
 use super::unpack::{self, HalfPanel};
+use partial::Partial;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use tiles::{Shapes, Tiles};
@@ -68,7 +70,7 @@ const fn shapes(step: usize) -> Shapes {
     Shapes::new([rows, rows, rows, rows, codes, codes, sums, sums])
 }
 
-/// A chunk of a panel, and the rows it is for.
+/// A chunk of a panel, and rows that it is multiplied with.
 #[derive(Clone, Copy)]
 struct ChunkTask<'a> {
     call: &'a BlockCall<'a>,
@@ -78,14 +80,49 @@ struct ChunkTask<'a> {
     from: usize,
     /// Inputs of the chunk.
     len: usize,
-    /// After the last row.
-    end: usize,
+    rows: &'a Range<usize>,
+    /// Values of the first row's chunk; those of the next row follow.
+    values: *const u8,
+    /// And its scales, factors of mins and sums of values, as [`Int8`](super::quantise::Int8) has them.
+    scales: *const f32,
+    min_factors: *const f32,
+    value_sums: *const Sums,
 }
 
-/// Up to [`PRODUCTS`] products of one step each: sixteen rows from `row` on by half a panel, from input `input` of the
-/// chunk on.
+impl<'a> ChunkTask<'a> {
+    /// # Safety
+    /// The rows and the inputs exist.
+    #[inline(always)]
+    unsafe fn new(
+        call: &'a BlockCall<'a>,
+        halves: *const HalfPanel,
+        panel: usize,
+        inputs: Range<usize>,
+        rows: &'a Range<usize>,
+    ) -> Self {
+        let (x, at) = (call.x, call.x.offset(rows.start, inputs.start));
+        // SAFETY: the caller's.
+        unsafe {
+            Self {
+                call,
+                halves,
+                panel,
+                from: inputs.start,
+                len: inputs.len(),
+                rows,
+                values: x.values.as_ptr().add(at).cast(),
+                scales: x.scales.as_ptr().add(at / BLOCK),
+                min_factors: x.min_factors.as_ptr().add(at / BLOCK),
+                value_sums: x.sums.as_ptr().add(at / 16),
+            }
+        }
+    }
+}
+
+/// Up to [`PRODUCTS`] products of one step each: sixteen rows by half a panel, from input `input` of the chunk on.
 #[derive(Clone, Copy)]
 struct Segment {
+    /// The first of the rows, counted from the first of the task.
     row: usize,
     input: usize,
     half: usize,
@@ -131,50 +168,61 @@ unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(
     let (inputs, bytes) = (call.x.inputs, format.panel_bytes(call.x.inputs));
     let mut scratch = unpack::scratch();
     let mut slots = Slots([const { MaybeUninit::uninit() }; PRODUCTS]);
+    let mut partial = Partial::new();
     // SAFETY: the caller's; between `configure` and `release` only the products use tiles.
     unsafe {
         tiles.configure(&const { shapes(FORMATS[FORMAT].1.step) });
-        for panel in panels {
-            let stored = &call.packed[panel * bytes..][..bytes];
-            for from in (0..inputs).step_by(CHUNK) {
-                let chunk = from..inputs.min(from + CHUNK);
-                unpack::unpack::<L, true>(format, stored, chunk.clone(), scratch.as_mut_ptr());
-                let halves = scratch.as_ptr().cast::<HalfPanel>();
-                let task = ChunkTask { call, halves, panel, from, len: chunk.len(), end: rows.end };
-                multiply::<L, T, FORMAT>(tiles, &task, rows.start, &mut slots);
+        for first in rows.clone().step_by(partial::ROWS) {
+            let rows = first..rows.end.min(first + partial::ROWS);
+            for panel in panels.clone() {
+                let stored = &call.packed[panel * bytes..][..bytes];
+                for from in (0..inputs).step_by(CHUNK) {
+                    let chunk = from..inputs.min(from + CHUNK);
+                    unpack::unpack::<L, true>(format, stored, chunk.clone(), scratch.as_mut_ptr());
+                    let task = ChunkTask::new(call, scratch.as_ptr().cast(), panel, chunk, &rows);
+                    multiply::<L, T, FORMAT>(tiles, &task, &mut slots, &mut partial);
+                }
             }
         }
         tiles.release();
     }
 }
 
-/// A chunk of a panel for the rows from `row` on.
+/// A chunk of a panel for all rows of the task.
 #[inline(always)]
 unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(
     tiles: &mut T,
     task: &ChunkTask<'_>,
-    row: usize,
     slots: &mut Slots,
+    partial: &mut Partial,
 ) {
     let step = const { FORMATS[FORMAT].1.step };
-    let mut now = Segment { row, input: 0, half: 0 };
-    // SAFETY: the caller's; `scale_sums` reads the slots of this segment before they are issued for the next.
+    let mut now = Segment { row: 0, input: 0, half: 0 };
+    // SAFETY: the caller's; `scale_sums` reads the slots of this segment before the next one's products are stored there.
     unsafe {
         for product in 0..PRODUCTS {
             issue::<T, FORMAT>(tiles, task, now, product, slots);
         }
-        while now.row < task.end {
+        while now.row < task.rows.len() {
             let next = now.next(PRODUCTS * step, task.len);
-            let window = Window::of(task, now);
-            let mut sums = if task.from + now.input == 0 { [L::splat(0.0); ROWS] } else { window.load::<L>() };
+            let mut sums = if task.from + now.input == 0 { [L::splat(0.0); ROWS] } else { partial.load(now) };
             // Unrolled by hand, so that tile numbers are constants.
+            if task.from == 0 {
+                // They are written when the last chunk has been multiplied.
+                let rows = now.input / BLOCK..(now.input / BLOCK + ROWS / 2).min(ROWS);
+                Window::of(task, now).prefetch::<L>(rows);
+            }
             stage::<L, T, FORMAT, 0>(tiles, task, (now, next), slots, &mut sums);
             stage::<L, T, FORMAT, 1>(tiles, task, (now, next), slots, &mut sums);
             if PRODUCTS * step / BLOCK == 4 {
                 stage::<L, T, FORMAT, 2>(tiles, task, (now, next), slots, &mut sums);
                 stage::<L, T, FORMAT, 3>(tiles, task, (now, next), slots, &mut sums);
             }
-            window.store(sums);
+            if task.from + now.input + PRODUCTS * step < task.call.x.inputs {
+                partial.store(now, sums);
+            } else {
+                Window::of(task, now).store(sums);
+            }
             now = next;
         }
     }
@@ -202,7 +250,8 @@ unsafe fn stage<L: Lanes, T: Tiles, const FORMAT: usize, const NUMBER: usize>(
     }
 }
 
-/// Multiplies product `number` of a segment into its slot, unless it is beyond the rows or the chunk.
+/// Begins product `number` of a segment, unless it is beyond the rows or the chunk, and stores the sums of the product
+/// before last, which were made in the same tile.
 #[inline(always)]
 unsafe fn issue<T: Tiles, const FORMAT: usize>(
     tiles: &mut T,
@@ -213,42 +262,41 @@ unsafe fn issue<T: Tiles, const FORMAT: usize>(
 ) {
     let step = const { FORMATS[FORMAT].1.step };
     let input = segment.input + number * step;
-    if segment.row >= task.end || input >= task.len {
-        return;
-    }
     // SAFETY: the caller's; these inputs of the chunk were unpacked, and `Int8` has sixteen rows from any row on.
     unsafe {
-        let x = task.call.x;
-        // The first half of a panel loads the tiles of rows; the second reuses them.
-        let rows = (segment.half == 0).then(|| x.values.as_ptr().add(x.offset(segment.row, task.from + input)).cast());
-        let codes = (*task.halves.add(segment.half)).codes.as_ptr().cast::<u8>().add(input * LANES);
-        let slot = slots.0[number].as_mut_ptr().cast();
+        let operands = (segment.row < task.rows.len() && input < task.len).then(|| {
+            // The first half of a panel loads the tiles of rows; the second reuses them.
+            let rows = (segment.half == 0).then(|| task.values.add(segment.row * CHUNK + input));
+            let codes = (*task.halves.add(segment.half)).codes.as_ptr().cast::<u8>().add(input * LANES);
+            (rows, codes)
+        });
+        let done = slots.0[(number + 2) % PRODUCTS].as_mut_ptr().cast();
         match number {
-            0 => product::<T, 0, 4, 6>(tiles, rows, codes, slot),
-            1 => product::<T, 1, 5, 7>(tiles, rows, codes, slot),
-            2 => product::<T, 2, 4, 6>(tiles, rows, codes, slot),
-            _ => product::<T, 3, 5, 7>(tiles, rows, codes, slot),
+            0 => product::<T, 0, 4, 6>(tiles, operands, done),
+            1 => product::<T, 1, 5, 7>(tiles, operands, done),
+            2 => product::<T, 2, 4, 6>(tiles, operands, done),
+            _ => product::<T, 3, 5, 7>(tiles, operands, done),
         }
     }
 }
 
-/// One product in the given tiles.
+/// Stores what a tile of sums holds, and makes the next product in it.
 #[inline(always)]
 unsafe fn product<T: Tiles, const X: usize, const CODES: usize, const SUMS: usize>(
     tiles: &mut T,
-    rows: Option<*const u8>,
-    codes: *const u8,
-    slot: *mut u8,
+    operands: Option<(Option<*const u8>, *const u8)>,
+    done: *mut u8,
 ) {
     // SAFETY: the caller's.
     unsafe {
+        tiles.store::<SUMS>(done, 4 * LANES);
+        let Some((rows, codes)) = operands else { return };
         if let Some(rows) = rows {
             tiles.load::<X>(rows, CHUNK);
         }
         tiles.load::<CODES>(codes, 4 * LANES);
         tiles.zero::<SUMS>();
         tiles.dot::<SUMS, X, CODES>();
-        tiles.store::<SUMS>(slot, 4 * LANES);
     }
 }
 
@@ -265,19 +313,21 @@ unsafe fn scale_sums<L: Lanes, const FORMAT: usize>(
     let steps = BLOCK / format.step;
     // SAFETY: the caller's; scales and mins of these inputs were unpacked, and `Int8` has sixteen rows from any row on.
     unsafe {
-        let (x, half) = (task.call.x, task.halves.add(segment.half));
-        let at = x.offset(segment.row, task.from + segment.input + block * BLOCK);
-        let x_scales = x.scales.as_ptr().add(at / BLOCK);
-        let (min_factors, value_sums) = (x.min_factors.as_ptr().add(at / BLOCK), x.sums.as_ptr().add(at / 16));
+        let half = task.halves.add(segment.half);
+        let at = segment.row * CHUNK + segment.input + block * BLOCK;
+        let (x_scales, min_factors) = (task.scales.add(at / BLOCK), task.min_factors.add(at / BLOCK));
+        let value_sums = task.value_sums.add(at / 16);
         let first = segment.input / format.step + block * steps;
         let scales = (*half).scales.as_ptr().cast::<f32>().add(first * LANES);
         let mins = (*half).mins.as_ptr().cast::<f32>().add(first * LANES);
         let dots = slots.0.as_ptr().cast::<i32>().add(block * steps * ROWS * LANES);
         let scales = [L::load(scales), L::load(scales.add((steps - 1) * LANES))];
+        let offset = scales[0].mul(L::splat(-OFFSET));
         for (row, sum) in sums.iter_mut().enumerate() {
-            let mut part = L::Ints::load(dots.add(row * LANES)).to_floats().mul(scales[0]);
+            let mut part = L::Ints::load(dots.add(row * LANES)).to_offset_floats().fma(scales[0], offset);
             if steps == 2 {
-                part = L::Ints::load(dots.add((ROWS + row) * LANES)).to_floats().fma(scales[1], part);
+                let dot = L::Ints::load(dots.add((ROWS + row) * LANES)).to_offset_floats().sub(L::splat(OFFSET));
+                part = dot.fma(scales[1], part);
             }
             *sum = part.fma(L::splat(*x_scales.add(row * (CHUNK / BLOCK))), *sum);
         }

@@ -1,11 +1,11 @@
-//! The results that a segment adds to.
+//! The part of the output that a segment completes.
 
 use super::{ChunkTask, ROWS, Segment};
 use crate::cpu::blocks::LANES;
 use crate::cpu::lanes::Lanes;
 use crate::cpu::linear::PANEL;
 
-/// Where the results of a segment go: fewer rows at the end, fewer columns in a narrow last panel.
+/// Where results go: fewer rows at the end, fewer columns in a narrow last panel.
 #[derive(Clone, Copy)]
 pub(super) struct Window {
     out: *mut f32,
@@ -20,9 +20,9 @@ impl Window {
         let (stride, column) = (task.call.outputs, task.panel * PANEL + segment.half * LANES);
         Self {
             // Past the end where there are no columns.
-            out: task.call.out.wrapping_add(segment.row * stride + column),
+            out: task.call.out.wrapping_add((task.rows.start + segment.row) * stride + column),
             stride,
-            rows: ROWS.min(task.end - segment.row),
+            rows: ROWS.min(task.rows.len() - segment.row),
             columns: LANES.min(stride.saturating_sub(column)),
         }
     }
@@ -31,36 +31,15 @@ impl Window {
         self.rows == ROWS && self.columns == LANES
     }
 
-    /// The results of earlier segments; zeros outside the window.
+    /// Prefetches some of the rows, so that they need not be waited for when they are written.
     ///
     /// # Safety
-    /// The instructions of `L` exist, and earlier segments have written.
+    /// The instructions of `L` exist.
     #[inline(always)]
-    pub(super) unsafe fn load<L: Lanes>(self) -> [L; ROWS] {
-        // SAFETY: the caller's; a narrow panel goes through a buffer as wide as a vector.
-        unsafe {
-            let mut sums = [L::splat(0.0); ROWS];
-            if self.is_whole() {
-                for (row, sum) in sums.iter_mut().enumerate() {
-                    *sum = L::load(self.out.add(row * self.stride));
-                }
-            } else if self.columns == LANES {
-                for (row, sum) in sums.iter_mut().enumerate() {
-                    if row < self.rows {
-                        *sum = L::load(self.out.add(row * self.stride));
-                    }
-                }
-            } else {
-                let mut buffer = [[0.0_f32; LANES]; ROWS];
-                for (row, line) in buffer.iter_mut().enumerate().take(self.rows) {
-                    let from = self.out.wrapping_add(row * self.stride);
-                    std::ptr::copy_nonoverlapping(from, line.as_mut_ptr(), self.columns);
-                }
-                for (line, sum) in buffer.iter().zip(&mut sums) {
-                    *sum = L::load(line.as_ptr());
-                }
-            }
-            sums
+    pub(super) unsafe fn prefetch<L: Lanes>(self, rows: std::ops::Range<usize>) {
+        for row in rows {
+            // SAFETY: the caller's; the address need not exist.
+            unsafe { L::prefetch(self.out.wrapping_add(row * self.stride).cast()) };
         }
     }
 
@@ -70,7 +49,7 @@ impl Window {
     /// The instructions of `L` exist, and no other task writes here.
     #[inline(always)]
     pub(super) unsafe fn store<L: Lanes>(self, sums: [L; ROWS]) {
-        // SAFETY: as above.
+        // SAFETY: the caller's; a narrow panel goes through a buffer as wide as a vector.
         unsafe {
             if self.is_whole() {
                 for (row, sum) in sums.into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! One register of 512 bits.
 
-use super::{Bytes, Ints, Lanes};
+use super::{Bytes, Ints, Lanes, OFFSET};
 use std::arch::{asm, x86_64::*};
 
 #[derive(Clone, Copy)]
@@ -137,6 +137,10 @@ impl Ints for Avx512Ints {
     #[inline(always)]
     unsafe fn to_floats(self) -> Avx512 {
         unsafe { Avx512(_mm512_cvtepi32_ps(self.0)) }
+    }
+    #[inline(always)]
+    unsafe fn to_offset_floats(self) -> Avx512 {
+        unsafe { Avx512(_mm512_castsi512_ps(_mm512_add_epi32(self.0, _mm512_set1_epi32(OFFSET.to_bits() as i32)))) }
     }
 }
 

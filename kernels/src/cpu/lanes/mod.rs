@@ -101,7 +101,17 @@ pub(super) trait Ints: Copy {
     unsafe fn dot_i16(self, int16: <Self::Floats as Lanes>::Bytes, x: i32) -> Self;
     /// The nearest float, ties to even: exact below 2^24.
     unsafe fn to_floats(self) -> Self::Floats;
+    /// [`OFFSET`] more than each, exactly; they are below 2^22.
+    #[inline(always)]
+    unsafe fn to_offset_floats(self) -> Self::Floats {
+        // SAFETY: the caller's.
+        unsafe { self.to_floats().sub(Self::Floats::splat(-OFFSET)) }
+    }
 }
+
+/// 1.5 * 2^23. Floats less than 2^22 from here are all whole numbers, and the bits of `OFFSET + n` are those of `OFFSET`
+/// plus `n`.
+pub(super) const OFFSET: f32 = 12_582_912.0;
 
 /// Sixty-four bytes, to unpack codes.
 ///
@@ -154,12 +164,11 @@ pub(super) unsafe fn scaled_within<L: Lanes>(x: L, factor: f32, largest: f32) ->
 /// expf up to rounding): relative error below 3e-7.
 #[inline(always)]
 pub(super) unsafe fn exp<L: Lanes>(x: L) -> L {
-    // Adding and subtracting 1.5 * 2^23 rounds to the nearest whole number.
-    const ROUND: f32 = 12_582_912.0;
     // SAFETY: lane-wise methods of the caller's own instruction set.
     unsafe {
         let x = x.max(L::splat(-87.0)).min(L::splat(88.0));
-        let n = x.fma(L::splat(std::f32::consts::LOG2_E), L::splat(ROUND)).sub(L::splat(ROUND));
+        // The nearest whole number.
+        let n = x.fma(L::splat(std::f32::consts::LOG2_E), L::splat(OFFSET)).sub(L::splat(OFFSET));
         let r = n.fma(L::splat(-0.693_359_4), x);
         let r = n.fma(L::splat(2.121_944_4e-4), r);
         let mut p = L::splat(1.0 / 720.0);
