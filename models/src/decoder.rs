@@ -5,11 +5,11 @@ mod load;
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::kv::KvCache;
-use crate::layers::{Joined, Linear, Rotary, moved};
+use crate::layers::{FeedForward, Joined, Linear, Rotary, moved};
 use crate::spec::DecoderSpec;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
-use moot_kernels::ops::{attention::attention, rotate_store::RotateStore, swiglu::swiglu};
+use moot_kernels::ops::{attention::attention, rotate_store::RotateStore};
 use moot_kernels::{PAGE, SequenceRows, Weight};
 
 /// How matrices are stored once loaded.
@@ -89,8 +89,7 @@ struct Block {
     head_norms: [Option<Tensor>; 2],
     attention_output: Linear,
     feed_forward_norm: Tensor,
-    gate_up: Joined<2>,
-    down: Linear,
+    feed_forward: FeedForward,
 }
 
 impl Decoder {
@@ -196,8 +195,7 @@ impl Decoder {
             let attended = block.attention_output.apply(&attended)?;
             let (sum, normed) = add_rms_norm(&x, &attended, &block.feed_forward_norm, eps)?;
             x = sum;
-            let [gate, up] = block.gate_up.apply(&normed)?;
-            added = Some(block.down.apply(&swiglu(&gate, &up)?)?);
+            added = Some(block.feed_forward.apply(&normed)?);
         }
         if batch.logit_rows.is_empty() {
             // A GPU cannot launch a kernel of no blocks.
@@ -288,6 +286,6 @@ impl Block {
 
     /// The layers behind attention: in the last block they run for the rows with wanted logits.
     fn after_attention(&self) -> impl Iterator<Item = &Linear> {
-        [&self.attention_output].into_iter().chain(self.gate_up.linears()).chain([&self.down])
+        [&self.attention_output].into_iter().chain(self.feed_forward.linears())
     }
 }

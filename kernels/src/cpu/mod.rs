@@ -47,7 +47,7 @@ pub(crate) use linear::{Elements, LinearCall, PANEL};
 pub(crate) use memory::Aligned;
 pub use memory::zeroed;
 pub(crate) use norm::Residual;
-pub(crate) use quantise::Int8;
+pub(crate) use quantise::{CHUNK, Int8, RowChunk};
 pub use rowwise::Activation;
 pub(crate) use rowwise::LayerNorm;
 pub(crate) use scan::ScanCall;

@@ -44,7 +44,27 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
+    /// Every byte counts 128 more than its value, so that bytes are unsigned.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn of(values: [i8; 16]) -> Self {
+        use std::arch::x86_64::*;
+        // SAFETY: SSE2 is part of x86-64, and the arrays are sixteen bytes.
+        unsafe {
+            let bytes = _mm_xor_si128(_mm_loadu_si128(values.as_ptr().cast()), _mm_set1_epi8(i8::MIN));
+            let zero = _mm_setzero_si128();
+            // Sums of eight bytes each.
+            let first = _mm_sad_epu8(_mm_and_si128(bytes, _mm_set1_epi32(0xffff)), zero);
+            let all = _mm_sad_epu8(bytes, zero);
+            let sums = _mm_add_epi64(_mm_unpacklo_epi64(first, all), _mm_unpackhi_epi64(first, all));
+            let first = _mm_cvtsi128_si32(sums) - 8 * 128;
+            let all = _mm_cvtsi128_si32(_mm_unpackhi_epi64(sums, sums)) - 16 * 128;
+            Self { all, pairs: (all - first) << 16 | first & 0xffff }
+        }
+    }
+
     /// All at once, as the bytes of one word, each of which counts 128 more than its value.
+    #[cfg(not(target_arch = "x86_64"))]
     #[inline(always)]
     fn of(values: [i8; 16]) -> Self {
         const EVEN: u128 = u128::MAX / 0xffff * 0xff;
@@ -93,6 +113,27 @@ impl Int8 {
         });
     }
 
+    /// The places of all values, as parts of one chunk and up to `rows_each` rows: the first row and the chunk's first
+    /// input of each part, and where its rows go.
+    pub(crate) fn parts(&mut self, rows_each: usize) -> Vec<(usize, usize, RowChunk<'_>)> {
+        let Self { rows, inputs, .. } = *self;
+        let mut rest = RowChunk {
+            values: &mut self.values,
+            scales: &mut self.scales,
+            sums: &mut self.sums,
+            min_factors: &mut self.min_factors,
+        };
+        let mut parts = Vec::new();
+        for from in (0..inputs).step_by(CHUNK) {
+            for row in (0..rows).step_by(rows_each) {
+                let part;
+                (part, rest) = rest.split_at(rows_each.min(rows - row));
+                parts.push((row, from, part));
+            }
+        }
+        parts
+    }
+
     /// As [`Self::fill`], without the thread pool, which may not exist yet.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn fill_here(&mut self, table: &'static Table, x: &[f32]) {
@@ -114,7 +155,7 @@ fn fill_one(table: &'static Table, x: &[f32], (rows, inputs): (usize, usize), nu
     unsafe { (table.quantise_i8)(x, chunk) }
 }
 
-/// Where the results for one chunk of one row go.
+/// Where the results for one chunk of some rows go; the kernel takes one row.
 pub(crate) struct RowChunk<'a> {
     values: &'a mut [i8],
     /// One for [`BLOCK`] values.
@@ -123,6 +164,27 @@ pub(crate) struct RowChunk<'a> {
     sums: &'a mut [Sums],
     /// One for [`BLOCK`] values.
     min_factors: &'a mut [f32],
+}
+
+impl<'a> RowChunk<'a> {
+    /// The first `rows`, and the others.
+    fn split_at(self, rows: usize) -> (Self, Self) {
+        let values = self.values.split_at_mut(rows * CHUNK);
+        let scales = self.scales.split_at_mut(rows * CHUNK / BLOCK);
+        let sums = self.sums.split_at_mut(rows * CHUNK / 16);
+        let min_factors = self.min_factors.split_at_mut(rows * CHUNK / BLOCK);
+        (
+            Self { values: values.0, scales: scales.0, sums: sums.0, min_factors: min_factors.0 },
+            Self { values: values.1, scales: scales.1, sums: sums.1, min_factors: min_factors.1 },
+        )
+    }
+
+    /// Each row alone.
+    pub(crate) fn rows(self) -> impl Iterator<Item = RowChunk<'a>> {
+        let others = self.sums.chunks_mut(CHUNK / 16).zip(self.min_factors.chunks_mut(CHUNK / BLOCK));
+        let rows = self.values.chunks_mut(CHUNK).zip(self.scales.chunks_mut(CHUNK / BLOCK)).zip(others);
+        rows.map(|((values, scales), (sums, min_factors))| RowChunk { values, scales, sums, min_factors })
+    }
 }
 
 /// One chunk of a row: `value = round(x / scale)` with `scale = max |x| / 127` of a block. An infinite or NaN `x` makes
@@ -151,9 +213,11 @@ pub(super) unsafe fn run<L: Lanes>(x: &[f32], RowChunk { values, scales, sums, m
             scaled_within(a, reciprocal, most).store_rounded_i8(values.as_mut_ptr());
             scaled_within(b, reciprocal, most).store_rounded_i8(values.as_mut_ptr().add(16));
         }
+        let mut all = 0;
         for (sum, sixteen) in sums[2 * block..].iter_mut().zip(values.as_chunks::<16>().0) {
             *sum = Sums::of(*sixteen);
+            all += sum.all;
         }
-        min_factors[block] = scales[block] * (sums[2 * block].all + sums[2 * block + 1].all) as f32;
+        min_factors[block] = scales[block] * all as f32;
     }
 }

@@ -68,7 +68,8 @@ fn blocks_give_the_same_bits_on_every_table() {
                     let mut seen = Int8::new(rows, inputs);
                     seen.fill(table, &x);
                     let mut out = vec![0.0_f32; rows * outputs];
-                    let call = BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), outputs };
+                    let call =
+                        BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), first_row: 0, outputs };
                     // SAFETY: as above; one task has all panels and rows.
                     unsafe { (table.block_linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
                     out.iter().map(|x| x.to_bits()).collect()
@@ -118,7 +119,8 @@ fn extreme_codes_and_values_do_not_overflow() {
                     let mut seen = Int8::new(rows, inputs);
                     seen.fill(table, &x);
                     let mut out = vec![0.0_f32; rows * outputs];
-                    let call = BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), outputs };
+                    let call =
+                        BlockCall { x: &seen, format, packed: &packed, out: out.as_mut_ptr(), first_row: 0, outputs };
                     // SAFETY: as above.
                     unsafe { (table.block_linear)(&call, 0..outputs.div_ceil(PANEL), 0..rows) };
                     let wrong = out.iter().find(|x| x.to_bits() != want.to_bits());

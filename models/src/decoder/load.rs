@@ -3,7 +3,7 @@
 use super::{Block, Decoder, LoadOptions, Residency};
 use crate::arch::names::{BlockTensor, Name, Naming, ProjectionRows};
 use crate::error::Result;
-use crate::layers::{Joined, Linear, Rotary};
+use crate::layers::{FeedForward, Joined, Linear, Rotary};
 use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
 use crate::weights::{Order, Rows, Weights};
 use candle_core::quantized::GgmlDType;
@@ -69,8 +69,11 @@ impl Block {
             attention_output: loader
                 .linear(rows(BlockTensor::AttentionOutput, spec.heads * spec.head_dim), output_bias)?,
             feed_forward_norm: loader.dense(name(BlockTensor::FeedForwardNorm), &[spec.hidden])?,
-            gate_up: loader.joined([inward(BlockTensor::Gate, None, false), inward(BlockTensor::Up, None, false)])?,
-            down: loader.linear(rows(BlockTensor::Down, spec.intermediate), None)?,
+            feed_forward: FeedForward {
+                gate_up: loader
+                    .joined([inward(BlockTensor::Gate, None, false), inward(BlockTensor::Up, None, false)])?,
+                down: loader.linear(rows(BlockTensor::Down, spec.intermediate), None)?,
+            },
         })
     }
 }

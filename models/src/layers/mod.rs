@@ -1,10 +1,12 @@
 //! The layers of a decoder.
 
+mod feed_forward;
 mod joined;
 mod linear;
 mod rotary;
 mod transfer;
 
+pub(crate) use feed_forward::FeedForward;
 pub(crate) use joined::Joined;
 pub(crate) use linear::Linear;
 pub(crate) use rotary::Rotary;

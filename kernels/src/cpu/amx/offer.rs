@@ -115,7 +115,7 @@ impl Case {
         x.fill_here(table, &self.x);
         let mut out = vec![0.0_f32; Self::ROWS * Self::OUTPUTS];
         let (format, packed, to) = (self.format, &self.packed[..], out.as_mut_ptr());
-        let call = BlockCall { x: &x, format, packed, out: to, outputs: Self::OUTPUTS };
+        let call = BlockCall { x: &x, format, packed, out: to, first_row: 0, outputs: Self::OUTPUTS };
         // SAFETY: tables are only reachable where this machine can run them; one task has all panels and rows.
         unsafe { (table.block_linear)(&call, 0..Self::OUTPUTS.div_ceil(PANEL), 0..Self::ROWS) };
         out.into_iter().map(f32::to_bits).collect()

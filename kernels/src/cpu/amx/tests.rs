@@ -31,7 +31,14 @@ impl<'a> Case<'a> {
         const UNTOUCHED: f32 = -1e33;
         let (rows, outputs) = (self.x.rows, self.outputs);
         let mut out = vec![UNTOUCHED; rows * outputs + 16];
-        let call = BlockCall { x: &self.x, format: self.format, packed: self.packed, out: out.as_mut_ptr(), outputs };
+        let call = BlockCall {
+            x: &self.x,
+            format: self.format,
+            packed: self.packed,
+            out: out.as_mut_ptr(),
+            first_row: 0,
+            outputs,
+        };
         for row in (0..rows).step_by(rows_each) {
             for panel in 0..outputs.div_ceil(PANEL) {
                 // SAFETY: the kernel is one that this machine can run; the tasks have all panels and rows between them.

@@ -20,7 +20,7 @@ impl Window {
         let (stride, column) = (task.call.outputs, task.panel * PANEL + segment.half * LANES);
         Self {
             // Past the end where there are no columns.
-            out: task.call.out.wrapping_add((task.rows.start + segment.row) * stride + column),
+            out: task.call.out.wrapping_add((task.rows.start + segment.row - task.call.first_row) * stride + column),
             stride,
             rows: ROWS.min(task.rows.len() - segment.row),
             columns: LANES.min(stride.saturating_sub(column)),

@@ -24,7 +24,7 @@ pub(super) unsafe fn few<L: Lanes, const AT_ONCE: usize, const FORMAT: usize>(
         let many = most.min(rows.end - row);
         // SAFETY: the caller's; a narrow last panel goes through a buffer of full width.
         unsafe {
-            let out = call.out.add(row * call.outputs + number * PANEL);
+            let out = call.out(row, number);
             let mut buffer = [[0.0_f32; PANEL]; AT_ONCE];
             let narrow = columns < PANEL;
             let (to, stride) = if narrow { (buffer.as_mut_ptr().cast(), PANEL) } else { (out, call.outputs) };

@@ -23,13 +23,26 @@ pub(crate) struct BlockCall<'a> {
     pub format: Format,
     /// `[panels]` of [`Format::panel_bytes`]
     pub packed: &'a [u8],
-    /// `[rows, outputs]`; tasks write disjoint panels or rows
+    /// `[rows, outputs]`, from row `first_row` of `x` on; tasks write disjoint panels or rows
     pub out: *mut f32,
+    pub first_row: usize,
     pub outputs: usize,
 }
 
 // SAFETY: `out` is only written through `run`, whose tasks own disjoint panels or rows.
 unsafe impl Sync for BlockCall<'_> {}
+
+impl BlockCall<'_> {
+    /// Where the first result of a row and a panel goes.
+    ///
+    /// # Safety
+    /// The output has them.
+    #[inline(always)]
+    unsafe fn out(&self, row: usize, panel: usize) -> *mut f32 {
+        // SAFETY: the caller's.
+        unsafe { self.out.add((row - self.first_row) * self.outputs + panel * PANEL) }
+    }
+}
 
 /// Rows up to which AMX's table multiplies in registers too.
 pub(super) const FEW: usize = 8;
@@ -99,7 +112,7 @@ unsafe fn run_format<L: Lanes, const ROWS: usize, const HALVES: usize, const AT_
                     scratch: scratch.as_ptr(),
                     from,
                     len: chunk.len(),
-                    out: call.out.add(rows.start * call.outputs + panel * PANEL),
+                    out: call.out(rows.start, panel),
                     stride: call.outputs,
                     row: rows.start,
                 };

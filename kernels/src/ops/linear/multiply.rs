@@ -1,7 +1,7 @@
 //! The product on the CPU: several weights that take one input, cut into tasks.
 
 use super::{Packed, Weight, elements};
-use crate::cpu::{Activation, BlockCall, Int8, Int16, Int16Call, LinearCall, PANEL};
+use crate::cpu::{Activation, BlockCall, Int8, Int16, Int16Call, LinearCall, PANEL, Table};
 use crate::ops::{cpu_table, f32_slice};
 use candle_core::{Device, Layout, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
@@ -87,9 +87,33 @@ pub(super) fn apply_layers(layers: &[Layer<'_>], x: &Tensor) -> Result<Vec<Tenso
     }
     let (storage, layout) = x.storage_and_layout();
     let Storage::Cpu(storage) = &*storage else { bail!("linear: a CPU weight, and x is on another device") };
-    let outs = multiply(layers, f32_slice("linear", storage, layout)?, rows, inputs)?;
+    let x = Inputs::new(cpu_table()?, layers, f32_slice("linear", storage, layout)?, (rows, inputs));
+    let outs = multiply(layers, &x)?;
     let shaped = |(out, layer): (Vec<f32>, &Layer<'_>)| Tensor::from_vec(out, (rows, layer.outputs), &Device::Cpu);
     outs.into_iter().zip(layers).map(shaped).collect()
+}
+
+/// `[rows, inputs]`, in each form that a weight takes.
+pub(super) struct Inputs<'a> {
+    /// Empty where no weight takes floats.
+    pub floats: &'a [f32],
+    pub int8: Option<Int8>,
+    pub int16: Option<Int16>,
+    pub rows: usize,
+    pub inputs: usize,
+}
+
+impl<'a> Inputs<'a> {
+    fn new(table: &'static Table, layers: &[Layer<'_>], floats: &'a [f32], (rows, inputs): (usize, usize)) -> Self {
+        let int8 = layers.iter().any(|layer| matches!(layer.packed, Packed::Blocks(..))).then(|| {
+            let mut int8 = Int8::new(rows, inputs);
+            int8.fill(table, floats);
+            int8
+        });
+        let int16 = layers.iter().any(|layer| matches!(layer.packed, Packed::Int16(_)));
+        let int16 = int16.then(|| Int16::new(table, floats, rows, inputs));
+        Self { floats, int8, int16, rows, inputs }
+    }
 }
 
 /// The operands of one weight.
@@ -113,39 +137,32 @@ struct Finish<'a> {
 unsafe impl Sync for Finish<'_> {}
 
 /// `activation(x · wᵀ + bias)` for every weight, as tasks of some panels and some rows.
-fn multiply(layers: &[Layer<'_>], x: &[f32], rows: usize, inputs: usize) -> Result<Vec<Vec<f32>>> {
-    let table = cpu_table()?;
-    let mut int8 = Int8::default();
-    if layers.iter().any(|layer| matches!(layer.packed, Packed::Blocks(..))) {
-        int8 = Int8::new(rows, inputs);
-        int8.fill(table, x);
-    }
-    let int16 = layers.iter().any(|layer| matches!(layer.packed, Packed::Int16(_)));
-    let int16 = int16.then(|| Int16::new(table, x, rows, inputs));
+pub(super) fn multiply(layers: &[Layer<'_>], x: &Inputs<'_>) -> Result<Vec<Vec<f32>>> {
+    let (table, rows, inputs) = (cpu_table()?, x.rows, x.inputs);
     let mut outs: Vec<Vec<f32>> = layers.iter().map(|layer| Vec::with_capacity(rows * layer.outputs)).collect();
     let calls: Vec<((Call<'_>, Option<Finish<'_>>), usize)> = layers
         .iter()
         .zip(&mut outs)
         .map(|(&Layer { packed, outputs, finish, .. }, out)| {
             let out = out.as_mut_ptr();
-            let call = match (packed, &int16) {
-                (Packed::Floats(dtype, data), _) => {
+            let call = match (packed, &x.int8, &x.int16) {
+                (Packed::Floats(dtype, data), ..) => {
                     let packed = elements(*dtype, data);
-                    Call::Floats(LinearCall { x, packed, out, inputs, outputs })
+                    Call::Floats(LinearCall { x: x.floats, packed, out, inputs, outputs })
                 }
-                (Packed::Int16(packed), Some(int16)) => Call::Int16(Int16Call { x: int16, packed, out, outputs }),
-                (Packed::Int16(_), None) => bail!("an int16 weight without int16 activations (bug)"),
-                (Packed::Blocks(format, packed), _) => {
-                    Call::Blocks(BlockCall { x: &int8, format: *format, packed, out, outputs })
+                (Packed::Blocks(format, packed), Some(x), _) => {
+                    Call::Blocks(BlockCall { x, format: *format, packed, out, first_row: 0, outputs })
                 }
+                (Packed::Int16(packed), _, Some(x)) => Call::Int16(Int16Call { x, packed, out, outputs }),
+                _ => bail!("a quantised weight without quantised activations (bug)"),
             };
             let finish = finish.map(|(bias, activation)| Finish { out, outputs, bias, activation });
             Ok(((call, finish), outputs.div_ceil(PANEL)))
         })
         .collect::<Result<_>>()?;
     // So few rows stay in L2 while they are multiplied by all panels, and bias and activation find their sums there.
-    let most_rows = if int16.is_some() { INT16_ROWS } else { usize::MAX };
-    let tile_rows = if int8.rows > 0 { table.tile_rows } else { TILE_ROWS };
+    let most_rows = if x.int16.is_some() { INT16_ROWS } else { usize::MAX };
+    let tile_rows = if x.int8.is_some() { table.tile_rows } else { TILE_ROWS };
     tasks(&calls, rows, most_rows, tile_rows).into_par_iter().for_each(|((call, finish), panels, rows)| {
         // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
         #[allow(unsafe_code)]
