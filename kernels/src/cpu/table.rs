@@ -225,7 +225,7 @@ pub(super) fn choose(forced: Option<&str>, tables: &[&'static Table]) -> Result<
         && best.name == AMX.name
         && !amx::agree(best, next)
     {
-        // Checked once in each process: no processor with AMX was there to test on.
+        // Checked once in each process: one kind of processor with AMX was there to test on.
         let (name, next_name) = (best.name, next.name);
         let remark =
             format!("the {name} kernels give other bits than {next_name} on this processor: {next_name} is used");

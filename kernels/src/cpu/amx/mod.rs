@@ -3,25 +3,30 @@
 //! # The budget
 //! A product is 16 rows x 16 outputs x one step of inputs (32 or 16 that share a scale): a tile of activations as
 //! `Int8` holds them, times a tile of codes as `unpack` writes them, is a tile of exact sums. It goes to L1 and comes
-//! back as sixteen vectors, to be scaled and added up in the recipe's order. What that takes of a Sapphire Rapids core,
-//! by Intel's optimisation manual (throughputs, in cycles; nothing here has been timed):
+//! back as sixteen vectors, to be scaled and added up in the recipe's order. In cycles, measured on an Intel Xeon
+//! (`benches/results/2026-11-25-amx.md`):
 //!
-//! | for a block of 32 inputs | step 32 | with mins | step 16 |
-//! |---|---|---|---|
-//! | `tdpbssd`: a cycle a row, whatever the inputs | 16 | 16 | 32 |
-//! | stores, one a cycle: sums, and results once a segment | 16 + 4 | 16 + 4 | 32 + 8 |
-//! | loads, two a cycle: codes, activations (every other time), sums, scales of rows, results | 26 | 34 | 40 |
-//! | vector units, two: to float, times scale, added; mins | 24 | 32 | 40 |
-//! | `vpdpbusd` in `block_linear`, sixteen rows | 88 | 96 | 104 |
+//! | | alone | while tiles are in use |
+//! |---|---|---|
+//! | `tdpbssd` of 16 rows, whatever the inputs | 16 | |
+//! | `tileloadd` of 16 rows, of 8 | 8, 4 | |
+//! | `tilestored` of 16 rows | 16 | |
+//! | `tdpbssd` and the store of its sums; the store of earlier sums | 29; 18 to 23 | |
+//! | multiplication of 512 bits (floats, int8), conversion to floats | 1/2 | 1 |
+//! | addition of 512 bits, floats or integers | 1/2 | 1/2 |
 //!
-//! All units are near their limits and have to overlap, and the speed is at most about three times VNNI's. Unpacking
-//! adds some 20 cycles a block and half a panel, once for all rows of a task.
+//! For some 300 cycles after any tile instruction one vector unit alone multiplies and converts, so multiplications are
+//! what a product waits for: two of floats for each of sixteen rows, and a third with mins. That is 32 or 48 cycles
+//! where `vpdpbusd` takes 88 or 96; the loop over data in L1 takes 45 without mins.
 //!
+//! - The sums of a product are stored when the next but one begins, in the same tile: the store does not wait for them.
+//! - Sums become floats by an addition: `OFFSET + sum` has the bits of `OFFSET` plus the sum, and
+//!   `fma(OFFSET + sum, scale, -OFFSET * scale)` is `sum * scale`, rounded once, since `OFFSET * scale` is exact.
 //! - Four products are a *segment*. While one segment's sums are scaled, in program order product by product, the next
-//!   one's are multiplied into the same places: a store is read some 400 instructions later, so neither its latency nor
-//!   that of the multiplier (52 cycles) stalls, and the processor's window holds both kinds of work.
+//!   one's are multiplied into the same places.
 //! - Results of a segment stay in sixteen registers; four products are as many as there are tiles for activations, which
-//!   serve both halves of a panel.
+//!   serve both halves of a panel. Between chunks of inputs results wait close together (`partial`), and rows of the
+//!   output are fetched into the cache long before they are written (`window`).
 //! - The zero is subtracted from codes when they are unpacked, so no sum needs a correction.
 //! - From `FEW` rows on a tile costs less than its rows by VNNI, even where only half of it is wanted. Missing rows are
 //!   computed from what lies behind the last (see `Int8`), and not stored.
