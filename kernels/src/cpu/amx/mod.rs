@@ -350,7 +350,8 @@ unsafe fn scale_sums<L: Lanes, const FORMAT: usize>(
     }
 }
 
-/// As [`super::limits::multiply_i8`], by tiles of 64 inputs: as many operations, in four independent sums.
+/// As [`super::limits::multiply_i8`], by tiles of the 32 inputs that share a scale: as many operations, in four
+/// independent sums. Tiles of 64 inputs would take as long, and be twice as many.
 ///
 /// # Safety
 /// The instructions of `T` exist.
@@ -359,12 +360,14 @@ pub(super) unsafe fn multiply_i8<T: Tiles>(tiles: &mut T, rounds: usize) -> f32 
     /// int8 products of a round there.
     const THERE: usize = 12 * 16 * 4;
     /// And of a round here.
-    const HERE: usize = 4 * 16 * 16 * 64;
+    const HERE: usize = 4 * 16 * 16 * BLOCK;
+    const SUM: (u8, u8) = (16, 64);
+    const LIMIT: [(u8, u8); 8] = [(16, BLOCK as u8), (BLOCK as u8 / 4, 64), SUM, SUM, SUM, SUM, SUM, SUM];
     let ones = [[1_u8; 64]; ROWS];
     let mut sums = [0_i32; ROWS * LANES];
     // SAFETY: the caller's; shapes fit, and both arrays hold a whole tile.
     unsafe {
-        tiles.configure(&const { Shapes::new([(16, 64); 8]) });
+        tiles.configure(const { &Shapes::new(LIMIT) });
         tiles.load::<0>(ones.as_ptr().cast(), 64);
         tiles.load::<1>(ones.as_ptr().cast(), 64);
         tiles.zero::<2>();

@@ -16,7 +16,7 @@ use std::ops::Range;
 const TASK_ROWS: usize = 128;
 
 /// Tasks of a thread at least: with fewer, the separate operations divide the work more evenly.
-const TASKS_OF_THREAD: usize = 2;
+const TASKS_OF_THREAD: usize = 4;
 
 /// `None` where weights are not quantised and on the CPU, or there is too little to do for all threads.
 pub(super) fn in_one_pass(gate: &Weight, up: &Weight, down: &Affine<'_>, x: &Tensor) -> Result<Option<Tensor>> {
@@ -38,7 +38,7 @@ pub(super) fn in_one_pass(gate: &Weight, up: &Weight, down: &Affine<'_>, x: &Ten
         );
     }
     let table = cpu_table()?;
-    let rows_each = rows.div_ceil(rows.div_ceil(TASK_ROWS).max(1)).next_multiple_of(table.tile_rows);
+    let rows_each = rows.div_ceil(rows.div_ceil(TASK_ROWS).max(1)).next_multiple_of(table.tile_rows).max(1);
     if rows.div_ceil(rows_each) * inner.div_ceil(CHUNK) < TASKS_OF_THREAD * rayon::current_num_threads() {
         return Ok(None);
     }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn one_pass_has_the_bits_of_separate_operations() {
         // The last chunk of 256 is narrow, and the last panel too; rows fill tasks or do not.
-        let inner = 5 * 256 + 32;
+        let inner = 7 * 256 + 32;
         let (gate, up) = (weight(GgmlDType::Q5_0, inner, 96), weight(GgmlDType::Q4_1, inner, 96));
         let down = weight(GgmlDType::Q8_0, 70, inner);
         let bias = Tensor::randn(0_f32, 1.0, 70, &Device::Cpu).unwrap();
