@@ -13,8 +13,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Milliseconds for which the allocator keeps memory that was freed. With its own 10 it returns activations between two
-/// operations of one step; what loading has used is returned as well, a little later.
-const KEEP: std::ffi::c_long = 500;
+/// steps; what loading has used is returned as well, a little later.
+const KEEP: std::ffi::c_long = 10_000;
 
 /// `mi_option_purge_delay` in mimalloc.h.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
