@@ -12,7 +12,7 @@ use candle_core::{Device, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Rows of a task at most: `2 x 128 x 256` floats are 256 KiB.
+/// Rows of a task at most, before they are made whole tiles: `2 x 128 x 256` floats are 256 KiB.
 const TASK_ROWS: usize = 128;
 
 /// Tasks of a thread at least: with fewer, the separate operations divide the work more evenly.
