@@ -5,7 +5,6 @@ mod multiply;
 mod rows;
 
 use super::exact_linear::exact_linear;
-use super::swiglu::swiglu;
 use crate::cpu::{Activation, Aligned, Elements, Format, PANEL, i16_panel_bytes, pack_half, pack_i16};
 use candle_core::quantized::GgmlDType;
 use candle_core::{CpuStorage, DType, Result, Storage, Tensor, bail};
@@ -230,18 +229,14 @@ impl Weight {
         apply_layers(&calls, x)
     }
 
-    /// A decoder's feed-forward layers, `down(silu(gate(x)) * up(x))`: on the CPU in one pass over quantised weights,
-    /// whose inner activations are quantised while they are in the cache. The bits are those of the separate operations.
+    /// A decoder's feed-forward layers, `down(silu(gate(x)) * up(x))`, in one pass: inner activations are quantised
+    /// while they are in the cache. The bits are those of the separate operations. `None` where weights are not
+    /// quantised and on the CPU, or there is too little to do for all threads: the caller then applies them separately.
     ///
     /// # Errors
-    /// Shapes or types that do not fit.
-    pub fn feed_forward(gate: &Self, up: &Self, down: &Affine<'_>, x: &Tensor) -> Result<Tensor> {
-        if let Some(out) = feed_forward::in_one_pass(gate, up, down, x)? {
-            return Ok(out);
-        }
-        let inner = Self::apply_all(&[gate.affine(None), up.affine(None)], x)?;
-        let mut outs = Self::apply_all(&[*down], &swiglu(&inner[0], &inner[1])?)?;
-        outs.pop().ok_or_else(|| candle_core::Error::Msg("one weight gave no result (bug)".into()))
+    /// Shapes that do not fit.
+    pub fn feed_forward(gate: &Self, up: &Self, down: &Affine<'_>, x: &Tensor) -> Result<Option<Tensor>> {
+        feed_forward::in_one_pass(gate, up, down, x)
     }
 
     fn matmul(&self, x: &Tensor) -> Result<Tensor> {

@@ -14,8 +14,10 @@ pub(crate) struct FeedForward {
 impl FeedForward {
     /// `[tokens, hidden]` to the same.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        if let [gate, up] = self.gate_up.linears() {
-            return Linear::feed_forward(gate, up, &self.down, x);
+        if let [gate, up] = self.gate_up.linears()
+            && let Some(out) = Linear::feed_forward(gate, up, &self.down, x)?
+        {
+            return Ok(out);
         }
         let [gate, up] = self.gate_up.apply(x)?;
         self.down.apply(&swiglu(&gate, &up)?)

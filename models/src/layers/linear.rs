@@ -3,7 +3,6 @@
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{Module, Result, Tensor};
 use moot_kernels::Weight;
-use moot_kernels::ops::swiglu::swiglu;
 use std::sync::Arc;
 
 /// `x · wᵀ + b`.
@@ -72,15 +71,14 @@ impl Linear {
         outs.try_into().map_err(|_| candle_core::Error::Msg("another number of results than of layers (bug)".into()))
     }
 
-    /// `down(silu(gate(x)) * up(x))`.
-    pub(crate) fn feed_forward(gate: &Self, up: &Self, down: &Self, x: &Tensor) -> Result<Tensor> {
+    /// As [`Weight::feed_forward`]: `None` where the layers must be applied separately.
+    pub(crate) fn feed_forward(gate: &Self, up: &Self, down: &Self, x: &Tensor) -> Result<Option<Tensor>> {
         if let [(Matrix::Dense(gate), None), (Matrix::Dense(up), None), (Matrix::Dense(matrix), bias)] =
             [gate, up, down].map(|layer| (&layer.matrix, &layer.bias))
         {
             return Weight::feed_forward(gate, up, &matrix.affine(bias.as_ref()), x);
         }
-        let [gate, up] = Self::apply_all([gate, up], x)?;
-        down.apply(&swiglu(&gate, &up)?)
+        Ok(None)
     }
 
     fn apply_alone(&self, x: &Tensor) -> Result<Tensor> {

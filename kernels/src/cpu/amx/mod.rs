@@ -211,12 +211,12 @@ unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(
         while now.row < task.rows.len() {
             let next = now.next(PRODUCTS * step, task.len);
             let mut sums = if task.from + now.input == 0 { [L::splat(0.0); ROWS] } else { partial.load(now) };
-            // Unrolled by hand, so that tile numbers are constants.
             if task.from == 0 {
-                // They are written when the last chunk has been multiplied.
-                let rows = now.input / BLOCK..(now.input / BLOCK + ROWS / 2).min(ROWS);
-                Window::of(task, now).prefetch::<L>(rows);
+                // Each segment of the first chunk prefetches its share of the rows; the last chunk writes them.
+                let first = now.input * ROWS / CHUNK;
+                Window::of(task, now).prefetch::<L>(first..first + PRODUCTS * step * ROWS / CHUNK);
             }
+            // Unrolled by hand, so that tile numbers are constants.
             stage::<L, T, FORMAT, 0>(tiles, task, (now, next), slots, &mut sums);
             stage::<L, T, FORMAT, 1>(tiles, task, (now, next), slots, &mut sums);
             if PRODUCTS * step / BLOCK == 4 {
