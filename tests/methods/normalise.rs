@@ -48,6 +48,7 @@ fn matching_is_by_whole_words() {
     }
 }
 
+// Words that must not be articles are of the letters b to s: an answer of articles alone keeps them.
 proptest! {
     #[test]
     fn normalising_twice_changes_nothing(text in "\\PC{0,40}") {
@@ -55,13 +56,13 @@ proptest! {
     }
 
     #[test]
-    fn equality_is_blind_to_case_space_articles_and_full_stops(text in "[b-z]{1,8}( [b-z]{1,8}){0,3}") {
+    fn equality_is_blind_to_case_space_articles_and_full_stops(text in "[b-s]{1,8}( [b-s]{1,8}){0,3}") {
         let dressed = format!(" The {}. ", text.to_uppercase().replace(' ', "\t "));
         prop_assert!(equal(&text, &dressed));
     }
 
     #[test]
-    fn containment_is_of_words_in_a_row(words_in in prop::collection::vec("[b-z]{1,3}", 1..8), from in 0usize..8, to in 0usize..8) {
+    fn containment_is_of_words_in_a_row(words_in in prop::collection::vec("[b-s]{1,3}", 1..8), from in 0usize..8, to in 0usize..8) {
         let (from, to) = (from.min(words_in.len()), to.min(words_in.len()));
         let part = words_in.get(from..to).unwrap_or_default().join(" ");
         prop_assert_eq!(contains(&words_in.join(" "), &part), !words(&part).is_empty());
