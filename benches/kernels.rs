@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::panic)]
 
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
-use candle_core::{Device, Module, Result, Tensor};
+use candle_core::{DType, Device, Module, Result, Tensor};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use moot_models::kernels::ops::{attention, linear};
@@ -115,7 +115,8 @@ fn attentions(criterion: &mut Criterion) -> Result<()> {
     let mut group = group(criterion, "attention");
     for (case, sequences) in cases {
         let pages = sequences.iter().flat_map(|s| &s.pages).max().map_or(0, |&page| page as usize + 1);
-        let (k, v) = (normal((pages, kv_heads, dim, PAGE))?, normal((pages, kv_heads, PAGE, dim))?);
+        let k = normal((pages, kv_heads, dim, PAGE))?.to_dtype(DType::F16)?;
+        let v = normal((pages, kv_heads, PAGE, dim))?.to_dtype(DType::F16)?;
         let plan = AttentionPlan::new(sequences);
         let q = normal((plan.rows(), heads, dim))?;
         let scale = 1.0 / (dim as f32).sqrt();

@@ -93,11 +93,15 @@ fn shared_batch() -> Vec<SequenceRows> {
 
 #[test]
 fn attention_is_its_reference_with_shared_pages_read_once() -> Result<()> {
+    attends(DType::F32)?;
+    attends(DType::F16)
+}
+
+fn attends(dtype: DType) -> Result<()> {
     let (heads, kv_heads, dim) = (6, 2, 32);
     let plan = AttentionPlan::new(shared_batch());
-    let caches = (Tensor::randn(0_f32, 1.0, (8, kv_heads, dim, PAGE), &Device::Cpu)?, {
-        Tensor::randn(0_f32, 1.0, (8, kv_heads, PAGE, dim), &Device::Cpu)?
-    });
+    let cache = |shape| Tensor::randn(0_f32, 1.0, shape, &Device::Cpu)?.to_dtype(dtype);
+    let caches = (cache((8, kv_heads, dim, PAGE))?, cache((8, kv_heads, PAGE, dim))?);
     let q = Tensor::randn(0_f32, 1.0, (plan.rows(), heads, dim), &Device::Cpu)?;
     let got = attention::attention(&q, &caches.0, &caches.1, &plan, 0.2)?;
     let want = attention::reference(&q, &caches.0, &caches.1, &plan, 0.2)?;
@@ -116,25 +120,29 @@ fn attention_is_its_reference_with_shared_pages_read_once() -> Result<()> {
     Ok(())
 }
 
-/// Stores random tokens at `slots` of caches of `pages` pages of zeros: their keys and values are there, and the rest is as
-/// it was.
+/// Stores random tokens at `slots` of caches of `pages` pages of zeros, of f32 and of f16: their keys and values are there as
+/// the nearest number, the largest where they are beyond, and the rest is as it was.
 fn stores(pages: usize, slots: &[u32]) -> Result<()> {
+    stores_as(DType::F32, f64::from(f32::MAX), pages, slots)?;
+    stores_as(DType::F16, 65_504.0, pages, slots)
+}
+
+fn stores_as(dtype: DType, largest: f64, pages: usize, slots: &[u32]) -> Result<()> {
     let (kv_heads, dim, tokens) = (2, 16, slots.len());
-    let (k, v) = (
-        Tensor::randn(0_f32, 1.0, (tokens, kv_heads, dim), &Device::Cpu)?,
-        Tensor::randn(0_f32, 1.0, (tokens, kv_heads, dim), &Device::Cpu)?,
-    );
-    let k_cache = Tensor::zeros((pages, kv_heads, dim, PAGE), DType::F32, &Device::Cpu)?;
-    let v_cache = Tensor::zeros((pages, kv_heads, PAGE, dim), DType::F32, &Device::Cpu)?;
+    let new = |deviation| Tensor::randn(0_f32, deviation, (tokens, kv_heads, dim), &Device::Cpu);
+    let (k, v) = (new(30_000.0)?, new(1.0)?);
+    let k_cache = Tensor::zeros((pages, kv_heads, dim, PAGE), dtype, &Device::Cpu)?;
+    let v_cache = Tensor::zeros((pages, kv_heads, PAGE, dim), dtype, &Device::Cpu)?;
     Slots::new(slots.to_vec()).store(&k, &v, &k_cache, &v_cache)?;
-    let nothing = vec![0; kv_heads * dim];
+    let nearest = |x: &Tensor| x.clamp(-largest, largest)?.to_dtype(dtype);
+    let (k, v) = (nearest(&k)?, nearest(&v)?);
+    let bits = |x: &Tensor| Ok::<_, candle_core::Error>(bits(&x.to_dtype(DType::F32)?));
     for slot in 0..pages * PAGE {
         let token = slots.iter().position(|taken| *taken as usize == slot);
-        let expected =
-            |new: &Tensor| token.map_or_else(|| Ok(nothing.clone()), |token| new.get(token).map(|t| bits(&t)));
+        let expected = |new: &Tensor| token.map_or(Ok(vec![0; kv_heads * dim]), |token| bits(&new.get(token)?));
         let (page, place) = (slot / PAGE, slot % PAGE);
-        assert_eq!(bits(&k_cache.get(page)?.narrow(2, place, 1)?.squeeze(2)?), expected(&k)?, "key of slot {slot}");
-        assert_eq!(bits(&v_cache.get(page)?.narrow(1, place, 1)?.squeeze(1)?), expected(&v)?, "value of slot {slot}");
+        assert_eq!(bits(&k_cache.get(page)?.narrow(2, place, 1)?)?, expected(&k)?, "key of slot {slot}");
+        assert_eq!(bits(&v_cache.get(page)?.narrow(1, place, 1)?)?, expected(&v)?, "value of slot {slot}");
     }
     Ok(())
 }
@@ -154,7 +162,7 @@ fn tokens_of_many_sequences_are_stored_in_any_order() -> Result<()> {
 #[test]
 fn a_slot_or_page_beyond_the_cache_is_an_error() -> Result<()> {
     let k = Tensor::zeros((1, 1, 16), DType::F32, &Device::Cpu)?;
-    let cache = Tensor::zeros((1, 1, 16, PAGE), DType::F32, &Device::Cpu)?;
+    let cache = Tensor::zeros((1, 1, 16, PAGE), DType::F16, &Device::Cpu)?;
     assert!(Slots::new(vec![16]).store(&k, &k, &cache, &cache).is_err());
     let plan = AttentionPlan::new(vec![SequenceRows { start: 0, len: 1, pages: vec![1] }]);
     assert!(attention::attention(&k, &cache, &cache, &plan, 1.0).is_err());

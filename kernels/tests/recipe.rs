@@ -15,7 +15,7 @@ use moot_kernels::ops::swiglu::swiglu;
 use moot_kernels::{Activation, Affine, AttentionPlan, PAGE, SequenceRows, Texts, Weight};
 
 /// The number, and the digest of the bits that it stands for. A change of bits is a new row, and a new number.
-const BITS: (u32, u64) = (4, 0x3b4a_3428_204e_8c39);
+const BITS: (u32, u64) = (5, 0xb305_331f_e1a7_cd70);
 
 const BLOCK_TYPES: [GgmlDType; 10] = [
     GgmlDType::Q4_0,
@@ -111,7 +111,9 @@ fn bits_are_those_of_their_recipe() -> Result<()> {
     let k = numbers.tensor(&[3, kv_heads, dim, PAGE])?;
     let v = numbers.tensor(&[3, kv_heads, PAGE, dim])?;
     let q = (numbers.tensor(&[plan.rows(), heads, dim])? * 4.0)?;
-    all = digest(all, &attention(&q, &k, &v, &plan, 0.2)?);
+    for dtype in [DType::F32, DType::F16] {
+        all = digest(all, &attention(&q, &k.to_dtype(dtype)?, &v.to_dtype(dtype)?, &plan, 0.2)?);
+    }
     let (gate, up) = (numbers.tensor(&[5, 67])?, numbers.tensor(&[5, 67])?);
     all = digest(all, &swiglu(&(gate * 8.0)?, &up)?);
     let (x, y, weight) = (numbers.tensor(&[3, 67])?, numbers.tensor(&[3, 67])?, numbers.tensor(&[67])?);

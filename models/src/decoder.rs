@@ -19,7 +19,8 @@ pub enum Residency {
     /// quantised; elsewhere quantised weights are multiplied by Candle.
     #[default]
     AsStored,
-    /// Widened to the working type at load: the numbers of the file with no other rounding, as a reference.
+    /// Widened to the working type at load: the numbers of the file with no other rounding, as a reference. Keys and values
+    /// are of that type too.
     Dense,
 }
 
@@ -28,7 +29,7 @@ pub enum Residency {
 pub struct LoadOptions {
     /// The device of the first blocks, or of all of them.
     pub device: Device,
-    /// Type of dense weights, activations and KV pages; f32 on the CPU.
+    /// Type of dense weights and activations; f32 on the CPU.
     pub dtype: DType,
     /// Whether quantised weights are widened.
     pub residency: Residency,
@@ -47,6 +48,12 @@ impl LoadOptions {
             0 => &self.device,
             number => &self.more_devices[(number - 1).min(self.more_devices.len() - 1)],
         }
+    }
+
+    /// The type of keys and values: that of activations, but f16 on the CPU unless weights are widened.
+    #[must_use]
+    pub fn kv_dtype(&self) -> DType {
+        if self.device.is_cpu() && self.residency == Residency::AsStored { DType::F16 } else { self.dtype }
     }
 
     fn devices(&self) -> impl Iterator<Item = &Device> {
@@ -72,6 +79,7 @@ pub struct Decoder {
     spec: DecoderSpec,
     device: Device,
     dtype: DType,
+    kv_dtype: DType,
     embedding: Weight,
     blocks: Vec<Block>,
     norm: Tensor,
@@ -110,7 +118,7 @@ impl Decoder {
     /// # Errors
     /// The device has not that much memory.
     pub fn kv_cache(&self, pages: usize) -> Result<KvCache> {
-        KvCache::new(&self.spec, pages, self.dtype, |layer| &self.blocks[layer].device)
+        KvCache::new(&self.spec, pages, self.kv_dtype, |layer| &self.blocks[layer].device)
     }
 
     /// The first device, which takes the input.
@@ -122,7 +130,7 @@ impl Decoder {
     /// Bytes of one KV page over all layers.
     #[must_use]
     pub fn page_bytes(&self) -> usize {
-        KvCache::page_bytes(&self.spec, self.dtype)
+        KvCache::page_bytes(&self.spec, self.kv_dtype)
     }
 
     /// The linear layers that every token goes through, and those that only rows with wanted logits go through.

@@ -34,7 +34,7 @@ impl KvCache {
             reservable(spec, pages, dtype).map_err(what)?;
         }
         let zeros = |shape: (usize, usize, usize, usize), device: &Device| match (device, dtype) {
-            (Device::Cpu, DType::F32) => Tensor::from_vec(zeroed(shape.0 * shape.1 * shape.2 * shape.3), shape, device),
+            (Device::Cpu, DType::F16) => Tensor::from_vec(zeroed(shape.0 * shape.1 * shape.2 * shape.3), shape, device),
             _ => Tensor::zeros(shape, dtype, device),
         };
         let layer = |layer| {

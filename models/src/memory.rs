@@ -73,6 +73,9 @@ impl Needed {
     }
 }
 
+/// Keys and values of a [`Footprint`] before its placement is given: as on the CPU.
+const KV: DType = DType::F16;
+
 /// A model's sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Footprint {
@@ -135,7 +138,7 @@ impl Footprint {
         }
         Self {
             types: sorted(types),
-            kv_token_bytes: (2 * layers * kv_heads * dim * DType::F32.size_in_bytes()) as u64,
+            kv_token_bytes: (2 * layers * kv_heads * dim * KV.size_in_bytes()) as u64,
             hidden,
             attention: (heads + 2 * kv_heads) * dim,
             intermediate: inner,
@@ -147,7 +150,7 @@ impl Footprint {
     fn new(types: BTreeMap<String, StoredType>, spec: &DecoderSpec) -> Self {
         Self {
             types: sorted(types),
-            kv_token_bytes: (KvCache::page_bytes(spec, DType::F32) / PAGE) as u64,
+            kv_token_bytes: (KvCache::page_bytes(spec, KV) / PAGE) as u64,
             hidden: spec.hidden,
             attention: (spec.heads + 2 * spec.kv_heads) * spec.head_dim,
             intermediate: spec.intermediate,
@@ -156,12 +159,18 @@ impl Footprint {
         }
     }
 
+    /// The same model with keys and values of `dtype`.
+    #[must_use]
+    pub fn with_kv(self, dtype: DType) -> Self {
+        let kv_token_bytes = self.kv_token_bytes / KV.size_in_bytes() as u64 * dtype.size_in_bytes() as u64;
+        Self { kv_token_bytes, ..self }
+    }
+
     /// The same model held on a GPU in numbers of `dtype`; where sums are to be exact, quantised weights are widened.
     #[must_use]
     pub fn on_gpu(self, dtype: DType, exact: bool) -> Self {
         let width = dtype.size_in_bytes() as u64;
-        let kv_token_bytes = self.kv_token_bytes / DType::F32.size_in_bytes() as u64 * width;
-        Self { kv_token_bytes, placement: Placement::Gpu { width, widened: exact }, ..self }
+        Self { placement: Placement::Gpu { width, widened: exact }, ..self.with_kv(dtype) }
     }
 
     /// Weights in all.
@@ -306,12 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn on_a_gpu_numbers_are_half_as_wide_and_the_embedding_is_looked_up() {
+    fn on_a_gpu_numbers_are_of_its_type_and_the_embedding_is_looked_up() {
         let cpu = planned("llama-3.1-8b");
         let stored = cpu.stored_bytes();
         let (vocab, hidden) = (cpu.vocab as u64, cpu.hidden as u64);
         let gpu = cpu.clone().on_gpu(DType::BF16, false);
-        assert_eq!(gpu.kv_token_bytes * 2, cpu.kv_token_bytes);
+        assert_eq!(gpu.kv_token_bytes, cpu.kv_token_bytes);
+        assert_eq!(cpu.clone().on_gpu(DType::F32, false).kv_token_bytes, 2 * cpu.kv_token_bytes);
         assert_eq!(gpu.resident_bytes(Residency::Dense), 2 * cpu.parameters());
         let kept = gpu.resident_bytes(Residency::AsStored);
         // Norms are stored as f32.
@@ -337,8 +347,8 @@ mod tests {
     #[test]
     fn memory_grows_with_agents_and_tokens() {
         let footprint = planned("llama-3.1-8b");
-        // 32 layers, keys and values of 8 heads of 128 in f32.
-        assert_eq!(footprint.kv_token_bytes, 32 * 2 * 8 * 128 * 4);
+        // 32 layers, keys and values of 8 heads of 128 in f16.
+        assert_eq!(footprint.kv_token_bytes, 32 * 2 * 8 * 128 * 2);
         assert_eq!(footprint.kv_bytes(3, 17), 3 * 32 * footprint.kv_token_bytes);
         assert_eq!(footprint.kv_bytes(usize::MAX, usize::MAX), u64::MAX);
         let load = |agents, tokens| Load { agents, tokens, step_tokens: 512, residency: Residency::AsStored };

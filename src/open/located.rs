@@ -48,10 +48,12 @@ impl LocatedModel {
         let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
         let (sha256, recipe) = (String::new(), super::recipe(&options.load));
         let identity = ModelIdentity { name: name.clone(), sha256, architecture, context: spec.context, recipe };
-        let mut footprint = Footprint::of(weights)?;
-        if !options.load.device.is_cpu() {
-            footprint = footprint.on_gpu(options.load.dtype, options.load.exact);
-        }
+        let footprint = Footprint::of(weights)?;
+        let footprint = if options.load.device.is_cpu() {
+            footprint.with_kv(options.load.kv_dtype())
+        } else {
+            footprint.on_gpu(options.load.dtype, options.load.exact)
+        };
         Ok(Self { name, path: path.to_owned(), identity, footprint, note: spec.note() })
     }
 

@@ -85,7 +85,7 @@ fn every_alias_has_a_plan_without_a_network() {
         let (kv, shape) = (info["memory"]["kv"].as_u64().unwrap(), entry.shape);
         assert_eq!(
             kv as usize,
-            8 * 2048 * 2 * 4 * shape.num_hidden_layers * shape.num_key_value_heads * shape.head_dim()
+            8 * 2048 * 2 * 2 * shape.num_hidden_layers * shape.num_key_value_heads * shape.head_dim()
         );
         assert!(info["memory"]["total"].as_u64().unwrap() > kv);
         assert!(info["parameters"].as_u64().unwrap() > 100_000_000);

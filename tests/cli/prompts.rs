@@ -96,14 +96,15 @@ fn compare(place: &Workspace, typed: &[&str]) -> Output {
 fn variants_are_compared_recorded_and_gone_on_with() {
     let place = Workspace::new();
     write(&place.path("short.jinja"), "{{ document }} {{ question }} Answer:");
-    let typed = ["--role", "agent", "--variant", "short.jinja"];
-    let some = compare(&place, &[&typed[..], &["--limit", "1"]].concat());
+    let variant = ["--variant", "short.jinja"];
+    let some = compare(&place, &[&["--role", "agent", "--limit", "1"], &variant[..]].concat());
     assert!(some.status.success(), "{}", text(&some.stderr));
-    let all = compare(&place, &typed);
+    // The same prompt by its folder and name.
+    let all = compare(&place, &[&["--role", "madam_rag/agent"], &variant[..]].concat());
     assert!(all.status.success(), "{}", text(&all.stderr));
     assert!(text(&all.stderr).contains("2 questions (1 were there)"), "{}", text(&all.stderr));
     let table = text(&all.stdout);
-    assert!(table.starts_with("agent of three.jsonl, 3 questions (both)\n"), "{table}");
+    assert!(table.starts_with("madam_rag/agent of three.jsonl, 3 questions (both)\n"), "{table}");
     for part in ["in-use", "short", "em", "malformed-replies", "Difference from in-use", "(3 in both)"] {
         assert!(table.contains(part), "{part}: {table}");
     }

@@ -1,6 +1,8 @@
 //! How replies end, and their log-probabilities: stop tokens and texts, limits, cancelling.
 
-use super::{CHANCE, FORMS, VOCAB, alone, ask, bits, collect, done, golden, greedy, next, one, pages, start};
+use super::{
+    CHANCE, FORMS, VOCAB, alone, ask, bits, collect, done, golden, greedy, next, one, pages, start, start_widened,
+};
 use super::{start_patient, submit, top, words};
 use candle_core::{Device, Tensor};
 use moot::MootError;
@@ -47,7 +49,7 @@ fn greedy_replies_are_those_of_transformers() {
 #[test]
 fn log_probabilities_are_those_of_transformers() {
     for form in FORMS {
-        let (expected, engine) = (expected(form), start(form, pages(64)));
+        let (expected, engine) = (expected(form), start_widened(form, pages(64)));
         for n in 0..3 {
             let prompt = tokens(&expected[&format!("ids.{n}")]);
             let logits = expected[&format!("logits.{n}")].to_vec2::<f32>().unwrap().pop().unwrap();

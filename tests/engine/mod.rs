@@ -17,7 +17,7 @@ mod weight_types;
 use moot::MootError;
 use moot::engine::{Completion, Engine, EngineOptions, Event, Request, Stats, TokenLogprobs};
 use moot::generation::{Logprobs, Sampling};
-use moot_models::{LoadOptions, Model, PAGE};
+use moot_models::{LoadOptions, Model, PAGE, Residency};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::path::PathBuf;
@@ -30,8 +30,8 @@ const FORMS: [&str; 2] = ["llama.gguf", "qwen2"];
 const VOCAB: u32 = 320;
 /// Positions of both models.
 const CONTEXT: usize = 256;
-/// Keys and values in 2 layers of 2 heads of 16 dimensions, 4 bytes each.
-const PAGE_BYTES: usize = 2 * 2 * 2 * 16 * 4 * PAGE;
+/// Keys and values in 2 layers of 2 heads of 16 dimensions, 2 bytes each.
+const PAGE_BYTES: usize = 2 * 2 * 2 * 16 * 2 * PAGE;
 
 const CHANCE: Sampling = Sampling::Seeded { temperature: 0.9, top_k: 50, top_p: 0.95 };
 
@@ -45,8 +45,18 @@ fn pages(pages: usize) -> EngineOptions {
 }
 
 fn start(form: &str, options: EngineOptions) -> Engine {
-    let model = Model::open(&golden().join(form), &LoadOptions::default()).unwrap();
-    assert_eq!(model.decoder.page_bytes(), PAGE_BYTES);
+    start_held(Residency::AsStored, form, options)
+}
+
+/// With keys and values of f32, to be compared with transformers' numbers.
+fn start_widened(form: &str, options: EngineOptions) -> Engine {
+    start_held(Residency::Dense, form, EngineOptions { kv_memory: 2 * options.kv_memory, ..options })
+}
+
+fn start_held(residency: Residency, form: &str, options: EngineOptions) -> Engine {
+    let wider = if residency == Residency::Dense { 2 } else { 1 };
+    let model = Model::open(&golden().join(form), &LoadOptions { residency, ..LoadOptions::default() }).unwrap();
+    assert_eq!(model.decoder.page_bytes(), wider * PAGE_BYTES);
     assert_eq!((model.decoder.spec().vocab, model.decoder.spec().context), (VOCAB as usize, CONTEXT));
     Engine::start(model, options).unwrap()
 }

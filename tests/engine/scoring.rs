@@ -4,7 +4,7 @@
 use super::invariance::{MixedRequest, mixed_request};
 use super::{
     CHANCE, FORMS, VOCAB, alone, ask, assert_balanced, bits, done, golden, greedy, one, pages, start, start_patient,
-    token_bits, top, words,
+    start_widened, token_bits, top, words,
 };
 use moot::MootError;
 use moot::engine::{Completion, Engine, EngineOptions, Request, Think};
@@ -298,7 +298,7 @@ fn scores_of_given_continuations_are_those_of_transformers() {
     let text = std::fs::read_to_string(golden().join("scores.json")).unwrap();
     let golden: Golden = serde_json::from_str(&text).unwrap();
     for form in ["llama", "llama.gguf", "qwen2", "qwen2.gguf"] {
-        let engine = start(form, pages(64));
+        let engine = start_widened(form, pages(64));
         let cases = &golden.models[form.trim_end_matches(".gguf")];
         assert_eq!(cases.len(), 5);
         let encode =

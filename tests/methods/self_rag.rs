@@ -5,6 +5,7 @@ mod prompted;
 mod tiny;
 
 use super::ctx::{Shelf, passage};
+use super::record_text::is_golden;
 use super::{answer, four, prompt, question, typed, usage_error};
 use moot::generation::{Finish, Segment, TokenLogprob};
 use moot::llm::scripted::Scripted;
@@ -146,6 +147,15 @@ fn record(switches: &Typed, question: &Question, tools: Tools<'_>) -> (QuestionR
 
 fn malformed(calls: &[CallRecord]) -> usize {
     calls.iter().filter(|call| call.parsed == Parsed::Malformed).count()
+}
+
+#[test]
+fn the_prompts_of_both_selections_are_as_they_were() {
+    for (name, switches) in [("tokens", Typed::new()), ("original", typed(&[("selection", "original")]))] {
+        let (record, error) = record(&switches, &four(), Tools::new(&model(usual)));
+        assert!(error.is_none(), "{error:?}");
+        is_golden(&format!("self_rag.{name}"), &record);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Speculative RAG's transcripts: subsets, drafts, and both ways to conclude.
 
 use super::ctx::Shelf;
+use super::record_text::is_golden;
 use super::{answer, four, prompt, question, typed};
 use crate::retrieval::Letters;
 use moot::llm::Call;
@@ -119,7 +120,9 @@ fn scores(call: &Call, word: &str) -> f32 {
 #[test]
 fn the_original_takes_the_draft_with_the_best_product_of_scores() {
     let llm = Scripted::new(usual).with_scores(scores);
-    let (conclusion, calls) = answer("speculative-rag", &typed(&[("selection", "original")]), &four(), &llm);
+    let record = record(&typed(&[("selection", "original")]), &four(), Tools::new(&llm));
+    is_golden("speculative_rag.original", &record);
+    let (conclusion, calls) = (record.conclusion, record.calls);
     let drafted = drafts(&calls).len();
     assert_eq!((drafted, calls.len()), (5, 25));
     let judged = &calls[5..9];

@@ -1,7 +1,8 @@
-//! Causal attention over pages, several rows at a time, with an online softmax.
+//! Causal attention over pages, several rows at a time, with an online softmax in f32.
 
 use super::lanes::{self, Lanes, exp};
 use crate::ops::attention::PAGE;
+use half::f16;
 use std::ops::Range;
 
 /// Most queries that share a page's loaded keys.
@@ -27,14 +28,21 @@ pub(crate) struct Visit {
     pub rows: Range<usize>,
 }
 
+/// Keys or values.
+#[derive(Clone, Copy)]
+pub(crate) enum Cached<'a> {
+    F16(&'a [f16]),
+    F32(&'a [f32]),
+}
+
 /// The operands of attention.
 pub(crate) struct AttentionCall<'a> {
     /// `[tokens, heads, head_dim]`
     pub q: &'a [f32],
     /// `[pages, kv_heads, head_dim, PAGE]`
-    pub k: &'a [f32],
+    pub k: Cached<'a>,
     /// `[pages, kv_heads, PAGE, head_dim]`
-    pub v: &'a [f32],
+    pub v: Cached<'a>,
     /// `[tokens, heads, head_dim]`; tasks write disjoint queries
     pub out: *mut f32,
     /// Position of each row; it attends to positions up to its own.
@@ -67,7 +75,7 @@ pub(crate) struct Task {
     pub queries: Range<usize>,
 }
 
-/// Attention of a task's queries. A key is loaded once for up to `KEYS` queries (at most [`BLOCK`]), a query's number once
+/// Attention of a task's queries. A page is widened once for all of them, in a place that stays in L1. A key is loaded once for up to `KEYS` queries (at most [`BLOCK`]), a query's number once
 /// for `PAGES` pages (1 or 2), a value for up to `VALUES` queries (1, 2 or 4): as many as fit the registers. A query's result
 /// does not depend on the others of its task.
 ///
@@ -83,7 +91,10 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
     let (group, dim) = (call.heads / call.kv_heads, call.head_dim);
     let row = |query: usize| tile.rows.start + query / group;
     let place = |query: usize| (row(query) * call.heads + kv_head * group + query % group) * dim;
-    let plane = |visit: &Visit| (visit.page * call.kv_heads + kv_head) * PAGE * dim..;
+    let plane = |visit: &Visit| {
+        let first = (visit.page * call.kv_heads + kv_head) * PAGE * dim;
+        first..first + PAGE * dim
+    };
     let keys_of = |query: usize| call.positions[row(query)] as usize + 1;
     let attended: Vec<usize> = queries.clone().map(keys_of).collect();
     let mut q = Vec::with_capacity(queries.len() * dim);
@@ -94,6 +105,8 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
     let mut sums = vec![[0.0_f32; PAGE]; queries.len()];
     let mut values = vec![0.0_f32; queries.len() * dim];
     let mut scores: [Scores; PAGES] = [[[0.0; PAGE]; BLOCK]; PAGES];
+    // Of each page its keys, then its values.
+    let mut wide = vec![0.0_f32; PAGES * 2 * PAGE * dim];
     let mut left = &tile.visits[..];
     while let Some(first) = left.first() {
         // Where few queries read a page, the memory is waited for, and pages one by one are prefetched more evenly.
@@ -103,12 +116,27 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
         left = next;
         for visit in next.iter().take(alike) {
             // SAFETY: the caller's instructions.
-            unsafe { prefetch_page::<L>(&call.k[plane(visit)][..PAGE * dim], &call.v[plane(visit)][..PAGE * dim]) };
+            unsafe {
+                prefetch_plane::<L>(call.k, plane(visit));
+                prefetch_plane::<L>(call.v, plane(visit));
+            }
         }
         let visitors = (first.rows.start - tile.rows.start) * group..(first.rows.end - tile.rows.start) * group;
         // From the task's first query on.
         let from = visitors.start.max(queries.start) - queries.start;
         let to = visitors.end.min(queries.end).saturating_sub(queries.start);
+        if from >= to {
+            continue;
+        }
+        for (visit, wide) in visits.iter().zip(wide.chunks_exact_mut(2 * PAGE * dim)) {
+            let (keys, values) = wide.split_at_mut(PAGE * dim);
+            // SAFETY: the caller's instructions.
+            unsafe {
+                widen::<L>(call.k, plane(visit), keys);
+                widen::<L>(call.v, plane(visit), values);
+            }
+        }
+        let planes = |page: usize| wide[page * 2 * PAGE * dim..][..2 * PAGE * dim].split_at(PAGE * dim);
         for at in (from..to).step_by(KEYS) {
             let block = at..(at + KEYS).min(to);
             // SAFETY: instructions by the caller; the queries of the block have `dim` numbers each in `q` and `values`;
@@ -116,20 +144,18 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
             unsafe {
                 let q = &q[block.start * dim..block.end * dim];
                 if PAGES > 1 && alike == PAGES {
-                    let keys = std::array::from_fn(|page| &call.k[plane(&visits[page])][..PAGE * dim]);
-                    scores_of::<L, PAGES>(q, keys, dim, &mut scores);
+                    scores_of::<L, PAGES>(q, std::array::from_fn(|page| planes(page).0), dim, &mut scores);
                 } else {
-                    let keys = &call.k[plane(first)][..PAGE * dim];
-                    scores_of::<L, 1>(q, [keys], dim, std::array::from_mut(&mut scores[0]));
+                    scores_of::<L, 1>(q, [planes(0).0], dim, std::array::from_mut(&mut scores[0]));
                 }
-                for (visit, scores) in visits.iter().zip(&mut scores) {
+                for (page, (visit, scores)) in visits.iter().zip(&mut scores).enumerate() {
                     let attended = &attended[block.clone()];
                     let running = Running {
                         max: &mut max[block.clone()],
                         sums: &mut sums[block.clone()],
                         values: &mut values[block.start * dim..block.end * dim],
                     };
-                    let page_values = &call.v[plane(visit)][..PAGE * dim];
+                    let page_values = planes(page).1;
                     if attended.iter().all(|keys| *keys >= visit.start + PAGE) {
                         add_page::<L, VALUES>(running, scores, page_values, dim);
                     } else {
@@ -151,14 +177,30 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
     }
 }
 
-/// Prefetches a page: pages are scattered, so the processor's own prefetcher does not find the next one.
+/// Prefetches a page's keys or values: pages are scattered, so the processor's own prefetcher does not find the next one.
 #[inline(always)]
-unsafe fn prefetch_page<L: Lanes>(keys: &[f32], values: &[f32]) {
-    for plane in [keys, values] {
-        for line in plane.chunks(16) {
-            // SAFETY: the caller's.
-            unsafe { L::prefetch(line.as_ptr().cast()) };
+unsafe fn prefetch_plane<L: Lanes>(cached: Cached<'_>, plane: Range<usize>) {
+    let (from, bytes) = match cached {
+        Cached::F16(all) => (all[plane.clone()].as_ptr().cast::<u8>(), 2 * plane.len()),
+        Cached::F32(all) => (all[plane.clone()].as_ptr().cast::<u8>(), 4 * plane.len()),
+    };
+    for line in (0..bytes).step_by(64) {
+        // SAFETY: the caller's.
+        unsafe { L::prefetch(from.wrapping_add(line)) };
+    }
+}
+
+/// Widens a page's keys or values, a multiple of sixteen numbers.
+#[inline(always)]
+unsafe fn widen<L: Lanes>(cached: Cached<'_>, plane: Range<usize>, wide: &mut [f32]) {
+    match cached {
+        Cached::F16(all) => {
+            for (from, to) in all[plane].chunks_exact(16).zip(wide.chunks_exact_mut(16)) {
+                // SAFETY: instructions by the caller; sixteen numbers.
+                unsafe { L::load_f16(from.as_ptr().cast()).store(to.as_mut_ptr()) };
+            }
         }
+        Cached::F32(all) => wide.copy_from_slice(&all[plane]),
     }
 }
 

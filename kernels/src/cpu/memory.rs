@@ -1,5 +1,7 @@
 //! Memory for weights and KV pages, which are large and long-lived.
 
+use half::f16;
+use half::vec::HalfBitsVecExt;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -7,11 +9,12 @@ use std::ptr::NonNull;
 /// `count` zeros, which the system backs with memory when they are first written, in huge pages where it has them: a
 /// decoding step streams over all weights, and small pages would stop the prefetcher every 4 KiB.
 #[must_use]
-pub fn zeroed(count: usize) -> Vec<f32> {
-    let data = vec![0.0_f32; count];
+pub fn zeroed(count: usize) -> Vec<f16> {
+    // Of whole numbers, since the standard library asks the system for zeros of these alone.
+    let data = vec![0_u16; count];
     #[cfg(target_os = "linux")]
     advise_huge(data.as_ptr() as usize, size_of_val(&*data));
-    data
+    data.reinterpret_into()
 }
 
 /// Zeroed bytes that start at a cache line, backed as those of [`zeroed`].

@@ -5,6 +5,7 @@ use super::*;
 use crate::ops::attention::PAGE;
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
+use half::f16;
 
 /// Numbers in [-1, 1) from a small generator, so that no test depends on a random crate.
 pub(super) fn numbers(count: usize, mut seed: u64) -> Vec<f32> {
@@ -88,7 +89,7 @@ fn extreme_blocks(format: Format, outputs: usize, inputs: usize, greatest: bool)
     for unit in packed.chunks_exact_mut(format.unit_bytes()) {
         let (head, rest) = unit.split_at_mut(format.head_bytes());
         for d in head[..32].chunks_exact_mut(2) {
-            d.copy_from_slice(&half::f16::ONE.to_le_bytes());
+            d.copy_from_slice(&f16::ONE.to_le_bytes());
         }
         for block in rest.chunks_exact_mut(format.block_bytes()) {
             let (codes, nested) = block.split_at_mut(format.width.bytes());
@@ -158,7 +159,7 @@ fn linear_equals_ascending_fused_sums_on_every_table() {
 }
 
 /// One sequence of `len` new tokens from `start`, over pages 0, 1, ..: softmax attention in f64.
-fn plain_attention(q: &[f32], k: &[f32], v: &[f32], dims: (usize, usize, usize), span: (usize, usize)) -> Vec<f64> {
+fn plain_attention(q: &[f32], k: &[f16], v: &[f16], dims: (usize, usize, usize), span: (usize, usize)) -> Vec<f64> {
     let ((heads, kv_heads, dim), (start, len)) = (dims, span);
     let mut out = vec![0.0; len * heads * dim];
     for row in 0..len {
@@ -191,7 +192,9 @@ fn attention_is_close_to_f64_and_the_same_on_every_table() {
     {
         let pages = (start + len).div_ceil(PAGE);
         let q = numbers(len * heads * dim, 3).iter().map(|x| x * 3.0).collect::<Vec<_>>();
-        let (k, v) = (numbers(pages * kv_heads * PAGE * dim, 4), numbers(pages * kv_heads * PAGE * dim, 5));
+        let cached =
+            |seed| numbers(pages * kv_heads * PAGE * dim, seed).into_iter().map(f16::from_f32).collect::<Vec<_>>();
+        let (k, v) = (cached(4), cached(5));
         let want = plain_attention(&q, &k, &v, (heads, kv_heads, dim), (start, len));
         let positions: Vec<u32> = (start..start + len).map(|p| p as u32).collect();
         let visits = (0..pages).map(|page| Visit { page, start: page * PAGE, rows: 0..len }).collect();
@@ -202,8 +205,8 @@ fn attention_is_close_to_f64_and_the_same_on_every_table() {
             let (positions, out_ptr) = (&positions[..], out.as_mut_ptr());
             let call = AttentionCall {
                 q: &q,
-                k: &k,
-                v: &v,
+                k: Cached::F16(&k),
+                v: Cached::F16(&v),
                 out: out_ptr,
                 positions,
                 heads,

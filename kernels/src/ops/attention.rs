@@ -1,8 +1,8 @@
 //! Causal grouped-query attention over paged keys and values, for packed rows of many sequences at once.
 
 use super::cascade::Cascade;
-use super::{PerDevice, cpu_table, f32_slice, upload};
-use crate::cpu::{AttentionCall, Task, Tile, Visit};
+use super::{PerDevice, cpu_table, f32_slice, slice, upload};
+use crate::cpu::{AttentionCall, Cached, Task, Tile, Visit};
 use crate::launch::{self, AttentionShape, Element};
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
@@ -207,8 +207,9 @@ pub fn reference(q: &Tensor, k_cache: &Tensor, v_cache: &Tensor, plan: &Attentio
         let total = sequence.start + sequence.len;
         let pages = Tensor::new(&sequence.pages[..total.div_ceil(PAGE)], q.device())?;
         // To [kv_heads, positions, head_dim].
-        let k = k_cache.index_select(&pages, 0)?.permute((1, 0, 3, 2))?.reshape((kv_heads, (), dim))?;
-        let v = v_cache.index_select(&pages, 0)?.permute((1, 0, 2, 3))?.reshape((kv_heads, (), dim))?;
+        let [k, v] = [k_cache, v_cache].map(|cache| cache.index_select(&pages, 0)?.to_dtype(q.dtype()));
+        let k = k?.permute((1, 0, 3, 2))?.reshape((kv_heads, (), dim))?;
+        let v = v?.permute((1, 0, 2, 3))?.reshape((kv_heads, (), dim))?;
         let positions = k.dim(1)?;
         // To [kv_heads, group * len, head_dim].
         let own = q.narrow(0, row, sequence.len)?.reshape((sequence.len, kv_heads, heads / kv_heads, dim))?;
@@ -227,6 +228,13 @@ pub fn reference(q: &Tensor, k_cache: &Tensor, v_cache: &Tensor, plan: &Attentio
         row += sequence.len;
     }
     Tensor::cat(&outs, 0)
+}
+
+fn cached<'a>(cache: &'a CpuStorage, layout: &Layout) -> Result<Cached<'a>> {
+    Ok(match cache {
+        CpuStorage::F16(_) => Cached::F16(slice("attention", cache, layout)?),
+        _ => Cached::F32(f32_slice("attention", cache, layout)?),
+    })
 }
 
 struct Attention<'a> {
@@ -276,8 +284,8 @@ impl CustomOp3 for Attention<'_> {
         let mut out = vec![0.0_f32; tokens * heads * head_dim];
         let call = AttentionCall {
             q: f32_slice("attention", q, q_layout)?,
-            k: f32_slice("attention", k, k_layout)?,
-            v: f32_slice("attention", v, v_layout)?,
+            k: cached(k, k_layout)?,
+            v: cached(v, v_layout)?,
             out: out.as_mut_ptr(),
             positions: &self.plan.positions,
             heads,

@@ -1,11 +1,14 @@
 //! Writes the keys and values of new tokens into their pages.
 //!
 //! Keys are transposed in a page, `[pages, kv_heads, head_dim, PAGE]`, so that attention works on sixteen keys at a
-//! time without a horizontal sum; values are `[pages, kv_heads, PAGE, head_dim]`.
+//! time without a horizontal sum; values are `[pages, kv_heads, PAGE, head_dim]`. On the CPU both are f32, or f16: rounded
+//! to the nearest, ties to even, what is beyond its range to its largest number.
 
 use super::attention::PAGE;
 use super::{PerDevice, f32_slice, upload};
 use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Result, Tensor, bail};
+use half::f16;
+use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
 
 /// Pages up to which the calling thread stores alone: a row that decodes has one token in one page.
@@ -95,7 +98,7 @@ struct Store<'a> {
 
 impl Store<'_> {
     /// The pages of `cache` that tokens go to, each with its tokens out of `order`, which is sorted by slot.
-    fn pages<'c, 'o>(&self, mut cache: &'c mut [f32], order: &'o [usize]) -> Vec<(&'c mut [f32], &'o [usize])> {
+    fn pages<'c, 'o, T>(&self, mut cache: &'c mut [T], order: &'o [usize]) -> Vec<(&'c mut [T], &'o [usize])> {
         let size = self.shape.kv_heads * self.shape.head_dim * PAGE;
         let page_of = |token: &usize| self.slots[*token] as usize / PAGE;
         let mut passed = 0;
@@ -107,6 +110,56 @@ impl Store<'_> {
         });
         pages.collect()
     }
+
+    /// Stores `new`, `[tokens, kv_heads, head_dim]`.
+    fn put<T: Cached>(&self, new: &[f32], cache: &mut [T]) {
+        let width = self.shape.kv_heads * self.shape.head_dim;
+        let put = |(page, tokens): (&mut [T], &[usize])| {
+            let mut held = vec![T::default(); width];
+            for &token in tokens {
+                T::of(&new[token * width..][..width], &mut held);
+                let offset = self.slots[token] as usize % PAGE;
+                for (index, value) in self.shape.indices(offset, self.transposed).zip(&held) {
+                    page[index] = *value;
+                }
+            }
+        };
+        let mut order: Vec<usize> = (0..self.slots.len()).collect();
+        order.sort_by_key(|&token| self.slots[token]);
+        let pages = self.pages(cache, &order);
+        if pages.len() <= PAGES_ALONE {
+            pages.into_iter().for_each(put);
+        } else {
+            pages.into_par_iter().for_each(put);
+        }
+    }
+}
+
+/// A number as a cache holds it.
+trait Cached: Copy + Default + Send {
+    /// Numbers of a token as the cache holds them.
+    fn of(new: &[f32], held: &mut [Self]);
+}
+
+impl Cached for f32 {
+    fn of(new: &[f32], held: &mut [Self]) {
+        held.copy_from_slice(new);
+    }
+}
+
+impl Cached for f16 {
+    fn of(new: &[f32], held: &mut [Self]) {
+        const LARGEST: f32 = 65_504.0;
+        // As many as the conversion's vectors hold, or a few times that.
+        let mut within = [0.0; 64];
+        for (new, held) in new.chunks(within.len()).zip(held.chunks_mut(within.len())) {
+            let within = &mut within[..new.len()];
+            for (within, new) in within.iter_mut().zip(new) {
+                *within = new.clamp(-LARGEST, LARGEST);
+            }
+            held.convert_from_f32_slice(within);
+        }
+    }
 }
 
 impl InplaceOp2 for Store<'_> {
@@ -116,25 +169,11 @@ impl InplaceOp2 for Store<'_> {
 
     fn cpu_fwd(&self, s1: &mut CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<()> {
         let new = f32_slice("kv_store", s2, l2)?;
-        let CpuStorage::F32(cache) = s1 else { bail!("kv store: the CPU cache must be f32") };
         let Some((from, to)) = l1.contiguous_offsets() else { bail!("kv store: the cache must be contiguous") };
-        let width = self.shape.kv_heads * self.shape.head_dim;
-        let put = |(page, tokens): (&mut [f32], &[usize])| {
-            for &token in tokens {
-                let offset = self.slots[token] as usize % PAGE;
-                let new = &new[token * width..][..width];
-                for (index, value) in self.shape.indices(offset, self.transposed).zip(new) {
-                    page[index] = *value;
-                }
-            }
-        };
-        let mut order: Vec<usize> = (0..self.slots.len()).collect();
-        order.sort_by_key(|&token| self.slots[token]);
-        let pages = self.pages(&mut cache[from..to], &order);
-        if pages.len() <= PAGES_ALONE {
-            pages.into_iter().for_each(put);
-        } else {
-            pages.into_par_iter().for_each(put);
+        match s1 {
+            CpuStorage::F16(cache) => self.put(new, &mut cache[from..to]),
+            CpuStorage::F32(cache) => self.put(new, &mut cache[from..to]),
+            _ => bail!("kv store: the CPU cache must be f16 or f32"),
         }
         Ok(())
     }

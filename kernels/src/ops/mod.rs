@@ -16,13 +16,18 @@ pub mod scan;
 pub mod sum_of_rows;
 pub mod swiglu;
 
-use candle_core::{CpuStorage, Device, DeviceLocation, Error, Layout, Result, Tensor};
+use candle_core::{CpuStorage, Device, DeviceLocation, Error, Layout, Result, Tensor, WithDType};
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The numbers of a contiguous f32 CPU tensor.
 fn f32_slice<'a>(op: &'static str, storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
-    let data = storage.as_slice::<f32>()?;
+    slice(op, storage, layout)
+}
+
+/// The numbers of a contiguous CPU tensor.
+fn slice<'a, T: WithDType>(op: &'static str, storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
+    let data = storage.as_slice::<T>()?;
     match layout.contiguous_offsets() {
         Some((from, to)) => Ok(&data[from..to]),
         None => Err(Error::RequiresContiguous { op }.bt()),

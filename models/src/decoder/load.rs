@@ -38,7 +38,8 @@ impl Decoder {
         options.devices().try_for_each(Device::synchronize)?;
         // Matrices that were concatenated into others.
         options.devices().try_for_each(release_unused)?;
-        Ok(Self { spec, device, dtype, embedding: token_embedding, blocks, norm, output, rotary })
+        let kv_dtype = options.kv_dtype();
+        Ok(Self { spec, device, dtype, kv_dtype, embedding: token_embedding, blocks, norm, output, rotary })
     }
 }
 

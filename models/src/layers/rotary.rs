@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(
             format!("{digest:#x}"),
             "0xd529cfb89596ab39",
-            "other bits than those of recipe 4: raise kernels::cpu::RECIPE"
+            "other bits than those of recipe 5: raise kernels::cpu::RECIPE"
         );
     }
 }

@@ -1,36 +1,36 @@
 //! A tiny model of every architecture and form of rope scaling, from a folder and from a GGUF file.
 
-use super::{assert_close, golden, reference};
+use super::{TOLERANCES, assert_close, golden, held, reference};
 use moot_models::weights::Weights;
-use moot_models::{ContextLimit, Decoder, DecoderSpec, LoadOptions, Residency, arch};
+use moot_models::{ContextLimit, Decoder, DecoderSpec, Residency, arch};
 use safetensors::SafeTensors;
 use std::path::Path;
 
-fn load(path: &Path, options: &LoadOptions) -> Decoder {
+fn load(path: &Path, residency: Residency) -> Decoder {
     let weights = Weights::open(path).unwrap_or_else(|error| panic!("{error}"));
     let spec = arch::spec(&weights).unwrap_or_else(|error| panic!("{error}"));
-    Decoder::load(spec, &weights, options).unwrap_or_else(|error| panic!("{error}"))
+    Decoder::load(spec, &weights, &held(residency)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn assert_golden(decoder: &Decoder, name: &str, what: &str) {
+/// Compares the model at `path` with transformers' logits of `name`; returns its spec.
+fn assert_golden(path: &Path, name: &str) -> DecoderSpec {
     let bytes = std::fs::read(golden("architectures").join(name).join("expected.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
-    for expected in (0..3).map(|number| reference(&file, number)) {
-        let what = format!("{name} {what}, {} tokens", expected.ids.len());
-        assert_close(&decoder.forward_alone(&expected.ids).unwrap(), &expected.logits, &what);
-    }
+    let [spec, _] = TOLERANCES.map(|(residency, tolerance)| {
+        let decoder = load(path, residency);
+        for expected in (0..3).map(|number| reference(&file, number)) {
+            let what = format!("{}, {residency:?}, {} tokens", path.display(), expected.ids.len());
+            assert_close(&decoder.forward_alone(&expected.ids).unwrap(), &expected.logits, tolerance, &what);
+        }
+        decoder.spec().clone()
+    });
+    spec
 }
 
 /// Compares both forms of the model with transformers' logits; returns the specs of the folder and of the GGUF.
 fn check(name: &str) -> (DecoderSpec, DecoderSpec) {
-    let folder = load(&golden("architectures").join(name), &LoadOptions::default());
-    assert_golden(&folder, name, "folder");
-    let path = golden("architectures").join(format!("{name}.gguf"));
-    let gguf = load(&path, &LoadOptions::default());
-    assert_golden(&gguf, name, "gguf");
-    let dense = LoadOptions { residency: Residency::Dense, ..LoadOptions::default() };
-    assert_golden(&load(&path, &dense), name, "gguf, widened");
-    (folder.spec().clone(), gguf.spec().clone())
+    let folder = golden("architectures");
+    (assert_golden(&folder.join(name), name), assert_golden(&folder.join(format!("{name}.gguf")), name))
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn phi3_longrope_on_a_part_of_the_head() {
 fn any_file_of_a_split_model_loads_all() {
     for number in 1..=3 {
         let path = golden("architectures/split").join(format!("qwen3-{number:05}-of-00003.gguf"));
-        assert_golden(&load(&path, &LoadOptions::default()), "qwen3", "split");
+        assert_golden(&path, "qwen3");
         assert_eq!(Weights::open(&path).unwrap().files().count(), 3);
     }
 }

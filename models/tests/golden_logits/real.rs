@@ -72,7 +72,7 @@ fn surprise(row: &[f32], target: u32) -> f64 {
 
 fn check_loss(alias: &str) {
     let reference = reference(alias);
-    let model = open(&cached(alias));
+    let model = open(&cached(alias), Residency::AsStored);
     let Loss { window, mean, window_means, ids } = reference.loss;
     let of_window = |start: usize| {
         let rows = logits(&model, &ids[start..start + window]);

@@ -1,6 +1,6 @@
 //! Every form of the tiny models: folder, shards, GGUF.
 
-use super::{Reference, argmax, assert_close, golden, logits, open, reference, tokens};
+use super::{Reference, TOLERANCES, argmax, assert_close, golden, logits, open, reference, tokens};
 use safetensors::SafeTensors;
 
 /// What transformers says of one sequence, and the tokens that follow it, each the one with the largest logit.
@@ -12,16 +12,18 @@ fn expected(architecture: &str) -> Vec<(Reference, Vec<u32>)> {
 
 /// Opens `form` (a file or folder under `golden/tiny`) and holds it to what transformers says of `architecture`.
 fn check(architecture: &str, form: &str) {
-    let model = open(&golden("tiny").join(form));
-    for (expected, greedy) in expected(architecture) {
-        let what = format!("{form}, {} tokens", expected.ids.len());
-        assert_close(&logits(&model, &expected.ids), &expected.logits, &what);
-        let mut sequence = expected.ids.clone();
-        for _ in &greedy {
-            let rows = logits(&model, &sequence);
-            sequence.push(argmax(rows.last().unwrap()));
+    for (residency, tolerance) in TOLERANCES {
+        let model = open(&golden("tiny").join(form), residency);
+        for (expected, greedy) in expected(architecture) {
+            let what = format!("{form}, {residency:?}, {} tokens", expected.ids.len());
+            assert_close(&logits(&model, &expected.ids), &expected.logits, tolerance, &what);
+            let mut sequence = expected.ids.clone();
+            for _ in &greedy {
+                let rows = logits(&model, &sequence);
+                sequence.push(argmax(rows.last().unwrap()));
+            }
+            assert_eq!(sequence[expected.ids.len()..], greedy, "{what}: greedy continuation");
         }
-        assert_eq!(sequence[expected.ids.len()..], greedy, "{what}: greedy continuation");
     }
 }
 

@@ -193,7 +193,8 @@ fn variants(args: &Args) -> Result<Vec<Variant>> {
 
 /// The prompt of that name: the file of the method, with or without folder and ending.
 fn prompt_of(row: &'static Row, role: &str) -> Result<File> {
-    let named = |file: &&File| file.name == role || stem(Path::new(file.name)) == role;
+    let asked = role.trim_end_matches(".jinja");
+    let named = |file: &&File| file.name.trim_end_matches(".jinja") == asked || stem(Path::new(file.name)) == asked;
     row.prompts.iter().find(named).copied().ok_or_else(|| MootError::UnknownName {
         kind: "prompt of the method",
         name: role.to_owned(),

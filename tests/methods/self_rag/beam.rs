@@ -2,6 +2,7 @@
 
 use super::{Model, TOKENS, content, decided, ln, model, record, scaffold};
 use crate::methods::ctx::{Shelf, passage};
+use crate::methods::record_text::is_golden;
 use crate::methods::{question, typed, usage_error};
 use moot::Result;
 use moot::generation::{Segment, TokenLogprob};
@@ -108,6 +109,7 @@ fn answers(record: &QuestionRecord) -> Vec<(String, Vec<usize>)> {
 #[test]
 fn the_best_answers_go_on_from_every_document() {
     let record = answered(&long(&[]), &model(usual));
+    is_golden("self_rag.long", &record);
     // After one segment: "A." 1.9, "B." 1.3. After two: "B. B1." (1.3 + 1.9) / 2 = 1.6, "A. A2." (1.9 + 1.6) / 2 = 1.75,
     // "A. A1." (1.9 + 0.2) / 2 = 1.05. After three: "B. B1. B2." (1.3 + 1.9 + 0.1) / 3 = 1.1, twice.
     assert_eq!(answers(&record), [("A. A2.".to_owned(), vec![0, 1]), ("B. B1. B2.".into(), vec![0, 1])]);
