@@ -46,6 +46,9 @@ fn two_candidates_take_seven_calls_in_three_stages() {
     let summariser = (1, "summariser", 2, None);
     assert_eq!(shape(&record.calls), [(0, "reader", 1, None), summariser, summariser, judge, judge, judge, judge]);
     let sent = |call: usize| record.calls[call].messages[0].content.as_str();
+    // Passages and question are computed once for candidates and summaries.
+    let (shared, _) = sent(0).split_once("\n\nRead the passages").unwrap();
+    assert!(shared.contains("She was born") && (1..3).all(|call| sent(call).starts_with(shared)));
     // The judge reads summaries and no passage; each pair comes in both orders.
     assert!(!sent(3).contains("She was born") && sent(3).contains("Prediction: 1931\n\nSummary: [1931]"));
     assert!(sent(5).contains("Summary 1: [1931] A passage says so.\n\nSummary 2: [1968]"));
