@@ -75,9 +75,9 @@ pub(crate) struct Task {
     pub queries: Range<usize>,
 }
 
-/// Attention of a task's queries. A page is widened once for all of them, in a place that stays in L1. A key is loaded once for up to `KEYS` queries (at most [`BLOCK`]), a query's number once
-/// for `PAGES` pages (1 or 2), a value for up to `VALUES` queries (1, 2 or 4): as many as fit the registers. A query's result
-/// does not depend on the others of its task.
+/// Attention of a task's queries. A page is widened once for all of them, in a place that stays in L1. A key is loaded once
+/// for up to `KEYS` queries (at most [`BLOCK`]), a query's number once for `PAGES` pages (1 or 2), a value for up to `VALUES`
+/// queries (1, 2 or 4): as many as fit the registers. A query's result does not depend on the others of its task.
 ///
 /// # Safety
 /// The instructions of `L` exist; slices have the shapes stated; `head_dim` is a multiple of 16; no other task has

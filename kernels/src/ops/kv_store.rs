@@ -112,7 +112,7 @@ impl Store<'_> {
     }
 
     /// Stores `new`, `[tokens, kv_heads, head_dim]`.
-    fn put<T: Cached>(&self, new: &[f32], cache: &mut [T]) {
+    fn put<T: Held>(&self, new: &[f32], cache: &mut [T]) {
         let width = self.shape.kv_heads * self.shape.head_dim;
         let put = |(page, tokens): (&mut [T], &[usize])| {
             let mut held = vec![T::default(); width];
@@ -136,18 +136,18 @@ impl Store<'_> {
 }
 
 /// A number as a cache holds it.
-trait Cached: Copy + Default + Send {
+trait Held: Copy + Default + Send {
     /// Numbers of a token as the cache holds them.
     fn of(new: &[f32], held: &mut [Self]);
 }
 
-impl Cached for f32 {
+impl Held for f32 {
     fn of(new: &[f32], held: &mut [Self]) {
         held.copy_from_slice(new);
     }
 }
 
-impl Cached for f16 {
+impl Held for f16 {
     fn of(new: &[f32], held: &mut [Self]) {
         const LARGEST: f32 = 65_504.0;
         // As many as the conversion's vectors hold, or a few times that.
