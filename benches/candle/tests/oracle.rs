@@ -15,8 +15,8 @@ fn logits(peer: &mut Peer, ids: &[u32]) -> Vec<Vec<f32>> {
     ids.iter().enumerate().map(|(position, &id)| peer.forward(&[id], position).unwrap()).collect()
 }
 
-/// Every logit of a tiny model, whose weights are numbers of bfloat16: widened, nothing is rounded on either side. The logits spread
-/// over about [-4, 4].
+/// Every logit of a tiny model, whose weights are numbers of bfloat16: widened, nothing is rounded on either side. The
+/// logits spread over about [-4, 4].
 fn check_tiny(file: &str) {
     let path = golden("tiny").join(file);
     let held = LoadOptions { residency: Residency::Dense, ..LoadOptions::default() };

@@ -1,8 +1,8 @@
 //! Causal attention over pages, several rows at a time, with an online softmax in f32.
 
+use super::cached::Cached;
 use super::lanes::{self, Lanes, exp};
 use crate::ops::attention::PAGE;
-use half::f16;
 use std::ops::Range;
 
 /// Most queries that share a page's loaded keys.
@@ -26,13 +26,6 @@ pub(crate) struct Visit {
     pub start: usize,
     /// Rows of the batch that attend to it, within the tile's.
     pub rows: Range<usize>,
-}
-
-/// Keys or values.
-#[derive(Clone, Copy)]
-pub(crate) enum Cached<'a> {
-    F16(&'a [f16]),
-    F32(&'a [f32]),
 }
 
 /// The operands of attention.
@@ -75,7 +68,7 @@ pub(crate) struct Task {
     pub queries: Range<usize>,
 }
 
-/// Attention of a task's queries. A page is widened once for all of them, in a place that stays in L1. A key is loaded once
+/// Attention of a task's queries. A page is widened once for all of them. A key is loaded once
 /// for up to `KEYS` queries (at most [`BLOCK`]), a query's number once for `PAGES` pages (1 or 2), a value for up to `VALUES`
 /// queries (1, 2 or 4): as many as fit the registers. A query's result does not depend on the others of its task.
 ///
@@ -117,8 +110,8 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
         for visit in next.iter().take(alike) {
             // SAFETY: the caller's instructions.
             unsafe {
-                prefetch_plane::<L>(call.k, plane(visit));
-                prefetch_plane::<L>(call.v, plane(visit));
+                call.k.prefetch::<L>(plane(visit));
+                call.v.prefetch::<L>(plane(visit));
             }
         }
         let visitors = (first.rows.start - tile.rows.start) * group..(first.rows.end - tile.rows.start) * group;
@@ -132,8 +125,8 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
             let (keys, values) = wide.split_at_mut(PAGE * dim);
             // SAFETY: the caller's instructions.
             unsafe {
-                widen::<L>(call.k, plane(visit), keys);
-                widen::<L>(call.v, plane(visit), values);
+                call.k.widen::<L>(plane(visit), keys);
+                call.v.widen::<L>(plane(visit), values);
             }
         }
         let planes = |page: usize| wide[page * 2 * PAGE * dim..][..2 * PAGE * dim].split_at(PAGE * dim);
@@ -174,33 +167,6 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
             // SAFETY: within `[tokens, heads, head_dim]`; this task alone has these queries.
             unsafe { *call.out.add(to + d) = value * one };
         }
-    }
-}
-
-/// Prefetches a page's keys or values: pages are scattered, so the processor's own prefetcher does not find the next one.
-#[inline(always)]
-unsafe fn prefetch_plane<L: Lanes>(cached: Cached<'_>, plane: Range<usize>) {
-    let (from, bytes) = match cached {
-        Cached::F16(all) => (all[plane.clone()].as_ptr().cast::<u8>(), 2 * plane.len()),
-        Cached::F32(all) => (all[plane.clone()].as_ptr().cast::<u8>(), 4 * plane.len()),
-    };
-    for line in (0..bytes).step_by(64) {
-        // SAFETY: the caller's.
-        unsafe { L::prefetch(from.wrapping_add(line)) };
-    }
-}
-
-/// Widens a page's keys or values, a multiple of sixteen numbers.
-#[inline(always)]
-unsafe fn widen<L: Lanes>(cached: Cached<'_>, plane: Range<usize>, wide: &mut [f32]) {
-    match cached {
-        Cached::F16(all) => {
-            for (from, to) in all[plane].chunks_exact(16).zip(wide.chunks_exact_mut(16)) {
-                // SAFETY: instructions by the caller; sixteen numbers.
-                unsafe { L::load_f16(from.as_ptr().cast()).store(to.as_mut_ptr()) };
-            }
-        }
-        Cached::F32(all) => wide.copy_from_slice(&all[plane]),
     }
 }
 

@@ -18,6 +18,7 @@ mod attention;
 mod bidirectional;
 mod block_linear;
 mod blocks;
+mod cached;
 #[cfg(test)]
 mod encoder_tests;
 mod exp;
@@ -37,10 +38,11 @@ mod table;
 mod tests;
 mod unpack;
 
-pub(crate) use attention::{AttentionCall, Cached, Task, Tile, Visit};
+pub(crate) use attention::{AttentionCall, Task, Tile, Visit};
 pub(crate) use bidirectional::{BidirectionalCall, RelativeCall, Scratch};
 pub(crate) use block_linear::BlockCall;
 pub(crate) use blocks::{Format, pack_half};
+pub(crate) use cached::Cached;
 pub use exp::exp_all;
 pub(crate) use int16::{Int16, Int16Call, pack as pack_i16, panel_bytes as i16_panel_bytes, row_of_i16};
 pub(crate) use linear::{Elements, LinearCall, PANEL};

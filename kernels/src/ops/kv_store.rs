@@ -150,7 +150,7 @@ impl Held for f32 {
 impl Held for f16 {
     fn of(new: &[f32], held: &mut [Self]) {
         const LARGEST: f32 = 65_504.0;
-        // As many as the conversion's vectors hold, or a few times that.
+        // A part at a time, since the conversion takes a slice.
         let mut within = [0.0; 64];
         for (new, held) in new.chunks(within.len()).zip(held.chunks_mut(within.len())) {
             let within = &mut within[..new.len()];

@@ -10,7 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 use std::path::{Path, PathBuf};
 
 /// Largest difference allowed to any logit of a tiny model. The logits spread over about [-4, 4]. Widened, both sides
-/// compute in f32, which leaves some 1e-6; as stored, keys and values are f16, which leaves up to 0.01. The slips that the
+/// compute in f32, which leaves some 1e-6; as stored, keys and values are f16, which leaves some 0.01. The slips that the
 /// makers try on purpose (a rope base or its scaling, a bias, a norm, the order of rows) move a logit by 0.07 and more.
 const TOLERANCES: [(Residency, f32); 2] = [(Residency::Dense, 1e-4), (Residency::AsStored, 0.02)];
 
