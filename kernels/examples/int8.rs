@@ -1,6 +1,9 @@
-//! Speed of quantised matrix products by type and rows, on one thread: the least of some rounds, in multiply-adds.
+//! Speed of quantised matrix products by type and rows: the least of some rounds, in multiply-adds.
 //!
-//! `cargo run --release -p moot-kernels --example int8 [TYPE..]`
+//! `cargo run --release -p moot-kernels --example int8 [--threads N] [--megabytes N] [TYPE..]`
+//!
+//! One matrix of a few megabytes is multiplied again and again, so it stays in the cache. With `--megabytes` as many
+//! matrices as have that size together are multiplied in turn, as the layers of a model are.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use candle_core::quantized::{GgmlDType, QTensor};
@@ -18,15 +21,28 @@ const LAYERS: [(GgmlDType, usize, usize); 6] = [
     (GgmlDType::Q6K, 4864, 896),
 ];
 const ROWS: [usize; 7] = [1, 2, 3, 4, 8, 16, 256];
-/// Multiply-adds of a measurement.
+/// Multiply-adds of a measurement, at least one pass over the matrices.
 const WORK: usize = 200_000_000;
 const ROUNDS: usize = 5;
 
 fn main() -> Result<()> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
-    pool.expect("no pool was there before");
-    let asked: Vec<String> = std::env::args().skip(1).collect();
-    println!("{:?}: 1e9 multiply-adds a second by rows {ROWS:?}", moot_kernels::cpu::table());
+    let (mut threads, mut megabytes, mut asked) = (1, 0, Vec::new());
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|number| number.parse().ok()).expect("a number after the option");
+        match word.as_str() {
+            "--threads" => threads = number(),
+            "--megabytes" => megabytes = number(),
+            _ => asked.push(word),
+        }
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    // From another thread each product would wait for the pool to wake.
+    pool.install(|| measure(threads, megabytes, &asked))
+}
+
+fn measure(threads: usize, megabytes: usize, asked: &[String]) -> Result<()> {
+    println!("{:?}, {threads} threads: 1e9 multiply-adds a second by rows {ROWS:?}", moot_kernels::cpu::table());
     for (dtype, inputs, outputs) in LAYERS {
         if !asked.is_empty() && !asked.contains(&format!("{dtype:?}")) {
             continue;
@@ -34,16 +50,17 @@ fn main() -> Result<()> {
         let stored = QTensor::quantize(&Tensor::randn(0_f32, 1.0, (outputs, inputs), &Device::Cpu)?, dtype)?;
         let bytes = stored.data()?;
         let row = bytes.len() / outputs;
-        let weight = Weight::from_blocks(dtype, outputs, inputs, |i| &bytes[i * row..][..row]).expect("whole blocks");
+        let pack = || Weight::from_blocks(dtype, outputs, inputs, |i| &bytes[i * row..][..row]).expect("whole blocks");
+        let weights: Vec<Weight> = (0..(megabytes * 1_000_000 / bytes.len()).max(1)).map(|_| pack()).collect();
         print!("{:>5}", format!("{dtype:?}"));
         for rows in ROWS {
             let x = Tensor::randn(0_f32, 1.0, (rows, inputs), &Device::Cpu)?;
             let once = rows * inputs * outputs;
-            let repeat = WORK.div_ceil(once).min(40);
+            let repeat = WORK.div_ceil(once).min(40).next_multiple_of(weights.len());
             let mut best = f64::INFINITY;
             for _ in 0..ROUNDS {
                 let started = Instant::now();
-                for _ in 0..repeat {
+                for weight in weights.iter().cycle().take(repeat) {
                     std::hint::black_box(weight.apply(&x)?);
                 }
                 best = best.min(started.elapsed().as_secs_f64() / repeat as f64);

@@ -52,7 +52,6 @@ pub(super) unsafe fn unpack<L: Lanes, const SIGNED: bool>(
             // SAFETY: the caller's; offsets follow from the layout in `blocks`.
             unsafe {
                 let stored = Stored::<L>::at(format, panel, input, half);
-                stored.prefetch_ahead();
                 let (to, input) = (scratch.cast::<HalfPanel>().add(half), input - inputs.start);
                 let codes_to = (&raw mut (*to).codes).cast::<u8>().add(input * LANES);
                 for (group, codes) in stored.codes().into_iter().enumerate() {
@@ -96,15 +95,19 @@ impl<L: Lanes> Stored<L> {
         }
     }
 
-    /// Prefetches what lies [`AHEAD`].
+    /// Prefetches every fourth line of what lies [`AHEAD`], from line `group` on. A core waits for 16 lines at most, so
+    /// all of them at once would hold up the loads that follow.
     ///
     /// # Safety
     /// As [`Lanes`].
     #[inline(always)]
-    pub(super) unsafe fn prefetch_ahead(self) {
-        for line in (0..self.format.unit_bytes() * 32 / self.format.unit()).step_by(64) {
-            // SAFETY: the caller's; the address need not exist.
-            unsafe { L::prefetch(self.block.wrapping_add(AHEAD + line)) };
+    pub(super) unsafe fn prefetch_ahead(self, group: usize) {
+        let bytes = self.format.unit_bytes() * 32 / self.format.unit();
+        for line in (0..bytes).step_by(4 * 64).map(|four| four + 64 * group) {
+            if line < bytes {
+                // SAFETY: the caller's; the address need not exist.
+                unsafe { L::prefetch(self.block.wrapping_add(AHEAD + line)) };
+            }
         }
     }
 
@@ -143,7 +146,7 @@ impl<L: Lanes> Stored<L> {
         }
     }
 
-    /// 512 codes packed by `blocks::pack_codes`: `[8 groups][16 outputs][4 inputs]`.
+    /// 512 codes packed by `blocks::pack_codes`: `[8 groups][16 outputs][4 inputs]`. Prefetches what lies [`AHEAD`].
     ///
     /// # Safety
     /// As [`Self::scale`].
@@ -151,7 +154,14 @@ impl<L: Lanes> Stored<L> {
     pub(super) unsafe fn codes(self) -> [L::Bytes; 8] {
         // SAFETY: the caller's.
         unsafe {
-            let [a, b, c, d] = [self.two_groups(0), self.two_groups(1), self.two_groups(2), self.two_groups(3)];
+            self.prefetch_ahead(0);
+            let a = self.two_groups(0);
+            self.prefetch_ahead(1);
+            let b = self.two_groups(1);
+            self.prefetch_ahead(2);
+            let c = self.two_groups(2);
+            self.prefetch_ahead(3);
+            let d = self.two_groups(3);
             [a[0], b[0], c[0], d[0], a[1], b[1], c[1], d[1]]
         }
     }

@@ -63,7 +63,6 @@ unsafe fn multiply_in_registers<L: Lanes, const ROWS: usize, const FORMAT: usize
             let x = Activations::at(x, row, input);
             for half in 0..2 {
                 let stored = Stored::<L>::at(format, panel, input, half);
-                stored.prefetch_ahead();
                 let codes = stored.codes();
                 let mut parts = [L::splat(0.0); ROWS];
                 for step in 0..steps {
@@ -103,9 +102,6 @@ unsafe fn multiply_by_groups<L: Lanes, const ROWS: usize, const FORMAT: usize>(
         for input in (0..x.inputs).step_by(BLOCK) {
             let x = Activations::at(x, row, input);
             let halves = [Stored::<L>::at(format, panel, input, 0), Stored::<L>::at(format, panel, input, 1)];
-            for stored in halves {
-                stored.prefetch_ahead();
-            }
             let mut parts = [[L::splat(0.0); ROWS]; 2];
             add_step::<L, ROWS, FORMAT, 0>(&mut parts, halves, x);
             if steps == 2 {
@@ -142,6 +138,10 @@ unsafe fn add_step<L: Lanes, const ROWS: usize, const FORMAT: usize, const STEP:
         }
         // Unrolled, the compiler would unpack all groups first, and multiply row by row.
         for group in 0..black_box(4) {
+            if STEP == 0 {
+                halves[0].prefetch_ahead(group);
+                halves[1].prefetch_ahead(group);
+            }
             let codes = [halves[0].two_groups(group), halves[1].two_groups(group)];
             // The first of two groups is the first step's where steps are of 16 inputs, the second the second's.
             for place in if per_step == BLOCK { 0..2 } else { STEP..STEP + 1 } {
