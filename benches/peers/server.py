@@ -70,12 +70,11 @@ def complete(port, call):
     return {**reply["usage"], "computed": reply["timings"]["prompt_n"]}
 
 
-def wait_until_ready(port, server, log):
+def wait_until_ready(port, server):
     """Returns when the model is loaded."""
     while True:
         if server.poll() is not None:
-            log.seek(0)
-            raise RuntimeError(f"llama-server ended with {server.returncode}:\n{log.read()[-2000:]}")
+            raise RuntimeError(f"llama-server ended with {server.returncode}")
         try:
             if request(port, "GET", "/health")[0] == 200:
                 return
@@ -101,17 +100,19 @@ def main():
     """Starts the server, times the calls, ends it."""
     program, gguf, calls, threads, slots, in_flight, *more = sys.argv[1:]
     asked, port = questions(calls), free_port()
-    command = [program, "-m", gguf, "--host", "127.0.0.1", "--port", str(port), "-t", threads, "-tb", threads]
-    command += ["-np", slots, "-c", str(int(slots) * context(asked)), *more]
-    with tempfile.TemporaryFile("w+", errors="replace") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log)
+    command = [os.path.abspath(program), "-m", os.path.abspath(gguf), "--host", "127.0.0.1", "--port", str(port)]
+    command += ["-t", threads, "-tb", threads, "-np", slots, "-c", str(int(slots) * context(asked)), *more]
+    # ik_llama.cpp's server also leaves a log where it runs.
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+", errors="replace") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: (server.kill(), os._exit(1)))
         try:
-            wait_until_ready(port, server, log)
+            wait_until_ready(port, server)
             seconds, usages = run(port, asked, int(in_flight))
-        except RuntimeError as error:
-            sys.exit(str(error))
+        except (RuntimeError, OSError, http.client.HTTPException) as error:
+            log.seek(0)
+            sys.exit(f"{error!r}; the end of the server's log:\n{log.read()[-2000:]}")
         finally:
             server.terminate()
             server.wait()

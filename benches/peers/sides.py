@@ -63,7 +63,8 @@ class IkLlamaCpp(LlamaCpp):
     slower."""
 
     name = "ik_llama.cpp"
-    server_words = ("-fa", "on")
+    # With flash attention and several slots its server ends at `GGML_ASSERT(S > 0)` (iqk_fa_templates.h).
+    server_words = ("-fa", "off")
 
     def __init__(self, args):
         super().__init__(args)
@@ -74,7 +75,7 @@ class IkLlamaCpp(LlamaCpp):
         args = self.args
         context = args.rows * ((args.prompt + args.generate + 255) // 256 * 256)
         batched = [self.program("llama-batched-bench").resolve(), "-m", gguf.resolve(), "-t", args.threads, "-tb", args.threads]
-        batched += ["-c", context, "-pps", *self.server_words, "-npp", args.prompt, "-ntg", args.generate]
+        batched += ["-c", context, "-pps", "-fa", "on", "-npp", args.prompt, "-ntg", args.generate]
         # It leaves a log where it runs.
         printed = run([*batched, "-npl", f"1,{args.rows}"], args.prefix, errors=True, folder=args.folder)
         # A table: PP, TG, B, N_KV, T_PP, S_PP, T_TG, S_TG, T, S.
