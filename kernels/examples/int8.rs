@@ -36,6 +36,8 @@ fn main() -> Result<()> {
             _ => asked.push(word),
         }
     }
+    let known = |name: &String| LAYERS.iter().any(|(dtype, ..)| format!("{dtype:?}") == *name);
+    assert!(asked.iter().all(known), "expected types of {LAYERS:?}, found {asked:?}");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     // From another thread each product would wait for the pool to wake.
     pool.install(|| measure(threads, megabytes, &asked))
