@@ -188,7 +188,7 @@ impl<'a> RowChunk<'a> {
 }
 
 /// One chunk of a row: `value = round(x / scale)` with `scale = max |x| / 127` of a block. An infinite or NaN `x` makes
-/// its block's scale NaN, and so every output of the row.
+/// its chunk's scales NaN, and so every output of the row.
 ///
 /// # Safety
 /// The instructions of `L` exist; the slices have the lengths that [`Int8`] says for one chunk, `x` at most as many.
@@ -197,27 +197,36 @@ pub(super) unsafe fn run<L: Lanes>(x: &[f32], RowChunk { values, scales, sums, m
     // Below this the reciprocal overflows; such a block is taken as zeros.
     const SMALLEST: f32 = 1e-30;
     let most = LARGEST as f32;
-    for (block, x) in x.as_chunks::<BLOCK>().0.iter().enumerate() {
-        let values = &mut values[block * BLOCK..][..BLOCK];
-        // SAFETY: instructions by the caller; both halves of the block lie within the slices.
-        unsafe {
+    let blocks = x.as_chunks::<BLOCK>().0;
+    let mut reciprocals = [0.0; CHUNK / BLOCK];
+    // SAFETY: instructions by the caller; both halves of a block lie within the slices.
+    unsafe {
+        let zero = L::splat(0.0);
+        // x * 0 is 0, or NaN where x is infinite or NaN.
+        let mut finite = zero;
+        // One step for all blocks, then the next: within a block each waits for the one before.
+        for (x, reciprocal) in blocks.iter().zip(&mut reciprocals) {
             let (a, b) = (L::load(x.as_ptr()), L::load(x.as_ptr().add(16)));
-            let zero = L::splat(0.0);
             // The second operand is taken where the first is NaN, so lanes of the result are numbers.
-            let largest = a.max(zero.sub(a).max(b.max(zero.sub(b).max(zero)))).largest();
-            // x * 0 is 0, or NaN where x is infinite or NaN.
-            let finite = a.fma(zero, b.mul(zero)).sum_of_zeros();
-            let reciprocal = if largest > SMALLEST { most / largest } else { 0.0 };
-            let scale = if largest > SMALLEST { largest / most } else { 0.0 };
-            scales[block] = scale + finite;
-            scaled_within(a, reciprocal, most).store_rounded_i8(values.as_mut_ptr());
-            scaled_within(b, reciprocal, most).store_rounded_i8(values.as_mut_ptr().add(16));
+            *reciprocal = a.max(zero.sub(a).max(b.max(zero.sub(b).max(zero)))).largest();
+            finite = a.fma(zero, b.fma(zero, finite));
         }
-        let mut all = 0;
-        for (sum, sixteen) in sums[2 * block..].iter_mut().zip(values.as_chunks::<16>().0) {
-            *sum = Sums::of(*sixteen);
-            all += sum.all;
+        let finite = finite.sum_of_zeros();
+        for (reciprocal, scale) in reciprocals.iter_mut().zip(&mut scales[..blocks.len()]) {
+            let largest = *reciprocal;
+            *scale = if largest > SMALLEST { largest / most } else { 0.0 } + finite;
+            *reciprocal = if largest > SMALLEST { most / largest } else { 0.0 };
         }
-        min_factors[block] = scales[block] * all as f32;
+        for (block, (x, reciprocal)) in blocks.iter().zip(reciprocals).enumerate() {
+            let mut all = 0;
+            for half in 0..2 {
+                let scaled = scaled_within(L::load(x.as_ptr().add(16 * half)), reciprocal, most);
+                let (at, sixteen) = (2 * block + half, scaled.rounded_i8());
+                values[16 * at..][..16].copy_from_slice(&sixteen);
+                sums[at] = Sums::of(sixteen);
+                all += sums[at].all;
+            }
+            min_factors[block] = scales[block] * all as f32;
+        }
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct HalfPanel {
 /// A chunk of a panel, unpacked.
 pub(super) type Scratch = [HalfPanel; 2];
 
-pub(super) fn scratch() -> MaybeUninit<Scratch> {
+pub(super) const fn scratch() -> MaybeUninit<Scratch> {
     MaybeUninit::uninit()
 }
 

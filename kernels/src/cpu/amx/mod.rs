@@ -25,7 +25,7 @@
 //! - Four products are a *segment*. While one segment's sums are scaled, in program order product by product, the next
 //!   one's are multiplied into the same places.
 //! - Results of a segment stay in sixteen registers; four products are as many as there are tiles for activations, which
-//!   serve both halves of a panel. Between chunks of inputs results wait close together (`partial`), and rows of the
+//!   serve all halves of two panels. Between chunks of inputs results wait close together (`partial`), and rows of the
 //!   output are fetched into the cache long before they are written (`window`).
 //! - The zero is subtracted from codes when they are unpacked, so no sum needs a correction.
 //! - From `FEW` rows on a tile costs less than its rows by VNNI, even where only half of it is wanted. Missing rows are
@@ -65,6 +65,12 @@ pub(super) const ROWS: usize = 16;
 /// Products of a segment.
 const PRODUCTS: usize = 4;
 
+/// Panels that are multiplied together: a tile of activations is loaded once for all of them.
+const PANELS: usize = 2;
+
+/// Inputs unpacked at once. With two panels' codes and results, and 64 rows of as many inputs, L1 is full.
+const INPUTS: usize = 128;
+
 /// Exact sums of a segment, in the order of its products: `[rows][16 outputs]` each.
 #[repr(C, align(64))]
 struct Slots([MaybeUninit<[[i32; LANES]; ROWS]>; PRODUCTS]);
@@ -75,12 +81,15 @@ const fn shapes(step: usize) -> Shapes {
     Shapes::new([rows, rows, rows, rows, codes, codes, sums, sums])
 }
 
-/// A chunk of a panel, and rows that it is multiplied with.
+/// A chunk of up to [`PANELS`] panels, and rows that it is multiplied with.
 #[derive(Clone, Copy)]
 struct ChunkTask<'a> {
     call: &'a BlockCall<'a>,
+    /// Of all panels, unpacked.
     halves: *const HalfPanel,
+    /// The first of the panels.
     panel: usize,
+    panels: usize,
     /// First input of the chunk.
     from: usize,
     /// Inputs of the chunk.
@@ -101,7 +110,7 @@ impl<'a> ChunkTask<'a> {
     unsafe fn new(
         call: &'a BlockCall<'a>,
         halves: *const HalfPanel,
-        panel: usize,
+        panels: Range<usize>,
         inputs: Range<usize>,
         rows: &'a Range<usize>,
     ) -> Self {
@@ -111,7 +120,8 @@ impl<'a> ChunkTask<'a> {
             Self {
                 call,
                 halves,
-                panel,
+                panel: panels.start,
+                panels: panels.len(),
                 from: inputs.start,
                 len: inputs.len(),
                 rows,
@@ -130,16 +140,17 @@ struct Segment {
     /// The first of the rows, counted from the first of the task.
     row: usize,
     input: usize,
+    /// Counted from the first half of the task's first panel.
     half: usize,
 }
 
 impl Segment {
-    /// The segment behind this one: both halves of a panel, then the next inputs, then the next rows.
+    /// The segment of `inputs` behind this one: all halves, then the next inputs, then the next rows.
     #[inline(always)]
-    fn next(self, inputs: usize, len: usize) -> Self {
+    fn next(self, inputs: usize, task: &ChunkTask<'_>) -> Self {
         match self {
-            Self { half: 0, .. } => Self { half: 1, ..self },
-            Self { input, .. } if input + inputs < len => Self { half: 0, input: input + inputs, ..self },
+            Self { half, .. } if half + 1 < 2 * task.panels => Self { half: half + 1, ..self },
+            Self { input, .. } if input + inputs < task.len => Self { half: 0, input: input + inputs, ..self },
             Self { row, .. } => Self { half: 0, input: 0, row: row + ROWS },
         }
     }
@@ -171,7 +182,7 @@ unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(
 ) {
     let format = const { FORMATS[FORMAT].1 };
     let (inputs, bytes) = (call.x.inputs, format.panel_bytes(call.x.inputs));
-    let mut scratch = unpack::scratch();
+    let mut scratch = [const { unpack::scratch() }; PANELS];
     let mut slots = Slots([const { MaybeUninit::uninit() }; PRODUCTS]);
     let mut partial = Partial::new();
     // SAFETY: the caller's; between `configure` and `release` only the products use tiles.
@@ -179,12 +190,15 @@ unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(
         tiles.configure(&const { shapes(FORMATS[FORMAT].1.step) });
         for first in rows.clone().step_by(partial::ROWS) {
             let rows = first..rows.end.min(first + partial::ROWS);
-            for panel in panels.clone() {
-                let stored = &call.packed[panel * bytes..][..bytes];
-                for from in (0..inputs).step_by(CHUNK) {
-                    let chunk = from..inputs.min(from + CHUNK);
-                    unpack::unpack::<L, true>(format, stored, chunk.clone(), scratch.as_mut_ptr());
-                    let task = ChunkTask::new(call, scratch.as_ptr().cast(), panel, chunk, &rows);
+            for panel in panels.clone().step_by(PANELS) {
+                let together = panel..panels.end.min(panel + PANELS);
+                for from in (0..inputs).step_by(INPUTS) {
+                    let chunk = from..inputs.min(from + INPUTS);
+                    for (panel, scratch) in together.clone().zip(&mut scratch) {
+                        let stored = &call.packed[panel * bytes..][..bytes];
+                        unpack::unpack::<L, true>(format, stored, chunk.clone(), scratch.as_mut_ptr());
+                    }
+                    let task = ChunkTask::new(call, scratch.as_ptr().cast(), together.clone(), chunk, &rows);
                     multiply::<L, T, FORMAT>(tiles, &task, &mut slots, &mut partial);
                 }
             }
@@ -193,7 +207,7 @@ unsafe fn run_format<L: Lanes, T: Tiles, const FORMAT: usize>(
     }
 }
 
-/// A chunk of a panel for all rows of the task.
+/// A chunk of some panels for all rows of the task.
 #[inline(always)]
 unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(
     tiles: &mut T,
@@ -209,12 +223,12 @@ unsafe fn multiply<L: Lanes, T: Tiles, const FORMAT: usize>(
             issue::<T, FORMAT>(tiles, task, now, product, slots);
         }
         while now.row < task.rows.len() {
-            let next = now.next(PRODUCTS * step, task.len);
+            let next = now.next(PRODUCTS * step, task);
             let mut sums = if task.from + now.input == 0 { [L::splat(0.0); ROWS] } else { partial.load(now) };
             if task.from == 0 {
                 // Each segment of the first chunk prefetches its share of the rows; the last chunk writes them.
-                let first = now.input * ROWS / CHUNK;
-                Window::of(task, now).prefetch::<L>(first..first + PRODUCTS * step * ROWS / CHUNK);
+                let first = now.input * ROWS / INPUTS;
+                Window::of(task, now).prefetch::<L>(first..first + PRODUCTS * step * ROWS / INPUTS);
             }
             // Unrolled by hand, so that tile numbers are constants.
             stage::<L, T, FORMAT, 0>(tiles, task, (now, next), slots, &mut sums);
@@ -270,7 +284,7 @@ unsafe fn issue<T: Tiles, const FORMAT: usize>(
     // SAFETY: the caller's; these inputs of the chunk were unpacked, and `Int8` has sixteen rows from any row on.
     unsafe {
         let operands = (segment.row < task.rows.len() && input < task.len).then(|| {
-            // The first half of a panel loads the tiles of rows; the second reuses them.
+            // The first half loads the tiles of rows; the others reuse them.
             let rows = (segment.half == 0).then(|| task.values.add(segment.row * CHUNK + input));
             let codes = (*task.halves.add(segment.half)).codes.as_ptr().cast::<u8>().add(input * LANES);
             (rows, codes)

@@ -1,6 +1,6 @@
 //! Results that more inputs are to be added to.
 
-use super::{ROWS as TILE_ROWS, Segment};
+use super::{PANELS, ROWS as TILE_ROWS, Segment};
 use crate::cpu::blocks::LANES;
 use crate::cpu::lanes::Lanes;
 use std::mem::MaybeUninit;
@@ -8,14 +8,14 @@ use std::mem::MaybeUninit;
 /// Rows that are multiplied with an unpacked chunk.
 pub(super) const ROWS: usize = 64;
 
-/// `[rows / 16][halves of a panel][16 rows][16 outputs]`, close together: rows of the output may be so far apart that they
+/// `[rows / 16][halves of panels][16 rows][16 outputs]`, close together: rows of the output may be so far apart that they
 /// share a few sets of the cache.
 #[repr(C, align(64))]
-pub(super) struct Partial([[MaybeUninit<[[f32; LANES]; TILE_ROWS]>; 2]; ROWS / TILE_ROWS]);
+pub(super) struct Partial([[MaybeUninit<[[f32; LANES]; TILE_ROWS]>; 2 * PANELS]; ROWS / TILE_ROWS]);
 
 impl Partial {
     pub(super) fn new() -> Self {
-        Self([const { [const { MaybeUninit::uninit() }; 2] }; ROWS / TILE_ROWS])
+        Self([const { [const { MaybeUninit::uninit() }; 2 * PANELS] }; ROWS / TILE_ROWS])
     }
 
     /// What [`Self::store`] was given for these rows and this half.

@@ -3,6 +3,7 @@
 use super::{Bytes, Ints, Lanes};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
+use std::mem::transmute;
 
 /// Sixteen floats beside integers that are multiplied as `I` does it.
 #[derive(Clone, Copy)]
@@ -133,13 +134,12 @@ impl<I: Ints<Floats = Self>> Lanes for Ymm<I> {
         unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }
     #[inline(always)]
-    unsafe fn store_rounded_i8(self, to: *mut i8) {
+    unsafe fn rounded_i8(self) -> [i8; 16] {
         unsafe {
             let int16 = _mm256_packs_epi32(_mm256_cvtps_epi32(self.0), _mm256_cvtps_epi32(self.1));
             // Packing works within halves: the quarters come out as 0, 2, 1, 3.
             let int16 = _mm256_permute4x64_epi64::<0b11_01_10_00>(int16);
-            let bytes = _mm_packs_epi16(_mm256_castsi256_si128(int16), _mm256_extracti128_si256::<1>(int16));
-            _mm_storeu_si128(to.cast(), bytes);
+            transmute(_mm_packs_epi16(_mm256_castsi256_si128(int16), _mm256_extracti128_si256::<1>(int16)))
         }
     }
     #[inline(always)]

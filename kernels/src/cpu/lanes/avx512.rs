@@ -2,6 +2,7 @@
 
 use super::{Bytes, Ints, Lanes, OFFSET};
 use std::arch::{asm, x86_64::*};
+use std::mem::transmute;
 
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct Avx512(__m512);
@@ -93,8 +94,8 @@ impl Lanes for Avx512 {
         unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }
     #[inline(always)]
-    unsafe fn store_rounded_i8(self, to: *mut i8) {
-        unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(self.0))) }
+    unsafe fn rounded_i8(self) -> [i8; 16] {
+        unsafe { transmute(_mm512_cvtepi32_epi8(_mm512_cvtps_epi32(self.0))) }
     }
     #[inline(always)]
     unsafe fn store_rounded_i16(self, to: *mut i16) {

@@ -61,7 +61,7 @@ pub(super) trait Lanes: Copy {
     /// Prefetches the cache line at `at`, which need not exist.
     unsafe fn prefetch(at: *const u8);
     /// The nearest whole numbers, ties to even, of lanes within [-127, 127].
-    unsafe fn store_rounded_i8(self, to: *mut i8);
+    unsafe fn rounded_i8(self) -> [i8; 16];
     /// The nearest whole numbers, ties to even, of lanes within [-32767, 32767].
     unsafe fn store_rounded_i16(self, to: *mut i16);
 }

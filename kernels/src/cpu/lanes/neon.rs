@@ -6,6 +6,7 @@
 use super::{Bytes, Ints, Lanes};
 use std::arch::aarch64::*;
 use std::arch::asm;
+use std::mem::transmute;
 
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct Neon([float32x4_t; 4]);
@@ -139,10 +140,10 @@ impl Lanes for Neon {
         unsafe { asm!("prfm pldl2keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly)) }
     }
     #[inline(always)]
-    unsafe fn store_rounded_i8(self, to: *mut i8) {
+    unsafe fn rounded_i8(self) -> [i8; 16] {
         unsafe {
             let [low, high] = self.rounded();
-            vst1q_s8(to, vqmovn_high_s16(vqmovn_s16(low), high));
+            transmute(vqmovn_high_s16(vqmovn_s16(low), high))
         }
     }
     #[inline(always)]

@@ -96,8 +96,8 @@ impl Lanes for Portable {
     unsafe fn prefetch(_: *const u8) {}
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
-    unsafe fn store_rounded_i8(self, to: *mut i8) {
-        unsafe { to.cast::<[i8; 16]>().write_unaligned(self.0.map(|x| x.round_ties_even() as i8)) }
+    unsafe fn rounded_i8(self) -> [i8; 16] {
+        self.0.map(|x| x.round_ties_even() as i8)
     }
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]

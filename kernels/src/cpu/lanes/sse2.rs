@@ -3,6 +3,7 @@
 use super::fma::fma;
 use super::{Bytes, Ints, Lanes, quarters};
 use std::arch::x86_64::*;
+use std::mem::transmute;
 
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct Sse2([__m128; 4]);
@@ -176,10 +177,10 @@ impl Lanes for Sse2 {
         unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }
     #[inline(always)]
-    unsafe fn store_rounded_i8(self, to: *mut i8) {
+    unsafe fn rounded_i8(self) -> [i8; 16] {
         unsafe {
             let [low, high] = self.rounded();
-            _mm_storeu_si128(to.cast(), _mm_packs_epi16(low, high));
+            transmute(_mm_packs_epi16(low, high))
         }
     }
     #[inline(always)]
