@@ -55,11 +55,27 @@ def openvino(args):
     return reply, {"version": openvino_genai.__version__}
 
 
+def refuse_in_torch(limit):
+    """Hides from vLLM what oneDNN may not use either: it asks torch which of its own kernels to take."""
+    if not limit:
+        return
+    # In this process, where the answers below are given.
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    if limit.startswith("AVX2"):
+        os.environ["ATEN_CPU_CAPABILITY"] = "avx2"
+    import torch
+
+    torch.cpu._is_amx_tile_supported = lambda: False
+    if limit.startswith("AVX2"):
+        torch.cpu._is_avx512_supported = torch.cpu._is_avx512_bf16_supported = lambda: False
+
+
 def vllm(args):
     """vLLM with bfloat16 weights and its defaults; prompts are shared by its prefix cache."""
     os.environ["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(map(str, range(args.threads)))
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "2")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    refuse_in_torch(os.environ.get("ONEDNN_MAX_CPU_ISA"))
     import vllm as package
 
     llm = package.LLM(model=args.model, dtype="bfloat16", max_model_len=args.prompt + args.generate + 16,

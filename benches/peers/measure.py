@@ -98,14 +98,20 @@ def refused(args):
 
 
 def refusing(args, flags):
-    """The environment in which moot leaves alone what the peers are built without."""
+    """The environment in which moot leaves alone what the peers are built without, and the libraries too: oneDNN's limit,
+    OpenVINO's, and what `in_python.py` tells vLLM. OpenVINO's own kernels may not heed theirs."""
+
+    def environment(table, limit):
+        return {"MOOT_CPU": table, "ONEDNN_MAX_CPU_ISA": limit, "OV_CPU_MAX_ISA": limit}
+
     if args.avx2:
-        return {"MOOT_CPU": "avx2"}
-    below = "avx-vnni" if "avx_vnni" in flags else "avx2"
+        return environment("avx2", "AVX2")
+    below = ("avx-vnni", "AVX2_VNNI") if "avx_vnni" in flags else ("avx2", "AVX2")
     if args.avx_vnni:
-        return {"MOOT_CPU": below}
-    table = "avx512" if "avx512_vnni" in flags else below
-    return {"MOOT_CPU": table} if args.no_amx and "amx_int8" in flags else {}
+        return environment(*below)
+    if args.no_amx and "amx_int8" in flags:
+        return environment(*(("avx512", "AVX512_CORE_BF16") if "avx512_vnni" in flags else below))
+    return {}
 
 
 def in_turn(sides, rounds, write):
@@ -162,7 +168,8 @@ def speeds(args, moot, write):
         (MANY_ROWS, f"decode {args.rows} rows over {args.prompt} shared, tok/s"),
     ]
     peer, ik = LlamaCpp(args), IkLlamaCpp(args)
-    libraries = [OpenVino(args, peer)] * bool(args.openvino) + [Vllm(args)] * bool(args.vllm)
+    environment = moot.environment
+    libraries = [OpenVino(args, environment, peer)] * bool(args.openvino) + [Vllm(args, environment)] * bool(args.vllm)
     files = {alias: moot.gguf(alias) for alias in args.models}
     for alias, gguf in files.items():
         # What each is measured on is bound here: a loop's variables would be its last ones'.

@@ -89,12 +89,12 @@ class Library:
 
     name = side = None
 
-    def __init__(self, args, python):
-        self.args, self.python = args, python
+    def __init__(self, args, environment, python):
+        self.args, self.environment, self.python = args, environment, python
 
     def work(self, mode, *words):
         """What `in_python.py` prints."""
-        return run([self.python, HERE / "in_python.py", mode, *words], self.args.prefix)
+        return run([self.python, HERE / "in_python.py", mode, *words], self.args.prefix, self.environment)
 
     def model(self, gguf):
         """What the library opens instead of `gguf`."""
@@ -112,8 +112,8 @@ class OpenVino(Library):
 
     name, side = "OpenVINO", "openvino"
 
-    def __init__(self, args, llama_cpp):
-        super().__init__(args, args.openvino)
+    def __init__(self, args, environment, llama_cpp):
+        super().__init__(args, environment, args.openvino)
         self.llama_cpp = llama_cpp
 
     def model(self, gguf):
@@ -125,8 +125,8 @@ class Vllm(Library):
 
     name, side = "vLLM", "vllm"
 
-    def __init__(self, args):
-        super().__init__(args, args.vllm)
+    def __init__(self, args, environment):
+        super().__init__(args, environment, args.vllm)
 
     def model(self, gguf):
         made = Path(self.args.folder) / f"{gguf.stem}.bfloat16"

@@ -5,7 +5,7 @@ mod load;
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::kv::KvCache;
-use crate::layers::{FeedForward, Joined, Linear, Rotary, moved};
+use crate::layers::{FeedForward, FeedForwards, Joined, Linear, Rotary, moved};
 use crate::spec::DecoderSpec;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
@@ -139,6 +139,12 @@ impl Decoder {
         let (last, before) = self.blocks.split_last().expect("a model has blocks (bug)");
         let every = before.iter().flat_map(Block::linears).chain(last.projections.linears());
         (LinearWeights::of(every), LinearWeights::of(last.after_attention().chain([&self.output])))
+    }
+
+    /// Feed-forward layers applied until now.
+    #[must_use]
+    pub fn feed_forwards(&self) -> FeedForwards {
+        self.blocks.iter().fold(FeedForwards::default(), |so_far, block| block.feed_forward.count(so_far))
     }
 
     /// Stores the batch's keys and values in `kv` and gives the logits of the wanted rows: `[logit rows, vocab]`, f32.

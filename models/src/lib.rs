@@ -20,6 +20,7 @@ pub use candle_core::{DType, Device};
 pub use decoder::{Decoder, LinearWeights, LoadOptions, Residency};
 pub use error::{ModelError, Result};
 pub use kv::KvCache;
+pub use layers::FeedForwards;
 pub use model::Model;
 pub use moot_kernels as kernels;
 pub use moot_kernels::{PAGE, SequenceRows};

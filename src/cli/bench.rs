@@ -101,6 +101,8 @@ struct Measured {
     decode_share: f64,
     page_reads: usize,
     page_reads_unshared: usize,
+    /// Share of prefill's feed-forward layers that were computed in one pass, without writing inner activations as floats.
+    one_pass_share: f64,
 }
 
 /// Measures and prints.
@@ -146,7 +148,7 @@ pub fn run(args: &Args) -> Result<()> {
         let (gb, gflop, gop) = (limits.bytes / 1e9, limits.operations / 1e9, limits.byte_operations / 1e9);
         output::print(&format!(
             "{}, {} threads, {}: reads {gb:.1} GB/s, multiplies {gflop:.0} GFLOP/s ({}), {gop:.0} GOP/s (bytes)\n\
-             rows  prefill tok/s  of limit  decode tok/s  of limit   seconds  peak MB\n",
+             rows  prefill tok/s  of limit  one pass  decode tok/s  of limit   seconds  peak MB\n",
             llm.identity().name,
             rayon::current_num_threads(),
             device(&llm),
@@ -161,10 +163,11 @@ pub fn run(args: &Args) -> Result<()> {
             serde_json::to_string(&measured).map_err(|e| MootError::Usage(format!("{e} (bug)")))?
         } else {
             format!(
-                "{:>4}  {:>13.1}  {:>6.0} %  {:>12.1}  {:>6.0} %  {:>8.2}  {:>7.0}",
+                "{:>4}  {:>13.1}  {:>6.0} %  {:>6.0} %  {:>12.1}  {:>6.0} %  {:>8.2}  {:>7.0}",
                 measured.rows,
                 measured.prefill_tok_s,
                 100.0 * measured.prefill_share,
+                100.0 * measured.one_pass_share,
                 measured.decode_tok_s,
                 100.0 * measured.decode_share,
                 measured.seconds,
@@ -181,12 +184,12 @@ pub fn run(args: &Args) -> Result<()> {
 fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round: u64) -> Result<Measured> {
     let engine = llm.engine();
     let prompts = prompts(args, engine, rows, round);
-    let before = engine.stats();
+    let decoder = &engine.model().decoder;
+    let (before, layers_before) = (engine.stats(), decoder.feed_forwards());
     let prefill_seconds = generate(engine, &prompts, 1)?;
-    let between = engine.stats();
+    let (between, layers) = (engine.stats(), decoder.feed_forwards());
     let decode_seconds = generate(engine, &prompts, args.generate)?;
     let after = engine.stats();
-    let decoder = &engine.model().decoder;
     let (every, wanted) = decoder.linear_weights();
     // Seconds of pure multiplication: all tokens with most weights, wanted rows with the output layer.
     let multiplying = |tokens: f64, rows: f64| {
@@ -220,6 +223,8 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         decode_share: decode_limit / decode_seconds,
         page_reads,
         page_reads_unshared: after.page_reads_unshared - between.page_reads_unshared,
+        one_pass_share: (layers.in_one_pass - layers_before.in_one_pass) as f64
+            / (layers.applied - layers_before.applied).max(1) as f64,
     })
 }
 

@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 ///
 /// A body is compiled once for each table, with that table's instructions enabled. It may name `L`, the table's lanes,
 /// and the sizes of its register tiles: `ROWS` of floats or int16, `INT8_ROWS` by `INT8_VECTORS` of int8, `KEY_QUERIES`
-/// and `VALUE_QUERIES` that share a loaded key or value, `KEY_PAGES` that share a query's number, `SCAN_ROWS` that four queries are compared with, and independent `SUMS`
-/// that hide the latency of an addition.
+/// and `VALUE_QUERIES` that share a loaded key or value, `KEY_PAGES` that share a query's number, `SCAN_ROWS` that four
+/// queries are compared with, and independent `SUMS` that hide the latency of an addition.
 macro_rules! kernels {
     ($then:ident! $($given:tt)*) => {
         $then! {
@@ -50,6 +50,8 @@ macro_rules! table_type {
             pub name: &'static str,
             /// Rows of an int8 task are a multiple of this, unless there are fewer.
             pub(crate) tile_rows: usize,
+            /// Panels of an int8 task are a multiple of this, unless there are fewer or few rows.
+            pub(crate) tile_panels: usize,
             $(pub(crate) $name: unsafe fn($($type),*) $(-> $result)?,)*
         }
     };
@@ -67,31 +69,35 @@ struct Tiles {
     sums: usize,
 }
 
-/// Builds a [`Table`]: its name, lanes, tile sizes and, in brackets, the target features that its kernels are compiled
-/// for.
+/// Declares a module with a [`Table`]: its name, lanes, tile sizes and, in brackets, the target features that its kernels
+/// are compiled for. The compiler divides a package's code among threads by modules, and most of this one's is here.
 macro_rules! table {
     (
-        $table:literal, $lanes:ty, $tiles:expr, $features:tt
+        $module:ident $table:literal, $lanes:ty, $tiles:expr, $features:tt
         $($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*
-    ) => {{
-        type L = $lanes;
-        const TILES: Tiles = $tiles;
-        const ROWS: usize = TILES.rows;
-        const INT8_ROWS: usize = TILES.int8[0];
-        const INT8_VECTORS: usize = TILES.int8[1];
-        const INT8_FEW: usize = TILES.few;
-        const KEY_QUERIES: usize = TILES.queries[0];
-        const VALUE_QUERIES: usize = TILES.queries[1];
-        const KEY_PAGES: usize = TILES.key_pages;
-        const SCAN_ROWS: usize = TILES.scan_rows;
-        const SUMS: usize = TILES.sums;
-        $(compiled_for! { $features unsafe fn $name($($argument: $type),*) $(-> $result)? {
-            // SAFETY: a `Table` is only reachable through `tables`, which checked the features; the rest is the
-            // caller's.
-            unsafe { $body($($argument),*) }
-        } })*
-        Table { name: $table, tile_rows: 12, $($name),* }
-    }};
+    ) => {
+        mod $module {
+            use super::*;
+
+            type L = $lanes;
+            const TILES: Tiles = $tiles;
+            const ROWS: usize = TILES.rows;
+            const INT8_ROWS: usize = TILES.int8[0];
+            const INT8_VECTORS: usize = TILES.int8[1];
+            const INT8_FEW: usize = TILES.few;
+            const KEY_QUERIES: usize = TILES.queries[0];
+            const VALUE_QUERIES: usize = TILES.queries[1];
+            const KEY_PAGES: usize = TILES.key_pages;
+            const SCAN_ROWS: usize = TILES.scan_rows;
+            const SUMS: usize = TILES.sums;
+            $(compiled_for! { $features unsafe fn $name($($argument: $type),*) $(-> $result)? {
+                // SAFETY: a `Table` is only reachable through `tables`, which checked the features; the rest is the
+                // caller's.
+                unsafe { $body($($argument),*) }
+            } })*
+            pub(super) const TABLE: Table = Table { name: $table, tile_rows: 12, tile_panels: 1, $($name),* };
+        }
+    };
 }
 
 /// The function behind the brackets, compiled for the target features in them.
@@ -115,27 +121,42 @@ const AVX_VNNI_TILES: Tiles = Tiles { int8: [6, 1], few: 3, ..AVX2_TILES };
 const AVX512_TILES: Tiles =
     Tiles { rows: 12, int8: [6, 2], few: 8, queries: [8, 4], key_pages: 2, scan_rows: 4, sums: 12 };
 
-/// The table that every machine can run. SSE2 is part of x86-64; elsewhere it is plain Rust.
 #[cfg(target_arch = "x86_64")]
-pub(super) static PORTABLE: Table = kernels!(table! "portable", lanes::Sse2, PORTABLE_TILES, []);
+kernels!(table! portable "portable", lanes::Sse2, PORTABLE_TILES, []);
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) static PORTABLE: Table = kernels!(table! "portable", lanes::Portable, PORTABLE_TILES, []);
+kernels!(table! portable "portable", lanes::Portable, PORTABLE_TILES, []);
+#[cfg(all(test, target_arch = "x86_64"))]
+kernels!(table! plain "plain", lanes::Portable, PORTABLE_TILES, []);
+#[cfg(target_arch = "x86_64")]
+kernels!(table! avx2 "avx2", lanes::Avx2, AVX2_TILES, ["avx2,fma,f16c"]);
+#[cfg(target_arch = "x86_64")]
+kernels!(table! avx_vnni "avx-vnni", lanes::AvxVnni, AVX_VNNI_TILES, ["avx2,fma,f16c,avxvnni"]);
+#[cfg(target_arch = "aarch64")]
+kernels!(table! neon "neon", lanes::Neon, NEON_TILES, ["neon,dotprod"]);
+#[cfg(target_arch = "x86_64")]
+kernels!(table! avx512 "avx512", lanes::Avx512, AVX512_TILES, ["avx512f,avx512bw,avx512vnni"]);
+
+/// The table that every machine can run. SSE2 is part of x86-64; elsewhere it is plain Rust.
+pub(super) static PORTABLE: Table = portable::TABLE;
 /// Plain Rust, the definition of all results: tests compare the others with it.
 #[cfg(all(test, target_arch = "x86_64"))]
-static PLAIN: Table = kernels!(table! "plain", lanes::Portable, PORTABLE_TILES, []);
+static PLAIN: Table = plain::TABLE;
 #[cfg(target_arch = "x86_64")]
-static AVX2: Table = kernels!(table! "avx2", lanes::Avx2, AVX2_TILES, ["avx2,fma,f16c"]);
+static AVX2: Table = avx2::TABLE;
 #[cfg(target_arch = "x86_64")]
-static AVX_VNNI: Table = kernels!(table! "avx-vnni", lanes::AvxVnni, AVX_VNNI_TILES, ["avx2,fma,f16c,avxvnni"]);
+static AVX_VNNI: Table = avx_vnni::TABLE;
 #[cfg(target_arch = "aarch64")]
-static NEON: Table = kernels!(table! "neon", lanes::Neon, NEON_TILES, ["neon,dotprod"]);
+static NEON: Table = neon::TABLE;
 #[cfg(target_arch = "x86_64")]
-const AVX512_TABLE: Table = kernels!(table! "avx512", lanes::Avx512, AVX512_TILES, ["avx512f,avx512bw,avx512vnni"]);
-#[cfg(target_arch = "x86_64")]
-static AVX512: Table = AVX512_TABLE;
+static AVX512: Table = avx512::TABLE;
 /// AVX-512's, with int8 products by tiles.
 #[cfg(target_arch = "x86_64")]
-pub(super) static AMX: Table = {
+pub(super) static AMX: Table = with_tiles::TABLE;
+
+#[cfg(target_arch = "x86_64")]
+mod with_tiles {
+    use super::*;
+
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     unsafe fn block_linear(call: &BlockCall<'_>, panels: Range<usize>, rows: Range<usize>) {
         // SAFETY: a `Table` is only reachable through `tables`, which checked the features; the rest is the caller's.
@@ -146,12 +167,21 @@ pub(super) static AMX: Table = {
             amx::run::<lanes::Avx512, _>(&mut amx::Hardware, call, panels, rows);
         }
     }
+
     unsafe fn multiply_i8(rounds: usize) -> f32 {
         // SAFETY: as above.
         unsafe { amx::multiply_i8(&mut amx::Hardware, rounds) }
     }
-    Table { name: "amx", tile_rows: amx::ROWS, block_linear, multiply_i8, ..AVX512_TABLE }
-};
+
+    pub(super) const TABLE: Table = Table {
+        name: "amx",
+        tile_rows: amx::ROWS,
+        tile_panels: amx::PANELS,
+        block_linear,
+        multiply_i8,
+        ..avx512::TABLE
+    };
+}
 
 impl std::fmt::Debug for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

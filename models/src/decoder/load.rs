@@ -70,11 +70,10 @@ impl Block {
             attention_output: loader
                 .linear(rows(BlockTensor::AttentionOutput, spec.heads * spec.head_dim), output_bias)?,
             feed_forward_norm: loader.dense(name(BlockTensor::FeedForwardNorm), &[spec.hidden])?,
-            feed_forward: FeedForward {
-                gate_up: loader
-                    .joined([inward(BlockTensor::Gate, None, false), inward(BlockTensor::Up, None, false)])?,
-                down: loader.linear(rows(BlockTensor::Down, spec.intermediate), None)?,
-            },
+            feed_forward: FeedForward::new(
+                loader.joined([inward(BlockTensor::Gate, None, false), inward(BlockTensor::Up, None, false)])?,
+                loader.linear(rows(BlockTensor::Down, spec.intermediate), None)?,
+            ),
         })
     }
 }

@@ -7,6 +7,7 @@ mod rotary;
 mod transfer;
 
 pub(crate) use feed_forward::FeedForward;
+pub use feed_forward::FeedForwards;
 pub(crate) use joined::Joined;
 pub(crate) use linear::Linear;
 pub(crate) use rotary::Rotary;

@@ -7,7 +7,7 @@ use moot_models::memory::Footprint;
 use moot_models::source::Catalog;
 use moot_models::tokenizer::{Message, Role, Thinking};
 use moot_models::weights::{RandomOptions, Weights, storage_of, type_name, type_named};
-use moot_models::{DecoderSpec, LoadOptions, Model, ModelError};
+use moot_models::{DecoderSpec, FeedForwards, LoadOptions, Model, ModelError};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -87,6 +87,23 @@ fn a_random_model_takes_text_and_stays_finite() {
     let random = RandomOptions { seed: 3, storage: GgmlDType::F32 };
     let error = Model::random(&few, random, &LoadOptions::default()).unwrap_err();
     assert!(error.to_string().contains("vocab_size: expected at least 258"), "{error}");
+}
+
+/// Two groups of rows and two chunks of inner activations are enough tasks for one thread; a row alone is not.
+#[test]
+fn feed_forward_layers_of_many_rows_are_computed_in_one_pass() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let counts = |storage| {
+        let random = RandomOptions { seed: 3, storage };
+        let decoder = Model::random(&small(), random, &LoadOptions::default()).unwrap().decoder;
+        [&[1][..], &[7; 200]].map(|tokens| {
+            pool.install(|| decoder.forward_alone(tokens)).unwrap();
+            let FeedForwards { applied, in_one_pass } = decoder.feed_forwards();
+            (applied, in_one_pass)
+        })
+    };
+    assert_eq!(counts(GgmlDType::Q4K), [(3, 0), (6, 3)]);
+    assert_eq!(counts(GgmlDType::F32), [(3, 0), (6, 0)]);
 }
 
 #[test]

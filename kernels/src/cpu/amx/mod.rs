@@ -66,9 +66,9 @@ pub(super) const ROWS: usize = 16;
 const PRODUCTS: usize = 4;
 
 /// Panels that are multiplied together: a tile of activations is loaded once for all of them.
-const PANELS: usize = 2;
+pub(super) const PANELS: usize = 2;
 
-/// Inputs unpacked at once. With two panels' codes and results, and 64 rows of as many inputs, L1 is full.
+/// Inputs unpacked at once: those of a segment of most types.
 const INPUTS: usize = 128;
 
 /// Exact sums of a segment, in the order of its products: `[rows][16 outputs]` each.

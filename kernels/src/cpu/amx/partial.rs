@@ -6,7 +6,7 @@ use crate::cpu::lanes::Lanes;
 use std::mem::MaybeUninit;
 
 /// Rows that are multiplied with an unpacked chunk.
-pub(super) const ROWS: usize = 64;
+pub(super) const ROWS: usize = 128;
 
 /// `[rows / 16][halves of panels][16 rows][16 outputs]`, close together: rows of the output may be so far apart that they
 /// share a few sets of the cache.

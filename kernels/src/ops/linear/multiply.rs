@@ -162,8 +162,8 @@ pub(super) fn multiply(layers: &[Layer<'_>], x: &Inputs<'_>) -> Result<Vec<Vec<f
         .collect::<Result<_>>()?;
     // So few rows stay in L2 while they are multiplied by all panels, and bias and activation find their sums there.
     let most_rows = if x.int16.is_some() { INT16_ROWS } else { usize::MAX };
-    let tile_rows = if x.int8.is_some() { table.tile_rows } else { TILE_ROWS };
-    tasks(&calls, rows, most_rows, tile_rows).into_par_iter().for_each(|((call, finish), panels, rows)| {
+    let tile = if x.int8.is_some() { (table.tile_rows, table.tile_panels) } else { (TILE_ROWS, 1) };
+    tasks(&calls, rows, most_rows, tile).into_par_iter().for_each(|((call, finish), panels, rows)| {
         // SAFETY: the table was chosen by what this machine can run; tasks own disjoint panels and rows.
         #[allow(unsafe_code)]
         unsafe {
@@ -197,14 +197,15 @@ fn tasks<T>(
     calls: &[(T, usize)],
     rows: usize,
     most_rows: usize,
-    tile_rows: usize,
+    (tile_rows, tile_panels): (usize, usize),
 ) -> Vec<(&T, Range<usize>, Range<usize>)> {
     let wanted = rayon::current_num_threads() * 4;
     let panels: usize = calls.iter().map(|(_, panels)| panels).sum();
     let row_parts = wanted.div_ceil(panels.max(1)).min(rows / TASK_ROWS).max(rows.div_ceil(most_rows)).max(1);
-    // Whole register tiles: a smaller tile is slower, and only the last may be one.
+    // Whole tiles: a smaller one is slower, and only the last may be one.
     let rows_each = rows.div_ceil(row_parts).next_multiple_of(tile_rows).max(tile_rows);
     let panels_each = (panels * row_parts).div_ceil(wanted).max(1);
+    let panels_each = if rows < tile_rows { panels_each } else { (panels_each / tile_panels).max(1) * tile_panels };
     let mut tasks = Vec::with_capacity(wanted + calls.len() * row_parts);
     for (call, panels) in calls {
         for row in (0..rows).step_by(rows_each) {
