@@ -1,15 +1,16 @@
 //! The machine's measured peak rates, to which reported rates are compared.
 
 use super::lanes::{Bytes, Ints, Lanes};
+use super::memory::Aligned;
 use super::table;
 use rayon::prelude::*;
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Vectors that a round multiplies.
 const VECTORS: usize = 12;
 
-/// Limits of the table and the threads in use.
+/// Limits of the table and the threads in use: what they sustain, as the median of several measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Bytes read from memory in a second.
@@ -20,36 +21,47 @@ pub struct Limits {
     pub byte_operations: f64,
 }
 
-/// Measures all of them for about a second, on all threads of the pool.
+/// How long each limit is measured, with [`AT_LEAST`] measurements.
+const SPAN: Duration = Duration::from_millis(400);
+const AT_LEAST: usize = 5;
+
+/// The median of the seconds that `once` takes.
+fn sustained(once: impl Fn()) -> f64 {
+    let (begun, mut seconds) = (Instant::now(), Vec::new());
+    while seconds.len() < AT_LEAST || begun.elapsed() < SPAN {
+        let started = Instant::now();
+        once();
+        seconds.push(started.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}
+
+/// Measures all of them for one or two seconds, on all threads of the pool.
 ///
 /// # Errors
 /// `MOOT_CPU` names a table that this machine cannot run.
 pub fn measure() -> Result<Limits, String> {
     /// More than a workstation's caches hold.
     const BYTES: usize = 1 << 28;
-    const ROUNDS: usize = 4_000_000;
+    const ROUNDS: usize = 1_000_000;
     let table = table()?;
     let threads = rayon::current_num_threads();
-    let data = vec![1.0_f32; BYTES / 4];
-    let best = |once: &dyn Fn()| {
-        let seconds = || {
-            let started = Instant::now();
-            once();
-            started.elapsed().as_secs_f64()
-        };
-        (0..4).map(|_| seconds()).fold(f64::INFINITY, f64::min)
-    };
-    let reading = best(&|| {
+    // Held as weights are; written, so that every page has memory of its own.
+    let mut data = Aligned::zeroed(BYTES);
+    data.fill(1);
+    let data = data.values::<f32>();
+    let reading = sustained(|| {
         // SAFETY: the table was chosen by what this machine can run.
         let sum: f32 = data.par_chunks(BYTES / 4 / threads).map(|part| unsafe { (table.read)(part) }).sum();
         black_box(sum);
     });
-    let multiplying = best(&|| {
+    let multiplying = sustained(|| {
         // SAFETY: as above.
         let sum: f32 = (0..threads).into_par_iter().map(|_| unsafe { (table.multiply)(ROUNDS) }).sum();
         black_box(sum);
     });
-    let byte_multiplying = best(&|| {
+    let byte_multiplying = sustained(|| {
         // SAFETY: as above.
         let sum: f32 = (0..threads).into_par_iter().map(|_| unsafe { (table.multiply_i8)(ROUNDS) }).sum();
         black_box(sum);
