@@ -44,9 +44,10 @@ mod trapped;
 mod window;
 
 use super::block_linear::BlockCall;
+use super::block_linear::recipe::{self, BlockInputs};
 use super::blocks::{FORMATS, LANES, by_format};
 use super::lanes::{Ints, Lanes, OFFSET};
-use super::quantise::{BLOCK, CHUNK, Sums};
+use super::quantise::{BLOCK, CHUNK};
 use super::unpack::{self, HalfPanel};
 use partial::Partial;
 use std::mem::MaybeUninit;
@@ -97,10 +98,8 @@ struct ChunkTask<'a> {
     rows: &'a Range<usize>,
     /// Values of the first row's chunk; those of the next row follow.
     values: *const u8,
-    /// And its scales, factors of mins and sums of values, as [`Int8`](super::quantise::Int8) has them.
-    scales: *const f32,
-    min_factors: *const f32,
-    value_sums: *const Sums,
+    /// And what else there is of its first block.
+    inputs: BlockInputs,
 }
 
 impl<'a> ChunkTask<'a> {
@@ -126,9 +125,7 @@ impl<'a> ChunkTask<'a> {
                 len: inputs.len(),
                 rows,
                 values: x.values.as_ptr().add(at).cast(),
-                scales: x.scales.as_ptr().add(at / BLOCK),
-                min_factors: x.min_factors.as_ptr().add(at / BLOCK),
-                value_sums: x.sums.as_ptr().add(at / 16),
+                inputs: BlockInputs::new(x, at),
             }
         }
     }
@@ -333,32 +330,25 @@ unsafe fn scale_sums<L: Lanes, const FORMAT: usize>(
     // SAFETY: the caller's; scales and mins of these inputs were unpacked, and `Int8` has sixteen rows from any row on.
     unsafe {
         let half = task.halves.add(segment.half);
-        let at = segment.row * CHUNK + segment.input + block * BLOCK;
-        let (x_scales, min_factors) = (task.scales.add(at / BLOCK), task.min_factors.add(at / BLOCK));
-        let value_sums = task.value_sums.add(at / 16);
+        let inputs = task.inputs.block((segment.row * CHUNK + segment.input) / BLOCK + block);
         let first = segment.input / format.step + block * steps;
         let scales = (*half).scales.as_ptr().cast::<f32>().add(first * LANES);
         let mins = (*half).mins.as_ptr().cast::<f32>().add(first * LANES);
         let dots = slots.0.as_ptr().cast::<i32>().add(block * steps * ROWS * LANES);
         let scales = [L::load(scales), L::load(scales.add((steps - 1) * LANES))];
-        let offset = scales[0].mul(L::splat(-OFFSET));
+        let offset = recipe::offset_of(scales[0]);
         for (row, sum) in sums.iter_mut().enumerate() {
-            let mut part = L::Ints::load(dots.add(row * LANES)).to_offset_floats().fma(scales[0], offset);
+            let mut part = recipe::part_by_offset(L::Ints::load(dots.add(row * LANES)), scales[0], offset);
             if steps == 2 {
                 let dot = L::Ints::load(dots.add((ROWS + row) * LANES)).to_offset_floats().sub(L::splat(OFFSET));
-                part = dot.fma(scales[1], part);
+                part = recipe::part(dot, scales[1], Some(part));
             }
-            *sum = part.fma(L::splat(*x_scales.add(row * (CHUNK / BLOCK))), *sum);
+            *sum = recipe::add_part(*sum, part, inputs.scale(row));
         }
         for step in 0..if format.has_min { steps } else { 0 } {
             let min = L::load(mins.add(step * LANES));
             for (row, sum) in sums.iter_mut().enumerate() {
-                let weight = if steps == 1 {
-                    *min_factors.add(row * (CHUNK / BLOCK))
-                } else {
-                    *x_scales.add(row * (CHUNK / BLOCK)) * (*value_sums.add(row * (CHUNK / 16) + step)).all as f32
-                };
-                *sum = min.fma(L::splat(weight), *sum);
+                *sum = recipe::add_min(*sum, min, inputs.min_factor(row, step, steps));
             }
         }
     }

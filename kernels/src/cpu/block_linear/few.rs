@@ -1,10 +1,11 @@
 //! Few rows: codes are unpacked in registers and multiplied at once.
 
+use super::recipe::{self, BlockInputs};
 use super::{BlockCall, groups_of, multiply_codes, products, sum_of_step, zero_of};
 use crate::cpu::blocks::{FORMATS, Format, LANES};
 use crate::cpu::lanes::{Ints, Lanes};
 use crate::cpu::linear::PANEL;
-use crate::cpu::quantise::{BLOCK, CHUNK, Int8, Sums};
+use crate::cpu::quantise::{BLOCK, CHUNK, Int8};
 use crate::cpu::unpack::Stored;
 use std::hint::black_box;
 use std::ops::Range;
@@ -70,7 +71,7 @@ unsafe fn multiply_in_registers<L: Lanes, const ROWS: usize, const FORMAT: usize
                     let codes = &codes[step * 8 / steps..(step + 1) * 8 / steps];
                     for (r, part) in parts.iter_mut().enumerate() {
                         let dot = dot_of::<L, FORMAT>(codes, x, r, step).to_floats();
-                        *part = if step == 0 { dot.mul(scale) } else { dot.fma(scale, *part) };
+                        *part = recipe::part(dot, scale, if step == 0 { None } else { Some(*part) });
                     }
                 }
                 add_block::<L, ROWS, FORMAT>(&mut sums, half, parts, stored, x);
@@ -132,7 +133,7 @@ unsafe fn add_step<L: Lanes, const ROWS: usize, const FORMAT: usize, const STEP:
         if zero_of::<L, FORMAT>() != 0 {
             let [first, second] = &mut dots;
             for (r, (first, second)) in first.iter_mut().zip(second).enumerate() {
-                let zero = L::Ints::splat(zero_of::<L, FORMAT>() * sum_of_step(x.sums, r, STEP, per_step));
+                let zero = L::Ints::splat(zero_of::<L, FORMAT>() * sum_of_step(x.block.sums, r, STEP, per_step));
                 (*first, *second) = (zero, zero);
             }
         }
@@ -157,7 +158,7 @@ unsafe fn add_step<L: Lanes, const ROWS: usize, const FORMAT: usize, const STEP:
             let scale = stored.scale(STEP);
             for (part, dot) in parts.iter_mut().zip(dots) {
                 let dot = dot.to_floats();
-                *part = if STEP == 0 { dot.mul(scale) } else { dot.fma(scale, *part) };
+                *part = recipe::part(dot, scale, if STEP == 0 { None } else { Some(*part) });
             }
         }
     }
@@ -177,18 +178,12 @@ unsafe fn add_block<L: Lanes, const ROWS: usize, const FORMAT: usize>(
     // SAFETY: the caller's.
     unsafe {
         for (r, part) in parts.into_iter().enumerate() {
-            let x_scale = *x.scales.add(r * (CHUNK / BLOCK));
-            sums[r][half] = part.fma(L::splat(x_scale), sums[r][half]);
+            sums[r][half] = recipe::add_part(sums[r][half], part, x.block.scale(r));
         }
         for step in 0..if has_min { steps } else { 0 } {
             let min = stored.min(step);
             for (r, sums) in sums.iter_mut().enumerate() {
-                let weight = if steps == 1 {
-                    *x.min_factors.add(r * (CHUNK / BLOCK))
-                } else {
-                    *x.scales.add(r * (CHUNK / BLOCK)) * sum_of_step(x.sums, r, step, per_step) as f32
-                };
-                sums[half] = min.fma(L::splat(weight), sums[half]);
+                sums[half] = recipe::add_min(sums[half], min, x.block.min_factor(r, step, steps));
             }
         }
     }
@@ -198,9 +193,7 @@ unsafe fn add_block<L: Lanes, const ROWS: usize, const FORMAT: usize>(
 #[derive(Clone, Copy)]
 struct Activations {
     values: *const i8,
-    sums: *const Sums,
-    scales: *const f32,
-    min_factors: *const f32,
+    block: BlockInputs,
 }
 
 impl Activations {
@@ -210,14 +203,7 @@ impl Activations {
     unsafe fn at(x: &Int8, row: usize, input: usize) -> Self {
         let at = x.offset(row, input);
         // SAFETY: the caller's.
-        unsafe {
-            Self {
-                values: x.values.as_ptr().add(at),
-                sums: x.sums.as_ptr().add(at / 16),
-                scales: x.scales.as_ptr().add(at / BLOCK),
-                min_factors: x.min_factors.as_ptr().add(at / BLOCK),
-            }
-        }
+        unsafe { Self { values: x.values.as_ptr().add(at), block: BlockInputs::new(x, at) } }
     }
 }
 
@@ -236,11 +222,11 @@ unsafe fn dot_of<L: Lanes, const FORMAT: usize>(codes: &[L::Bytes], x: Activatio
     unsafe {
         let mut dot = match zero_of::<L, FORMAT>() {
             0 => L::Ints::splat(0),
-            zero => L::Ints::splat(zero * sum_of_step(x.sums, r, step, per_step)),
+            zero => L::Ints::splat(zero * sum_of_step(x.block.sums, r, step, per_step)),
         };
         let groups = const { groups_of(FORMATS[FORMAT].1, L::Ints::NARROW) };
         for (run, codes) in codes.chunks_exact(groups).enumerate() {
-            let mut sums = products::<L, FORMAT>(dot, x.sums, r, step);
+            let mut sums = products::<L, FORMAT>(dot, x.block.sums, r, step);
             for (group, codes) in (run * groups..).zip(codes) {
                 let four = x.values.add(r * CHUNK + step * per_step + 4 * group).cast::<i32>().read_unaligned();
                 sums = multiply_codes::<L, FORMAT>(sums, *codes, four);

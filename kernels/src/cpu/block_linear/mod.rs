@@ -1,11 +1,12 @@
 //! `out = x · wᵀ` over quantised weights and int8 activations.
 //!
-//! The recipe, for every number of rows and every table, over blocks of 32 inputs in ascending order: within a step (16
+//! The recipe (`recipe`), for every number of rows and every table, over blocks of 32 inputs in ascending order: within a step (16
 //! or 32 inputs that share a scale) products are summed exactly, as integers, to `dot`. A block's sum is `part =
 //! float(dot) * scale`, and of its second step, where it has two, `part = fma(float(dot), scale, part)`. Then `sum =
 //! fma(part, x scale, sum)` and, for each step where the type has mins, `sum = fma(min, x scale * Σ x values, sum)`.
 
 mod few;
+pub(super) mod recipe;
 mod tiles;
 
 use super::blocks::{FORMATS, Format, Width, by_format};

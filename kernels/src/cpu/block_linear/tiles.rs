@@ -1,5 +1,6 @@
 //! Many rows: codes unpacked once into L1, multiplied in register tiles.
 
+use super::recipe::{self, BlockInputs};
 use super::{ChunkTask, groups_of, multiply_codes, products, sum_of_step, zero_of};
 use crate::cpu::blocks::{FORMATS, Format, LANES, Width};
 use crate::cpu::lanes::{Bytes, Ints, Lanes};
@@ -90,8 +91,8 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
         let halves = task.scratch.cast::<HalfPanel>().add(half);
         let x = task.call.x;
         let at = x.offset(task.row, task.from);
-        let (values, scales) = (x.values.as_ptr().add(at), x.scales.as_ptr().add(at / BLOCK));
-        let (value_sums, min_factors) = (x.sums.as_ptr().add(at / 16), x.min_factors.as_ptr().add(at / BLOCK));
+        let (values, value_sums) = (x.values.as_ptr().add(at), x.sums.as_ptr().add(at / 16));
+        let inputs = BlockInputs::new(x, at);
         for block in 0..task.len / BLOCK {
             let mut parts = [[L::splat(0.0); HALVES]; ROWS];
             for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
@@ -101,28 +102,23 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
                     for r in 0..ROWS {
                         let dot = dots[r][h].to_floats();
                         let first = step * per_step == block * BLOCK;
-                        parts[r][h] = if first { dot.mul(scale) } else { dot.fma(scale, parts[r][h]) };
+                        parts[r][h] = recipe::part(dot, scale, if first { None } else { Some(parts[r][h]) });
                     }
                 }
             }
+            let inputs = inputs.block(block);
             for (r, (sums, parts)) in sums.iter_mut().zip(parts).enumerate() {
-                let x_scale = L::splat(*scales.add(r * (CHUNK / BLOCK) + block));
                 for (sum, part) in sums.iter_mut().zip(parts) {
-                    *sum = part.fma(x_scale, *sum);
+                    *sum = recipe::add_part(*sum, part, inputs.scale(r));
                 }
             }
             if has_min {
-                for step in block * BLOCK / per_step..(block + 1) * BLOCK / per_step {
+                for step in 0..BLOCK / per_step {
                     for h in 0..HALVES {
-                        let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(step * LANES));
+                        let at = (block * BLOCK / per_step + step) * LANES;
+                        let min = L::load((*halves.add(h)).mins.as_ptr().cast::<f32>().add(at));
                         for (r, sums) in sums.iter_mut().enumerate() {
-                            let weight = if per_step == BLOCK {
-                                *min_factors.add(r * (CHUNK / BLOCK) + block)
-                            } else {
-                                *scales.add(r * (CHUNK / BLOCK) + block)
-                                    * sum_of_step(value_sums, r, step, per_step) as f32
-                            };
-                            sums[h] = min.fma(L::splat(weight), sums[h]);
+                            sums[h] = recipe::add_min(sums[h], min, inputs.min_factor(r, step, BLOCK / per_step));
                         }
                     }
                 }
