@@ -46,6 +46,7 @@ impl BlockCall<'_> {
 }
 
 /// Rows up to which AMX's table multiplies in registers too.
+#[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
 pub(super) const FEW: usize = 8;
 
 /// Rows up to which codes are unpacked in registers: a pass of `AT_ONCE` or two.

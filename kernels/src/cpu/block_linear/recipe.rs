@@ -24,6 +24,7 @@ pub(in crate::cpu) unsafe fn part<L: Lanes>(dot: L, scale: L, earlier: Option<L>
 ///
 /// # Safety
 /// As [`Lanes`].
+#[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
 #[inline(always)]
 pub(in crate::cpu) unsafe fn part_by_offset<L: Lanes>(dot: L::Ints, scale: L, offset: L) -> L {
     // SAFETY: the caller's.
@@ -34,6 +35,7 @@ pub(in crate::cpu) unsafe fn part_by_offset<L: Lanes>(dot: L::Ints, scale: L, of
 ///
 /// # Safety
 /// As [`Lanes`].
+#[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
 #[inline(always)]
 pub(in crate::cpu) unsafe fn offset_of<L: Lanes>(scale: L) -> L {
     // SAFETY: the caller's.

@@ -102,6 +102,7 @@ pub(super) trait Ints: Copy {
     /// The nearest float, ties to even: exact below 2^24.
     unsafe fn to_floats(self) -> Self::Floats;
     /// [`OFFSET`] more than each, exactly; they are below 2^22.
+    #[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
     #[inline(always)]
     unsafe fn to_offset_floats(self) -> Self::Floats {
         // SAFETY: the caller's.
