@@ -23,15 +23,16 @@
 #![allow(clippy::print_stdout)]
 
 use moot::Result;
+use moot::answers::vote;
 use moot::generation::Sampling;
 use moot::llm::Capabilities;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::formats::{SCORES, SHORT};
-use moot::methods::switches::{Kind, Switch, Typed, Values};
-use moot::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use moot::nli::ScriptedClassifier;
 use moot::prompts::File;
+use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::formats::{SCORES, SHORT};
+use moot::protocol::switches::{Kind, Switch, Typed, Values};
+use moot::protocol::{Ask, Ctx, Method, Needs, Row};
 use moot::question::{Answer, Conclusion, Hit, Origin, Passage, Question};
 use moot::retrieval::{Retriever, RetrieverIdentity, Wanted};
 use moot::transcript::{Pair, Parsed, Relation};

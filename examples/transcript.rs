@@ -21,7 +21,7 @@
 #![allow(clippy::print_stdout)]
 
 use moot::methods;
-use moot::methods::ctx::Silent;
+use moot::protocol::ctx::Silent;
 use moot::question::Question;
 use moot::retrieval::given;
 use moot::transcript::{CallRecord, Parsed};

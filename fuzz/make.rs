@@ -6,9 +6,10 @@ use crate::targets::pack;
 use moot::eval::record::{Header, VERSION, Writer};
 use moot::llm::scripted::Scripted;
 use moot::llm::{Call, ModelIdentity};
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::switches::Typed;
-use moot::methods::{self, Built};
+use moot::methods;
+use moot::protocol::Built;
+use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::switches::Typed;
 use moot::question::{Document, Gold, Question};
 use std::path::{Path, PathBuf};
 

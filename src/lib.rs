@@ -2,6 +2,7 @@
 //!
 //! `ARCHITECTURE.md` describes the life of a question; its vocabulary is in [`question`].
 
+pub mod answers;
 pub mod assess;
 pub mod cancel;
 pub mod cli;
@@ -21,6 +22,7 @@ pub mod methods;
 pub mod nli;
 pub mod open;
 pub mod prompts;
+pub mod protocol;
 pub mod question;
 pub mod report;
 pub mod retrieval;

@@ -4,8 +4,8 @@
 //! A function of a record, old ones included: supporters and opponents are matched again by [`equality`], and marks are made
 //! again.
 
-use crate::methods::equality::{self, Likeness};
-use crate::methods::grounds::{Held, is_choice};
+use crate::answers::equality::{self, Likeness};
+use crate::answers::grounds::{Held, is_choice};
 use crate::question::{Answer, Conclusion, Document, Mark};
 use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};

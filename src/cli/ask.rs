@@ -11,8 +11,9 @@ use crate::cli::{advice, method, model, output, retrieve};
 use crate::error::{MootError, Result};
 use crate::eval::record::{Header, INLINE};
 use crate::llm::Llm;
-use crate::methods::ctx::{Observer, Silent};
-use crate::methods::{Row, presets};
+use crate::methods::ASK;
+use crate::protocol::Row;
+use crate::protocol::ctx::{Observer, Silent};
 use crate::question::Question;
 use crate::retrieval::corpus::Corpus;
 use crate::retrieval::given::{self, Given, Reading, Room};
@@ -69,7 +70,7 @@ pub struct Args {
 /// # Errors
 /// Errors of documents, arguments, a model or a call.
 pub fn run(args: &Args) -> Result<()> {
-    let resolved = args.method.resolve_or(Some(presets::ASK))?;
+    let resolved = args.method.resolve_or(Some(ASK))?;
     let interrupt = Interrupt::listen()?;
     let mut retrieve = args.retrieve.clone();
     retrieve.cutoff.get_or_insert(Toggle::On);

@@ -10,7 +10,7 @@ use crate::escape;
 use crate::eval::compare::{self, Change as Compared};
 use crate::eval::fork::{self, Change, Cost, Course, Fork};
 use crate::eval::record::Writer;
-use crate::methods::ctx::Silent;
+use crate::protocol::ctx::Silent;
 use crate::retrieval::given;
 use crate::transcript::QuestionRecord;
 use serde_json::json;

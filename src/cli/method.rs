@@ -7,10 +7,11 @@ use crate::cli::values;
 use crate::error::{MootError, Result};
 use crate::eval::record::{DatasetIdentity, Header, VERSION};
 use crate::generation::Sampling;
-use crate::methods::ctx::{Settings, Tools};
-use crate::methods::presets::Preset;
-use crate::methods::switches::Typed;
-use crate::methods::{self, Built, OwnPrompts, Row, entailment};
+use crate::methods;
+use crate::protocol::ctx::{Settings, Tools};
+use crate::protocol::presets::Preset;
+use crate::protocol::switches::Typed;
+use crate::protocol::{Built, OwnPrompts, Row, entailment};
 use crate::question::Document;
 use crate::retrieval::Retriever;
 use crate::sources::{SourceWeights, WeightsIdentity};
@@ -116,8 +117,13 @@ impl Args {
 
     /// The prompts of `--prompts`. Prints which of them never show the question or the documents.
     fn own_prompts(&self) -> Result<OwnPrompts> {
-        let own = self.prompts.as_deref().map(OwnPrompts::read).transpose()?.unwrap_or_default();
-        for (name, missing) in own.leaving_out() {
+        let own = self
+            .prompts
+            .as_deref()
+            .map(|dir| OwnPrompts::read(dir, &methods::replaceable()))
+            .transpose()?
+            .unwrap_or_default();
+        for (name, missing) in own.leaving_out(&methods::replaceable()) {
             let missing: Vec<String> = missing.iter().map(|value| format!("{{{{ {value} }}}}")).collect();
             tell(&format!("note: your {name} has no {}, which the program's shows", missing.join(" and no ")));
         }

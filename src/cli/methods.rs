@@ -3,8 +3,10 @@
 use crate::cli::columns::{pad, width, wrap};
 use crate::cli::output;
 use crate::error::Result;
-use crate::methods::presets::{ASK, PRESETS, Preset};
-use crate::methods::{METHODS, Row};
+use crate::methods::METHODS;
+use crate::methods::{ASK, PRESETS};
+use crate::protocol::Row;
+use crate::protocol::presets::Preset;
 use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
@@ -106,7 +108,7 @@ pub fn needs(row: &Row) -> String {
 }
 
 fn object(row: &Row) -> Value {
-    let switch = |switch: &crate::methods::switches::Switch| {
+    let switch = |switch: &crate::protocol::switches::Switch| {
         json!({
             "name": switch.name, "about": switch.about, "values": switch.kind.expected(), "default": switch.default,
         })

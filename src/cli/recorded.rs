@@ -9,7 +9,7 @@ use crate::error::{MootError, Result};
 use crate::eval::fork;
 use crate::eval::record::reader::Record;
 use crate::llm::Llm;
-use crate::methods::Built;
+use crate::protocol::Built;
 use crate::sources::SourceWeights;
 use std::path::{Path, PathBuf};
 

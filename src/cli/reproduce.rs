@@ -14,7 +14,7 @@ use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::reader::Record;
 use crate::eval::report::aligned;
 use crate::eval::reproduce::{Beside, Needed, PaperTable, Row, beside, tables};
-use crate::methods::ctx::Settings;
+use crate::protocol::ctx::Settings;
 use crate::sources::SourceWeights;
 use clap::ValueEnum;
 use serde_json::json;

@@ -9,7 +9,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::values;
 use crate::error::{MootError, Result};
 use crate::llm::remote::Patience;
-use crate::methods::Row;
+use crate::protocol::Row;
 use crate::retrieval::chunk::Chunking;
 use crate::retrieval::corpus::{Corpus, is_index};
 use crate::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};

@@ -3,7 +3,7 @@
 use crate::cli::{model, retrieve};
 use crate::error::{MootError, Result};
 use crate::methods::METHODS;
-use crate::methods::switches::{Kind, Switch, Typed};
+use crate::protocol::switches::{Kind, Switch, Typed};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -1,6 +1,6 @@
 //! Slices that are computed from a question's record, beside those that a dataset names. [`SLICES`] has a row for each.
 
-use crate::methods::normalise;
+use crate::answers::normalise;
 use crate::transcript::{Event, QuestionRecord};
 
 /// A row of [`SLICES`].

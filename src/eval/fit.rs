@@ -3,8 +3,8 @@
 use crate::error::{MootError, Result};
 use crate::llm::layer::Layer;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
-use crate::methods::Built;
-use crate::methods::ctx::{Settings, Silent, Tools};
+use crate::protocol::Built;
+use crate::protocol::ctx::{Settings, Silent, Tools};
 use crate::question::Question;
 use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};

@@ -14,8 +14,9 @@ use crate::generation::{Sampling, Usage};
 use crate::llm::layer::{Layer, answer_known};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
-use crate::methods::ctx::{Observer, Tools};
-use crate::methods::{Built, Note, Row};
+use crate::methods;
+use crate::protocol::ctx::{Observer, Tools};
+use crate::protocol::{Built, Note, Row};
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, QuestionRecord};
 use serde::Serialize;
@@ -92,7 +93,10 @@ pub fn method_of(record: &Record) -> Result<Built> {
     let row = Row::named(&header.method).map_err(|e| refused("a method of this program", &e))?;
     let mut method = row.build(&typed(row, &header.switches)).map_err(|e| refused("its recorded switches", &e))?;
     for (name, text) in &header.own_prompts {
-        method.prompts.replace_named(name, text).map_err(|e| refused("its recorded prompts", &e))?;
+        method
+            .prompts
+            .replace_named(name, text, &methods::replaceable())
+            .map_err(|e| refused("its recorded prompts", &e))?;
     }
     Ok(method)
 }

@@ -3,8 +3,8 @@
 use crate::error::{MootError, Result};
 use crate::eval::record::Header;
 use crate::llm::Llm;
-use crate::methods::ctx::Tools;
 use crate::nli::{Classifier, ClassifierIdentity, Counts};
+use crate::protocol::ctx::Tools;
 use crate::question::{Document, Hit};
 use crate::retrieval::{Retriever, RetrieverIdentity, Wanted};
 use crate::transcript::{Event, Pair, QuestionRecord, Relation};

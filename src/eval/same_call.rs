@@ -1,7 +1,7 @@
 //! Whether a recorded call was sent as a call is now: then its reply may be taken over.
 
 use crate::llm::Call;
-use crate::methods::formats::Format;
+use crate::protocol::formats::Format;
 use crate::transcript::CallRecord;
 
 /// Whether `recorded` was sent as `call` is, its format and its seed included; `free_form` says whether replies are

@@ -9,8 +9,8 @@ use crate::eval::compare::{answers_differ, outcome};
 use crate::eval::fork::{Change, Cost, Course, Fork};
 use crate::eval::metrics::METRICS;
 use crate::eval::record::Header;
-use crate::methods::Built;
-use crate::methods::ctx::{Silent, Tools};
+use crate::protocol::Built;
+use crate::protocol::ctx::{Silent, Tools};
 use crate::transcript::QuestionRecord;
 use serde::Serialize;
 

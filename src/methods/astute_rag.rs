@@ -1,12 +1,13 @@
 //! Astute RAG (Wang et al., arXiv 2410.07176), as MADAM-RAG runs it (appendices C and E): passages from memory join the
 //! documents, consistent passages are merged, conflicting ones are kept apart, and the most reliable answers are kept.
 
+use crate::answers::{normalise, vote};
 use crate::error::Result;
-use crate::methods::formats::{ANSWERS, TEXT};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{ANSWERS, TEXT};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};

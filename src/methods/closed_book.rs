@@ -1,12 +1,13 @@
 //! The baseline without documents: what the model says from memory (MADAM-RAG, appendix E, "No RAG").
 
+use crate::answers::vote;
 use crate::error::Result;
-use crate::methods::formats::LIST;
-use crate::methods::passages::offered;
-use crate::methods::switches::Values;
-use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::LIST;
+use crate::protocol::passages::offered;
+use crate::protocol::switches::Values;
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use serde_json::json;
 

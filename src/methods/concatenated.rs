@@ -1,12 +1,13 @@
 //! The baseline of one prompt with all documents (MADAM-RAG, section 5.1 and appendix E, "Concatenated Prompt").
 
+use crate::answers::vote;
 use crate::error::Result;
-use crate::methods::formats::ANSWERS;
-use crate::methods::passages::all_texts;
-use crate::methods::switches::Values;
-use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::ANSWERS;
+use crate::protocol::passages::all_texts;
+use crate::protocol::switches::Values;
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use serde_json::{Value, json};
 

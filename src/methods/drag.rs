@@ -1,14 +1,15 @@
 //! DRAG, debate-augmented RAG ("Removal of Hallucination on Hallucination", section 3): a debate about what to retrieve, then
 //! a debate about the answer between one that read the documents and one that did not.
 
+use crate::answers::{normalise, vote};
 use crate::error::Result;
 use crate::generation::{Message, Role};
-use crate::methods::formats::{ANSWER, CHOICE, QUERY_ACTION, SHORT, TEXT};
-use crate::methods::passages::{TOP, offered, search, short_answer, texts};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{ANSWER, CHOICE, QUERY_ACTION, SHORT, TEXT};
+use crate::protocol::passages::{TOP, offered, search, short_answer, texts};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 use serde_json::{Map, Value, json};

@@ -1,16 +1,17 @@
 //! FLARE, direct (Jiang et al., arXiv 2305.06983): a tentative next sentence; where the model is unsure of a token, it retrieves
 //! and writes the sentence again.
 
+use crate::answers::{normalise, spans, vote};
 use crate::error::Result;
 use crate::generation::Logprobs;
 use crate::llm::Capabilities;
-use crate::methods::formats::{CHOICE, CONTINUATION, SHORT, TEXT};
 use crate::methods::ircot::{ends_chain, first_sentence};
-use crate::methods::passages::{TOP, join, offered, search, short_answer, texts};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, spans, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{CHOICE, CONTINUATION, SHORT, TEXT};
+use crate::protocol::passages::{TOP, join, offered, search, short_answer, texts};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 use moot_models::kernels::math::exp_f32;

@@ -1,13 +1,14 @@
 //! IRCoT (Trivedi et al., arXiv 2212.10509): a sentence of reasoning, a retrieval with that sentence, and so on.
 
+use crate::answers::{normalise, vote};
 use crate::error::Result;
 use crate::llm::Capabilities;
-use crate::methods::formats::{CONTINUATION, TEXT, THOUGHT};
-use crate::methods::passages::{TOP, join, offered, search, texts};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{CONTINUATION, TEXT, THOUGHT};
+use crate::protocol::passages::{TOP, join, offered, search, texts};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::Parsed;

@@ -1,12 +1,13 @@
 //! Iter-RetGen (Shao et al., arXiv 2305.15294): the whole last generation is the next query.
 
+use crate::answers::vote;
 use crate::error::Result;
-use crate::methods::formats::THOUGHT;
-use crate::methods::passages::{TOP, offered, search, texts};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::THOUGHT;
+use crate::protocol::passages::{TOP, offered, search, texts};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use serde_json::json;
 

@@ -1,15 +1,16 @@
 //! Multiagent debate without retrieval (Du et al., arXiv 2305.14325): agents answer, read each other's answers, and answer
 //! again; most of the last answers win.
 
+use crate::answers::vote;
 use crate::error::Result;
 use crate::generation::{Message, Role, Sampling};
-use crate::methods::formats::ANSWER;
 use crate::methods::madam_rag::stance;
-use crate::methods::passages::offered;
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::ANSWER;
+use crate::protocol::passages::offered;
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;

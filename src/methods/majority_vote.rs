@@ -1,12 +1,14 @@
 //! Majority vote over the first-round replies of MADAM-RAG's agents: a baseline of debates.
 
+use crate::answers::equality;
+use crate::answers::{normalise, vote};
 use crate::error::Result;
 use crate::generation::Sampling;
-use crate::methods::equality::{self, Equality};
-use crate::methods::formats::ANSWER;
 use crate::methods::madam_rag::{AGENT, PROVENANCE, agent, is_dated, stance};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ctx, Method, Needs, Row, normalise, vote};
+use crate::protocol::equality::Equality;
+use crate::protocol::formats::ANSWER;
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::Parsed;
 
@@ -36,7 +38,7 @@ pub static ROW: Row = Row {
             kind: Kind::Choice(&["winner", "two", "all"]),
             default: "winner",
         },
-        equality::SWITCH,
+        crate::protocol::equality::SWITCH,
         PROVENANCE,
     ],
     needs: Needs { equality: true, embedder: true, ..Needs::DOCUMENTS },

@@ -1,12 +1,13 @@
 //! Naive RAG (DRAG, section 4.2): one retrieval with the question, one reader.
 
+use crate::answers::vote;
 use crate::error::Result;
-use crate::methods::formats::{CHOICE, SHORT};
-use crate::methods::passages::{TOP, given_or_found, offered, short_answer, texts};
-use crate::methods::switches::Values;
-use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{CHOICE, SHORT};
+use crate::protocol::passages::{TOP, given_or_found, offered, short_answer, texts};
+use crate::protocol::switches::Values;
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use serde_json::json;
 

@@ -1,17 +1,19 @@
 //! RA-RAG for long texts ("Retrieval-Augmented Generation with Estimation of Source Reliability", appendices J and K): a draft is
 //! broken down into facts, each source answers questions about each fact, and the text is written anew from the answers that win.
 
+use crate::answers::equality;
+use crate::answers::{normalise, vote};
 use crate::error::Result;
-use crate::methods::equality::{self, Equality};
-use crate::methods::formats::{ITEMS, SHORT, TEXT};
-use crate::methods::passages::texts;
 use crate::methods::ra_rag::baselines::best;
 use crate::methods::ra_rag::source::{Source, gather, of_each, sources};
 use crate::methods::ra_rag::{ALIGN, ALIGN_THRESHOLD, PER_SOURCE, READER};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::equality::Equality;
+use crate::protocol::formats::{ITEMS, SHORT, TEXT};
+use crate::protocol::passages::texts;
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, Question};
 use crate::retrieval::Wanted;
 use crate::transcript::{CallRecord, Parsed};
@@ -49,7 +51,7 @@ recorded. Without a single answer nothing is written, and the conclusion is unkn
         Switch { name: "questions", about: "questions about a fact", kind: Kind::Count(1, 10), default: "3" },
         ALIGN,
         ALIGN_THRESHOLD,
-        equality::SWITCH,
+        crate::protocol::equality::SWITCH,
         PER_SOURCE,
         Switch { name: "pool", about: "documents that the draft is written from", kind: Kind::Count(1, 100), default: "10" },
     ],

@@ -1,18 +1,19 @@
 //! ConflictScore as feedback (ConflictScore, section 6): an answer whose claim the documents conflict about is given again with
 //! the conflict shown. Without feedback this is the paper's RAG, with a warning its Control-RAG.
 
+use crate::answers::{normalise, vote};
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
 use crate::methods::conflict_score::labels::{self, Labelling};
-use crate::methods::conflict_score::reply::{CLAIM_LABEL, CLAIMS};
 use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, SURE, claims, judge};
-use crate::methods::formats::{SCORES, TEXT};
-use crate::methods::passages::{all_texts, short_answer};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
+use crate::protocol::formats::{SCORES, TEXT};
+use crate::protocol::passages::{all_texts, short_answer};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Answer, ClaimRelation, Conclusion, JudgedClaim, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};

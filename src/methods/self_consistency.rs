@@ -1,14 +1,16 @@
 //! Self-consistency (Wang et al., "Self-Consistency Improves Chain of Thought Reasoning in Language Models"): several sampled
 //! replies to the concatenated prompt, and the answer that most of them give.
 
+use crate::answers::equality;
+use crate::answers::{normalise, vote};
 use crate::error::Result;
 use crate::generation::Sampling;
 use crate::methods::concatenated::{self, READER};
-use crate::methods::equality::{self, Equality};
-use crate::methods::formats::ANSWERS;
 use crate::methods::majority_vote::SAMPLING;
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
+use crate::protocol::equality::Equality;
+use crate::protocol::formats::ANSWERS;
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 
@@ -36,7 +38,7 @@ pub static ROW: Row = Row {
             kind: Kind::Count(0, 100_000_000),
             default: "0",
         },
-        equality::SWITCH,
+        crate::protocol::equality::SWITCH,
     ],
     needs: Needs { equality: true, embedder: true, ..Needs::DOCUMENTS },
     build,

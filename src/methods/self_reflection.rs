@@ -1,14 +1,15 @@
 //! A single agent with self-reflection (MADAM-RAG, section 5.1 and appendix E; after Self-Refine and Huang et al.): it answers
 //! from all documents, reviews its answer, and answers again, in one chat.
 
+use crate::answers::vote;
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::concatenated::{self, READER};
-use crate::methods::formats::{ANSWERS, TEXT};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{ANSWERS, TEXT};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;

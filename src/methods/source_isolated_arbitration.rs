@@ -1,14 +1,15 @@
 //! Source-isolated arbitration (public work of 2026, without a paper): copies are one source unit, each unit is read once, and
 //! one call arbitrates between the answers over their evidence sentences.
 
+use crate::answers::{evidence, normalise, vote};
 use crate::error::Result;
-use crate::methods::formats::{ANSWER, ANSWERS};
 use crate::methods::madam_rag::{reason, stance};
-use crate::methods::passages::{provenance, shown};
-use crate::methods::switches::Values;
-use crate::methods::{Ask, Ctx, Method, Needs, Row, evidence, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{ANSWER, ANSWERS};
+use crate::protocol::passages::{provenance, shown};
+use crate::protocol::switches::Values;
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Document, Question};
 use crate::retrieval::fold;
 use crate::transcript::{CallRecord, Parsed};

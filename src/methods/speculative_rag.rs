@@ -1,14 +1,15 @@
 //! Speculative RAG (Wang et al., arXiv 2407.08223), as MADAM-RAG runs it (appendices B and E): drafts from small, varied
 //! subsets of the documents; an aggregator reads them all, or the draft with the best scores is the answer.
 
+use crate::answers::clusters::k_means;
+use crate::answers::{normalise, vote};
 use crate::error::Result;
-use crate::methods::clusters::k_means;
-use crate::methods::formats::{ANSWERS, SCORES, THOUGHT};
-use crate::methods::passages::{given_or_found, offered, texts};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{ANSWERS, SCORES, THOUGHT};
+use crate::protocol::passages::{given_or_found, offered, texts};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 use moot_models::kernels::math::{exp, ln};

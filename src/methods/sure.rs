@@ -1,12 +1,13 @@
 //! SuRe (Kim et al., arXiv 2404.13081): candidate answers, a summary for each, and the candidate whose summary convinces.
 
+use crate::answers::vote;
 use crate::error::Result;
-use crate::methods::formats::{CHOICE, LIST, TEXT};
-use crate::methods::passages::{given_or_found, offered, texts};
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{CHOICE, LIST, TEXT};
+use crate::protocol::passages::{given_or_found, offered, texts};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;

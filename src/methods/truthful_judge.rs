@@ -3,11 +3,11 @@
 //! This is a metric that needs a model, so unlike other methods it reads the dataset's right and wrong answers.
 
 use crate::error::Result;
-use crate::methods::formats::CHOICE;
-use crate::methods::switches::Values;
-use crate::methods::{Ask, Ctx, Method, Needs, Row};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::CHOICE;
+use crate::protocol::switches::Values;
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, Gold, Judged, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;

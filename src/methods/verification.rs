@@ -1,15 +1,16 @@
 //! Multi-LLM verification ("Multi-LLM Verification for Question Answering under Conflicting Contexts", section 2): several models
 //! answer alone, a verifier selects among their answers.
 
+use crate::answers::{normalise, vote};
 use crate::error::Result;
 use crate::generation::Sampling;
 use crate::llm::ModelIdentity;
-use crate::methods::formats::{ANSWER, ANSWERS, Format, SHORT, THOUGHT};
 use crate::methods::majority_vote::SAMPLING;
-use crate::methods::switches::{Kind, Switch, Values};
-use crate::methods::{Ask, Ctx, Method, Needs, Row, normalise, vote};
 use crate::prompt_file;
 use crate::prompts::File;
+use crate::protocol::formats::{ANSWER, ANSWERS, Format, SHORT, THOUGHT};
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, Document, Question};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};

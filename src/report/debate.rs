@@ -3,10 +3,10 @@
 use super::prompts::{Known, sent};
 use super::texts::Texts;
 use super::{Outcome, marks, named, value};
+use crate::answers::normalise;
 use crate::assess::assessment::{counts, number};
 use crate::assess::{Assessment, Neither, Verdict};
 use crate::escape;
-use crate::methods::normalise;
 use crate::question::{Answer, Conclusion, Document, Gold, JudgedClaim, Question};
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use serde_json::{Map, Value, json};

@@ -3,10 +3,10 @@
 
 use super::chart::{Chart, Point, Series, legend, short};
 use super::{Part, named, value};
+use crate::answers::normalise;
 use crate::error::Result;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap};
-use crate::methods::normalise;
 use crate::question::{Answer, Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 use serde_json::{Value, json};

@@ -180,7 +180,7 @@ fn listed(part: &Part, number: usize, row: &Row<'_>) -> Value {
 fn differ(row: &Row<'_>) -> bool {
     let mut answers = row.iter().flatten().map(|record| {
         let texts = record.conclusion.iter().flat_map(|conclusion| &conclusion.answers);
-        let mut answers: Vec<String> = texts.map(|answer| crate::methods::normalise::normalise(&answer.text)).collect();
+        let mut answers: Vec<String> = texts.map(|answer| crate::answers::normalise::normalise(&answer.text)).collect();
         answers.sort();
         (Outcome::of(record), answers)
     });

@@ -1,8 +1,8 @@
 //! The verdict of a debate as readers see it.
 
+use moot::answers::vote;
 use moot::assess::Verdict;
 use moot::assess::verdict::{GivenUp, Withdrawal, quoted};
-use moot::methods::vote;
 use moot::question::{Conclusion, Document, Mark, Question};
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 

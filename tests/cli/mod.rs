@@ -24,7 +24,7 @@ use moot::cli::{calls, run, score, show};
 use moot::eval::record::Writer;
 use moot::eval::record::reader::Record;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
+use moot::protocol::ctx::Tools;
 use moot::retrieval::{Filter, Retriever, Wanted};
 use moot::transcript::{CallRecord, QuestionRecord};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use super::{LINE, Line};
 use moot::cli::run as cli_run;
 use moot::eval::record::reader::Record;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
+use moot::protocol::ctx::Tools;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

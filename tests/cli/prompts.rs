@@ -2,7 +2,7 @@
 
 use super::program::{DEMO, THREE, Workspace, moot, run, text};
 use moot::eval::record::reader::Record;
-use moot::methods::own_prompts::replaceable;
+use moot::methods::replaceable;
 use std::fs;
 use std::path::Path;
 use std::process::Output;

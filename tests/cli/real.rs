@@ -3,8 +3,8 @@
 //! `moot bench --model smollm2-135m` fetches the model; `cargo test --release -- --ignored cli::real` runs these.
 
 use super::program::{DEMO, THREE, moot, reads_like_a_record, run, text, wait_for};
+use moot::answers::normalise;
 use moot::eval::record::reader::Record;
-use moot::methods::normalise;
 use moot::transcript::Parsed;
 use std::process::Command;
 

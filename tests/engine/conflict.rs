@@ -8,8 +8,8 @@ use moot::generation::Segment;
 use moot::llm::local::Local;
 use moot::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::switches::Typed;
+use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::switches::Typed;
 use moot::question::{Claim, Document, Question};
 use moot::transcript::QuestionRecord;
 

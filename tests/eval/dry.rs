@@ -3,9 +3,9 @@
 use super::journal::questions;
 use moot::eval::dry::{Probe, pass, probe};
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::{Settings, Tools};
-use moot::methods::switches::Typed;
 use moot::methods::{self, METHODS};
+use moot::protocol::ctx::{Settings, Tools};
+use moot::protocol::switches::Typed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

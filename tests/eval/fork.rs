@@ -12,7 +12,7 @@ use moot::generation::Sampling;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Document, Gold, Hit, Origin, Passage, Question};
 use moot::retrieval::{Retriever, RetrieverIdentity, Wanted};
 use std::collections::BTreeMap;

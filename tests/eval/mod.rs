@@ -29,7 +29,7 @@ mod verify;
 use moot::eval::record::{DatasetIdentity, Header, VERSION};
 use moot::generation::{Message, Role, Usage};
 use moot::llm::ModelIdentity;
-use moot::methods::ctx::Settings;
+use moot::protocol::ctx::Settings;
 use moot::question::{Answer, Conclusion, Document, Gold, Question};
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use serde_json::json;

@@ -1,7 +1,7 @@
 use super::{answered, header};
 use moot::eval::record::reader::Record;
 use moot::eval::report;
-use moot::methods::presets::Preset;
+use moot::protocol::presets::Preset;
 use std::path::PathBuf;
 
 fn record(name: &str, answers: &[(&str, &str)]) -> Record {

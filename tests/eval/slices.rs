@@ -1,8 +1,8 @@
 //! Datasets of controlled conflicts: what each level holds, and which questions qualify.
 
+use moot::answers::normalise;
 use moot::eval::datasets;
 use moot::eval::slices::{KINDS, Kind, Slices, line};
-use moot::methods::normalise;
 use moot::question::{Document, Gold, Label, Question};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Simulated sources and built benchmarks, without a model.
 
 use super::sources::near;
+use moot::answers::normalise;
 use moot::eval::sources::bench::pools::pools;
 use moot::eval::sources::bench::swap::{Kind, kind, swapped, wrong_answers};
 use moot::eval::sources::bench::{Lies, Plan, Pool, beta, build, synthetic};
@@ -8,7 +9,6 @@ use moot::eval::sources::simulate::figures::{FIGURES, Figure};
 use moot::eval::sources::simulate::plot::{COLOURS, Chart, Series};
 use moot::eval::sources::simulate::{Drawn, FILTERED, Prior, UNFILTERED, Way, World};
 use moot::eval::sources::{Row, Voices};
-use moot::methods::normalise;
 use moot::question::{Document, Gold, Label, Question};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

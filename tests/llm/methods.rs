@@ -10,7 +10,7 @@ use moot::llm::replay::Replay;
 use moot::llm::roles::Roles;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Document, Question};
 use moot::transcript::{CallRecord, Parsed};
 

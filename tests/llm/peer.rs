@@ -11,7 +11,7 @@ use moot::generation::{Finish, Logprobs, Prompt, Segment};
 use moot::llm::remote::{Address, Notice, Patience, Remote};
 use moot::llm::{Call, Llm};
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Document, Question};
 use moot::transcript::Parsed;
 use moot_models::source;

@@ -3,7 +3,7 @@
 use super::record_text::is_golden;
 use super::{fallbacks, four, held, shape, stands};
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
+use moot::protocol::ctx::Tools;
 use moot::transcript::{Parsed, QuestionRecord};
 
 const REMEMBERED: &str = "Mira Tolland, a botanist, was born in 1931.";

@@ -3,7 +3,7 @@
 use super::{answer, four, question, typed, usage_error};
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::switches::Typed;
+use moot::protocol::switches::Typed;
 use moot::transcript::Parsed;
 
 #[test]

@@ -7,10 +7,11 @@ use super::typed;
 use crate::retrieval::Letters;
 use moot::MootError;
 use moot::llm::Llm;
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::switches::{Kind, Typed};
-use moot::methods::{METHODS, Row, entailment};
+use moot::methods::METHODS;
 use moot::nli::ScriptedClassifier;
+use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::switches::{Kind, Typed};
+use moot::protocol::{Row, entailment};
 use moot::question::{Answer, Document, Question};
 use moot::sources::SourceWeights;
 use moot::transcript::{CallRecord, Event, Parsed, QuestionRecord, Relation};
@@ -61,7 +62,7 @@ pub(super) fn extremes(row: &Row) -> Vec<Typed> {
         Kind::Number(least, most) => vec![least.to_string(), most.to_string()],
         Kind::Flag | Kind::Choice(_) => Vec::new(),
     };
-    let of = |switch: &moot::methods::switches::Switch| -> Vec<Typed> {
+    let of = |switch: &moot::protocol::switches::Switch| -> Vec<Typed> {
         values(switch.kind).iter().map(|value| typed(&[(switch.name, value)])).collect()
     };
     row.switches.iter().flat_map(of).collect()

@@ -4,7 +4,7 @@ use super::library::{Library, asked, failed, fallbacks, held, metric, read, reco
 use super::record_text::is_golden;
 use super::typed;
 use moot::llm::scripted::Scripted;
-use moot::methods::switches::Typed;
+use moot::protocol::switches::Typed;
 use moot::question::Question;
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use serde_json::json;

@@ -3,9 +3,9 @@
 use super::{question, typed, usage_error};
 use crate::retrieval::Letters;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::{Settings, Silent, Tools};
 use moot::methods::{self, METHODS};
 use moot::nli::{Classifier, ScriptedClassifier};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::Conclusion;
 use moot::retrieval::Embedder;
 use moot::transcript::{Event, QuestionRecord, Relation};

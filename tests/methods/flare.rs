@@ -5,7 +5,7 @@ use super::record_text::is_golden;
 use super::{typed, usage_error};
 use moot::generation::{Finish, Segment, TokenLogprob};
 use moot::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
-use moot::methods::{self, switches::Typed};
+use moot::protocol::switches::Typed;
 use moot::transcript::{CallRecord, QuestionRecord};
 use moot::{MootError, Result};
 
@@ -368,6 +368,6 @@ fn a_failed_call_is_the_questions_error() {
 
 #[test]
 fn it_needs_log_probabilities() {
-    let needs = methods::Row::named("flare").unwrap().needs.model;
+    let needs = moot::protocol::Row::named("flare").unwrap().needs.model;
     assert!(needs.logprobs && needs.prefill);
 }

@@ -3,7 +3,7 @@
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use moot::generation::Finish;
-use moot::methods::formats::{
+use moot::protocol::formats::{
     ANSWER, ANSWERS, CHOICE, FORMATS, Format, ITEMS, LIST, QUERY_ACTION, REASONED_CHOICE, TEXT,
 };
 use moot::transcript::Parsed;
@@ -203,11 +203,11 @@ proptest! {
     ) {
         let object = json!({ "answers": answers, "explanation": explanation }).to_string();
         let read = ANSWERS.read(&(ANSWERS.line)(&object).unwrap(), Finish::Stop, &Value::Null);
-        let without = moot::methods::normalise::without_repeats(answers.iter().filter(|a| *a != "unknown").cloned());
+        let without = moot::answers::normalise::without_repeats(answers.iter().filter(|a| *a != "unknown").cloned());
         prop_assert!(matches!(&read, Parsed::Answers { answers, .. } if *answers == without), "{read:?}");
         let object = json!({ "answer": answer, "explanation": "x" }).to_string();
         let read = ANSWER.read(&(ANSWER.line)(&object).unwrap(), Finish::Stop, &Value::Null);
-        let known = !moot::methods::normalise::words(&answer).is_empty();
+        let known = !moot::answers::normalise::words(&answer).is_empty();
         prop_assert_eq!(matches!(read, Parsed::Answer { .. }), known, "{:?}", read);
     }
 }

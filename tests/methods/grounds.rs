@@ -1,12 +1,12 @@
 //! Answers that documents do not hold are marked; those of a prompt's worked example are refused.
 
 use super::{question, typed};
+use moot::answers::grounds::{Held, is_of_worked_example};
 use moot::eval::metrics::cost;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::grounds::{Held, is_of_worked_example};
-use moot::methods::presets::Preset;
 use moot::methods::{self, METHODS};
+use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::presets::Preset;
 use moot::question::{Answer, Document, Mark, Question};
 use moot::transcript::QuestionRecord;
 

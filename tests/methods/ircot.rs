@@ -5,7 +5,7 @@ use super::record_text::is_golden;
 use super::{typed, usage_error};
 use moot::generation::Segment;
 use moot::llm::Capabilities;
-use moot::methods::{self, switches::Typed};
+use moot::protocol::switches::Typed;
 use moot::transcript::{CallRecord, QuestionRecord};
 
 const ASKED: &str = "Where was the designer of the Arlen Bridge born?";
@@ -168,7 +168,7 @@ fn a_failed_call_is_the_questions_error() {
 /// A chain is continued, so a model that cannot begin a reply is refused before it is loaded.
 #[test]
 fn it_needs_a_model_that_continues_a_reply() {
-    let needs = methods::Row::named("ircot").unwrap().needs.model;
+    let needs = moot::protocol::Row::named("ircot").unwrap().needs.model;
     assert_eq!(needs.missing_from(Capabilities::default()).len(), 1);
     assert!(needs.missing_from(Capabilities { prefill: true, ..Capabilities::default() }).is_empty());
 }

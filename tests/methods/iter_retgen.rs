@@ -3,7 +3,7 @@
 use super::library::{Library, asked, failed, fallbacks, held, metric, read, record, said, with_documents};
 use super::record_text::is_golden;
 use super::{typed, usage_error};
-use moot::methods::switches::Typed;
+use moot::protocol::switches::Typed;
 use moot::transcript::QuestionRecord;
 
 const ASKED: &str = "Where was the designer of the Arlen Bridge born?";

@@ -5,7 +5,7 @@ use super::record_text::is_golden;
 use super::typed;
 use moot::generation::{Role, Sampling};
 use moot::llm::scripted::Scripted;
-use moot::methods::switches::Typed;
+use moot::protocol::switches::Typed;
 use moot::transcript::QuestionRecord;
 use moot::{MootError, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,8 +4,8 @@ use super::{answer, fallbacks, four, held, prompt, question, shape, stands, type
 use moot::generation::Sampling;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::switches::Typed;
+use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::switches::Typed;
 use moot::question::{Conclusion, Document, Question};
 use moot::sources::{SourceEstimate, SourceWeights, VERSION};
 use moot::transcript::{CallRecord, Parsed};

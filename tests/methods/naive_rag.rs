@@ -4,7 +4,7 @@ use super::ctx::{Shelf, passage};
 use super::record_text::is_golden;
 use super::{fallbacks, four, held, question, shape, stands};
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
+use moot::protocol::ctx::Tools;
 use moot::question::Question;
 use moot::retrieval::{Filter, Wanted};
 use moot::transcript::{Parsed, QuestionRecord};

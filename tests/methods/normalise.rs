@@ -1,7 +1,7 @@
 //! Properties of normalisation and votes.
 
-use moot::methods::normalise::{agree, contains, equal, is_unknown, normalise, without_repeats, words};
-use moot::methods::vote;
+use moot::answers::normalise::{agree, contains, equal, is_unknown, normalise, without_repeats, words};
+use moot::answers::vote;
 use moot::question::Document;
 use proptest::prelude::*;
 

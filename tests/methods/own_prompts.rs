@@ -2,10 +2,11 @@
 
 use super::four;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::switches::Typed;
-use moot::methods::{self, METHODS, OwnPrompts, entailment};
+use moot::methods::{self, METHODS};
 use moot::prompts::File;
+use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::switches::Typed;
+use moot::protocol::{OwnPrompts, entailment};
 use moot::{MootError, prompt_file};
 use std::fs;
 use std::path::Path;
@@ -22,7 +23,7 @@ fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
 fn refused(name: &str, text: impl AsRef<[u8]>) -> String {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), name, text);
-    let error = OwnPrompts::read(folder.path()).unwrap_err().to_string();
+    let error = OwnPrompts::read(folder.path(), &methods::replaceable()).unwrap_err().to_string();
     assert!(!error.contains('\n'), "{error}");
     error
 }
@@ -32,7 +33,7 @@ fn a_prompt_of_ones_own_is_sent_and_hashed() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), AGENT, "Mine: {{ question }} / {{ document }}\n");
     write(folder.path(), ".hidden/x.swp", "left out");
-    let own = OwnPrompts::read(folder.path()).unwrap();
+    let own = OwnPrompts::read(folder.path(), &methods::replaceable()).unwrap();
     let built = methods::build("madam-rag", &super::typed(&[("rounds", "1")])).unwrap().with_prompts(own).unwrap();
     let llm = Scripted::new(|_| "Answer: 1931. Explanation: x".into());
     let settings = Settings::default();
@@ -60,7 +61,8 @@ fn a_file_that_is_no_prompt_is_refused_with_names_that_are_near() {
     assert!(refused("agent.jinja", "x").contains("madam_rag/agent.jinja"));
     assert!(refused("notes/soup-of-the-day.jinja", "x").contains("moot prompts list"));
     assert!(refused("reply/answer.lark", "x").contains("grammars and schemas cannot be replaced"));
-    let named = OwnPrompts::default().replace_named("madam_rag/agentt.jinja", "x").unwrap_err();
+    let named =
+        OwnPrompts::default().replace_named("madam_rag/agentt.jinja", "x", &methods::replaceable()).unwrap_err();
     assert!(matches!(&named, MootError::UnknownName { known, .. } if known.contains(AGENT)), "{named}");
 }
 
@@ -71,16 +73,16 @@ fn a_prompt_that_cannot_be_one_is_refused_before_a_model_is_loaded() {
     assert!(refused(AGENT, [0xff, 0xfe, 0x41]).contains("UTF-8"));
     assert!(refused(AGENT, vec![b'a'; (1 << 20) + 1]).contains("at most 1048576 bytes"));
     let empty = tempfile::tempdir().unwrap();
-    let none = OwnPrompts::read(empty.path()).unwrap_err().to_string();
+    let none = OwnPrompts::read(empty.path(), &methods::replaceable()).unwrap_err().to_string();
     assert!(none.contains("expected prompts, named as `moot prompts list METHOD` prints them, found none"), "{none}");
-    assert!(OwnPrompts::read(&empty.path().join("nowhere")).is_err());
+    assert!(OwnPrompts::read(&empty.path().join("nowhere"), &methods::replaceable()).is_err());
 }
 
 #[test]
 fn a_value_that_a_prompt_does_not_have_is_named_with_those_that_it_has() {
     let failed = |text: &str| {
         let mut own = OwnPrompts::default();
-        own.replace_named(AGENT, text).unwrap();
+        own.replace_named(AGENT, text, &methods::replaceable()).unwrap();
         let built = methods::build("madam-rag", &super::typed(&[("rounds", "1")])).unwrap().with_prompts(own).unwrap();
         let llm = Scripted::new(|_| unreachable!("no call is made"));
         built.record(&four(), Tools::new(&llm), &Settings::default(), &Silent).1.unwrap().to_string()
@@ -103,17 +105,22 @@ fn a_value_that_a_prompt_does_not_have_is_named_with_those_that_it_has() {
 #[test]
 fn a_prompt_that_never_shows_the_question_is_told() {
     let mut own = OwnPrompts::default();
-    own.replace_named(AGENT, "Say hello. {% if history %}{{ history }}{% endif %}").unwrap();
-    assert_eq!(own.leaving_out(), [(AGENT, vec!["question", "document"])]);
-    own.replace_named(AGENT, "{{ question }} {% for word in document %}{{ word }}{% endfor %}").unwrap();
-    assert_eq!(own.leaving_out(), []);
+    own.replace_named(AGENT, "Say hello. {% if history %}{{ history }}{% endif %}", &methods::replaceable()).unwrap();
+    assert_eq!(own.leaving_out(&methods::replaceable()), [(AGENT, vec!["question", "document"])]);
+    own.replace_named(
+        AGENT,
+        "{{ question }} {% for word in document %}{{ word }}{% endfor %}",
+        &methods::replaceable(),
+    )
+    .unwrap();
+    assert_eq!(own.leaving_out(&methods::replaceable()), []);
 }
 
 #[test]
 fn a_folder_of_unedited_prompts_is_taken_and_replaces_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), AGENT, methods::own_prompts::replaceable()[AGENT].text);
-    assert!(OwnPrompts::read(folder.path()).unwrap().is_empty());
+    write(folder.path(), AGENT, methods::replaceable()[AGENT].text);
+    assert!(OwnPrompts::read(folder.path(), &methods::replaceable()).unwrap().is_empty());
 }
 
 #[test]
@@ -124,7 +131,7 @@ fn prompts_of_other_methods_alone_are_refused() {
     let wrong = super::usage_error(built.with_prompts(own.clone()));
     assert!(wrong.contains("drag/proponent.jinja") && wrong.contains("it uses madam_rag/agent.jinja"), "{wrong}");
     // Beside one of its own they are left alone: a folder may serve several methods.
-    own.replace_named(AGENT, "{{ question }}").unwrap();
+    own.replace_named(AGENT, "{{ question }}", &methods::replaceable()).unwrap();
     let built = methods::build("madam-rag", &Typed::new()).unwrap().with_prompts(own).unwrap();
     assert_eq!(built.prompts.among(built.row.files()).len(), 1);
 }
@@ -133,7 +140,7 @@ fn prompts_of_other_methods_alone_are_refused() {
 #[test]
 fn a_value_that_no_call_has_names_the_file() {
     let mut own = OwnPrompts::default();
-    own.replace_named(AGENT, "{{ questions }}").unwrap();
+    own.replace_named(AGENT, "{{ questions }}", &methods::replaceable()).unwrap();
     let built = methods::build("madam-rag", &Typed::new()).unwrap().with_prompts(own).unwrap();
     let llm = Scripted::new(|_| String::new());
     let settings = Settings::default();
@@ -148,11 +155,11 @@ fn a_value_that_no_call_has_names_the_file() {
 fn every_prompt_can_be_replaced_by_its_name() {
     let mut own = OwnPrompts::default();
     for file in METHODS.iter().flat_map(|row| row.prompts.iter().copied()).chain([entailment::PROMPT]) {
-        own.replace_named(file.name, file.text).unwrap();
+        own.replace_named(file.name, file.text, &methods::replaceable()).unwrap();
         assert!(own.is_empty(), "{}", file.name);
-        own.replace_named(file.name, "other").unwrap();
+        own.replace_named(file.name, "other", &methods::replaceable()).unwrap();
         assert_eq!(own.of(file).text, "other");
-        own.replace_named(file.name, file.text).unwrap();
+        own.replace_named(file.name, file.text, &methods::replaceable()).unwrap();
         assert_eq!((own.of(file).text, own.is_empty()), (file.text, true));
     }
 }

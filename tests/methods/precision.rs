@@ -1,9 +1,9 @@
 //! Answers as the assessment compares them: numbers with their points, dates of different precision.
 
-use moot::methods::equality::dates::{found_in, read};
-use moot::methods::equality::numbers::{LoneOne, in_digits};
-use moot::methods::equality::{Likeness, agree, distinct, likeness, most_precise, words};
-use moot::methods::vote;
+use moot::answers::equality::dates::{found_in, read};
+use moot::answers::equality::numbers::{LoneOne, in_digits};
+use moot::answers::equality::{Likeness, agree, distinct, likeness, most_precise, words};
+use moot::answers::vote;
 
 #[test]
 fn a_number_keeps_its_point_and_loses_its_thousands() {
@@ -171,7 +171,7 @@ fn number_words_equal_digits_in_whole_answers() {
     assert_eq!((&answers[0].supporters[..], &answers[0].opponents[..]), (&[0][..], &[1, 2][..]));
     assert_eq!(rejected.iter().map(|answer| answer.text.as_str()).collect::<Vec<_>>(), ["5 days"]);
     // Metrics and votes keep SQuAD's normalisation.
-    assert!(!moot::methods::normalise::equal("two", "2"));
+    assert!(!moot::answers::normalise::equal("two", "2"));
     assert_eq!(vote::count(["two", "2"]).len(), 2);
 }
 

@@ -2,9 +2,10 @@
 
 use super::typed;
 use moot::cli::method::Args;
-use moot::methods::presets::{ASK, PRESETS, Preset};
-use moot::methods::switches::Typed;
 use moot::methods::{self, METHODS};
+use moot::methods::{ASK, PRESETS};
+use moot::protocol::presets::Preset;
+use moot::protocol::switches::Typed;
 use serde_json::json;
 use std::collections::BTreeSet;
 

@@ -6,9 +6,10 @@ use moot::cli::columns::{shorten, shorten_middle, width, wrap};
 use moot::cli::debate::{DebatePrinter, View, show, show_with};
 use moot::generation::Finish;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::{Observer, Settings, Tools};
-use moot::methods::presets::{ASK, Preset};
-use moot::methods::switches::Typed;
+use moot::methods::ASK;
+use moot::protocol::ctx::{Observer, Settings, Tools};
+use moot::protocol::presets::Preset;
+use moot::protocol::switches::Typed;
 use moot::question::{Document, Origin, Passage};
 use moot::transcript::{Parsed, QuestionRecord};
 use proptest::prelude::*;
@@ -146,7 +147,7 @@ fn source_and_date_stand_beside_every_answer_and_vote() {
     asked.documents[1].source = Some(asked.documents[1].name.clone());
     let method = Preset::named("one-round").unwrap().build(&Typed::new()).unwrap();
     let llm = script();
-    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::methods::ctx::Silent).unwrap();
+    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     for columns in [100, 46] {
         let text = plain(&String::from_utf8(show(Vec::new(), &record, columns).unwrap()).unwrap());
         let squeezed = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -212,7 +213,7 @@ fn many(count: usize) -> QuestionRecord {
         None => "All Correct Answers: [\"1931\", \"1950\", \"cello\"]. Explanation: Most say so.".into(),
     });
     let method = Preset::named(ASK).unwrap().build(&typed(&[("rounds", "2")])).unwrap();
-    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::methods::ctx::Silent).unwrap();
+    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     QuestionRecord { seconds: 1.0, ..record }
 }
 
@@ -294,7 +295,7 @@ fn an_answer_that_no_agent_keeps_is_told() {
         (None, _) => "All Correct Answers: [\"Minutes\"]. Explanation: They say so.".into(),
     });
     let method = Preset::named(ASK).unwrap().build(&typed(&[("rounds", "2"), ("grounded", "false")])).unwrap();
-    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::methods::ctx::Silent).unwrap();
+    let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     let text = plain(&String::from_utf8(show(Vec::new(), &record, 100).unwrap()).unwrap());
     assert!(text.contains("  Minutes\n    its words or numbers stand in no document's text\n"), "{text}");
     assert!(text.contains("  given up      1884 (1 a.md); changed to Minutes\n"), "{text}");

@@ -1,8 +1,9 @@
 //! Every prompt rendered on a fixed example, against `tests/golden/prompts`.
 //! `MOOT_GOLDEN=write cargo test` writes the files anew: read the difference before you commit it.
 
-use moot::methods::{METHODS, entailment};
+use moot::methods::METHODS;
 use moot::prompts::File;
+use moot::protocol::entailment;
 use moot::{MootError, prompt_file};
 use serde_json::{Value, json};
 use std::path::Path;

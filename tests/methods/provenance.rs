@@ -5,8 +5,8 @@ use super::cases::{Case, cases, question, rows, texts};
 use super::scripted::{Model, Takes, read_by};
 use super::{answer, question as four_of, typed};
 use moot::llm::scripted::Scripted;
-use moot::methods::Row;
-use moot::methods::switches::Typed;
+use moot::protocol::Row;
+use moot::protocol::switches::Typed;
 use moot::question::{Origin, Passage, Question};
 use moot::retrieval::{Hit, documents};
 use moot::transcript::CallRecord;
@@ -97,7 +97,7 @@ fn agents_of_one_document_read_source_and_date_and_nothing_else_changes() {
         let asked = question(&texts(3));
         let run = |asked: &Question| {
             let llm = Model::good(Takes::First);
-            let (record, error) = case.with(asked, moot::methods::ctx::Tools::new(&llm));
+            let (record, error) = case.with(asked, moot::protocol::ctx::Tools::new(&llm));
             assert!(error.is_none(), "{case}: {error:?}");
             read(&record.calls)
         };

@@ -4,7 +4,7 @@ use super::record_text::is_golden;
 use super::{held, prompt, shape, stands};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
+use moot::protocol::ctx::Tools;
 use moot::question::{Document, Question};
 use moot::sources::{SourceEstimate, SourceWeights, VERSION};
 use moot::transcript::{Event, QuestionRecord};

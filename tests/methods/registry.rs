@@ -1,10 +1,11 @@
 //! The tables: nothing forgotten, nothing twice.
 
-use moot::methods::formats::FORMATS;
-use moot::methods::switches::Typed;
-use moot::methods::{self, METHODS, entailment};
+use moot::methods::{self, METHODS};
 use moot::prompt_file;
 use moot::prompts::{self, File};
+use moot::protocol::entailment;
+use moot::protocol::formats::FORMATS;
+use moot::protocol::switches::Typed;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[test]

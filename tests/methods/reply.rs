@@ -3,7 +3,7 @@
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use moot::generation::Finish;
-use moot::methods::formats::{ANSWER, ANSWERS, Format, ITEMS, LIST, QUERY_ACTION, SHORT, THOUGHT};
+use moot::protocol::formats::{ANSWER, ANSWERS, Format, ITEMS, LIST, QUERY_ACTION, SHORT, THOUGHT};
 use moot::transcript::Parsed;
 use serde_json::{Value, json};
 use std::sync::Arc;

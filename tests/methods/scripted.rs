@@ -3,7 +3,7 @@
 use moot::generation::{Prompt, Segment};
 use moot::llm::scripted::Scripted;
 use moot::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
-use moot::methods::formats::FORMATS;
+use moot::protocol::formats::FORMATS;
 use moot::transcript::Parsed;
 use moot::{MootError, Result};
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use super::{answer, fallbacks, four, held, typed};
 use moot::generation::Sampling;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools, derive_seed};
-use moot::methods::switches::Typed;
+use moot::protocol::ctx::{Settings, Silent, Tools, derive_seed};
+use moot::protocol::switches::Typed;
 use moot::question::Conclusion;
 use moot::transcript::{CallRecord, Parsed};
 

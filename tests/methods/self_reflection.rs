@@ -5,8 +5,8 @@ use super::{answer, fallbacks, four, held, shape, stands, typed};
 use moot::MootError;
 use moot::generation::Role;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
-use moot::methods::switches::Typed;
+use moot::protocol::ctx::Tools;
+use moot::protocol::switches::Typed;
 use moot::transcript::Parsed;
 
 const FIRST: &str = r#"All Correct Answers: ["1931"]. Explanation: Document 1 says it."#;

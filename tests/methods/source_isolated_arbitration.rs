@@ -3,7 +3,7 @@
 use super::record_text::is_golden;
 use super::{fallbacks, held, prompt, question, shape, stands};
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
+use moot::protocol::ctx::Tools;
 use moot::question::Question;
 use moot::transcript::{Parsed, QuestionRecord};
 

@@ -4,8 +4,8 @@ use super::cases::{question, rows, shelf, texts};
 use super::scripted::{Model, Takes};
 use super::{four, held};
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::switches::Typed;
+use moot::protocol::ctx::{Settings, Silent, Tools};
+use moot::protocol::switches::Typed;
 use moot::question::{Answer, Question};
 use moot::sources::{SourceEstimate, SourceWeights, VERSION};
 

@@ -5,7 +5,7 @@ use super::record_text::is_golden;
 use super::{fallbacks, four, held, prompt, question, shape, stands};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
+use moot::protocol::ctx::Tools;
 use moot::question::Conclusion;
 use moot::transcript::{Parsed, QuestionRecord};
 

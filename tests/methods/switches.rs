@@ -3,8 +3,8 @@
 use super::{typed, usage_error};
 use moot::cli::Cli;
 use moot::cli::method::Args;
-use moot::methods::switches::{Kind, Switch, Typed, Values};
 use moot::methods::{self, METHODS};
+use moot::protocol::switches::{Kind, Switch, Typed, Values};
 use serde_json::json;
 use std::collections::BTreeSet;
 

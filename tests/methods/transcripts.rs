@@ -5,8 +5,8 @@ use super::scripted::{Model, Takes};
 use super::{four, held, prompt};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::Tools;
-use moot::methods::presets::Preset;
+use moot::protocol::ctx::Tools;
+use moot::protocol::presets::Preset;
 use moot::question::Question;
 
 /// Two documents with a source and a date, one of which replaces the other, and one without.

@@ -4,7 +4,7 @@ use super::{prompt, typed};
 use moot::eval::metrics::METRICS;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Gold, Judged, Question};
 use moot::transcript::QuestionRecord;
 

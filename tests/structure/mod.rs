@@ -23,6 +23,8 @@ const ORDER: &[&str] = &[
     "llm",
     "nli",
     "retrieval",
+    "answers",
+    "protocol",
     "methods",
     "assess",
     "eval",

@@ -18,7 +18,7 @@ use crate::eval::record::{Header, Writer};
 use crate::eval::runner::{self, Run};
 use crate::files;
 use crate::methods::conflict_score::{ROW, labels};
-use crate::methods::ctx::{Observer, Settings, Tools};
+use crate::protocol::ctx::{Observer, Settings, Tools};
 use crate::question::Question;
 use crate::transcript::{CallRecord, QuestionRecord};
 use clap::ValueEnum;

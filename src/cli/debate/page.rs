@@ -1,9 +1,9 @@
 //! Layout of a debate: replies, events, positions of passages, token counts.
 
 use super::{STRONG, View, WRONG};
+use crate::answers::normalise;
 use crate::cli::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;
-use crate::methods::normalise;
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed};
 use anstyle::{AnsiColor, Style};

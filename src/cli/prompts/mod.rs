@@ -5,9 +5,10 @@ pub mod compare;
 use crate::cli::columns::{pad, width};
 use crate::cli::output;
 use crate::error::{MootError, Result};
-use crate::methods::own_prompts::replaceable;
-use crate::methods::{METHODS, Row, entailment};
+use crate::methods::METHODS;
+use crate::methods::replaceable;
 use crate::prompts::File;
+use crate::protocol::{Row, entailment};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\

@@ -7,7 +7,7 @@ use crate::error::{MootError, Result};
 use crate::eval::dry::{Pass, Probe, pass, probe};
 use crate::eval::record::Reader;
 use crate::eval::record::differences;
-use crate::methods::ctx::Tools;
+use crate::protocol::ctx::Tools;
 use crate::question::Question;
 use indicatif::HumanDuration;
 use std::collections::{BTreeMap, HashSet};

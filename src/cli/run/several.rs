@@ -9,7 +9,7 @@ use crate::cli::model;
 use crate::cli::run::display::say;
 use crate::error::{MootError, Result};
 use crate::llm::roles::Assignment;
-use crate::methods::ctx::Tools;
+use crate::protocol::ctx::Tools;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

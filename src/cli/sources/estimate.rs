@@ -1,6 +1,7 @@
 //! `moot sources estimate` and `moot sources merge`.
 
 use super::{name, print, share, write};
+use crate::answers::align;
 use crate::cli::fetching::tell;
 use crate::cli::values;
 use crate::error::{MootError, Result};
@@ -9,7 +10,6 @@ use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
 use crate::eval::sources::merge::Gathered;
 use crate::eval::sources::{answers_of, estimate, note_classes};
-use crate::methods::{align, equality};
 use crate::sources::{Estimator, EstimatorSettings, QuestionAnswers, SourceWeights};
 use crate::transcript::QuestionRecord;
 use std::path::{Path, PathBuf};
@@ -159,8 +159,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 /// Whether a run compared answers by meaning and its conclusions list their classes.
 fn finds_classes(header: &Header) -> bool {
-    let equality = header.switches.get(equality::SWITCH.name).and_then(|value| value.as_str());
-    header.method == "ra-rag" && equality.is_some_and(|value| value != equality::SWITCH.default)
+    let equality = header.switches.get(crate::protocol::equality::SWITCH.name).and_then(|value| value.as_str());
+    header.method == "ra-rag" && equality.is_some_and(|value| value != crate::protocol::equality::SWITCH.default)
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Result<()> {

@@ -1,5 +1,6 @@
 //! `moot sources report`.
 
+use crate::answers::align;
 use crate::cli::columns::printable;
 use crate::cli::fetching::tell;
 use crate::cli::{output, values};
@@ -7,7 +8,6 @@ use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
 use crate::eval::sources::labels::Labels;
 use crate::eval::sources::tables::{AnswerTypes, Cost, KINDS, TYPES, asked, costs};
-use crate::methods::align;
 use crate::sources::SourceWeights;
 use crate::transcript::QuestionRecord;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! The questions that two records do not answer alike.
 
 use super::{chosen, pairs};
+use crate::answers::normalise::normalise;
 use crate::error::{MootError, Result};
 use crate::eval::metrics::Scope;
 use crate::eval::record::reader::Record;
-use crate::methods::normalise::normalise;
 use crate::transcript::QuestionRecord;
 use std::collections::BTreeSet;
 

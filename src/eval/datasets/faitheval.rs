@@ -1,9 +1,9 @@
 //! FaithEval: one context that lacks the answer, contradicts itself, or contradicts the world (multiple choice).
 
 use super::{Item, Row, fields};
+use crate::answers::normalise;
 use crate::error::Result;
 use crate::jsonl::Object;
-use crate::methods::normalise;
 use crate::question::{Document, Gold, Question};
 
 pub(super) const ROW: Row = Row {

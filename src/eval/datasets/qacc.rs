@@ -1,9 +1,9 @@
 //! QACC: questions with web snippets from named hosts, which conflict in a quarter of them; one JSON array.
 
 use super::{Item, Row, fields};
+use crate::answers::normalise;
 use crate::error::Result;
 use crate::jsonl::Object;
-use crate::methods::normalise;
 use crate::question::{Document, Gold, Label, Question};
 
 pub(super) const ROW: Row = Row {

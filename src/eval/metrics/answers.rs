@@ -17,7 +17,7 @@
 //! both are.
 
 use super::Tally;
-use crate::methods::normalise;
+use crate::answers::normalise;
 use crate::question::Gold;
 use crate::transcript::QuestionRecord;
 

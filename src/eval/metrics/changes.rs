@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::answers::{self, Rule};
-use crate::methods::normalise;
+use crate::answers::normalise;
 use crate::question::{Answer, Conclusion, Gold, Judged};
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 

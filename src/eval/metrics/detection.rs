@@ -4,7 +4,7 @@
 //! two, a malformed reply and an error count as the wrong one.
 
 use super::{Tally, answers};
-use crate::methods::normalise;
+use crate::answers::normalise;
 use crate::transcript::QuestionRecord;
 
 /// True positives, false positives, false negatives, true negatives; a conflict is positive.

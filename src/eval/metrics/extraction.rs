@@ -1,7 +1,7 @@
 //! Extraction: whether an agent's first reply gives the answer that its document supports, by the document's label.
 
 use super::Tally;
-use crate::methods::normalise;
+use crate::answers::normalise;
 use crate::question::Label;
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 

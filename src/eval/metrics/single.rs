@@ -3,7 +3,7 @@
 //! A concluded list of several answers is one text, joined by commas. A malformed reply and an error score 0.
 
 use super::{Tally, answers};
-use crate::methods::normalise;
+use crate::answers::normalise;
 use crate::question::Gold;
 use crate::transcript::QuestionRecord;
 use std::collections::HashMap;

@@ -8,7 +8,7 @@ use crate::eval::same_call::is_the_call;
 use crate::llm::layer::{Layer, answer_known};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
-use crate::methods::ctx::Observer;
+use crate::protocol::ctx::Observer;
 use crate::transcript::CallRecord;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -9,7 +9,7 @@ pub(super) fn build(question: &Question, random: &mut ChaCha8Rng) -> Result<Vec<
     let gold = question.gold.as_ref().ok_or("no right answer")?;
     let right = gold.aliases().next().ok_or("no right answer")?.to_owned();
     let wrong = gold.wrong.first().ok_or("no wrong answer")?.clone();
-    if crate::methods::normalise::equal(&right, &wrong) {
+    if crate::answers::normalise::equal(&right, &wrong) {
         return Err("a wrong answer that is the right one");
     }
     let mut options = vec![right.clone(), wrong.clone()];

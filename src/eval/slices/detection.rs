@@ -7,8 +7,8 @@
 //! claim) are taken as they are.
 
 use super::{Slices, random};
+use crate::answers::normalise;
 use crate::methods::conflict_score::claims::statement;
-use crate::methods::normalise;
 use crate::question::{Claim, ClaimRelation, Document, Gold, Question};
 use rand::RngExt;
 use rand::seq::SliceRandom;

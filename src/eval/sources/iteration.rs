@@ -1,6 +1,6 @@
 //! The iteration of RA-RAG's first stage (section 3.3 and algorithm 1).
 
-use crate::methods::vote::ties;
+use crate::answers::vote::ties;
 use crate::sources::{EstimatorSettings, UNKNOWN_VOTE};
 
 /// What each source answered to one question, as the number of a class of equal answers; `None` is "I don't know".

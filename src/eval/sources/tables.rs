@@ -1,8 +1,8 @@
 //! What recorded sources answered, by the kind of their documents and with and without `f_align` (RA-RAG, table 1), and what
 //! asking them cost, by their number (figure 6).
 
-use crate::methods::align;
-use crate::methods::normalise;
+use crate::answers::align;
+use crate::answers::normalise;
 use crate::question::{Gold, Label};
 use crate::sources::SourceWeights;
 use crate::transcript::{CallRecord, QuestionRecord};

@@ -1,11 +1,12 @@
 //! From a text to its claims.
 
 use super::DECOMPOSER;
-use super::quote::single_spaced;
-use super::reply::CLAIMS;
+use crate::answers::normalise;
+use crate::answers::quote::single_spaced;
 use crate::error::Result;
 use crate::generation::Finish;
-use crate::methods::{Ask, Ctx, normalise};
+use crate::protocol::claims::CLAIMS;
+use crate::protocol::{Ask, Ctx};
 use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;

@@ -1,10 +1,11 @@
 //! Labels by natural language inference: the document is the premise, the claim the hypothesis.
 
 use super::labels::{By, ClaimDocument, Work, failed, malformed, plain, quoted};
-use super::quote;
+use crate::answers::normalise;
+use crate::answers::quote;
 use crate::error::Result;
-use crate::methods::ctx::Entailed;
-use crate::methods::{Ctx, entailment, normalise};
+use crate::protocol::ctx::Entailed;
+use crate::protocol::{Ctx, entailment};
 use crate::question::{ClaimRelation, DocumentLabel};
 use crate::transcript::{Pair, Relation};
 use std::collections::BTreeMap;

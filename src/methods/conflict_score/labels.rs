@@ -1,15 +1,15 @@
 //! Claims against documents: a label for each pair, by a model's replies, by entailment, or by both.
 
 use super::inference::entailed;
-use super::quote::{self, LEAST};
-use super::reply::{CLAIM_LABEL, relation};
 use super::sure::weigh;
 use super::together::together;
 use super::{AGAIN, LABELLER, LABELS, SURE};
+use crate::answers::quote::{self, LEAST};
 use crate::error::{MootError, Result};
 use crate::generation::{Message, Role};
-use crate::methods::switches::Values;
-use crate::methods::{Ask, Ctx};
+use crate::protocol::claims::{CLAIM_LABEL, relation};
+use crate::protocol::switches::Values;
+use crate::protocol::{Ask, Ctx};
 use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};

@@ -4,10 +4,10 @@
 //! equal probability, and a false contradiction costs a reader more than a missed one: so a least probability can be required.
 
 use super::labels::{ClaimDocument, ROLE};
-use super::reply::word;
 use crate::error::Result;
 use crate::generation::Finish;
-use crate::methods::{Ask, Ctx};
+use crate::protocol::claims::word;
+use crate::protocol::{Ask, Ctx};
 use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
 use crate::transcript::CallRecord;
 use moot_models::kernels::math::exp;

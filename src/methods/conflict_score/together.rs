@@ -1,12 +1,13 @@
 //! A claim against several documents in one call.
 
+use super::TOGETHER;
 use super::labels::{
     ClaimDocument, MARKER_TOKENS, ROLE, Work, can_be_asked_again, failed, labeller, malformed, plain, quoted, retry_all,
 };
-use super::reply::{CLAIM_LABELS, relation};
-use super::{TOGETHER, quote};
+use crate::answers::quote;
 use crate::error::Result;
-use crate::methods::{Ask, Ctx};
+use crate::protocol::claims::{CLAIM_LABELS, relation};
+use crate::protocol::{Ask, Ctx};
 use crate::question::DocumentLabel;
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What an agent of MADAM-RAG replied, and how the aggregator and the other agents read it.
 
-use crate::methods::normalise;
-use crate::methods::passages::provenance;
+use crate::answers::normalise;
+use crate::protocol::passages::provenance;
 use crate::question::Question;
 use crate::transcript::{CallRecord, Parsed};
 use std::borrow::Cow;

@@ -1,10 +1,11 @@
 //! RA-RAG's baselines without sources: naive RAG and naive LLM (section 5.1).
 
 use super::{MEMORY, POOL};
+use crate::answers::{normalise, vote};
 use crate::error::Result;
-use crate::methods::formats::SHORT;
-use crate::methods::passages::texts;
-use crate::methods::{Ask, Ctx, normalise, vote};
+use crate::protocol::formats::SHORT;
+use crate::protocol::passages::texts;
+use crate::protocol::{Ask, Ctx};
 use crate::question::{Conclusion, Document, Question};
 use crate::retrieval::{Filter, Wanted};
 use crate::transcript::{CallRecord, Parsed};

@@ -1,10 +1,11 @@
 //! The sources of a question, and what counts as an answer of one (RA-RAG, sections 3.1 and 3.2).
 
 use super::READER;
+use crate::answers::align;
 use crate::error::Result;
-use crate::methods::formats::SHORT;
-use crate::methods::passages::texts;
-use crate::methods::{Ask, Ctx, align};
+use crate::protocol::formats::SHORT;
+use crate::protocol::passages::texts;
+use crate::protocol::{Ask, Ctx};
 use crate::question::{Document, Question};
 use crate::retrieval::{Filter, Wanted};
 use crate::transcript::CallRecord;

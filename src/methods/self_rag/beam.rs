@@ -4,8 +4,8 @@ use super::tokens::Tokens;
 use super::{Critique, SelfRag, normalise};
 use crate::error::Result;
 use crate::generation;
-use crate::methods::passages::{search, texts};
-use crate::methods::{Ask, Ctx};
+use crate::protocol::passages::{search, texts};
+use crate::protocol::{Ask, Ctx};
 use crate::question::{Answer, Conclusion, Question};
 use std::collections::BTreeSet;
 

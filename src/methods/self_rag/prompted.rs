@@ -3,10 +3,10 @@
 use super::{Critique, RELEVANCE, RESPONSE, RETRIEVE, Response, SUPPORT, UTILITY, sequence_score};
 use crate::error::Result;
 use crate::generation::Logprobs;
-use crate::methods::formats::{ANSWER, CHOICE};
-use crate::methods::passages::offered;
-use crate::methods::{Ask, Ctx};
 use crate::prompts::File;
+use crate::protocol::formats::{ANSWER, CHOICE};
+use crate::protocol::passages::offered;
+use crate::protocol::{Ask, Ctx};
 use crate::question::Question;
 use crate::transcript::{CallRecord, Parsed};
 use moot_models::kernels::math::exp;

@@ -2,11 +2,12 @@
 
 use super::beam::Segment;
 use super::{Critique, GENERATOR, Response, sequence_score};
+use crate::answers::{normalise, spans};
 use crate::error::{MootError, Result};
 use crate::generation::{self, Logprobs, TokenLogprob};
-use crate::methods::formats::TEXT;
-use crate::methods::passages::offered;
-use crate::methods::{Ask, Ctx, normalise, spans};
+use crate::protocol::formats::TEXT;
+use crate::protocol::passages::offered;
+use crate::protocol::{Ask, Ctx};
 use crate::question::Question;
 use crate::transcript::{CallRecord, Parsed};
 use moot_models::kernels::math::exp;

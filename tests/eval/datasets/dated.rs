@@ -1,7 +1,7 @@
 //! The questions of `benches/dated`: counts by kind and half, answers in their documents, dates that parse.
 
+use moot::answers::normalise;
 use moot::eval::datasets;
-use moot::methods::normalise;
 use moot::question::{Document, Question};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

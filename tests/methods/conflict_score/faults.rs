@@ -3,15 +3,15 @@
 use super::{BRIDGE, claims, hold, labeller, question};
 use crate::methods::{prompt, typed};
 use moot::MootError;
+use moot::answers::quote::locate;
 use moot::assess::{Neither, score};
 use moot::eval::metrics::{METRICS, detection};
 use moot::generation::Finish;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::conflict_score::quote::locate;
-use moot::methods::conflict_score::reply::{CLAIM_LABEL, CLAIM_LABELS};
-use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Claim, ClaimRelation, LabelFault, Question};
 use moot::transcript::{Event, Parsed, QuestionRecord};
 use serde_json::{Value, json};

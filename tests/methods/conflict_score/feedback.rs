@@ -6,7 +6,7 @@ use moot::eval::metrics::changes::{Revision, against, revised};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Gold, Judged, Question};
 use moot::transcript::QuestionRecord;
 

@@ -5,7 +5,7 @@ use moot::assess::{Neither, score};
 use moot::generation::Segment;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Tools};
+use moot::protocol::ctx::{Settings, Tools};
 use moot::question::{Claim, ClaimRelation, LabelFault, Question};
 
 fn asked() -> Question {
@@ -67,7 +67,7 @@ fn reasons_can_be_left_out_where_the_label_stands_first() {
         })
     };
     let accepts = |reasons: bool, reply: &str| {
-        crate::methods::formats::accepts(&methods::conflict_score::reply::CLAIM_LABEL, &values(reasons), reply)
+        crate::methods::formats::accepts(&moot::protocol::claims::CLAIM_LABEL, &values(reasons), reply)
     };
     let short = "Label: SUPPORTS\nQuote: \"It opened.\"";
     assert!(accepts(false, short) && !accepts(true, short));

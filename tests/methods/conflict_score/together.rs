@@ -5,7 +5,7 @@ use crate::methods::{prompt, typed};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Tools};
+use moot::protocol::ctx::{Settings, Tools};
 use moot::question::{Claim, ClaimRelation, DocumentLabel, LabelFault, Question};
 
 fn asked(texts: &[&str]) -> Question {

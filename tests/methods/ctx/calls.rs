@@ -6,8 +6,8 @@ use moot::generation::{Finish, Grammar, Logprobs, Message, Prompt, Role, Samplin
 use moot::llm::replay::Replay;
 use moot::llm::scripted::Scripted;
 use moot::llm::{Call, Llm};
-use moot::methods::ctx::{Ctx, Settings, Silent, Tools, derive_seed};
-use moot::methods::formats::{ANSWER, CHOICE};
+use moot::protocol::ctx::{Ctx, Settings, Silent, Tools, derive_seed};
+use moot::protocol::formats::{ANSWER, CHOICE};
 use moot::transcript::{CallRecord, Parsed};
 use serde_json::json;
 
@@ -128,7 +128,7 @@ fn a_format_constrains_a_reply_unless_the_run_is_free_form() {
     let grammar = |settings: &Settings| {
         let (llm, sent) = model("no");
         let asks = [say("a").max_tokens(4), say("b")];
-        let asks = asks.map(|ask| moot::methods::Ask { format: &CHOICE, ..ask }.options(["yes", "no"]));
+        let asks = asks.map(|ask| moot::protocol::Ask { format: &CHOICE, ..ask }.options(["yes", "no"]));
         let (record, calls) = with(Tools::new(&llm), settings, &Silent, |ctx| ctx.ask_all(&asks));
         assert_eq!(calls.unwrap()[0].parsed, Parsed::Choice { option: 1, explanation: String::new() });
         let sent = sent.lock().unwrap()[0].clone();
@@ -146,7 +146,7 @@ fn a_format_constrains_a_reply_unless_the_run_is_free_form() {
 #[test]
 fn a_reply_is_read_by_its_format_and_counted_where_it_is_malformed() {
     let llm = Scripted::list(["Answer: 1. Explanation: x", "I wonder"]);
-    let asks = [say("a"), say("b")].map(|ask| moot::methods::Ask { format: &ANSWER, ..ask });
+    let asks = [say("a"), say("b")].map(|ask| moot::protocol::Ask { format: &ANSWER, ..ask });
     let (record, calls) = by(&llm, |ctx| ctx.ask_all(&asks));
     assert_eq!(calls.unwrap(), record.calls);
     let parsed: Vec<&Parsed> = record.calls.iter().map(|call| &call.parsed).collect();
@@ -167,7 +167,7 @@ fn a_replay_answers_every_kind_of_call_from_its_record() {
             say("a").prefill_scaffold("So "),
             say("a").prefill("So ").scored(),
             say("a").stop(["."]),
-            moot::methods::Ask { prompt: super::RAW, ..say("a") }.raw(),
+            moot::protocol::Ask { prompt: super::RAW, ..say("a") }.raw(),
         ]
     };
     let (first, _) = by(&llm, |ctx| ctx.ask_all(&asks()));
@@ -184,7 +184,8 @@ fn stages_go_on_after_the_events_that_were_given() {
     let (llm, _) = model("x");
     let (settings, question) = (Settings::default(), four());
     let before = moot::transcript::Event::Fallback { stage: 0, what: "earlier".into(), dropped: None };
-    let mut ctx = Ctx::new(&ROW, &question, Tools::new(&llm), &settings, &Silent).after(vec![before.clone()]);
+    let mut ctx = Ctx::new(ROW.name, ROW.files().collect(), &question, Tools::new(&llm), &settings, &Silent)
+        .after(vec![before.clone()]);
     assert_eq!(ctx.ask(say("a")).unwrap().stage, 1);
     assert_eq!(ctx.into_record().events, [before]);
 }
@@ -215,7 +216,7 @@ fn the_reply_to_an_equal_call_is_taken_over() {
 #[test]
 fn a_call_is_made_again_where_its_reply_may_differ() {
     let seeded = Sampling::Seeded { temperature: 0.5, top_k: 0, top_p: 1.0 };
-    let twice = |llm: &Scripted, ask: fn() -> moot::methods::Ask| {
+    let twice = |llm: &Scripted, ask: fn() -> moot::protocol::Ask| {
         by(llm, |ctx| ctx.ask_all(&[ask(), ask()])).0.calls.iter().filter(|call| call.taken_from.is_some()).count()
     };
     let greedy = || say("a");
@@ -236,9 +237,9 @@ fn a_call_is_made_again_where_its_reply_may_differ() {
         say("a").stop(["."]),
         say("a").max_tokens(3),
         say("a").logprobs(Logprobs::default()),
-        moot::methods::Ask { role: "judge".into(), ..say("a") },
-        moot::methods::Ask { format: &CHOICE, ..say("a") }.options(["x", "y"]),
-        moot::methods::Ask { format: &CHOICE, ..say("a") }.options(["x", "z"]),
+        moot::protocol::Ask { role: "judge".into(), ..say("a") },
+        moot::protocol::Ask { format: &CHOICE, ..say("a") }.options(["x", "y"]),
+        moot::protocol::Ask { format: &CHOICE, ..say("a") }.options(["x", "z"]),
     ];
     for stages in [&others[..], &[]] {
         let (record, _) = by(&model("x").0.deterministic(), |ctx| {

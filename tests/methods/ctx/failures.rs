@@ -6,10 +6,10 @@ use moot::MootError;
 use moot::generation::Logprobs;
 use moot::llm::Capabilities;
 use moot::llm::scripted::Scripted;
-use moot::methods::Ask;
-use moot::methods::ctx::{Settings, Tools};
-use moot::methods::formats::{LIST, TEXT};
 use moot::prompts::File;
+use moot::protocol::Ask;
+use moot::protocol::ctx::{Settings, Tools};
+use moot::protocol::formats::{LIST, TEXT};
 use moot::transcript::Event;
 use serde_json::json;
 

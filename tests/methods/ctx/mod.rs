@@ -9,10 +9,10 @@ use super::four;
 use moot::Result;
 use moot::llm::scripted::Scripted;
 use moot::llm::{Call, Llm};
-use moot::methods::ctx::{Ctx, Observer, Settings, Tools};
-use moot::methods::formats::{ANSWER, CHOICE, SCORES, TEXT};
-use moot::methods::{Ask, Needs, Row};
 use moot::prompts::File;
+use moot::protocol::ctx::{Ctx, Observer, Settings, Tools};
+use moot::protocol::formats::{ANSWER, CHOICE, SCORES, TEXT};
+use moot::protocol::{Ask, Needs, Row};
 use moot::question::{Document, Hit, Origin, Passage};
 use moot::retrieval::{Retriever, RetrieverIdentity, Wanted};
 use moot::transcript::{CallRecord, Event};
@@ -93,7 +93,7 @@ fn with<T>(
     method: impl FnOnce(&mut Ctx<'_>) -> Result<T>,
 ) -> (moot::transcript::QuestionRecord, Result<T>) {
     let question = four();
-    let mut ctx = Ctx::new(&ROW, &question, tools, settings, observer);
+    let mut ctx = Ctx::new(ROW.name, ROW.files().collect(), &question, tools, settings, observer);
     let result = method(&mut ctx);
     (ctx.into_record(), result)
 }

@@ -3,8 +3,8 @@
 use super::{RAW, by, model, say};
 use moot::MootError;
 use moot::generation::{Prompt, Segment};
-use moot::methods::Ask;
 use moot::prompts::File;
+use moot::protocol::Ask;
 use moot::transcript::CallRecord;
 use proptest::prelude::*;
 use serde_json::json;

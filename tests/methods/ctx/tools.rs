@@ -3,8 +3,8 @@
 use super::{Log, Shelf, by, model, passage, say, with};
 use crate::methods::usage_error;
 use moot::llm::scripted::Scripted;
-use moot::methods::ctx::{Settings, Tools};
 use moot::nli::{Classifier, ScriptedClassifier};
+use moot::protocol::ctx::{Settings, Tools};
 use moot::retrieval::{Filter, Retriever, Wanted};
 use moot::transcript::{Event, Pair, QuestionRecord, Relation};
 

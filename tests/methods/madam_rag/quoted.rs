@@ -3,7 +3,7 @@
 
 use super::super::held;
 use super::*;
-use moot::methods::ctx::Tools;
+use moot::protocol::ctx::Tools;
 use moot::question::Document;
 use moot::transcript::Event;
 

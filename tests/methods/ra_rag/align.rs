@@ -2,8 +2,8 @@
 
 use super::{held, stand, stands, years};
 use crate::methods::prompt;
+use moot::answers::align::precision as rouge_1_precision;
 use moot::llm::scripted::Scripted;
-use moot::methods::align::precision as rouge_1_precision;
 use moot::transcript::Event;
 
 #[test]

@@ -4,7 +4,7 @@ use super::{asked, held, honest, record, shown, six, stand, stands, weights, yea
 use crate::methods::{prompt, typed};
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::Question;
 use moot::sources::SourceWeights;
 use moot::transcript::{Parsed, QuestionRecord};

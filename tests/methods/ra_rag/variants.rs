@@ -5,7 +5,7 @@ use crate::methods::typed;
 use moot::Result;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Hit, Origin, Passage};
 use moot::retrieval::{Filter, Retriever, RetrieverIdentity, Wanted};
 use moot::sources::SourceWeights;

@@ -2,11 +2,11 @@
 
 use super::{held, honest, stand, stands, weights, years};
 use crate::methods::typed;
+use moot::answers::vote;
 use moot::cli::debate::show;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::vote;
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::sources::SourceWeights;
 use moot::transcript::QuestionRecord;
 

@@ -8,8 +8,8 @@ use moot::Result;
 use moot::generation::{Segment, TokenLogprob};
 use moot::llm::{Call, Reply};
 use moot::methods;
-use moot::methods::ctx::Tools;
-use moot::methods::switches::Typed;
+use moot::protocol::ctx::Tools;
+use moot::protocol::switches::Typed;
 use moot::retrieval::{Hit, Retriever, RetrieverIdentity, Wanted};
 use moot::transcript::{Event, QuestionRecord};
 

@@ -1,13 +1,14 @@
 //! Critiques of a tiny random model whose vocabulary has Self-RAG's tokens, against values computed from all its logits.
 
 use super::{TOKENS, four, typed};
+use moot::answers::normalise;
 use moot::cancel::Cancel;
 use moot::engine::{Engine, EngineOptions, Event, Request};
 use moot::generation::{Logprobs, Sampling};
 use moot::llm::local::Local;
 use moot::llm::{Llm, ModelIdentity};
-use moot::methods::ctx::{Settings, Silent, Tools};
-use moot::methods::{self, normalise};
+use moot::methods;
+use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Document, Question};
 use moot::transcript::CallRecord;
 use moot_models::{LoadOptions, Model};

@@ -2,7 +2,7 @@
 
 use super::swap::{Kind, kind, swapped, wrong_answers};
 use super::{Lies, Pool};
-use crate::methods::normalise;
+use crate::answers::normalise;
 use crate::question::{Document, Question};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

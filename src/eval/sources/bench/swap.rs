@@ -1,6 +1,6 @@
 //! Wrong answers of the same type as a right one, and documents that say them instead.
 
-use crate::methods::normalise;
+use crate::answers::normalise;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;

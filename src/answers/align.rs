@@ -1,0 +1,47 @@
+//! `f_align`, RA-RAG's filter of answers that do not come from the documents (section 3.2): ROUGE-1 precision.
+
+use crate::answers::normalise;
+use crate::transcript::{CallRecord, Parsed};
+use std::collections::HashMap;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The ROUGE-1 precision below which an answer is dropped (section 3.2).
+pub const LEAST: f64 = 0.9;
+
+/// The answer of a reply, before `f_align`; `None` is "I don't know", also in other words, a malformed reply, and an answer
+/// without words. Methods, estimates and tables of answers all count by this.
+#[must_use]
+pub fn answer(call: &CallRecord) -> Option<&str> {
+    let Parsed::Answer { answer: Some(answer), .. } = &call.parsed else { return None };
+    (!normalise::is_unknown(answer) && !normalise::words(answer).is_empty()).then_some(answer.as_str())
+}
+
+/// ROUGE-1 precision (Lin, 2004): the share of the answer's unigrams that the texts hold, each occurrence in the texts
+/// matched at most once. 0 for an answer without unigrams.
+///
+/// A unigram is a run of letters and digits in lower case, without stemming; where a script has no spaces, a word of
+/// Unicode's segmentation.
+#[must_use]
+pub fn precision<'a>(answer: &str, texts: impl IntoIterator<Item = &'a str>) -> f64 {
+    let mut held: HashMap<String, usize> = HashMap::new();
+    for unigram in texts.into_iter().flat_map(unigrams) {
+        *held.entry(unigram).or_default() += 1;
+    }
+    let (mut all, mut matched) = (0_usize, 0_usize);
+    for unigram in unigrams(answer) {
+        all += 1;
+        if let Some(left) = held.get_mut(&unigram).filter(|left| **left > 0) {
+            *left -= 1;
+            matched += 1;
+        }
+    }
+    if all == 0 { 0.0 } else { matched as f64 / all as f64 }
+}
+
+/// The unigrams of a text, in their order.
+pub(crate) fn unigrams(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.unicode_words()
+        .flat_map(|word| word.split(|c: char| !c.is_alphanumeric()))
+        .filter(|unigram| !unigram.is_empty())
+        .map(str::to_lowercase)
+}

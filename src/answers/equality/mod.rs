@@ -1,0 +1,73 @@
+//! Which answers are equal: the one place that decides it (RA-RAG, section 3.1 and appendices H and I).
+//!
+//! Two rules live here. [`exact`] compares words after normalisation: the metrics, MADAM-RAG's early stop and votes use it, as
+//! the papers do; [`Equality`](crate::protocol::equality::Equality) adds the comparisons by meaning. [`likeness`] and [`agree`]
+//! are the assessment's: which documents stand for and against an answer that a method concluded
+//! ([`vote::by_stance`](super::vote::by_stance)), in `ask` and in `run`. They decide no vote and enter no metric.
+
+pub mod dates;
+pub mod numbers;
+mod precision;
+
+pub use precision::{Likeness, agree, distinct, like, likeness, most_precise, within, words};
+
+use crate::answers::normalise;
+
+/// The class of each answer by words alone, numbered by the order in which classes come first; `None` for an answer without words, and the first answer of each class. Votes
+/// and the estimate of weights count by this.
+#[must_use]
+pub fn exact<'a>(answers: &[&'a str]) -> (Vec<Option<usize>>, Vec<&'a str>) {
+    let mut distinct: Vec<&str> = Vec::new();
+    let class = |answer: &&'a str| {
+        if normalise::words(answer).is_empty() {
+            return None;
+        }
+        let known = distinct.iter().position(|known| normalise::equal(known, answer));
+        Some(known.unwrap_or_else(|| {
+            distinct.push(answer);
+            distinct.len() - 1
+        }))
+    };
+    (answers.iter().map(class).collect(), distinct)
+}
+
+/// Each item joins the first class whose first item is equal to it, else it begins a class (Farquhar et al., algorithm 1).
+pub(crate) fn greedy(items: usize, equal: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut firsts: Vec<usize> = Vec::new();
+    let class = |item| {
+        firsts.iter().position(|&first| equal(first, item)).unwrap_or_else(|| {
+            firsts.push(item);
+            firsts.len() - 1
+        })
+    };
+    (0..items).map(class).collect()
+}
+
+/// Replaces each answer by the first of its class, so that counts and stances compare words alone. An answer without words
+/// stays.
+#[must_use]
+pub fn by_first<'a>(answers: &[&'a str], classes: &[Option<usize>]) -> Vec<&'a str> {
+    let first = |class: usize| classes.iter().position(|other| *other == Some(class)).unwrap_or_default();
+    answers.iter().zip(classes).map(|(answer, class)| class.map_or(*answer, |class| answers[first(class)])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_first, exact, greedy};
+
+    #[test]
+    fn words_make_the_classes_and_an_answer_without_words_has_none() {
+        let answers = ["The year 1931", "1932", "...", "year 1931.", "1932"];
+        let (classes, distinct) = exact(&answers);
+        assert_eq!(classes, [Some(0), Some(1), None, Some(0), Some(1)]);
+        assert_eq!(distinct, ["The year 1931", "1932"]);
+        assert_eq!(by_first(&answers, &classes), ["The year 1931", "1932", "...", "The year 1931", "1932"]);
+    }
+
+    #[test]
+    fn an_item_is_compared_with_the_first_of_each_class_alone() {
+        // 0 equals 1 and 1 equals 2, but 0 does not equal 2: 2 begins a class.
+        let equal = |a: usize, b: usize| a.abs_diff(b) == 1;
+        assert_eq!(greedy(4, equal), [0, 0, 1, 1]);
+    }
+}

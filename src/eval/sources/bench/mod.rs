@@ -1,0 +1,190 @@
+//! Benchmarks of sources with planted reliabilities (RA-RAG, section 4): questions whose documents come from sources that
+//! have relevant documents with one probability and factual ones with another.
+
+use super::simulate::{Prior, SPAMMER};
+use crate::answers::normalise;
+use crate::question::{Document, Gold, Label, Question};
+use crate::sources::{ORACLE, SourceEstimate, SourceWeights, VERSION};
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+pub mod pools;
+pub mod swap;
+pub mod synthetic;
+
+/// A question and the documents that sources may have on it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pool {
+    /// Unique.
+    pub id: String,
+    /// What is asked.
+    pub text: String,
+    /// The right answer, then other names of it.
+    pub gold: Vec<String>,
+    /// Documents that hold the right answer, the best first.
+    pub factual: Vec<String>,
+    /// Wrong answers, each with documents that hold it.
+    pub wrong: Vec<(String, Vec<String>)>,
+}
+
+/// How liars choose among the wrong answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lies {
+    /// Each chooses one by itself.
+    #[default]
+    Own,
+    /// All take the first: the case in which the estimate collapses.
+    Shared,
+}
+
+/// What to build.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// p of each source: the probability that its relevant documents are factual.
+    pub reliability: Vec<f64>,
+    /// Sources beside these that repeat the documents of one spammer.
+    pub copies: usize,
+    /// r, the probability that a source has relevant documents.
+    pub coverage: f64,
+    /// How liars choose.
+    pub lies: Lies,
+    /// Documents of a source on a question, at most.
+    pub per_source: usize,
+    /// Questions to estimate from, and to test.
+    pub questions: (usize, usize),
+    /// Seeds everything that is drawn.
+    pub seed: u64,
+}
+
+/// What was built.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Built {
+    /// Questions to estimate weights from.
+    pub estimate: Vec<Question>,
+    /// Questions to test.
+    pub test: Vec<Question>,
+    /// The planted reliabilities as weights, `v = N p - 1`.
+    pub oracle: SourceWeights,
+}
+
+/// Reliabilities drawn from a prior.
+#[must_use]
+pub fn reliabilities(prior: Prior, sources: usize, seed: u64) -> Vec<f64> {
+    prior.draw(sources, &mut ChaCha8Rng::seed_from_u64(seed))
+}
+
+/// The `share` quantile of Beta(2 w / (1 - w), 2), w its mean: with a = 2 w / (1 - w) the distribution function is
+/// `x^a (a + 1 - a x)`.
+#[must_use]
+pub fn beta(mean: f64, share: f64) -> f64 {
+    let a = 2.0 * mean / (1.0 - mean);
+    let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if middle.powf(a) * (a + 1.0 - a * middle) < share { low = middle } else { high = middle }
+    }
+    (low + high) / 2.0
+}
+
+/// Deals documents to sources. Questions are taken in an order by the seed; a question's documents too.
+#[must_use]
+pub fn build(pools: &[Pool], plan: &Plan) -> Built {
+    let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
+    let mut order: Vec<&Pool> = pools.iter().collect();
+    order.shuffle(&mut random);
+    let asked = order.iter().take(plan.questions.0 + plan.questions.1);
+    let mut questions: Vec<Question> = asked.map(|pool| question(pool, pools, plan, &mut random)).collect();
+    let test = questions.split_off(plan.questions.0.min(questions.len()));
+    Built { estimate: questions, test, oracle: oracle(plan) }
+}
+
+/// The name of a source by its place.
+#[must_use]
+pub fn source(place: usize) -> String {
+    format!("source-{}", place + 1)
+}
+
+fn oracle(plan: &Plan) -> SourceWeights {
+    let own = plan.reliability.len();
+    let n = (own + usize::from(plan.copies > 0)) as f64;
+    let all = plan.reliability.iter().copied().chain(std::iter::repeat_n(SPAMMER, plan.copies));
+    let estimate = |(place, p): (usize, f64)| {
+        let voice = (place >= own && plan.copies > 1).then_some(own);
+        let known =
+            SourceEstimate { weight: Some(n * p - 1.0), agreement: Some(p), voice, ..SourceEstimate::default() };
+        (source(place), known)
+    };
+    SourceWeights {
+        moot_sources: VERSION,
+        estimator: format!("{ORACLE}: planted reliabilities p, weight N p - 1, N = {n}"),
+        converged: true,
+        sources: all.enumerate().map(estimate).collect(),
+        ..SourceWeights::default()
+    }
+}
+
+/// What one source has on a question.
+#[derive(Clone, Copy)]
+enum Held {
+    Factual,
+    Wrong(usize),
+}
+
+fn question(pool: &Pool, pools: &[Pool], plan: &Plan, random: &mut ChaCha8Rng) -> Question {
+    let lie = |random: &mut ChaCha8Rng| match plan.lies {
+        Lies::Own => Held::Wrong(random.random_range(0..pool.wrong.len())),
+        Lies::Shared => Held::Wrong(0),
+    };
+    let draw = |p: f64, random: &mut ChaCha8Rng| if random.random::<f64>() < p { Held::Factual } else { lie(random) };
+    let copied = draw(SPAMMER, random);
+    let mut documents = Vec::new();
+    for place in 0..plan.reliability.len() + plan.copies {
+        let held = plan.reliability.get(place).map_or(copied, |&p| draw(p, random));
+        if random.random::<f64>() < plan.coverage {
+            documents.extend(relevant(pool, held, plan.per_source, random).map(|document| of(place, document)));
+        } else if let Some(document) = irrelevant(pool, pools, random) {
+            documents.push(of(place, document));
+        }
+    }
+    let gold = Gold {
+        wrong: pool.wrong.iter().map(|(answer, _)| answer.clone()).collect(),
+        ..Gold::any_of(pool.gold.iter().cloned())
+    };
+    Question { id: pool.id.clone(), text: pool.text.clone(), documents, gold: Some(gold), ..Question::default() }
+}
+
+fn of(place: usize, document: Document) -> Document {
+    Document { source: Some(source(place)), name: source(place), ..document }
+}
+
+/// Documents of a pool that one source has: all of the factual ones, or of one wrong answer, up to `most`, drawn where there
+/// are more.
+fn relevant(pool: &Pool, held: Held, most: usize, random: &mut ChaCha8Rng) -> impl Iterator<Item = Document> {
+    let (kind, answer, texts) = match held {
+        Held::Factual => ("correct", &pool.gold[0], &pool.factual),
+        Held::Wrong(place) => ("misinfo", &pool.wrong[place].0, &pool.wrong[place].1),
+    };
+    let mut chosen: Vec<&String> = texts.iter().collect();
+    if chosen.len() > most {
+        chosen.shuffle(random);
+        chosen.truncate(most);
+    }
+    let label = Label { kind: kind.to_owned(), answer: answer.clone() };
+    let document = |text: &String| Document { text: text.clone(), label: Some(label.clone()), ..Document::default() };
+    chosen.into_iter().map(document).collect::<Vec<_>>().into_iter()
+}
+
+/// A document on another question that holds no answer to this one.
+fn irrelevant(pool: &Pool, pools: &[Pool], random: &mut ChaCha8Rng) -> Option<Document> {
+    const TRIES: usize = 20;
+    let holds = |text: &str| {
+        let mut answers = pool.gold.iter().chain(pool.wrong.iter().map(|(answer, _)| answer));
+        answers.any(|answer| normalise::contains(text, answer))
+    };
+    (0..TRIES).find_map(|_| {
+        let text = pools.choose(random).filter(|other| other.id != pool.id)?.factual.choose(random)?;
+        let label = Label { kind: "noise".to_owned(), answer: "unknown".to_owned() };
+        (!holds(text)).then(|| Document { text: text.clone(), label: Some(label), ..Document::default() })
+    })
+}

@@ -1,0 +1,133 @@
+//! Estimates how far each source can be trusted, from what sources answered over many questions and without labels (RA-RAG,
+//! section 3.3). `docs/sources.md` states the formulas and where they fail.
+
+use crate::answers::align::{self, precision};
+use crate::answers::{equality, normalise};
+use crate::sources::{
+    Estimator, EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION,
+};
+use crate::transcript::QuestionRecord;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub mod bench;
+pub mod dependence;
+mod intervals;
+mod iteration;
+pub mod labels;
+pub mod merge;
+pub mod report;
+pub mod simulate;
+pub mod tables;
+
+pub use iteration::{Fit, Row, Voices, fit, winner};
+
+/// Answers as the estimator sees them: of each question, what each source answered as the number of a class of equal
+/// answers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// Names, in their order.
+    pub sources: Vec<String>,
+    /// One a question; an entry a source. `None` is "I don't know" or not asked.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// The table of these questions: answers are equal after normalisation, or where their run found them equal by meaning
+    /// ([`SourceAnswer::compared`]); classes of a question are numbered by their first source.
+    #[must_use]
+    pub fn of(questions: &[QuestionAnswers]) -> Self {
+        let names: BTreeSet<&str> = questions.iter().flat_map(|q| q.answers.keys().map(String::as_str)).collect();
+        let sources: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let row = |question: &QuestionAnswers| {
+            let said: Vec<Option<&str>> =
+                sources.iter().map(|source| question.answers.get(source).and_then(SourceAnswer::compared)).collect();
+            let given: Vec<&str> = said.iter().copied().flatten().collect();
+            let mut classes = equality::exact(&given).0.into_iter();
+            let class = |said: &Option<&str>| said.and_then(|_| classes.next()).flatten();
+            said.iter().map(class).map(|class| class.and_then(|class| u16::try_from(class).ok())).collect()
+        };
+        let rows = questions.iter().map(row).collect();
+        Self { sources, rows }
+    }
+}
+
+/// Estimated weights of the sources of `questions`, with bootstrap intervals, and the answers themselves.
+#[must_use]
+pub fn estimate(questions: Vec<QuestionAnswers>, settings: &EstimatorSettings) -> SourceWeights {
+    let table = Table::of(&questions);
+    let voices = match settings.estimator {
+        Estimator::Paper => Voices::each(table.sources.len()),
+        Estimator::Independent => dependence::voices(&table.rows, table.sources.len()),
+    };
+    let n = settings.sources.unwrap_or_else(|| voices.count()) as f64;
+    let fit = fit(&table.rows, &voices, n, settings, None);
+    let intervals = intervals::bootstrap(&table.rows, &voices, n, settings);
+    let mut sources: BTreeMap<String, SourceEstimate> = BTreeMap::new();
+    for (place, name) in table.sources.iter().enumerate() {
+        let own: Vec<&SourceAnswer> = questions.iter().filter_map(|question| question.answers.get(name)).collect();
+        let agreement = fit.agreement[place];
+        sources.insert(
+            name.clone(),
+            SourceEstimate {
+                weight: agreement.map(|_| fit.votes[place]),
+                agreement,
+                answers: own.iter().filter(|answer| answer.counted().is_some()).count(),
+                asked: own.len(),
+                dropped: own.iter().filter(|answer| answer.dropped).count(),
+                interval: intervals[place],
+                voice: voices.shared(place),
+            },
+        );
+    }
+    let (name, most) = (settings.estimator, settings.iterations);
+    let name = if name == Estimator::Paper { "paper" } else { "independent" };
+    SourceWeights {
+        moot_sources: VERSION,
+        estimator: format!("{name} (RA-RAG, section 3.3): N = {n}, at most {most} iterations"),
+        records: Vec::new(),
+        questions: table.rows.iter().filter(|row| row.iter().any(Option::is_some)).count(),
+        iterations: fit.iterations,
+        converged: fit.converged,
+        sources,
+        settings: Some(*settings),
+        answers: questions,
+    }
+}
+
+/// What the sources of one recorded question answered: each document's call in the first round that has calls for single
+/// documents. A source with several calls answers with the first that counts.
+///
+/// `least` is the ROUGE-1 precision of `f_align` (section 3.2): an answer whose words the documents of its source hold to a
+/// smaller share is dropped; `None` drops nothing. Documents without a source are left out.
+#[must_use]
+pub fn answers_of(record: &QuestionRecord, least: Option<f64>) -> QuestionAnswers {
+    let mut answers: BTreeMap<String, SourceAnswer> = BTreeMap::new();
+    let first = record.calls.iter().filter(|call| call.document.is_some()).map(|call| call.round).min();
+    for call in record.calls.iter().filter(|call| Some(call.round) == first) {
+        let Some(source) = call.document.and_then(|number| record.document(number)?.source.clone()) else { continue };
+        let answer = align::answer(call).map(str::to_owned);
+        let all = record.question.documents.iter().chain(&record.retrieved);
+        let texts = all.filter(|document| document.source.as_ref() == Some(&source)).map(|document| &*document.text);
+        let held = |answer: &String| least.is_none_or(|least| precision(answer, texts.clone()) >= least);
+        let dropped = answer.as_ref().is_some_and(|answer| !held(answer));
+        let known = answers.entry(source).or_default();
+        if known.counted().is_none() && (known.answer.is_none() || !dropped) && answer.is_some() {
+            *known = SourceAnswer { answer, dropped, equal_to: None };
+        }
+    }
+    QuestionAnswers { id: record.question.id.clone(), text: record.question.text.clone(), answers }
+}
+
+/// Notes which answers a run of `ra-rag` found equal by meaning: its conclusion lists each answer once, with the documents of
+/// the sources whose answers are in its class. Answers that the run dropped are compared by their words.
+pub fn note_classes(answers: &mut QuestionAnswers, record: &QuestionRecord) {
+    let Some(conclusion) = &record.conclusion else { return };
+    for class in conclusion.answers.iter().chain(&conclusion.rejected) {
+        let sources = class.supporters.iter().filter_map(|&number| record.document(number)?.source.as_ref());
+        for source in sources {
+            let Some(own) = answers.answers.get_mut(source) else { continue };
+            let other = own.answer.as_ref().is_some_and(|answer| !normalise::equal(answer, &class.text));
+            own.equal_to = other.then(|| class.text.clone());
+        }
+    }
+}

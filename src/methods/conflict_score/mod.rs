@@ -1,0 +1,295 @@
+//! ConflictScore: the claims of a response, and which documents support and contradict each.
+//!
+//! The conclusion holds every claim with its labels ([`Conclusion::claims`]); the scores are computed from it
+//! (`crate::assess::score`). The two stages are [`claims::decompose`] and [`labels::label`]; methods that use the score as
+//! feedback call them too.
+
+pub mod claims;
+mod inference;
+pub mod labels;
+pub mod sure;
+mod together;
+
+use crate::error::Result;
+use crate::prompt_file;
+use crate::prompts::File;
+use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
+use crate::protocol::equality::Equality;
+use crate::protocol::formats::SCORES;
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ctx, Method, Needs, Row};
+use crate::question::{Answer, Conclusion, JudgedClaim, Question};
+use crate::retrieval::fold;
+use claims::{Extent, Text, decompose};
+use labels::{ClaimDocument, Labelling};
+
+/// The prompt that breaks a text down.
+pub const DECOMPOSER: File = prompt_file!("conflict_score/decomposer.jinja");
+/// The prompt that labels a claim against a document.
+pub const LABELLER: File = prompt_file!("conflict_score/labeller.jinja");
+/// The prompt that labels a claim against all documents.
+pub const TOGETHER: File = prompt_file!("conflict_score/together.jinja");
+/// The turn that asks again.
+pub const AGAIN: File = prompt_file!("conflict_score/again.jinja");
+
+/// The answer where a claim has supporters and contradictors.
+pub const CONFLICT: &str = "Conflict";
+/// The answer where none has.
+pub const NO_CONFLICT: &str = "No Conflict";
+
+/// ConflictScore's row.
+pub static ROW: Row = Row {
+    name: "conflict-score",
+    paper: "ConflictScore, sections 3 and 4, appendix B",
+    about: "labels each claim of a response against each document, with quotes, and says whether documents conflict",
+    protocol: "\
+1. The claims: those of the question; else those that the decomposer finds in its response (`most` at most); else, with neither,
+   those that it finds in each document (`per-document` at most), copies merged. A list that cannot be read: its sentences.
+2. The evidence: the documents of the question; without any, the passages found for each claim.
+3. The labeller labels every claim against every document SUPPORTS, CONTRADICTS or IRRELEVANT with a quote of the document and a
+   reason. With `labels` entailment decides instead, or first: then the labeller decides what is uncertain.
+4. A quote that does not stand in the document is asked for once more where no grammar constrained the reply. A label without
+   one, and a malformed or failed one, does not count and is shown. With `sure` the labeller's model scores the three words of a
+   label after the same prompt; a label for or against of a lower probability, a classifier's too, does not count.
+5. Conflict if some claim has supporters and contradictors, else No Conflict; malformed where every label is malformed or failed.",
+    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; `sure` three more a label",
+    headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
+    prompts: &[DECOMPOSER, LABELLER, TOGETHER, AGAIN],
+    formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
+    roles: &[claims::ROLE, labels::ROLE],
+    switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS, SURE],
+    needs: Needs { entailment: true, ..Needs::PASSAGES },
+    build,
+};
+
+const CLAIMS_SWITCH: Switch = Switch {
+    name: "claims",
+    about: "every claim of the response, the most important ones, or the whole response as one",
+    kind: Kind::Choice(&["atomic", "salient", "whole"]),
+    default: "atomic",
+};
+const MOST: Switch = Switch {
+    name: "most",
+    about: "claims of a response at most; 3 by default for salient ones",
+    kind: Kind::Count(1, 500),
+    default: "40",
+};
+const PER_DOCUMENT: Switch = Switch {
+    name: "per-document",
+    about: "claims taken from each document where there is no response",
+    kind: Kind::Count(1, 50),
+    default: "5",
+};
+/// What labels a claim against a document.
+pub const LABELS: Switch = Switch {
+    name: "labels",
+    about: "what labels: the labeller's replies, entailment, or a classifier where it is certain and else the labeller",
+    kind: Kind::Choice(&["labeller", "entailment", "both"]),
+    default: "labeller",
+};
+const CERTAIN: Switch = Switch {
+    name: "certain",
+    about: "probability from which on entailment decides (labels=both)",
+    kind: Kind::Number(0.34, 1.0),
+    default: "0.9",
+};
+const ORDER: Switch = Switch {
+    name: "order",
+    about: "what the labeller writes first: the label, or quote and reason as in the paper, which costs more",
+    kind: Kind::Choice(&["label-first", "quote-first"]),
+    default: "label-first",
+};
+const QUOTES: Switch = Switch {
+    name: "quotes",
+    about: "what a quote may be: one or two whole sentences, or any run of words",
+    kind: Kind::Choice(&["sentences", "words"]),
+    default: "sentences",
+};
+const TOGETHER_SWITCH: Switch = Switch {
+    name: "together",
+    about: "labels a claim against all documents in one call, or in a few where they do not fit into the context",
+    kind: Kind::Flag,
+    default: "false",
+};
+
+const REASONS: Switch = Switch {
+    name: "reasons",
+    about: "whether replies go on with a reason after the quote; labels and quotes are the same without",
+    kind: Kind::Flag,
+    default: "true",
+};
+/// The probability from which on a label counts.
+pub const SURE: Switch = Switch {
+    name: "sure",
+    about: "probability from which on a label for or against counts, a classifier's or by scoring the three words; 0 asks for none",
+    kind: Kind::Number(0.0, 1.0),
+    default: "0",
+};
+
+/// Claims of documents that are compared with each other by a classifier, at most: it reads each ordered pair.
+const COMPARED: usize = 100;
+
+struct ConflictScore {
+    extent: Extent,
+    most: usize,
+    per_document: usize,
+    labelling: Labelling,
+}
+
+fn build(values: &mut Values) -> Result<Box<dyn Method>> {
+    let extent = match values.choice("claims") {
+        "whole" => Extent::Whole,
+        "salient" => Extent::Salient,
+        _ => Extent::All,
+    };
+    if extent == Extent::Salient && !values.is_typed("most") {
+        values.set("most", 3);
+    }
+    refuse(values)?;
+    let labelling = Labelling {
+        certain: values.number("certain") as f32,
+        label_first: values.choice("order") == "label-first",
+        words: values.choice("quotes") == "words",
+        together: values.flag("together"),
+        reasons: values.flag("reasons"),
+        ..Labelling::of(values)
+    };
+    let (most, per_document) = (values.count("most"), values.count("per-document"));
+    Ok(Box::new(ConflictScore { extent, most, per_document, labelling }))
+}
+
+/// Refuses switches that would have no effect together.
+fn refuse(values: &Values) -> Result<()> {
+    let quote_first = values.choice("order") == "quote-first";
+    let sure = values.number(SURE.name) > 0.0;
+    if quote_first && values.is_typed("reasons") && !values.flag("reasons") {
+        return Err(values.wrong("with order quote-first the label follows the reason: expected order label-first"));
+    }
+    if quote_first && sure {
+        return Err(
+            values.wrong("sure scores labels that begin a reply: expected order label-first, found quote-first")
+        );
+    }
+    if values.flag("together") {
+        if sure {
+            return Err(values.wrong("sure scores the label of one document: expected no switch together"));
+        }
+        if let Some(name) = ["order", "quotes", "reasons"].into_iter().find(|name| values.is_typed(name)) {
+            let reason = "with together a reply has a label and a sentence for each document, without reasons";
+            return Err(values.wrong(&format!("{reason}: expected no switch {name}")));
+        }
+    }
+    Ok(())
+}
+
+impl Method for ConflictScore {
+    fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
+        let claims = self.claims(question, ctx)?;
+        let judged = judge(ctx, &self.labelling, claims)?;
+        Ok(conclusion(judged))
+    }
+}
+
+impl ConflictScore {
+    /// The claims to be labelled, each with the document that it is from, if any.
+    fn claims(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Vec<(String, Option<usize>)>> {
+        if !question.claims.is_empty() {
+            return Ok(question.claims.iter().map(|claim| (claim.text.clone(), None)).collect());
+        }
+        if !question.responses.is_empty() {
+            let text = |response| Text { question: &question.text, text: response, from: None };
+            let texts: Vec<Text<'_>> = question.responses.iter().map(|response| text(response)).collect();
+            let claims = decompose(ctx, &texts, self.extent, self.most)?;
+            return Ok(claims.into_iter().flatten().map(|claim| (claim, None)).collect());
+        }
+        self.of_documents(question, ctx)
+    }
+
+    /// The claims of each document; of those that say the same the first. They do where their words are nearly the same, and, with
+    /// a classifier, where each entails the other.
+    fn of_documents(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Vec<(String, Option<usize>)>> {
+        let numbered = question.documents.iter().enumerate().filter(|(_, document)| !document.text.trim().is_empty());
+        let texts: Vec<Text<'_>> = numbered
+            .map(|(number, document)| Text { question: "", text: &document.text, from: Some(number) })
+            .collect();
+        let found = decompose(ctx, &texts, Extent::Salient, self.per_document)?;
+        let claims: Vec<(String, Option<usize>)> = texts
+            .iter()
+            .zip(found)
+            .flat_map(|(text, claims)| claims.into_iter().map(|claim| (claim, text.from)))
+            .collect();
+        let texts: Vec<&str> = claims.iter().map(|(claim, _)| claim.as_str()).collect();
+        let claims: Vec<(String, Option<usize>)> =
+            fold::groups(&texts).iter().filter_map(|group| claims.get(*group.first()?).cloned()).collect();
+        if !ctx.classifies() {
+            return Ok(claims);
+        }
+        if claims.len() > COMPARED {
+            ctx.fall_back(format!(
+                "{} claims are too many to be compared by meaning (at most {COMPARED}): copies were merged by their words",
+                claims.len()
+            ));
+            return Ok(claims);
+        }
+        let texts: Vec<&str> = claims.iter().map(|(claim, _)| claim.as_str()).collect();
+        let classes = Equality::Entailment.classes(question, &texts, ctx)?;
+        let mut known = Vec::new();
+        let first = |class: &Option<usize>| {
+            let is_new = class.is_none_or(|class| !known.contains(&class));
+            known.extend(*class);
+            is_new
+        };
+        let firsts: Vec<bool> = classes.iter().map(first).collect();
+        Ok(claims.into_iter().zip(firsts).filter_map(|(claim, first)| first.then_some(claim)).collect())
+    }
+}
+
+/// Labels claims against the documents of the question; without any, each against the passages found for it.
+///
+/// # Errors
+/// As [`labels::label`] and [`Ctx::retrieve`].
+pub fn judge(ctx: &mut Ctx<'_>, how: &Labelling, claims: Vec<(String, Option<usize>)>) -> Result<Vec<JudgedClaim>> {
+    let texts: Vec<String> = claims.iter().map(|(claim, _)| claim.clone()).collect();
+    let given = ctx.documents().len();
+    let evidence: Vec<Vec<usize>> = if given > 0 || texts.is_empty() {
+        vec![(0..given).collect(); texts.len()]
+    } else {
+        let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let wanted = ctx.wanted().clone();
+        let found = ctx.retrieve(&queries, &wanted)?;
+        found.into_iter().map(|hits| ctx.take_up(hits)).collect()
+    };
+    let places = evidence.iter().enumerate().flat_map(|(claim, numbers)| numbers.iter().map(move |&n| (claim, n)));
+    let places: Vec<ClaimDocument> = places.collect();
+    let mut labels = labels::label(ctx, how, &texts, &places)?.into_iter();
+    let of = |((text, from), numbers): ((String, Option<usize>), Vec<usize>)| JudgedClaim {
+        text,
+        from,
+        labels: labels.by_ref().take(numbers.len()).collect(),
+    };
+    Ok(claims.into_iter().zip(evidence).map(of).collect())
+}
+
+/// Conflict or No Conflict, with every claim; no answer without a claim, and a malformed one without a label.
+fn conclusion(claims: Vec<JudgedClaim>) -> Conclusion {
+    let conflicting = claims.iter().filter(|claim| claim.conflicts()).count();
+    let answer = if conflicting > 0 { CONFLICT } else { NO_CONFLICT };
+    let unlabelled = JudgedClaim::unlabelled(&claims);
+    let answers = if claims.is_empty() || unlabelled { Vec::new() } else { vec![Answer::new(answer)] };
+    let calls = claims.iter().flat_map(|claim| &claim.labels).flat_map(|label| label.calls.iter().copied()).collect();
+    let explanation = if unlabelled {
+        let labels = claims.iter().map(|claim| claim.labels.len()).sum::<usize>();
+        format!("all {labels} labels are malformed or failed")
+    } else {
+        format!("{conflicting} of {} claims have supporters and contradictors", claims.len())
+    };
+    Conclusion {
+        answers,
+        explanation,
+        malformed: unlabelled,
+        rounds: 1,
+        calls,
+        claims: Some(claims),
+        ..Conclusion::default()
+    }
+}

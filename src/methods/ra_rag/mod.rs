@@ -1,0 +1,207 @@
+//! RA-RAG's second stage ("Retrieval-Augmented Generation with Estimation of Source Reliability"): sources answer alone, in
+//! the order of their weights, and vote with them. `moot sources estimate` is the first stage.
+
+use crate::answers::equality;
+use crate::answers::vote;
+use crate::error::{MootError, Result};
+use crate::prompt_file;
+use crate::prompts::File;
+use crate::protocol::equality::Equality;
+use crate::protocol::formats::SHORT;
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
+use crate::question::{Conclusion, Question};
+use crate::retrieval::Wanted;
+use crate::sources::ORACLE;
+use crate::transcript::{CallRecord, Parsed};
+use source::{Selected, Source, gather, sources};
+
+pub(in crate::methods) mod baselines;
+pub(in crate::methods) mod source;
+
+pub(in crate::methods) const READER: File = prompt_file!("ra_rag/reader.jinja");
+const POOL: File = prompt_file!("ra_rag/pool.jinja");
+const MEMORY: File = prompt_file!("ra_rag/memory.jinja");
+
+/// The switch `align` (f_align, section 3.2).
+pub(in crate::methods) const ALIGN: Switch = Switch {
+    name: "align",
+    about: "answers that their source's documents do not hold count as unknown",
+    kind: Kind::Flag,
+    default: "true",
+};
+/// The switch `align-threshold` (section 3.2: 0.9).
+pub(in crate::methods) const ALIGN_THRESHOLD: Switch = Switch {
+    name: "align-threshold",
+    about: "ROUGE-1 precision below which `align` rejects an answer",
+    kind: Kind::Number(0.0, 1.0),
+    default: "0.9",
+};
+/// The switch `per-source` (3 passages of each source).
+pub(in crate::methods) const PER_SOURCE: Switch =
+    Switch { name: "per-source", about: "passages retrieved of each source", kind: Kind::Count(1, 100), default: "3" };
+
+/// RA-RAG's row.
+pub static ROW: Row = Row {
+    name: "ra-rag",
+    paper: "Retrieval-Augmented Generation with Estimation of Source Reliability (arXiv 2410.22954), section 3.4 and appendix B (algorithm 2)",
+    about: "sources answer alone, the heaviest first, until enough know something; a weighted majority wins",
+    protocol: "\
+1. Documents of one source belong together; a document without a source is one of its own. Where no documents are given, the
+   best `per-source` of each source are retrieved, unfolded. Sources are ordered by weight (`--source-weights`, else 1 each).
+2. The reader answers from the documents of each source alone, in keywords or with unknown (\"I don't know\").
+3. `align`: an answer whose ROUGE-1 precision against its source's documents is below `align-threshold` is dropped and counts
+   as unknown, which is recorded; so does a malformed reply.
+4. `variant`: `rrss` asks down the order until `kappa` sources have given an answer, as many at once as are still needed; `rss`
+   asks the `kappa` heaviest; copies that share a vote count as one. `wmv`, `mv` (votes of 1) and `oracle` (planted weights)
+   ask all; `naive-rag` reads the best `pool` documents at once; `naive-llm` reads none.
+5. Equal answers add up their sources' weights, also those below zero. Ties go to the heavier source, then to the earlier one.",
+    calls: "sources, at most; rss kappa, at most, copies beside; wmv, mv and oracle sources; naive-rag and naive-llm 1",
+    headline: "",
+    prompts: &[READER, POOL, MEMORY],
+    formats: &[&SHORT],
+    roles: &["reader"],
+    switches: &[
+        Switch { name: "kappa", about: "sources selected by rrss and rss", kind: Kind::Count(1, 1000), default: "4" },
+        Switch {
+            name: "variant",
+            about: "the paper's method (rrss), or one of its variants and baselines (section 5.1)",
+            kind: Kind::Choice(&["rrss", "rss", "wmv", "mv", "oracle", "naive-rag", "naive-llm"]),
+            default: "rrss",
+        },
+        ALIGN,
+        ALIGN_THRESHOLD,
+        crate::protocol::equality::SWITCH,
+        PER_SOURCE,
+        Switch { name: "pool", about: "documents that naive-rag reads", kind: Kind::Count(1, 100), default: "10" },
+    ],
+    needs: Needs { equality: true, embedder: true, dense: true, ..Needs::PASSAGES },
+    build,
+};
+
+/// Which of the paper's methods runs (sections 3.4, 5.1 and 5.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    /// Reliable and relevant source selection.
+    Rrss,
+    /// Reliable source selection.
+    Rss,
+    /// Weighted majority vote over every source.
+    Wmv,
+    /// Majority vote over every source.
+    Mv,
+    /// Weighted majority vote with the true reliabilities.
+    Oracle,
+    NaiveRag,
+    NaiveLlm,
+}
+
+struct RaRag {
+    kappa: usize,
+    variant: Variant,
+    /// The least ROUGE-1 precision of an answer; `None` where answers are not filtered.
+    threshold: Option<f64>,
+    equality: Equality,
+    per_source: usize,
+    pool: usize,
+}
+
+fn build(values: &mut Values) -> Result<Box<dyn Method>> {
+    let variant = match values.choice("variant") {
+        "rss" => Variant::Rss,
+        "wmv" => Variant::Wmv,
+        "mv" => Variant::Mv,
+        "oracle" => Variant::Oracle,
+        "naive-rag" => Variant::NaiveRag,
+        "naive-llm" => Variant::NaiveLlm,
+        _ => Variant::Rrss,
+    };
+    Ok(Box::new(RaRag {
+        kappa: values.count("kappa"),
+        variant,
+        threshold: values.flag("align").then(|| values.number("align-threshold")),
+        equality: Equality::of(values),
+        per_source: values.count("per-source"),
+        pool: values.count("pool"),
+    }))
+}
+
+/// An answer that counts, with the place of its source.
+type Given = (usize, String);
+
+impl Method for RaRag {
+    fn wanted(&self, user: Wanted) -> Wanted {
+        match self.variant {
+            Variant::NaiveRag => baselines::of_pool(self.pool, user.filter),
+            _ => source::of_each(self.per_source, user.filter),
+        }
+    }
+
+    fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
+        match self.variant {
+            Variant::NaiveLlm => return baselines::from_memory(question, ctx),
+            Variant::NaiveRag => return baselines::from_pool(question, ctx, self.pool),
+            Variant::Oracle if !ctx.weights().is_some_and(|weights| weights.estimator.starts_with(ORACLE)) => {
+                let expected = "expected --source-weights with planted reliabilities (moot sources build writes them)";
+                let found = ctx.weights().map_or("none", |weights| &weights.estimator);
+                return Err(MootError::Usage(format!("ra-rag, variant oracle: {expected}, found {found}")));
+            }
+            _ => {}
+        }
+        gather("ra-rag", question, self.per_source, ctx)?;
+        let sources = sources(ctx, self.variant != Variant::Mv);
+        let wanted = match self.variant {
+            Variant::Rrss | Variant::Rss => self.kappa,
+            _ => sources.len(),
+        };
+        let mut replies: Vec<CallRecord> = Vec::new();
+        let mut given: Vec<Given> = Vec::new();
+        let mut selected = Selected::default();
+        while selected.count < wanted && replies.len() < sources.len() {
+            let left = &sources[replies.len()..];
+            let next = &left[..selected.next(left, wanted)];
+            let asks: Vec<Ask> = next.iter().map(|source| source.ask(&question.text)).collect();
+            let stage = ctx.ask_all(&asks)?;
+            for (at, (source, call)) in next.iter().zip(&stage).enumerate() {
+                let answer = source.given(call, self.threshold, ctx);
+                if answer.is_some() || self.variant != Variant::Rrss {
+                    selected.add(source);
+                }
+                given.extend(answer.map(|answer| (replies.len() + at, answer)));
+            }
+            replies.extend(stage);
+        }
+        self.conclude(question, &sources, &replies, &given, ctx)
+    }
+}
+
+impl RaRag {
+    /// The weighted majority vote of the answers given (equation 1), which are in the order of the sources.
+    fn conclude(
+        &self,
+        question: &Question,
+        sources: &[Source],
+        replies: &[CallRecord],
+        given: &[Given],
+        ctx: &mut Ctx<'_>,
+    ) -> Result<Conclusion> {
+        let answers: Vec<&str> = given.iter().map(|(_, answer)| answer.as_str()).collect();
+        let classes = self.equality.classes(question, &answers, ctx)?;
+        let answers = equality::by_first(&answers, &classes);
+        let mut stances: Vec<Option<&str>> = vec![None; ctx.documents().len()];
+        for ((place, _), &answer) in given.iter().zip(&answers) {
+            sources[*place].numbers.iter().for_each(|&number| stances[number] = Some(answer));
+        }
+        let votes = match self.variant {
+            Variant::Mv => vec![1.0; given.len()],
+            _ => ctx.votes(&given.iter().map(|(place, _)| sources[*place].numbers[0]).collect::<Vec<_>>()),
+        };
+        // Of equal sums the answer given first wins, and answers are given in the order of the sources.
+        let voted = vote::weighted(answers.iter().copied().zip(votes));
+        let winner: Vec<String> = voted.into_iter().take(1).map(|(answer, _)| answer).collect();
+        let (answers, rejected) = vote::by_vote(&winner, &stances);
+        let malformed = !replies.is_empty() && replies.iter().all(|call| call.parsed == Parsed::Malformed);
+        let calls = replies.iter().map(|call| call.number).collect();
+        Ok(Conclusion { answers, rejected, malformed, rounds: 1, calls, ..Conclusion::default() })
+    }
+}

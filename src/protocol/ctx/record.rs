@@ -1,0 +1,291 @@
+//! Recorded calls: a stage's asks become calls, each with its seed, and replies become records.
+
+use super::Ctx;
+use crate::answers::grounds::{Held, is_choice};
+use crate::error::{MootError, Result};
+use crate::generation::{Message, Prompt, Role, Sampling, Usage};
+use crate::llm::replay::recorded_reply;
+use crate::llm::{Call, OnFailure, Reply};
+use crate::prompts::File;
+use crate::protocol::ask::Ask;
+use crate::transcript::{CallRecord, Parsed};
+use sha2::{Digest, Sha256};
+
+/// Where a call comes from: the place of its ask in the stage, and which of its samples it is.
+type Origin = (usize, usize);
+
+/// Where the reply of a call comes from that is not made.
+#[derive(Clone, Copy)]
+enum Known {
+    /// From an earlier stage: the number of the call.
+    Earlier(usize),
+    /// From the same stage: the place of the call.
+    Beside(usize),
+}
+
+/// The reply as another call's: all tokens of its prompt are reused, and none is generated.
+fn taken_over(reply: Reply) -> Reply {
+    let prompt = reply.usage.prompt;
+    Reply { usage: Usage { prompt, reused: prompt, computed: 0, generated: 0 }, seconds: 0.0, ..reply }
+}
+
+/// Both are sent alike: the reply to one is the reply to the other. Greedy decoding draws nothing, so its seed does not count.
+fn alike(a: &Call, b: &Call) -> bool {
+    let neutral = |call: &Call| Call {
+        what: String::new(),
+        round: 0,
+        document: None,
+        group: 0,
+        seed: if call.sampling == Sampling::Greedy { 0 } else { call.seed },
+        ..call.clone()
+    };
+    a.role == b.role && a.prompt == b.prompt && neutral(a) == neutral(b)
+}
+
+/// As [`alike`], for a call that was recorded.
+fn was_sent(recorded: &CallRecord, ask: &Ask, call: &Call) -> bool {
+    let prompt = match &call.prompt {
+        Prompt::Chat(messages) => recorded.raw_prompt.is_empty() && recorded.messages == *messages,
+        Prompt::Raw(segments) => recorded.raw_prompt == *segments,
+    };
+    prompt
+        && recorded.role == call.role
+        && (recorded.format.as_str(), &recorded.format_values) == (ask.format.name, &ask.format_values)
+        && (&recorded.prefill, recorded.score) == (&call.prefill, call.score)
+        && (recorded.max_tokens, recorded.think) == (call.max_tokens, Some(call.think))
+        && recorded.sampling == Some(call.sampling)
+        && (call.sampling == Sampling::Greedy || recorded.seed == call.seed)
+        && (&recorded.stop, &recorded.wanted_logprobs) == (&call.stop, &call.logprobs)
+}
+
+impl Ctx<'_> {
+    /// Sends the calls of `asks` together and records those that were answered. Results are in the order of `asks`, the
+    /// samples of an ask next to each other. A call that was sent alike before is not made: its reply is taken over.
+    pub(super) fn stage(&mut self, asks: &[Ask], on_failure: OnFailure) -> Result<Vec<Result<CallRecord>>> {
+        let (calls, of) = self.prepare(asks)?;
+        let (stage, llm, observer) = (self.next_stage(), self.tools.llm, self.observer);
+        let known = self.known(asks, &calls, &of, on_failure);
+        let held: Vec<Option<Held>> = asks.iter().map(|ask| self.held(ask)).collect();
+        let mut records: Vec<Option<CallRecord>> = vec![None; calls.len()];
+        let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
+        observer.stage(stage, calls.len());
+        let mut report = |place: usize, reply: &Reply, taken_from: Option<usize>| {
+            let (ask, sample) = of[place];
+            let record = CallRecord { taken_from, ..record(stage, &asks[ask], sample, &calls[place], reply) };
+            let record = match &held[ask] {
+                Some(held) => only_what_is_held(record, held),
+                None => record,
+            };
+            observer.call(place, &record);
+            records[place] = Some(record);
+        };
+        for (place, known) in known.iter().enumerate() {
+            if let Some(Known::Earlier(number)) = *known {
+                let reply = taken_over(recorded_reply(&self.calls[number]));
+                report(place, &reply, Some(number));
+                results[place] = Some(Ok(reply));
+            }
+        }
+        let places: Vec<usize> = (0..calls.len()).filter(|&place| known[place].is_none()).collect();
+        if !places.is_empty() {
+            let sent: Vec<Call> = places.iter().map(|&place| calls[place].clone()).collect();
+            let answered = llm.answer(&sent, on_failure, &mut |at, reply| report(places[at], reply, None));
+            assert_eq!(answered.len(), sent.len(), "a model gives one result a call (bug)");
+            places.iter().zip(answered).for_each(|(&place, result)| results[place] = Some(result));
+        }
+        for (place, known) in known.iter().enumerate() {
+            let Some(Known::Beside(first)) = *known else { continue };
+            let reply = results[first].as_ref().and_then(|result| result.as_ref().ok()).cloned().map(taken_over);
+            reply.iter().for_each(|reply| report(place, reply, Some(self.calls.len() + first)));
+            results[place] = Some(reply.ok_or(MootError::Interrupted));
+        }
+        for record in records.iter_mut().flatten() {
+            record.number = self.calls.len();
+            self.calls.push(record.clone());
+        }
+        let results = results.into_iter().map(|result| result.expect("every call has its result (bug)")).zip(records);
+        Ok(results.map(|(result, record)| result.map(|_| record.expect("replies are reported (bug)"))).collect())
+    }
+
+    /// What the document of a call holds whose answer has to stand in it; with the words of the question, which it may repeat.
+    fn held(&self, ask: &Ask) -> Option<Held> {
+        let document = self.documents().nth(ask.document.filter(|_| ask.grounded)?)?;
+        Some(Held::of([document], false).asked(&self.question().text))
+    }
+
+    /// Of each call, the one that is sent alike and whose reply it takes over: an earlier one of the question, or, where a failure
+    /// ends the stage anyway, one before it in the stage. None for models whose replies may differ between equal calls.
+    fn known(&self, asks: &[Ask], calls: &[Call], of: &[Origin], on_failure: OnFailure) -> Vec<Option<Known>> {
+        let of_place = |place: usize| {
+            let call = &calls[place];
+            if !self.tools.llm.is_deterministic(&call.role) {
+                return None;
+            }
+            let ask = &asks[of[place].0];
+            let earlier = self.calls.iter().find(|record| was_sent(record, ask, call));
+            let beside = || (0..place).find(|&before| on_failure == OnFailure::Cancel && alike(&calls[before], call));
+            earlier.map(|record| Known::Earlier(record.number)).or_else(|| beside().map(Known::Beside))
+        };
+        (0..calls.len()).map(of_place).collect()
+    }
+
+    /// The calls of `asks`, and of each the place of its ask and which sample it is.
+    fn prepare(&self, asks: &[Ask]) -> Result<(Vec<Call>, Vec<Origin>)> {
+        let (mut calls, mut of) = (Vec::new(), Vec::new());
+        for (place, ask) in asks.iter().enumerate() {
+            let same = |role: &str, round: usize| role == ask.role && round == ask.round;
+            let before = self.calls.iter().filter(|call| same(&call.role, call.round)).count();
+            let beside = asks[..place].iter().filter(|other| same(&other.role, other.round));
+            let first = before + beside.map(|other| other.samples).sum::<usize>();
+            let call = self.call(ask)?;
+            for sample in 0..ask.samples {
+                calls.push(Call { seed: self.seed(&ask.role, ask.round, first + sample), ..call.clone() });
+                of.push((place, sample));
+            }
+        }
+        Ok((calls, of))
+    }
+
+    fn call(&self, ask: &Ask) -> Result<Call> {
+        let what = self.what(ask);
+        for file in [Some(ask.prompt), ask.system].into_iter().flatten().chain(ask.format.files()) {
+            self.must_be_listed(file)?;
+        }
+        let held = !self.settings.free_form && ask.max_tokens != Some(0);
+        let call = Call {
+            round: ask.round,
+            document: ask.document,
+            prefill: ask.prefill.clone(),
+            score: ask.score,
+            think: if ask.prefill.is_empty() && !ask.raw { self.settings.think } else { 0 },
+            sampling: ask.sampling.unwrap_or(self.settings.sampling),
+            stop: ask.stop.clone(),
+            grammar: if held { ask.format.grammar(&ask.format_values)? } else { None },
+            schema: if held { ask.format.schema(&ask.format_values)? } else { None },
+            logprobs: ask.logprobs.clone(),
+            ..Call::new(what, &ask.role, self.prompt(ask)?, ask.max_tokens.unwrap_or(self.settings.max_tokens))
+        };
+        let missing = call.needs().missing_from(self.capabilities(&ask.role));
+        if missing.is_empty() {
+            return Ok(call);
+        }
+        let model = &self.tools.llm.identity_of(&ask.role).name;
+        Err(MootError::Usage(format!("{}: the model {model} cannot give {}", call.what, missing.join(", "))))
+    }
+
+    fn prompt(&self, ask: &Ask) -> Result<Prompt> {
+        let own = |file: File| self.prompts.map_or(file, |prompts| prompts.of(file));
+        let note = self.note.filter(|note| note.round <= ask.round);
+        if ask.raw {
+            if note.is_some() {
+                let name = self.name;
+                return Err(MootError::Usage(format!(
+                    "{name} sends prompts without a chat: its calls can be told nothing"
+                )));
+            }
+            return Ok(Prompt::Raw(own(ask.prompt).render_segments(&ask.values)?));
+        }
+        let mut messages = Vec::with_capacity(ask.turns.len() + 2);
+        if let Some(system) = ask.system {
+            messages.push(Message::new(Role::System, own(system).render(&ask.values)?));
+        }
+        messages.extend_from_slice(&ask.turns);
+        let mut last = own(ask.prompt).render(&ask.values)?;
+        if let Some(note) = note {
+            last = format!("{}\n\n{}", last.trim_end(), note.text);
+        }
+        messages.push(Message::new(Role::User, last));
+        Ok(Prompt::Chat(messages))
+    }
+
+    /// A file that the row does not list would have no hash in the record.
+    fn must_be_listed(&self, file: File) -> Result<()> {
+        if self.files.contains(&file) {
+            return Ok(());
+        }
+        let reason = format!("{} uses this file, and its row does not list it (bug)", self.name);
+        Err(MootError::Prompt { file: file.name.to_owned(), reason })
+    }
+
+    /// The name of a call in messages: role, document, round.
+    pub(super) fn what(&self, ask: &Ask) -> String {
+        let document = ask.document.and_then(|number| self.documents().nth(number));
+        let of = document.map(|document| format!(" of {}", document.name)).unwrap_or_default();
+        format!("{}{of}, round {}", ask.role, ask.round)
+    }
+}
+
+/// A call's seed: the first eight bytes, little-endian, of the SHA-256 of (run seed, question id, role, round, call),
+/// each number as eight bytes, each text led by its length. A call is counted among those of its role and round.
+#[must_use]
+pub fn derive_seed(run: u64, question: &str, role: &str, round: usize, call: usize) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(run.to_le_bytes());
+    for text in [question, role] {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    for number in [round, call] {
+        hash.update((number as u64).to_le_bytes());
+    }
+    let digest = hash.finalize();
+    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+}
+
+/// The call whose answer counts as unknown where its document does not hold it. Yes and no need not stand there.
+fn only_what_is_held(mut call: CallRecord, held: &Held) -> CallRecord {
+    let Parsed::Answer { answer: Some(answer), .. } = &call.parsed else { return call };
+    if !is_choice(answer, &[]) && !held.grounds(answer) {
+        let answer = answer.clone();
+        call.parsed = Parsed::Answer { answer: None, explanation: format!("The document does not say \"{answer}\".") };
+        call.not_held = Some(answer);
+    }
+    call
+}
+
+fn record(stage: usize, ask: &Ask, sample: usize, call: &Call, reply: &Reply) -> CallRecord {
+    let by_schema = call.schema.as_ref().is_some_and(|schema| reply.held_by.as_deref() == Some(&*schema.name));
+    // Parsers and other agents read lines, also where a server was asked for an object.
+    let line = if by_schema { (ask.format.line)(&reply.text) } else { None };
+    let raw = line.is_some().then(|| reply.text.clone());
+    let text = line.unwrap_or_else(|| reply.text.clone());
+    let (messages, raw_prompt) = match &call.prompt {
+        Prompt::Chat(messages) => (messages.clone(), Vec::new()),
+        Prompt::Raw(segments) => (Vec::new(), segments.clone()),
+    };
+    CallRecord {
+        number: 0,
+        role: ask.role.clone(),
+        round: ask.round,
+        stage,
+        document: ask.document,
+        sample,
+        prompt: ask.prompt.name.to_owned(),
+        format: ask.format.name.to_owned(),
+        format_values: ask.format_values.clone(),
+        grammar: reply.held_by.clone(),
+        messages,
+        raw_prompt,
+        prefill: call.prefill.clone(),
+        score: call.score,
+        max_tokens: call.max_tokens,
+        think: Some(call.think),
+        sampling: Some(call.sampling),
+        seed: call.seed,
+        stop: call.stop.clone(),
+        wanted_logprobs: call.logprobs.clone(),
+        taken_from: None,
+        parsed: ask.format.read(&text, reply.finish, &ask.format_values),
+        not_held: None,
+        reply: text,
+        raw,
+        thoughts: reply.thoughts.clone(),
+        tokens: reply.tokens.clone(),
+        logprobs: reply.logprobs.clone(),
+        scores: reply.scores.clone(),
+        dropped: reply.dropped.clone(),
+        finish: reply.finish,
+        usage: reply.usage,
+        seconds: reply.seconds,
+    }
+}

@@ -1,0 +1,25 @@
+//! What methods are written with: the context of a question, calls, reply formats, switches, presets and prompts.
+
+pub mod ask;
+pub mod built;
+pub mod claims;
+pub mod ctx;
+pub mod entailment;
+pub mod equality;
+pub mod formats;
+pub mod note;
+pub mod own_prompts;
+pub mod passages;
+pub mod presets;
+mod reply;
+pub mod row;
+mod search;
+mod settle;
+pub mod switches;
+
+pub use ask::Ask;
+pub use built::Built;
+pub use ctx::Ctx;
+pub use note::Note;
+pub use own_prompts::OwnPrompts;
+pub use row::{Method, Needs, Row};

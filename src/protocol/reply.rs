@@ -1,0 +1,348 @@
+//! Parsers of replies, one a format of [`formats`](crate::protocol::formats).
+//!
+//! A parser reads replies that a grammar constrained and free ones alike: strict about the marker, tolerant of case, white
+//! space and Markdown's emphasis. A chatty reply is read from its first marker on; without one it is malformed.
+
+use crate::answers::normalise;
+use crate::generation::Finish;
+use crate::retrieval::chunk::sentences::sentences;
+use crate::transcript::Parsed;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The fields of an object of any of the schemas.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    answer: Option<String>,
+    answers: Option<Vec<String>>,
+    choice: Option<String>,
+    explanation: Option<String>,
+    argument: Option<String>,
+    action: Option<String>,
+    old: Option<String>,
+    new: Option<String>,
+    items: Option<Vec<String>>,
+}
+
+fn said(object: &str) -> Option<Said> {
+    serde_json::from_str(object.trim()).ok()
+}
+
+fn list(answers: &[String]) -> String {
+    Value::from(answers.iter().map(|answer| one_line(answer)).collect::<Vec<_>>()).to_string()
+}
+
+pub(super) fn answer_line(object: &str) -> Option<String> {
+    let said = said(object)?;
+    Some(format!("Answer: {}. Explanation: {}", one_line(&said.answer?), one_line(&said.explanation?)))
+}
+
+pub(super) fn answers_line(object: &str) -> Option<String> {
+    let said = said(object)?;
+    Some(format!("All Correct Answers: {}. Explanation: {}", list(&said.answers?), one_line(&said.explanation?)))
+}
+
+pub(super) fn list_line(object: &str) -> Option<String> {
+    Some(format!("Answers: {}", list(&said(object)?.answers?)))
+}
+
+pub(super) fn items_line(object: &str) -> Option<String> {
+    Some(format!("Items: {}", list(&said(object)?.items?)))
+}
+
+pub(super) fn choice_line(object: &str) -> Option<String> {
+    Some(one_line(&said(object)?.choice?))
+}
+
+pub(super) fn reasoned_choice_line(object: &str) -> Option<String> {
+    let said = said(object)?;
+    Some(format!("Choice: {}. Explanation: {}", one_line(&said.choice?), one_line(&said.explanation?)))
+}
+
+/// A line's worth of text: no line ends, single spaces.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn short_line(object: &str) -> Option<String> {
+    Some(one_line(&said(object)?.answer?))
+}
+
+pub(super) fn thought_line(object: &str) -> Option<String> {
+    let said = said(object)?;
+    Some(format!("Thought: {}\nAnswer: {}", one_line(&said.explanation?), one_line(&said.answer?)))
+}
+
+pub(super) fn query_action_line(object: &str) -> Option<String> {
+    let said = said(object)?;
+    let (argument, new) = (one_line(&said.argument?), one_line(&said.new?));
+    let action = match said.action?.as_str() {
+        "optimise" => format!("Query Optimization: {} -> {new}", said.old?),
+        "expand" => format!("Query Expansion: {new}"),
+        _ => return None,
+    };
+    Some(format!("Argument: {argument}\n{action}"))
+}
+
+pub(super) fn parse_short(reply: &str) -> Option<Parsed> {
+    let first = reply.trim().lines().next()?;
+    let answer = undress(after_marker(first, "answer").unwrap_or(first));
+    if normalise::words(answer).is_empty() {
+        return None;
+    }
+    let answer = (!normalise::is_unknown(answer)).then(|| answer.to_owned());
+    Some(Parsed::Answer { answer, explanation: String::new() })
+}
+
+/// The last `Answer:` counts: the thought before it may quote one.
+pub(super) fn parse_thought(reply: &str) -> Option<Parsed> {
+    let lines: Vec<&str> = reply.trim().lines().collect();
+    let at = lines.iter().rposition(|line| find_marker(line, "answer").is_some_and(|(at, _)| at <= 2))?;
+    let explanation = lines[..at].join(" ");
+    let explanation = after_marker(&explanation, "thought").unwrap_or(&explanation).trim().to_owned();
+    match parse_short(lines[at])? {
+        Parsed::Answer { answer, .. } => Some(Parsed::Answer { answer, explanation }),
+        other => Some(other),
+    }
+}
+
+pub(super) fn parse_query_action(reply: &str, values: &Value) -> Option<Parsed> {
+    let queries: Vec<&str> = values.get("queries")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let argument = after_marker(reply, "argument").unwrap_or(reply);
+    let argument = argument.lines().next().unwrap_or_default().trim();
+    let line = |marker: &str| reply.lines().find_map(|line| after_marker(line, marker));
+    let actions = ["query optimization", "query optimisation", "query expansion"];
+    let acts = |line: &&str| actions.iter().any(|marker| find_marker(line, marker).is_some());
+    if reply.lines().filter(acts).count() > 1 {
+        return None; // exactly one action
+    }
+    let mut fields = serde_json::Map::new();
+    fields.insert("argument".into(), argument.into());
+    let new = if let Some(change) = line("query optimization").or_else(|| line("query optimisation")) {
+        let (old, new) = change.split_once("->").or_else(|| change.split_once('→'))?;
+        let place = queries.iter().position(|query| normalise::equal(query, bare_query(old)))?;
+        fields.insert("action".into(), "optimise".into());
+        fields.insert("old".into(), place.into());
+        new
+    } else {
+        fields.insert("action".into(), "expand".into());
+        line("query expansion")?
+    };
+    let new = bare_query(new);
+    if normalise::words(new).is_empty() {
+        return None;
+    }
+    fields.insert("new".into(), new.into());
+    Some(Parsed::Fields(fields))
+}
+
+/// A query without brackets, quotes and space around it.
+fn bare_query(text: &str) -> &str {
+    text.trim_matches(|c: char| is_dress(c) || matches!(c, '[' | ']'))
+}
+
+/// The options that a call offered, from its format values.
+fn options(values: &Value) -> Vec<&str> {
+    let options = values.get("options").and_then(Value::as_array);
+    options.map(|options| options.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+}
+
+/// The option that is `text`, white space apart.
+fn chosen_exactly(text: &str, values: &Value) -> Option<usize> {
+    let (options, line) = (options(values), one_line(text));
+    let position = |same: &dyn Fn(&str) -> bool| options.iter().position(|option| same(option));
+    position(&|option| option == text).or_else(|| position(&|option| one_line(option) == line))
+}
+
+/// The option that `text` names, punctuation around it and case apart.
+fn chosen(text: &str, values: &Value) -> Option<usize> {
+    let (options, bare) = (options(values), undress(text));
+    let words = normalise::words(bare);
+    let position = |same: &dyn Fn(&str) -> bool| options.iter().position(|option| same(option));
+    chosen_exactly(text, values)
+        .or_else(|| position(&|option| !bare.is_empty() && undress(option) == bare))
+        .or_else(|| position(&|option| !words.is_empty() && normalise::words(option) == words))
+}
+
+/// An option may have several lines, or hold the marker itself, so the whole reply is compared first.
+pub(super) fn parse_choice(reply: &str, values: &Value) -> Option<Parsed> {
+    let option = chosen_exactly(reply, values).or_else(|| {
+        let first = reply.trim().lines().next()?;
+        chosen(after_marker(first, "choice").unwrap_or(first), values)
+    })?;
+    Some(Parsed::Choice { option, explanation: String::new() })
+}
+
+pub(super) fn parse_reasoned_choice(reply: &str, finish: Finish, values: &Value) -> Option<Parsed> {
+    let text = after_marker(reply, "choice")?;
+    if let Some((option, explanation)) = choice_as_written(text, values) {
+        return Some(Parsed::Choice { option, explanation: whole_sentences(&explanation, finish) });
+    }
+    let (choice, explanation) = part_explanation(text, finish)?;
+    Some(Parsed::Choice { option: chosen(choice, values)?, explanation })
+}
+
+/// The longest option that `text` begins with and that `. Explanation:` follows, as the grammar writes it, and the
+/// explanation.
+fn choice_as_written(text: &str, values: &Value) -> Option<(usize, String)> {
+    let text = text.strip_prefix(' ').unwrap_or(text);
+    let explained = |option: &str| strip_marker(text.strip_prefix(option)?.strip_prefix(". ")?, "explanation");
+    let mut longest: Option<(usize, usize, &str)> = None;
+    for (place, option) in options(values).into_iter().enumerate() {
+        for written in [option.to_owned(), one_line(option)] {
+            if let Some(explanation) = explained(&written)
+                && longest.is_none_or(|(length, ..)| written.len() > length)
+            {
+                longest = Some((written.len(), place, explanation));
+            }
+        }
+    }
+    longest.map(|(_, place, explanation)| (place, explanation.trim().to_owned()))
+}
+
+pub(super) fn parse_answer(reply: &str, finish: Finish) -> Option<Parsed> {
+    let (answer, explanation) = part_explanation(after_marker(reply, "answer")?, finish)?;
+    let answer = undress(answer);
+    if normalise::words(answer).is_empty() {
+        return None;
+    }
+    let answer = (!normalise::is_unknown(answer)).then(|| answer.to_owned());
+    Some(Parsed::Answer { answer, explanation })
+}
+
+pub(super) fn parse_answers(reply: &str, marker: &str, finish: Finish) -> Option<Parsed> {
+    let after = after_marker(reply, marker);
+    if let Some(list) = after.and_then(|after| after.trim_start_matches(is_dress).strip_prefix('[')) {
+        let (answers, rest) = parse_list(list)?;
+        if answers.iter().any(|answer| normalise::words(answer).is_empty()) {
+            return None;
+        }
+        let known = answers.into_iter().filter(|answer| !normalise::is_unknown(answer));
+        let explanation = after_marker(rest, "explanation").unwrap_or(rest);
+        return Some(Parsed::Answers {
+            answers: normalise::without_repeats(known),
+            explanation: whole_sentences(explanation.trim_start_matches(['.', ',', ';', '*', '_']), finish),
+        });
+    }
+    // The papers' prompt asks for the bare word where no answer is correct, so it needs no marker.
+    let (word, explanation) = part_explanation(after.unwrap_or(reply), finish)?;
+    normalise::is_unknown(word).then_some(Parsed::Answers { answers: Vec::new(), explanation })
+}
+
+/// The text after the first `marker:` in `text`.
+fn after_marker<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
+    find_marker(text, marker).map(|(_, after)| after)
+}
+
+/// Where the first `marker:` begins and what follows it, whatever its case; one inside a longer word is none.
+fn find_marker<'a>(text: &'a str, marker: &str) -> Option<(usize, &'a str)> {
+    let starts = text.char_indices().scan(' ', |before, (at, c)| Some((at, std::mem::replace(before, c))));
+    // `strip_marker` skips white space: tried within a run of it too, it would take quadratic time.
+    let in_space = |at: usize, before: char| before.is_whitespace() && text[at..].starts_with(char::is_whitespace);
+    starts
+        .filter(|&(at, before)| !before.is_alphanumeric() && (at == 0 || !in_space(at, before)))
+        .find_map(|(at, _)| Some((at, strip_marker(&text[at..], marker)?)))
+}
+
+fn strip_marker<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
+    let mut rest = text;
+    for word in marker.split(' ') {
+        let (head, tail) = rest.trim_start().split_at_checked(word.len())?;
+        rest = head.eq_ignore_ascii_case(word).then_some(tail)?;
+    }
+    rest.trim_start_matches(is_star).strip_prefix(':')
+}
+
+/// Markdown's emphasis, and the space around it.
+fn is_star(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '*' | '_')
+}
+
+/// Parts an answer from its explanation: at the marker or at the end of the line, whichever is first. `None` where the
+/// reply was cut before either.
+fn part_explanation(text: &str, finish: Finish) -> Option<(&str, String)> {
+    let text = text.trim_start_matches(is_dress);
+    let marker = find_marker(text, "explanation");
+    let Some(end) = marker.map(|(at, _)| at).into_iter().chain(text.find('\n')).min() else {
+        return (finish == Finish::Stop).then(|| (text, String::new()));
+    };
+    let explanation = marker.map_or(&text[end..], |(_, after)| after.trim_start_matches(is_star));
+    Some((&text[..end], whole_sentences(explanation, finish)))
+}
+
+/// An explanation without the sentence in which a reply was cut by its limit of tokens; of a single sentence what there is, with
+/// an ellipsis. The reply itself is recorded whole.
+fn whole_sentences(explanation: &str, finish: Finish) -> String {
+    let text = explanation.trim();
+    let ended = text.trim_end_matches(['"', '”', '’', '\'', ')']).ends_with(['.', '!', '?', '…', '。']);
+    if finish == Finish::Stop || ended || text.is_empty() {
+        return text.to_owned();
+    }
+    match sentences(text).as_slice() {
+        [.., last, _] => text[..last.end].trim_end().to_owned(),
+        _ => format!("{text}…"),
+    }
+}
+
+/// An answer without what a model may put around it: stars, quotes, the braces of the format, the full stop.
+fn undress(answer: &str) -> &str {
+    answer.trim_matches(is_dress).trim_end_matches('.').trim_matches(is_dress)
+}
+
+fn is_dress(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '*' | '`' | '"' | '“' | '”' | '{' | '}')
+}
+
+/// The items of a list whose `[` was read, and what follows its `]`. JSON as a model writes it: single and curly quotes
+/// and bare words pass. `None` where it does not end.
+fn parse_list(text: &str) -> Option<(Vec<String>, &str)> {
+    let mut items = Vec::new();
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(after) = rest.strip_prefix(']') {
+            return Some((items, after));
+        }
+        let (item, after) = parse_item(rest)?;
+        items.push(item.trim().to_owned());
+        let after = after.trim_start();
+        rest = match after.strip_prefix(',') {
+            Some(more) => more.trim_start(),
+            None if after.starts_with(']') => after,
+            None => return None,
+        };
+    }
+}
+
+fn parse_item(text: &str) -> Option<(String, &str)> {
+    let first = text.chars().next()?;
+    match first {
+        '"' => {
+            let mut stream = serde_json::Deserializer::from_str(text).into_iter::<String>();
+            let item = stream.next()?.ok()?;
+            Some((item, &text[stream.byte_offset()..]))
+        }
+        '\'' | '‘' | '“' | '”' => {
+            let inner = &text[first.len_utf8()..];
+            let end = inner.char_indices().find(|&(at, c)| closes(first, c) && item_ends(&inner[at + c.len_utf8()..]));
+            let (at, c) = end?;
+            Some((inner[..at].to_owned(), &inner[at + c.len_utf8()..]))
+        }
+        _ => {
+            let end = text.find([',', ']', '[', '"', '\n'])?;
+            (end > 0).then(|| (text[..end].to_owned(), &text[end..]))
+        }
+    }
+}
+
+fn closes(open: char, c: char) -> bool {
+    match open {
+        '\'' | '‘' => matches!(c, '\'' | '’'),
+        _ => matches!(c, '“' | '”' | '"'),
+    }
+}
+
+/// An apostrophe within an item is no closing quote.
+fn item_ends(after: &str) -> bool {
+    after.trim_start().starts_with([',', ']'])
+}
