@@ -7,6 +7,8 @@ mod document;
 mod documents;
 mod flow;
 mod html;
+#[allow(dead_code, reason = "readers come to use it one by one")]
+pub(crate) mod levels;
 mod package;
 mod pdf;
 mod position;
