@@ -1,8 +1,10 @@
-//! Lines of JSON written by users: every error names the file, the line and the field.
+//! JSON from outside: lines written by users, whose errors name the file, the line and the field, and [`parse`], which
+//! bounds the memory of any JSON.
 
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::files;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -12,6 +14,10 @@ use std::sync::Arc;
 /// Bytes that one line may have. No real question comes near it; without a limit a file that is no
 /// JSONL at all (a disk image, `/dev/zero`) would be read into memory before anything could be said.
 pub const MAX_LINE: u64 = 256 << 20;
+
+/// Values that one JSON text may hold: each takes about 100 bytes of memory and may be two bytes of text (`0,`), so without a
+/// limit a text could take some 30 times its bytes.
+pub const MAX_VALUES: usize = 1 << 20;
 
 /// The byte-order mark that some editors put before UTF-8.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -97,6 +103,54 @@ impl Iterator for Lines {
     }
 }
 
+/// Parses JSON that this program did not write, to a [`Value`] or to a type of the caller's. Every reader of files and of
+/// servers' replies calls it in place of `serde_json::from_slice` and `from_str`. Values are counted before memory is taken for
+/// them; [`json_fault`] puts the error into words.
+///
+/// ```
+/// let lists = format!("[{}0]", "[],".repeat(moot::jsonl::MAX_VALUES));
+/// let refused = moot::jsonl::parse::<serde_json::Value>(lists.as_bytes()).unwrap_err();
+/// assert_eq!(moot::jsonl::json_fault(&refused), "more than 1048576 values");
+/// ```
+///
+/// # Errors
+/// Text that is no JSON or not of the type; more than [`MAX_VALUES`] values.
+pub fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> serde_json::Result<T> {
+    parse_within(text, MAX_VALUES)
+}
+
+/// As [`parse`], with at most `most` values.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_within<'a, T: Deserialize<'a>>(text: &'a [u8], most: usize) -> serde_json::Result<T> {
+    if holds_more_values(text, most) {
+        return Err(serde::de::Error::custom(format!("more than {most} values")));
+    }
+    serde_json::from_slice(text)
+}
+
+/// Whether JSON holds more than `most` values. Each value but the first follows a comma or an opening bracket outside of
+/// strings, so these are counted; an empty list counts as two.
+fn holds_more_values(text: &[u8], most: usize) -> bool {
+    let (mut count, mut in_string, mut escaped) = (1_usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => {
+                count += 1;
+                if count > most {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 /// A JSON object that knows where it stands.
 pub struct Object {
     path: PathBuf,
@@ -114,7 +168,7 @@ impl Object {
     pub fn parse(path: &Path, line: usize, text: &str) -> Result<Self> {
         let wrong =
             |found| MootError::Input { path: path.into(), line: Some(line), expected: "a JSON object".into(), found };
-        match serde_json::from_str(text.trim()) {
+        match parse(text.trim().as_bytes()) {
             Ok(Value::Object(fields)) => Ok(Self { path: path.into(), line, prefix: String::new(), fields }),
             Ok(other) => Err(wrong(describe(&other))),
             Err(e) => Err(wrong(json_fault(&e))),

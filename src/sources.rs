@@ -1,7 +1,7 @@
 //! How far each source can be trusted: weights that were estimated over many questions, kept as a file.
 
 use crate::error::{MootError, Result};
-use crate::jsonl::json_fault;
+use crate::jsonl::{json_fault, parse};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -215,7 +215,7 @@ impl SourceWeights {
             expected: format!("weights of sources, version {VERSION} (moot sources estimate writes them)"),
             found,
         };
-        let weights: Self = serde_json::from_slice(&bytes).map_err(|e| wrong(json_fault(&e)))?;
+        let weights: Self = parse(&bytes).map_err(|e| wrong(json_fault(&e)))?;
         if weights.moot_sources != VERSION {
             return Err(wrong(format!("version {}", weights.moot_sources)));
         }

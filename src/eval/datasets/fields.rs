@@ -2,7 +2,7 @@
 
 use super::Item;
 use crate::error::Result;
-use crate::jsonl::Object;
+use crate::jsonl::{self, Object};
 use crate::question::{Document, Label};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub(super) fn id(item: &Item, field: &str, question: &str) -> String {
 pub(super) fn texts(object: &Object, field: &str) -> Result<Vec<String>> {
     match object.value(field) {
         Some(Value::String(text)) if text.trim_start().starts_with('[') => {
-            Ok(serde_json::from_str(text).unwrap_or_else(|_| vec![text.clone()]))
+            Ok(jsonl::parse(text.as_bytes()).unwrap_or_else(|_| vec![text.clone()]))
         }
         Some(Value::String(text)) => Ok(vec![text.clone()]),
         _ => object.strings(field),

@@ -3,7 +3,7 @@
 use super::scan::{self, Fault, Member};
 use crate::error::{MootError, Result};
 use crate::files;
-use crate::jsonl::{Lines, Object, json_fault, shortened};
+use crate::jsonl::{self, Lines, Object, json_fault, shortened};
 use csv::ErrorKind;
 use serde_json::{Map, Value};
 use std::io::Read;
@@ -107,9 +107,9 @@ fn read(path: &Path) -> Result<String> {
 }
 
 fn value(text: &str, bare_nan: bool) -> std::result::Result<Value, serde_json::Error> {
-    let strict = serde_json::from_str(text.trim());
+    let strict = jsonl::parse(text.trim().as_bytes());
     match strict {
-        Err(_) if bare_nan => serde_json::from_str(scan::without_bare_numbers(text.trim()).as_ref()),
+        Err(_) if bare_nan => jsonl::parse(scan::without_bare_numbers(text.trim()).as_bytes()),
         other => other,
     }
 }
@@ -120,7 +120,7 @@ fn parse(path: &Path, line: usize, prefix: String, text: &str, bare_nan: bool) -
         Ok(other) => {
             let at = prefix.trim_end_matches('.');
             let expected = if at.is_empty() { "a JSON object".to_owned() } else { format!("a JSON object in `{at}`") };
-            Err(complaint(path, Some(line), &expected, &crate::jsonl::describe(&other)))
+            Err(complaint(path, Some(line), &expected, &jsonl::describe(&other)))
         }
         Err(e) => Err(complaint(path, Some(line), "a JSON object", &json_fault(&e))),
     }

@@ -3,7 +3,7 @@
 
 use super::{Item, Row, fields};
 use crate::error::Result;
-use crate::jsonl::Object;
+use crate::jsonl::{self, Object};
 use crate::question::{Document, Gold, Question};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -119,7 +119,7 @@ fn paragraphs(object: &Object) -> Result<Vec<(String, String)>> {
     let expected = "pairs of a title and a list of sentences";
     // 2WikiMultihopQA's tables hold the same list as text.
     let parsed: Option<Value> = match object.value("context") {
-        Some(Value::String(text)) => serde_json::from_str(text).ok(),
+        Some(Value::String(text)) => jsonl::parse(text.as_bytes()).ok(),
         other => other.cloned(),
     };
     let pairs = parsed.as_ref().and_then(Value::as_array).and_then(|pairs| {
@@ -140,7 +140,7 @@ fn supporting_titles(object: &Object) -> Result<Option<HashSet<String>>> {
     }
     let parsed: Option<Value> = match object.value("supporting_facts") {
         None => return Ok(None),
-        Some(Value::String(text)) => serde_json::from_str(text).ok(),
+        Some(Value::String(text)) => jsonl::parse(text.as_bytes()).ok(),
         Some(other) => Some(other.clone()),
     };
     let titles = parsed.as_ref().and_then(Value::as_array).and_then(|facts| {

@@ -2,7 +2,7 @@
 
 use super::{Item, Row, fields};
 use crate::error::Result;
-use crate::jsonl::Object;
+use crate::jsonl::{self, Object};
 use crate::question::{Claim, ClaimRelation, Document, Gold, Label, Question};
 use serde_json::{Map, Value};
 
@@ -58,7 +58,7 @@ pub(super) fn misnamed(object: &Object) -> Option<String> {
         let lower = field.to_lowercase().replace([' ', '-'], "_");
         let listed = OTHER_NAMES.iter().find(|(_, others)| others.split(' ').any(|other| other == lower));
         let ours = listed.map(|(ours, _)| *ours).or_else(|| FIELDS.into_iter().find(|ours| misspelt(&lower, ours)))?;
-        let shown = crate::jsonl::shortened(field);
+        let shown = jsonl::shortened(field);
         missing(ours).then(|| format!("the field `{shown}`, which is called `{ours}` here"))
     })
 }
@@ -105,7 +105,7 @@ fn values(object: &Object, field: &str) -> Result<Vec<Value>> {
     match object.value(field) {
         None => Ok(Vec::new()),
         Some(Value::Array(values)) => Ok(values.clone()),
-        Some(Value::String(text)) => Ok(serde_json::from_str(text).unwrap_or_else(|_| vec![text.clone().into()])),
+        Some(Value::String(text)) => Ok(jsonl::parse(text.as_bytes()).unwrap_or_else(|_| vec![text.clone().into()])),
         other => Err(object.wrong("a list", field, other)),
     }
 }

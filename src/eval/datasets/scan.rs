@@ -1,5 +1,6 @@
 //! Splits one large JSON value into its members without parsing them, so that an error names the member's own line.
 
+use crate::jsonl::MAX_VALUES;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -71,6 +72,9 @@ impl Scanner<'_> {
             let end = start + text[start..self.at].trim_end().len();
             if end == start {
                 return Err(self.fault("no value where one was due"));
+            }
+            if members.len() == MAX_VALUES {
+                return Err(self.fault(&format!("more than {MAX_VALUES} items; JSON lines may hold more")));
             }
             members.push(Member { key, line, span: start..end });
             match self.peek() {

@@ -1,7 +1,7 @@
 //! Labels of retrieved documents: an index keeps none, so they are looked up in the corpus of a built benchmark.
 
 use crate::error::{MootError, Result};
-use crate::jsonl::{Lines, json_fault};
+use crate::jsonl::{self, Lines, json_fault};
 use crate::question::{Document, Label};
 use crate::transcript::QuestionRecord;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl Labels {
         let mut labels = Self::default();
         for line in Lines::open(path)? {
             let (number, line) = line?;
-            let known: CorpusLine = serde_json::from_str(&line).map_err(|e| MootError::Input {
+            let known: CorpusLine = jsonl::parse(line.as_bytes()).map_err(|e| MootError::Input {
                 path: path.into(),
                 line: Some(number),
                 expected: "a document of a built corpus: id, text, source, question and label (moot sources build)"
