@@ -5,6 +5,7 @@ mod arch;
 mod encoder;
 mod golden_logits;
 mod hostile;
+mod structure;
 mod tokenizer;
 mod weights;
 
