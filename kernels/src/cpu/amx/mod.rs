@@ -4,7 +4,7 @@
 //! A product is 16 rows x 16 outputs x one step of inputs (32 or 16 that share a scale): a tile of activations as
 //! `Int8` holds them, times a tile of codes as `unpack` writes them, is a tile of exact sums. It goes to L1 and comes
 //! back as sixteen vectors, to be scaled and added up in the recipe's order. In cycles, measured on an Intel Xeon
-//! (`benches/results/2026-11-25-amx.md`):
+//! (`benches/results/cpu.md`):
 //!
 //! | | alone | while tiles are in use |
 //! |---|---|---|
