@@ -101,7 +101,7 @@ impl Embedder for Drawn {
 fn passage(number: usize) -> Passage {
     let origin = Origin { file: "drawn".into(), id: None, line: Some(number as u64), page: None, characters: 0..1 };
     let source = Some(format!("source {}", number % 50));
-    Passage { text: number.to_string(), title: None, source, date: None, url: None, origin }
+    Passage { text: number.to_string(), title: None, source, date: None, url: None, notes: Vec::new(), origin }
 }
 
 fn build(dir: &Path, drawn: &Drawn, storage: Storage, passages: usize) {

@@ -149,6 +149,7 @@ impl Retriever for Shelf {
                 source: None,
                 date: None,
                 url: None,
+                notes: Vec::new(),
                 origin: Origin {
                     file: "shelf.txt".into(),
                     id: None,

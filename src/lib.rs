@@ -5,6 +5,7 @@
 pub mod answers;
 pub mod assess;
 pub mod cancel;
+mod charset;
 pub mod cli;
 pub mod doctor;
 pub mod engine;

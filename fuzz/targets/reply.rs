@@ -135,6 +135,7 @@ impl Retriever for Shelf {
             source: Some("shelf".into()),
             date: None,
             url: None,
+            notes: Vec::new(),
             origin: Origin { file: "a.txt".into(), id: None, line: Some(line), page: None, characters: 0..9 },
         };
         let found = [passage("It opened in 1931.", 1), passage("It was closed in 1950 for repairs.", 2)];

@@ -85,6 +85,9 @@ pub fn run(args: &Args) -> Result<()> {
     let mut search = |retriever: Option<&dyn Retriever>, wanted: &Wanted| {
         let found = resolved.method.gather_from(&question, retriever, wanted)?;
         tell_taken(&found.0, &found.1);
+        if retrieve.is_built() {
+            tell_notes(&found.0);
+        }
         gathered = Some(found);
         Ok(())
     };
@@ -214,10 +217,20 @@ fn tell_taken(question: &Question, events: &[Event]) {
     }
 }
 
+/// Prints the notes on the files of the documents found, which were printed when their index was built.
+fn tell_notes(question: &Question) {
+    for document in &question.documents {
+        document.notes.iter().for_each(|note| tell(&format!("note {}: {note}", document.name)));
+    }
+}
+
 /// Says what was read of the given documents.
 fn tell_read(given: &Given, row: &Row) {
     for skipped in &given.skipped {
         tell(&format!("skipped {skipped}"));
+    }
+    for note in &given.notes {
+        tell(&format!("note {note}"));
     }
     let count = given.documents.len();
     if given.left_out.count() > 0 {

@@ -2,7 +2,7 @@
 
 use crate::cli::fetching::tell;
 use crate::cli::index::build;
-use crate::cli::index::inputs::{EmbedderArgs, Opened, tell_skipped};
+use crate::cli::index::inputs::{EmbedderArgs, Opened, tell_lines};
 use crate::cli::index::search::{Retrieved, date};
 use crate::cli::index::state;
 use crate::cli::interrupt::Interrupt;
@@ -82,6 +82,12 @@ impl Args {
     /// Whether a corpus was given.
     pub(super) fn is_typed(&self) -> bool {
         !self.corpus.is_empty()
+    }
+
+    /// Whether the corpus is an index or a collection of a server: its files were read before.
+    pub(super) fn is_built(&self) -> bool {
+        let [only] = self.corpus.as_slice() else { return false };
+        self.read.is_none() && (qdrant::Address::is_one(only) || is_index(Path::new(only)))
     }
 
     /// Default retrieval settings of each query; a method may use others.
@@ -200,8 +206,8 @@ pub(super) fn tell_undated(retriever: &IndexRetriever, filter: &Filter) -> Resul
     Ok(())
 }
 
-/// The folder of an index of plain files in the cache; built if it does not exist or a file has changed. What is left out is
-/// printed each time: the lines stand in a file beside the folder.
+/// The folder of an index of plain files in the cache; built if it does not exist or a file has changed. What is left out,
+/// and the notes on files, are printed each time: the lines stand in a file beside the folder.
 fn indexed(
     corpus: Corpus,
     paths: &[String],
@@ -214,27 +220,27 @@ fn indexed(
     let whole = |path: &String| std::fs::canonicalize(path).map_or_else(|_| path.clone(), |p| p.display().to_string());
     let full_paths = paths.iter().map(whole).collect::<Vec<_>>().join("\n");
     // Counts up where the same settings give other passages.
-    let cut = format!("{}; 2", chunking.describe());
+    let cut = format!("{}; 3", chunking.describe());
     let settings = hash([full_paths, cut, made_by.to_owned()]);
     let folder = default_cache()?.join("corpora").join(settings);
     let dir = folder.join(corpus.fingerprint());
-    let left_out = dir.with_extension("skipped");
+    let lines = dir.with_extension("notes");
     if is_finished(&dir) {
-        tell_skipped(std::fs::read_to_string(left_out).unwrap_or_default().lines());
+        tell_lines(std::fs::read_to_string(lines).unwrap_or_default().lines());
         return Ok(dir);
     }
     forget_others(&folder, &dir);
-    let files = corpus.files();
     let opened = Opened::new(corpus, paths, chunking);
-    let (total, skipped) = opened.count()?;
+    let counted = opened.count()?;
+    let (total, files) = (counted.passages, counted.files);
     let mut builder = Builder::create(&dir, embedder.map(AsRef::as_ref), Storage::F16, Limits::default())?;
     if let Some(name) = name {
         builder.called(name)?;
     }
-    tell(&format!("indexing {total} passages of {files} files, once"));
+    tell(&format!("indexing {total} passages of {files} {}, once", if files == 1 { "file" } else { "files" }));
     // Before the build: an index that is finished always has its list.
-    if !skipped.is_empty() {
-        std::fs::write(&left_out, skipped.join("\n")).map_err(|e| MootError::io(&left_out, "write", e))?;
+    if !counted.lines.is_empty() {
+        std::fs::write(&lines, counted.lines.join("\n")).map_err(|e| MootError::io(&lines, "write", e))?;
     }
     build::fill(&mut builder, &opened, total, embedder, interrupt)?;
     Ok(dir)

@@ -54,6 +54,9 @@ pub struct Document {
     /// Its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Notes on how its file was read, one line each: what is missing from the text, and what was assumed. No prompt shows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Position in the corpus, for a retrieved passage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -85,6 +88,9 @@ pub struct Passage {
     /// The document's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Notes on how the document's file was read, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Its position in the corpus.
     pub origin: Origin,
 }

@@ -102,6 +102,7 @@ fn document(hit: Hit) -> Document {
         source: passage.source,
         date: passage.date,
         url: passage.url,
+        notes: passage.notes,
         origin: Some(passage.origin),
         parts: Vec::new(),
         copies,

@@ -5,7 +5,7 @@ use crate::jsonl::{Lines, Object};
 use crate::question::{Document, Gold, Label};
 use crate::retrieval::Filter;
 use crate::retrieval::chunk;
-use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Skipped, told_skipped};
+use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Noted, Skipped, told_notes, told_skipped};
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -22,6 +22,9 @@ pub struct Given {
     /// Files that were skipped, with the reason, to be shown to the user: "notes.png: not .txt, .md, ..."; of many with one
     /// reason a few and their number ([`told_skipped`]).
     pub skipped: Vec<String>,
+    /// Notes on how files were read, to be shown to the user: "a.pdf: page 2 of 3 is a picture without text"; those of each
+    /// document stand in it too.
+    pub notes: Vec<String>,
     /// Documents that the filter left out.
     pub left_out: LeftOut,
 }
@@ -130,7 +133,7 @@ pub fn text(path: &Path) -> Result<String> {
             Ok(given.documents.into_iter().map(|document| document.text).collect::<Vec<_>>().join("\n\n"))
         }
         kind => {
-            let file = text::read(path)?;
+            let file = text::read(path, text::undeclared)?.text;
             let body = if kind == Some(Kind::Markdown) { FrontMatter::split(&file).1 } else { 0 };
             let text = file[body..].strip_prefix(BOM).unwrap_or(&file[body..]);
             if text.trim().is_empty() {
@@ -149,6 +152,8 @@ struct Gathering<'a> {
     files: usize,
     /// Files and records that were skipped.
     skipped: Vec<Skipped>,
+    /// Notes on files that were read.
+    notes: Vec<Noted>,
     /// Why the room is too small.
     excess: Option<String>,
     /// The origin of each document: "folder/a.txt" or "b.jsonl:3".
@@ -171,6 +176,7 @@ impl<'a> Gathering<'a> {
             room: None,
             files: 0,
             skipped: Vec::new(),
+            notes: Vec::new(),
             excess: None,
             origins: Vec::new(),
             by_folder: Vec::new(),
@@ -208,6 +214,7 @@ impl<'a> Gathering<'a> {
             self.add_document(entry, document);
         }
         self.skipped.extend(documents.skipped());
+        self.notes.extend(documents.notes());
         Ok(())
     }
 
@@ -218,11 +225,11 @@ impl<'a> Gathering<'a> {
             None => document.file.clone(),
         };
         let (by_folder, by_heading) = (document.by_folder, document.by_heading);
-        let corpus::Document { text, title, source, date, url, .. } = document;
+        let corpus::Document { text, title, source, date, url, notes, .. } = document;
         // The text shows its heading; a file is known by its name.
         let title = title.filter(|_| !by_heading);
         let name = title.clone().unwrap_or_else(|| named(&entry.path, line));
-        self.push(origin, by_folder, Document { name, text, title, source, date, url, ..Document::default() });
+        self.push(origin, by_folder, Document { name, text, title, source, date, url, notes, ..Document::default() });
     }
 
     /// Adds the question of a line, and looks for a second one.
@@ -311,6 +318,7 @@ impl<'a> Gathering<'a> {
 
     fn finish(mut self) -> Result<Given> {
         self.given.skipped = told_skipped(&self.skipped);
+        self.given.notes = told_notes(&self.notes);
         for wanted in &self.filter.sources {
             if !self.sources.contains(wanted) {
                 let known: Vec<&str> = self.sources.iter().map(String::as_str).collect();

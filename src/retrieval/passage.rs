@@ -193,7 +193,15 @@ mod tests {
     fn passage(source: &str, date: &str) -> Passage {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let origin = Origin { file: "a.txt".into(), id: None, line: None, page: None, characters: 0..1 };
-        Passage { text: "a".into(), title: None, source: given(source), date: given(date), url: None, origin }
+        Passage {
+            text: "a".into(),
+            title: None,
+            source: given(source),
+            date: given(date),
+            url: None,
+            notes: Vec::new(),
+            origin,
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Reading of text files and of their front matter.
 
+use crate::charset::{self, Decoded};
 use crate::error::{MootError, Result};
 pub(super) use crate::files::{irregular, open};
+use encoding_rs::Encoding;
 use std::io::Read;
 use std::path::Path;
 
@@ -34,38 +36,41 @@ fn bounded(path: &Path, from: impl Read, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The content of a text file, byte-order mark included.
+/// The content of a text file in any character set, byte-order mark included. `declared` finds the one that its format
+/// declares.
 ///
 /// # Errors
-/// As [`bytes`]; [`MootError::Input`] if it is binary or not UTF-8.
-pub(super) fn read(path: &Path) -> Result<String> {
-    decode(path, bytes(path, MAX_DOCUMENT)?)
+/// As [`bytes`]; [`MootError::Input`] if it is binary.
+pub(super) fn read(path: &Path, declared: Declared) -> Result<Decoded> {
+    decode(path, bytes(path, MAX_DOCUMENT)?, declared)
+}
+
+/// Finds the character set that a file of some format declares.
+pub(super) type Declared = fn(&[u8]) -> Option<&'static Encoding>;
+
+/// Of formats that declare no character set.
+pub(super) fn undeclared(_: &[u8]) -> Option<&'static Encoding> {
+    None
 }
 
 /// The text on standard input, which messages call `name`.
 ///
 /// # Errors
 /// [`MootError::Input`] if it is a terminal, or not text as [`read`] takes it; [`MootError::Io`].
-pub(super) fn standard_input(name: &Path) -> Result<String> {
+pub(super) fn standard_input(name: &Path) -> Result<Decoded> {
     use std::io::IsTerminal;
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
         return Err(input(name, None, "a text, as in `moot ask Q --docs - < FILE`", "a terminal"));
     }
-    decode(name, bounded(name, stdin.lock(), MAX_DOCUMENT)?)
+    let bytes = bounded(name, stdin.lock(), MAX_DOCUMENT)?;
+    let is_markup = bytes.trim_ascii_start().starts_with(b"<");
+    decode(name, bytes, if is_markup { charset::in_markup } else { undeclared })
 }
 
-fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(input(path, None, "UTF-8 text", "UTF-16 (by its byte-order mark)"));
-    }
-    if let Some(at) = bytes.iter().position(|&b| b == 0) {
-        return Err(input(path, None, "UTF-8 text", format!("a binary file (NUL byte at byte {at})")));
-    }
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        input(path, None, "UTF-8 text", format!("an invalid byte at byte {at}"))
-    })
+fn decode(path: &Path, bytes: Vec<u8>, declared: Declared) -> Result<Decoded> {
+    let declared = declared(&bytes);
+    charset::decode(bytes, declared).map_err(|found| input(path, None, "text", found))
 }
 
 /// The front matter of a markdown file.

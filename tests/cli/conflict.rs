@@ -144,7 +144,7 @@ fn answers_of_a_record_documents_alone_and_a_corpus() {
 fn what_cannot_be_compared_is_said_before_a_model_is_loaded() {
     let place = place();
     fs::write(place.path("empty.txt"), " \n").unwrap();
-    fs::write(place.path("bytes.txt"), b"ab\xff").unwrap();
+    fs::write(place.path("bytes.txt"), b"ab\x01\x02\xff").unwrap();
     let documents = fs::read_to_string(THREE).unwrap();
     fs::write(place.path("set.jsonl"), documents).unwrap();
     for (typed, stdin, parts) in [
@@ -156,7 +156,7 @@ fn what_cannot_be_compared_is_said_before_a_model_is_loaded() {
         ("answer.txt --docs council.txt --labels both", None, &["labels both needs", "--classifier"]),
         ("answer.txt --docs council.txt --together --quotes words", None, &["expected no switch quotes"]),
         ("- --docs council.txt", Some(" \n"), &["an empty text"]),
-        ("bytes.txt --docs council.txt", None, &["bytes.txt", "UTF-8"]),
+        ("bytes.txt --docs council.txt", None, &["bytes.txt", "a binary file"]),
         ("nowhere.txt --docs council.txt", None, &["nowhere.txt"]),
         ("set.jsonl --docs council.txt", None, &["set.jsonl", "a text", ".jsonl"]),
         ("answer.txt --docs nowhere", None, &["nowhere"]),

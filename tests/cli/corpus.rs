@@ -59,11 +59,14 @@ fn a_folder_is_indexed_once_debated_and_cited() {
     let (notes, cache, server) = (corpus(folder.path()), folder.path().join("cache"), server());
     let picture = Path::new(&notes).join("press/photo.png");
     fs::write(&picture, [0; 9]).unwrap();
+    fs::write(picture.with_file_name("rubbish.txt"), b"\x01\x02\xff").unwrap();
+    let cafe = b"The caf\xe9 at the ferry is closed in winter.";
+    fs::write(picture.with_file_name("cafe.txt"), cafe).unwrap();
     let skips = |out: &Output| text(&out.stderr).matches("skipped ").count();
     let first = ask(&cache, &server, &["--corpus", &notes]);
     let (out, said) = (text(&first.stdout), text(&first.stderr));
     assert!(first.status.success(), "{said}");
-    assert!(said.contains("indexing 5 passages of 5 files, once") && skips(&first) == 1, "{said}");
+    assert!(said.contains("indexing 6 passages of 6 files, once") && skips(&first) == 2, "{said}");
     let squeezed = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(squeezed.contains("notes/council/bridge.md:4 (characters 25-"), "{out}");
     assert!(squeezed.contains("the same in other places, one voice: "), "{out}");
@@ -73,7 +76,10 @@ fn a_folder_is_indexed_once_debated_and_cited() {
 
     let again = ask(&cache, &server, &["--corpus", &notes, "--no-fold", "--top", "9", "--json"]);
     assert!(again.status.success() && !text(&again.stderr).contains("indexing"), "{}", text(&again.stderr));
-    assert_eq!(skips(&again), 1, "{}", text(&again.stderr));
+    assert_eq!(skips(&again), 2, "{}", text(&again.stderr));
+    for said in [&said, &text(&again.stderr)] {
+        assert!(said.contains("cafe.txt: read as windows-1252: the character set was detected"), "{said}");
+    }
     let record: Value = serde_json::from_str(text(&again.stdout).lines().nth(1).unwrap()).unwrap();
     let documents = record["question"]["documents"].as_array().unwrap();
     assert_eq!(documents.len(), 4, "soup is about no bridge: {documents:?}");

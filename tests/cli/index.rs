@@ -111,7 +111,7 @@ fn what_is_wrong_is_one_line_and_a_hint() {
     wrong(&["add", &dir, &notes], 1, "is in it already");
     wrong(&["add", &nowhere, &notes], 1, "found nothing there");
     let binary = folder.path().join("binary.txt");
-    fs::write(&binary, b"abc\xff\xfe").unwrap();
+    fs::write(&binary, b"abc\xff\xfe\x01\x02").unwrap();
     let binary = binary.display().to_string();
     wrong(&["build", &binary, "-o", &nowhere, "--embedder", "none"], 1, "binary.txt");
     let empty = folder.path().join("empty");

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 fn hit(text: &str, title: Option<&str>) -> Hit {
     let origin = Origin { file: "c.txt".into(), id: None, line: None, page: None, characters: 0..1 };
     let title = title.map(str::to_owned);
-    let passage = Passage { text: text.into(), title, source: None, date: None, url: None, origin };
+    let passage = Passage { text: text.into(), title, source: None, date: None, url: None, notes: Vec::new(), origin };
     Hit { passage, score: 1.0, copies: Vec::new() }
 }
 

@@ -250,7 +250,15 @@ impl Retriever for Two {
         let hit = |line: u64, text: &str| {
             let origin =
                 Origin { file: format!("{line}.txt"), id: None, line: Some(line), page: None, characters: 0..4 };
-            let passage = Passage { text: text.into(), title: None, source: None, date: None, url: None, origin };
+            let passage = Passage {
+                text: text.into(),
+                title: None,
+                source: None,
+                date: None,
+                url: None,
+                notes: Vec::new(),
+                origin,
+            };
             Hit { passage, score: 1.0, copies: Vec::new() }
         };
         Ok(vec![hit(1, "It opened in 1902."), hit(2, "It opened in 1903.")])

@@ -103,7 +103,15 @@ struct One;
 impl Retriever for One {
     fn retrieve(&self, query: &str, _: &Wanted) -> Result<Vec<Hit>> {
         let origin = Origin { file: "a.txt".into(), id: None, line: Some(1), page: None, characters: 0..4 };
-        let passage = Passage { text: format!("Of {query}"), title: None, source: None, date: None, url: None, origin };
+        let passage = Passage {
+            text: format!("Of {query}"),
+            title: None,
+            source: None,
+            date: None,
+            url: None,
+            notes: Vec::new(),
+            origin,
+        };
         Ok(vec![Hit { passage, score: 1.0, copies: Vec::new() }])
     }
 

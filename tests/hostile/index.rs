@@ -10,7 +10,7 @@ fn passages(count: usize) -> impl Iterator<Item = moot::Result<Passage>> {
     (0..count).map(|i| {
         let origin = Origin { file: format!("{i}.txt"), id: None, line: None, page: None, characters: 0..1 };
         let text = format!("passage number {i} of many");
-        Ok(Passage { text, title: None, source: None, date: None, url: None, origin })
+        Ok(Passage { text, title: None, source: None, date: None, url: None, notes: Vec::new(), origin })
     })
 }
 

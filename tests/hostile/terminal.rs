@@ -74,8 +74,15 @@ fn indexes_and_models_reach_no_terminal_as_they_are() {
     let mut builder = Builder::create(&index, None, Storage::F16, Limits::default()).unwrap();
     let origin = Origin { file: HOSTILE.into(), id: None, line: None, page: None, characters: 0..1 };
     let text = format!("words {HOSTILE}");
-    let passage =
-        Passage { text, title: Some(HOSTILE.into()), source: Some(HOSTILE.into()), date: None, url: None, origin };
+    let passage = Passage {
+        text,
+        title: Some(HOSTILE.into()),
+        source: Some(HOSTILE.into()),
+        date: None,
+        url: None,
+        notes: Vec::new(),
+        origin,
+    };
     builder.run(&[HOSTILE.into()], &mut [Ok(passage)].into_iter(), None, &mut |_| Ok(())).unwrap();
     drop(builder);
     let model = format!("{HOSTILE}.gguf");

@@ -115,6 +115,7 @@ fn passages_of_a_corpus_are_cited_with_their_copies() {
         source: Some(format!("mirror-{n}.example")),
         date: None,
         url: None,
+        notes: Vec::new(),
         origin: place("mirrors.jsonl", n),
     };
     let document = &mut record.question.documents[0];

@@ -166,7 +166,15 @@ fn what_is_not_known_and_titles_are_left_out() {
 fn retrieved_documents_of_one_name_are_told_apart_by_their_files() {
     let hit = |file: &str, line| {
         let origin = Origin { file: file.into(), id: None, line: Some(line), page: None, characters: 0..7 };
-        let passage = Passage { text: "A rule.".into(), title: None, source: None, date: None, url: None, origin };
+        let passage = Passage {
+            text: "A rule.".into(),
+            title: None,
+            source: None,
+            date: None,
+            url: None,
+            notes: Vec::new(),
+            origin,
+        };
         Hit { passage, score: 1.0, copies: Vec::new() }
     };
     let names = |hits: Vec<Hit>| documents(hits).into_iter().map(|document| document.name).collect::<Vec<_>>();
@@ -190,6 +198,7 @@ fn a_retrieved_passage_brings_its_source_and_date() {
         source: Some("council".into()),
         date: Some("1884-05-12".into()),
         url: None,
+        notes: Vec::new(),
         origin,
     };
     let found = documents(vec![Hit { passage, score: 1.0, copies: Vec::new() }]);

@@ -6,7 +6,7 @@ fn hit(source: &str, text: &str) -> Hit {
     let origin =
         Origin { file: format!("{source}.txt"), id: None, line: None, page: None, characters: 0..text.len() as u64 };
     let source = Some(source.to_owned()).filter(|source| !source.is_empty());
-    let passage = Passage { text: text.into(), title: None, source, date: None, url: None, origin };
+    let passage = Passage { text: text.into(), title: None, source, date: None, url: None, notes: Vec::new(), origin };
     Hit { passage, score: 0.0, copies: Vec::new() }
 }
 

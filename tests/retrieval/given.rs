@@ -1,4 +1,5 @@
 use moot::retrieval::Filter;
+use moot::retrieval::chunk::Chunking;
 use moot::retrieval::corpus::Corpus;
 use moot::retrieval::given::{Given, LeftOut, Reading, Room, load, read};
 use proptest::prelude::*;
@@ -260,9 +261,8 @@ fn what_is_wrong_is_said_in_one_line() {
     let cases: &[(&str, &[u8], &str)] = &[
         ("a.txt", b"", "a.txt: expected text, found an empty document"),
         ("a.txt", b" \n\t", "a.txt: expected text, found an empty document"),
-        ("a.txt", b"ab\0c", "a.txt: expected UTF-8 text, found a binary file (NUL byte at byte 2)"),
-        ("a.txt", b"caf\xe9 au lait", "a.txt: expected UTF-8 text, found an invalid byte at byte 3"),
-        ("a.txt", b"\xff\xfea\0", "a.txt: expected UTF-8 text, found UTF-16 (by its byte-order mark)"),
+        ("a.txt", b"ab\0c", "a.txt: expected text, found a binary file (NUL byte at byte 2)"),
+        ("a.txt", b"\xff\xfe\0\0a\0\0\0", "a.txt: expected text, found UTF-32 (by its byte-order mark)"),
         ("a.pdf", b"%PDF", "a.pdf: expected a PDF, found something else, or a broken one"),
         ("a.png", b"x", "a.png: expected .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv, or a folder, found .png"),
         ("a", b"text", "a: expected .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv, or a folder, found no ending"),
@@ -304,4 +304,21 @@ proptest! {
     fn text_comes_back_as_it_is(text in "[^\u{0}\u{feff}]*[a-z][^\u{0}]*") {
         prop_assert_eq!(&one("a.txt", text.as_bytes()).unwrap().documents[0].text, &text);
     }
+}
+
+#[test]
+fn a_detected_character_set_is_noted_with_the_document_and_told() {
+    let (bytes, _, _) = encoding_rs::WINDOWS_1251.encode("Паром через Ладу впервые отплыл в 1904 году.");
+    let f = folder(&[("d/cyrillic.txt", &bytes), ("d/plain.txt", b"It sailed in 1904.")]);
+    let found = load(&[f.path().join("d").display().to_string()]).unwrap();
+    let note = "read as windows-1251: the character set was detected, the file declares none";
+    let notes: Vec<_> = found.documents.iter().map(|d| d.notes.join("; ")).collect();
+    assert_eq!(notes, [note, ""]);
+    assert!(found.documents[0].text.starts_with("Паром"), "{}", found.documents[0].text);
+    assert!(matches!(found.notes.as_slice(), [line] if line.ends_with(&format!("cyrillic.txt: {note}"))), "{:?}", found.notes);
+    let json = serde_json::to_string(&found.documents).unwrap();
+    assert_eq!(json.matches("\"notes\"").count(), 1, "a document without notes is written as before: {json}");
+    let corpus = Corpus::open(&[f.path().join("d").display().to_string()]).unwrap();
+    let passages: Vec<_> = corpus.passages(Chunking::default()).map(|passage| passage.unwrap().notes.join("; ")).collect();
+    assert_eq!(passages, [note, ""]);
 }

@@ -80,7 +80,15 @@ fn passage(source: &str, date: &str, text: &str) -> Passage {
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let origin =
         Origin { file: "a.jsonl".into(), id: None, line: Some(3), page: None, characters: 0..text.len() as u64 };
-    Passage { text: text.into(), title: None, source: given(source), date: given(date), url: None, origin }
+    Passage {
+        text: text.into(),
+        title: None,
+        source: given(source),
+        date: given(date),
+        url: None,
+        notes: Vec::new(),
+        origin,
+    }
 }
 
 fn passages() -> Vec<Passage> {

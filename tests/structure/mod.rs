@@ -13,6 +13,7 @@ const ORDER: &[&str] = &[
     "generation",
     "error",
     "files",
+    "charset",
     "gather",
     "jsonl",
     "sources",

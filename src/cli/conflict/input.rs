@@ -59,6 +59,7 @@ fn documents(args: &Args) -> Result<Vec<Document>> {
     }
     let given = given::load(&args.docs)?;
     given.skipped.iter().for_each(|skipped| anstream::eprintln!("skipped {}", printable(skipped)));
+    given.notes.iter().for_each(|note| anstream::eprintln!("note {}", printable(note)));
     Ok(given.documents)
 }
 

@@ -63,7 +63,7 @@ pub fn build(args: &BuildArgs) -> Result<()> {
     let storage = storage_named(&args.storage)?;
     let interrupt = Interrupt::listen()?;
     let corpus = args.corpus.open()?;
-    let (total, _) = corpus.count()?;
+    let total = corpus.count()?.passages;
     let embedder = args.embedder.named()?;
     let limits = Limits { memory: args.memory, ..Limits::default() };
     let mut builder = Builder::create(&args.output, embedder.as_deref(), storage, limits)?;
@@ -82,7 +82,7 @@ pub fn add(args: &AddArgs) -> Result<()> {
     let manifest = Manifest::read(&args.dir)?;
     let interrupt = Interrupt::listen()?;
     let corpus = args.corpus.open()?;
-    let (total, _) = corpus.count()?;
+    let total = corpus.count()?.passages;
     let embedder = args.embedder.of_index(&args.dir, manifest.dense.as_ref())?;
     let limits = Limits { memory: args.memory, ..Limits::default() };
     let mut builder = Builder::open(&args.dir, embedder.as_deref(), limits)?;

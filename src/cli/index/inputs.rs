@@ -5,7 +5,7 @@ use crate::cli::{model, values};
 use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::chunk::{Chunking, Overlap};
-use crate::retrieval::corpus::{Corpus, Skipped, told_skipped};
+use crate::retrieval::corpus::{Corpus, Skipped, told_notes, told_skipped};
 use crate::retrieval::index::Dense;
 use crate::retrieval::{Embedder, EmbedderOptions, LocalEmbedder};
 use moot_models::encoder::EncoderOptions;
@@ -71,22 +71,27 @@ impl Opened {
         &self.corpus
     }
 
-    /// Reads the corpus once, so that errors are found before hours of embedding, and prints what is left out: the number
-    /// of passages, and these lines.
+    /// Reads the corpus once, so that errors are found before hours of embedding, and prints what is left out and the notes on
+    /// what was read: the number of passages and of the files that gave some, and these lines.
     ///
     /// # Errors
     /// Files that cannot be read; a corpus without text.
-    pub fn count(&self) -> Result<(u64, Vec<String>)> {
+    pub fn count(&self) -> Result<Counted> {
         let mut passages = self.corpus.passages(self.chunking);
-        let mut count = 0;
+        let (mut count, mut files, mut last) = (0, 0, String::new());
         for passage in passages.by_ref() {
-            passage?;
+            let file = passage?.origin.file;
             count += 1;
+            // The passages of a file follow each other.
+            files += u64::from(count == 1 || file != last);
+            last = file;
         }
         let all: Vec<Skipped> = self.corpus.skipped().iter().cloned().chain(passages.skipped()).collect();
-        let skipped = told_skipped(&all);
-        tell_skipped(&skipped);
-        Ok((count, skipped))
+        let skipped = told_skipped(&all).into_iter().map(|line| format!("skipped {line}"));
+        let notes = told_notes(&passages.notes()).into_iter().map(|line| format!("note {line}"));
+        let lines: Vec<String> = skipped.chain(notes).collect();
+        tell_lines(&lines);
+        Ok(Counted { passages: count, files, lines })
     }
 
     /// Its passages.
@@ -96,9 +101,19 @@ impl Opened {
     }
 }
 
-/// Prints what is left out, by lines of [`told_skipped`].
-pub(in crate::cli) fn tell_skipped<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
-    lines.into_iter().for_each(|line| tell(&format!("skipped {}", line.as_ref())));
+/// A corpus that was read once.
+pub struct Counted {
+    /// Number of passages.
+    pub passages: u64,
+    /// Number of files that gave some.
+    pub files: u64,
+    /// What is left out, and notes on what was read, as printed.
+    pub lines: Vec<String>,
+}
+
+/// Prints the lines of [`Counted`].
+pub(in crate::cli) fn tell_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
+    lines.into_iter().for_each(|line| tell(line.as_ref()));
 }
 
 /// Embedder arguments.

@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
         let corpora: Vec<Opened> =
             changes.to_read().into_iter().map(|(corpus, chunking)| Opened::new(corpus, &[], chunking)).collect();
-        let total = corpora.iter().map(|corpus| Ok(corpus.count()?.0)).sum::<Result<u64>>()?;
+        let total = corpora.iter().map(|corpus| Ok(corpus.count()?.passages)).sum::<Result<u64>>()?;
         let mut passages = corpora.iter().flat_map(Opened::passages);
         let passages: &mut dyn Iterator<Item = Result<Passage>> = &mut passages;
         interrupt.answering();

@@ -23,6 +23,8 @@ pub struct Document {
     pub file: String,
     /// Its id in a file of several documents.
     pub id: Option<String>,
+    /// Notes on how its file was read, one line each: what is missing from the text, and what was assumed.
+    pub notes: Vec<String>,
     pub(super) position: Position,
     /// The source is the folder's name: the document names none itself.
     pub(in crate::retrieval) by_folder: bool,
@@ -81,6 +83,7 @@ impl Document {
             url,
             file: super::file_name(&entry.path),
             id,
+            notes: Vec::new(),
             position,
             by_folder,
             by_heading: false,
@@ -112,6 +115,7 @@ impl Document {
             source: self.source.clone(),
             date: self.date.clone(),
             url: self.url.clone(),
+            notes: self.notes.clone(),
             origin: Origin { file: self.file.clone(), id: self.id.clone(), line, page, characters },
         }
     }

@@ -1,17 +1,42 @@
 //! A corpus read file by file: its documents, and their passages.
 
 use super::document::Document;
+use super::notes::{Noted, Notes};
 use super::{Entry, Kind, Reader, Skipped, package, pdf, record, table, whole};
 use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::chunk::Chunking;
+use std::collections::VecDeque;
 
 /// A file being read.
 struct Open {
     entry: Entry,
     reader: Box<dyn Reader>,
-    /// Documents read from it.
+    /// Documents returned from it.
     taken: u64,
+    /// Those of a divided file, read before the first one is returned: the notes on one page belong to all pages, and a file
+    /// that breaks at a later page is left out as a whole.
+    ahead: VecDeque<Document>,
+    notes: Notes,
+}
+
+impl Open {
+    /// The next document, with the notes on the file.
+    fn next(&mut self) -> Option<Result<Document>> {
+        let next = if self.entry.is_divided() {
+            while let Some(document) = self.reader.next() {
+                match document {
+                    Ok(document) => self.ahead.push_back(document),
+                    Err(e) => return Some(Err(e)),
+                }
+            }
+            self.ahead.pop_front().map(Ok)
+        } else {
+            self.reader.next()
+        };
+        self.notes = self.reader.notes();
+        next.map(|document| document.map(|document| Document { notes: self.notes.lines(), ..document }))
+    }
 }
 
 /// Iterator over the documents of a [`Corpus`]; ends after the first error. A corpus without any text is an error.
@@ -19,6 +44,7 @@ pub struct Documents {
     entries: std::vec::IntoIter<Entry>,
     open: Option<Open>,
     skipped: Vec<Skipped>,
+    notes: Vec<Noted>,
     /// Bytes of finished files.
     finished: u64,
     /// Files opened, and documents returned.
@@ -36,6 +62,7 @@ impl Documents {
             entries: entries.into_iter(),
             open: None,
             skipped: Vec::new(),
+            notes: Vec::new(),
             finished: 0,
             read: 0,
             taken: 0,
@@ -56,6 +83,11 @@ impl Documents {
         std::mem::take(&mut self.skipped)
     }
 
+    /// Notes on files since the last call, to be shown to the user; those of a file come when it was read.
+    pub fn notes(&mut self) -> Vec<Noted> {
+        std::mem::take(&mut self.notes)
+    }
+
     /// The next document of the current file, or of the next file.
     pub(in crate::retrieval) fn advance(&mut self) -> Result<Option<Document>> {
         loop {
@@ -64,7 +96,7 @@ impl Documents {
                 self.open(entry)?;
                 continue;
             };
-            match open.reader.next() {
+            match open.next() {
                 Some(Ok(document)) => {
                     open.taken += 1;
                     self.taken += 1;
@@ -84,7 +116,9 @@ impl Documents {
     fn open(&mut self, entry: Entry) -> Result<()> {
         self.read += 1;
         match reader(&entry) {
-            Ok(reader) => self.open = Some(Open { entry, reader, taken: 0 }),
+            Ok(reader) => {
+                self.open = Some(Open { entry, reader, taken: 0, ahead: VecDeque::new(), notes: Notes::default() })
+            }
             Err(e) => {
                 self.finished += entry.length;
                 self.leave_out(&entry, 0, e)?;
@@ -96,6 +130,10 @@ impl Documents {
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         self.finished += open.entry.length;
+        if open.taken > 0 {
+            let path = &open.entry.path;
+            self.notes.extend(open.notes.lines().into_iter().map(|note| Noted { path: path.clone(), note }));
+        }
         let empty = open.reader.empty();
         if empty > 0 {
             let records = if empty == 1 { "record" } else { "records" };
@@ -173,6 +211,11 @@ impl Passages {
     /// As [`Documents::skipped`].
     pub fn skipped(&mut self) -> Vec<Skipped> {
         self.documents.skipped()
+    }
+
+    /// As [`Documents::notes`].
+    pub fn notes(&mut self) -> Vec<Noted> {
+        self.documents.notes()
     }
 }
 

@@ -9,6 +9,7 @@ mod flow;
 mod html;
 #[allow(dead_code, reason = "readers come to use it one by one")]
 pub(crate) mod levels;
+mod notes;
 mod package;
 mod pdf;
 mod position;
@@ -22,12 +23,15 @@ mod whole;
 
 pub use document::Document;
 pub use documents::{Documents, Passages};
-pub use skipped::told_skipped;
+pub use notes::Noted;
+pub use skipped::{told_notes, told_skipped};
 pub use walk::Skipped;
 pub(crate) use walk::is_index;
 
+use crate::charset::Decoded;
 use crate::error::Result;
 use crate::retrieval::chunk::Chunking;
+use notes::Notes;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,7 +89,7 @@ pub(super) struct Entry {
     /// The only line to be read, of JSONL.
     pub(super) line: Option<usize>,
     /// The content, where it was read already: that of standard input.
-    content: Option<Arc<str>>,
+    content: Option<Arc<Decoded>>,
 }
 
 impl Entry {
@@ -144,7 +148,7 @@ impl Corpus {
         let mut hash = Sha256::new();
         for entry in &self.entries {
             if let Some(content) = &entry.content {
-                hash.update(Sha256::digest(content.as_bytes()));
+                hash.update(Sha256::digest(content.text.as_bytes()));
                 continue;
             }
             let modified = std::fs::metadata(&entry.path).and_then(|meta| meta.modified()).ok();
@@ -223,6 +227,12 @@ trait Reader: Send {
 
     /// Bytes of the file consumed so far.
     fn bytes(&self) -> u64;
+
+    /// Notes on the file, for all of its documents: what is missing from the text, and what was assumed. Those of a PDF or an
+    /// EPUB are complete once `next` has returned `None`; those of another file when it has returned a document.
+    fn notes(&self) -> Notes {
+        Notes::default()
+    }
 
     /// Number of records without text.
     fn empty(&self) -> u64 {

@@ -1,6 +1,6 @@
-//! What was skipped, in few lines.
+//! What was skipped, and notes on what was read, in few lines.
 
-use super::Skipped;
+use super::{Noted, Skipped};
 use std::path::Path;
 
 /// Items of one kind and reason that are named.
@@ -12,30 +12,40 @@ const LINES: usize = 20;
 /// .md, ...". Some twenty lines at most.
 #[must_use]
 pub fn told_skipped(skipped: &[Skipped]) -> Vec<String> {
-    let mut groups: Vec<(&Skipped, usize)> = Vec::new();
+    told(skipped.iter().map(|one| (one.path.as_path(), one.why.as_str(), one.to_string())))
+}
+
+/// One line a note, of many alike as [`told_skipped`].
+#[must_use]
+pub fn told_notes(notes: &[Noted]) -> Vec<String> {
+    told(notes.iter().map(|one| (one.path.as_path(), one.note.as_str(), one.to_string())))
+}
+
+/// Lines of items that have a path, a reason and a line of their own.
+fn told<'a>(items: impl Iterator<Item = (&'a Path, &'a str, String)>) -> Vec<String> {
+    let mut groups: Vec<(Option<String>, &str, usize)> = Vec::new();
     let mut lines = Vec::new();
-    for one in skipped {
-        let same =
-            |(first, _): &&mut (&Skipped, usize)| ending(&first.path) == ending(&one.path) && first.why == one.why;
-        let count = match groups.iter_mut().find(same) {
-            Some((_, count)) => {
+    for (path, why, line) in items {
+        let ending = ending(path);
+        let count = match groups.iter_mut().find(|(known, reason, _)| *known == ending && *reason == why) {
+            Some((_, _, count)) => {
                 *count += 1;
                 *count
             }
             None => {
-                groups.push((one, 1));
+                groups.push((ending, why, 1));
                 1
             }
         };
         if count <= NAMED {
-            lines.push(one.to_string());
+            lines.push(line);
         }
     }
-    for (first, count) in groups.iter().filter(|(_, count)| *count > NAMED) {
+    for (ending, why, count) in groups.into_iter().filter(|(_, _, count)| *count > NAMED) {
         let more = count - NAMED;
         let files = if more == 1 { "file" } else { "files" };
-        let kind = ending(&first.path).map_or_else(|| format!("{files} without ending"), |e| format!(".{e} {files}"));
-        lines.push(format!("{more} more {kind}: {}", first.why));
+        let kind = ending.map_or_else(|| format!("{files} without ending"), |e| format!(".{e} {files}"));
+        lines.push(format!("{more} more {kind}: {why}"));
     }
     if lines.len() > LINES + 1 {
         let more = lines.len() - LINES;

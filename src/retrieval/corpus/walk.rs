@@ -160,11 +160,11 @@ impl Walk {
         }
         let content = text::standard_input(name)?;
         let begins = |mark: &str| {
-            let start = content.trim_start_matches(text::BOM).trim_start();
+            let start = content.text.trim_start_matches(text::BOM).trim_start();
             start.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark))
         };
         let kind = if begins("<!doctype html") || begins("<html") { Kind::Html } else { Kind::Text };
-        let entry = Entry::new(name, kind, content.len() as u64);
+        let entry = Entry::new(name, kind, content.text.len() as u64);
         self.corpus.entries.push(Entry { content: Some(content.into()), ..entry });
         Ok(())
     }

@@ -1,8 +1,10 @@
 //! Files that are one document: text, markdown, HTML, RTF.
 
 use super::document::{Fields, Position};
+use super::notes::Notes;
 use super::position::Cursor;
 use super::{Document, Entry, Kind, Reader, html, rtf};
+use crate::charset;
 use crate::error::Result;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
 
@@ -10,18 +12,30 @@ use crate::retrieval::text::{self, BOM, FrontMatter, input};
 pub(super) struct Whole {
     entry: Entry,
     read: bool,
+    notes: Notes,
 }
 
 impl Whole {
     pub(super) fn new(entry: Entry) -> Self {
-        Self { entry, read: false }
+        Self { entry, read: false, notes: Notes::default() }
     }
 
-    fn document(&self) -> Result<Document> {
-        let file = match &self.entry.content {
-            Some(content) => content.to_string(),
-            None => text::read(&self.entry.path)?,
+    /// The file's text, in any character set.
+    fn decoded(&mut self) -> Result<String> {
+        let declared = if self.entry.kind == Kind::Html { charset::in_markup } else { text::undeclared };
+        let (text, notes) = match &self.entry.content {
+            Some(content) => (content.text.clone(), content.notes.clone()),
+            None => {
+                let decoded = text::read(&self.entry.path, declared)?;
+                (decoded.text, decoded.notes)
+            }
         };
+        notes.iter().for_each(|note| self.notes.add(note));
+        Ok(text)
+    }
+
+    fn document(&mut self) -> Result<Document> {
+        let file = self.decoded()?;
         let (fields, text, position) = match self.entry.kind {
             Kind::Html => {
                 html::read(file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?
@@ -50,6 +64,10 @@ impl Whole {
 impl Reader for Whole {
     fn next(&mut self) -> Option<Result<Document>> {
         (!std::mem::replace(&mut self.read, true)).then(|| self.document())
+    }
+
+    fn notes(&self) -> Notes {
+        self.notes.clone()
     }
 
     fn bytes(&self) -> u64 {

@@ -115,7 +115,15 @@ pub(crate) struct Shelf {
 
 pub(crate) fn passage(file: &str, line: u64, title: Option<&str>, text: &str) -> Passage {
     let origin = Origin { file: file.into(), id: None, line: Some(line), page: None, characters: 0..9 };
-    Passage { text: text.into(), title: title.map(str::to_owned), source: None, date: None, url: None, origin }
+    Passage {
+        text: text.into(),
+        title: title.map(str::to_owned),
+        source: None,
+        date: None,
+        url: None,
+        notes: Vec::new(),
+        origin,
+    }
 }
 
 impl Shelf {

@@ -68,6 +68,7 @@ impl Retriever for Shelf {
                 source: Some(source.into()),
                 date: None,
                 url: None,
+                notes: Vec::new(),
                 origin: Origin {
                     file: format!("{source}.txt"),
                     id: None,

@@ -68,7 +68,7 @@ fn folders_are_read_to_the_bottom_and_what_is_left_out_is_told() {
         ("a/.hidden.txt", b"H"),
         (".git/a.txt", b"G"),
         ("a/p.png", b"P"),
-        ("latin.txt", b"caf\xe9"),
+        ("rubbish.txt", b"\x80\x01\x02\xff\x03rubbish"),
         ("empty.txt", b"\n"),
         ("odd.jsonl", b"{\"body_text\": 1}"),
         ("odd.csv", b"x,y\n1,2\n"),
@@ -82,9 +82,9 @@ fn folders_are_read_to_the_bottom_and_what_is_left_out_is_told() {
         [
             "corpus/a/p.png: not .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv",
             "corpus/empty.txt: expected text, found an empty document",
-            "corpus/latin.txt: expected UTF-8 text, found an invalid byte at byte 3",
             "corpus/odd.csv: line 1: expected a header with a column `text`, `contents` or `passage`, found `x`, `y`",
             "corpus/odd.jsonl: line 1: expected an object with `text` or `contents`, found the fields `body_text`",
+            "corpus/rubbish.txt: expected text, found a binary file (no character set makes a text of it; not UTF-8 from byte 0)",
         ]
     );
 }
@@ -93,7 +93,7 @@ fn folders_are_read_to_the_bottom_and_what_is_left_out_is_told() {
 fn what_is_named_itself_must_be_sound() {
     #[rustfmt::skip]
     let cases: &[(&str, &[u8], &str)] = &[
-        ("a.txt", b"caf\xe9", "a.txt: expected UTF-8 text, found an invalid byte at byte 3"),
+        ("a.txt", b"\x1f\x8b\x08 caf\xe9\x07", "a.txt: expected text, found a binary file (no character set makes a text of it; not UTF-8 from byte 1)"),
         ("a.html", b"<p> </p>", "a.html: expected text, found an empty document"),
         ("a.png", b"", "a.png: expected .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv, or a folder, found .png"),
         ("a.jsonl", b"\n", "a.jsonl: expected one JSON object a line, found an empty file"),

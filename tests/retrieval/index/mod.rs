@@ -79,6 +79,7 @@ pub(super) fn passages(count: usize) -> Vec<Passage> {
             source: (i % 10 != 9).then(|| ["council", "diary", "press"][i % 3].to_owned()),
             date: if i % 4 == 3 { None } else { given(format!("{}-0{}-11", 2010 + i % 10, 1 + i % 9)) },
             url: None,
+            notes: Vec::new(),
             origin: Origin {
                 file: format!("notes/{}.txt", i % 5),
                 id: None,

@@ -1,0 +1,67 @@
+//! Whether bytes, or what a character set makes of them, were written as text.
+
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+
+/// Why bytes in `encoding` are binary: a zero byte, outside UTF-16.
+pub(super) fn binary(bytes: &[u8], encoding: &'static Encoding) -> Option<String> {
+    if encoding == UTF_16LE || encoding == UTF_16BE {
+        return None;
+    }
+    let at = bytes.iter().position(|&b| b == 0)?;
+    Some(format!("a binary file (NUL byte at byte {at})"))
+}
+
+/// Whether control characters that no text has are more than one byte in 200.
+pub(super) fn controls(bytes: &[u8]) -> bool {
+    let control =
+        |byte: &&u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x1a | 0x1b);
+    bytes.iter().filter(control).count() > bytes.len() / 200
+}
+
+/// UTF-16 without a byte-order mark: one character in 16 or more is ASCII, so that zero bytes stand at even or at odd bytes
+/// alone, and all of it decodes to characters that texts have.
+pub(super) fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
+    let zeros = |parity: usize| bytes.iter().skip(parity).step_by(2).filter(|&&b| b == 0).count();
+    let least = (bytes.len() / 32).max(2);
+    let encoding = match (zeros(0), zeros(1)) {
+        _ if bytes.len() < 16 || !bytes.len().is_multiple_of(2) => return None,
+        (first, 0) if first >= least => UTF_16BE,
+        (0, second) if second >= least => UTF_16LE,
+        _ => return None,
+    };
+    let text = encoding.decode_without_bom_handling_and_without_replacement(bytes)?;
+    let written = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{c}');
+    let private = |c: char| matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}');
+    let sound = text.chars().all(|c| written(c) && !private(c));
+    (sound && is_written(&text)).then_some(encoding)
+}
+
+/// Whether `text` looks as people write: hardly any control characters and symbols, and capitals at the beginnings of words.
+/// A single-byte set makes letters of any bytes, small ones and capitals mixed.
+pub(super) fn is_written(text: &str) -> bool {
+    let (mut all, mut odd, mut pairs, mut raised, mut before) = (0_usize, 0_usize, 0_usize, 0_usize, ' ');
+    for c in text.chars() {
+        all += 1;
+        odd += usize::from(is_odd(c));
+        if before.is_lowercase() && c.is_alphabetic() {
+            pairs += 1;
+            raised += usize::from(c.is_uppercase());
+        }
+        before = c;
+    }
+    odd <= 1 + all / 20 && raised <= 2 + pairs / 10
+}
+
+/// Characters that are rare in every text: no letters, digits, white space or punctuation.
+fn is_odd(c: char) -> bool {
+    let common = c.is_alphanumeric()
+        || c.is_whitespace()
+        || c.is_ascii_punctuation()
+        || matches!(c, '\u{a0}'..='\u{bf}' | '\u{300}'..='\u{36f}' | '\u{2010}'..='\u{2044}' | '\u{20a0}'..='\u{20cf}')
+        || matches!(c, '\u{2100}'..='\u{214f}' | '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ffef}');
+    // Combining signs of other scripts are no letters either.
+    !common
+        && (c.is_control()
+            || c < '\u{900}'
+            || matches!(c, '\u{2150}'..='\u{2fff}' | '\u{e000}'..='\u{f8ff}' | '\u{fffd}'))
+}
