@@ -315,10 +315,15 @@ fn a_detected_character_set_is_noted_with_the_document_and_told() {
     let notes: Vec<_> = found.documents.iter().map(|d| d.notes.join("; ")).collect();
     assert_eq!(notes, [note, ""]);
     assert!(found.documents[0].text.starts_with("Паром"), "{}", found.documents[0].text);
-    assert!(matches!(found.notes.as_slice(), [line] if line.ends_with(&format!("cyrillic.txt: {note}"))), "{:?}", found.notes);
+    assert!(
+        matches!(found.notes.as_slice(), [line] if line.ends_with(&format!("cyrillic.txt: {note}"))),
+        "{:?}",
+        found.notes
+    );
     let json = serde_json::to_string(&found.documents).unwrap();
     assert_eq!(json.matches("\"notes\"").count(), 1, "a document without notes is written as before: {json}");
     let corpus = Corpus::open(&[f.path().join("d").display().to_string()]).unwrap();
-    let passages: Vec<_> = corpus.passages(Chunking::default()).map(|passage| passage.unwrap().notes.join("; ")).collect();
+    let passages: Vec<_> =
+        corpus.passages(Chunking::default()).map(|passage| passage.unwrap().notes.join("; ")).collect();
     assert_eq!(passages, [note, ""]);
 }
