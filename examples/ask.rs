@@ -4,11 +4,11 @@
 //! cargo run --release --example ask [MODEL] [QUESTION] [PATH...]
 //! ```
 //!
-//! Three lines are all that a program needs: open a model, load documents, ask. `Moot::open` takes what `moot ask
-//! --model` takes: a short name of the catalog, a `.gguf` file, a model folder, an address on a hub. A model that is not
-//! on this machine yet is fetched first, and verified.
+//! Three steps are all that a program needs: fill in the options, open the plan, ask. Options have the defaults of `moot ask`,
+//! and take what it takes. A model is a short name of the catalog, a `.gguf` file, a model folder or an address on a hub; one
+//! that is not on this machine yet is fetched first, and verified.
 //!
-//! `Moot::open_with` takes options beside the name: never use the network, another device, less memory, a way to stop.
+//! [`Control`] stops the work, and receives notes and progress; `examples/face.rs` uses it.
 //!
 //! What comes back is the whole record of the debate: the conclusion, and every call that led to it. This program prints
 //! the conclusion. Look at what an answer consists of: it is not a text alone. It knows which documents speak for it and
@@ -18,8 +18,10 @@
 //! name `qwen2.5-coder-1.5b` and the debate makes sense.
 #![allow(clippy::print_stdout)]
 
+use moot::Result;
+use moot::protocol::ctx::Silent;
 use moot::question::Document;
-use moot::{Moot, Result};
+use moot::workspace::{Control, DocumentOptions, Plan, PlanOptions, Workspace};
 
 fn main() -> Result<()> {
     let mut typed = std::env::args().skip(1);
@@ -30,10 +32,12 @@ fn main() -> Result<()> {
         paths.push("examples/demo".into());
     }
 
-    // The three lines.
-    let moot = Moot::open(&model)?;
-    let documents = moot::retrieval::given::load(&paths)?.documents;
-    let debate = moot.ask(&question, documents)?;
+    // The three steps.
+    let documents = DocumentOptions { paths, ..DocumentOptions::default() };
+    let options = PlanOptions { question: Some(question.clone()), documents, model, ..PlanOptions::default() };
+    let control = Control::default();
+    let workspace = Workspace::open(Plan::of(options, &control)?, &control)?;
+    let debate = workspace.ask(&Silent)?;
 
     // A debate that ran has a conclusion; "unknown" is one, too, and has no answers.
     let conclusion = debate.conclusion.unwrap_or_default();

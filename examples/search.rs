@@ -12,11 +12,14 @@
 //! Between search and debate a program may look at what was found, and add to it or take from it: documents are plain values.
 #![allow(clippy::print_stdout)]
 
+use moot::protocol::ctx::Silent;
+use moot::question::Question;
 use moot::retrieval::chunk::Chunking;
 use moot::retrieval::corpus::Corpus;
 use moot::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Mode, Search, Storage};
 use moot::retrieval::{Filter, Retriever, Wanted, merged_documents};
-use moot::{Moot, MootError, Result};
+use moot::workspace::{Control, Plan, PlanOptions, Workspace};
+use moot::{MootError, Result};
 use std::path::Path;
 
 fn main() -> Result<()> {
@@ -48,7 +51,11 @@ fn main() -> Result<()> {
         println!("no passage is about the question");
         return Ok(());
     }
-    let debate = Moot::open(&model)?.ask(&question, documents)?;
+    let control = Control::default();
+    let options = PlanOptions { model, ..PlanOptions::default() };
+    let workspace = Workspace::open(Plan::of(options, &control)?, &control)?;
+    let asked = Question { id: "asked".into(), text: question.clone(), documents, ..Question::default() };
+    let debate = workspace.answer(&asked, &Silent)?;
     println!("{question}");
     let answers = debate.conclusion.unwrap_or_default().answers;
     if answers.is_empty() {

@@ -16,21 +16,28 @@
 //! - **Stages are forward passes together.** All calls of a stage were in flight at once and shared what their prompts
 //!   have in common: `reused` says how many prompt tokens a call did not have to compute.
 //!
-//! `Moot::ask` chooses the method for you; here we build one with its switches and hand it to `Moot::answer`, which also
-//! takes an observer. `Silent` looks away; the one of `moot ask` prints each reply as it arrives.
+//! The plan names a method with its switches; without a name it is that of `moot ask`. `Workspace::answer` takes an observer:
+//! `Silent` ignores everything; the one of `moot ask` prints each reply as it arrives.
 #![allow(clippy::print_stdout)]
 
-use moot::methods;
+use moot::Result;
 use moot::protocol::ctx::Silent;
 use moot::question::Question;
 use moot::retrieval::given;
 use moot::transcript::{CallRecord, Parsed};
-use moot::{Moot, Result};
+use moot::workspace::{Control, MethodOptions, Plan, PlanOptions, Workspace};
 
 fn main() -> Result<()> {
     let model = std::env::args().nth(1).unwrap_or_else(|| "smollm2-135m".into());
-    let mut moot = Moot::open(&model)?;
-    moot.settings.max_tokens = 64;
+    let method = MethodOptions {
+        name: Some("madam-rag".into()),
+        switches: [("rounds".to_owned(), "2".to_owned())].into(),
+        max_tokens: 64,
+        ..MethodOptions::default()
+    };
+    let control = Control::default();
+    let plan = Plan::of(PlanOptions { model, method, ..PlanOptions::default() }, &control)?;
+    let workspace = Workspace::open(plan, &control)?;
 
     let question = Question {
         // Every call's seed is derived from the id, so it should say which question this is.
@@ -39,8 +46,7 @@ fn main() -> Result<()> {
         documents: given::load(&["examples/demo".into()])?.documents,
         ..Question::default()
     };
-    let method = methods::build("madam-rag", &[("rounds".to_owned(), "2".to_owned())].into())?;
-    let debate = moot.answer(&question, &method, &Silent)?;
+    let debate = workspace.answer(&question, &Silent)?;
 
     println!("{}", question.text);
     // Calls lie in the order asked, so those of a stage lie side by side.

@@ -212,6 +212,28 @@ impl MootError {
     }
 }
 
+/// `text`, in which options are named as on the command line (`--max-tokens`), with each name as `spell` writes it. Errors
+/// and hints go through it where settings come from somewhere else: a JSON body, a keyword argument.
+#[must_use]
+pub fn with_options_spelled(text: &str, spell: impl Fn(&str) -> String) -> String {
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let mut parts = text.split("--");
+    let mut spelled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c| !is_name(c)).unwrap_or(part.len());
+        let name = part[..end].trim_end_matches('-');
+        let begins = !spelled.ends_with(|c: char| c.is_alphanumeric());
+        if begins && name.starts_with(|c: char| c.is_ascii_lowercase()) {
+            spelled.push_str(&spell(name));
+            spelled.push_str(&part[name.len()..]);
+        } else {
+            spelled.push_str("--");
+            spelled.push_str(part);
+        }
+    }
+    spelled
+}
+
 /// What may find passages where a search returned none.
 fn hint_to_find(filtered: bool, cut_off: bool) -> String {
     let ways = [
@@ -262,7 +284,7 @@ fn is_address(typed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_address;
+    use super::{is_address, with_options_spelled};
 
     #[test]
     fn an_address_without_its_scheme_is_known() {
@@ -271,6 +293,20 @@ mod tests {
         }
         for typed in ["smollm2-135m", "name:q8_0", "qwen:99999", "hf:org/repo", "./a:1/b", ":80", "C:\\model.gguf"] {
             assert!(!is_address(typed), "{typed}");
+        }
+    }
+
+    #[test]
+    fn options_are_named_as_the_face_spells_them() {
+        let spell = |name: &str| name.replace('-', "_");
+        for (text, expected) in [
+            ("--max-tokens 0: a reply needs at least one token", "max_tokens 0: a reply needs at least one token"),
+            ("expected --corpus PATH, or --method closed-book", "expected corpus PATH, or method closed-book"),
+            ("a--b, -- and --, --5", "a--b, -- and --, --5"),
+            ("raise --kv-memory, shorten", "raise kv_memory, shorten"),
+            ("no option", "no option"),
+        ] {
+            assert_eq!(with_options_spelled(text, spell), expected);
         }
     }
 }

@@ -21,7 +21,6 @@ pub mod llm;
 pub mod memory;
 pub mod methods;
 pub mod nli;
-pub mod open;
 pub mod prompts;
 pub mod protocol;
 pub mod question;
@@ -30,6 +29,7 @@ pub mod retrieval;
 pub mod sources;
 pub mod transcript;
 pub mod units;
+pub mod workspace;
 
 pub use error::{MootError, Result};
-pub use open::Moot;
+pub use workspace::{Plan, PlanOptions, Workspace};

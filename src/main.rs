@@ -2,8 +2,9 @@
 
 use anstyle::{AnsiColor, Style};
 use moot::MootError;
-use moot::cli::columns::printable;
-use moot::cli::{Cli, interrupt};
+use moot::cli::Cli;
+use moot::cli::terminal::columns::printable;
+use moot::cli::terminal::interrupt;
 use moot_models::ModelError;
 use std::process::ExitCode;
 

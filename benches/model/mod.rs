@@ -3,7 +3,7 @@
 
 use moot::cancel::Cancel;
 use moot::engine::{Engine, EngineOptions, Event, Request};
-use moot::open::{self, LocatedModel, Options};
+use moot::workspace::models::{self, LocatedModel, Options};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const VARIABLE: &str = "MOOT_BENCH_MODEL";
 /// use the network.
 pub(crate) fn engine(share_prefixes: bool) -> Option<moot::llm::local::Local> {
     let name = name();
-    match open::open(&name, &options(share_prefixes), Cancel::default(), &mut |_| {}) {
+    match models::open(&name, &options(share_prefixes), Cancel::default(), &mut |_| {}) {
         Ok(llm) => Some(llm),
         Err(error) => {
             eprintln!("skipped: {error}\n`moot bench --model {name}` fetches it; {VARIABLE} names another model");

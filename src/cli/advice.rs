@@ -1,8 +1,8 @@
 //! What a small model can be trusted with, said once for each model after its first debate.
 
-use crate::cli::columns::wrap;
-use crate::cli::fetching::tell;
-use crate::cli::output;
+use crate::cli::terminal::columns::wrap;
+use crate::cli::terminal::output;
+use crate::cli::terminal::tell;
 use crate::transcript::QuestionRecord;
 use moot_models::source::default_cache;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn is_first(folder: &Path, model: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{SMALL, is_first, line};
-    use crate::cli::model::DEFAULT_MODEL;
+    use crate::workspace::DEFAULT_MODEL;
 
     #[test]
     fn the_default_is_among_the_models_and_each_is_told_once() {

@@ -1,6 +1,6 @@
 //! `moot calls`: prints a run's calls, to send the same work to another server.
 
-use crate::cli::output;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::record::{Reader, writer};
 use crate::generation::{Logprobs, Message, Sampling, Segment};

@@ -1,8 +1,8 @@
 //! `moot doctor`: checks whether this machine can run moot.
 
-use crate::cli::columns::{pad, printable};
-use crate::cli::output;
-use crate::cli::output::under_home;
+use crate::cli::terminal::columns::{pad, printable};
+use crate::cli::terminal::output;
+use crate::cli::terminal::output::under_home;
 use crate::doctor::{self, CacheReport, Report, SourceReport};
 use crate::error::{MootError, Result};
 use crate::units::readable;

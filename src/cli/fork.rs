@@ -1,10 +1,12 @@
 //! `moot fork`: a recorded debate goes on otherwise.
 
-use crate::cli::columns::printable;
+use crate::cli::args::again;
+use crate::cli::args::values;
 use crate::cli::compare::beside;
-use crate::cli::interrupt::Interrupt;
-use crate::cli::recorded::{self, Recorded};
-use crate::cli::{output, show, values};
+use crate::cli::show;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change as Compared};
@@ -13,6 +15,7 @@ use crate::eval::record::Writer;
 use crate::protocol::ctx::Silent;
 use crate::retrieval::given;
 use crate::transcript::QuestionRecord;
+use crate::workspace::Recorded;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -56,7 +59,7 @@ pub struct Args {
     pub json: bool,
     /// What the recorded run had.
     #[command(flatten)]
-    pub again: recorded::Args,
+    pub again: again::AgainArgs,
 }
 
 /// Holds the debate again and prints both courses.
@@ -72,12 +75,11 @@ pub fn run(args: &Args) -> Result<()> {
     let change = change(args, show::find(&record.questions, &args.question)?)?;
     let fork = Fork { round: args.round, change };
     fork.check(show::find(&record.questions, &args.question)?)?;
-    let interrupt = Interrupt::listen()?;
-    let opened = Recorded::open(record, chain, &args.again, &interrupt)?;
-    interrupt.answering();
+    let control = interrupt::listen()?;
+    let opened = args.again.open(record, chain, &control)?;
     let old = show::find(&opened.record.questions, &id)?;
     let header = &opened.record.header;
-    let course = fork.hold(header, opened.method()?, old, opened.tooling.tools(), &Silent)?;
+    let course = fork.hold(header, opened.method()?, old, opened.workspace.tools(), &Silent)?;
     if let Some(path) = &args.output {
         let header = fork::header(&opened.record, &opened.method()?, &opened.chain, old, &fork);
         Writer::open(path, &header)?.append(&course.record)?;

@@ -1,6 +1,7 @@
 //! `moot merge`: records of parts of a run as one.
 
-use crate::cli::{columns::printable, output};
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::output;
 use crate::error::Result;
 use crate::eval::merge;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `moot methods`: prints the table of methods, or explains one.
 
-use crate::cli::columns::{pad, width, wrap};
-use crate::cli::output;
+use crate::cli::terminal::columns::{pad, width, wrap};
+use crate::cli::terminal::output;
 use crate::error::Result;
 use crate::methods::METHODS;
 use crate::methods::{ASK, PRESETS};

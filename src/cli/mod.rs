@@ -1,40 +1,31 @@
 //! The command line: one file a subcommand, thin.
 
 mod advice;
+pub mod args;
 pub mod ask;
 pub mod bench;
 pub mod calls;
-pub mod columns;
+mod claims;
 pub mod compare;
 pub mod conflict;
 pub mod debate;
 pub mod doctor;
-mod fetching;
 pub mod fork;
 pub mod index;
-pub mod interrupt;
 pub mod merge;
-pub mod method;
 pub mod methods;
-pub mod model;
 pub mod models;
-pub mod output;
 pub mod prompts;
-mod recorded;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
-pub mod retrieve;
 pub mod run;
 pub mod score;
 pub mod show;
 pub mod slices;
 pub mod sources;
-mod switches;
-pub mod tooling;
-pub mod values;
+pub mod terminal;
 pub mod verify;
-pub mod weights;
 pub mod why;
 
 use crate::error::{MootError, Result};
@@ -52,7 +43,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Ask(ask::Args),
-    Run(RunArgs),
+    Run(run::Args),
     Conflict(conflict::Args),
     Score(score::Args),
     Compare(compare::Args),
@@ -73,20 +64,6 @@ enum Command {
     Index(index::Args),
     Models(models::Args),
     Doctor(doctor::Args),
-}
-
-/// Answer every question of a dataset and record it; the same command resumes a stopped run
-#[derive(Debug, clap::Args)]
-#[command(after_help = run::EXAMPLES)]
-struct RunArgs {
-    #[command(flatten)]
-    run: run::Args,
-    #[command(flatten)]
-    retrieve: retrieve::Args,
-    #[command(flatten)]
-    classifier: tooling::ClassifierArgs,
-    #[command(flatten)]
-    model: model::Args,
 }
 
 impl Cli {
@@ -110,7 +87,7 @@ impl Cli {
     pub fn run(&self) -> Result<()> {
         match &self.command {
             Command::Ask(args) => ask::run(args),
-            Command::Run(args) => run::command(&args.run, &args.retrieve, &args.classifier, &args.model),
+            Command::Run(args) => run::run(args),
             Command::Conflict(args) => conflict::run(args),
             Command::Score(args) => score::run(args),
             Command::Compare(args) => compare::run(args),
@@ -155,7 +132,7 @@ fn with_short_help(command: clap::Command) -> clap::Command {
 /// Converts clap's error to one line and one hint, like all errors of this program; `first` is the first argument.
 fn refusal(error: &clap::Error, first: Option<String>) -> MootError {
     let text = error.render().to_string();
-    let mut paragraphs = text.split("\n\n").map(columns::printable);
+    let mut paragraphs = text.split("\n\n").map(terminal::columns::printable);
     let wrong = paragraphs.next().unwrap_or_default();
     let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
     let command = first.filter(|word| Cli::command().find_subcommand(word).is_some());

@@ -1,7 +1,7 @@
 //! `moot replay`: a recorded run again, without a model.
 
-use crate::cli::columns::printable;
-use crate::cli::output;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::record::Writer;

@@ -1,7 +1,7 @@
 //! `moot report`: records as one HTML page.
 
-use crate::cli::columns::printable;
-use crate::cli::output;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::compare;
 use crate::eval::record::reader::Record;

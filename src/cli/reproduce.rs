@@ -1,12 +1,13 @@
 //! `moot reproduce`: a paper's table, what it needs, and our numbers beside the published ones.
 
-use crate::cli::columns::printable;
-use crate::cli::fetching::tell;
-use crate::cli::interrupt::Interrupt;
-use crate::cli::method::Resolved;
-use crate::cli::run::{self, Prepared};
-use crate::cli::tooling::{ClassifierArgs, Tooling};
-use crate::cli::{model, output, retrieve, values};
+use crate::cli::args::corpus;
+use crate::cli::args::model;
+use crate::cli::args::values;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
+use crate::cli::terminal::runs::told;
+use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::tables::{csv_rows, markdown_table};
@@ -14,8 +15,8 @@ use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::reader::Record;
 use crate::eval::report::aligned;
 use crate::eval::reproduce::{Beside, Needed, PaperTable, Row, beside, tables};
-use crate::protocol::ctx::Settings;
 use crate::sources::SourceWeights;
+use crate::workspace::{MethodPlan, Plan, PlanOptions, Recording, RunOptions, Workspace, model_label};
 use clap::ValueEnum;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -65,13 +66,13 @@ pub struct Args {
     pub format: Format,
     /// The corpus, for the tables that search one.
     #[command(flatten)]
-    pub retrieve: retrieve::Args,
+    pub retrieve: corpus::CorpusArgs,
     /// What classifies pairs.
     #[command(flatten)]
-    pub classifier: ClassifierArgs,
+    pub classifier: corpus::ClassifierArgs,
     /// Model and device.
     #[command(flatten)]
-    pub model: model::Args,
+    pub model: model::ModelArgs,
 }
 
 /// How a table is printed.
@@ -137,7 +138,7 @@ fn data(table: &PaperTable, typed: &[String]) -> Result<BTreeMap<&'static str, P
 
 /// The record of a row on a dataset by the model.
 fn record_path(folder: &Path, table: &PaperTable, row: &Row, needed: &Needed, args: &Args) -> PathBuf {
-    let model = run::model_label(&args.model.model);
+    let model = model_label(&args.model.model);
     folder.join(format!("{}.{}.{}.{model}.jsonl", table.name, needed.name, row.name))
 }
 
@@ -149,7 +150,7 @@ fn recorded(path: &Path) -> Result<Option<Record>> {
 fn hindered(row: &Row, args: &Args) -> Result<Option<String>> {
     let needs = row.build()?.row.needs;
     let missing = |what: &str| Some(format!("{}: {what}", row.label));
-    Ok(if needs.retriever && !args.retrieve.is_typed() { missing("needs --corpus") } else { None })
+    Ok(if needs.retriever && !args.retrieve.options().is_given() { missing("needs --corpus") } else { None })
 }
 
 /// Runs `rows` on every dataset at hand, side by side.
@@ -166,31 +167,34 @@ fn run_rows(
             able.push(*row);
         }
     }
-    let mut batches: Vec<Vec<Prepared>> = Vec::new();
+    let run = RunOptions { in_flight: args.in_flight, retry_errors: args.retry_errors, ..RunOptions::default() };
+    let mut batches: Vec<Vec<Recording>> = Vec::new();
     std::fs::create_dir_all(folder).map_err(|e| MootError::io(folder, "create", e))?;
     for (name, path) in data {
         let needed = table.dataset(name)?;
         let dataset = Arc::new(load(args, needed, path)?);
         let of = |row: &&'static Row| {
             let output = record_path(folder, table, row, needed, args);
-            Ok(Prepared::of(dataset.clone(), resolved(row, args)?, output, args.in_flight, args.retry_errors))
+            Ok(Recording::new(Arc::new(method(row, args)?), dataset.clone(), output, Arc::default(), &run))
         };
         batches.push(able.iter().map(of).collect::<Result<_>>()?);
     }
-    let interrupt = Interrupt::listen()?;
-    let Some(methods) = batches.first().filter(|batch| !batch.is_empty()) else { return Ok(()) };
-    let methods: Vec<&Resolved> = methods.iter().map(Prepared::resolved).collect();
-    let tooling = Tooling::open_for(&args.model, &args.retrieve, &args.classifier, &methods, &interrupt)?;
-    interrupt.answering();
-    let mut unanswered = None;
-    for batch in &batches {
-        match run::run_all(batch, tooling.tools(), &interrupt.stop) {
-            Err(error @ MootError::Unanswered { .. }) => drop(unanswered.get_or_insert(error)),
-            ended => ended?,
-        }
+    if batches.first().is_none_or(Vec::is_empty) {
+        return Ok(());
     }
-    tooling.report();
-    unanswered.map_or(Ok(()), Err)
+    let options = PlanOptions {
+        corpus: args.retrieve.options(),
+        classifier: args.classifier.options(),
+        model: args.model.model.clone(),
+        runtime: args.model.runtime.options(),
+        run: Some(run),
+        ..PlanOptions::default()
+    };
+    let control = interrupt::listen()?;
+    let workspace = Workspace::open(Plan::of_batches(options, batches)?, &control)?;
+    let reports = workspace.run()?;
+    workspace.note_counts();
+    told(reports).map_or(Ok(()), Err)
 }
 
 fn load(args: &Args, needed: &Needed, path: &Path) -> Result<Dataset> {
@@ -208,9 +212,9 @@ fn load(args: &Args, needed: &Needed, path: &Path) -> Result<Dataset> {
     Ok(dataset)
 }
 
-fn resolved(row: &Row, args: &Args) -> Result<Resolved> {
+fn method(row: &Row, args: &Args) -> Result<MethodPlan> {
     let weights = args.source_weights.as_deref().filter(|_| row.on_demand).map(SourceWeights::read).transpose()?;
-    Ok(Resolved { method: row.build()?, settings: Settings::default(), weights })
+    Ok(MethodPlan { weights, ..MethodPlan::of(row.build()?) })
 }
 
 /// Paper, settings, datasets and methods, with what is at hand and what is missing.

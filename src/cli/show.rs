@@ -1,8 +1,10 @@
 //! `moot show`: prints a recorded debate.
 
-use crate::cli::columns::{printable, wrap};
+use crate::cli::claims;
+use crate::cli::debate;
 use crate::cli::debate::{STRONG, View};
-use crate::cli::{conflict, debate, output};
+use crate::cli::terminal::columns::{printable, wrap};
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::metrics::{METRICS, answers};
 use crate::eval::record::reader::Record;
@@ -183,7 +185,7 @@ fn gold(record: &QuestionRecord, columns: usize) -> String {
 }
 
 fn show(question: &QuestionRecord, full: bool) -> Result<()> {
-    let claims = conflict::shown(question);
+    let claims = claims::shown(question);
     if let Some((page, true)) = &claims {
         return output::print(page);
     }

@@ -1,6 +1,7 @@
 //! `moot slices`: datasets of controlled conflicts, built from labelled documents.
 
-use crate::cli::{output, values};
+use crate::cli::args::values;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape::line as printable;
 use crate::eval::datasets::{self, Dataset, Options};

@@ -1,14 +1,17 @@
 //! `moot verify`: repeats recorded calls in other batches.
 
-use crate::cli::columns::printable;
-use crate::cli::fetching::tell;
-use crate::cli::interrupt::Interrupt;
-use crate::cli::{model, output, values};
+use crate::cli::args::model;
+use crate::cli::args::values;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
+use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::{Ledger, Record};
 use crate::eval::verify::{Report, Sample};
 use crate::llm::Capabilities;
-use crate::open::Purpose;
+use crate::workspace::models::Purpose;
+use crate::workspace::{Phase, PlanOptions, start};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -56,7 +59,7 @@ pub struct Args {
 /// A record that cannot be read or has no call of a local model; a model other than the record's; a failed call;
 /// [`MootError::Differ`] if a line's hash or a reply differs.
 pub fn run(args: &Args) -> Result<()> {
-    let interrupt = Interrupt::listen()?;
+    let control = interrupt::listen()?;
     let (record, ledger) = Record::read_whole(&args.record)?;
     if record.torn {
         tell(&format!("note: {}: the last line was cut short and is left out", record.path.display()));
@@ -72,9 +75,10 @@ pub fn run(args: &Args) -> Result<()> {
     });
     let think = record.header.settings.think;
     let purpose = Purpose { method: &record.header.method, roles: &roles, needs: Capabilities::default() };
-    let llm = args.runtime.start(&model, purpose, think, &interrupt.cancel)?;
+    let options = PlanOptions { model, runtime: args.runtime.options(), ..PlanOptions::default() };
+    let llm = start(&options, purpose, think, &control)?;
     sample.check(&llm)?.iter().for_each(|note| tell(&format!("note: {note}")));
-    interrupt.answering();
+    control.watch.phase(Phase::Working);
     let bar = bar();
     let report = sample.ask_again(&llm, &mut |done, total| {
         bar.set_length(total as u64);

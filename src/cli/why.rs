@@ -1,16 +1,19 @@
 //! `moot why`: which source turned an answer.
 
-use crate::cli::columns::{printable, shorten};
+use crate::cli::args::again;
+use crate::cli::args::values;
 use crate::cli::fork::calls;
-use crate::cli::interrupt::Interrupt;
-use crate::cli::recorded::{self, Recorded};
-use crate::cli::{output, show, values};
+use crate::cli::show;
+use crate::cli::terminal::columns::{printable, shorten};
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::fork::{Cost, Course};
 use crate::eval::report::aligned;
 use crate::eval::why::{self, Why};
 use crate::transcript::QuestionRecord;
+use crate::workspace::Recorded;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,7 +51,7 @@ pub struct Args {
     pub json: bool,
     /// What the recorded run had.
     #[command(flatten)]
-    pub again: recorded::Args,
+    pub again: again::AgainArgs,
 }
 
 /// Holds every debate without each of its documents, and prints each question as soon as it is known.
@@ -58,9 +61,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let (record, chain) = Recorded::read(&args.record)?;
     let ids = chosen(args, &record.questions)?;
-    let interrupt = Interrupt::listen()?;
-    let opened = Recorded::open(record, chain, &args.again, &interrupt)?;
-    interrupt.answering();
+    let control = interrupt::listen()?;
+    let opened = args.again.open(record, chain, &control)?;
     let olds = ids.iter().map(|id| show::find(&opened.record.questions, id)).collect::<Result<Vec<_>>>()?;
     let started = Instant::now();
     let mut all = Vec::new();
@@ -118,7 +120,7 @@ fn hold(
     let next = AtomicUsize::new(0);
     let hold_one = |&(place, number): &(usize, usize)| {
         let header = &opened.record.header;
-        why::without(header, opened.method()?, olds[place], number, opened.tooling.tools())
+        why::without(header, opened.method()?, olds[place], number, opened.workspace.tools())
     };
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();

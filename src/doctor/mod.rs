@@ -4,7 +4,7 @@ pub mod self_test;
 
 use crate::error::{MootError, Result};
 use crate::memory::Memory;
-use crate::open::best_device;
+use crate::workspace::models::best_device;
 use moot_models::Device;
 use moot_models::kernels::{self, cpu};
 use moot_models::source::{self, CacheLocations, Catalog, Options};

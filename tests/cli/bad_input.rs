@@ -55,7 +55,10 @@ fn what_was_mistyped_exits_with_2() {
         ("bench -m tiny.gguf --weights random", &["--model tiny.gguf", "a short name of the catalog"]),
         ("bench -m smollm --weights random", &["smollm", "near: ", "smollm2-135m"]),
         ("bench --weights random:q9_k", &["'random:q9_k'", "--weights", "q4_k"]),
-        ("ask Q --docs docs -m tiny.gguf --weights random", &["--weights random is for moot bench alone"]),
+        (
+            "ask Q --docs docs -m tiny.gguf --weights random",
+            &["--weights random: untrained weights are for moot bench only"],
+        ),
     ] {
         refused(folder.path(), typed, 2, parts);
     }

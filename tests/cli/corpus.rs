@@ -92,7 +92,7 @@ fn a_folder_is_indexed_once_debated_and_cited() {
     // A file that has changed is read again, and the index of before is gone.
     fs::write(Path::new(&notes).join("press/ferry.txt"), "The ferry stopped when the bridge opened.").unwrap();
     let third = ask(&cache, &server, &["--corpus", &notes]);
-    assert!(text(&third.stderr).contains("indexing 5 passages"), "{}", text(&third.stderr));
+    assert!(text(&third.stderr).contains("indexing 6 passages"), "{}", text(&third.stderr));
     let kept: Vec<_> = fs::read_dir(cache.join("corpora")).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(kept.len() == 1 && fs::read_dir(&kept[0]).unwrap().count() == 2, "an index, and what is left out of it");
 }

@@ -27,6 +27,7 @@ use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::Tools;
 use moot::retrieval::{Filter, Retriever, Wanted};
 use moot::transcript::{CallRecord, QuestionRecord};
+use moot::workspace::{Control, Plan};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -201,47 +202,55 @@ fn arguments_with(folder: &Path, method: &str, more: &[&str]) -> run::Args {
     <Line as clap::Parser>::try_parse_from(typed).unwrap().args
 }
 
+/// The plan of a typed run.
+fn prepared(args: &run::Args) -> moot::Result<Plan> {
+    Plan::of(args.options()?, &Control::default())
+}
+
+/// Runs it with these tools in place of a model's.
+fn ran(args: &run::Args, tools: Tools<'_>) -> moot::Result<()> {
+    let reports = prepared(args)?.run(tools, &Control::default())?;
+    reports.into_iter().find_map(|report| report.unanswered).map_or(Ok(()), Err)
+}
+
 #[test]
 fn a_dataset_is_run_and_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
     let mut args = arguments(folder.path(), "concatenated");
     let llm = Scripted::new(|_| "no format at all".into());
-    let never = AtomicBool::new(false);
-    run::run(&args, Tools::new(&llm), &never).unwrap();
+    ran(&args, Tools::new(&llm)).unwrap();
     let record = Record::read(args.output.as_ref().unwrap()).unwrap();
     assert_eq!(record.questions.len(), 3);
     assert_eq!(record.header.dataset.as_ref().unwrap().questions, 5);
     assert!(!record.header.prompts.is_empty());
     args.limit = None;
-    run::run(&args, Tools::new(&llm), &never).unwrap();
+    ran(&args, Tools::new(&llm)).unwrap();
     assert_eq!(Record::read(args.output.as_ref().unwrap()).unwrap().questions.len(), 5);
     args.method.seed = 1;
-    assert!(
-        run::run(&args, Tools::new(&llm), &never).unwrap_err().to_string().contains("settings.seed 0 there, 1 now")
-    );
+    assert!(ran(&args, Tools::new(&llm)).unwrap_err().to_string().contains("settings.seed 0 there, 1 now"));
 }
 
 /// What is searched, and what is wanted of it, can change a number: it is recorded, and another record is begun for another.
 #[test]
 fn the_header_says_what_was_searched() {
     let folder = tempfile::tempdir().unwrap();
-    let (llm, shelf, never) = (Scripted::new(|_| "no format".into()), Shelf::default(), AtomicBool::new(false));
+    let (llm, shelf) = (Scripted::new(|_| "no format".into()), Shelf::default());
     let searching = Tools { retriever: Some(&shelf), ..Tools::new(&llm) };
     let args = arguments(folder.path(), "concatenated");
-    run::run(&args, searching, &never).unwrap();
+    ran(&args, searching).unwrap();
     let header = Record::read(args.output.as_ref().unwrap()).unwrap().header;
     assert_eq!((header.retriever, header.wanted.as_ref()), (Some(shelf.identity()), Some(searching.wanted)));
 
     let filter = Filter { until: Some("1998".into()), ..Filter::default() };
     let wanted = Wanted { top: 9, filter, ..searching.wanted.clone() };
-    let refused = run::run(&args, Tools { wanted: &wanted, ..searching }, &never).unwrap_err().to_string();
+    let refused = ran(&args, Tools { wanted: &wanted, ..searching }).unwrap_err().to_string();
     assert!(refused.contains("wanted.top 5 there, 9 now") && refused.contains("wanted.filter.until none"), "{refused}");
-    let refused = run::run(&args, Tools::new(&llm), &never).unwrap_err().to_string();
+    let refused = ran(&args, Tools::new(&llm)).unwrap_err().to_string();
     assert!(refused.contains("retriever"), "{refused}");
     fs::remove_file(args.output.as_ref().unwrap()).unwrap();
 
     let args = arguments(folder.path(), "closed-book");
-    run::run(&args, searching, &never).unwrap();
+    ran(&args, searching).unwrap();
     let header = Record::read(args.output.as_ref().unwrap()).unwrap().header;
     assert_eq!((header.retriever, header.wanted), (None, None), "it searches nothing");
 }
@@ -249,7 +258,6 @@ fn the_header_says_what_was_searched() {
 #[test]
 fn errors_are_asked_again_where_that_is_typed() {
     let folder = tempfile::tempdir().unwrap();
-    let never = AtomicBool::new(false);
     let args = arguments(folder.path(), "concatenated");
     let errors = |args: &run::Args| {
         let questions = Record::read(args.output.as_ref().unwrap()).unwrap().questions;
@@ -266,18 +274,18 @@ fn errors_are_asked_again_where_that_is_typed() {
         let error = result.unwrap_err();
         (error.to_string(), error.hint().unwrap())
     };
-    let (wrong, hint) = said(run::run(&args, Tools::new(&llm), &never));
+    let (wrong, hint) = said(ran(&args, Tools::new(&llm)));
     assert!(
         wrong.contains("out.jsonl: 3 of 3 questions ended in an error (") && wrong.ends_with(": refused)"),
         "{wrong}"
     );
     assert!(hint.contains("--retry-errors"), "{hint}");
     open.store(true, Ordering::Relaxed);
-    let again = said(run::run(&args, Tools::new(&llm), &never));
+    let again = said(ran(&args, Tools::new(&llm)));
     assert_eq!(again.0, wrong, "errors of an earlier run count too");
     assert_eq!(errors(&args), (3, 3), "an error is final unless it is asked for again");
     let again = arguments_with(folder.path(), "concatenated", &["--retry-errors"]);
-    run::run(&again, Tools::new(&llm), &never).unwrap();
+    ran(&again, Tools::new(&llm)).unwrap();
     assert_eq!(errors(&args), (3, 0));
     let path = args.output.clone().unwrap();
     let text = printed("json", &path);
@@ -289,38 +297,38 @@ fn errors_are_asked_again_where_that_is_typed() {
 #[test]
 fn replies_are_taken_from_an_earlier_record() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (llm, never) = (Scripted::new(|_| "no format".into()), AtomicBool::new(false));
+    let llm = Scripted::new(|_| "no format".into());
     let args = arguments(first.path(), "concatenated");
-    run::run(&args, Tools::new(&llm), &never).unwrap();
+    ran(&args, Tools::new(&llm)).unwrap();
     let output = |args: &run::Args| args.output.clone().unwrap();
     let there = output(&args).display().to_string();
     let asks = Scripted::failing(|call| Err(MootError::Question(format!("{} was asked", call.what))));
     let again = arguments_with(second.path(), "concatenated", &["--seed", "7", "--reuse", &there]);
-    run::run(&again, Tools::new(&asks), &never).unwrap();
+    ran(&again, Tools::new(&asks)).unwrap();
     let (record, ledger) = Record::read_whole(&output(&args)).unwrap();
     let reused = Record::read(&output(&again)).unwrap();
     assert_eq!(reused.header.reused, [ledger.chain]);
     let replies = |record: &Record| record.questions.iter().map(|q| q.calls[0].reply.clone()).collect::<Vec<_>>();
     assert_eq!(replies(&reused), replies(&record));
     let without = arguments_with(second.path(), "concatenated", &["--seed", "7"]);
-    let refused = run::run(&without, Tools::new(&asks), &never).unwrap_err().to_string();
+    let refused = ran(&without, Tools::new(&asks)).unwrap_err().to_string();
     assert!(refused.contains("reused"), "{refused}");
     let missing = arguments_with(second.path(), "concatenated", &["--reuse", "nowhere.jsonl"]);
-    assert!(run::prepare(&missing).err().unwrap().to_string().contains("nowhere.jsonl"));
+    assert!(prepared(&missing).err().unwrap().to_string().contains("nowhere.jsonl"));
 }
 
 #[test]
 fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
     let folder = tempfile::tempdir().unwrap();
-    let (llm, never) = (Scripted::new(|_| "no format".into()), AtomicBool::new(false));
+    let llm = Scripted::new(|_| "no format".into());
     let args = arguments(folder.path(), "closed-book");
-    let refused = |args: &run::Args| run::prepare(args).err().unwrap().to_string();
+    let refused = |args: &run::Args| prepared(args).err().unwrap().to_string();
     // The data set itself, and another file that is no record.
     let itself = run::Args { output: Some(args.dataset.clone()), ..arguments(folder.path(), "closed-book") };
     assert!(refused(&itself).contains("set.jsonl:1: expected a record of moot"), "{}", refused(&itself));
     assert_eq!(fs::read_to_string(&args.dataset).unwrap(), LINE.repeat(5), "it is left alone");
     // A record of another run: what differs is told as when the model is there.
-    run::run(&args, Tools::new(&llm), &never).unwrap();
+    ran(&args, Tools::new(&llm)).unwrap();
     for (method, typed, said) in [
         ("closed-book", ["--seed", "1"], "settings.seed 0 there, 1 now"),
         ("concatenated", ["--seed", "0"], "method \"closed-book\" there, \"concatenated\" now"),
@@ -334,7 +342,7 @@ fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
     for begun in ["", "{\"moot_record\":2,\"prog"] {
         let args = arguments(folder.path(), "closed-book");
         fs::write(args.output.as_ref().unwrap(), begun).unwrap();
-        run::run(&args, Tools::new(&llm), &never).unwrap();
+        ran(&args, Tools::new(&llm)).unwrap();
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left in the folder");
 }
@@ -342,22 +350,20 @@ fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
 #[test]
 fn what_was_typed_is_checked_before_a_model_is_needed() {
     let folder = tempfile::tempdir().unwrap();
-    let wrong = run::prepare(&arguments(folder.path(), "shouting")).err().unwrap();
+    let wrong = prepared(&arguments(folder.path(), "shouting")).err().unwrap();
     assert!(matches!(wrong, MootError::UnknownName { .. }));
     for (typed, said) in [
         (["--rounds", "2"], "closed-book has no switch \"rounds\" (it has none)"),
         (["--set", "rounds=2"], "closed-book has no switch \"rounds\" (it has none)"),
     ] {
         let args = arguments_with(folder.path(), "closed-book", &typed);
-        assert_eq!(run::prepare(&args).err().unwrap().to_string(), said);
+        assert_eq!(prepared(&args).err().unwrap().to_string(), said);
     }
     let gossip = arguments_with(folder.path(), "madam-rag", &["--history", "gossip"]);
     let said = "madam-rag, switch history: expected aggregate, peers or answers, found \"gossip\"";
-    assert_eq!(run::prepare(&gossip).err().unwrap().to_string(), said);
+    assert_eq!(prepared(&gossip).err().unwrap().to_string(), said);
     let args = arguments(folder.path(), "closed-book");
     fs::write(&args.dataset, "{}").unwrap();
-    assert!(
-        run::prepare(&args).err().unwrap().to_string().contains("set.jsonl:1: expected an item of a known dataset")
-    );
+    assert!(prepared(&args).err().unwrap().to_string().contains("set.jsonl:1: expected an item of a known dataset"));
     assert!(!args.output.unwrap().exists());
 }

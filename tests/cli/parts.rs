@@ -1,7 +1,7 @@
 //! Runs in parts, dry runs and replays, by the program and by its functions.
 
 use super::program::{Workspace, moot, run, text};
-use super::{LINE, Line};
+use super::{LINE, Line, ran};
 use moot::cli::run as cli_run;
 use moot::eval::record::reader::Record;
 use moot::llm::scripted::Scripted;
@@ -10,7 +10,6 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 fn sharded(folder: &Path, shard: &str, output: &str) -> Result<cli_run::Args, clap::Error> {
     let dataset = folder.join("set.jsonl");
@@ -22,12 +21,12 @@ fn sharded(folder: &Path, shard: &str, output: &str) -> Result<cli_run::Args, cl
 #[test]
 fn shards_are_all_questions_once() {
     let folder = tempfile::tempdir().unwrap();
-    let (llm, never) = (Scripted::new(|_| "Answers: [\"1902\"]".into()), AtomicBool::new(false));
+    let llm = Scripted::new(|_| "Answers: [\"1902\"]".into());
     let mut parts = Vec::new();
     for part in 1..=3 {
         let path = folder.path().join(format!("{part}.jsonl"));
         let args = sharded(folder.path(), &format!("{part}/3"), path.to_str().unwrap()).unwrap();
-        cli_run::run(&args, Tools::new(&llm), &never).unwrap();
+        ran(&args, Tools::new(&llm)).unwrap();
         parts.push(path);
     }
     let ids = |path: &Path| -> Vec<String> {

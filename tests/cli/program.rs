@@ -1,10 +1,11 @@
 //! The program itself, in processes of its own, on a tiny model whose replies are senseless and quick.
 
-use moot::cancel::Cancel;
+use moot::MootError;
 use moot::eval::record::reader::Record;
-use moot::open::Options;
-use moot::question::Document;
-use moot::{Moot, MootError};
+use moot::protocol::ctx::Silent;
+use moot::question::{Document, Question};
+use moot::workspace::models::RuntimeOptions;
+use moot::workspace::{Control, MethodOptions, Plan, PlanOptions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -118,23 +119,26 @@ fn replies(path: &Path) -> BTreeMap<String, Vec<String>> {
     record.questions.into_iter().map(said).collect()
 }
 
-/// From a program: options of the model, settings of debates, and a way to stop.
+/// From a program: a plan with options of the model, and a way to stop.
 #[test]
-fn a_program_opens_a_model_with_options() {
+fn a_program_opens_a_plan() {
     let workspace = Workspace::new();
     let model = workspace.path("tiny.gguf").display().to_string();
-    let (cancel, options) =
-        (Cancel::default(), Options { offline: true, kv_memory: Some(64 << 20), ..Options::default() });
-    let mut moot = Moot::open_with(&model, &options, cancel.clone(), &mut |_| {}).unwrap();
-    moot.settings.max_tokens = 4;
-    let ask = || moot.ask("When?", vec![Document { text: "In 1884.".into(), ..Document::default() }]);
-    let record = ask().unwrap();
+    let runtime = RuntimeOptions { offline: true, kv_memory: Some(64 << 20), ..RuntimeOptions::default() };
+    let method = MethodOptions { max_tokens: 4, ..MethodOptions::default() };
+    let options = PlanOptions { model, runtime, method, ..PlanOptions::default() };
+    let control = Control::default();
+    let opened = moot::Workspace::open(Plan::of(options.clone(), &control).unwrap(), &control).unwrap();
+    let documents = vec![Document { text: "In 1884.".into(), ..Document::default() }];
+    let question = Question { id: "q".into(), text: "When?".into(), documents, ..Question::default() };
+    let record = opened.answer(&question, &Silent).unwrap();
     assert!(record.calls.iter().all(|call| call.max_tokens == 4) && !record.calls.is_empty());
-    assert!(
-        Moot::open_with(&model, &Options { kv_memory: Some(1), ..options }, Cancel::default(), &mut |_| {}).is_err()
-    );
-    cancel.cancel();
-    assert!(matches!(ask(), Err(MootError::Interrupted)));
+    let small = RuntimeOptions { kv_memory: Some(1), ..options.runtime.clone() };
+    let plan = Plan::of(PlanOptions { runtime: small, ..options }, &control).unwrap();
+    assert!(moot::Workspace::open(plan, &control).is_err());
+    control.cancel.cancel();
+    assert!(matches!(opened.answer(&question, &Silent), Err(MootError::Interrupted)));
+    assert!(matches!(opened.ask(&Silent), Err(MootError::Usage(_))), "the plan has no question");
 }
 
 /// Seeded sampling looks at every bit of the logits, not only at the largest.

@@ -1,7 +1,8 @@
 //! Presets: they build, they are documented, and what `moot ask` uses is one of them.
 
 use super::typed;
-use moot::cli::method::Args;
+use moot::cli::args::method::MethodArgs;
+use moot::llm::remote::Notice;
 use moot::methods::{self, METHODS};
 use moot::methods::{ASK, PRESETS};
 use moot::protocol::presets::Preset;
@@ -56,14 +57,14 @@ fn without_switches_a_method_is_what_its_paper_says() {
 #[derive(clap::Parser)]
 struct Typing {
     #[command(flatten)]
-    args: Args,
+    args: MethodArgs,
 }
 
 /// Method, preset and `own-reply` of what was typed, as `run` and as `ask` read it.
 fn resolved(typing: &[&str]) -> [(String, Option<String>, bool); 2] {
     let args = <Typing as clap::Parser>::try_parse_from(["moot"].iter().chain(typing)).unwrap().args;
     [None, Some(ASK)].map(|preset| {
-        let built = args.resolve_or(preset).unwrap().method;
+        let built = args.options().unwrap().resolve(preset, &Notice::default()).unwrap().method;
         let own = built.row.switches.iter().any(|switch| switch.name == "own-reply") && built.values.flag("own-reply");
         (built.row.name.to_owned(), built.preset.map(str::to_owned), own)
     })

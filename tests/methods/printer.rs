@@ -2,8 +2,8 @@
 
 use super::prompts::golden;
 use super::{prompt, question, typed};
-use moot::cli::columns::{shorten, shorten_middle, width, wrap};
 use moot::cli::debate::{DebatePrinter, View, show, show_with};
+use moot::cli::terminal::columns::{shorten, shorten_middle, width, wrap};
 use moot::generation::Finish;
 use moot::llm::scripted::Scripted;
 use moot::methods::ASK;

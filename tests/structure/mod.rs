@@ -31,14 +31,20 @@ const ORDER: &[&str] = &[
     "eval",
     "report",
     "memory",
-    "open",
+    "workspace",
     "doctor",
     "cli",
 ];
 
 /// What `lib.rs` re-exports, and the module that it comes from.
-const NAMES: &[(&str, &str)] =
-    &[("Result", "error"), ("MootError", "error"), ("Moot", "open"), ("prompt_file", "prompts")];
+const NAMES: &[(&str, &str)] = &[
+    ("Result", "error"),
+    ("MootError", "error"),
+    ("Plan", "workspace"),
+    ("PlanOptions", "workspace"),
+    ("Workspace", "workspace"),
+    ("prompt_file", "prompts"),
+];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -117,13 +123,16 @@ fn a_use_against_the_order_is_found_wherever_it_stands() {
     write("units.rs", "use crate::error::Result;\n");
     write("error.rs", "use crate::units::readable;\n/// As [`crate::cli`] says.\n// use crate::cli;\n");
     write("llm/remote/request.rs", "fn f() {\n    let _: crate::eval::Record = crate::error::x();\n}\n");
-    write("engine/mod.rs", "use crate::{error, llm::Call, units};\npub use crate::Moot;\nuse crate::nowhere::X;\n");
+    write(
+        "engine/mod.rs",
+        "use crate::{error, llm::Call, units};\npub use crate::Workspace;\nuse crate::nowhere::X;\n",
+    );
     write("cli/mod.rs", "use crate::cli::run;\nuse crate::eval::{self, record};\nuse crate::Result;\n");
     let (mut wrong, _) = against_the_order(folder.path());
     wrong.sort();
     let want = [
         "engine/mod.rs:1 uses llm",
-        "engine/mod.rs:2 uses Moot",
+        "engine/mod.rs:2 uses Workspace",
         "engine/mod.rs:3 uses nowhere",
         "llm/remote/request.rs:2 uses eval",
         "units.rs:1 uses error",

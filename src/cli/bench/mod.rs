@@ -1,11 +1,14 @@
 //! `moot bench`: tokens per second by rows, and the limits of this machine, measured in the same call.
 
-use crate::cli::interrupt::Interrupt;
-use crate::cli::{model, output, values};
+use crate::cli::args::model;
+use crate::cli::args::values;
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
 use crate::engine::{Engine, Event, Request};
 use crate::error::{MootError, Result};
 use crate::llm::Llm;
 use crate::llm::local::Local;
+use crate::workspace::open_single;
 use moot_models::kernels::cpu::{self, limits};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -65,7 +68,7 @@ pub struct Args {
     pub json: bool,
     /// Model and runtime arguments.
     #[command(flatten)]
-    pub model: model::Args,
+    pub model: model::ModelArgs,
 }
 
 /// The result for one number of rows.
@@ -127,16 +130,16 @@ pub fn run(args: &Args) -> Result<()> {
     if args.group == Some(0) {
         return Err(MootError::Usage("--group 0: expected 1 at least".into()));
     }
-    let mut model = args.model.clone();
+    let mut runtime = args.model.runtime.options();
     // Replies to random tokens repeat themselves more than real ones, so draft tokens would overstate the speed.
-    model.runtime.no_speculation = true;
-    model.runtime.max_rows = most.max(model.runtime.max_rows);
+    runtime.speculation = false;
+    runtime.max_rows = most.max(runtime.max_rows);
     // Nothing to finish: Ctrl-C ends a bench at once.
-    let interrupt = Interrupt::listen()?;
-    model.runtime.set_threads()?;
+    let control = interrupt::listen()?;
+    runtime.set_threads(&control.notice())?;
     // Measured before the model is loaded, so that its memory is not counted as the model's.
     let limits = limits::measure().map_err(MootError::Usage)?;
-    let llm = model.start_one("moot bench", interrupt.cancel)?;
+    let llm = open_single("moot bench", &args.model.model, &runtime, &control)?;
     let (prompt, generate) = (args.prompt, args.generate);
     let (needed, limit) = (prompt.saturating_add(generate), llm.engine().limits().context);
     if needed > limit {

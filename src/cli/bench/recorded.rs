@@ -1,14 +1,15 @@
 //! `moot bench --calls`: repeats a run's calls with forced lengths, the same work that another server can be given.
 
 use super::{Args, device, peak_resident_bytes};
-use crate::cli::interrupt::Interrupt;
-use crate::cli::output;
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
 use crate::engine::{Event, Request};
 use crate::error::{MootError, Result};
 use crate::generation::{Message, Thinking, Usage};
 use crate::jsonl::{Lines, json_fault};
 use crate::llm::Llm;
 use crate::llm::local::Local;
+use crate::workspace::open_single;
 use serde::{Deserialize, Serialize};
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -54,7 +55,8 @@ struct Measured {
 /// A file that `moot calls` did not print, a model that does not load, calls that do not fit its context or memory.
 pub(super) fn run(args: &Args, path: &Path) -> Result<()> {
     let questions = read(path)?;
-    let llm = args.model.start_one("moot bench", Interrupt::listen()?.cancel)?;
+    let control = interrupt::listen()?;
+    let llm = open_single("moot bench", &args.model.model, &args.model.runtime.options(), &control)?;
     let started = Instant::now();
     let used = answer_all(&llm, &questions, args.in_flight)?;
     let measured = Measured {

@@ -1,7 +1,7 @@
 //! Two debates about one question, in two columns.
 
-use crate::cli::columns::{pad, printable, shorten, width};
 use crate::cli::debate;
+use crate::cli::terminal::columns::{pad, printable, shorten, width};
 use crate::error::{MootError, Result};
 use crate::eval::compare::Change;
 use crate::transcript::QuestionRecord;

@@ -3,8 +3,10 @@
 pub(super) mod beside;
 pub mod terminal;
 
-use crate::cli::columns::printable;
-use crate::cli::{output, report, show};
+use crate::cli::report;
+use crate::cli::show;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change, Compared, Options, tables};
@@ -174,6 +176,6 @@ fn object(names: (&str, &str), metric: &str, change: &Change<'_>) -> Value {
 
 /// Cells of at most 40 columns.
 fn short(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let cell = |text: String| crate::cli::columns::shorten(&text, 40);
+    let cell = |text: String| crate::cli::terminal::columns::shorten(&text, 40);
     rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }

@@ -1,6 +1,6 @@
 //! The comparison in a terminal: prose is wrapped, and tables are divided where the records stand side by side.
 
-use crate::cli::columns::{shorten_middle, wrap};
+use crate::cli::terminal::columns::{shorten_middle, wrap};
 use crate::eval::compare::Compared;
 use crate::eval::compare::tables::{self, NOTE, Table};
 use crate::eval::report::{self, aligned};

@@ -1,14 +1,14 @@
 //! What `moot conflict` is given: a text and documents, or the answers of a record.
 
-use super::{Args, by_hand};
-use crate::cli::columns::printable;
+use super::Args;
 use crate::cli::show;
+use crate::cli::terminal::columns::printable;
 use crate::error::{MootError, Result};
-use crate::eval::metrics::changes;
 use crate::eval::record::reader::Record;
-use crate::question::{Answer, Document, Question};
+use crate::question::{Document, Question};
 use crate::retrieval::given;
-use crate::transcript::{CallRecord, QuestionRecord};
+use crate::transcript::QuestionRecord;
+use crate::workspace::{by_hand, of_answer};
 use std::io::Read;
 use std::path::Path;
 
@@ -122,59 +122,4 @@ fn of_record(args: &Args, path: &Path, wanted: Option<&String>) -> Result<Input>
             Ok(Input::All(questions))
         }
     }
-}
-
-/// The answer of a record for `moot score --conflict`, unless its method labelled that answer's claims itself. What
-/// `regenerated-rag` labels is its first answer, so one that took its place is still to be labelled.
-pub(super) fn to_be_labelled(record: &QuestionRecord) -> Option<Question> {
-    let conclusion = record.conclusion.as_ref()?;
-    let replaced = !conclusion.rejected.is_empty() && changes::is_answered_again(record);
-    if conclusion.claims.is_none() || replaced { of_answer(record, None) } else { None }
-}
-
-/// A recorded answer as a response; `None` without an answer, and without documents.
-pub(super) fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) -> Option<Question> {
-    let conclusion = record.conclusion.as_ref().filter(|conclusion| !conclusion.malformed)?;
-    if conclusion.answers.is_empty() {
-        return None;
-    }
-    let recorded = record.question.documents.iter().chain(&record.retrieved).cloned();
-    let documents = others.map_or_else(|| recorded.collect(), <[Document]>::to_vec);
-    if documents.is_empty() && others.is_none() {
-        return None;
-    }
-    let answers: Vec<&str> = conclusion.answers.iter().map(|answer| answer.text.trim()).collect();
-    let (question, mut response) = (&record.question, answers.join("; "));
-    if !conclusion.explanation.trim().is_empty() && written(record) {
-        response = format!("{response}. {}", conclusion.explanation.trim());
-    }
-    let (id, text, slices) = (question.id.clone(), question.text.clone(), question.slices.clone());
-    Some(Question { id, text, documents, slices, gold: question.gold.clone(), ..by_hand(vec![response]) })
-}
-
-/// A recorded answer whose question has right answers, for the judges; an answer that was not given, or is malformed, is judged as
-/// "unknown".
-pub(super) fn to_be_judged(record: &QuestionRecord) -> Option<Question> {
-    judged(record, &record.conclusion.as_ref()?.answers)
-}
-
-/// The first answer of a question without options that was answered again otherwise, for the judges.
-pub(super) fn first_to_be_judged(record: &QuestionRecord) -> Option<Question> {
-    let first = &record.conclusion.as_ref()?.rejected;
-    let replaced = !first.is_empty() && record.question.options.is_empty() && changes::is_answered_again(record);
-    if replaced { judged(record, first) } else { None }
-}
-
-fn judged(record: &QuestionRecord, answers: &[Answer]) -> Option<Question> {
-    let gold = record.question.gold.clone().filter(|gold| !gold.answers.is_empty())?;
-    let answers: Vec<&str> = answers.iter().map(|answer| answer.text.trim()).collect();
-    let response = if answers.is_empty() { "unknown".to_owned() } else { answers.join("; ") };
-    let (id, text, slices) = (record.question.id.clone(), record.question.text.clone(), record.question.slices.clone());
-    Some(Question { id, text, slices, gold: Some(gold), ..by_hand(vec![response]) })
-}
-
-/// The explanation is a model's, not a line of the method's.
-fn written(record: &QuestionRecord) -> bool {
-    let explanation = record.conclusion.as_ref().map_or("", |conclusion| conclusion.explanation.trim());
-    record.concluding().iter().any(|call: &&CallRecord| call.reply.contains(explanation))
 }

@@ -1,26 +1,19 @@
 //! `moot conflict`: what a text claims, which documents support it and which contradict it.
 
 mod input;
-pub(super) mod metric;
-mod page;
 
 use crate::assess::{Assessment, Neither, html, markdown};
-use crate::cli::columns::printable;
-use crate::cli::fetching::tell;
-use crate::cli::interrupt::Interrupt;
-use crate::cli::method::Resolved;
-use crate::cli::switches::Switches;
-use crate::cli::tooling::{ClassifierArgs, Tooling};
-use crate::cli::{method, model, output, retrieve, values};
+use crate::cli::args::{Switches, corpus, model, values};
+use crate::cli::claims;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::{interrupt, output, tell};
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::eval::record::{Header, Writer};
-use crate::eval::runner::{self, Run};
 use crate::files;
 use crate::methods::conflict_score::{ROW, labels};
-use crate::protocol::ctx::{Observer, Settings, Tools};
-use crate::question::Question;
+use crate::protocol::ctx::Observer;
 use crate::transcript::{CallRecord, QuestionRecord};
+use crate::workspace::{CorpusOptions, MethodOptions, Plan, PlanOptions, Workspace};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use input::Input;
@@ -80,10 +73,10 @@ pub struct Args {
     pub free_form: bool,
     /// What classifies pairs, with --labels entailment or both.
     #[command(flatten)]
-    pub classifier: ClassifierArgs,
+    pub classifier: corpus::ClassifierArgs,
     /// Which model, and on what.
     #[command(flatten)]
-    pub model: model::Args,
+    pub model: model::ModelArgs,
 }
 
 /// What is printed.
@@ -123,8 +116,8 @@ impl From<Counted> for Neither {
 /// A text, documents, a record or a model that cannot be used; a text without words; a single document without a text; a call
 /// that failed.
 pub fn run(args: &Args) -> Result<()> {
-    let resolved = args.method().resolve()?;
-    let interrupt = Interrupt::listen()?;
+    let control = interrupt::listen()?;
+    let plan = Plan::of(args.options()?, &control)?;
     let input = input::read(args)?;
     if let Some(path) = &args.output {
         files::output(path)?;
@@ -134,55 +127,23 @@ pub fn run(args: &Args) -> Result<()> {
             return Err(MootError::Usage(format!("{path} exists: expected a new file after -o")));
         }
     }
-    let tooling = Tooling::open(&args.model, &args.retrieve(), &args.classifier, &resolved, &interrupt)?;
-    interrupt.answering();
-    let tools = tooling.tools();
-    let header = resolved.header(None, tools);
+    let workspace = Workspace::open(plan, &control)?;
     let question = match input {
         Input::One(question) => question,
         Input::All(questions) => {
             let path = args.output.as_deref().unwrap_or(Path::new(""));
-            let ended = record_all(path, &header, &questions, &resolved, tools, &interrupt);
+            let ended = workspace.record_all(path, &questions);
             let path = printable(&path.display().to_string());
             tell(&format!("recorded in {path}; `moot score {path}` scores it, `moot show {path} N` shows one"));
             return ended;
         }
     };
     let watch = Watch { bar: bar() };
-    let (record, error) = resolved.method.record(&question, tools, &resolved.settings, &watch);
+    let record = workspace.conflict(&question, args.output.as_deref(), &watch);
     watch.bar.finish_and_clear();
-    tooling.report();
-    if let Some(path) = &args.output {
-        let record = QuestionRecord { error: error.as_ref().map(ToString::to_string), ..record.clone() };
-        Writer::open(path, &header)?.append(&record)?;
-    }
-    error.map_or(Ok(()), Err)?;
-    print(args, &record, &header.model_of(labels::ROLE).name)
+    workspace.note_counts();
+    print(args, &record?, &workspace.header().model_of(labels::ROLE).name)
 }
-
-/// Labels all of `questions` and records them at `path`; those that are recorded there already are left as they are.
-fn record_all(
-    path: &Path,
-    header: &Header,
-    questions: &[Question],
-    resolved: &Resolved,
-    tools: Tools<'_>,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let mut writer = Writer::open(path, header)?;
-    let (method, settings, stop) = (&resolved.method, &resolved.settings, &interrupt.stop);
-    let run = Run { questions, method, tools, settings, in_flight: IN_FLIGHT, stop };
-    let progress = bar();
-    let ended = runner::run(&run, &mut writer, &mut |state| {
-        progress.set_length(state.total as u64);
-        progress.set_position(state.done as u64);
-    });
-    progress.finish_and_clear();
-    ended.map(drop)
-}
-
-/// Questions of a record assessed at once.
-const IN_FLIGHT: usize = 4;
 
 /// Prints the assessment; `model` is the labeller's, as far as it labelled.
 fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
@@ -192,7 +153,7 @@ fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
         assessment.model = printable(model);
     }
     output::print(&match args.format {
-        Form::Text => page::page(&assessment, record, output::columns()),
+        Form::Text => claims::page(&assessment, record, output::columns()),
         Form::Markdown => markdown::page(&assessment),
         Form::Html => html::page(&assessment),
         Form::Json => {
@@ -203,56 +164,29 @@ fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
     })
 }
 
-/// An assessment as `moot show` prints it, and whether it is all that the record holds: some methods also answer.
-pub(super) fn shown(record: &QuestionRecord) -> Option<(String, bool)> {
-    let assessment = Assessment::of(record, Neither::LeftOut)?;
-    let alone = record.calls.iter().all(|call| ROW.all_roles().any(|role| role == call.role));
-    Some((page::page(&assessment, record, output::columns()), alone))
-}
-
 impl Args {
-    fn method(&self) -> method::Args {
-        of_method(ROW.name, &self.switches, self.seed, self.free_form)
-    }
-
-    fn retrieve(&self) -> retrieve::Args {
-        searching(&self.against, self.top, self.embedder.as_deref())
-    }
-}
-
-/// A method with these switches.
-fn of_method(name: &str, switches: &Switches, seed: u64, free_form: bool) -> method::Args {
-    method::Args {
-        method: Some(name.to_owned()),
-        preset: None,
-        prompts: None,
-        switches: switches.clone(),
-        source_weights: None,
-        seed,
-        max_tokens: Settings::default().max_tokens,
-        free_form,
-        think: 0,
-        temperature: None,
-        top_k: 0,
-        top_p: 1.0,
-    }
-}
-
-/// What is searched for evidence; nothing for an empty corpus.
-fn searching(corpus: &[String], top: Option<usize>, embedder: Option<&str>) -> retrieve::Args {
-    retrieve::Args {
-        corpus: corpus.to_vec(),
-        read: None,
-        cutoff: None,
-        top,
-        by_source: false,
-        source: Vec::new(),
-        from: None,
-        until: None,
-        no_fold: false,
-        retriever: None,
-        embedder: embedder.map(str::to_owned),
-        embedder_device: "cpu".to_owned(),
+    fn options(&self) -> Result<PlanOptions> {
+        let method = MethodOptions {
+            name: Some(ROW.name.to_owned()),
+            switches: self.switches.typed()?,
+            seed: self.seed,
+            free_form: self.free_form,
+            ..MethodOptions::default()
+        };
+        let corpus = CorpusOptions {
+            paths: self.against.clone(),
+            top: self.top,
+            embedder: self.embedder.clone(),
+            ..CorpusOptions::default()
+        };
+        Ok(PlanOptions {
+            corpus,
+            method,
+            classifier: self.classifier.options(),
+            model: self.model.model.clone(),
+            runtime: self.model.runtime.options(),
+            ..PlanOptions::default()
+        })
     }
 }
 
@@ -277,9 +211,4 @@ fn bar() -> ProgressBar {
     }
     let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {eta} left");
     ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
-}
-
-/// A question that is asked by hand.
-fn by_hand(responses: Vec<String>) -> Question {
-    Question { id: "asked".into(), responses, ..Question::default() }
 }

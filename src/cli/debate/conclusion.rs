@@ -4,7 +4,7 @@ use super::page::{CUT, FAINT, Page, hang};
 use super::{STRONG, WRONG};
 use crate::assess::Verdict;
 use crate::assess::verdict::{Stand, Voice, quoted};
-use crate::cli::columns::{printable, shorten, wrap};
+use crate::cli::terminal::columns::{printable, shorten, wrap};
 use crate::question::Conclusion;
 use crate::transcript::QuestionRecord;
 use anstyle::{AnsiColor, Style};

@@ -1,8 +1,8 @@
 //! What happens while a debate is waited for: replies that came and are missing, tokens read and written, on standard error.
 
-use crate::cli::columns::{shorten, width};
-use crate::cli::fetching::tell;
-use crate::cli::output;
+use crate::cli::terminal::columns::{shorten, width};
+use crate::cli::terminal::output;
+use crate::cli::terminal::tell;
 use crate::engine::Stats;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;

@@ -7,7 +7,7 @@ pub(super) mod live;
 mod page;
 
 use crate::assess::Verdict;
-use crate::cli::columns::{printable, wrap};
+use crate::cli::terminal::columns::{printable, wrap};
 use crate::protocol::ctx::Observer;
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};

@@ -2,7 +2,7 @@
 
 use super::{STRONG, View, WRONG};
 use crate::answers::normalise;
-use crate::cli::columns::{pad, printable, shorten, shorten_middle, width, wrap};
+use crate::cli::terminal::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed};

@@ -1,11 +1,11 @@
 //! `moot index info`: describes an index.
 
-use super::state::Compared;
 use crate::cli::models::{print_json, table};
-use crate::cli::output;
+use crate::cli::terminal::output;
 use crate::error::Result;
 use crate::retrieval::index::{BuildEntry, Dense, Index};
 use crate::units::readable;
+use crate::workspace::Compared;
 use serde::Serialize;
 use std::path::PathBuf;
 

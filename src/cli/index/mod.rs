@@ -4,7 +4,6 @@ pub mod build;
 pub mod info;
 pub(super) mod inputs;
 pub mod search;
-pub(super) mod state;
 pub mod update;
 
 use crate::error::Result;

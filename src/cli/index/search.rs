@@ -1,16 +1,18 @@
 //! `moot index search`: retrieves passages for queries.
 
-use super::inputs::EmbedderArgs;
-use super::state;
-use crate::cli::columns::{printable, wrap};
-use crate::cli::retrieve::{Toggle, tell_undated};
-use crate::cli::{output, values};
+use crate::cli::args::corpus::{Retrieved, Toggle, date};
+use crate::cli::args::embedder;
+use crate::cli::args::values;
+use crate::cli::terminal::columns::{printable, wrap};
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::files;
 use crate::question::Passage;
 use crate::retrieval::index::{Cutoff, Index, IndexRetriever, Mode, Search};
-use crate::retrieval::{Filter, Hit, Retriever, Wanted, check_date};
+use crate::retrieval::{Filter, Hit, Retriever, Wanted};
+use crate::workspace::{note_state, note_undated};
 use serde::Serialize;
 use std::fmt::Write;
 use std::io::Read;
@@ -66,33 +68,7 @@ pub struct Args {
     pub json: bool,
     /// The embedder.
     #[command(flatten)]
-    pub embedder: EmbedderArgs,
-}
-
-/// [`Mode`] as it is typed.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub enum Retrieved {
-    /// Nearest vectors
-    Dense,
-    /// BM25 over the query's words
-    Bm25,
-    /// Both, fused by rank
-    Hybrid,
-}
-
-impl From<Retrieved> for Mode {
-    fn from(typed: Retrieved) -> Self {
-        match typed {
-            Retrieved::Dense => Self::Dense,
-            Retrieved::Bm25 => Self::Bm25,
-            Retrieved::Hybrid => Self::Hybrid,
-        }
-    }
-}
-
-/// Parses a date for filters.
-pub(in crate::cli) fn date(typed: &str) -> std::result::Result<String, String> {
-    check_date(typed).map(|()| typed.to_owned())
+    pub embedder: embedder::EmbedderArgs,
 }
 
 /// Searches and prints.
@@ -104,17 +80,18 @@ pub fn run(args: &Args) -> Result<()> {
     let filter = Filter { sources: args.source.clone(), from: args.from.clone(), until: args.until.clone() };
     filter.check().map_err(MootError::Usage)?;
     let index = Index::open(&args.dir)?;
-    state::tell(&args.dir, index.manifest());
+    let control = interrupt::listen()?;
+    note_state(&args.dir, index.manifest(), &control);
     let dense = index.manifest().dense.clone();
     let mode = args.retriever.map_or(if dense.is_some() { Mode::Hybrid } else { Mode::Bm25 }, Mode::from);
     let embedder = match dense {
         Some(_) if mode == Mode::Bm25 => None,
-        dense => args.embedder.of_index(&args.dir, dense.as_ref())?,
+        dense => args.embedder.options().of_index(&args.dir, dense.as_ref(), &control)?,
     };
     let cutoff = (args.cutoff == Toggle::On).then_some(Cutoff::DEFAULT);
     let search = Search { mode, exact: args.exact, constant: args.rrf_k, cutoff, ..Search::default() };
     let retriever = IndexRetriever::new(index, embedder, search)?;
-    tell_undated(&retriever, &filter)?;
+    note_undated(&retriever, &filter, &control)?;
     let wanted = Wanted { top: args.top, by_source: args.by_source, filter, fold: !args.no_fold };
     for (first, some) in (1..).step_by(TOGETHER).zip(queries.chunks(TOGETHER)) {
         let some: Vec<&str> = some.iter().map(String::as_str).collect();

@@ -1,16 +1,15 @@
 //! `moot index update`.
 
-use super::build::Shown;
-use super::inputs::{EmbedderArgs, Opened};
-use super::state::counted;
-use crate::cli::fetching::tell;
-use crate::cli::interrupt::Interrupt;
-use crate::cli::model::bytes;
-use crate::cli::output;
+use crate::cli::args::embedder;
+use crate::cli::args::model::bytes;
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
+use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::question::Passage;
 use crate::retrieval::index::{Builder, Changes, Limits, Manifest, Updated};
+use crate::workspace::{ListedCorpus, Phase, counted};
 use std::path::{Path, PathBuf};
 
 /// Bring an index up to date with its files: changed, new and deleted ones
@@ -30,7 +29,7 @@ pub struct Args {
     pub memory: usize,
     /// The embedder.
     #[command(flatten)]
-    pub embedder: EmbedderArgs,
+    pub embedder: embedder::EmbedderArgs,
 }
 
 /// Updates an index and says what has changed.
@@ -41,26 +40,28 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let manifest = Manifest::read(&args.dir)?;
     manifest.check_finished(&args.dir)?;
-    let interrupt = Interrupt::listen()?;
+    let control = interrupt::listen()?;
     // What is wrong with paths or files is said before a model is loaded.
     let mut changes = find(args, &manifest)?;
     let mut done = Updated::default();
     if !changes.is_empty() || changes.touched() > 0 {
-        let embedder = args.embedder.of_index(&args.dir, manifest.dense.as_ref())?;
+        let embedder = args.embedder.options().of_index(&args.dir, manifest.dense.as_ref(), &control)?;
         let limits = Limits { memory: args.memory, ..Limits::default() };
         let mut builder = Builder::open(&args.dir, embedder.as_deref(), limits)?;
         if *builder.manifest() != manifest {
             changes = find(args, builder.manifest())?;
         }
-        let corpora: Vec<Opened> =
-            changes.to_read().into_iter().map(|(corpus, chunking)| Opened::new(corpus, &[], chunking)).collect();
-        let total = corpora.iter().map(|corpus| Ok(corpus.count()?.passages)).sum::<Result<u64>>()?;
-        let mut passages = corpora.iter().flat_map(Opened::passages);
+        let corpora: Vec<ListedCorpus> =
+            changes.to_read().into_iter().map(|(corpus, chunking)| ListedCorpus::new(corpus, &[], chunking)).collect();
+        let total = corpora.iter().map(|corpus| Ok(corpus.count(&control)?.passages)).sum::<Result<u64>>()?;
+        let mut passages = corpora.iter().flat_map(ListedCorpus::passages);
         let passages: &mut dyn Iterator<Item = Result<Passage>> = &mut passages;
-        interrupt.answering();
-        let mut shown = Shown::new(total, interrupt.stop.clone());
-        let updated = builder.update(&changes, passages, embedder.as_deref(), &mut |progress| shown.show(progress));
-        shown.clear();
+        control.watch.phase(Phase::Working);
+        let updated = builder.update(&changes, passages, embedder.as_deref(), &mut |progress| {
+            control.watch.indexing(total, Some(progress));
+            if control.is_stopped() { Err(MootError::Interrupted) } else { Ok(()) }
+        });
+        control.watch.indexing(total, None);
         if let Err(MootError::Interrupted) = updated {
             tell("the index is as it was; the same command goes on with the vectors computed so far");
         }

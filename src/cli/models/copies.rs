@@ -1,8 +1,8 @@
 //! `moot models where` and `moot models rm`: the copies on this machine.
 
 use super::{offline, print_json, table};
-use crate::cli::output;
-use crate::cli::output::under_home;
+use crate::cli::terminal::output;
+use crate::cli::terminal::output::under_home;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::units::readable;

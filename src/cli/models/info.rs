@@ -2,8 +2,9 @@
 
 use super::list::count;
 use super::{offline, print_json, table};
-use crate::cli::output::under_home;
-use crate::cli::{output, values};
+use crate::cli::args::values;
+use crate::cli::terminal::output;
+use crate::cli::terminal::output::under_home;
 use crate::error::{MootError, Result};
 use crate::memory::{self, Memory};
 use crate::units::readable;

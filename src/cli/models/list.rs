@@ -1,7 +1,7 @@
 //! `moot models list`: every name of the catalog, models that write and encoders.
 
 use super::{offline, print_json, table};
-use crate::cli::output;
+use crate::cli::terminal::output;
 use crate::error::Result;
 use crate::units::readable;
 use moot_models::memory::Footprint;

@@ -6,7 +6,7 @@ pub mod list;
 pub mod pull;
 pub mod verify;
 
-use crate::cli::output;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use moot_models::source::{self, Options};
@@ -66,7 +66,7 @@ pub(in crate::cli) fn print_json(value: &impl Serialize) -> Result<()> {
 
 /// Rows as aligned columns, without trailing spaces.
 pub(in crate::cli) fn table(rows: &[Vec<String>]) -> String {
-    use crate::cli::columns::{pad, width};
+    use crate::cli::terminal::columns::{pad, width};
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| escape::cell(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();

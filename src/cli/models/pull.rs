@@ -1,8 +1,8 @@
 //! `moot models pull`: fetches a model and verifies it.
 
 use super::print_json;
-use crate::cli::fetching::Shown;
-use crate::cli::output;
+use crate::cli::terminal::Shown;
+use crate::cli::terminal::output;
 use crate::error::Result;
 use crate::escape;
 use crate::units::readable;

@@ -1,8 +1,8 @@
 //! `moot models verify`: reads models again, byte by byte.
 
 use super::{offline, print_json, table};
-use crate::cli::fetching::tell;
-use crate::cli::output::{self, under_home};
+use crate::cli::terminal::output::{self, under_home};
+use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use moot_models::source::{self, Catalog};
 use serde::Serialize;

@@ -1,10 +1,13 @@
 //! `moot prompts compare`: variants of one prompt on a dataset, against the prompt in use.
 
-use crate::cli::interrupt::Interrupt;
-use crate::cli::method::{self, Resolved};
-use crate::cli::run::{Prepared, run_all};
-use crate::cli::tooling::{ClassifierArgs, Tooling};
-use crate::cli::{fetching::tell, model, output, retrieve, values};
+use crate::cli::args::corpus;
+use crate::cli::args::method;
+use crate::cli::args::model;
+use crate::cli::args::values;
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
+use crate::cli::terminal::runs::told;
+use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::datasets::{self, Dataset};
@@ -15,9 +18,9 @@ use crate::eval::variants::{Compared, Half, MOST};
 use crate::llm::once::Once;
 use crate::prompts::File;
 use crate::protocol::Row;
-use crate::protocol::ctx::Tools;
 use crate::protocol::own_prompts::text;
 use crate::transcript::CallRecord;
+use crate::workspace::{Control, MethodPlan, Plan, PlanOptions, Recording, RunOptions, Workspace};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,22 +72,22 @@ pub struct Args {
     pub json: bool,
     /// How the question is answered.
     #[command(flatten)]
-    pub method: method::Args,
+    pub method: method::MethodArgs,
     /// Where to find documents.
     #[command(flatten)]
-    pub retrieve: retrieve::Args,
+    pub retrieve: corpus::CorpusArgs,
     /// What classifies pairs.
     #[command(flatten)]
-    pub classifier: ClassifierArgs,
+    pub classifier: corpus::ClassifierArgs,
     /// Which model, and on what.
     #[command(flatten)]
-    pub model: model::Args,
+    pub model: model::ModelArgs,
 }
 
 /// One prompt and what it is called.
 struct Variant {
     name: String,
-    resolved: Resolved,
+    method: MethodPlan,
     record: PathBuf,
 }
 
@@ -94,36 +97,52 @@ struct Variant {
 /// A name that no prompt of the method has, a variant that cannot be read or is given twice, a dataset that cannot be read; what ends a run.
 pub fn run(args: &Args) -> Result<()> {
     let half = Half::named(&args.half)?;
-    let variants = variants(args)?;
+    let control = interrupt::listen()?;
+    let variants = variants(args, &control)?;
     let dataset = half_of(args, half)?;
     std::fs::create_dir_all(&args.output).map_err(|e| MootError::io(&args.output, "create", e))?;
-    let interrupt = Interrupt::listen()?;
-    let tooling = Tooling::open(&args.model, &args.retrieve, &args.classifier, &variants[0].resolved, &interrupt)?;
-    interrupt.answering();
     let (name, count) = (dataset.identity.name.clone(), dataset.questions.len());
     let (dataset, replies) = (Arc::new(dataset), Arc::new(Replies::read(&args.reuse)?));
     let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
     let paths: Vec<PathBuf> = variants.iter().map(|variant| variant.record.clone()).collect();
-    let prepared: Vec<Prepared> = variants.into_iter().map(|variant| of(args, &dataset, &replies, variant)).collect();
+    let workspace = Workspace::open(plan(args, variants, &dataset, &replies)?, &control)?;
     // A record that cannot be continued is found before its calls are taken over.
-    for (prepared, path) in prepared.iter().zip(&paths) {
-        Writer::open_for(path, &prepared.header(tooling.tools()), args.retry_errors)?;
+    for (recording, path) in workspace.plan().batches().iter().flatten().zip(&paths) {
+        Writer::open_for(path, &recording.header(workspace.tools()), args.retry_errors)?;
     }
     let calls = paths.iter().map(|path| recorded(path)).collect::<Result<Vec<_>>>()?.concat();
     tell(&format!("{} variants, {count} questions", names.len()));
-    let once = Once::new(tooling.tools().llm, &calls);
-    run_all(&prepared, Tools { llm: &once, ..tooling.tools() }, &interrupt.stop)?;
+    let once = Once::new(workspace.tools().llm, &calls);
+    told(workspace.run_by(&once)?).map_or(Ok(()), Err)?;
     if once.shared() > 0 {
         tell(&format!("{} calls were those of another variant", once.shared()));
     }
     let records = paths.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>>>()?;
-    tooling.report();
+    workspace.note_counts();
     let compared = Compared::new(names, records, &dataset.questions);
     if args.json {
         return output::print(&format!("{}\n", escape::json(&compared.json().to_string())));
     }
     let head = format!("{} of {name}, {count} questions ({})\n\n", args.role, half.name());
     output::print(&escape::lines(&(head + &compared.table())))
+}
+
+/// The plan of all variants, side by side.
+fn plan(args: &Args, variants: Vec<Variant>, dataset: &Arc<Dataset>, replies: &Arc<Replies>) -> Result<Plan> {
+    let run = RunOptions { in_flight: args.in_flight, retry_errors: args.retry_errors, ..RunOptions::default() };
+    let of = |Variant { method, record, .. }: Variant| {
+        Recording::new(Arc::new(method), dataset.clone(), record, replies.clone(), &run)
+    };
+    let batch: Vec<Recording> = variants.into_iter().map(of).collect();
+    let options = PlanOptions {
+        corpus: args.retrieve.options(),
+        classifier: args.classifier.options(),
+        model: args.model.model.clone(),
+        runtime: args.model.runtime.options(),
+        run: Some(run),
+        ..PlanOptions::default()
+    };
+    Plan::of_batches(options, vec![batch])
 }
 
 /// The questions of the half, the first ones where there is a limit.
@@ -144,15 +163,8 @@ fn recorded(path: &Path) -> Result<Vec<CallRecord>> {
     Ok(Record::read(path)?.questions.into_iter().flat_map(|question| question.calls).collect())
 }
 
-fn of(args: &Args, dataset: &Arc<Dataset>, replies: &Arc<Replies>, variant: Variant) -> Prepared {
-    let (dataset, replies) = (dataset.clone(), replies.clone());
-    let (in_flight, retry_errors) = (args.in_flight, args.retry_errors);
-    let Variant { resolved, record: output, .. } = variant;
-    Prepared { dataset, resolved, output, answers: None, in_flight, retry_errors, dry_run: false, replies }
-}
-
 /// Variant 0, then one for each file.
-fn variants(args: &Args) -> Result<Vec<Variant>> {
+fn variants(args: &Args, control: &Control) -> Result<Vec<Variant>> {
     if args.variant.len() + 1 > MOST {
         return Err(MootError::Usage(format!(
             "--variant: expected at most {} files beside the prompt in use, found {}",
@@ -160,18 +172,20 @@ fn variants(args: &Args) -> Result<Vec<Variant>> {
             args.variant.len()
         )));
     }
-    let resolved = args.method.resolve()?;
-    let file = prompt_of(resolved.row(), &args.role)?;
+    let options = args.method.options()?;
+    let resolve = || options.resolve(None, &control.notice());
+    let method = resolve()?;
+    let file = prompt_of(method.row(), &args.role)?;
     let role = stem(Path::new(file.name));
     let record = |name: &str| args.output.join(format!("{role}.{name}.jsonl"));
-    let mut variants = vec![Variant { name: "in-use".into(), resolved, record: record("in-use") }];
+    let mut variants = vec![Variant { name: "in-use".into(), method, record: record("in-use") }];
     for path in &args.variant {
-        let resolved = args.method.resolve()?;
-        let mut prompts = resolved.method.prompts.clone();
+        let method = resolve()?;
+        let mut prompts = method.method.prompts.clone();
         prompts.replace(file, &text(path)?)?;
-        let resolved = Resolved { method: resolved.method.with_prompts(prompts)?, ..resolved };
+        let method = MethodPlan { method: method.method.with_prompts(prompts)?, ..method };
         let name = stem(path);
-        let text_of = |resolved: &Resolved| resolved.method.prompts.of(file).text.to_owned();
+        let text_of = |method: &MethodPlan| method.method.prompts.of(file).text.to_owned();
         for other in &variants {
             let wrong = |found: &str| MootError::Input {
                 path: path.clone(),
@@ -182,11 +196,11 @@ fn variants(args: &Args) -> Result<Vec<Variant>> {
             if other.name == name {
                 return Err(wrong("the name"));
             }
-            if text_of(&other.resolved) == text_of(&resolved) {
+            if text_of(&other.method) == text_of(&method) {
                 return Err(wrong("the text"));
             }
         }
-        variants.push(Variant { record: record(&name), name, resolved });
+        variants.push(Variant { record: record(&name), name, method });
     }
     Ok(variants)
 }

@@ -2,8 +2,8 @@
 
 pub mod compare;
 
-use crate::cli::columns::{pad, width};
-use crate::cli::output;
+use crate::cli::terminal::columns::{pad, width};
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::methods::METHODS;
 use crate::methods::replaceable;

@@ -3,16 +3,20 @@
 mod changes;
 mod table;
 
-use crate::cli::conflict::metric;
-use crate::cli::switches::Switches;
-use crate::cli::tooling::ClassifierArgs;
-use crate::cli::{model, output, show};
+use crate::cli::args::Switches;
+use crate::cli::args::corpus::ClassifierArgs;
+use crate::cli::args::model;
+use crate::cli::show;
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::computed_slices::SLICES;
 use crate::eval::metrics::calibration;
 use crate::eval::record::reader::Record;
 use crate::eval::report;
+use crate::protocol::switches::Typed;
+use crate::workspace::{CONFLICT, JUDGE, MethodOptions, PlanOptions, labelled};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -65,7 +69,7 @@ pub struct Args {
     pub classifier: ClassifierArgs,
     /// Which model labels.
     #[command(flatten)]
-    pub model: model::Args,
+    pub model: model::ModelArgs,
 }
 
 /// The help of `--slice`, from the table.
@@ -89,11 +93,8 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(MootError::Usage(format!("{}: expected --conflict, whose labels it changes", names.join(", "))));
     }
     let mut records = args.records.iter().map(|path| show::read(path)).collect::<Result<Vec<_>>>()?;
-    if args.conflict {
-        records = metric::labelled(records, metric::CONFLICT, &args.switches, &args.classifier, &args.model)?;
-    }
-    if args.judge {
-        records = metric::labelled(records, metric::JUDGE, &Switches::default(), &args.classifier, &args.model)?;
+    if args.conflict || args.judge {
+        records = args.labelled(records, typed)?;
     }
     // One group a slice; records are compared within their group.
     let groups: Vec<Vec<Record>> = if args.slice.is_empty() {
@@ -123,4 +124,25 @@ pub fn run(args: &Args) -> Result<()> {
         });
     }
     output::print(&escape::lines(&table))
+}
+
+impl Args {
+    /// `records` with the labels and verdicts that a model gives of their answers.
+    fn labelled(&self, mut records: Vec<Record>, switches: Typed) -> Result<Vec<Record>> {
+        let control = interrupt::listen()?;
+        let options = |switches| PlanOptions {
+            method: MethodOptions { switches, ..MethodOptions::default() },
+            classifier: self.classifier.options(),
+            model: self.model.model.clone(),
+            runtime: self.model.runtime.options(),
+            ..PlanOptions::default()
+        };
+        if self.conflict {
+            records = labelled(records, CONFLICT, &options(switches), &control)?;
+        }
+        if self.judge {
+            records = labelled(records, JUDGE, &options(Typed::new()), &control)?;
+        }
+        Ok(records)
+    }
 }

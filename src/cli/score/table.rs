@@ -1,6 +1,6 @@
 //! The table of scores: the rows that matter first (what was right, what was not answered, what it cost), or all of them.
 
-use crate::cli::columns::{printable, wrap};
+use crate::cli::terminal::columns::{printable, wrap};
 use crate::eval::metrics::{METRICS, Metric};
 use crate::eval::report::{self, Difference, Scores};
 use crate::eval::stats::Estimate;

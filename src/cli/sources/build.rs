@@ -1,8 +1,9 @@
 //! `moot sources build`.
 
 use super::{replace, share, write};
-use crate::cli::fetching::tell;
-use crate::cli::{output, values};
+use crate::cli::args::values;
+use crate::cli::terminal::output;
+use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::eval::datasets;
 use crate::eval::sources::bench::pools::{Pools, pools};

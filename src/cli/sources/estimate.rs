@@ -2,8 +2,8 @@
 
 use super::{name, print, share, write};
 use crate::answers::align;
-use crate::cli::fetching::tell;
-use crate::cli::values;
+use crate::cli::args::values;
+use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::eval::datasets::sha256_of;
 use crate::eval::record::Header;

@@ -1,6 +1,6 @@
 //! `moot sources`: how far each source can be trusted, estimated from records.
 
-use crate::cli::output;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::sources::report::Report;
 use crate::files;

@@ -1,9 +1,10 @@
 //! `moot sources report`.
 
 use crate::answers::align;
-use crate::cli::columns::printable;
-use crate::cli::fetching::tell;
-use crate::cli::{output, values};
+use crate::cli::args::values;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::output;
+use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
 use crate::eval::sources::labels::Labels;

@@ -1,7 +1,7 @@
 //! `moot sources show`.
 
-use crate::cli::columns::{pad, printable, shorten, width, wrap};
-use crate::cli::output;
+use crate::cli::terminal::columns::{pad, printable, shorten, width, wrap};
+use crate::cli::terminal::output;
 use crate::error::Result;
 use crate::eval::sources::report::{Cost, Report};
 use crate::sources::{SourceEstimate, SourceWeights};
@@ -14,7 +14,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     weights: PathBuf,
     /// Questions shown for each source
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = crate::cli::values::count_or_none)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = crate::cli::args::values::count_or_none)]
     questions: usize,
     /// Print the table of this source alone, with all its questions
     #[arg(long, value_name = "NAME")]

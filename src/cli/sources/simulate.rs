@@ -1,7 +1,8 @@
 //! `moot sources simulate`.
 
 use super::replace;
-use crate::cli::{output, values};
+use crate::cli::args::values;
+use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::sources::simulate::figures::{COLLAPSE, FIGURES, Figure, Outcome};
 use std::path::PathBuf;

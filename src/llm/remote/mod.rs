@@ -54,6 +54,11 @@ impl Notice {
     pub fn new(receive: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(receive))
     }
+
+    /// Passes one line on.
+    pub fn tell(&self, line: &str) {
+        (self.0)(line);
+    }
 }
 
 impl Default for Notice {
@@ -117,7 +122,7 @@ impl Remote {
         let dialect = Dialect::detect(&client, &stage, owner.as_deref());
         let name = Address { model: Some(model.clone()), ..address }.to_string();
         if unlisted {
-            (notice.0)(&format!("{name}: the server lists {known}, and no model of this name"));
+            notice.tell(&format!("{name}: the server lists {known}, and no model of this name"));
         }
         let context = context.unwrap_or(0);
         let identity = ModelIdentity { name, architecture: "remote".into(), context, ..ModelIdentity::default() };
@@ -233,7 +238,7 @@ impl Remote {
     }
 
     fn tell(&self, line: &str) {
-        (self.notice.0)(&format!("{}: {line}", self.identity.name));
+        self.notice.tell(&format!("{}: {line}", self.identity.name));
     }
 
     /// Answers calls until there are none left or the stage is cancelled.

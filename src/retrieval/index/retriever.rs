@@ -7,11 +7,13 @@ use super::{Index, full_text, lexical};
 use crate::error::{MootError, Result};
 use crate::retrieval::{Embedder, Filter, Hit, Retriever, RetrieverIdentity, Side, Wanted, fold};
 use moot_models::kernels::{Best, Queries};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How passages are ranked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The nearest vectors.
     Dense,

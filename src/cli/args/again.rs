@@ -1,0 +1,44 @@
+//! What a recorded run had, where it is needed again.
+
+use crate::cli::args::{corpus, model};
+use crate::error::Result;
+use crate::eval::record::reader::Record;
+use crate::workspace::{Control, MethodOptions, PlanOptions, Recorded};
+use std::path::PathBuf;
+
+/// What the recorded run had, where it is needed again.
+#[derive(Debug, clap::Args)]
+pub struct AgainArgs {
+    /// The weights of sources that its votes carried
+    #[arg(long, value_name = "FILE")]
+    pub source_weights: Option<PathBuf>,
+    /// The corpus that it searched, for searches that are not in the record.
+    #[command(flatten)]
+    pub retrieve: corpus::CorpusArgs,
+    /// What classified pairs, for pairs that are not in the record.
+    #[command(flatten)]
+    pub classifier: corpus::ClassifierArgs,
+    /// The record's model, if it is now under another name or path
+    #[arg(short, long, help_heading = "Model")]
+    pub model: Option<String>,
+    /// Runtime arguments.
+    #[command(flatten)]
+    pub runtime: model::Runtime,
+}
+
+impl AgainArgs {
+    /// Opens the record's model, and what else is typed.
+    ///
+    /// # Errors
+    /// As [`Recorded::open`].
+    pub fn open(&self, record: Record, chain: String, control: &Control) -> Result<Recorded> {
+        let options = PlanOptions {
+            method: MethodOptions { source_weights: self.source_weights.clone(), ..MethodOptions::default() },
+            corpus: self.retrieve.options(),
+            classifier: self.classifier.options(),
+            runtime: self.runtime.options(),
+            ..PlanOptions::default()
+        };
+        Recorded::open(record, chain, self.model.as_deref(), options, control)
+    }
+}

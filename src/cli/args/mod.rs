@@ -1,0 +1,11 @@
+//! Arguments that several subcommands take, and what the plan makes of them.
+
+pub(super) mod again;
+pub(super) mod corpus;
+pub(super) mod embedder;
+pub mod method;
+pub(super) mod model;
+mod switches;
+pub(super) mod values;
+
+pub(super) use switches::Switches;

@@ -1,0 +1,128 @@
+//! Flags of methods' switches, made from the table of methods: `--set NAME=VALUE`, or `--NAME VALUE`.
+
+use crate::cli::args::corpus::CorpusArgs;
+use crate::cli::args::model::ModelArgs;
+use crate::error::{MootError, Result};
+use crate::methods::METHODS;
+use crate::protocol::switches::{Kind, Switch, Typed};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// Switches as typed.
+#[derive(Debug, Clone, Default)]
+pub struct Switches {
+    set: Vec<String>,
+    flags: Typed,
+}
+
+impl Switches {
+    /// The switches by name. Unknown names are refused later, by the method.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] for a `--set` that is not NAME=VALUE, and for a switch given twice.
+    pub fn typed(&self) -> Result<Typed> {
+        let mut typed = self.flags.clone();
+        for set in &self.set {
+            let Some((name, value)) = set.split_once('=').map(|(name, value)| (name.trim(), value.trim())) else {
+                return Err(MootError::Usage(format!("--set {set}: expected NAME=VALUE, found no `=`")));
+            };
+            if typed.insert(name.to_owned(), value.to_owned()).is_some() {
+                return Err(MootError::Usage(format!("--set {set}: {name} is set twice")));
+            }
+        }
+        Ok(typed)
+    }
+}
+
+/// What a switch is about, and the methods that say so.
+type Use = (&'static str, Vec<&'static str>);
+
+/// Every switch name once, with its uses: methods may mean different things by a name.
+fn table() -> Vec<(&'static Switch, Vec<Use>)> {
+    let mut table: Vec<(&Switch, Vec<Use>)> = Vec::new();
+    for row in METHODS {
+        for switch in row.switches {
+            let place = table.iter().position(|(known, _)| known.name == switch.name).unwrap_or_else(|| {
+                table.push((switch, Vec::new()));
+                table.len() - 1
+            });
+            let uses = &mut table[place].1;
+            match uses.iter_mut().find(|(about, _)| *about == switch.about) {
+                Some((_, methods)) => methods.push(row.name),
+                None => uses.push((switch.about, vec![row.name])),
+            }
+        }
+    }
+    table
+}
+
+/// The rows of [`table`] that are flags. A name that another option has already is left to `--set`: `--top` is the number of
+/// passages of a corpus.
+fn flags() -> impl Iterator<Item = (&'static Switch, Vec<Use>)> {
+    let taken = ModelArgs::augment_args(CorpusArgs::augment_args(Command::new("moot")));
+    table().into_iter().filter(move |(switch, _)| taken.get_arguments().all(|arg| arg.get_long() != Some(switch.name)))
+}
+
+/// The name `no-NAME` of a flag; static, because clap requires it.
+fn negative(name: &'static str) -> &'static str {
+    static NAMES: OnceLock<BTreeMap<&str, String>> = OnceLock::new();
+    let names =
+        NAMES.get_or_init(|| table().iter().map(|(switch, _)| (switch.name, format!("no-{}", switch.name))).collect());
+    &names[name]
+}
+
+impl Args for Switches {
+    fn augment_args(command: Command) -> Command {
+        let set = Arg::new("set")
+            .long("set")
+            .value_name("NAME=VALUE")
+            .action(ArgAction::Append)
+            .help("Set a switch of the method (moot methods METHOD lists them)");
+        let mut command = command.arg(set);
+        // An option of the subcommand itself goes first: `moot prompts compare --variant` is a file.
+        let own: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(str::to_owned).collect();
+        for (switch, uses) in flags().filter(|(switch, _)| own.iter().all(|name| name != switch.name)) {
+            let uses = uses.iter().map(|(about, methods)| format!("{about} ({})", methods.join(", ")));
+            let help = uses.collect::<Vec<_>>().join("; ");
+            let flag = Arg::new(switch.name).long(switch.name).help(help).hide_short_help(true);
+            if switch.kind == Kind::Flag {
+                let no = negative(switch.name);
+                let off = Arg::new(no).long(no).action(ArgAction::SetTrue).hide(true);
+                let on =
+                    flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("true|false");
+                command = command.arg(on).arg(off.conflicts_with(switch.name));
+            } else {
+                command = command.arg(flag.value_name("VALUE").allow_hyphen_values(true));
+            }
+        }
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Switches {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let mut switches = Self::default();
+        switches.update_from_arg_matches(matches)?;
+        Ok(switches)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        self.set.extend(matches.get_many::<String>("set").into_iter().flatten().cloned());
+        for (switch, _) in flags() {
+            // An option of the subcommand of this name has another type, or is not there.
+            if let Ok(Some(value)) = matches.try_get_one::<String>(switch.name) {
+                self.flags.insert(switch.name.to_owned(), value.clone());
+            }
+            let off = matches.try_get_one::<bool>(negative(switch.name));
+            if switch.kind == Kind::Flag && off.is_ok_and(|off| off == Some(&true)) {
+                self.flags.insert(switch.name.to_owned(), "false".to_owned());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+//! The terminal: lines and columns, standard output, progress on standard error, Ctrl-C.
+
+pub mod columns;
+pub mod interrupt;
+pub(super) mod output;
+mod progress;
+pub(super) mod runs;
+pub(super) mod status;
+
+pub(super) use progress::{Shown, tell};

@@ -1,0 +1,212 @@
+//! What a workspace reports, on standard error: bars on a terminal, else lines.
+
+use crate::cli::terminal::progress::{Shown, tell};
+use crate::eval::runner::Progress;
+use crate::retrieval::index::BuildProgress;
+use crate::workspace::models::Opening;
+use crate::workspace::{Phase, Watch};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Interval of a run's progress lines where there is no terminal.
+const RUN_EVERY: Duration = Duration::from_secs(30);
+/// Interval of an index's progress lines where there is no terminal.
+const INDEX_EVERY: Duration = Duration::from_secs(20);
+
+/// Shows what a workspace reports.
+pub(in crate::cli) struct Status {
+    /// Set while something is in progress that an interruption waits for.
+    working: Arc<AtomicBool>,
+    shown: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    fetching: Option<Shown>,
+    /// When the model that is being loaded was begun.
+    loading: Option<Instant>,
+    index: Option<IndexBar>,
+    run: Option<RunBar>,
+}
+
+impl Status {
+    /// A status that keeps `working` true to the phase.
+    pub(in crate::cli) fn new(working: Arc<AtomicBool>) -> Self {
+        Self { working, shown: Mutex::default() }
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
+        act(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Watch for Status {
+    fn note(&self, line: &str) {
+        tell(line);
+    }
+
+    fn opening(&self, step: &Opening<'_>) {
+        self.with(|state| state.opening(step));
+    }
+
+    fn indexing(&self, total: u64, progress: Option<&BuildProgress>) {
+        self.with(|state| match progress {
+            Some(progress) => state.index.get_or_insert_with(|| IndexBar::new(total)).show(progress),
+            None => drop(state.index.take().inspect(IndexBar::clear)),
+        });
+    }
+
+    fn running(&self, progress: Option<&Progress>) {
+        self.with(|state| match progress {
+            Some(progress) => state.run.get_or_insert_with(RunBar::new).show(progress),
+            None => drop(state.run.take().inspect(RunBar::clear)),
+        });
+    }
+
+    fn phase(&self, phase: Phase) {
+        self.working.store(phase == Phase::Working, Ordering::Relaxed);
+    }
+}
+
+impl State {
+    fn opening(&mut self, step: &Opening<'_>) {
+        match step {
+            Opening::Finding(name, progress) => {
+                if self.fetching.as_ref().is_none_or(|shown| shown.name() != *name) {
+                    self.fetching = Some(Shown::new(name));
+                }
+                self.fetching.iter_mut().for_each(|shown| shown.show(progress));
+            }
+            Opening::Note(name, note) => tell(&format!("{name}: {note}")),
+            Opening::Plan(plan) => plan.to_string().lines().for_each(tell),
+            Opening::Loading(name) => {
+                tell(&format!("{name}: loading"));
+                self.loading = Some(Instant::now());
+            }
+            Opening::Loaded { name, thinks: _, remark } => {
+                let found = self.fetching.as_ref().map_or(0.0, Shown::seconds);
+                let seconds = self.loading.take().map_or(found, |began| began.elapsed().as_secs_f64());
+                tell(&format!("{name} loaded in {seconds:.1} s"));
+                remark.iter().for_each(|remark| tell(remark));
+            }
+            Opening::Elsewhere(name) => tell(&format!("{name}: answers")),
+        }
+    }
+}
+
+/// Shows passages per second and the remaining time.
+struct IndexBar {
+    bar: Option<ProgressBar>,
+    total: u64,
+    /// Passages indexed before this call, which do not count for its speed.
+    resumed: u64,
+    start: Instant,
+    told: Instant,
+}
+
+impl IndexBar {
+    fn new(total: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:24} {human_pos}/{human_len} passages  {msg}");
+            ProgressBar::new(total).with_style(style.expect("a template of ours (bug)"))
+        });
+        let now = Instant::now();
+        Self { bar, total, resumed: 0, start: now, told: now }
+    }
+
+    fn show(&mut self, progress: &BuildProgress) {
+        match progress {
+            BuildProgress::Resumed(done) => {
+                if self.resumed == 0 {
+                    self.say("going on with a build that was stopped");
+                }
+                self.resumed = *done;
+                self.start = Instant::now();
+                if let Some(bar) = &self.bar {
+                    bar.set_position(*done);
+                }
+            }
+            BuildProgress::Indexed(done) => self.indexed(*done),
+            BuildProgress::Grouping { done: 0, .. } => self.say("grouping vectors for approximate search"),
+            BuildProgress::Grouping { .. } => {}
+        }
+    }
+
+    fn indexed(&mut self, done: u64) {
+        let rate = (done - self.resumed.min(done)) as f64 / self.start.elapsed().as_secs_f64().max(1e-3);
+        let left = Duration::from_secs_f64((self.total.saturating_sub(done) as f64 / rate.max(1e-3)).min(1e9));
+        let text = format!("{rate:.0} passages/s, {} left", HumanDuration(left));
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+            bar.set_message(text);
+        } else if self.told.elapsed() >= INDEX_EVERY {
+            tell(&format!("{done} of {} passages, {text}", self.total));
+            self.told = Instant::now();
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| tell(line)),
+            None => tell(line),
+        }
+    }
+
+    fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Progress display: a bar on a terminal, else a line every [`RUN_EVERY`].
+struct RunBar {
+    bar: Option<ProgressBar>,
+    last: Instant,
+    told: Option<usize>,
+}
+
+impl RunBar {
+    fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}");
+            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
+        });
+        Self { bar, last: Instant::now(), told: None }
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(progress.total as u64);
+            bar.set_position(progress.done as u64);
+            bar.set_message(rates(progress));
+        } else if self.told.is_none() || (self.last.elapsed() >= RUN_EVERY && self.told != Some(progress.done)) {
+            tell(&format!("{}/{} questions  {}", progress.done, progress.total, rates(progress)));
+            self.last = Instant::now();
+            self.told = Some(progress.done);
+        }
+    }
+
+    fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn rates(progress: &Progress) -> String {
+    let mut parts = Vec::new();
+    if let Some(remaining) = progress.remaining() {
+        parts.push(format!("{:.1}/min", progress.per_minute()));
+        parts.push(format!("{} left", HumanDuration(remaining)));
+    }
+    parts.push(format!("{} malformed", progress.malformed));
+    if progress.errors > 0 {
+        parts.push(format!("{} errors", progress.errors));
+    }
+    parts.push(format!("{} tokens in, {} out", progress.usage.prompt, progress.usage.generated));
+    parts.join("  ")
+}

@@ -1,0 +1,198 @@
+//! Metrics of any run that need a model: ConflictScore, and the judges of free answers. The answers of records are labelled
+//! once, in a record beside each.
+
+use super::answers::{first_to_be_judged, to_be_judged, to_be_labelled};
+use crate::error::{MootError, Result};
+use crate::escape::line as printable;
+use crate::eval::record::reader::Record;
+use crate::methods::{conflict_score, truthful_judge};
+use crate::question::{Conclusion, Question};
+use crate::transcript::QuestionRecord;
+use crate::workspace::control::Control;
+use crate::workspace::method::MethodPlan;
+use crate::workspace::opened::Workspace;
+use crate::workspace::options::{CorpusOptions, DocumentOptions, MethodOptions, PlanOptions};
+use crate::workspace::plan::Plan;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// A metric that a method computes.
+#[derive(Clone, Copy)]
+pub(crate) struct Metric {
+    method: &'static str,
+    /// Of the record beside: "conflict" for `NAME.conflict.jsonl`.
+    suffix: &'static str,
+    /// The role whose model is named in the line that is printed.
+    role: &'static str,
+    /// What a question lacks that is left out.
+    lacking: &'static str,
+    /// What is asked about a recorded question's answers.
+    asked: &'static [Asked],
+}
+
+/// What is asked about one answer of a recorded question.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// Follows the question's id, where the answer is not the concluded one.
+    mark: &'static str,
+    /// What is asked; `None` where nothing is.
+    question: fn(&QuestionRecord) -> Option<Question>,
+    /// Puts what was found into the answer's record.
+    put: fn(&mut Conclusion, Conclusion),
+}
+
+impl Asked {
+    fn id(&self, id: &str) -> String {
+        format!("{id}{}", self.mark)
+    }
+
+    fn about(&self, record: &QuestionRecord) -> Option<Question> {
+        let question = (self.question)(record)?;
+        Some(Question { id: self.id(&question.id), ..question })
+    }
+}
+
+/// The claims of an answer labelled against its documents. Answers whose method labelled their claims keep those.
+pub(crate) const CONFLICT: Metric = Metric {
+    method: conflict_score::ROW.name,
+    suffix: "conflict.jsonl",
+    role: conflict_score::labels::ROLE,
+    lacking: "no answer (malformed, unknown or failed), or no documents",
+    asked: &[Asked { mark: "", question: to_be_labelled, put: |conclusion, found| conclusion.claims = found.claims }],
+};
+
+/// Verdicts on answers, and on free ones that were replaced, by the dataset's right and wrong answers.
+pub(crate) const JUDGE: Metric = Metric {
+    method: truthful_judge::ROW.name,
+    suffix: "judge.jsonl",
+    role: truthful_judge::ROLE,
+    lacking: "they failed, or have no right answers to compare with",
+    asked: &[
+        Asked { mark: "", question: to_be_judged, put: |conclusion, found| conclusion.judged = found.judged },
+        Asked {
+            mark: " (first answer)",
+            question: first_to_be_judged,
+            put: |conclusion, found| conclusion.judged_first = found.judged,
+        },
+    ],
+};
+
+/// `records` with what `metric` finds of their answers, by the models, the classifier and the switches of `options`. No model
+/// is loaded where all labels are there already.
+///
+/// # Errors
+/// Labels of other answers or by other switches beside a record; a model that cannot be opened; a call that fails.
+pub(crate) fn labelled(
+    records: Vec<Record>,
+    metric: Metric,
+    options: &PlanOptions,
+    control: &Control,
+) -> Result<Vec<Record>> {
+    let method = MethodOptions {
+        name: Some(metric.method.to_owned()),
+        switches: options.method.switches.clone(),
+        ..MethodOptions::default()
+    };
+    let (corpus, documents) = (CorpusOptions::default(), DocumentOptions::default());
+    let options = PlanOptions { method, corpus, documents, run: None, question: None, ..options.clone() };
+    let plan = Plan::of(options, control)?;
+    let mut work: Vec<(Record, PathBuf, Vec<Question>)> = Vec::new();
+    let mut open = false;
+    for record in records {
+        let beside = record.path.with_extension(metric.suffix);
+        let asked = |record| metric.asked.iter().filter_map(move |asked| asked.about(record));
+        let questions: Vec<Question> = record.questions.iter().flat_map(asked).collect();
+        note_left_out(metric, &record, control);
+        open |= !is_complete(&beside, &questions, plan.method())?;
+        work.push((record, beside, questions));
+    }
+    if open {
+        let workspace = Workspace::open(plan, control)?;
+        for (_, beside, questions) in work.iter().filter(|(_, _, questions)| !questions.is_empty()) {
+            workspace.record_all(beside, questions)?;
+        }
+        workspace.note_counts();
+    }
+    let found =
+        work.into_iter().map(|(record, beside, questions)| with_found(metric, record, &beside, &questions, control));
+    found.collect()
+}
+
+/// Whether `beside` has the labels of all `questions`.
+fn is_complete(beside: &Path, questions: &[Question], method: &MethodPlan) -> Result<bool> {
+    if questions.is_empty() {
+        return Ok(true);
+    }
+    if !beside.exists() {
+        return Ok(false);
+    }
+    let known = Record::read(beside)?;
+    let wrong = |expected: &str, found: String| MootError::Input {
+        path: beside.to_owned(),
+        line: None,
+        expected: format!("{expected}, or no such file: then the answers are labelled again"),
+        found,
+    };
+    let switches = method.method.values.json();
+    if known.header.switches != switches {
+        return Err(wrong(&format!("labels by the switches {switches}"), known.header.switches.to_string()));
+    }
+    let recorded: HashMap<&str, &QuestionRecord> =
+        known.questions.iter().map(|question| (question.question.id.as_str(), question)).collect();
+    let mut complete = true;
+    for question in questions {
+        match recorded.get(question.id.as_str()) {
+            None => complete = false,
+            Some(known) if known.question != *question => {
+                return Err(wrong("labels of the record's answers", format!("another answer to {:?}", question.id)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(complete)
+}
+
+/// `record` with what `beside` has of its answers.
+fn with_found(
+    metric: Metric,
+    mut record: Record,
+    beside: &Path,
+    questions: &[Question],
+    control: &Control,
+) -> Result<Record> {
+    if questions.is_empty() {
+        return Ok(record);
+    }
+    let labels = Record::read(beside)?;
+    let model = printable(&labels.header.model_of(metric.role).name);
+    control.note(&format!("{} by {model} in {}", metric.method, printable(&beside.display().to_string())));
+    let ids: HashSet<&str> = questions.iter().map(|question| question.id.as_str()).collect();
+    let found = labels.questions.into_iter().filter_map(|question| Some((question.question.id, question.conclusion?)));
+    let mut found: HashMap<String, Conclusion> = found.collect();
+    for question in &mut record.questions {
+        for asked in metric.asked {
+            let id = asked.id(&question.question.id);
+            if !ids.contains(id.as_str()) {
+                continue;
+            }
+            if let (Some(conclusion), Some(found)) = (&mut question.conclusion, found.remove(&id)) {
+                (asked.put)(conclusion, found);
+            }
+        }
+    }
+    Ok(record)
+}
+
+/// Notes how many questions of a record have no answer that the metric can be computed of: they are in none of its means.
+fn note_left_out(metric: Metric, record: &Record, control: &Control) {
+    let known = |question: &QuestionRecord| {
+        let labelled = |conclusion: &Conclusion| conclusion.claims.is_some() && metric.suffix == CONFLICT.suffix;
+        question.conclusion.as_ref().is_some_and(labelled)
+    };
+    let asked = |question: &QuestionRecord| metric.asked.iter().any(|asked| asked.about(question).is_some());
+    let without = record.questions.iter().filter(|question| !known(question) && !asked(question)).count();
+    if without > 0 {
+        let path = printable(&record.path.display().to_string());
+        control.note(&format!("{path}: {without} questions are left out of {}: {}", metric.method, metric.lacking));
+    }
+}

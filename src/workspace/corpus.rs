@@ -1,0 +1,231 @@
+//! Opens what is searched for documents: an index, a server's collection, or plain files, which are indexed in the cache.
+
+use crate::error::{MootError, Result};
+use crate::llm::remote::Patience;
+use crate::protocol::Row;
+use crate::retrieval::chunk::Chunking;
+use crate::retrieval::corpus::{Corpus, is_index};
+use crate::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};
+use crate::retrieval::qdrant::{self, Qdrant};
+use crate::retrieval::{Embedder, Filter, Retriever, Wanted};
+use crate::workspace::control::Control;
+use crate::workspace::embedder::EmbedderOptions;
+use crate::workspace::index_state;
+use crate::workspace::indexing::ListedCorpus;
+use crate::workspace::options::CorpusOptions;
+use moot_models::source::default_cache;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl CorpusOptions {
+    /// Whether there is anything to search.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
+    /// Whether the corpus is an index or a collection of a server: its files were read before.
+    pub(super) fn is_built(&self, listed: bool) -> bool {
+        let [only] = self.paths.as_slice() else { return false };
+        !listed && (qdrant::Address::is_one(only) || is_index(Path::new(only)))
+    }
+
+    /// Default settings of each search; a method may use others.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        let top = self.top.unwrap_or(if self.by_source { 1 } else { 5 });
+        Wanted { top, by_source: self.by_source, filter: self.filter(), fold: self.fold }
+    }
+
+    /// What is admitted.
+    #[must_use]
+    pub fn filter(&self) -> Filter {
+        Filter { sources: self.sources.clone(), from: self.from.clone(), until: self.until.clone() }
+    }
+
+    /// Checks the dates.
+    ///
+    /// # Errors
+    /// A first date after the last one.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.filter().check().map_err(MootError::Usage)
+    }
+
+    fn embedder(&self, offline: bool) -> EmbedderOptions {
+        EmbedderOptions { name: self.embedder.clone(), device: self.embedder_device.clone(), offline }
+    }
+
+    /// Opens the embedder that was named, for a method that embeds documents itself.
+    ///
+    /// # Errors
+    /// An embedder that cannot be opened; one that neither a corpus nor the method uses.
+    pub(crate) fn open_embedder(
+        &self,
+        row: &Row,
+        offline: bool,
+        control: &Control,
+    ) -> Result<Option<Arc<dyn Embedder>>> {
+        match &self.embedder {
+            Some(_) if row.needs.embedder => self.embedder(offline).named(control),
+            Some(_) if !self.is_given() => {
+                let name = row.name;
+                Err(MootError::Usage(format!("--embedder: {name} embeds nothing: expected --corpus PATH, found none")))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Opens the corpus. `listed`: its files, where they were listed already. `dense`: the methods' papers rank by vectors
+    /// alone, Contriever's where its file is on this machine.
+    ///
+    /// # Errors
+    /// A corpus, an index, an embedder or a server that cannot be used.
+    pub(crate) fn open(
+        &self,
+        listed: Option<Corpus>,
+        dense: bool,
+        offline: bool,
+        control: &Control,
+    ) -> Result<Box<dyn Retriever>> {
+        let mut embedder = self.embedder(offline);
+        match self.paths.as_slice() {
+            [address] if listed.is_none() && qdrant::Address::is_one(address) => {
+                self.open_server(address, &embedder, control)
+            }
+            [dir] if listed.is_none() && is_index(Path::new(dir)) => {
+                let index = Index::open(Path::new(dir))?;
+                index_state::note(Path::new(dir), index.manifest(), control);
+                let embedder = match &index.manifest().dense {
+                    Some(dense) if !self.by_words() => embedder.of_index(Path::new(dir), Some(dense), control)?,
+                    _ => None,
+                };
+                self.search(index, embedder, dense, control)
+            }
+            paths => {
+                // Errors in paths are reported before a model is loaded.
+                let corpus = listed.map_or_else(|| Corpus::open(paths), Ok)?;
+                if dense && !self.by_words() && !embedder.take_if_present("contriever") {
+                    let name = embedder.for_new();
+                    control
+                        .note(&format!("contriever, which the paper ranks by, is not on this machine: {name} ranks"));
+                }
+                let made_by = if self.by_words() { None } else { embedder.named(control)? };
+                let name = made_by.is_some().then(|| embedder.for_new().to_owned());
+                let dir = indexed(corpus, paths, made_by.as_ref(), name.as_deref(), control)?;
+                self.search(Index::open(&dir)?, made_by, dense, control)
+            }
+        }
+    }
+
+    /// Whether BM25 was asked for, which needs no embedder.
+    fn by_words(&self) -> bool {
+        matches!(self.retriever, Some(Mode::Bm25))
+    }
+
+    fn search(
+        &self,
+        index: Index,
+        embedder: Option<Arc<dyn Embedder>>,
+        dense: bool,
+        control: &Control,
+    ) -> Result<Box<dyn Retriever>> {
+        let best = if dense { Mode::Dense } else { Mode::Hybrid };
+        let mode = self.retriever.unwrap_or(if embedder.is_some() { best } else { Mode::Bm25 });
+        let cutoff = (self.cutoff == Some(true)).then_some(Cutoff::DEFAULT);
+        let retriever = IndexRetriever::new(index, embedder, Search { mode, cutoff, ..Search::default() })?;
+        note_undated(&retriever, &self.filter(), control)?;
+        Ok(Box::new(retriever))
+    }
+
+    fn open_server(&self, address: &str, embedder: &EmbedderOptions, control: &Control) -> Result<Box<dyn Retriever>> {
+        let address = qdrant::Address::parse(address)?;
+        if self.retriever.is_some_and(|mode| mode != Mode::Dense) {
+            return Err(MootError::Usage(
+                "a Qdrant server is searched by meaning alone: expected --retriever dense".into(),
+            ));
+        }
+        let embedder = embedder.named(control)?.ok_or_else(|| {
+            MootError::Usage("a Qdrant server is searched by meaning: expected an embedder, found none".into())
+        })?;
+        Ok(Box::new(Qdrant::open(address, qdrant::key_from_environment(), Patience::default(), embedder)?))
+    }
+}
+
+/// Notes how many passages a filter leaves out because they have no date.
+///
+/// # Errors
+/// An index that cannot be read.
+pub(crate) fn note_undated(retriever: &IndexRetriever, filter: &Filter, control: &Control) -> Result<()> {
+    let undated = retriever.undated(filter)?;
+    if undated > 0 {
+        let all = retriever.index().manifest().passages();
+        control.note(&format!("{undated} of {all} passages are left out: without a date as 2018-05-31"));
+    }
+    Ok(())
+}
+
+/// The folder of an index of plain files in the cache; built if it does not exist or a file has changed. What is left out,
+/// and how files were read, is noted each time: the lines are kept in a file beside the folder.
+fn indexed(
+    corpus: Corpus,
+    paths: &[String],
+    embedder: Option<&Arc<dyn Embedder>>,
+    name: Option<&str>,
+    control: &Control,
+) -> Result<PathBuf> {
+    let chunking = Chunking::default();
+    let made_by = embedder.map_or("none", |embedder| embedder.identity());
+    let whole = |path: &String| std::fs::canonicalize(path).map_or_else(|_| path.clone(), |p| p.display().to_string());
+    let full_paths = paths.iter().map(whole).collect::<Vec<_>>().join("\n");
+    // The number counts up when the same settings give other passages.
+    let cut = format!("{}; 3", chunking.describe());
+    let settings = hash([full_paths, cut, made_by.to_owned()]);
+    let folder = default_cache()?.join("corpora").join(settings);
+    let dir = folder.join(corpus.fingerprint());
+    let lines = dir.with_extension("notes");
+    if is_finished(&dir) {
+        std::fs::read_to_string(lines).unwrap_or_default().lines().for_each(|line| control.note(line));
+        return Ok(dir);
+    }
+    forget_others(&folder, &dir);
+    let listed = ListedCorpus::new(corpus, paths, chunking);
+    let counted = listed.count(control)?;
+    let (total, files) = (counted.passages, counted.files);
+    let mut builder = Builder::create(&dir, embedder.map(AsRef::as_ref), Storage::F16, Limits::default())?;
+    if let Some(name) = name {
+        builder.called(name)?;
+    }
+    control.note(&format!("indexing {total} passages of {files} {}, once", if files == 1 { "file" } else { "files" }));
+    // Before the build: an index that is finished always has its list.
+    if !counted.lines.is_empty() {
+        std::fs::write(&lines, counted.lines.join("\n")).map_err(|e| MootError::io(&lines, "write", e))?;
+    }
+    listed.fill(&mut builder, total, embedder, control)?;
+    Ok(dir)
+}
+
+/// Whether the build of the index in `dir` is finished.
+fn is_finished(dir: &Path) -> bool {
+    Manifest::read(dir).is_ok_and(|manifest| manifest.builds.last().is_some_and(|build| build.finished))
+}
+
+/// Removes indexes of earlier states of the same corpus. A process that still reads one keeps its mapped files.
+fn forget_others(folder: &Path, keep: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.with_extension("") != keep {
+            // An index that cannot be removed only costs disk space.
+            let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+        }
+    }
+}
+
+fn hash(parts: [String; 3]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,87 @@
+//! The embedder of a new index, of an existing one, or of a method that embeds documents itself.
+
+use crate::error::{MootError, Result};
+use crate::retrieval::index::Dense;
+use crate::retrieval::{Embedder, EmbedderOptions as Encoder, LocalEmbedder};
+use crate::workspace::control::Control;
+use crate::workspace::models::{Opening, device};
+use moot_models::encoder::EncoderOptions;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Default embedder: small, fast, English.
+pub const DEFAULT_EMBEDDER: &str = "all-minilm-l6-v2";
+/// The name for an index of words alone.
+const NONE: &str = "none";
+
+/// Which embedder, as given.
+#[derive(Debug, Clone)]
+pub struct EmbedderOptions {
+    /// Its name, or `none` for BM25 only.
+    pub name: Option<String>,
+    /// Its device. The last digits of vectors differ between devices.
+    pub device: String,
+    /// Never use the network.
+    pub offline: bool,
+}
+
+impl EmbedderOptions {
+    /// The name for a new index.
+    #[must_use]
+    pub fn for_new(&self) -> &str {
+        self.name.as_deref().unwrap_or(DEFAULT_EMBEDDER)
+    }
+
+    /// Takes `name` where none was given and its files are on this machine; whether it is taken, or one was given.
+    pub(crate) fn take_if_present(&mut self, name: &str) -> bool {
+        let options = Encoder { offline: true, ..Encoder::default() };
+        if self.name.is_none() && LocalEmbedder::open(name, &options, &mut |_| {}).is_ok() {
+            self.name = Some(name.to_owned());
+        }
+        self.name.is_some()
+    }
+
+    /// Opens the embedder of a new index; `None` for BM25 only.
+    ///
+    /// # Errors
+    /// An unknown name, a model that cannot be fetched or loaded.
+    pub fn named(&self, control: &Control) -> Result<Option<Arc<dyn Embedder>>> {
+        if self.for_new() == NONE { Ok(None) } else { self.open(self.for_new(), control).map(Some) }
+    }
+
+    /// Opens the embedder that made the vectors of the index in `dir`; `None` for an index of words alone.
+    ///
+    /// # Errors
+    /// As [`EmbedderOptions::named`]; one that was given for an index of words alone.
+    pub fn of_index(&self, dir: &Path, dense: Option<&Dense>, control: &Control) -> Result<Option<Arc<dyn Embedder>>> {
+        let Some(dense) = dense else {
+            return match self.name.as_deref().filter(|name| *name != NONE) {
+                None => Ok(None),
+                Some(name) => Err(MootError::Index {
+                    path: dir.to_owned(),
+                    wrong: format!("expected vectors for --embedder {name}, found an index of words alone"),
+                    hint: "leave the option out, or build an index with vectors".into(),
+                }),
+            };
+        };
+        match self.name.as_deref().or(dense.name.as_deref()) {
+            Some(name) => self.open(name, control).map(Some),
+            None => Err(MootError::Index {
+                path: dir.to_owned(),
+                wrong: format!("its vectors were made by {}", dense.embedder),
+                hint: "say with --embedder where that is".into(),
+            }),
+        }
+    }
+
+    fn open(&self, name: &str, control: &Control) -> Result<Arc<dyn Embedder>> {
+        let (device, _) = device("--device of the embedder", &self.device, &control.notice())?;
+        let options = Encoder { offline: self.offline, load: EncoderOptions::on(device), ..Encoder::default() };
+        let watch = &control.watch;
+        let embedder =
+            LocalEmbedder::open(name, &options, &mut |progress| watch.opening(&Opening::Finding(name, progress)))?;
+        watch.opening(&Opening::Loaded { name, thinks: true, remark: None });
+        embedder.note().iter().for_each(|note| control.note(&format!("{name}: {note}")));
+        Ok(Arc::new(embedder))
+    }
+}

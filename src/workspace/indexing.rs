@@ -1,0 +1,96 @@
+//! Indexes a corpus: counted first, built with progress, resumed after an interruption.
+
+use crate::error::{MootError, Result};
+use crate::question::Passage;
+use crate::retrieval::Embedder;
+use crate::retrieval::chunk::Chunking;
+use crate::retrieval::corpus::{Corpus, Skipped, told_notes, told_skipped};
+use crate::retrieval::index::Builder;
+use crate::workspace::control::{Control, Phase};
+use std::sync::Arc;
+
+/// A corpus whose files are listed, and how its documents are split.
+pub struct ListedCorpus {
+    corpus: Corpus,
+    chunking: Chunking,
+    typed: Vec<String>,
+}
+
+impl ListedCorpus {
+    /// `corpus`, as `paths` were given.
+    #[must_use]
+    pub fn new(corpus: Corpus, paths: &[String], chunking: Chunking) -> Self {
+        let cut = format!("({})", chunking.describe());
+        Self { corpus, chunking, typed: paths.iter().cloned().chain([cut]).collect() }
+    }
+
+    /// Its files.
+    #[must_use]
+    pub fn corpus(&self) -> &Corpus {
+        &self.corpus
+    }
+
+    /// Reads the corpus once, so that errors are found before hours of embedding, and notes what is left out and how files were
+    /// read.
+    ///
+    /// # Errors
+    /// Files that cannot be read; a corpus without text.
+    pub fn count(&self, control: &Control) -> Result<Counted> {
+        let mut passages = self.corpus.passages(self.chunking);
+        let (mut count, mut files, mut last) = (0, 0, String::new());
+        for passage in passages.by_ref() {
+            let file = passage?.origin.file;
+            count += 1;
+            // The passages of a file follow each other.
+            files += u64::from(count == 1 || file != last);
+            last = file;
+        }
+        let all: Vec<Skipped> = self.corpus.skipped().iter().cloned().chain(passages.skipped()).collect();
+        let skipped = told_skipped(&all).into_iter().map(|line| format!("skipped {line}"));
+        let notes = told_notes(&passages.notes()).into_iter().map(|line| format!("note {line}"));
+        let lines: Vec<String> = skipped.chain(notes).collect();
+        lines.iter().for_each(|line| control.note(line));
+        Ok(Counted { passages: count, files, lines })
+    }
+
+    /// Its passages.
+    #[must_use]
+    pub fn passages(&self) -> Box<dyn Iterator<Item = Result<Passage>>> {
+        Box::new(self.corpus.passages(self.chunking))
+    }
+
+    /// Adds its `total` passages to an index.
+    ///
+    /// # Errors
+    /// An embedder or a folder that cannot be used; a full disk; [`MootError::Interrupted`], after which finished work is kept.
+    pub fn fill(
+        &self,
+        builder: &mut Builder,
+        total: u64,
+        embedder: Option<&Arc<dyn Embedder>>,
+        control: &Control,
+    ) -> Result<()> {
+        control.watch.phase(Phase::Working);
+        let mut passages = self.passages();
+        let built = builder.run(&self.typed, &mut passages, embedder.map(AsRef::as_ref), &mut |progress| {
+            control.watch.indexing(total, Some(progress));
+            if control.is_stopped() { Err(MootError::Interrupted) } else { Ok(()) }
+        });
+        control.watch.indexing(total, None);
+        if let Err(MootError::Interrupted) = built {
+            let passages = builder.manifest().passages();
+            control.note(&format!("{passages} passages are kept; the same command goes on"));
+        }
+        built
+    }
+}
+
+/// A corpus that was read once.
+pub struct Counted {
+    /// Number of passages.
+    pub passages: u64,
+    /// Number of files that gave some.
+    pub files: u64,
+    /// What is left out, and notes on what was read, as printed.
+    pub lines: Vec<String>,
+}

@@ -1,0 +1,196 @@
+//! A method with its settings and source weights, resolved from options.
+
+use crate::error::{MootError, Result};
+use crate::escape::line;
+use crate::eval::record::{DatasetIdentity, Header, VERSION};
+use crate::generation::Sampling;
+use crate::llm::remote::Notice;
+use crate::methods;
+use crate::protocol::ctx::{Settings, Tools};
+use crate::protocol::presets::Preset;
+use crate::protocol::switches::Typed;
+use crate::protocol::{Built, OwnPrompts, Row, entailment};
+use crate::question::Document;
+use crate::retrieval::Retriever;
+use crate::sources::{SourceWeights, WeightsIdentity};
+use crate::workspace::options::MethodOptions;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The method of a run where neither a method nor a preset is named.
+const OF_RUNS: &str = "madam-rag";
+
+/// A method with everything that its answers depend on but models, documents and tools.
+pub struct MethodPlan {
+    /// The method with its switches and prompts.
+    pub method: Built,
+    /// Settings of every method.
+    pub settings: Settings,
+    /// The weight of each source, and the file that it was read from.
+    pub weights: Option<(SourceWeights, WeightsIdentity)>,
+}
+
+impl MethodOptions {
+    /// The one method that is named; without a name, `default` (a preset), else MADAM-RAG.
+    ///
+    /// # Errors
+    /// An unknown method or preset, a switch that the method does not have, a prompt that cannot be read, a number out of
+    /// range.
+    pub fn resolve(&self, default: Option<&str>, notice: &Notice) -> Result<MethodPlan> {
+        let preset = self.preset.as_deref().or(default.filter(|_| self.name.is_none()));
+        let method = match preset {
+            Some(name) => Preset::named(name)?.build(&self.switches)?,
+            None => methods::build(self.name.as_deref().unwrap_or(OF_RUNS), &self.switches)?,
+        };
+        self.with_settings(method.with_prompts(self.own_prompts(notice)?)?)
+    }
+
+    /// Every method, or every preset, that is named (`a,b`), each with its name. A switch, and a prompt of one's own, goes to
+    /// the methods that have it.
+    ///
+    /// # Errors
+    /// As [`MethodOptions::resolve`]; a method twice; a switch or a prompt that none of them has.
+    pub fn resolve_all(&self, notice: &Notice) -> Result<Vec<(String, MethodPlan)>> {
+        let (presets, names) = (self.preset.is_some(), self.preset.as_deref().or(self.name.as_deref()));
+        let names: Vec<&str> = names.unwrap_or(OF_RUNS).split(',').map(str::trim).collect();
+        if names.len() == 1 {
+            return Ok(vec![(names[0].to_owned(), self.resolve(None, notice)?)]);
+        }
+        let prompts = self.own_prompts(notice)?;
+        let mut all: Vec<(String, MethodPlan)> = Vec::new();
+        for name in &names {
+            let preset = if presets { Some(Preset::named(name)?) } else { None };
+            let row = Row::named(preset.map_or(name, |preset| preset.method))?;
+            if all.iter().any(|(known, _)| known == name) {
+                return Err(MootError::Usage(format!("{name} is given twice: expected different methods")));
+            }
+            let has = |switch: &str| row.switches.iter().any(|row| row.name == switch);
+            let own: Typed =
+                self.switches.iter().filter(|(switch, _)| has(switch)).map(|(s, v)| (s.clone(), v.clone())).collect();
+            let method = preset.map_or_else(|| row.build(&own), |preset| preset.build(&own))?;
+            let used = if prompts.among(row.files()).is_empty() { OwnPrompts::default() } else { prompts.clone() };
+            all.push(((*name).to_owned(), self.with_settings(method.with_prompts(used)?)?));
+        }
+        let unused =
+            |switch: &&String| all.iter().all(|(_, plan)| plan.row().switches.iter().all(|row| row.name != **switch));
+        if let Some(switch) = self.switches.keys().find(unused) {
+            return Err(MootError::Usage(format!("none of {} has a switch {switch:?}", names.join(", "))));
+        }
+        if !prompts.is_empty() && all.iter().all(|(_, plan)| plan.method.prompts.is_empty()) {
+            return Err(MootError::Usage(format!("none of {} uses one of the prompts given", names.join(", "))));
+        }
+        Ok(all)
+    }
+
+    /// The prompts in place of the program's. A note says which of them never show the question or the documents.
+    fn own_prompts(&self, notice: &Notice) -> Result<OwnPrompts> {
+        let Some(dir) = &self.prompts else { return Ok(OwnPrompts::default()) };
+        let all = methods::replaceable();
+        let own = OwnPrompts::read(dir, &all)?;
+        for (name, missing) in own.leaving_out(&all) {
+            let missing: Vec<String> = missing.iter().map(|value| format!("{{{{ {value} }}}}")).collect();
+            notice.tell(&format!("note: your {name} has no {}, which the program's shows", missing.join(" and no ")));
+        }
+        Ok(own)
+    }
+
+    /// The built method with the settings and weights of these options.
+    fn with_settings(&self, method: Built) -> Result<MethodPlan> {
+        if self.max_tokens == 0 {
+            return Err(MootError::Usage("--max-tokens 0: a reply needs at least one token".into()));
+        }
+        let settings = Settings {
+            seed: self.seed,
+            max_tokens: self.max_tokens,
+            sampling: self.sampling()?,
+            free_form: self.free_form,
+            think: self.think,
+        };
+        let weights = self.source_weights.as_deref().map(SourceWeights::read).transpose()?;
+        Ok(MethodPlan { method, settings, weights })
+    }
+
+    fn sampling(&self) -> Result<Sampling> {
+        let Some(temperature) = self.temperature.filter(|&t| t != 0.0) else { return Ok(Sampling::Greedy) };
+        if !(temperature > 0.0 && temperature.is_finite()) {
+            return Err(MootError::Usage(format!("--temperature {temperature}: expected a number of at least 0")));
+        }
+        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
+            return Err(MootError::Usage(format!("--top-p {}: expected a number above 0 and up to 1", self.top_p)));
+        }
+        Ok(Sampling::Seeded { temperature, top_k: self.top_k, top_p: self.top_p })
+    }
+}
+
+impl MethodPlan {
+    /// `method` with default settings and no weights.
+    #[must_use]
+    pub fn of(method: Built) -> Self {
+        Self { method, settings: Settings::default(), weights: None }
+    }
+
+    /// The method's row.
+    #[must_use]
+    pub fn row(&self) -> &'static Row {
+        self.method.row
+    }
+
+    /// `recorded` with all that is known of this run's header before a model is.
+    #[must_use]
+    pub fn known(&self, recorded: &Header, dataset: &DatasetIdentity) -> Header {
+        Header {
+            dataset: Some(dataset.clone()),
+            method: self.method.row.name.to_owned(),
+            label: self.method.values.label().map(str::to_owned),
+            switches: self.method.values.json(),
+            settings: self.settings.clone(),
+            prompts: self.method.hashes(),
+            weights: self.weights.as_ref().map(|(_, identity)| identity.clone()),
+            ..recorded.clone()
+        }
+    }
+
+    /// One line where sources of these documents have no weight in the file that was given; `None` without documents.
+    #[must_use]
+    pub fn unknown_sources<'a>(&self, documents: impl IntoIterator<Item = &'a Document>) -> Option<String> {
+        let (weights, identity) = self.weights.as_ref()?;
+        let mut documents = documents.into_iter().peekable();
+        documents.peek()?;
+        let sources: BTreeSet<&str> = documents.filter_map(|document| document.source.as_deref()).collect();
+        weights.unknown(&identity.name, &sources).map(|text| line(&text))
+    }
+
+    /// The record's first line.
+    #[must_use]
+    pub fn header(&self, dataset: Option<DatasetIdentity>, tools: Tools<'_>) -> Header {
+        let (row, llm) = (self.method.row, tools.llm);
+        let entailment = row.needs.entails().then(|| entailment::ROLE.to_owned());
+        let roles = self.method.roles().into_iter().chain(entailment);
+        let mut roles: BTreeMap<_, _> = roles.map(|role| (role.clone(), llm.identity_of(&role).clone())).collect();
+        // One model for everything needs no table of which role has which.
+        roles.retain(|_, model| model != llm.identity());
+        let retriever = tools.retriever.filter(|_| row.needs.searches());
+        let classifier = tools.classifier.filter(|_| row.needs.entails());
+        Header {
+            moot_record: VERSION,
+            program: concat!("moot ", env!("CARGO_PKG_VERSION")).to_owned(),
+            dataset,
+            method: row.name.to_owned(),
+            label: self.method.values.label().map(str::to_owned),
+            preset: self.method.preset.map(str::to_owned),
+            switches: self.method.values.json(),
+            settings: self.settings.clone(),
+            model: llm.identity().clone(),
+            roles,
+            prompts: self.method.hashes(),
+            own_prompts: self.method.prompts.among(row.files()),
+            weights: self.weights.as_ref().map(|(_, identity)| identity.clone()),
+            retriever: retriever.map(Retriever::identity),
+            wanted: retriever.map(|_| self.method.method.wanted(tools.wanted.clone())),
+            replayed: None,
+            forked: None,
+            reused: Vec::new(),
+            embedder: tools.embedder.filter(|_| row.needs.embedder).map(|embedder| embedder.identity().to_owned()),
+            classifier: classifier.map(|classifier| classifier.identity().clone()),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The one door: options become a [`Plan`], a plan opens a [`Workspace`], and a workspace answers, runs and resumes.
+//!
+//! A face (the command line, a server, a program) does three things: it fills [`PlanOptions`], opens the plan, and shows what
+//! [`Watch`] and the observers of calls receive. `examples/face.rs` is one.
+
+mod conflict;
+mod control;
+mod corpus;
+mod documents;
+mod embedder;
+mod index_state;
+mod indexing;
+mod method;
+pub mod models;
+mod opened;
+mod options;
+mod plan;
+mod recorded;
+mod run;
+mod single;
+
+pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
+pub use control::{Control, Phase, Unwatched, Watch};
+pub(crate) use corpus::note_undated;
+pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};
+pub(crate) use index_state::{Compared, counted, note as note_state};
+pub use indexing::ListedCorpus;
+pub use method::MethodPlan;
+pub use opened::Workspace;
+pub(crate) use opened::start;
+pub use options::{
+    ClassifierOptions, CorpusOptions, DEFAULT_MODEL, DocumentOptions, MethodOptions, PlanOptions, RunOptions,
+};
+pub use plan::Plan;
+pub use recorded::Recorded;
+pub use run::{DryRun, Recording, RunReport, distinct_models, model_label};
+pub use single::find_models;
+pub(crate) use single::open_single;

@@ -1,0 +1,128 @@
+//! A model that was located but not loaded: its identity and memory needs.
+
+use super::options::{Options, recipe};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, EngineOptions};
+use crate::error::{MootError, Result};
+use crate::llm::ModelIdentity;
+use crate::llm::local::Local;
+use crate::memory::{self, Memory};
+use moot_models::memory::{Footprint, Needed};
+use moot_models::source::{self, FetchEvent};
+use moot_models::weights::Weights;
+use moot_models::{Model, arch};
+use std::path::{Path, PathBuf};
+
+/// Minimum default memory for keys and values.
+const LEAST_KV: usize = 256 << 20;
+
+/// A model's path, and its sizes from its header.
+#[derive(Debug, Clone)]
+pub struct LocatedModel {
+    /// As the user named it.
+    pub name: String,
+    /// Its file or folder.
+    pub path: PathBuf,
+    /// For the record; without the hash until [`LocatedModel::identify`] is called.
+    pub identity: ModelIdentity,
+    /// Its sizes.
+    pub footprint: Footprint,
+    /// A limitation of the model here, if any: one line.
+    pub note: Option<String>,
+}
+
+impl LocatedModel {
+    /// Finds the model `name`, fetching it if needed, and reads its header.
+    ///
+    /// # Errors
+    /// It cannot be found or fetched; its header is invalid or of an unknown kind.
+    pub fn find(name: &str, options: &Options, progress: &mut dyn FnMut(FetchEvent)) -> Result<Self> {
+        let search = source::Options { cache: source::default_cache()?, offline: options.offline };
+        let path = source::locate(name, &search, progress)?.path;
+        Self::of(name, &path, &Weights::open(&path)?, options)
+    }
+
+    /// The model `name` at `path`, by the header of its `weights`.
+    pub(super) fn of(name: &str, path: &Path, weights: &Weights, options: &Options) -> Result<Self> {
+        let spec = arch::spec(weights)?;
+        let (name, architecture) = (name.to_owned(), spec.architecture.to_owned());
+        let (sha256, recipe) = (String::new(), recipe(&options.load));
+        let identity = ModelIdentity { name: name.clone(), sha256, architecture, context: spec.context, recipe };
+        let footprint = Footprint::of(weights)?;
+        let footprint = if options.load.device.is_cpu() {
+            footprint.with_kv(options.load.kv_dtype())
+        } else {
+            footprint.on_gpu(options.load.dtype, options.load.exact)
+        };
+        Ok(Self { name, path: path.to_owned(), identity, footprint, note: spec.note() })
+    }
+
+    /// Hashes the file. Called after all cheaper checks, because it reads the whole file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn identify(mut self) -> Result<Self> {
+        self.identity.sha256 = source::model_hash(&self.path, &source::default_cache()?)?;
+        Ok(self)
+    }
+
+    /// Memory needed with `kv` bytes of pages.
+    pub(super) fn needed(&self, kv: usize, options: &Options) -> Needed {
+        let weights = self.footprint.resident_bytes(options.load.residency);
+        let working = self.footprint.working_bytes(options.engine.step_tokens, options.engine.rows);
+        Needed { weights, kv: kv as u64, working }
+    }
+
+    /// Checks from the header alone that the model fits. On a device that does not report its memory, always succeeds.
+    ///
+    /// # Errors
+    /// [`MootError::Memory`] with the numbers.
+    pub fn check(&self, options: &Options) -> Result<()> {
+        let Some(memory) = Memory::of(&options.load)? else { return Ok(()) };
+        let kv = options.kv_memory.unwrap_or(LEAST_KV);
+        if kv as u64 > memory.total {
+            let total = memory.total;
+            return Err(MootError::Usage(format!(
+                "--kv-memory {kv}: expected at most {total} bytes, the memory that there is"
+            )));
+        }
+        memory::check(&self.name, &self.footprint, self.needed(kv, options), memory)
+    }
+
+    /// Loads it and starts an engine with `kv_memory` bytes of pages; `None` takes a quarter of the memory then available,
+    /// between 256 MiB and 8 GiB; on a GPU nine tenths of the free memory, less the working space of a step.
+    ///
+    /// # Errors
+    /// Weights that do not load, not enough memory.
+    pub fn load(&self, kv_memory: Option<usize>, options: &Options, cancel: Cancel) -> Result<Local> {
+        self.start(Model::open(&self.path, &options.load)?, kv_memory, options, cancel)
+    }
+
+    /// Starts an engine on `model`, the loaded form of this one.
+    pub(super) fn start(
+        &self,
+        model: Model,
+        kv_memory: Option<usize>,
+        options: &Options,
+        cancel: Cancel,
+    ) -> Result<Local> {
+        const GIB: usize = 1 << 30;
+        // Measured now, with the weights in memory.
+        let quarter = || usize::try_from(Memory::here().available / 4).unwrap_or(usize::MAX);
+        let kv_memory = match (kv_memory, model.decoder.is_on_cpu()) {
+            (Some(asked), _) => asked,
+            (None, true) => quarter().clamp(LEAST_KV, 8 * GIB),
+            (None, false) => match Memory::of(&options.load)? {
+                Some(memory) => {
+                    let working = self.needed(0, options).working;
+                    usize::try_from((memory.available / 10 * 9).saturating_sub(working))
+                        .unwrap_or(usize::MAX)
+                        .max(LEAST_KV)
+                }
+                None => 4 * GIB,
+            },
+        };
+        let engine = Engine::start(model, EngineOptions { kv_memory, ..options.engine })?;
+        Ok(Local::new(engine, self.identity.clone(), cancel))
+    }
+}

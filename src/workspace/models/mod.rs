@@ -1,0 +1,18 @@
+//! Models from names: located, planned under one memory budget, loaded or connected to.
+
+mod located;
+mod memory_plan;
+mod opening;
+mod options;
+mod random;
+mod runtime;
+mod storage;
+
+pub use located::LocatedModel;
+pub use memory_plan::{Member, MemoryPlan};
+pub use opening::{Opening, Purpose, open, open_all, remote};
+pub use options::{Options, best_device, recipe};
+pub use random::random;
+pub use runtime::RuntimeOptions;
+pub(crate) use runtime::device;
+pub use storage::WeightStorage;

@@ -1,0 +1,260 @@
+//! An open workspace: the models, the retriever, the classifier and the embedder of a plan.
+
+use crate::error::MootError;
+use crate::error::Result;
+use crate::llm::Capabilities;
+use crate::llm::roles::Assignment;
+use crate::llm::roles::Roles;
+use crate::nli::{self, Classifier, LocalClassifier};
+use crate::protocol::ctx::{Observer, Tools};
+use crate::protocol::entailment;
+use crate::question::Question;
+use crate::retrieval::corpus::Corpus;
+use crate::retrieval::{Batched, Embedder, Retriever, Wanted};
+use crate::sources::SourceWeights;
+use crate::transcript::{Event, QuestionRecord};
+use crate::workspace::control::{Control, Phase};
+use crate::workspace::documents::Asked;
+use crate::workspace::models::{Opening, Purpose, device, open_all};
+use crate::workspace::models::{Options, WeightStorage};
+use crate::workspace::options::{ClassifierOptions, CorpusOptions, PlanOptions};
+use crate::workspace::plan::Plan;
+use moot_models::encoder::EncoderOptions;
+use std::sync::Arc;
+
+/// What a plan opens. It answers questions and runs datasets as often as it is asked to.
+pub struct Workspace {
+    pub(super) plan: Plan,
+    pub(super) control: Control,
+    llm: Roles,
+    retriever: Option<Batched>,
+    classifier: Option<Box<dyn Classifier>>,
+    embedder: Option<Arc<dyn Embedder>>,
+    weights: Option<SourceWeights>,
+    wanted: Wanted,
+    /// The question of the plan, with its documents, and what happened when these were searched.
+    asked: Option<(Question, Vec<Event>)>,
+}
+
+impl Workspace {
+    /// Opens a plan: documents and corpora first, because their errors are found quickly, then the models.
+    ///
+    /// # Errors
+    /// Documents, a corpus, a classifier or a model that cannot be opened; a method that retrieves, and no corpus; a model that
+    /// cannot do what the method needs, which for a model on this machine is known before it is loaded.
+    pub fn open(plan: Plan, control: &Control) -> Result<Self> {
+        let options = plan.options();
+        let single = options.run.is_none() && (options.question.is_some() || !options.documents.paths.is_empty());
+        if !single {
+            let corpus = options.corpus.clone();
+            plan.check(corpus.is_given())?;
+            return Self::open_tools(plan, corpus, None, None, control);
+        }
+        let Asked { question, corpus, listed } = Asked::read(options, plan.method().row(), control)?;
+        plan.check(corpus.is_given())?;
+        Self::open_tools(plan, corpus, listed, Some(question), control)
+    }
+
+    fn open_tools(
+        plan: Plan,
+        corpus: CorpusOptions,
+        listed: Option<Corpus>,
+        question: Option<Question>,
+        control: &Control,
+    ) -> Result<Self> {
+        let options = plan.options();
+        let PlanOptions { runtime, classifier, .. } = options;
+        runtime.set_threads(&control.notice())?;
+        let is_built = corpus.is_built(listed.is_some());
+        let retriever = open_retriever(&plan, &corpus, listed, control)?;
+        let embedding = plan.methods().iter().find(|method| method.row().needs.embedder).or(plan.methods().first());
+        let embedder = match embedding {
+            Some(method) => corpus.open_embedder(method.row(), runtime.offline, control)?,
+            None => None,
+        };
+        let wanted = corpus.wanted();
+        let asked = match question {
+            Some(question) => {
+                let retriever = retriever.as_ref().map(|retriever| retriever as &dyn Retriever);
+                let gathered = plan.method().method.gather_from(&question, retriever, &wanted)?;
+                note_gathered(&gathered.0, &gathered.1, control);
+                // The notes on other files were printed when they were indexed.
+                if is_built {
+                    let documents = gathered.0.documents.iter();
+                    let notes = documents.flat_map(|document| document.notes.iter().map(|note| (&document.name, note)));
+                    notes.for_each(|(name, note)| control.note(&format!("note {name}: {note}")));
+                }
+                Some(gathered)
+            }
+            None => None,
+        };
+        control.watch.phase(Phase::Opening);
+        let entails = plan.methods().iter().any(|method| method.row().needs.entails());
+        let classifier = if entails { open_classifier(classifier, runtime.offline, control)? } else { None };
+        let llm = open_models(&plan, entails && classifier.is_none(), control)?;
+        let weights = plan.methods().first().and_then(|method| method.weights.as_ref());
+        let weights = weights.map(|(weights, _)| weights.clone());
+        control.watch.phase(Phase::Working);
+        let control = control.clone();
+        Ok(Self { llm, retriever, classifier, embedder, weights, wanted, asked, control, plan })
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The models.
+    #[must_use]
+    pub fn models(&self) -> &Roles {
+        &self.llm
+    }
+
+    /// The plan's question with the documents that its method reads; `None` where the plan has no question.
+    #[must_use]
+    pub fn question(&self) -> Option<&Question> {
+        self.asked.as_ref().map(|(question, _)| question)
+    }
+
+    /// The tools, as methods take them.
+    #[must_use]
+    pub fn tools(&self) -> Tools<'_> {
+        Tools {
+            llm: &self.llm,
+            retriever: self.retriever.as_ref().map(|retriever| retriever as &dyn Retriever),
+            wanted: &self.wanted,
+            classifier: self.classifier.as_deref(),
+            embedder: self.embedder.as_deref(),
+            weights: self.weights.as_ref(),
+        }
+    }
+
+    /// Answers the plan's question; `observer` receives each call as it is answered.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] where the plan has no question; a call that failed.
+    pub fn ask(&self, observer: &dyn Observer) -> Result<QuestionRecord> {
+        let Some((question, events)) = &self.asked else {
+            return Err(MootError::Usage("the plan has no question: expected one, found none".into()));
+        };
+        let method = self.plan.method();
+        let (tools, settings) = (self.tools(), &method.settings);
+        let (record, error) = method.method.record_gathered(question, events.clone(), tools, settings, observer);
+        self.noted(record, error)
+    }
+
+    /// Answers another question by the plan's method, from its own documents or from the plan's corpus.
+    ///
+    /// # Errors
+    /// No documents for a method that needs some; a call that failed.
+    pub fn answer(&self, question: &Question, observer: &dyn Observer) -> Result<QuestionRecord> {
+        let method = self.plan.method();
+        let (record, error) = method.method.record(question, self.tools(), &method.settings, observer);
+        self.noted(record, error)
+    }
+
+    fn noted(&self, record: QuestionRecord, error: Option<MootError>) -> Result<QuestionRecord> {
+        let documents = record.question.documents.iter().chain(&record.retrieved);
+        if let Some(line) = self.plan.method().unknown_sources(documents) {
+            self.control.note(&line);
+        }
+        error.map_or(Ok(record), Err)
+    }
+
+    /// Notes what retrieval and entailment did together for questions in flight.
+    pub fn note_counts(&self) {
+        if let Some(counts) = self.retriever.as_ref().map(Batched::counts).filter(|counts| counts.queries > 0) {
+            let (queries, batches) = (counts.queries, counts.batches);
+            self.control.note(&format!("{queries} queries in {batches} searches, {:.1} s", counts.seconds));
+        }
+        if let Some(counts) = self.classifier.as_ref().map(|classifier| classifier.counts()).filter(|c| c.pairs > 0) {
+            let (pairs, batches) = (counts.pairs, counts.batches);
+            self.control.note(&format!("{pairs} pairs classified in {batches} batches, {:.1} s", counts.seconds));
+        }
+    }
+}
+
+fn open_retriever(
+    plan: &Plan,
+    corpus: &CorpusOptions,
+    listed: Option<Corpus>,
+    control: &Control,
+) -> Result<Option<Batched>> {
+    if !corpus.is_given() {
+        return Ok(None);
+    }
+    let mut searching = plan.methods().iter().map(|method| method.row().needs).filter(|n| n.searches()).peekable();
+    let dense = searching.peek().is_some() && searching.all(|needs| needs.dense);
+    let offline = plan.options().runtime.offline;
+    Ok(Some(Batched::new(corpus.open(listed, dense, offline, control)?)))
+}
+
+fn open_classifier(
+    options: &ClassifierOptions,
+    offline: bool,
+    control: &Control,
+) -> Result<Option<Box<dyn Classifier>>> {
+    let Some(name) = options.name.as_deref() else { return Ok(None) };
+    let (device, _) = device("--classifier-device", &options.device, &control.notice())?;
+    let options = nli::ClassifierOptions { offline, load: EncoderOptions::on(device) };
+    let watch = &control.watch;
+    let classifier =
+        LocalClassifier::open(name, &options, &mut |progress| watch.opening(&Opening::Finding(name, progress)))?;
+    watch.opening(&Opening::Loaded { name, thinks: true, remark: None });
+    Ok(Some(Box::new(classifier)))
+}
+
+/// Opens the models of all roles; with `entailment`, also of the role that classifies pairs.
+fn open_models(plan: &Plan, entailment: bool, control: &Control) -> Result<Roles> {
+    let methods = plan.methods();
+    let mut roles: Vec<String> = Vec::new();
+    for role in methods.iter().flat_map(|method| method.method.roles()) {
+        if !roles.contains(&role) {
+            roles.push(role);
+        }
+    }
+    if entailment {
+        roles.push(entailment::ROLE.to_owned());
+    }
+    let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
+    let names: Vec<&str> = methods.iter().map(|method| method.row().name).collect();
+    let needs = methods.iter().fold(Capabilities::default(), |needs, other| needs.or(other.row().needs.model));
+    let purpose = Purpose { method: &names.join(", "), roles: &roles, needs };
+    let think = methods.first().map_or(0, |method| method.settings.think);
+    start(plan.options(), purpose, think, control)
+}
+
+/// Opens the models of `options` for `purpose`. Above 0, `think` notes which models cannot think.
+///
+/// # Errors
+/// Failures to find, load or reach a model.
+pub(crate) fn start(options: &PlanOptions, purpose: Purpose<'_>, think: usize, control: &Control) -> Result<Roles> {
+    if let WeightStorage::Random(_) = options.runtime.weights {
+        return Err(MootError::Usage("--weights random: untrained weights are for moot bench only".into()));
+    }
+    let resolved: Options = options.runtime.resolve(control.notice())?;
+    let assignment = Assignment::parse(&options.model)?;
+    open_all(&assignment, purpose, &resolved, &control.cancel, &mut |step| {
+        control.watch.opening(&step);
+        if let Opening::Loaded { name, thinks: false, .. } = step
+            && think > 0
+        {
+            control.note(&format!("{name} has no thinking mode: --think is ignored for it"));
+        }
+    })
+}
+
+/// Notes how many passages were found and are read, where documents were searched for the question.
+fn note_gathered(question: &Question, events: &[Event], control: &Control) {
+    let found = |event: &Event| match event {
+        Event::Retrieval { hits, .. } => Some(hits.iter().map(Vec::len).sum::<usize>()),
+        _ => None,
+    };
+    let (passages, documents) = (events.iter().filter_map(found).sum::<usize>(), question.documents.len());
+    if passages > 0 {
+        let passages = if passages == 1 { "1 passage" } else { &format!("{passages} passages") };
+        let documents = if documents == 1 { "1 document" } else { &format!("{documents} documents") };
+        control.note(&format!("{passages} of {documents} found and read"));
+    }
+}

@@ -1,0 +1,112 @@
+//! A plan: options with everything resolved and checked that can be before a model is opened.
+
+use crate::error::{MootError, Result};
+use crate::llm::roles::Assignment;
+use crate::methods::ASK;
+use crate::methods::conflict_score::labels;
+use crate::workspace::control::Control;
+use crate::workspace::method::MethodPlan;
+use crate::workspace::options::PlanOptions;
+use crate::workspace::run::Recording;
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
+
+/// What is done by which methods with which models: resolved once, then never changed.
+///
+/// Its JSON is that of its options, so a plan can be kept and made again.
+pub struct Plan {
+    options: PlanOptions,
+    methods: Vec<Arc<MethodPlan>>,
+    /// Batches of recordings: those of a batch have the same questions and go side by side.
+    batches: Vec<Vec<Recording>>,
+    /// Searches may be answered from a record, so a corpus may be missing.
+    recorded: bool,
+}
+
+impl Plan {
+    /// What `options` mean: of a single question, or of a run with one model.
+    ///
+    /// # Errors
+    /// An unknown name, a value that has no meaning, a dataset or a prompt that cannot be read, an output that cannot be this
+    /// run's record. Each names the option.
+    pub fn of(options: PlanOptions, control: &Control) -> Result<Self> {
+        if options.run.is_some() {
+            let models = Assignment::parse(&options.model)?;
+            return match Self::each(options, control)?.pop() {
+                Some(plan) if plan.options.model.contains(&models.models[0]) => Ok(plan),
+                _ => Err(MootError::Usage("expected one model, found several".into())),
+            };
+        }
+        options.corpus.check()?;
+        let method = Arc::new(options.method.resolve(Some(ASK), &control.notice())?);
+        Ok(Self { options, methods: vec![method], batches: Vec::new(), recorded: false })
+    }
+
+    /// A plan for a method that is resolved already.
+    ///
+    /// # Errors
+    /// Dates of the corpus that cannot be.
+    pub(crate) fn with_method(options: PlanOptions, method: MethodPlan) -> Result<Self> {
+        options.corpus.check()?;
+        Ok(Self { options, methods: vec![Arc::new(method)], batches: Vec::new(), recorded: false })
+    }
+
+    /// A plan for a recorded run: what it searched is in the record, so a corpus may be missing.
+    pub(crate) fn again(options: PlanOptions, method: MethodPlan) -> Result<Self> {
+        Ok(Self { recorded: true, ..Self::with_method(options, method)? })
+    }
+
+    /// A plan for `batches` of recordings, whose methods are those of the first.
+    pub(crate) fn of_batches(options: PlanOptions, batches: Vec<Vec<Recording>>) -> Result<Self> {
+        options.corpus.check()?;
+        let methods = batches.first().into_iter().flatten().map(|recording| recording.method.clone()).collect();
+        Ok(Self { options, methods, batches, recorded: false })
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &PlanOptions {
+        &self.options
+    }
+
+    /// The first method: the only one of a plan for a single question.
+    #[must_use]
+    pub fn method(&self) -> &MethodPlan {
+        self.methods.first().expect("a plan has a method (bug)")
+    }
+
+    /// The methods.
+    #[must_use]
+    pub fn methods(&self) -> &[Arc<MethodPlan>] {
+        &self.methods
+    }
+
+    /// The recordings of a run; those of a batch go side by side.
+    #[must_use]
+    pub fn batches(&self) -> &[Vec<Recording>] {
+        &self.batches
+    }
+
+    /// Refuses what is known to fail before anything is opened; `searches` says whether there is something to search.
+    pub(super) fn check(&self, searches: bool) -> Result<()> {
+        if self.recorded {
+            return Ok(());
+        }
+        if self.methods.len() > 1 {
+            Assignment::parse(&self.options.model)?.only("a run of several methods")?;
+        }
+        if self.options.classifier.name.is_none() {
+            labels::without_classifier(&self.method().method.values.json())?;
+        }
+        match self.methods.iter().map(|method| method.row()).find(|row| row.needs.retriever && !searches) {
+            Some(row) => Err(MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", row.name))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.options.serialize(serializer)
+    }
+}

@@ -1,0 +1,117 @@
+//! A recorded run opened again: its record, its method, its model, and tools for what the record does not hold.
+
+use crate::error::{MootError, Result};
+use crate::eval::fork;
+use crate::eval::record::reader::Record;
+use crate::llm::Llm;
+use crate::llm::roles::Roles;
+use crate::protocol::Built;
+use crate::sources::{SourceWeights, WeightsIdentity};
+use crate::workspace::control::Control;
+use crate::workspace::method::MethodPlan;
+use crate::workspace::opened::Workspace;
+use crate::workspace::options::PlanOptions;
+use crate::workspace::plan::Plan;
+use std::path::Path;
+
+/// A record with what its run had.
+pub struct Recorded {
+    /// The record.
+    pub record: Record,
+    /// The last hash of its file.
+    pub chain: String,
+    /// Its models, and what else is given.
+    pub workspace: Workspace,
+}
+
+impl Recorded {
+    /// Reads the record at `path`: everything that can be wrong before its model is opened. Returns it with its last hash.
+    ///
+    /// # Errors
+    /// A record that cannot be read, or that was altered.
+    pub fn read(path: &Path) -> Result<(Record, String)> {
+        let (record, ledger) = Record::read_whole(path)?;
+        ledger.check(path)?;
+        Ok((record, ledger.chain))
+    }
+
+    /// Opens the record's model, or `model` where it is now under another name or path, and the corpus, the classifier and the
+    /// weights of `options`, for what is not in the record.
+    ///
+    /// # Errors
+    /// A method that this program does not have; other source weights, or another model, than recorded; a model that cannot be
+    /// opened.
+    pub fn open(
+        record: Record,
+        chain: String,
+        model: Option<&str>,
+        options: PlanOptions,
+        control: &Control,
+    ) -> Result<Self> {
+        let header = &record.header;
+        let method = MethodPlan {
+            method: fork::method_of(&record)?,
+            settings: header.settings.clone(),
+            weights: weights(&options, &record)?,
+        };
+        for file in fork::other_files(header, &method.method) {
+            control
+                .note(&format!("note: {file} is another file than was recorded: calls that use it are computed anew"));
+        }
+        let roles = method.method.roles();
+        let named = || roles.iter().map(|role| format!("{role}={}", header.model_of(role).name));
+        let one = roles.iter().all(|role| header.model_of(role) == &header.model);
+        let recorded = || if one { header.model.name.clone() } else { named().collect::<Vec<_>>().join(",") };
+        let model = model.map_or_else(recorded, str::to_owned);
+        let workspace = Workspace::open(Plan::again(PlanOptions { model, ..options }, method)?, control)?;
+        for role in &roles {
+            same_model(&record, role, workspace.models(), control)?;
+        }
+        Ok(Self { record, chain, workspace })
+    }
+
+    /// The record's method, built anew.
+    ///
+    /// # Errors
+    /// As [`fork::method_of`].
+    pub fn method(&self) -> Result<Built> {
+        fork::method_of(&self.record)
+    }
+}
+
+/// The source weights, which must be those of the record.
+fn weights(options: &PlanOptions, record: &Record) -> Result<Option<(SourceWeights, WeightsIdentity)>> {
+    let given = options.method.source_weights.as_deref().map(SourceWeights::read).transpose()?;
+    let found = given.as_ref().map(|(_, identity)| identity.sha256.as_str());
+    let recorded = record.header.weights.as_ref().map(|identity| identity.sha256.as_str());
+    if found == recorded {
+        return Ok(given);
+    }
+    let told = |hash: Option<&str>| hash.map_or("none".to_owned(), |hash| format!("SHA-256 {hash}"));
+    Err(MootError::Usage(format!(
+        "--source-weights: expected those of the record ({}), found {}",
+        told(recorded),
+        told(found)
+    )))
+}
+
+/// A debate that goes on must not mix the replies of two models.
+fn same_model(record: &Record, role: &str, models: &Roles, control: &Control) -> Result<()> {
+    let (then, now) = (record.header.model_of(role), models.identity_of(role));
+    let same = if then.sha256.is_empty() { then.name == now.name } else { then.sha256 == now.sha256 };
+    if !same {
+        return Err(MootError::Input {
+            path: record.path.clone(),
+            line: Some(1),
+            expected: format!("the model {} for the role {role}, which the record names", then.name),
+            found: format!("{}, which has other weights", now.name),
+        });
+    }
+    if then.recipe != now.recipe && !then.recipe.is_empty() {
+        control.note(&format!(
+            "note: recorded by the recipe {:?}, this is {:?}: new replies may differ in their bits",
+            then.recipe, now.recipe
+        ));
+    }
+    Ok(())
+}

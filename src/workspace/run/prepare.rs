@@ -1,0 +1,93 @@
+//! Plans of runs: the dataset is read, outputs are checked, methods are resolved, before a model is opened.
+
+use super::outputs;
+use super::record_file;
+use super::recording::Recording;
+use crate::error::{MootError, Result};
+use crate::escape::line;
+use crate::eval::datasets::{self, Dataset};
+use crate::eval::reuse::Replies;
+use crate::workspace::control::Control;
+use crate::workspace::method::MethodPlan;
+use crate::workspace::options::{PlanOptions, RunOptions};
+use crate::workspace::plan::Plan;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+impl Plan {
+    /// The plans of a run, one for each model of `a,b`, so that each model is loaded once and has the memory for itself. Each
+    /// has every method that is named.
+    ///
+    /// # Errors
+    /// An unknown method, a switch that the method does not have, a dataset that cannot be read, an output that cannot be the
+    /// run's record.
+    pub fn each(options: PlanOptions, control: &Control) -> Result<Vec<Self>> {
+        let Some(run) = options.run.clone() else { return Ok(vec![Self::of(options, control)?]) };
+        let models: Vec<String> = outputs::models(&options.model)?.into_iter().map(str::to_owned).collect();
+        let notice = control.notice();
+        let methods = models.iter().map(|_| options.method.resolve_all(&notice)).collect::<Result<Vec<_>>>()?;
+        let names: Vec<&str> = methods.first().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        let outputs = outputs::of(&run, &names, &models)?;
+        let replies = Arc::new(Replies::read(&run.reuse)?);
+        let dataset = read(&run, &methods, &outputs, control)?;
+        let mut plans = Vec::with_capacity(models.len());
+        for ((model, methods), outputs) in models.into_iter().zip(methods).zip(outputs) {
+            let recording = |((_, method), output): ((String, MethodPlan), PathBuf)| {
+                Recording::new(Arc::new(method), dataset.clone(), output, replies.clone(), &run)
+            };
+            let batch: Vec<Recording> = methods.into_iter().zip(outputs).map(recording).collect();
+            plans.push(Self::of_batches(PlanOptions { model, ..options.clone() }, vec![batch])?);
+        }
+        Ok(plans)
+    }
+}
+
+/// Reads the dataset, checks the outputs, and keeps the questions that are wanted.
+fn read(
+    run: &RunOptions,
+    methods: &[Vec<(String, MethodPlan)>],
+    outputs: &[Vec<PathBuf>],
+    control: &Control,
+) -> Result<Arc<Dataset>> {
+    let options = datasets::Options { skip_bad: run.skip_bad, ..datasets::Options::default() };
+    let options = run.format.iter().try_fold(options, |options, typed| options.format(typed))?;
+    let mut dataset = datasets::load_with(&run.dataset, &options)?;
+    for ((_, method), output) in methods.iter().flatten().zip(outputs.iter().flatten()) {
+        // The folder of several records is not made by a dry run.
+        if !run.dry_run || output.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder.is_dir()) {
+            record_file::check(output, &dataset.identity, method)?;
+        }
+    }
+    note_skipped(&dataset.skipped, control);
+    dataset.questions.truncate(run.limit.unwrap_or(usize::MAX));
+    if let Some(count) = run.sample {
+        dataset.sample(count, run.sample_seed);
+    }
+    let documents = dataset.questions.iter().flat_map(|question| &question.documents);
+    let first = methods.first().and_then(|methods| methods.first());
+    if let Some(line) = first.and_then(|(_, method)| method.unknown_sources(documents)) {
+        control.note(&line);
+    }
+    if let Some((part, parts)) = run.shard {
+        if !(1..=parts).contains(&part) {
+            return Err(MootError::Usage(format!("--shard {part}/{parts}: expected a part from 1 to {parts}")));
+        }
+        let mut index = 0;
+        dataset.questions.retain(|_| {
+            index += 1;
+            (index - 1) % parts == part - 1
+        });
+    }
+    Ok(Arc::new(dataset))
+}
+
+/// Notes the items that were skipped: the first few, and their number.
+fn note_skipped(skipped: &[String], control: &Control) {
+    const SHOWN: usize = 10;
+    for error in skipped.iter().take(SHOWN) {
+        control.note(&format!("skipped {}", line(error)));
+    }
+    if !skipped.is_empty() {
+        control.note(&format!("{} bad items of the dataset were skipped", skipped.len()));
+    }
+}

@@ -1,0 +1,142 @@
+//! The record of a run as a file: whether the output can be one, whether it is still there, what it holds at the end.
+
+use crate::error::{MootError, Result};
+use crate::eval::record::writer::must_match;
+use crate::eval::record::{DatasetIdentity, Reader};
+use crate::files;
+use crate::question::Document;
+use crate::workspace::method::MethodPlan;
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Whether `output` could be the record of this run: what is wrong with it need not wait until a model is loaded.
+///
+/// # Errors
+/// [`MootError::Input`] for anything but a regular file, or a file that is no record; [`MootError::Io`] for one that cannot
+/// be written; [`MootError::Usage`] for a record of another dataset, method or settings. The models' part of the header is
+/// compared once they are known.
+pub(super) fn check(output: &Path, dataset: &DatasetIdentity, method: &MethodPlan) -> Result<()> {
+    let wrong = |expected: &str, found: String| {
+        Err(MootError::Input { path: output.into(), line: None, expected: expected.into(), found })
+    };
+    let folder = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return wrong("a file in a folder that exists", format!("no folder {}", folder.display()));
+    }
+    if output.is_dir() {
+        return wrong("a file to write the record to", "a folder".into());
+    }
+    files::output(output)?;
+    if !output.exists() {
+        return creatable(folder, output);
+    }
+    OpenOptions::new().append(true).open(output).map_err(|e| MootError::io(output, "open", e))?;
+    if !begun(output)? {
+        return Ok(());
+    }
+    let recorded = Reader::open(output)?;
+    must_match(output, recorded.header(), &method.known(recorded.header(), dataset))
+}
+
+/// Whether a file can be created in `folder`.
+fn creatable(folder: &Path, output: &Path) -> Result<()> {
+    let probe = folder.join(format!(".moot-{}", std::process::id()));
+    File::create_new(&probe).map_err(|e| MootError::io(output, "create", e))?;
+    fs::remove_file(&probe).map_err(|e| MootError::io(&probe, "remove", e))
+}
+
+/// Whether the first line is whole. An empty file, and a header that a kill cut short, are begun anew by the writer.
+fn begun(output: &Path) -> Result<bool> {
+    const MOST: u64 = 1 << 20;
+    let mut first = Vec::new();
+    let mut lines = BufReader::new(files::open(output)?).take(MOST);
+    lines.read_until(b'\n', &mut first).map_err(|e| MootError::io(output, "read", e))?;
+    Ok(first.ends_with(b"\n") || first.len() as u64 == MOST)
+}
+
+/// Counts the questions of the record at `path` that ended in an error.
+///
+/// # Errors
+/// [`MootError::Unanswered`] where there are any; a record that cannot be read.
+pub(super) fn answered(path: &Path) -> Result<()> {
+    // By question: one that was asked again after an error has two lines, of which the later counts.
+    let mut errors: HashMap<String, Option<String>> = HashMap::new();
+    for record in Reader::open(path)? {
+        let record = record?;
+        errors.insert(record.question.id, record.error);
+    }
+    let mut failed: Vec<(&String, &String)> =
+        errors.iter().filter_map(|(id, error)| Some((id, error.as_ref()?))).collect();
+    failed.sort();
+    let Some((id, error)) = failed.first() else { return Ok(()) };
+    let first = format!("{id}: {error}");
+    Err(MootError::Unanswered { path: path.to_owned(), errors: failed.len(), questions: errors.len(), first })
+}
+
+/// One line where sources that the run retrieved have no weight in the file that was given. What questions bring is known
+/// before a run.
+///
+/// # Errors
+/// A record that cannot be read.
+pub(super) fn unknown_sources(path: &Path, method: &MethodPlan) -> Result<Option<String>> {
+    if method.weights.is_none() {
+        return Ok(None);
+    }
+    let mut found: Vec<Document> = Vec::new();
+    for record in Reader::open(path)? {
+        let record = record?;
+        let corpus = record.question.documents.into_iter().filter(|document| document.origin.is_some());
+        for document in corpus.chain(record.retrieved) {
+            if !found.iter().any(|known| known.source == document.source) {
+                found.push(document);
+            }
+        }
+    }
+    Ok(method.unknown_sources(&found))
+}
+
+/// The file that a run writes, to notice that it was removed or replaced.
+pub(super) struct Watched {
+    path: PathBuf,
+    /// What tells the file from another of the same name; `None` where the system has nothing.
+    identity: Option<(u64, u64)>,
+}
+
+impl Watched {
+    /// The file that is at `path` now.
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), identity: identity(path) }
+    }
+
+    /// Whether it is no longer at its path. A path that cannot be looked at for another reason says nothing.
+    pub(super) fn is_gone(&self) -> bool {
+        let now = identity(&self.path);
+        let removed = || !fs::exists(&self.path).unwrap_or(true);
+        self.identity.is_some() && now != self.identity && (now.is_some() || removed())
+    }
+
+    /// The error where it is gone; `done` questions were in it.
+    pub(super) fn lost(&self, done: usize) -> MootError {
+        let found = if self.path.exists() { "another file in its place" } else { "no file" };
+        MootError::Input {
+            path: self.path.clone(),
+            line: None,
+            expected: format!("the record that this run was writing, with {done} finished questions"),
+            found: format!("{found}: it was removed meanwhile, and they are lost"),
+        }
+    }
+}
+
+/// Device and inode.
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Path) -> Option<(u64, u64)> {
+    None
+}

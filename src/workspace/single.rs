@@ -1,0 +1,52 @@
+//! One model on this machine, for measurements; a model that is found but not loaded.
+
+use crate::error::{MootError, Result};
+use crate::llm::local::Local;
+use crate::llm::remote::Address;
+use crate::llm::roles::Assignment;
+use crate::workspace::control::Control;
+use crate::workspace::models::{self, LocatedModel, Opening, RuntimeOptions, WeightStorage};
+
+/// Opens the only model that `model` names, which must be on this machine, or random weights in its shape. `what` needs it.
+///
+/// # Errors
+/// Failures to find or load it; several roles, or a model on a server.
+pub(crate) fn open_single(what: &str, model: &str, runtime: &RuntimeOptions, control: &Control) -> Result<Local> {
+    let options = runtime.resolve(control.notice())?;
+    let assignment = Assignment::parse(model)?;
+    let name = assignment.only(what)?;
+    if Address::is_one(name) {
+        return Err(MootError::Usage(format!("{what} is of models on this machine, and {name} is elsewhere")));
+    }
+    let cancel = control.cancel.clone();
+    let llm = match runtime.weights {
+        WeightStorage::Random(storage) => models::random(name, storage, &options, cancel)?,
+        _ => models::open(name, &options, cancel, &mut |progress| {
+            control.watch.opening(&Opening::Finding(name, progress));
+        })?,
+    };
+    let model = llm.engine().model();
+    control.watch.opening(&Opening::Loaded { name, thinks: llm.thinks(), remark: model.template.remark() });
+    model.decoder.spec().note().iter().for_each(|note| control.note(&format!("{name}: {note}")));
+    Ok(llm)
+}
+
+/// Finds every model of a run of several, before the first one runs for a night and the second one is misspelt: fetched if
+/// needed, not loaded; of a server, whether it answers.
+///
+/// # Errors
+/// A model that cannot be found or fetched, exceeds the memory, or does not answer.
+pub fn find_models(names: &[String], runtime: &RuntimeOptions, control: &Control) -> Result<()> {
+    let options = runtime.resolve(control.notice())?;
+    for name in names {
+        if Address::is_one(name) {
+            models::remote(name, &options, control.cancel.clone())?;
+            continue;
+        }
+        let found = LocatedModel::find(name, &options, &mut |progress| {
+            control.watch.opening(&Opening::Finding(name, progress));
+        });
+        found?.check(&options)?;
+    }
+    Ok(())
+}
