@@ -12,3 +12,4 @@ mod nli;
 mod report;
 mod retrieval;
 mod structure;
+mod workspace;

@@ -14,7 +14,7 @@ pub(crate) use declared::in_markup;
 pub(crate) use stream::{Transcoder, transcoder};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
 
 /// A decoded file.
 #[derive(Debug)]

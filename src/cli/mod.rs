@@ -47,24 +47,52 @@ enum Command {
     Conflict(conflict::Args),
     Score(score::Args),
     Compare(compare::Args),
-    Merge(merge::Args),
-    Replay(replay::Args),
-    Fork(fork::Args),
-    Why(why::Args),
-    Reproduce(reproduce::Args),
     Report(report::Args),
-    Methods(methods::Args),
-    Prompts(prompts::Args),
-    Show(show::Args),
-    Calls(calls::Args),
-    Slices(slices::Args),
-    Sources(sources::Args),
-    Verify(verify::Args),
-    Bench(bench::Args),
     Index(index::Args),
     Models(models::Args),
+    /// Work with a record: show it, repeat its calls, put parts together, go on otherwise
+    #[command(subcommand)]
+    Record(OfRecord),
+    Methods(methods::Args),
+    Prompts(prompts::Args),
+    Sources(sources::Args),
+    /// Reproduce the papers' tables, list slices, measure speed
+    #[command(subcommand)]
+    Lab(OfLab),
     Doctor(doctor::Args),
+    /// The names of version 0.1: `moot show` is `moot record show`, `moot bench` is `moot lab bench`.
+    #[command(flatten)]
+    OldRecord(OfRecord),
+    #[command(flatten)]
+    OldLab(OfLab),
 }
+
+/// What is done with one record.
+#[derive(Debug, Subcommand)]
+enum OfRecord {
+    Show(show::Args),
+    Calls(calls::Args),
+    Verify(verify::Args),
+    Replay(replay::Args),
+    Merge(merge::Args),
+    Fork(fork::Args),
+    Why(why::Args),
+}
+
+/// What researchers and developers measure.
+#[derive(Debug, Subcommand)]
+enum OfLab {
+    Reproduce(reproduce::Args),
+    Slices(slices::Args),
+    Bench(bench::Args),
+}
+
+/// The subcommands as the help lists them. One that is in no group is an old name.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Answers", &["ask", "run", "conflict"]),
+    ("Results", &["score", "compare", "report", "record"]),
+    ("Parts", &["index", "models", "methods", "prompts", "sources", "lab", "doctor"]),
+];
 
 impl Cli {
     /// Parses the command line. For help or the version, prints them and exits.
@@ -72,12 +100,28 @@ impl Cli {
     /// # Errors
     /// [`MootError::Arguments`].
     pub fn read() -> Result<Self> {
-        let typed = with_short_help(Self::command()).try_get_matches();
+        let typed = Self::grouped().try_get_matches();
         typed.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|e| match e.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => e.exit(),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => e.exit(),
-            _ => refusal(&e, std::env::args().nth(1)),
+            _ => refusal(&e, std::env::args().skip(1)),
         })
+    }
+
+    /// The command with its help: subcommands in groups, old names hidden, long options behind `--help-all`.
+    #[must_use]
+    pub fn grouped() -> clap::Command {
+        let command = with_short_help(Self::command());
+        let is_old = |name: &str| GROUPS.iter().all(|(_, names)| !names.contains(&name)) && name != "help";
+        let old: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+        let command = old
+            .iter()
+            .filter(|name| is_old(name))
+            .fold(command, |command, name| command.mut_subcommand(name, |sub| sub.hide(true)));
+        let listed = listed(&command);
+        command.help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}"
+        ))
     }
 
     /// Runs the subcommand.
@@ -91,30 +135,63 @@ impl Cli {
             Command::Conflict(args) => conflict::run(args),
             Command::Score(args) => score::run(args),
             Command::Compare(args) => compare::run(args),
-            Command::Merge(args) => merge::run(args),
-            Command::Replay(args) => replay::run(args),
-            Command::Fork(args) => fork::run(args),
-            Command::Why(args) => why::run(args),
-            Command::Reproduce(args) => reproduce::run(args),
             Command::Report(args) => report::run(args),
-            Command::Methods(args) => methods::run(args),
-            Command::Prompts(args) => prompts::run(args),
-            Command::Show(args) => show::run(args),
-            Command::Calls(args) => calls::run(args),
-            Command::Slices(args) => slices::run(args),
-            Command::Sources(args) => sources::run(args),
-            Command::Verify(args) => verify::run(args),
-            Command::Bench(args) => bench::run(args),
             Command::Index(args) => index::run(args),
             Command::Models(args) => models::run(args),
+            Command::Methods(args) => methods::run(args),
+            Command::Prompts(args) => prompts::run(args),
+            Command::Sources(args) => sources::run(args),
             Command::Doctor(args) => doctor::run(args),
+            Command::Record(of) | Command::OldRecord(of) => of.run(),
+            Command::Lab(of) | Command::OldLab(of) => of.run(),
         }
     }
+}
+
+impl OfRecord {
+    fn run(&self) -> Result<()> {
+        match self {
+            Self::Show(args) => show::run(args),
+            Self::Calls(args) => calls::run(args),
+            Self::Verify(args) => verify::run(args),
+            Self::Replay(args) => replay::run(args),
+            Self::Merge(args) => merge::run(args),
+            Self::Fork(args) => fork::run(args),
+            Self::Why(args) => why::run(args),
+        }
+    }
+}
+
+impl OfLab {
+    fn run(&self) -> Result<()> {
+        match self {
+            Self::Reproduce(args) => reproduce::run(args),
+            Self::Slices(args) => slices::run(args),
+            Self::Bench(args) => bench::run(args),
+        }
+    }
+}
+
+/// The subcommands in their groups, a line each.
+fn listed(command: &clap::Command) -> String {
+    let mut text = String::new();
+    for (heading, names) in GROUPS {
+        text.push_str(&format!("{heading}:\n"));
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {name:<9} {}\n", about.lines().next().unwrap_or_default()));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// `command`, of whose subcommands those with options hidden from the short help print it for `--help` too, one line an
 /// option, and every option for `--help-all`.
 fn with_short_help(command: clap::Command) -> clap::Command {
+    let all: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    let command = all.iter().fold(command, |command, name| command.mut_subcommand(name, with_short_help));
     let long = |sub: &&clap::Command| sub.get_arguments().any(Arg::is_hide_short_help_set);
     let names: Vec<String> = command.get_subcommands().filter(long).map(|sub| sub.get_name().to_owned()).collect();
     names.iter().fold(command, |command, name| {
@@ -129,15 +206,21 @@ fn with_short_help(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Converts clap's error to one line and one hint, like all errors of this program; `first` is the first argument.
-fn refusal(error: &clap::Error, first: Option<String>) -> MootError {
+/// Converts clap's error to one line and one hint, like all errors of this program; `typed` are the arguments.
+fn refusal(error: &clap::Error, typed: impl Iterator<Item = String>) -> MootError {
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n").map(terminal::columns::printable);
     let wrong = paragraphs.next().unwrap_or_default();
     let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
-    let command = first.filter(|word| Cli::command().find_subcommand(word).is_some());
-    let help =
-        || format!("see `{} --help`", ["moot"].into_iter().chain(command.as_deref()).collect::<Vec<_>>().join(" "));
+    // As many words as name a subcommand, and a subcommand of that.
+    let mut words = vec!["moot".to_owned()];
+    let mut command = Cli::command();
+    for word in typed {
+        let Some(sub) = command.find_subcommand(&word).cloned() else { break };
+        command = sub;
+        words.push(word);
+    }
+    let help = || format!("see `{} --help`", words.join(" "));
     MootError::Arguments {
         wrong: wrong.strip_prefix("error: ").unwrap_or(&wrong).to_owned(),
         hint: tip.unwrap_or_else(help),

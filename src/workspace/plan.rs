@@ -31,9 +31,9 @@ impl Plan {
     /// run's record. Each names the option.
     pub fn of(options: PlanOptions, control: &Control) -> Result<Self> {
         if options.run.is_some() {
-            let models = Assignment::parse(&options.model)?;
-            return match Self::each(options, control)?.pop() {
-                Some(plan) if plan.options.model.contains(&models.models[0]) => Ok(plan),
+            let mut plans = Self::each(options, control)?;
+            return match (plans.pop(), plans.is_empty()) {
+                (Some(plan), true) => Ok(plan),
                 _ => Err(MootError::Usage("expected one model, found several".into())),
             };
         }

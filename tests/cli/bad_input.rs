@@ -107,6 +107,31 @@ fn every_subcommand_has_help() {
     }
 }
 
+/// The help lists each subcommand once, in a group; names of earlier versions work and are not listed.
+#[test]
+fn every_subcommand_is_in_a_group_or_an_old_name() {
+    let command = ::moot::cli::Cli::grouped();
+    let help = command.clone().render_help().to_string();
+    let nested = |noun: &str| -> Vec<String> {
+        let noun = command.find_subcommand(noun).unwrap();
+        noun.get_subcommands().map(|sub| sub.get_name().to_owned()).filter(|name| name != "help").collect()
+    };
+    let old = [nested("record"), nested("lab")].concat();
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        let name = sub.get_name();
+        let listed = help.lines().filter(|line| line.trim_start().split(' ').next() == Some(name)).count();
+        let is_old = old.iter().any(|old| old == name);
+        assert_eq!(listed, usize::from(!is_old), "{name}: {help}");
+        assert_eq!(sub.is_hide_set(), is_old, "{name}");
+    }
+    let folder = folder();
+    let usage = |typed: &[&str]| String::from_utf8(moot(folder.path(), typed).stdout).unwrap();
+    assert!(usage(&["show", "--help"]).contains("Usage: moot show"));
+    assert!(usage(&["record", "show", "--help"]).contains("Usage: moot record show"));
+    let wrong = String::from_utf8(moot(folder.path(), &["record", "show"]).stderr).unwrap();
+    assert!(wrong.contains("see `moot record show --help`"), "{wrong}");
+}
+
 #[test]
 fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
     let folder = folder();

@@ -164,7 +164,7 @@ fn every_option_has_a_name_of_its_own() {
         }
         command.get_subcommands().for_each(check);
     }
-    check(&<Cli as clap::CommandFactory>::command());
+    check(&Cli::grouped());
 }
 
 /// Every switch of every method can be set, and typed as a flag.
