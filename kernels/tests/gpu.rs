@@ -1,6 +1,6 @@
-//! Every op on an NVIDIA GPU against its reference on the CPU. Without a GPU, or in a build without CUDA, nothing is
-//! tested, and that is said.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
+//! Every op on an NVIDIA GPU against its reference on the CPU:
+//! `cargo test --release --package moot-kernels --features cuda --test gpu -- --ignored`.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::launch::{Choice, NO_MASK};
@@ -9,10 +9,9 @@ use moot_kernels::ops::rotate_store::RotateStore;
 use moot_kernels::ops::{attention, norm, rope, sample, swiglu};
 use moot_kernels::{AttentionPlan, CUDA, PAGE, SequenceRows, Weight};
 
-fn gpu() -> Option<Device> {
-    let device =
-        if CUDA { moot_kernels::open_cuda(0).map_err(|e| e.to_string()) } else { Err("built without CUDA".into()) };
-    device.map_err(|e| eprintln!("left out: no GPU to test on: {e}")).ok()
+fn gpu() -> Device {
+    assert!(CUDA, "expected a build with --features cuda");
+    moot_kernels::open_cuda(0).unwrap_or_else(|error| panic!("expected an NVIDIA GPU: {error}"))
 }
 
 /// Random numbers exact in `dtype`: in f32 on the CPU, and in `dtype` on the GPU.
@@ -37,8 +36,9 @@ fn bits(tensor: &Tensor) -> Result<Vec<u32>> {
 const TYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::F16, 4e-3), (DType::BF16, 3e-2)];
 
 #[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn rows_are_their_references() -> Result<()> {
-    let Some(gpu) = gpu() else { return Ok(()) };
+    let gpu = gpu();
     for (dtype, most) in TYPES {
         for (rows, hidden) in [(1, 64), (7, 896), (33, 4096)] {
             let ((x, gx), (y, gy)) = (random(&[rows, hidden], dtype, &gpu)?, random(&[rows, hidden], dtype, &gpu)?);
@@ -54,8 +54,9 @@ fn rows_are_their_references() -> Result<()> {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn columns_of_one_product_go_where_matrices_do() -> Result<()> {
-    let Some(gpu) = gpu() else { return Ok(()) };
+    let gpu = gpu();
     for (dtype, most) in TYPES {
         let (both, gboth) = random(&[33, 2 * 1000], dtype, &gpu)?;
         let halves = |x: &Tensor| -> Result<[Tensor; 2]> { Ok([x.narrow(1, 0, 1000)?, x.narrow(1, 1000, 1000)?]) };
@@ -66,8 +67,9 @@ fn columns_of_one_product_go_where_matrices_do() -> Result<()> {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn what_is_between_projections_and_attention_is_its_reference() -> Result<()> {
-    let Some(gpu) = gpu() else { return Ok(()) };
+    let gpu = gpu();
     for (dtype, most) in TYPES {
         let (tokens, heads, kv_heads, dim) = (37, 6, 2, 64);
         let widths = [heads * dim, kv_heads * dim, kv_heads * dim];
@@ -122,8 +124,9 @@ fn batch() -> Vec<SequenceRows> {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
-    let Some(gpu) = gpu() else { return Ok(()) };
+    let gpu = gpu();
     for (dtype, most) in &TYPES[1..] {
         for (heads, kv_heads, dim) in [(8, 2, 64), (6, 1, 96), (32, 8, 128)] {
             let plan = AttentionPlan::new(batch());
@@ -145,8 +148,9 @@ fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn the_exact_linear_layer_is_its_reference_and_rows_do_not_depend_on_the_batch() -> Result<()> {
-    let Some(gpu) = gpu() else { return Ok(()) };
+    let gpu = gpu();
     for (dtype, most) in &TYPES[1..] {
         for (rows, inputs, outputs) in [(1, 64, 33), (70, 896, 257), (300, 1536, 640)] {
             let ((x, gx), (w, gw)) =
@@ -163,8 +167,9 @@ fn the_exact_linear_layer_is_its_reference_and_rows_do_not_depend_on_the_batch()
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn sampling_obeys_masks_and_cuts() -> Result<()> {
-    let Some(gpu) = gpu() else { return Ok(()) };
+    let gpu = gpu();
     let vocab = 151_936;
     let logits = Tensor::randn(0_f32, 1.0, (3, vocab), &Device::Cpu)?;
     let rows: Vec<Vec<f32>> = logits.to_vec2()?;

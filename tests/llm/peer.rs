@@ -26,9 +26,8 @@ struct Peer {
 }
 
 impl Peer {
-    /// `None` where the variable is not set.
-    fn start() -> Option<Self> {
-        let program = std::env::var_os("MOOT_LLAMA_SERVER")?;
+    fn start() -> Self {
+        let program = std::env::var_os("MOOT_LLAMA_SERVER").expect("MOOT_LLAMA_SERVER names llama.cpp's server");
         let options = source::Options { cache: source::default_cache().unwrap(), offline: true };
         let model = source::locate("smollm2-135m", &options, &mut |_| {}).unwrap().path;
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -42,7 +41,7 @@ impl Peer {
             assert!(start.elapsed() < Duration::from_secs(60), "llama-server does not listen");
             std::thread::sleep(Duration::from_millis(50));
         }
-        Some(peer)
+        peer
     }
 
     fn open(&self, cancel: &Cancel) -> Remote {
@@ -67,7 +66,7 @@ impl Drop for Peer {
 #[test]
 #[ignore = "needs llama.cpp's server (MOOT_LLAMA_SERVER) and smollm2-135m in the cache"]
 fn a_stage_is_answered_counted_and_repeatable() {
-    let Some(peer) = Peer::start() else { return };
+    let peer = Peer::start();
     let remote = peer.open(&Cancel::default());
     assert!(!remote.identity().name.ends_with("/v1"), "{:?}", remote.identity());
     let asked: Vec<Call> = ["Name a colour.", "Name an animal.", "Count to five."].into_iter().map(call).collect();
@@ -88,7 +87,7 @@ fn a_stage_is_answered_counted_and_repeatable() {
 #[test]
 #[ignore = "needs llama.cpp's server (MOOT_LLAMA_SERVER) and smollm2-135m in the cache"]
 fn a_debate_is_held_by_schemas() {
-    let Some(peer) = Peer::start() else { return };
+    let peer = Peer::start();
     let remote = peer.open(&Cancel::default());
     let document = |name: &str, text: &str| Document { name: name.into(), text: text.into(), ..Document::default() };
     let documents = vec![document("a", "The bridge opened in 1931."), document("b", "The bridge opened in 1968.")];
@@ -107,7 +106,7 @@ fn a_debate_is_held_by_schemas() {
 #[test]
 #[ignore = "needs llama.cpp's server (MOOT_LLAMA_SERVER) and smollm2-135m in the cache"]
 fn what_it_refuses_is_told_and_a_cancelled_stream_ends() {
-    let Some(peer) = Peer::start() else { return };
+    let peer = Peer::start();
     let cancel = Cancel::default();
     let remote = peer.open(&cancel);
     let long = Call { schema: schema(), ..call(&"word ".repeat(30_000)) };
@@ -129,7 +128,7 @@ fn what_it_refuses_is_told_and_a_cancelled_stream_ends() {
 #[test]
 #[ignore = "needs llama.cpp's server (MOOT_LLAMA_SERVER) and smollm2-135m in the cache"]
 fn scores_are_the_log_probabilities_of_the_same_tokens_when_they_are_generated() {
-    let Some(peer) = Peer::start() else { return };
+    let peer = Peer::start();
     let remote = peer.open(&Cancel::default());
     assert!(remote.capabilities("agent").scores && remote.token("agent", "<|im_end|>").is_some());
     let raw = vec![Segment::Scaffold("The capital of France is".into())];

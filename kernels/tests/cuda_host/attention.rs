@@ -109,7 +109,7 @@ fn sequence(start: usize, len: usize, pages: impl IntoIterator<Item = u32>) -> S
 
 #[test]
 fn decoding_rows_that_share_pages_are_the_reference_and_each_its_own() {
-    let library = library!();
+    let library = library();
     for element in HALVES {
         for heads in [[4, 1, 64], [6, 2, 96], [8, 2, 128], [7, 1, 64]] {
             let case = Case::new(element, heads, 40);
@@ -124,7 +124,7 @@ fn decoding_rows_that_share_pages_are_the_reference_and_each_its_own() {
 
 #[test]
 fn chunks_are_the_reference_however_they_are_cut() {
-    let library = library!();
+    let library = library();
     for (element, heads) in [(HALVES[1], [4, 2, 128]), (HALVES[0], [4, 1, 64]), (HALVES[1], [3, 1, 96])] {
         let case = Case::new(element, heads, 24);
         case.check(library, &[sequence(0, 70, 0..5), sequence(125, 40, 8..19), sequence(3, 1, [20])]);
@@ -133,7 +133,7 @@ fn chunks_are_the_reference_however_they_are_cut() {
 
 #[test]
 fn many_sharers_are_more_than_one_block() {
-    let library = library!();
+    let library = library();
     let case = Case::new(HALVES[1], [8, 1, 64], 24);
     let sequences: Vec<_> = (0..11).map(|i| sequence(35, 1, [0, 1, 2 + i])).collect();
     case.check(library, &sequences);

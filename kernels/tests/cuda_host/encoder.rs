@@ -20,7 +20,7 @@ fn attend(library: &Library, [q, k, v]: [&[f32]; 3], lengths: &[usize], heads: [
 
 #[test]
 fn attention_is_its_reference_and_a_text_does_not_depend_on_the_batch() {
-    let library = library!();
+    let library = library();
     let lengths = [1, 65, 16, 130, 7];
     let tokens: usize = lengths.iter().sum();
     for heads in [[3, 32], [2, 64]] {
@@ -46,7 +46,7 @@ fn attention_is_its_reference_and_a_text_does_not_depend_on_the_batch() {
 
 #[test]
 fn the_norm_of_a_sum_is_its_reference() {
-    let library = library!();
+    let library = library();
     for (rows, hidden) in [(1, 1), (5, 33), (9, 384)] {
         let [x, residual] = [1, 2].map(|seed| random(F32, seed, rows * hidden));
         let [weight, bias] = [3, 4].map(|seed| random(F32, seed, hidden));

@@ -12,25 +12,11 @@ type HostLaunch = unsafe extern "C" fn(*const c_char, *const c_uint, c_uint, *mu
 /// Where the kernels' sources are; the test of mutants sets another folder.
 pub(crate) const SOURCES: &str = "MOOT_CUDA_SOURCES";
 
-/// The library, compiled once; `None` without a compiler.
-pub(crate) fn compiled() -> Option<&'static Library> {
-    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
-    LIBRARY.get_or_init(Library::compile).as_ref()
+/// The library, compiled once.
+pub(crate) fn library() -> &'static Library {
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    LIBRARY.get_or_init(Library::compile)
 }
-
-/// The library; without a compiler the test ends with a message.
-macro_rules! library {
-    () => {
-        match crate::host::compiled() {
-            Some(library) => library,
-            None => {
-                eprintln!("left out: no C++ compiler (CXX, or c++), so the CUDA kernels are not tested");
-                return;
-            }
-        }
-    };
-}
-pub(crate) use library;
 
 pub(crate) struct Library {
     launch: HostLaunch,
@@ -39,12 +25,12 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    fn compile() -> Option<Self> {
+    fn compile() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let sources = std::env::var_os(SOURCES).map_or_else(|| root.join("cuda"), PathBuf::from);
         let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
         let out = std::env::temp_dir().join(format!("moot-cuda-host-{}.so", std::process::id()));
-        let status = Command::new(compiler)
+        let status = Command::new(&compiler)
             .args(["-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-I"])
             .arg(sources)
             .arg("-I")
@@ -53,7 +39,9 @@ impl Library {
             .arg(&out)
             .arg(root.join("tests/cuda_host/library.cpp"))
             .status()
-            .ok()?;
+            .unwrap_or_else(|error| {
+                panic!("the CUDA kernels are tested with a C++ compiler (CXX, or c++): {compiler}: {error}")
+            });
         assert!(status.success(), "the kernels do not compile for the host");
         let path = CString::new(out.to_str().unwrap()).unwrap();
         // SAFETY: a library that was just compiled from these sources; the symbol has the type stated.
@@ -65,7 +53,7 @@ impl Library {
             std::mem::transmute::<*mut c_void, HostLaunch>(symbol)
         };
         std::fs::remove_file(out).unwrap();
-        Some(Self { launch, turn: Mutex::new(()) })
+        Self { launch, turn: Mutex::new(()) }
     }
 
     pub(crate) fn run(&self, launch: &Launch) {

@@ -12,7 +12,7 @@ fn apply(library: &Library, element: Element, x: &[f32], w: &Buffer, [rows, inpu
 
 #[test]
 fn linear_is_its_reference_and_a_rows_bits_are_its_own() {
-    let library = library!();
+    let library = library();
     for element in HALVES {
         for (rows, inputs, outputs) in [(1, 8, 1), (17, 200, 33), (67, 520, 40), (130, 96, 129)] {
             let (x, w) = (random(element, 1, rows * inputs), random(element, 2, outputs * inputs));
@@ -37,7 +37,7 @@ fn linear_is_its_reference_and_a_rows_bits_are_its_own() {
 /// over.
 #[test]
 fn sections_are_added_in_ascending_order() {
-    let library = library!();
+    let library = library();
     let mut w = vec![0.0; 128];
     for (section, sum) in [32768.0, 1.0 / 1024.0, -32768.0, 1.0 / 1024.0].into_iter().enumerate() {
         w[32 * section + 5] = sum;

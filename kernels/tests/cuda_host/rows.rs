@@ -7,7 +7,7 @@ use moot_kernels::launch::{self, Element, RotateStore};
 
 #[test]
 fn norms_are_their_reference_and_sum_first_where_asked() {
-    let library = library!();
+    let library = library();
     for element in ELEMENTS {
         for (rows, hidden) in [(1, 1), (3, 7), (2, 64), (5, 896), (2, 4100)] {
             let (x, delta) = (random(element, 1, rows * hidden), random(element, 2, rows * hidden));
@@ -42,7 +42,7 @@ fn columns(values: &[f32], stride: usize, first: usize, width: usize) -> Vec<f32
 
 #[test]
 fn swiglu_is_its_reference_on_matrices_and_on_columns_of_one() {
-    let library = library!();
+    let library = library();
     for element in ELEMENTS {
         for (rows, width) in [(1, 1), (3, 8), (5, 1000), (1, 20_001), (4, 4104)] {
             let both = random(element, 4, rows * 2 * width);
@@ -193,7 +193,7 @@ impl Step {
 
 #[test]
 fn what_is_between_projections_and_attention_is_its_reference() {
-    let library = library!();
+    let library = library();
     for element in ELEMENTS {
         for shape in [[1, 1, 1, 2], [5, 6, 2, 64], [21, 4, 4, 16], [3, 20, 4, 96]] {
             Step::new(element, shape).check(library);
@@ -206,7 +206,7 @@ fn what_is_between_projections_and_attention_is_its_reference() {
 
 #[test]
 fn a_rotation_alone_has_the_bits_of_that_with_the_store() {
-    let library = library!();
+    let library = library();
     for element in ELEMENTS {
         for [tokens, heads, kv_heads, dim] in [[1, 1, 1, 2], [5, 6, 2, 64], [7, 18, 3, 96]] {
             let step = Step::new(element, [tokens, heads, kv_heads, dim]).plain();

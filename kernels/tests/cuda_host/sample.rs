@@ -19,7 +19,7 @@ fn sample(library: &Library, logits: &[Vec<f32>], vocab: usize, masks: &[Vec<u32
 
 #[test]
 fn greedy_takes_the_lowest_of_equals_and_nothing_forbidden() {
-    let library = library!();
+    let library = library();
     let mut logits = random(Element::F32, 3, 3001);
     logits[1700] = 9.0;
     logits[2900] = 9.0;
@@ -46,7 +46,7 @@ fn tenths() -> Vec<f32> {
 
 #[test]
 fn top_k_and_top_p_keep_what_they_say() {
-    let library = library!();
+    let library = library();
     for (top_k, top_p, kept) in [
         (1, 1.0, vec![103]),
         (2, 1.0, vec![102, 103]),
@@ -72,7 +72,7 @@ fn top_k_and_top_p_keep_what_they_say() {
 
 #[test]
 fn equals_at_the_cut_are_kept_by_id_and_temperature_sharpens() {
-    let library = library!();
+    let library = library();
     let equal = vec![1.0; 1500];
     let draws: Vec<Choice> = (0..30)
         .map(|i| Choice { temperature: 0.7, top_p: 1.0, top_k: 3, draw: i as f32 / 30.0, mask: NO_MASK })

