@@ -1,6 +1,6 @@
 //! The one error of this package: each variant says what was expected, what was found, and where.
 
-use crate::escape::beginning;
+use crate::escape::{beginning, excerpt};
 use crate::fault::RemoteFault;
 use crate::units::readable;
 use moot_models::memory::Needed;
@@ -28,7 +28,10 @@ pub enum MootError {
         source: std::io::Error,
     },
     /// A line or field of the user's own file is not what it should be.
-    #[error("{}{}: expected {expected}, found {found}", path.display(), line.map(|n| format!(":{n}")).unwrap_or_default())]
+    #[error(
+        "{}{}: expected {}, found {}", path.display(), line.map(|n| format!(":{n}")).unwrap_or_default(), excerpt(.expected),
+        excerpt(.found)
+    )]
     Input {
         /// The file.
         path: PathBuf,
@@ -67,7 +70,7 @@ pub enum MootError {
         cut_off: bool,
     },
     /// A name that no table knows.
-    #[error("no {kind} is called {:?} (known: {known})", beginning(.name, 100))]
+    #[error("no {kind} is called {:?} (known: {})", beginning(.name, 100), beginning(.known, 2000))]
     UnknownName {
         /// "method", "dataset", "metric".
         kind: &'static str,
@@ -109,7 +112,7 @@ pub enum MootError {
         fits: String,
     },
     /// An index of passages is not what it should be, or not what is asked of it.
-    #[error("{}: {wrong}", path.display())]
+    #[error("{}: {}", path.display(), beginning(.wrong, 600))]
     Index {
         /// The index's folder, or the file in it that is meant.
         path: PathBuf,
@@ -137,7 +140,7 @@ pub enum MootError {
     #[error("the record differs from what was written, or its calls from the record")]
     Differ,
     /// A prompt or grammar of ours is broken, or a template refuses it.
-    #[error("{file}: {reason}")]
+    #[error("{file}: {}", beginning(.reason, 600))]
     Prompt {
         /// The prompt or grammar file.
         file: String,

@@ -58,6 +58,7 @@ impl Local {
     }
 
     fn request(&self, tag: usize, call: &Call, events: &Sender<(usize, Event)>, cancel: &Cancel) -> Result<Request> {
+        self.refuse_by_bytes(call)?;
         let (prompt, think) = self.prompt(call)?;
         // Apart from the prompt: a word that is split between the two becomes other tokens than in one piece, in exchange
         // the prompt's tokens, and so its cached pages, do not depend on the prefill.
@@ -79,6 +80,26 @@ impl Local {
             events: events.clone(),
             cancel: cancel.clone(),
         })
+    }
+
+    /// Refuses a call whose bytes cannot fit as tokens, before they are tokenised.
+    fn refuse_by_bytes(&self, call: &Call) -> Result<()> {
+        let limits = self.engine.limits();
+        let (bytes, limit) = (call.bytes(), limits.context.min(limits.pages.saturating_mul(PAGE)));
+        // A token of one byte is the least: most calls end here.
+        if bytes <= limit {
+            return Ok(());
+        }
+        let tokenizer = &self.engine.model().tokenizer;
+        let ids = 0..u32::try_from(tokenizer.vocab_size()).unwrap_or(u32::MAX);
+        let longest = ids.filter_map(|id| tokenizer.token_bytes(id)).map(<[u8]>::len).max().unwrap_or(1).max(1);
+        let prompt = bytes / longest;
+        if prompt <= limit {
+            return Ok(());
+        }
+        let (generate, limit_name) = (call.max_tokens.saturating_add(call.think), "what fits");
+        let what = format!("{}: {bytes} bytes, of at most {longest} in a token", call.what);
+        Err(MootError::TooLong { what, needed: prompt.saturating_add(generate), prompt, generate, limit_name, limit })
     }
 
     /// Thinking within `tokens`; the reply begins after a blank line, as in the training of models that think.

@@ -74,6 +74,18 @@ fn what_is_too_long_is_named_by_its_call() {
 }
 
 #[test]
+fn what_no_token_is_long_enough_for_is_refused_before_it_is_tokenised() {
+    let (local, _) = local(start("llama.gguf", pages(64)));
+    let long = call("agent of long.txt, round 1", &"word ".repeat(10 << 20), "start: /[a-z]{9}/", 9);
+    let started = std::time::Instant::now();
+    let Err(error) = ask(&local, std::slice::from_ref(&long)).0 else { panic!("52 MB fit a context") };
+    let refused = local.fits(&long).unwrap_err().to_string();
+    assert!(error.to_string() == refused && refused.starts_with("agent of long.txt, round 1: 52428"), "{refused}");
+    assert!(refused.contains("bytes, of at most") && refused.contains("what fits is"), "{refused}");
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_broken_grammar_fails_the_stage() {
     let (local, _) = local(start("llama.gguf", pages(64)));
     let (replies, _) = ask(&local, &[letters("short", 5), call("broken", "text", "start: (", 5)]);

@@ -4,6 +4,7 @@ use super::document::Document;
 use super::notes::{Noted, Notes};
 use super::{Entry, Kind, Reader, Skipped, package, pdf, record, table, whole};
 use crate::error::{MootError, Result};
+use crate::escape::excerpt;
 use crate::question::Passage;
 use crate::retrieval::chunk::Chunking;
 use std::collections::VecDeque;
@@ -147,9 +148,11 @@ impl Documents {
         let why = match &error {
             _ if !entry.found || taken > 0 => return Err(error),
             MootError::Input { line: Some(line), expected, found, .. } => {
-                format!("line {line}: expected {expected}, found {found}")
+                format!("line {line}: expected {}, found {}", excerpt(expected), excerpt(found))
             }
-            MootError::Input { expected, found, .. } => format!("expected {expected}, found {found}"),
+            MootError::Input { expected, found, .. } => {
+                format!("expected {}, found {}", excerpt(expected), excerpt(found))
+            }
             MootError::Io { action, source, .. } => format!("cannot {action}: {source}"),
             _ => return Err(error),
         };
