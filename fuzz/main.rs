@@ -28,6 +28,11 @@ fn html() {
 }
 
 #[test]
+fn text() {
+    run::target("text");
+}
+
+#[test]
 fn table() {
     run::target("table");
 }
@@ -70,7 +75,7 @@ fn reply() {
 /// A target without a test above would never run.
 #[test]
 fn every_target_has_a_test_and_a_corpus() {
-    let tested = ["pdf", "html", "table", "lines", "manifest", "package", "rtf", "record", "stream", "reply"];
+    let tested = ["pdf", "html", "text", "table", "lines", "manifest", "package", "rtf", "record", "stream", "reply"];
     assert!(targets::TARGETS.iter().map(|target| target.name).eq(tested));
     assert!(targets::TARGETS.iter().all(|target| run::corpus(target).len() >= 3));
 }

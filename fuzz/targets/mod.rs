@@ -61,6 +61,13 @@ pub(crate) const TARGETS: &[Target] = &[
         bound: TEXT,
     },
     Target {
+        name: "text",
+        entry: |bytes| corpus("md", bytes),
+        mutate: |bytes, random| tokens(bytes, random, words::TEXT),
+        more: &[],
+        bound: TEXT,
+    },
+    Target {
         name: "table",
         entry: |bytes| corpus("csv", bytes),
         mutate: |bytes, random| {

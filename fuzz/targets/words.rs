@@ -16,6 +16,17 @@ pub(super) const HTML: &[&str] = &[
     "<select>", "<option>", "</select>", "<svg>", "</svg>", "<svg/>", "<title>", "</title>", "<nav>", "</nav>", "<li>",
     "<a>", "</a>", "<meta name=date content=", " style=\"display:none\"", " style='font-size:0'", " hidden", "&amp;", "&#0;",
     "&#x110000;", "&notit;", "&", "\r\n", "\0", "\u{feff}", "<![CDATA[", "<plaintext>", "<textarea>", "<br>", "<dialog>",
+    "<sup>", "</sup>", "<sub>", "</sub>", "<sup><a href=#n>", "<math><msup><mn>", "</mn></msup>", "<mfrac>", "<ruby>", "<rp>", "<rt>", "</ruby>",
+    "<del>", "</del>", "<s>", "</s>", "<annotation>", "</annotation>", "<main>", "</main>", "<article>", "<aside>", "</aside>", "<footer>",
+    "<div id=cookie-banner>", "<ul class=menu>", "<p class='comments'>", "<button>", "</button>", " role=main", " popover", "<a href=/x>",
+    " style='display:none;display:blok'", " style='font-size:calc((0px))'", " style='vertical-align:super'", "<meta charset=koi8-r>",
+    "<?xml version='1.0' encoding='gbk'?>", "\u{1}\u{2}", "10", "1788", "$4", "[3]", "<meta property=og:title content='untitled'>",
+];
+
+#[rustfmt::skip]
+pub(super) const TEXT: &[&str] = &[
+    "---\n", "title: ", "date: ", "url: https://a.example\n", "source: ", "# ", "\u{feff}", "\0", "a\0", "\0a", "\u{1b}$B", "\u{1b}(B", "Паром ",
+    "渡船", "Fähre", "10\u{2076}", "\n\n", "\r\n", "It opened in 1931. ", "\u{1}", "\u{fffd}", "untitled\n",
 ];
 
 #[rustfmt::skip]

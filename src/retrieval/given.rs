@@ -379,14 +379,14 @@ fn named(path: &Path, line: Option<u64>) -> String {
 }
 
 fn json_document(object: &Object) -> Result<Document> {
-    let title = object.optional_string("title")?;
-    Ok(Document {
-        name: title.clone().unwrap_or_default(),
-        text: object.full_string("text")?,
-        title,
+    let fields = corpus::Fields {
+        title: object.optional_string("title")?,
         source: object.optional_string("source")?,
         date: object.optional_date("date")?,
         url: object.optional_string("url")?,
-        ..Document::default()
-    })
+        id: None,
+    };
+    let corpus::Fields { title, source, date, url, .. } = fields.bounded();
+    let (name, text) = (title.clone().unwrap_or_default(), object.full_string("text")?);
+    Ok(Document { name, text, title, source, date, url, ..Document::default() })
 }

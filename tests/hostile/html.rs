@@ -56,7 +56,19 @@ fn hidden_text_is_no_text() {
         "<p hidden>SECRET<div></div>",
         "<div><p hidden>SECRET</div>",
         "<span hidden=until-found>SECRET<span>SECRET</span>SECRET</span>",
-        "<i aria-hidden=true>SECRET</i>",
+        "<div popover>SECRET</div>",
+        "<p style='display:none;display:blok'>SECRET</p>",
+        "<p style='display:none!important;display:block'>SECRET</p>",
+        "<span style='font-size:calc(0px)'>SECRET</span>",
+        "<span style='font-size:clamp(0px, 0em, 0.1px)'>SECRET</span>",
+        "<del>SECRET</del> <s>SECRET</s> <strike>SECRET</strike>",
+        "<del><p>SECRET</p><p>SECRET</p></del>",
+        "<p><s>SECRET<p>SECRET</s>",
+        "<span style='text-decoration:line-through'>SECRET</span>",
+        "<math><semantics><annotation encoding='application/x-tex'>SECRET</annotation></semantics></math>",
+        "<ruby><rp>SECRET</rp></ruby>",
+        "<ruby><rp>SECRET</ruby>",
+        "<noscript>SECRET</noscript>",
         "<span style='font-size:0'>SECRET</span>",
         "<span style='font-size:0.1px'>SECRET<u>SECRET</u></span>",
         "<font style='font:0/0 serif'>SECRET</font>",
@@ -100,4 +112,32 @@ fn what_a_page_shows_again_is_text() {
     ] {
         assert_eq!(text(shown), "text", "{shown}");
     }
+}
+
+#[test]
+fn what_is_shown_again_is_text() {
+    for shown in [
+        "<p hidden style='display:block'>shown</p>",
+        "<i aria-hidden=true>shown</i>",
+        "<p style='display:none;display:flex'>shown</p>",
+        "<dialog open>shown</dialog>",
+        "<div popover style='display:block'>shown</div>",
+        "<p><del>shown</p>",
+        "<s>shown",
+        "<span style='font-size:0'><b style='font-size:1em'>shown</b></span>",
+    ] {
+        assert_eq!(
+            text(&format!("before {shown}")).split_whitespace().collect::<Vec<_>>(),
+            ["before", "shown"],
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn control_characters_take_no_more_room_than_others() {
+    let markup = format!("<p>{}x", "\u{1}\u{2}".repeat(1_000_000));
+    let started = std::time::Instant::now();
+    assert_eq!(text(&markup).len(), 2_000_001);
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }

@@ -4,6 +4,7 @@ use super::position::Cursor;
 use super::{Entry, source};
 use crate::question::{Origin, Passage};
 use crate::retrieval::chunk::Chunking;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// One document of a corpus.
@@ -47,31 +48,64 @@ pub(super) enum Position {
     Extracted,
 }
 
-/// A run of text and the bytes of markup that it came from.
+/// A run of text and the bytes of markup that it came from. Both are shorter than 4 GiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextRun {
     /// First byte in the text.
-    pub(super) text: usize,
-    /// Byte range in the markup, end exclusive.
-    pub(super) from: usize,
-    pub(super) to: usize,
-    /// Text and markup are equal byte for byte; otherwise (an entity) the whole range produced the text.
-    pub(super) same: bool,
+    text: u32,
+    /// First byte in the markup.
+    from: u32,
+    /// Last byte in the markup, exclusive, of text that is not the markup's byte for byte (an entity): the whole range
+    /// produced it.
+    to: Option<NonZeroU32>,
 }
 
-/// Metadata of a document of any kind.
+impl TextRun {
+    pub(super) fn new(text: usize, from: usize, to: Option<usize>) -> Self {
+        let short = |byte: usize| u32::try_from(byte).unwrap_or(u32::MAX);
+        Self { text: short(text), from: short(from), to: to.and_then(|to| NonZeroU32::new(short(to))) }
+    }
+
+    /// First byte in the text.
+    pub(super) fn start(&self) -> usize {
+        self.text as usize
+    }
+
+    /// Whether a run that follows needs no entry of its own: the distance between text and markup is the same.
+    pub(super) fn covers(&self, next: &Self) -> bool {
+        let same = self.to.is_none() && next.to.is_none();
+        same && next.from.checked_sub(self.from) == next.text.checked_sub(self.text)
+    }
+
+    /// The same run, `bytes` earlier in the text.
+    pub(super) fn moved(self, bytes: usize) -> Self {
+        Self { text: self.text.saturating_sub(u32::try_from(bytes).unwrap_or(u32::MAX)), ..self }
+    }
+
+    /// The byte of the markup where the text at `byte` begins.
+    fn begin(&self, byte: usize) -> usize {
+        self.from as usize + if self.to.is_none() { byte.saturating_sub(self.start()) } else { 0 }
+    }
+
+    /// The byte of the markup where the text before `byte` ends.
+    fn end(&self, byte: usize) -> usize {
+        self.to.map_or_else(|| self.begin(byte), |to| to.get() as usize)
+    }
+}
+
+/// Metadata of a document of any kind, as its reader found it; [`Document::new`] bounds it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fields {
-    pub(super) title: Option<String>,
-    pub(super) source: Option<String>,
-    pub(super) date: Option<String>,
-    pub(super) url: Option<String>,
-    pub(super) id: Option<String>,
+pub(in crate::retrieval) struct Fields {
+    pub(in crate::retrieval) title: Option<String>,
+    pub(in crate::retrieval) source: Option<String>,
+    pub(in crate::retrieval) date: Option<String>,
+    pub(in crate::retrieval) url: Option<String>,
+    pub(in crate::retrieval) id: Option<String>,
 }
 
 impl Document {
     pub(super) fn new(entry: &Entry, fields: Fields, text: String, position: Position) -> Self {
-        let Fields { title, source, date, url, id } = fields;
+        let Fields { title, source, date, url, id } = fields.bounded();
         let source = source.or_else(|| source::host(url.as_deref()?));
         let by_folder = source.is_none() && entry.folder.is_some();
         let source = source.or_else(|| entry.folder.clone());
@@ -157,9 +191,8 @@ impl<'a> Locator<'a> {
 
 /// The bytes of markup that `range` of the text came from.
 fn source_of(runs: &[TextRun], range: &Range<usize>) -> Range<usize> {
-    let run = |byte: usize| &runs[runs.partition_point(|run| run.text <= byte).saturating_sub(1)];
-    let (first, last) = (run(range.start), run(range.end - 1));
-    let start = if first.same { first.from + (range.start - first.text) } else { first.from };
-    let end = if last.same { last.from + (range.end - last.text) } else { last.to };
+    let run = |byte: usize| &runs[runs.partition_point(|run| run.start() <= byte).saturating_sub(1)];
+    let start = run(range.start).begin(range.start);
+    let end = run(range.end - 1).end(range.end);
     start..end.max(start)
 }

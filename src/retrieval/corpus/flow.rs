@@ -20,14 +20,24 @@ impl Gap {
     }
 }
 
-/// Maximum bytes of a title, an author or a date: each document and each passage has its own copy.
+/// Maximum bytes of a title or an author: each document and each passage has its own copy.
 pub(super) const MAX_TITLE: usize = 1000;
 
 /// The words of `text` with single spaces, as many as [`MAX_TITLE`] bytes hold.
 pub(super) fn first_words(text: &str) -> String {
+    words_within(text, MAX_TITLE)
+}
+
+/// The words of `text` with single spaces, as many as fewer than `most` bytes hold. Of a first word that is longer its beginning
+/// is kept: some scripts put no spaces between words.
+pub(super) fn words_within(text: &str, most: usize) -> String {
     let mut words = String::new();
     for word in text.split_whitespace() {
-        if words.len() + word.len() >= MAX_TITLE {
+        if words.len() + word.len() >= most {
+            if words.is_empty() {
+                let end = (0..most).rev().find(|end| word.is_char_boundary(*end)).unwrap_or(0);
+                words.push_str(&word[..end]);
+            }
             break;
         }
         if !words.is_empty() {

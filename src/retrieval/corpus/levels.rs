@@ -62,7 +62,16 @@ pub(crate) fn written(before: &str, run: &str, after: Option<char>, level: Level
     }
 }
 
+/// `run` at `level` in a formula, whose base is known to take it.
+pub(crate) fn script(run: &str, level: Level) -> String {
+    match level {
+        Level::Raised => exponent(run.trim()),
+        Level::Lowered => format!("_{}", run.trim()),
+    }
+}
+
 /// `text` with superscripts and subscripts of Unicode written as [`written`] writes them: "10⁶" is "10^6", "H₂O" is "H2O".
+#[allow(dead_code, reason = "comparisons of texts come to apply it")]
 pub(crate) fn spelled(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| plain(c).is_some()) {
         return Cow::Borrowed(text);

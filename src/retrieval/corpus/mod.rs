@@ -7,8 +7,8 @@ mod document;
 mod documents;
 mod flow;
 mod html;
-#[allow(dead_code, reason = "readers come to use it one by one")]
 pub(crate) mod levels;
+mod metadata;
 mod notes;
 mod package;
 mod pdf;
@@ -22,6 +22,7 @@ mod walk;
 mod whole;
 
 pub use document::Document;
+pub(super) use document::Fields;
 pub use documents::{Documents, Passages};
 pub use notes::Noted;
 pub use skipped::{told_notes, told_skipped};

@@ -38,7 +38,7 @@ impl Whole {
         let file = self.decoded()?;
         let (fields, text, position) = match self.entry.kind {
             Kind::Html => {
-                html::read(file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?
+                html::page(file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?
             }
             Kind::Rtf => {
                 let (fields, text) =

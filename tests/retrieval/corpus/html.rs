@@ -42,3 +42,77 @@ fn what_is_never_closed_swallows_nothing() {
     assert_eq!(one("a.html", b"a<svg><title>t</title><g></svg>b<svg>c").unwrap()[0].text, "abc");
     assert_eq!(one("a.htm", b"a &bogus; &notit; &#0; & b").unwrap()[0].text, "a &bogus; \u{ac}it; \u{fffd} & b");
 }
+
+/// The text of a page.
+fn text(markup: &str) -> String {
+    one("a.html", markup.as_bytes()).unwrap()[0].text.clone()
+}
+
+#[test]
+fn what_was_deleted_is_no_text() {
+    assert_eq!(
+        text("<p>It opened in <del>1888</del> <ins>1889</ins>.<p>It costs <s>40</s> 25 crowns."),
+        "It opened in 1889.\n\nIt costs 25 crowns."
+    );
+    assert_eq!(
+        text(
+            "<p>Open <strike>daily</strike> on Sundays <span style=\"text-decoration: line-through\">till six</span>."
+        ),
+        "Open on Sundays ."
+    );
+}
+
+#[test]
+fn superscripts_and_subscripts_keep_their_level() {
+    for (markup, expected) in [
+        ("built in 1788<sup>3</sup> by", "built in 1788 [3] by"),
+        ("cost 10<sup>6</sup> crowns", "cost 10^6 crowns"),
+        ("an area of 40&nbsp;m<sup>2</sup>.", "an area of 40 m^2."),
+        ("H<sub>2</sub>O and x<sub>i</sub>", "H2O and x_i"),
+        ("in 1788<sup><a href=\"#fn1\">3</a></sup> by", "in 1788 by"),
+        ("in 1788<a href='#fn1'><sup>3</sup></a> by", "in 1788 by"),
+        (
+            "in 1788<sup class=reference id=cite_ref-1><a href='#cite_note-1'><span>[</span>1<span>]</span></a></sup> by",
+            "in 1788 by",
+        ),
+        ("in 1788<a role=doc-noteref href='#n'>3</a> by", "in 1788 by"),
+        ("the brothers Sand.<sup>12</sup> It had", "the brothers Sand. It had"),
+        ("the 19<sup>th</sup> century, 1<sup>er</sup> mai", "the 19th century, 1er mai"),
+        ("1<sup>1</sup>/<sub>2</sub> miles", "1 1/2 miles"),
+        ("10<span style='vertical-align:super'>6</span> crowns", "10^6 crowns"),
+        ("<math><msup><mn>10</mn>\n<mn>6</mn></msup></math> crowns", "10^6 crowns"),
+        ("<math><msub><mi>x</mi><mn>1</mn></msub><mo>=</mo><mfrac><mn>1</mn><mn>2</mn></mfrac></math>", "x_1=1/2"),
+        (
+            "see<sup>a whole sentence that is only small and high</sup> there",
+            "see a whole sentence that is only small and high there",
+        ),
+        ("<p>E = mc<sup>2<p>next", "E = mc [2]\n\nnext"),
+        ("<ruby>\u{6771}<rp>(</rp><rt>to</rt><rp>)</rp>\u{4eac}<rt>kyo</ruby> 1904", "\u{6771}(to)\u{4eac}(kyo) 1904"),
+    ] {
+        assert_eq!(text(&format!("<p>{markup}")), expected, "{markup}");
+    }
+}
+
+#[test]
+fn positions_of_raised_text_are_those_of_its_markup() {
+    let page = "<p>It cost 10<sup>6</sup> crowns in 1788<sup><a href='#n'>3</a></sup>.";
+    let found = passages("a.html", page, 4, 0);
+    let origin =
+        |at: usize| &page[found[at].origin.characters.start as usize..found[at].origin.characters.end as usize];
+    assert_eq!((found[0].text.as_str(), origin(0)), ("It cost 10^6 crowns", "It cost 10<sup>6</sup> crowns"));
+    assert_eq!((found[1].text.as_str(), origin(1)), ("in 1788.", "in 1788<sup><a href='#n'>3</a></sup>."));
+}
+
+#[test]
+fn a_declared_character_set_is_followed_and_positions_are_in_characters() {
+    let page = "<html><head><meta charset=windows-1251><title>Мост</title></head><p>Паром отплыл.</p>";
+    let (bytes, _, _) = encoding_rs::WINDOWS_1251.encode(page);
+    let document = &one("a.html", &bytes).unwrap()[0];
+    assert_eq!((document.text.as_str(), document.title.as_deref()), ("Паром отплыл.", Some("Мост")));
+    assert!(document.notes.is_empty());
+    let utf16: Vec<u8> = "\u{feff}".encode_utf16().chain(page.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    let document = &one("a.html", &utf16).unwrap()[0];
+    let origin = document.passages(&moot::retrieval::chunk::Chunking::default())[0].origin.characters.clone();
+    let expected = page.chars().position(|c| c == 'П').unwrap() as u64 + 1;
+    assert_eq!((document.text.as_str(), origin.start), ("Паром отплыл.", expected));
+}

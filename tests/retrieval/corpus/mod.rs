@@ -4,6 +4,7 @@ mod exact;
 mod forms;
 mod html;
 mod packages;
+mod pages;
 mod pdf;
 mod rtf;
 

@@ -1,73 +1,87 @@
 //! HTML as text: what a reader sees, each piece with the markup it was made of.
 //!
-//! The tokenizer is the standard's (html5gum); no tree is built, because nothing here depends on one: blocks part
-//! paragraphs, scripts, styles, menus, pictures and hidden elements are left out, everything else is text. Time is linear
-//! in the file's bytes.
+//! The tokenizer is the standard's; no tree is built: blocks part paragraphs, scripts, styles, pictures, hidden and deleted
+//! elements are left out, everything else is text. Of a page, blocks that are not its content (menus, footers, notices) are
+//! then left out ([`content`]). Time is linear in the file's bytes, and memory is bounded by a multiple of them.
 
+mod content;
+mod elements;
+mod length;
 mod open;
+mod raised;
+mod region;
 mod style;
+mod text;
+mod tokens;
 
-use super::document::{Fields, Position, TextRun};
-use super::flow::{Gap, MAX_TITLE};
-use html5gum::{DefaultEmitter, HtmlString, Spanned, StartTag, StringReader, Token, Tokenizer};
+use super::document::{Fields, Position};
+use super::flow::Gap;
+use crate::retrieval::text::BOM;
+use content::Context;
+use elements::{BLOCKS, DELETED, LEFT_OUT, OPTIONAL, UNSEEN};
 use open::{MAX_OPEN, Open, TooDeep};
+use raised::{Child, Math, Raised};
 use style::Style;
+use text::{Source, Text};
+use tokens::{Tag, Token, tokens};
 
-/// Elements that stand on lines of their own.
-#[rustfmt::skip]
-const BLOCKS: &[&str] = &[
-    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl",
-    "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header",
-    "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "option", "p", "pre", "section", "summary", "table",
-    "tbody", "tfoot", "thead", "title", "tr", "ul",
-];
+/// Metadata, text, and positions of the text; or the pair (expected, found) of a message.
+type Outcome = Result<(Fields, String, Position), (String, String)>;
 
-/// Visible elements that are not part of the document's text. The content of one that is never closed is kept as text,
-/// because leaving it out would remove the rest of the document.
-const LEFT_OUT: &[&str] = &["nav", "noscript", "select", "svg"];
-
-/// Elements whose content is never rendered, closed or not.
-const UNSEEN: &[&str] =
-    &["audio", "canvas", "datalist", "iframe", "noembed", "noframes", "script", "style", "template", "video"];
-
-/// The metadata, the text and the positions of the text in `markup`.
+/// The metadata, the text without menus, and the positions of the text in `markup`, which is all content: a chapter, a message.
 ///
 /// # Errors
-/// The pair (expected, found) for a message if more than [`MAX_OPEN`] elements are open at once.
-pub(super) fn read(markup: String) -> Result<(Fields, String, Position), (String, String)> {
-    let mut reading = Reading::new(&markup);
-    for Ok(token) in tokens(&markup) {
+/// More than [`MAX_OPEN`] elements are open at once.
+pub(super) fn read(markup: String) -> Outcome {
+    let (fields, mut text) = assemble(&markup)?;
+    let kept = content::without_navigation(&text.blocks);
+    text.keep(&kept);
+    Ok((fields, text.text, Position::Markup { markup, runs: text.runs }))
+}
+
+/// As [`read`], of a page of the web: its content, without menus, footers and notices.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn page(markup: String) -> Outcome {
+    let (fields, mut text) = assemble(&markup)?;
+    let kept = content::kept(&text.blocks, &text.text);
+    text.keep(&kept);
+    Ok((fields, text.text, Position::Markup { markup, runs: text.runs }))
+}
+
+fn assemble(markup: &str) -> Result<(Fields, Text), (String, String)> {
+    let mut reading = Reading::new(markup);
+    for Ok(token) in tokens(markup) {
         reading.token(token).map_err(|TooDeep| {
             let line = markup[..reading.at].bytes().filter(|&b| b == b'\n').count() + 1;
             (format!("at most {MAX_OPEN} open elements"), format!("more, at line {line}"))
         })?;
     }
-    let Reading { mut fields, text, runs, title, .. } = reading;
-    fields.title = Some(title).filter(|title| !title.is_empty()).or(fields.title);
-    Ok((fields, text, Position::Markup { markup, runs }))
-}
-
-fn tokens(markup: &str) -> Tokenizer<StringReader<'_>, DefaultEmitter<usize>> {
-    let mut emitter = DefaultEmitter::new_with_span();
-    // Otherwise the tokenizer reads the content of scripts as markup.
-    emitter.naively_switch_states(true);
-    Tokenizer::new_with_emitter(markup, emitter)
+    reading.settle(None);
+    let Reading { mut fields, text, title, .. } = reading;
+    fields.title = Some(title).filter(|title| !title.trim().is_empty()).or(fields.title);
+    Ok((fields, text))
 }
 
 struct Reading<'a> {
     markup: &'a str,
     fields: Fields,
-    text: String,
-    runs: Vec<TextRun>,
+    text: Text,
     title: String,
-    /// White space since the last text.
-    gap: Gap,
     in_title: bool,
+    /// Within a link, whether it leads to a place of the same page.
+    link: Option<bool>,
+    in_button: bool,
+    /// Within the reading of a ruby, which is written in parentheses.
+    in_ruby_text: bool,
+    raised: Option<Raised>,
+    math: Math,
     open: Open,
     /// The name of the element being left out, and its nesting depth.
     out: Option<(&'static str, usize)>,
-    /// First byte of the last end tag of each element of [`LEFT_OUT`], filled when first needed.
-    last_ends: [Option<Option<usize>>; LEFT_OUT.len()],
+    /// First byte of the last end tag of each element of [`OPTIONAL`], filled when first needed.
+    last_ends: [Option<Option<usize>>; OPTIONAL.len()],
     /// The byte after the last tag.
     at: usize,
 }
@@ -77,34 +91,39 @@ impl<'a> Reading<'a> {
         Self {
             markup,
             fields: Fields::default(),
-            text: String::new(),
-            runs: Vec::new(),
+            text: Text::default(),
             title: String::new(),
-            gap: Gap::None,
             in_title: false,
+            link: None,
+            in_button: false,
+            in_ruby_text: false,
+            raised: None,
+            math: Math::default(),
             open: Open::default(),
             out: None,
-            last_ends: [None; LEFT_OUT.len()],
+            last_ends: [None; OPTIONAL.len()],
             at: 0,
         }
     }
 
-    fn token(&mut self, token: Token<usize>) -> Result<(), TooDeep> {
+    fn token(&mut self, token: Token) -> Result<(), TooDeep> {
         match token {
-            Token::StartTag(tag) => return self.start(&tag),
-            Token::EndTag(tag) => self.end(&lossy(&tag.name)),
-            Token::String(text) if self.in_title => self.title_text(&text),
-            Token::String(text) if self.out.is_none() && !self.open.sight().hides() => self.characters(&text),
-            _ => {}
+            Token::Start(tag) => return self.start(&tag),
+            Token::End { name } => self.end(&name),
+            Token::Text { text, .. } if self.in_title => self.title.push_str(&text),
+            Token::Text { text, from, to } if self.out.is_none() && !self.open.sight().hides() => {
+                self.characters(&text, from, to);
+            }
+            Token::Text { .. } => {}
         }
         Ok(())
     }
 
-    fn start(&mut self, tag: &StartTag<usize>) -> Result<(), TooDeep> {
-        let name = lossy(&tag.name);
-        self.at = tag.span.end.min(self.markup.len());
+    fn start(&mut self, tag: &Tag) -> Result<(), TooDeep> {
+        let name = tag.name.as_str();
+        self.at = tag.to.min(self.markup.len());
         // HTML ignores the `/` of a self-closing tag, except on SVG and MathML elements.
-        let empty = tag.self_closing && matches!(name.as_str(), "svg" | "math");
+        let empty = tag.self_closing && (matches!(name, "svg" | "math") || self.math.is_open());
         if let Some((out, depth)) = &mut self.out {
             *depth += usize::from(*out == name && !empty);
             return Ok(());
@@ -113,27 +132,68 @@ impl<'a> Reading<'a> {
             self.out = Some((out, 1));
             return Ok(());
         }
-        if let Some(index) = LEFT_OUT.iter().position(|out| *out == name && !empty)
-            && self.closes(index, tag.span.end)
+        if let Some(out) = LEFT_OUT.iter().find(|out| **out == name && !empty)
+            && self.closes(name)
         {
-            self.out = Some((LEFT_OUT[index], 1));
+            self.out = Some((out, 1));
             return Ok(());
         }
-        self.open.start(&name, visibility(tag, &name), empty)?;
-        match name.as_str() {
-            "title" => self.in_title = self.title.is_empty(),
-            "meta" => self.meta(tag),
-            "link" if attribute(tag, "rel").is_some_and(|rel| rel.eq_ignore_ascii_case("canonical")) => {
-                self.fields.url = attribute(tag, "href").or(self.fields.url.take());
-            }
-            "br" => self.widen_gap(Gap::Line),
-            "td" | "th" | "img" | "input" | "wbr" => self.widen_gap(Gap::Space),
-            _ => {}
+        let style = self.visibility(tag);
+        let closed = OPTIONAL.contains(&name) && self.closes(name) || !OPTIONAL.contains(&name);
+        self.open.start(name, style, empty, |around| if closed { around.within(tag) } else { around })?;
+        if BLOCKS.contains(&name) {
+            self.break_off(Gap::Paragraph);
         }
-        if BLOCKS.contains(&name.as_str()) {
-            self.widen_gap(Gap::Paragraph);
+        self.special(tag);
+        if !empty {
+            self.levels(tag, style);
         }
         Ok(())
+    }
+
+    /// Elements that mean something of their own.
+    fn special(&mut self, tag: &Tag) {
+        match tag.name.as_str() {
+            "title" => self.in_title = self.title.trim().is_empty(),
+            "meta" => self.meta(tag),
+            "link" if tag.says("rel", &["canonical"]) => {
+                self.fields.url = tag.value("href").map(str::to_owned).or(self.fields.url.take());
+            }
+            "a" => self.link = tag.has("href").then(|| raised::is_same_page(tag)),
+            "button" => self.in_button = true,
+            "br" => self.break_off(Gap::Line),
+            "td" | "th" | "img" | "input" => self.break_off(Gap::Space),
+            "rt" => {
+                self.end_ruby_text();
+                self.insert("(");
+                self.in_ruby_text = true;
+            }
+            "rp" | "rb" | "rtc" => self.end_ruby_text(),
+            _ => {}
+        }
+    }
+
+    /// Elements that raise or lower their text.
+    fn levels(&mut self, tag: &Tag, style: Style) {
+        let child = self.math.start(&tag.name);
+        if let Some(run) = self.raised.as_mut().filter(|run| run.is_open()) {
+            return run.start(tag);
+        }
+        let begun = match child {
+            Child::Script(level) => Some(Raised::script(level)),
+            Child::Denominator => {
+                self.settle(None);
+                self.text.close_up();
+                self.insert("/");
+                self.text.close_up();
+                None
+            }
+            Child::Plain => Raised::begin(tag, style, self.link == Some(true)),
+        };
+        if begun.is_some() {
+            self.settle(None);
+            self.raised = begun;
+        }
     }
 
     fn end(&mut self, name: &str) {
@@ -146,21 +206,48 @@ impl<'a> Reading<'a> {
         }
         self.in_title &= name != "title";
         self.open.end(name);
+        if let Some(run) = &mut self.raised {
+            run.end(name);
+            if self.math.end(name) {
+                run.finish();
+            }
+        } else {
+            self.math.end(name);
+        }
+        match name {
+            "a" => self.link = None,
+            "button" => self.in_button = false,
+            "rt" | "ruby" => self.end_ruby_text(),
+            _ => {}
+        }
         if BLOCKS.contains(&name) {
-            self.widen_gap(Gap::Paragraph);
+            self.break_off(Gap::Paragraph);
         }
     }
 
-    /// Whether the element `index` of [`LEFT_OUT`] has an end tag after byte `from`.
-    fn closes(&mut self, index: usize, from: usize) -> bool {
-        let last = *self.last_ends[index].get_or_insert_with(|| last_end(self.markup, LEFT_OUT[index]));
-        last.is_some_and(|last| last >= from)
+    /// Whether an element has an end tag behind the current position. One of [`OPTIONAL`] that has none is not left out, because
+    /// that would remove the rest of the document.
+    fn closes(&mut self, name: &str) -> bool {
+        let Some(index) = OPTIONAL.iter().position(|known| *known == name) else { return true };
+        let last = *self.last_ends[index].get_or_insert_with(|| last_end(self.markup, name));
+        last.is_some_and(|last| last >= self.at)
+    }
+
+    /// The visibility that the attributes of a tag set.
+    fn visibility(&mut self, tag: &Tag) -> Style {
+        let mut style = tag.value("style").map_or(Style::default(), Style::read);
+        let closed = tag.has("hidden") || tag.has("popover") || (tag.name == "dialog" && !tag.has("open"));
+        let deleted = DELETED.contains(&tag.name.as_str()) && self.closes(&tag.name);
+        // KaTeX writes a formula twice, as MathML and as what is shown.
+        let doubled = tag.says("class", &["katex-html"]);
+        style.gone |= style.undisplayed.unwrap_or(closed) || deleted || doubled || tag.name == "rp";
+        style
     }
 
     /// Reads metadata of the head: Open Graph, Dublin Core and plain names.
-    fn meta(&mut self, tag: &StartTag<usize>) {
-        let name = ["property", "name", "itemprop"].iter().find_map(|key| attribute(tag, key));
-        let Some((name, content)) = name.zip(attribute(tag, "content")) else { return };
+    fn meta(&mut self, tag: &Tag) {
+        let name = ["property", "name", "itemprop"].iter().find_map(|key| tag.value(key));
+        let Some((name, content)) = name.zip(tag.value("content")) else { return };
         let fields = &mut self.fields;
         let field = match name.to_ascii_lowercase().as_str() {
             "og:title" => &mut fields.title,
@@ -169,30 +256,24 @@ impl<'a> Reading<'a> {
             "article:published_time" | "datepublished" | "date" | "dc.date" | "dcterms.date" => &mut fields.date,
             _ => return,
         };
-        field.get_or_insert(content);
+        field.get_or_insert_with(|| content.to_owned());
     }
 
-    fn title_text(&mut self, text: &HtmlString) {
-        for word in lossy(text).split_whitespace() {
-            if self.title.len() + word.len() >= MAX_TITLE {
-                return;
-            }
-            if !self.title.is_empty() {
-                self.title.push(' ');
-            }
-            self.title.push_str(word);
+    fn characters(&mut self, text: &str, from: usize, to: usize) {
+        // A byte-order mark counts in positions and is no text.
+        let (text, from) = match text.strip_prefix(BOM).filter(|_| from == 0) {
+            Some(rest) => (rest, BOM.len_utf8()),
+            None => (text, from),
+        };
+        if self.raised.as_ref().is_some_and(|run| !run.is_open()) {
+            self.settle(text.chars().next());
         }
-    }
-
-    fn characters(&mut self, text: &Spanned<HtmlString>) {
-        let (from, to) = (text.span.start, text.span.end);
-        let value = lossy(text);
         // A span that does not fit the text would be the tokenizer's mistake; the whole text is then one run.
         let source = self.markup.get(from..to).unwrap_or_default();
-        let rest = self.align(&value, source, from);
+        let rest = self.align(text, source, from);
         if !rest.is_empty() {
-            let end = to.clamp(from, self.markup.len().max(from));
-            self.push(rest, from, end, false);
+            let to = to.clamp(from, self.markup.len().max(from));
+            self.push(rest, Source { from, to, same: false });
         }
     }
 
@@ -213,40 +294,64 @@ impl<'a> Reading<'a> {
             };
             let made = decoded.as_deref().unwrap_or(&rest[..length]);
             let Some(left) = value.strip_prefix(made) else { return value };
-            self.push(made, from + at, from + at + length, made == &rest[..length]);
+            let (start, same) = (from + at, made == &rest[..length]);
+            self.push(made, Source { from: start, to: start + length, same });
             (value, at) = (left, at + length);
         }
         value
     }
 
-    /// Adds `text` with white space collapsed; it came from bytes `from..to` of the markup.
-    fn push(&mut self, text: &str, from: usize, to: usize, same: bool) {
-        let mut at = 0;
-        for word in text.split_inclusive(char::is_whitespace) {
-            let bare = word.trim_end();
-            if !bare.is_empty() {
-                self.fill();
-                let (from, to) = if same { (from + at, from + at + bare.len()) } else { (from, to) };
-                self.runs.push(TextRun { text: self.text.len(), from, to, same });
-                self.text.push_str(bare);
+    /// Adds text to the run above or below the line, or to the page.
+    fn push(&mut self, text: &str, source: Source) {
+        let too_long = match self.raised.as_mut().filter(|run| run.is_open()) {
+            Some(run) => run.push(text, source),
+            None => {
+                let context = self.context();
+                self.text.push(text, source, context);
+                false
             }
-            if bare.len() < word.len() {
-                self.widen_gap(Gap::Space);
-            }
-            at += word.len();
+        };
+        if too_long {
+            self.settle(None);
         }
     }
 
-    /// Records white space; the widest since the last text is kept.
-    fn widen_gap(&mut self, gap: Gap) {
-        self.gap = self.gap.max(gap);
+    /// Adds a sign that the markup stands for.
+    fn insert(&mut self, sign: &str) {
+        if !self.open.sight().hides() {
+            self.push(sign, Source { from: self.at, to: self.at, same: false });
+        }
     }
 
-    /// Writes the recorded white space.
-    fn fill(&mut self) {
-        let gap = std::mem::replace(&mut self.gap, Gap::None);
-        if !self.text.is_empty() {
-            self.text.push_str(gap.text());
+    fn end_ruby_text(&mut self) {
+        if std::mem::replace(&mut self.in_ruby_text, false) {
+            self.insert(")");
+        }
+    }
+
+    /// Writes the run above or below the line, in front of the character `after`.
+    fn settle(&mut self, after: Option<char>) {
+        if let Some(run) = self.raised.take() {
+            let context = self.context();
+            run.write(&mut self.text, after, context);
+        }
+    }
+
+    /// Records white space, which ends a run above or below the line; a block ends a ruby and a button too.
+    fn break_off(&mut self, gap: Gap) {
+        if gap > Gap::Space {
+            self.end_ruby_text();
+        }
+        self.settle(None);
+        self.text.widen(gap);
+    }
+
+    fn context(&self) -> Context {
+        Context {
+            region: self.open.region(),
+            in_link: self.link.is_some(),
+            in_table: self.open.in_table(),
+            in_button: self.in_button,
         }
     }
 }
@@ -261,8 +366,8 @@ fn reference(text: &str) -> &str {
 fn decode(reference: &str) -> String {
     let mut text = String::new();
     for Ok(token) in tokens(reference) {
-        if let Token::String(text_part) = token {
-            text.push_str(&lossy(&text_part));
+        if let Token::Text { text: part, .. } = token {
+            text.push_str(&part);
         }
     }
     text
@@ -270,25 +375,12 @@ fn decode(reference: &str) -> String {
 
 /// First byte of the last end tag of `name`.
 fn last_end(markup: &str, name: &str) -> Option<usize> {
-    let tag = format!("</{name}");
-    markup.as_bytes().windows(tag.len()).rposition(|window| window.eq_ignore_ascii_case(tag.as_bytes()))
-}
-
-/// The visibility that the attributes of a tag set.
-fn visibility(tag: &StartTag<usize>, name: &str) -> Style {
-    let mut style = attribute(tag, "style").map_or(Style::default(), |text| Style::read(&text));
-    let has = |name: &str| tag.attributes.contains_key(name.as_bytes());
-    let aria_hidden = attribute(tag, "aria-hidden").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    style.gone |= aria_hidden || has("hidden") || (name == "dialog" && !has("open"));
-    style
-}
-
-fn attribute(tag: &StartTag<usize>, name: &str) -> Option<String> {
-    let value = tag.attributes.get(name.as_bytes())?;
-    let value = lossy(value).trim().to_owned();
-    (!value.is_empty()).then_some(value)
-}
-
-fn lossy(bytes: &HtmlString) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    let (bytes, length) = (markup.as_bytes(), name.len());
+    let is_end = |at: &usize| {
+        let rest = &bytes[*at..];
+        rest.starts_with(b"</")
+            && rest.get(2..2 + length).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
+            && !rest.get(2 + length).is_some_and(u8::is_ascii_alphanumeric)
+    };
+    (0..bytes.len()).rev().find(is_end)
 }

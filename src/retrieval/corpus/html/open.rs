@@ -3,6 +3,7 @@
 //! Follows the tree construction of the HTML standard (section 13.2.6) where it changes visibility: implied end tags,
 //! scopes, and formatting elements that are reopened after the block that contained them. No tree is built.
 
+use super::region::Region;
 use super::style::Style;
 
 /// Maximum number of open elements; browsers limit the depth of their tree to the same number.
@@ -95,10 +96,13 @@ impl Sight {
 
 struct Element {
     name: String,
+    style: Style,
     sight: Sight,
+    region: Region,
+    in_table: bool,
 }
 
-/// The stack of open elements. Inline elements are on it only where they can change visibility.
+/// The stack of open elements. Inline elements are on it only where they can change visibility or region.
 #[derive(Default)]
 pub(super) struct Open {
     elements: Vec<Element>,
@@ -114,26 +118,45 @@ impl Open {
         self.elements.last().map_or(Sight::default(), |element| element.sight)
     }
 
-    /// Handles a start tag. `empty` for a self-closing tag, as in SVG.
+    /// Region of text at the current position.
+    pub(super) fn region(&self) -> Region {
+        self.elements.last().map_or(Region::default(), |element| element.region)
+    }
+
+    /// Whether the current position is in a table.
+    pub(super) fn in_table(&self) -> bool {
+        self.elements.last().is_some_and(|element| element.in_table)
+    }
+
+    /// Handles a start tag. `empty` for a self-closing tag, as in SVG; `region`: that of the element by the one around it.
     ///
     /// # Errors
     /// [`TooDeep`].
-    pub(super) fn start(&mut self, name: &str, style: Style, empty: bool) -> Result<(), TooDeep> {
+    pub(super) fn start(
+        &mut self,
+        name: &str,
+        style: Style,
+        empty: bool,
+        region: impl FnOnce(Region) -> Region,
+    ) -> Result<(), TooDeep> {
         self.implied_ends(name);
         if empty || VOID.contains(&name) {
             return Ok(());
         }
         let outer = self.sight();
         let sight = outer.within(style);
-        let counts = ENDS_P.contains(&name) || SCOPES.contains(&name) || TABLE_PARTS.contains(&name);
+        let around = self.region();
+        let region = region(around);
+        let in_table = self.in_table() || name == "table";
+        let counts = ENDS_P.contains(&name) || SCOPES.contains(&name) || TABLE_PARTS.contains(&name) || name == "ruby";
         // An element that ends no other and hides nothing is not pushed, so that unclosed ones do not fill the stack.
-        if !counts && sight == outer && !outer.hides() && !self.holds_hidden() {
+        if !counts && sight == outer && region == around && !outer.hides() && !self.holds_hidden() {
             return Ok(());
         }
         if self.elements.len() >= MAX_OPEN {
             return Err(TooDeep);
         }
-        self.elements.push(Element { name: name.to_owned(), sight });
+        self.elements.push(Element { name: name.to_owned(), style, sight, region, in_table });
         Ok(())
     }
 
@@ -143,6 +166,7 @@ impl Open {
         let Some(at) = self.find(&[name], stops) else { return };
         if FORMATTING.contains(&name) {
             self.elements.remove(at);
+            self.look_again(at);
         } else {
             self.close(at);
         }
@@ -163,6 +187,7 @@ impl Open {
             "tbody" | "thead" | "tfoot" => (&["tbody", "thead", "tfoot", "caption"], &["table"]),
             "body" => (&["head"], &[]),
             "a" => (&["a"], &["table", "td", "th"]),
+            "rp" | "rt" | "rb" | "rtc" => (&["rp", "rt", "rb"], &["ruby"]),
             _ => (&[], &[]),
         };
         if !ended.is_empty()
@@ -200,5 +225,15 @@ impl Open {
             let goes_on = !cell && position - 1 != at && FORMATTING.contains(&element.name.as_str());
             position - 1 < at || (goes_on && element.sight.hides())
         });
+        self.look_again(at);
+    }
+
+    /// Visibility of the elements from `at` on, where one around them has ended.
+    fn look_again(&mut self, at: usize) {
+        for at in at..self.elements.len() {
+            let outer = at.checked_sub(1).map_or(Sight::default(), |outer| self.elements[outer].sight);
+            let element = &mut self.elements[at];
+            element.sight = outer.within(element.style);
+        }
     }
 }

@@ -1,38 +1,144 @@
-//! Visibility of an element by its attributes. Style sheets, colours and positions are ignored.
+//! Visibility of an element by its `style` attribute. Style sheets, colours and positions are ignored.
 
-/// Visibility settings of an element; `None` inherits the parent's.
+use super::length;
+use crate::retrieval::corpus::levels::Level;
+
+/// Values of `display`; a declaration with another one is ignored, as in CSS.
+#[rustfmt::skip]
+const DISPLAYS: &[&str] = &[
+    "-webkit-box", "-webkit-flex", "block", "contents", "flex", "flow", "flow-root", "grid", "inherit", "initial", "inline",
+    "inline-block", "inline-flex", "inline-grid", "inline-table", "list-item", "math", "none", "revert", "revert-layer", "ruby",
+    "run-in", "table", "table-caption", "table-cell", "table-column", "table-column-group", "table-footer-group",
+    "table-header-group", "table-row", "table-row-group", "unset",
+];
+
+#[rustfmt::skip]
+const SIZES: &[&str] = &[
+    "initial", "large", "larger", "medium", "small", "smaller", "x-large", "x-small", "xx-large", "xx-small", "xxx-large",
+];
+
+/// Font size in pixels below which nobody can read.
+const READABLE: f64 = 1.0;
+
+/// Settings of an element; `None` where it sets nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Style {
-    /// `hidden`, `aria-hidden`, `display: none`, `opacity: 0`, `content-visibility: hidden`.
+    /// Whether `display` is `none`.
+    pub(super) undisplayed: Option<bool>,
+    /// `opacity: 0`, `content-visibility: hidden`, or struck through, which no descendant changes.
     pub(super) gone: bool,
     /// `visibility`.
     pub(super) invisible: Option<bool>,
     /// Whether `font-size` or `font` set a size too small to read.
     pub(super) sizeless: Option<bool>,
+    /// `vertical-align`.
+    pub(super) level: Option<Level>,
+}
+
+/// The value of a property: the last valid declaration counts, an important one before others.
+#[derive(Default)]
+struct Cascade<T> {
+    value: Option<T>,
+    important: bool,
+}
+
+impl<T> Cascade<T> {
+    fn declare(&mut self, value: Option<T>, important: bool) {
+        if value.is_some() && (important || !self.important) {
+            (self.value, self.important) = (value, important);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Declared {
+    undisplayed: Cascade<bool>,
+    transparent: Cascade<bool>,
+    skipped: Cascade<bool>,
+    struck: Cascade<bool>,
+    invisible: Cascade<Option<bool>>,
+    sizeless: Cascade<Option<bool>>,
+    level: Cascade<Option<Level>>,
 }
 
 impl Style {
-    /// Parses the content of a `style` attribute. The last declaration of a property counts, as in CSS.
+    /// Parses the content of a `style` attribute.
     pub(super) fn read(declarations: &str) -> Self {
         let text = plain(declarations);
-        let (mut display, mut opacity, mut content) = (false, false, false);
-        let mut style = Self::default();
+        let mut declared = Declared::default();
         for declaration in text.split(';') {
             let Some((property, value)) = declaration.split_once(':') else { continue };
-            let value = value.split('!').next().unwrap_or_default().trim();
-            match property.trim() {
-                "display" => display = value == "none",
-                "opacity" => opacity = number(value).is_some_and(|(n, _)| n < 0.05),
-                "content-visibility" => content = value == "hidden",
-                "visibility" => style.invisible = Some(matches!(value, "hidden" | "collapse")),
-                "font-size" => style.sizeless = Some(sizeless(value)),
-                "font" => style.sizeless = value.split_whitespace().find(|part| number(part).is_some()).map(sizeless),
-                _ => {}
-            }
+            let (value, flag) = value.split_once('!').unwrap_or((value, ""));
+            declared.declare(property.trim(), value.trim(), flag.trim() == "important");
         }
-        style.gone = display || opacity || content;
-        style
+        let Declared { undisplayed, transparent, skipped, struck, invisible, sizeless, level } = declared;
+        Self {
+            undisplayed: undisplayed.value,
+            gone: [transparent, skipped, struck].iter().any(|property| property.value == Some(true)),
+            invisible: invisible.value.flatten(),
+            sizeless: sizeless.value.flatten(),
+            level: level.value.flatten(),
+        }
     }
+}
+
+impl Declared {
+    fn declare(&mut self, property: &str, value: &str, important: bool) {
+        match property {
+            "display" => {
+                let valid = !value.is_empty() && value.split_whitespace().all(|word| DISPLAYS.contains(&word));
+                self.undisplayed.declare(valid.then_some(value == "none"), important);
+            }
+            "opacity" => self.transparent.declare(length::value(value, 1.0).map(|opacity| opacity < 0.05), important),
+            "content-visibility" => {
+                let valid = ["hidden", "visible", "auto"].contains(&value);
+                self.skipped.declare(valid.then_some(value == "hidden"), important);
+            }
+            "text-decoration" | "text-decoration-line" => {
+                self.struck.declare(Some(value.split_whitespace().any(|word| word == "line-through")), important);
+            }
+            "visibility" => self.invisible.declare(invisible(value), important),
+            "font-size" => self.sizeless.declare(sizeless(value), important),
+            "font" => {
+                // The size comes behind the weight, which may be a number too.
+                let size = value.split_whitespace().rev().map(|part| part.split('/').next().unwrap_or_default());
+                self.sizeless.declare(size.map(sizeless).find(Option::is_some).flatten(), important);
+            }
+            "vertical-align" => {
+                let level = match value {
+                    "super" => Some(Level::Raised),
+                    "sub" => Some(Level::Lowered),
+                    _ => None,
+                };
+                self.level.declare(Some(level), important);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `Some(None)` inherits; `None` for a value that is not valid.
+fn invisible(value: &str) -> Option<Option<bool>> {
+    match value {
+        "visible" | "initial" => Some(Some(false)),
+        "hidden" | "collapse" => Some(Some(true)),
+        "inherit" | "unset" | "revert" => Some(None),
+        _ => None,
+    }
+}
+
+/// Whether a font size is too small to read, as [`invisible`].
+fn sizeless(size: &str) -> Option<Option<bool>> {
+    if ["inherit", "unset", "revert"].contains(&size) {
+        return Some(None);
+    }
+    if SIZES.contains(&size) {
+        return Some(Some(false));
+    }
+    let pixels = length::value(size, length::EM)?;
+    // Only zero needs no unit.
+    let bare = size.ends_with(|c: char| c.is_ascii_digit() || c == '.');
+    (!bare || pixels == 0.0).then_some(Some(pixels < READABLE))
 }
 
 /// `text` in lower case, without comments, with escapes resolved (CSS Syntax, section 4.3.7).
@@ -59,46 +165,43 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// A number and its unit: "0.5em" is (0.5, "em").
-fn number(value: &str) -> Option<(f64, &str)> {
-    let end = value.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(value.len());
-    Some((value[..end].parse().ok()?, &value[end..]))
-}
-
-/// Whether a font size is too small to read: zero, or a small fraction of any printed size.
-fn sizeless(size: &str) -> bool {
-    let Some((number, unit)) = number(size) else { return false };
-    let unit = unit.split('/').next().unwrap_or_default();
-    number
-        < match unit {
-            "%" => 5.0,
-            "em" | "rem" | "ex" | "ch" | "vw" | "vh" => 0.05,
-            _ => 1.0,
-        }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Style;
+    use super::{Level, Style};
 
     #[test]
     fn declarations() {
+        let displayed = |is: bool| Style { undisplayed: Some(!is), ..Style::default() };
         let gone = Style { gone: true, ..Style::default() };
         let sizeless = |is| Style { sizeless: Some(is), ..Style::default() };
+        let invisible = |is| Style { invisible: Some(is), ..Style::default() };
         for (text, expected) in [
-            ("display:none", gone),
-            ("color: red; DISPLAY : None !important;", gone),
-            ("dis/* a */play:n\\6f ne", gone),
+            ("display:none", displayed(false)),
+            ("color: red; DISPLAY : None !important;", displayed(false)),
+            ("dis/* a */play:n\\6f ne", displayed(false)),
+            ("display:none;display:block", displayed(true)),
+            ("display:none;display:blok", displayed(false)),
+            ("display:none!important;display:block", displayed(false)),
+            ("display:inline flow-root", displayed(true)),
             ("opacity:0.0", gone),
-            ("display:none;display:block", Style::default()),
-            ("visibility:hidden", Style { invisible: Some(true), ..Style::default() }),
-            ("visibility:visible", Style { invisible: Some(false), ..Style::default() }),
+            ("opacity:calc(1 - 1)", gone),
+            ("opacity:0%;opacity:much", gone),
+            ("text-decoration: red line-through", gone),
+            ("text-decoration: line-through; text-decoration: none", Style::default()),
+            ("visibility:hidden", invisible(true)),
+            ("visibility:hidden;visibility:hiden", invisible(true)),
+            ("visibility:visible", invisible(false)),
             ("font-size:0", sizeless(true)),
             ("font-size:0.5px", sizeless(true)),
+            ("font-size:calc(0px)", sizeless(true)),
+            ("font-size:0;font-size:5", sizeless(true)),
+            ("font-size:min(0.1em, 1px)", sizeless(false)),
             ("font-size:0.9em", sizeless(false)),
             ("font-size:large", sizeless(false)),
             ("font: bold 0/0 a", sizeless(true)),
+            ("font: 400 0 a", sizeless(true)),
             ("font: 12px/1.5 serif", sizeless(false)),
+            ("vertical-align:super", Style { level: Some(Level::Raised), ..Style::default() }),
             ("opacity:.9;line-height:0;\\", Style::default()),
         ] {
             assert_eq!(Style::read(text), expected, "{text}");
