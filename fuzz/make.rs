@@ -1,5 +1,9 @@
-//! Makes the files of `corpus/record` and `corpus/package`:
+//! Makes the files of `corpus/record`, `corpus/package` and `corpus/pdf`:
 //! `MOOT_FUZZ_CORPUS=write cargo test --release --test fuzz -- --ignored make`.
+
+#[allow(dead_code)]
+#[path = "../tests/retrieval/corpus/pdf/make.rs"]
+mod pdf;
 
 use crate::random::Random;
 use crate::targets::pack;
@@ -132,5 +136,56 @@ fn make_packages() {
     ];
     for (name, parts) in files {
         std::fs::write(place(&format!("package/{name}")), pack(&parts, &mut Random::new(1, 1)).unwrap()).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "writes the corpus"]
+fn make_pdfs() {
+    use pdf::{File, at, hex, lines, one_page, rows, unicode_font};
+    if !writes() {
+        return;
+    }
+    let cells: &[&[&str]] =
+        &[&["The council sold", "the old ferry in"], &["1973 for 40", "crowns to the"], &["town.", "mayor."]];
+    let columns = at(60.0, 740.0, 16.0, "Two notes of the year")
+        + &rows(&[60.0, 300.0], 700.0, 11.0, 14.0, cells)
+        + &rows(&[60.0, 200.0, 300.0], 600.0, 9.0, 12.0, &[&["Boat", "12 m", "40"], &["Petrel", "9 m", "15"]])
+        + &lines(60.0, 500.0, 11.0, 14.0, &["recon-", "struction", "well-", "known"]);
+    let levels = "BT /F 11 Tf 1 0 0 1 60 720 Tm (in 1788) Tj 4 Ts /F 7 Tf (3) Tj 0 Ts /F 11 Tf ( and 10) Tj 4 Ts (6) Tj ET \
+                  BT 0 1 -1 0 30 200 Tm (Stamp) Tj ET";
+    let image = "BI /W 2 /H 2 /BPC 8 /CS /G ID \u{1}EI\u{2} EI BI ID x EI EI EI BT /F 12 Tf (sound words) Tj ET";
+    let mut letters = File::new();
+    let font = unicode_font(&mut letters);
+    let hebrew = hex("2021 \u{5ea}\u{5e0}\u{5e9}\u{5dc} (ab)");
+    let accents = hex("caf\u{b4}");
+    letters.page_with(
+        format!("BT /U 11 Tf 1 0 0 1 60 720 Tm <{hebrew}> Tj T* [<{accents}> 500 <{}>] TJ ET", hex("e")),
+        &format!("/U {font} 0 R"),
+        "",
+    );
+    let mut form = File::new();
+    let drawn =
+        form.stream("/Subtype /Form /BBox [0 0 200 20] /Matrix [1 0 0 1 0 0]", "BT /F 12 Tf 4 6 Td (Aurora) Tj ET");
+    let field = form.object(format!(
+        "<< /Subtype /Widget /Rect [160 722 360 742] /FT /Tx /V (Aurora Minor) /AP << /N {drawn} 0 R >> >>"
+    ));
+    form.catalog(&format!("/AcroForm << /Fields [{field} 0 R] /DR << /Font << /F 3 0 R >> >> >>"));
+    form.page_with(at(60.0, 728.0, 12.0, "Name of boat:"), "", &format!("/Annots [{field} 0 R]"));
+    let mut widths = File::new();
+    let font = widths
+        .object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /FirstChar 32 /LastChar 126 /Widths [278 278] >>");
+    widths.page_with("BT /W 12 Tf (words) Tj ET", &format!("/W {font} 0 R"), "");
+    let files = [
+        ("columns", one_page(&columns)),
+        ("levels", one_page(levels)),
+        ("image", one_page(image)),
+        ("letters", letters.bytes()),
+        ("form", form.bytes()),
+        ("widths", widths.bytes()),
+    ];
+    std::fs::create_dir_all(place("pdf")).unwrap();
+    for (name, bytes) in files {
+        std::fs::write(place(&format!("pdf/{name}.pdf")), bytes).unwrap();
     }
 }

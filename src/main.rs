@@ -5,6 +5,7 @@ use moot::MootError;
 use moot::cli::Cli;
 use moot::cli::terminal::columns::printable;
 use moot::cli::terminal::interrupt;
+use moot::retrieval::corpus::read_pdf_in;
 use moot_models::ModelError;
 use std::process::ExitCode;
 
@@ -27,6 +28,9 @@ fn main() -> ExitCode {
     #[allow(unsafe_code)]
     unsafe {
         libmimalloc_sys::mi_option_set(PURGE_DELAY, KEEP);
+    }
+    if let Ok(program) = std::env::current_exe() {
+        read_pdf_in(&program);
     }
     let Err(error) = Cli::read().and_then(|cli| cli.run()) else { return ExitCode::SUCCESS };
     if let MootError::Interrupted = error {

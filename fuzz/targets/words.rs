@@ -7,6 +7,11 @@ pub(super) const PDF: &[&str] = &[
     "/Type /ObjStm", "/Type /XRef", "/W [1 2 1]", "/Index [0 9]", "/Size 4294967295", "/Columns 99999999", "/Predictor 15",
     "/Predictor 2", "/Kids", "/Count -1", "/Parent 1 0 R", "/Contents", "1 0 R", "5 0 R", "/XObject", "/Encrypt", "%", "<",
     ">", "xref", "trailer", "startxref", "/Prev 0", "/#46ilter", "q ", "Q ", "/F1 12 Tf", "(x) Tj", "/X Do",
+    "/Kids 9 0 R", "/FirstChar 100000000000", "/LastChar 100000000000", "/Widths [500]", "/W [0 4294967295 500]", "/W2 [0 9 1 2 3]",
+    "/DW 500", "/ToUnicode 9 0 R", "/DescendantFonts [9 0 R]", "/Encoding /Identity-H", "/Encoding /Identity-V", "/Colors 0",
+    "/Columns 0", "BI /W 1 /H 1 ID x EI ", "B#49 ID x ", "EI ", "4 Ts ", "1 0 0 1 60 720 Tm ", "0 1 -1 0 0 0 cm ", "1e38 0 0 1e38 0 0 cm ",
+    "[(a) -99999999 (b)] TJ ", "0 0 Td ", "-0 Tz ", "/Annots [9 0 R]", "/AP << /N 9 0 R >>", "/Subtype /Widget", "/FT /Tx /V (x)",
+    "/AcroForm", "/NeedAppearances true", "\\255", "-\n",
 ];
 
 #[rustfmt::skip]

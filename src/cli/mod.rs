@@ -29,8 +29,10 @@ pub mod verify;
 pub mod why;
 
 use crate::error::{MootError, Result};
+use crate::retrieval::corpus::{PDF_WORKER, serve_pdf};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::path::Path;
 
 /// Let documents argue: each document gets an agent, the agents debate, an aggregator concludes
 #[derive(Debug, Parser)]
@@ -65,6 +67,9 @@ enum Command {
     OldRecord(OfRecord),
     #[command(flatten)]
     OldLab(OfLab),
+    /// Read PDF files for another process of this program
+    #[command(name = PDF_WORKER, hide = true)]
+    ReadPdf,
 }
 
 /// What is done with one record.
@@ -144,6 +149,7 @@ impl Cli {
             Command::Doctor(args) => doctor::run(args),
             Command::Record(of) | Command::OldRecord(of) => of.run(),
             Command::Lab(of) | Command::OldLab(of) => of.run(),
+            Command::ReadPdf => serve_pdf().map_err(|e| MootError::io(Path::new("-"), "read PDF files from", e)),
         }
     }
 }

@@ -4,6 +4,7 @@ mod html;
 mod index;
 mod package;
 mod pdf;
+mod pdf_worker;
 mod record;
 mod terminal;
 mod walk;

@@ -62,7 +62,9 @@ fn a_sound_file_of_this_form_is_read() {
         hex
     });
     let content = stream("/Filter [/Fl /AHx]", &zlib(hex.as_bytes()));
-    assert_eq!(one("a.pdf", &page("[4 0 R 4 0 R]", &[content, FONT.to_vec()])).unwrap(), "sound words\nsound words");
+    let below = stream("", b"BT /F 12 Tf 0 -14 Td (and more) Tj ET");
+    let twice = page("[4 0 R 6 0 R]", &[content, FONT.to_vec(), below]);
+    assert_eq!(one("a.pdf", &twice).unwrap(), "sound words\nand more");
 }
 
 #[test]
@@ -121,4 +123,109 @@ fn objects_within_objects_are_no_quadratic_work() {
     );
     let open = [b"%PDF-1.7\n".to_vec(), b"1 0 obj<</A<a".repeat(100_000)].concat();
     assert!(one("a.pdf", &open).is_err());
+}
+
+#[test]
+fn ranges_of_letters_in_fonts_are_bounded() {
+    const MANY: &str = "a.pdf: expected a PDF whose fonts list at most 4194304 widths, found more";
+    let words = stream("", WORDS);
+    let font = |entries: &str| format!("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica {entries} >>").into_bytes();
+    let wide = |entries: &str| {
+        format!(
+            "<< /Type /Font /Subtype /Type0 /BaseFont /A /Encoding /Identity-H /DescendantFonts [<< /Type /Font /Subtype \
+             /CIDFontType2 /BaseFont /A {entries} /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> \
+             >>] >>"
+        )
+        .into_bytes()
+    };
+    for object in [
+        font("/FirstChar 100000000000 /LastChar 100000000000 /Widths [500]"),
+        wide("/W [0 4294967295 500]"),
+        wide("/W [7 [500 600] 0 2000000 500 0 2000000 500 1 2000000 400]"),
+        wide("/W2 [0 4294967295 500 500 500]"),
+    ] {
+        let found = one("a.pdf", &page("4 0 R", &[words.clone(), object.clone()]));
+        assert_eq!(found.unwrap_err(), MANY, "{}", String::from_utf8_lossy(&object));
+    }
+    // As real files have them.
+    let sound = font("/FirstChar 32 /LastChar 126 /Widths [278 278 355 556]");
+    assert_eq!(one("a.pdf", &page("4 0 R", &[words.clone(), sound])).unwrap(), "sound words");
+    assert!(
+        one("a.pdf", &page("4 0 R", &[words, wide("/W [0 65535 500 7 [500 600]]")])).is_err_and(|said| said != MANY)
+    );
+}
+
+#[test]
+fn a_map_that_fonts_share_counts_for_each() {
+    let map: String = (0..400_000).fold("1 beginbfchar ".to_owned(), |mut map, code| {
+        write!(map, "<{:04x}><0041>", code % 65536).unwrap();
+        map
+    });
+    let map = stream("/Filter /FlateDecode", &zlib((map + "endbfchar").as_bytes()));
+    let fonts: String = (0..2000).fold(String::new(), |mut fonts, number| {
+        write!(fonts, "/F{number} << /Type /Font /Subtype /Type1 /BaseFont /Font{number} /ToUnicode 4 0 R >> ")
+            .unwrap();
+        fonts
+    });
+    let content: String = (0..2000).fold("BT ".to_owned(), |mut content, number| {
+        write!(content, "/F{number} 12 Tf (a) Tj ").unwrap();
+        content
+    });
+    let page = format!("<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /Font << {fonts} >> >> >>");
+    let objects = [CATALOG.to_vec(), PAGES.to_vec(), page.into_bytes(), map, stream("", content.as_bytes())];
+    let found = one("a.pdf", &file(&objects, "")).unwrap_err();
+    assert_eq!(found, "a.pdf: expected a PDF that decodes to at most 512 MiB, found more");
+}
+
+#[test]
+fn a_page_tree_whose_nodes_share_children_is_refused() {
+    let mut objects = vec![CATALOG.to_vec(), b"<< /Type /Pages /Kids 4 0 R /Count 1 >>".to_vec(), FONT.to_vec()];
+    for next in 5..60 {
+        objects.push(format!("[<< /Type /Pages /Kids {next} 0 R >> << /Type /Pages /Kids {next} 0 R >>]").into_bytes());
+    }
+    objects.push(b"[<< /Type /Page >>]".to_vec());
+    const NO_TREE: &str = "a.pdf: expected a PDF whose page tree is a tree, found nodes with the same children";
+    assert_eq!(one("a.pdf", &file(&objects, "")).unwrap_err(), NO_TREE);
+    // In a stream of objects.
+    let (mut table, mut packed) = (String::new(), String::new());
+    for (number, object) in objects.iter().enumerate().skip(3) {
+        write!(table, "{} {} ", number + 1, packed.len()).unwrap();
+        packed += &format!("{} ", String::from_utf8_lossy(object));
+    }
+    let dict = format!("/Type /ObjStm /N {} /First {} /Filter /FlateDecode", objects.len() - 3, table.len());
+    let packed = stream(&dict, &zlib((table + &packed).as_bytes()));
+    let objects = [objects[0].clone(), objects[1].clone(), packed];
+    assert_eq!(one("a.pdf", &file(&objects, "")).unwrap_err(), NO_TREE);
+}
+
+#[test]
+fn inline_images_take_linear_time() {
+    for image in ["BI ID x ", "B#49 ID x ", "BI /W 1 /H 1 /BPC 8 /CS /G ID x "] {
+        let content = format!("{image}{} BT /F 12 Tf (sound words) Tj ET", "EI ".repeat(300_000));
+        let content = stream("/Filter /FlateDecode", &zlib(content.as_bytes()));
+        assert_eq!(one("a.pdf", &page("4 0 R", &[content, FONT.to_vec()])).unwrap(), "sound words");
+    }
+}
+
+#[test]
+fn predictors_without_columns_are_refused() {
+    for parameters in
+        ["/Predictor 2 /Columns 0", "/Predictor 12 /Colors 0 /Columns 5", "/Predictor 15 /BitsPerComponent 0"]
+    {
+        let content = stream(&format!("/Filter /FlateDecode /DecodeParms << {parameters} >>"), &zlib(&[0; 100]));
+        assert_eq!(
+            one("a.pdf", &page("4 0 R", &[content, FONT.to_vec()])).unwrap_err(),
+            "a.pdf: expected a PDF whose predictors have columns and colours, found none"
+        );
+    }
+}
+
+#[test]
+fn letters_of_a_page_are_bounded() {
+    let content = format!("BT /F 12 Tf {} ET", format!("({}) Tj ", "a".repeat(1000)).repeat(1100));
+    let content = stream("/Filter /FlateDecode", &zlib(content.as_bytes()));
+    assert_eq!(
+        one("a.pdf", &page("4 0 R", &[content, FONT.to_vec()])).unwrap_err(),
+        "a.pdf: expected a PDF of at most 1000000 letters on a page, found more"
+    );
 }

@@ -193,6 +193,12 @@ impl Iterator for Documents {
     }
 }
 
+impl Drop for Documents {
+    fn drop(&mut self) {
+        pdf::end_idle();
+    }
+}
+
 /// Iterator over the passages of a [`Corpus`], in the order of its documents; ends after the first error.
 pub struct Passages {
     documents: Documents,

@@ -25,6 +25,7 @@ pub use document::Document;
 pub(super) use document::Fields;
 pub use documents::{Documents, Passages};
 pub use notes::Noted;
+pub use pdf::{PDF_WORKER, read_pdf_in, serve_pdf};
 pub use skipped::{told_notes, told_skipped};
 pub use walk::Skipped;
 pub(crate) use walk::is_index;

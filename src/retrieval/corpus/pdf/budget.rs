@@ -1,8 +1,10 @@
 //! Limits on the bytes that a PDF file decodes to.
 
 use super::decode::{Filter, MAX_STREAM, decoded_length};
+use super::reply::Refusal;
+use super::widths;
 use hayro_font::hayro_syntax::Filter as Named;
-use hayro_font::hayro_syntax::object::{Array, Dict, Object, ObjectIdentifier, Stream};
+use hayro_font::hayro_syntax::object::{Array, Dict, Number, Object, ObjectIdentifier, Stream};
 use hayro_font::hayro_syntax::page::Page;
 use std::collections::HashSet;
 
@@ -12,10 +14,16 @@ const MAX_KEPT: usize = 512 << 20;
 const MAX_DECODED: usize = 4 << 30;
 /// Text of one file.
 const MAX_TEXT: usize = 64 << 20;
+/// Maximum letters of a page; a newspaper's has some 50,000.
+pub(super) const MAX_LETTERS: usize = 1_000_000;
 /// Maximum columns of a predictor, for which a row is allocated.
 pub(super) const MAX_COLUMNS: u64 = 1 << 20;
 /// Maximum depth from a font's dictionary to its streams.
 const FONT_DEPTH: usize = 6;
+/// Widths of letters that all fonts of a file list.
+const MAX_WIDTHS: usize = 4 << 20;
+/// Memory that hayro takes for each byte of a font's map from codes to letters: `<0><0>` becomes two ranges on the heap.
+const MAP_EXPANSION: usize = 8;
 
 /// The bound that a file exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,22 +36,33 @@ pub(super) enum Excess {
     Decoded,
     /// Bytes of text.
     Text,
+    /// Letters of one page.
+    Letters,
     /// Objects that overlap in the file.
     Overlapping,
+    /// Widths of letters in fonts.
+    Widths,
+    /// A predictor whose rows have no bytes.
+    Predictor,
+    /// Nodes of the page tree that have the same children.
+    PageTree,
 }
 
 impl Excess {
-    /// The pair (expected, found) for a message.
-    pub(super) fn message(self) -> (String, String) {
+    pub(super) fn refusal(self) -> Refusal {
         let mib = |bytes: usize| format!("{} MiB", bytes >> 20);
         let (expected, found) = match self {
             Self::Stream => (format!("a PDF whose streams decode to at most {} each", mib(MAX_STREAM)), "more in one"),
             Self::Kept => (format!("a PDF that decodes to at most {}", mib(MAX_KEPT)), "more"),
             Self::Decoded => (format!("a PDF whose pages decode to at most {}", mib(MAX_DECODED)), "more"),
             Self::Text => (format!("a PDF of at most {} of text", mib(MAX_TEXT)), "more"),
+            Self::Letters => (format!("a PDF of at most {MAX_LETTERS} letters on a page"), "more"),
             Self::Overlapping => ("a PDF that can be read".to_owned(), "one whose objects overlap"),
+            Self::Widths => (format!("a PDF whose fonts list at most {MAX_WIDTHS} widths"), "more"),
+            Self::Predictor => ("a PDF whose predictors have columns and colours".to_owned(), "none"),
+            Self::PageTree => ("a PDF whose page tree is a tree".to_owned(), "nodes with the same children"),
         };
-        (expected, found.to_owned())
+        Refusal::new(expected, found)
     }
 }
 
@@ -52,13 +71,14 @@ pub(super) struct Budget {
     kept: usize,
     decoded: usize,
     text: usize,
+    widths: usize,
     /// Streams of fonts already charged.
     fonts: HashSet<ObjectIdentifier>,
 }
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Self { kept: MAX_KEPT, decoded: MAX_DECODED, text: MAX_TEXT, fonts: HashSet::new() }
+        Self { kept: MAX_KEPT, decoded: MAX_DECODED, text: MAX_TEXT, widths: MAX_WIDTHS, fonts: HashSet::new() }
     }
 
     /// Takes `bytes` that stay in memory.
@@ -93,9 +113,33 @@ impl Budget {
         self.decode(length(stream)?)
     }
 
-    /// Charges the streams that a font consists of, each once.
+    /// Charges a font: its tables, and each of its streams once.
     pub(super) fn font(&mut self, dict: &Dict<'_>) -> Result<(), Excess> {
+        self.tables(dict)?;
+        let descendants = dict.get::<Array<'_>>(b"DescendantFonts");
+        if let Some(descendant) = descendants.and_then(|fonts| fonts.iter::<Dict<'_>>().next()) {
+            self.tables(&descendant)?;
+        }
         self.font_part(&Object::Dict(dict.clone()), 0)
+    }
+
+    /// Charges what hayro builds anew for each font, shared in the file or not: maps, names and widths.
+    fn tables(&mut self, dict: &Dict<'_>) -> Result<(), Excess> {
+        for key in [&b"ToUnicode"[..], b"Encoding", b"CIDToGIDMap"] {
+            match dict.get::<Object<'_>>(key) {
+                Some(Object::Stream(stream)) => self.keep(length(&stream)?.saturating_mul(MAP_EXPANSION))?,
+                Some(Object::Dict(encoding)) => {
+                    let names = encoding.get::<Array<'_>>(b"Differences").map_or(0, |names| names.data().len());
+                    self.keep(names.saturating_mul(MAP_EXPANSION))?;
+                }
+                _ => {}
+            }
+        }
+        let programs = dict.get::<Dict<'_>>(b"CharProcs").map_or(0, |programs| programs.data().len());
+        self.keep(programs.saturating_mul(MAP_EXPANSION))?;
+        let listed = widths::listed(dict);
+        self.widths = self.widths.checked_sub(listed).ok_or(Excess::Widths)?;
+        Ok(())
     }
 
     fn font_part(&mut self, object: &Object<'_>, depth: usize) -> Result<(), Excess> {
@@ -114,17 +158,8 @@ impl Budget {
             _ => return Ok(()),
         };
         // hayro decodes no other streams of a font; images of glyphs (Type 3) are not decoded for text.
-        const PARTS: &[&[u8]] = &[
-            b"DescendantFonts",
-            b"FontDescriptor",
-            b"FontFile",
-            b"FontFile2",
-            b"FontFile3",
-            b"ToUnicode",
-            b"Encoding",
-            b"CIDToGIDMap",
-            b"UseCMap",
-        ];
+        const PARTS: &[&[u8]] =
+            &[b"DescendantFonts", b"FontDescriptor", b"FontFile", b"FontFile2", b"FontFile3", b"UseCMap"];
         let parts = PARTS.iter().filter_map(|key| dict.get::<Object<'_>>(key));
         parts.collect::<Vec<_>>().iter().try_for_each(|part| self.font_part(part, depth + 1))
     }
@@ -141,6 +176,12 @@ fn length(stream: &Stream<'_>) -> Result<usize, Excess> {
         early &= parameters.get::<u8>(b"EarlyChange") != Some(0);
         if parameters.get::<usize>(b"Columns").is_some_and(|columns| columns as u64 > MAX_COLUMNS) {
             return Err(Excess::Stream);
+        }
+        // hayro divides by the bytes of a row.
+        const SIZES: [&[u8]; 3] = [b"Columns", b"Colors", b"BitsPerComponent"];
+        let empty = |key: &&[u8]| parameters.get::<Number>(*key).is_some_and(|size| size.as_f64() < 1.0);
+        if parameters.get::<u8>(b"Predictor").is_some_and(|kind| kind > 1) && SIZES.iter().any(empty) {
+            return Err(Excess::Predictor);
         }
         Ok(())
     };

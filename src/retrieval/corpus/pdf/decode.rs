@@ -4,6 +4,7 @@
 //! before hayro decodes it, with the same leniency and with a limit.
 
 use super::inflate::inflate;
+use std::borrow::Cow;
 
 /// Maximum decoded bytes of one stream, after each of its filters.
 pub(super) const MAX_STREAM: usize = 64 << 20;
@@ -55,26 +56,32 @@ impl Filter {
 /// # Errors
 /// [`TooLarge`].
 pub(super) fn decoded_length(filters: &[Filter], early: bool, data: &[u8]) -> Result<usize, TooLarge> {
+    decoded(filters, early, data).map(|decoded| decoded.len())
+}
+
+/// `data` decoded by `filters`, without predictors; empty if it is a picture.
+///
+/// # Errors
+/// [`TooLarge`].
+pub(super) fn decoded<'d>(filters: &[Filter], early: bool, data: &'d [u8]) -> Result<Cow<'d, [u8]>, TooLarge> {
     if filters.len() > MAX_FILTERS {
         return Err(TooLarge);
     }
-    let mut held: Option<Vec<u8>> = None;
+    let mut held = Cow::Borrowed(data);
     for filter in filters {
-        let from = held.as_deref().unwrap_or(data);
         let mut output = Output { bytes: Vec::new() };
         match filter {
-            Filter::Picture => return Ok(0),
+            Filter::Picture => return Ok(Cow::Borrowed(&[])),
             Filter::Crypt => continue,
-            Filter::Flate => inflate(from, &mut output)?,
-            Filter::Lzw => lzw(from, early, &mut output)?,
-            Filter::RunLength => run_length(from, &mut output)?,
-            Filter::Hex => hex(from, &mut output)?,
-            Filter::Base85 => base85(from, &mut output)?,
+            Filter::Flate => inflate(&held, &mut output)?,
+            Filter::Lzw => lzw(&held, early, &mut output)?,
+            Filter::RunLength => run_length(&held, &mut output)?,
+            Filter::Hex => hex(&held, &mut output)?,
+            Filter::Base85 => base85(&held, &mut output)?,
         }
-        held = Some(output.bytes);
+        held = Cow::Owned(output.bytes);
     }
-    let length = held.map_or(data.len(), |held| held.len());
-    if length > MAX_STREAM { Err(TooLarge) } else { Ok(length) }
+    if held.len() > MAX_STREAM { Err(TooLarge) } else { Ok(held) }
 }
 
 /// Decoded bytes, bounded by [`MAX_STREAM`].

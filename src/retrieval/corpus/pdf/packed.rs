@@ -4,7 +4,9 @@
 //! uses them (`budget`).
 
 use super::budget::{Budget, Excess};
-use super::decode::{Filter, MAX_STREAM, decoded_length};
+use super::decode::{Filter, MAX_STREAM, decoded};
+use super::lexer::{Lexer, Token};
+use super::page_tree::PageTree;
 
 /// Maximum nesting of dictionaries and arrays in a stream's dictionary.
 const MAX_DEPTH: usize = 64;
@@ -24,16 +26,19 @@ pub(super) fn measure(raw: &[u8], budget: &mut Budget) -> Result<(), Excess> {
     let encrypted = names_in(raw, b"Encrypt");
     let ends: Vec<usize> = ends(raw);
     let mut left = raw.len().saturating_mul(READ_AGAIN).saturating_add(1 << 20);
+    let mut tree = PageTree::default();
     let mut at = 0;
     while let Some(found) = find(&raw[at..], b"obj") {
         let start = at + found + 3;
+        let end = find(&raw[start..], b"obj").map_or(raw.len(), |next| start + next);
+        tree.read(&raw[start..end], number_before(&raw[..start - 3]))?;
         at = start;
         let mut lexer = Lexer { raw, at: start };
-        let packed = lexer.stream();
+        let packed = Packed::read(&mut lexer);
         let searched = packed.as_ref().map_or(0, |packed| packed.searched(raw, &ends));
         left = left.checked_sub(lexer.at - start + searched).ok_or(Excess::Overlapping)?;
         if let Some(packed) = packed.filter(Packed::opened_early) {
-            packed.charge(raw, encrypted, budget)?;
+            packed.charge(raw, encrypted, budget, &mut tree)?;
         }
     }
     Ok(())
@@ -41,6 +46,14 @@ pub(super) fn measure(raw: &[u8], budget: &mut Budget) -> Result<(), Excess> {
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
+}
+
+/// The number of the object whose header, `5 0 obj`, `raw` ends with, but for its last word.
+fn number_before(raw: &[u8]) -> Option<u64> {
+    let header = &raw[raw.len().saturating_sub(40)..];
+    let mut words = header.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words.next().filter(|generation| generation.iter().all(u8::is_ascii_digit))?;
+    std::str::from_utf8(words.next()?).ok()?.parse().ok()
 }
 
 /// First bytes of all `endstream`s.
@@ -75,7 +88,7 @@ impl Packed {
         self.widths || (self.count && self.first)
     }
 
-    fn charge(&self, raw: &[u8], encrypted: bool, budget: &mut Budget) -> Result<(), Excess> {
+    fn charge(&self, raw: &[u8], encrypted: bool, budget: &mut Budget, tree: &mut PageTree) -> Result<(), Excess> {
         if self.elsewhere || self.columns > super::budget::MAX_COLUMNS {
             return Err(Excess::Stream);
         }
@@ -89,9 +102,13 @@ impl Packed {
         }
         // EarlyChange is not read here; the longer of its two results counts.
         let ways: &[bool] = if self.filters.contains(&Filter::Lzw) { &[true, false] } else { &[true] };
-        let lengths = ways.iter().map(|early| decoded_length(&self.filters, *early, data));
-        let lengths: Result<Vec<usize>, _> = lengths.collect();
-        budget.keep(lengths.map_err(|_| Excess::Stream)?.into_iter().max().unwrap_or(0))
+        let mut longest = 0;
+        for early in ways {
+            let decoded = decoded(&self.filters, *early, data).map_err(|_| Excess::Stream)?;
+            tree.read(&decoded, None)?;
+            longest = longest.max(decoded.len());
+        }
+        budget.keep(longest)
     }
 
     /// Its data by `Length` if `endstream` follows; else all bytes to the end of the file.
@@ -116,35 +133,16 @@ impl Packed {
     }
 }
 
-/// Lexer of PDF objects.
-struct Lexer<'r> {
-    raw: &'r [u8],
-    at: usize,
-}
-
-/// A token of a dictionary.
-#[derive(Debug, PartialEq)]
-enum Token {
-    Name(Vec<u8>),
-    Integer(u64),
-    Open,
-    Close,
-    /// `R`, which makes the numbers before it a reference.
-    Reference,
-    Stream,
-    Other,
-}
-
-impl Lexer<'_> {
+impl Packed {
     /// The stream that begins here, if one does.
-    fn stream(&mut self) -> Option<Packed> {
-        let mut packed = Packed::default();
-        if self.next()? != Token::Open || self.raw.get(self.at - 1) != Some(&b'<') {
+    fn read(lexer: &mut Lexer<'_>) -> Option<Self> {
+        let mut packed = Self::default();
+        if lexer.next()? != Token::Open || lexer.raw.get(lexer.at - 1) != Some(&b'<') {
             return None;
         }
         let (mut depth, mut key, mut is_key) = (1, Vec::new(), true);
         while depth > 0 {
-            let token = self.next()?;
+            let token = lexer.next()?;
             match &token {
                 Token::Open => depth += 1,
                 Token::Close => depth -= 1,
@@ -162,117 +160,15 @@ impl Lexer<'_> {
             }
             packed.value(&key, &token);
             // A value can be three tokens, a reference; a reference never ends with a name.
-            is_key = depth == 1 && (!matches!(token, Token::Integer(_)) || !self.reference_follows());
+            is_key = depth == 1 && (!matches!(token, Token::Integer(_)) || !lexer.reference_follows());
         }
-        if self.next()? != Token::Stream {
+        if lexer.next()? != Token::Stream {
             return None;
         }
-        packed.data = self.at;
+        packed.data = lexer.at;
         Some(packed)
     }
 
-    /// Whether the last integer begins a reference, `5 0 R`, or continues one.
-    fn reference_follows(&self) -> bool {
-        let mut ahead = Lexer { raw: self.raw, at: self.at };
-        match ahead.next() {
-            Some(Token::Reference) => true,
-            Some(Token::Integer(_)) => ahead.next() == Some(Token::Reference),
-            _ => false,
-        }
-    }
-
-    fn next(&mut self) -> Option<Token> {
-        self.skip();
-        let byte = *self.raw.get(self.at)?;
-        self.at += 1;
-        Some(match byte {
-            b'/' => Token::Name(self.name()),
-            b'<' if self.raw.get(self.at) == Some(&b'<') => {
-                self.at += 1;
-                Token::Open
-            }
-            b'>' if self.raw.get(self.at) == Some(&b'>') => {
-                self.at += 1;
-                Token::Close
-            }
-            b'[' => Token::Open,
-            b']' => Token::Close,
-            b'(' => self.string(),
-            b'<' => {
-                let rest = &self.raw[self.at..];
-                self.at += rest.iter().position(|byte| *byte == b'>').map_or(rest.len(), |end| end + 1);
-                Token::Other
-            }
-            _ => self.word(self.at - 1),
-        })
-    }
-
-    /// Skips white space and comments.
-    fn skip(&mut self) {
-        while let Some(&byte) = self.raw.get(self.at) {
-            match byte {
-                0 | 9 | 10 | 12 | 13 | 32 => self.at += 1,
-                b'%' => {
-                    let rest = &self.raw[self.at..];
-                    self.at += rest.iter().position(|byte| matches!(byte, 10 | 13)).unwrap_or(rest.len());
-                }
-                _ => return,
-            }
-        }
-    }
-
-    /// Reads a name and resolves its escapes.
-    fn name(&mut self) -> Vec<u8> {
-        let mut name = Vec::new();
-        while let Some(&byte) = self.raw.get(self.at).filter(|byte| regular(**byte)) {
-            let digit = |at: usize| self.raw.get(at).and_then(|&byte| char::from(byte).to_digit(16));
-            let escaped = digit(self.at + 1).zip(digit(self.at + 2)).filter(|_| byte == b'#');
-            name.push(escaped.map_or(byte, |(high, low)| (high << 4 | low) as u8));
-            self.at += if escaped.is_some() { 3 } else { 1 };
-        }
-        name
-    }
-
-    fn string(&mut self) -> Token {
-        let mut depth = 1;
-        while let Some(&byte) = self.raw.get(self.at).filter(|_| depth > 0) {
-            self.at += 1;
-            match byte {
-                b'\\' => self.at += 1,
-                b'(' => depth += 1,
-                b')' => depth -= 1,
-                _ => {}
-            }
-        }
-        self.at = self.at.min(self.raw.len());
-        Token::Other
-    }
-
-    fn word(&mut self, from: usize) -> Token {
-        let rest = &self.raw[from..];
-        let length = rest.iter().position(|byte| !regular(*byte)).unwrap_or(rest.len()).max(1);
-        let word = &rest[..length];
-        self.at = from + length;
-        let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
-        match word {
-            b"R" => Token::Reference,
-            _ if word.starts_with(b"stream") => {
-                let data = &rest[6..];
-                let end = if data.starts_with(b"\r\n") { 2 } else { 1 };
-                self.at = (from + 6 + end).min(self.raw.len());
-                Token::Stream
-            }
-            _ => number.map_or(Token::Other, Token::Integer),
-        }
-    }
-}
-
-/// Whether a byte can be part of a name or a number.
-fn regular(byte: u8) -> bool {
-    !matches!(byte, 0 | 9 | 10 | 12 | 13 | 32 | b'(' | b')' | b'<' | b'>' | b'[' | b']' | b'{' | b'}' | b'/' | b'%')
-}
-
-impl Packed {
     fn key(&mut self, name: &[u8]) {
         match name {
             b"N" => self.count = true,

@@ -1,3 +1,8 @@
+mod columns;
+mod letters;
+pub(crate) mod make;
+mod parts;
+
 use super::{folder, one, open, read};
 use moot::retrieval::chunk::Chunking;
 use std::path::Path;

@@ -1,0 +1,247 @@
+//! PDF files read in processes of their own.
+//!
+//! A PDF that was made to do harm can exhaust memory or time inside the library that reads it, or overflow its stack, none of
+//! which a thread survives. So the program starts itself again as a worker, which limits its own memory and processor time,
+//! and sends it one file after another. A worker that dies, takes too long or answers anything but a reply costs one file.
+
+mod frame;
+mod limits;
+mod serve;
+
+use super::reply::{Refusal, Reply};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// The argument that makes the program a worker.
+pub const PDF_WORKER: &str = "read-pdf";
+
+/// Maximum bytes of a worker's answer: the text of a file, with escapes.
+const MAX_REPLY: u64 = 512 << 20;
+/// Maximum workers that wait for another file.
+const MAX_IDLE: usize = 8;
+/// Maximum bytes of a file whose worker reads another one; beyond that it holds much memory.
+const MAX_KEPT: usize = 32 << 20;
+
+/// The program whose processes read PDF files, if the running one has named one.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+/// Workers that wait for a file.
+static IDLE: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
+
+/// Reads PDF files in processes of `program` from now on: it is started with the one argument [`PDF_WORKER`], and has to
+/// call [`serve_pdf`] then. The first call counts.
+///
+/// Without this call PDF files are read in the running process: most files that were made to do harm are refused by
+/// budgets of bytes, letters and numbers, but not all can be.
+pub fn read_pdf_in(program: &Path) {
+    let _ = PROGRAM.set(program.to_owned());
+}
+
+/// Reads PDF files for another process, on standard input and output, until standard input ends.
+///
+/// # Errors
+/// What reading and writing fail with.
+pub fn serve_pdf() -> io::Result<()> {
+    serve::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
+}
+
+/// The workers that wait for a file.
+fn idle() -> MutexGuard<'static, Vec<Worker>> {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the workers that wait for a file, with the memory that they hold.
+pub(in crate::retrieval::corpus) fn end_idle() {
+    let workers = std::mem::take(&mut *idle());
+    drop(workers);
+}
+
+/// Reads a file in a worker; `None` if there are no workers.
+pub(super) fn read(file: &[u8]) -> Option<Reply> {
+    let program = PROGRAM.get()?;
+    let waiting = idle().pop();
+    if let Some(worker) = waiting {
+        match worker.read(file, limits::time(file.len())) {
+            // What it read before may have killed it.
+            Err(Lost::Died(_)) => {}
+            answer => return Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len())))),
+        }
+    }
+    let worker = Worker::start(worker_of(program)).ok()?;
+    let answer = worker.read(file, limits::time(file.len()));
+    Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len()))))
+}
+
+fn worker_of(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg(PDF_WORKER);
+    command
+}
+
+/// Why a worker gave no answer.
+#[derive(Debug)]
+enum Lost {
+    Died(Option<ExitStatus>),
+    Late,
+    /// It said something else.
+    Rubbish,
+}
+
+impl Lost {
+    fn refusal(&self, bytes: usize) -> Refusal {
+        let seconds = limits::processor_time(bytes).as_secs();
+        match self {
+            Self::Late => Refusal::new(format!("a PDF that is read within {seconds} s"), "one that takes longer"),
+            Self::Died(Some(status)) if out_of_time(*status) => {
+                Refusal::new(format!("a PDF that is read within {seconds} s"), "one that takes longer")
+            }
+            Self::Died(status) => {
+                let how = status.map(|status| format!(" ({status})")).unwrap_or_default();
+                let expected = format!("a PDF that can be read in {} GiB of memory", limits::MEMORY >> 30);
+                Refusal::new(expected, format!("one that ends the PDF reader{how}"))
+            }
+            Self::Rubbish => Refusal::new("a PDF that can be read", "one whose reader gave an invalid answer"),
+        }
+    }
+}
+
+/// Whether the limit of processor time ended the process.
+#[cfg(unix)]
+fn out_of_time(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal() == Some(nix::libc::SIGXCPU)
+}
+
+#[cfg(not(unix))]
+fn out_of_time(_: ExitStatus) -> bool {
+    false
+}
+
+/// A process that reads PDF files; it ends when it is dropped.
+struct Worker {
+    child: Child,
+    files: Option<ChildStdin>,
+    replies: ChildStdout,
+}
+
+impl Worker {
+    fn start(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        apart(&mut command);
+        let mut child = command.spawn()?;
+        let (files, replies) = (child.stdin.take(), child.stdout.take());
+        let replies = replies.ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Self { child, files, replies })
+    }
+
+    /// Reads a file within `limit`. A worker that answered waits for another file; any other is ended.
+    fn read(mut self, file: &[u8], limit: Duration) -> Result<Reply, Lost> {
+        let answer = self.ask(file, limit);
+        let answer = answer.and_then(|answer| serde_json::from_slice(&answer).map_err(|_| Lost::Rubbish));
+        match answer {
+            Ok(reply) => {
+                let mut idle = idle();
+                if idle.len() < MAX_IDLE && file.len() <= MAX_KEPT {
+                    idle.push(self);
+                }
+                Ok(reply)
+            }
+            Err(Lost::Died(_)) => Err(Lost::Died(self.status())),
+            Err(lost) => Err(lost),
+        }
+    }
+
+    /// Sends a file and waits for the answer. A thread does so, because pipes cannot be read for a limited time.
+    fn ask(&mut self, file: &[u8], limit: Duration) -> Result<Vec<u8>, Lost> {
+        let Self { child, files, replies } = self;
+        let (send, receive) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let written = files.as_mut().map_or(Ok(()), |files| frame::write(files, file));
+                // A worker that died has not read all, and says nothing.
+                let answer = frame::read(replies, MAX_REPLY);
+                let _ = send.send(written.and(answer));
+            });
+            match receive.recv_timeout(limit) {
+                Ok(Ok(Some(answer))) => Ok(answer),
+                Ok(Err(e)) if e.kind() == io::ErrorKind::InvalidData => Err(Lost::Rubbish),
+                Ok(_) => Err(Lost::Died(None)),
+                Err(_) => {
+                    // Its pipes close, so that the thread ends.
+                    let _ = child.kill();
+                    Err(Lost::Late)
+                }
+            }
+        })
+    }
+
+    /// How a worker ended whose pipes are closed; `None` if it has not.
+    fn status(&mut self) -> Option<ExitStatus> {
+        (0..100).find_map(|_| {
+            let status = self.child.try_wait().ok()?;
+            if status.is_none() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            status
+        })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.files.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Keeps Ctrl-C from the worker: the program decides what it stops, and a worker that stopped would count as a bad file.
+#[cfg(unix)]
+fn apart(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0);
+}
+
+#[cfg(windows)]
+fn apart(command: &mut Command) {
+    use std::os::windows::process::CommandExt;
+    const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
+}
+
+#[cfg(not(any(unix, windows)))]
+fn apart(_: &mut Command) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{Lost, Worker};
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    /// Why a worker that runs `script` gives no answer.
+    fn lost(script: &str, limit: Duration) -> Lost {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        Worker::start(command).unwrap().read(&vec![b'x'; 200_000], limit).unwrap_err()
+    }
+
+    #[test]
+    fn a_worker_that_fails_is_one_refusal() {
+        let said = |script| lost(script, Duration::from_secs(60)).refusal(0);
+        let invalid = "one whose reader gave an invalid answer";
+        assert_eq!(said("head -c 200008 > /dev/null; echo hello, this is no message").found, invalid);
+        assert_eq!(said(r"head -c 200008 > /dev/null; printf '\002\0\0\0\0\0\0\0{}'").found, invalid);
+        assert_eq!(said("exit 3").found, "one that ends the PDF reader (exit status: 3)");
+        assert_eq!(said("kill -9 $$").found, "one that ends the PDF reader (signal: 9 (SIGKILL))");
+        let late = said("kill -XCPU $$");
+        assert_eq!(late.expected, "a PDF that is read within 30 s");
+        assert_eq!(late.found, "one that takes longer");
+        assert_eq!(said("head -c 200008 > /dev/null; exec >&-; exec sleep 100").found, "one that ends the PDF reader");
+        let started = Instant::now();
+        assert!(matches!(lost("exec sleep 100", Duration::from_millis(200)), Lost::Late));
+        assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
+    }
+}
