@@ -1,6 +1,7 @@
 //! JSON from outside: lines written by users, whose errors name the file, the line and the field, and [`parse`], which
 //! bounds the memory of any JSON.
 
+use crate::charset::{self, Transcoder};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::files;
@@ -24,10 +25,12 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The lines of a file, with their numbers from 1; blank ones are left out.
 pub struct Lines {
-    reader: BufReader<File>,
+    reader: BufReader<Transcoder<File>>,
     path: Arc<Path>,
     number: usize,
     offset: usize,
+    /// A line had no end within the limit: what follows is a part of it.
+    broken: bool,
 }
 
 impl Lines {
@@ -36,8 +39,16 @@ impl Lines {
     /// # Errors
     /// [`MootError::Io`] where it cannot be opened; [`MootError::Input`] for anything but a regular file.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = files::open(path)?;
-        Ok(Self { reader: BufReader::new(file), path: path.into(), number: 0, offset: 0 })
+        let text = charset::transcoder(files::open(path)?).map_err(|e| MootError::io(path, "read", e))?;
+        let wrong = |found| MootError::Input { path: path.into(), line: None, expected: "text".into(), found };
+        let reader = BufReader::new(text.map_err(wrong)?);
+        Ok(Self { reader, path: path.into(), number: 0, offset: 0, broken: false })
+    }
+
+    /// Notes on the character set of the file: what was assumed, and what was lost.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.reader.get_ref().notes()
     }
 
     /// Bytes of the file behind the last line.
@@ -48,6 +59,9 @@ impl Lines {
 
     /// One raw line without its end, or `None` at the end of the file.
     fn raw(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.broken {
+            return Ok(None);
+        }
         let mut bytes = Vec::new();
         let read = (&mut self.reader)
             .take(MAX_LINE)
@@ -58,6 +72,7 @@ impl Lines {
         }
         self.number += 1;
         if bytes.last() != Some(&b'\n') && read as u64 == MAX_LINE {
+            self.broken = true;
             return Err(self.complaint("a line of JSON", format!("more than {MAX_LINE} bytes without a line end")));
         }
         Ok(Some(bytes))

@@ -6,11 +6,9 @@
 
 mod declared;
 mod plausible;
-#[allow(dead_code, reason = "tables and JSON lines come to use it")]
 mod stream;
 
 pub(crate) use declared::in_markup;
-#[allow(unused_imports, reason = "tables and JSON lines come to use it")]
 pub(crate) use stream::{Transcoder, transcoder};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Maximum size of a text document in bytes: some hundred times a model's context, and small enough that a wrong path
 /// never fills the memory.
-const MAX_DOCUMENT: u64 = 64 << 20;
+pub(super) const MAX_DOCUMENT: u64 = 64 << 20;
 
 /// The byte-order mark that some editors put before UTF-8.
 pub(super) const BOM: char = '\u{feff}';

@@ -7,6 +7,7 @@ mod pdf;
 mod pdf_worker;
 mod record;
 mod terminal;
+mod values;
 mod walk;
 
 use moot::retrieval::corpus::Corpus;

@@ -9,7 +9,8 @@ use crate::workspace::ListedCorpus;
 /// A corpus and how it is split.
 #[derive(Debug, clap::Args)]
 pub struct IndexedArgs {
-    /// Files, folders, globs, and - for standard input: .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv, .tsv
+    /// Files, folders, globs, and - for standard input: .txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv,
+    /// .tsv, .jsonl
     #[arg(value_name = "CORPUS", required = true, num_args = 1..)]
     pub corpus: Vec<String>,
     /// Words per passage; 0 does not split documents

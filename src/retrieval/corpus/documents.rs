@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::notes::{Noted, Notes};
-use super::{Entry, Kind, Reader, Skipped, package, pdf, record, table, whole};
+use super::{Entry, Kind, Reader, Skipped, package, pdf, record, sheets, table, whole};
 use crate::error::{MootError, Result};
 use crate::escape::excerpt;
 use crate::question::Passage;
@@ -135,11 +135,8 @@ impl Documents {
             let path = &open.entry.path;
             self.notes.extend(open.notes.lines().into_iter().map(|note| Noted { path: path.clone(), note }));
         }
-        let empty = open.reader.empty();
-        if empty > 0 {
-            let records = if empty == 1 { "record" } else { "records" };
-            let why = format!("{empty} {records} without text");
-            self.skipped.push(Skipped { path: open.entry.path, why, unread: false });
+        for why in open.reader.left_out() {
+            self.skipped.push(Skipped { path: open.entry.path.clone(), why, unread: false });
         }
     }
 
@@ -169,9 +166,12 @@ impl Documents {
 
 fn reader(entry: &Entry) -> Result<Box<dyn Reader>> {
     Ok(match entry.kind {
-        Kind::Text | Kind::Markdown | Kind::Html | Kind::Rtf => Box::new(whole::Whole::new(entry.clone())),
+        Kind::Text | Kind::Markdown | Kind::Html | Kind::Rtf | Kind::Mail | Kind::Notebook => {
+            Box::new(whole::Whole::new(entry.clone()))
+        }
         Kind::Pdf => Box::new(pdf::Pages::new(entry.clone())),
-        Kind::Docx | Kind::Odt | Kind::Epub => Box::new(package::Parts::new(entry.clone())),
+        Kind::Docx | Kind::Odt | Kind::Epub | Kind::Pptx => Box::new(package::Parts::new(entry.clone())),
+        Kind::Xlsx | Kind::Xls | Kind::Ods => Box::new(sheets::Sheets::new(entry.clone())),
         Kind::Jsonl => Box::new(record::Jsonl::open(entry)?),
         Kind::Comma | Kind::Tab => Box::new(table::Table::open(entry)?),
     })

@@ -1,5 +1,8 @@
 //! Text assembled from runs of letters: white space within a run is collapsed, breaks between runs are kept.
 
+use super::levels::{self, Level};
+use std::borrow::Cow;
+
 /// White space between two runs of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
@@ -54,25 +57,26 @@ pub(super) struct Flow {
     text: String,
     /// White space since the last letter; the widest counts.
     gap: Gap,
+    /// A raised or lowered run: how it is written depends on the character behind it.
+    run: Option<(Level, String)>,
 }
 
 impl Default for Flow {
     fn default() -> Self {
-        Self { text: String::new(), gap: Gap::None }
+        Self { text: String::new(), gap: Gap::None, run: None }
     }
 }
 
 impl Flow {
     /// Adds `text` with white space collapsed.
     pub(super) fn push(&mut self, text: &str) {
+        if let Some(first) = text.chars().next() {
+            self.write_run(Some(first));
+        }
         for word in text.split_inclusive(char::is_whitespace) {
             let bare = word.trim_end();
             if !bare.is_empty() {
-                if !self.text.is_empty() {
-                    self.text.push_str(self.gap.text());
-                }
-                self.gap = Gap::None;
-                self.text.push_str(bare);
+                self.write(bare);
             }
             if bare.len() < word.len() {
                 self.widen(Gap::Space);
@@ -80,13 +84,205 @@ impl Flow {
         }
     }
 
+    /// As [`Flow::push`]; `level` says whether the letters stand above or below the line.
+    pub(super) fn push_at(&mut self, text: &str, level: Option<Level>) {
+        let Some(level) = level else { return self.push(text) };
+        match &mut self.run {
+            Some((open, run)) if *open == level => run.push_str(text),
+            _ => {
+                self.write_run(text.trim_start().chars().next());
+                if text.starts_with(char::is_whitespace) {
+                    self.widen(Gap::Space);
+                }
+                self.run = Some((level, text.trim_start().to_owned())).filter(|(_, run)| !run.is_empty());
+            }
+        }
+    }
+
+    /// Adds the paragraphs of `other`, white space within them as it is.
+    pub(super) fn append(&mut self, other: Self) {
+        let other = other.finish();
+        self.write_run(Some('\n'));
+        if !other.is_empty() {
+            self.write(&other);
+        }
+    }
+
     /// Records white space.
     pub(super) fn widen(&mut self, gap: Gap) {
+        self.write_run(Some(' '));
         self.gap = self.gap.max(gap);
     }
 
     /// The text, without white space at its ends.
-    pub(super) fn finish(self) -> String {
+    pub(super) fn finish(mut self) -> String {
+        self.write_run(None);
         self.text
+    }
+
+    /// Writes the raised or lowered run in front of the character `after`.
+    fn write_run(&mut self, after: Option<char>) {
+        let Some((level, run)) = self.run.take() else { return };
+        let before = if self.text.is_empty() || self.gap == Gap::None {
+            Cow::Borrowed(levels::tail(&self.text))
+        } else {
+            Cow::Owned(format!("{}{}", levels::tail(&self.text), self.gap.text()))
+        };
+        let written = levels::written(&before, run.trim(), after, level);
+        self.push(&written);
+        if run.ends_with(char::is_whitespace) {
+            self.widen(Gap::Space);
+        }
+    }
+
+    fn write(&mut self, letters: &str) {
+        if !self.text.is_empty() {
+            self.text.push_str(self.gap.text());
+        }
+        self.gap = Gap::None;
+        self.text.push_str(letters);
+    }
+}
+
+/// A text whose paragraphs may hold text boxes: a box follows the paragraph that it is anchored in, or the box would be
+/// read as a part of the sentence around it.
+#[derive(Debug)]
+pub(super) struct Story {
+    text: Layer,
+    /// Open boxes, each within the one before it.
+    boxes: Vec<Layer>,
+}
+
+/// The text outside of boxes, or the text of one.
+#[derive(Debug, Default)]
+struct Layer {
+    flow: Flow,
+    /// Boxes of the open paragraph.
+    anchored: Vec<Flow>,
+    /// Open paragraphs and cells.
+    paragraphs: usize,
+    cells: usize,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        Self { text: Layer::default(), boxes: Vec::new() }
+    }
+}
+
+impl Story {
+    fn layer(&mut self) -> &mut Layer {
+        self.boxes.last_mut().unwrap_or(&mut self.text)
+    }
+
+    /// The text that letters belong to.
+    pub(super) fn flow(&mut self) -> &mut Flow {
+        &mut self.layer().flow
+    }
+
+    /// Whether a paragraph of the innermost box is open.
+    pub(super) fn in_paragraph(&self) -> bool {
+        self.boxes.last().unwrap_or(&self.text).paragraphs > 0
+    }
+
+    pub(super) fn start_paragraph(&mut self) {
+        self.layer().paragraphs += 1;
+    }
+
+    pub(super) fn end_paragraph(&mut self) {
+        let layer = self.layer();
+        layer.paragraphs = layer.paragraphs.saturating_sub(1);
+        layer.end();
+    }
+
+    pub(super) fn start_cell(&mut self) {
+        self.layer().cells += 1;
+    }
+
+    pub(super) fn end_cell(&mut self) {
+        let layer = self.layer();
+        layer.cells = layer.cells.saturating_sub(1);
+        layer.flow.widen(Gap::Space);
+    }
+
+    pub(super) fn open_box(&mut self) {
+        self.boxes.push(Layer::default());
+    }
+
+    pub(super) fn close_box(&mut self) {
+        let Some(mut closed) = self.boxes.pop() else { return };
+        closed.paragraphs = 0;
+        closed.end();
+        let outer = self.layer();
+        outer.anchored.push(closed.flow);
+        if outer.paragraphs == 0 {
+            outer.end();
+        }
+    }
+
+    /// The text, without white space at its ends.
+    pub(super) fn finish(mut self) -> String {
+        while !self.boxes.is_empty() {
+            self.close_box();
+        }
+        self.text.paragraphs = 0;
+        self.text.end();
+        self.text.flow.finish()
+    }
+}
+
+impl Layer {
+    /// Ends a paragraph; its boxes follow where it is the outermost one.
+    fn end(&mut self) {
+        let gap = if self.cells > 0 { Gap::Space } else { Gap::Paragraph };
+        self.flow.widen(gap);
+        if self.paragraphs == 0 {
+            for text in self.anchored.drain(..) {
+                self.flow.append(text);
+                self.flow.widen(gap);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Flow, Gap, Level, Story};
+
+    #[test]
+    fn raised_runs_are_written_with_what_stands_around_them() {
+        let mut flow = Flow::default();
+        flow.push("In 1788");
+        flow.push_at("1", Some(Level::Raised));
+        flow.push_at("2", Some(Level::Raised));
+        flow.push(" the mill cost 10");
+        flow.push_at("6 ", Some(Level::Raised));
+        flow.push("crowns, H");
+        flow.push_at("2", Some(Level::Lowered));
+        flow.push("O of 10");
+        flow.push_at("3", Some(Level::Raised));
+        flow.widen(Gap::Paragraph);
+        flow.push_at("3", Some(Level::Raised));
+        assert_eq!(flow.finish(), "In 1788 [12] the mill cost 10^6 crowns, H2O of 10^3\n\n[3]");
+    }
+
+    #[test]
+    fn boxes_follow_the_paragraph_that_holds_them() {
+        let mut story = Story::default();
+        story.start_paragraph();
+        story.flow().push("The mill");
+        story.open_box();
+        for line in ["Box", "of two"] {
+            story.start_paragraph();
+            story.flow().push(line);
+            story.end_paragraph();
+        }
+        story.close_box();
+        story.flow().push(" burned.");
+        story.end_paragraph();
+        story.start_paragraph();
+        story.flow().push("It was rebuilt.");
+        story.end_paragraph();
+        assert_eq!(story.finish(), "The mill burned.\n\nBox\n\nof two\n\nIt was rebuilt.");
     }
 }

@@ -3,18 +3,22 @@
 //! Only file names are kept in memory: a file is opened when it is reached, tables and JSONL are read record by record. So
 //! memory is bounded by the largest document.
 
+mod bad;
 mod document;
 mod documents;
 mod flow;
 mod html;
 pub(crate) mod levels;
 mod metadata;
+mod mail;
+mod notebook;
 mod notes;
 mod package;
 mod pdf;
 mod position;
 mod record;
 mod rtf;
+mod sheets;
 mod skipped;
 mod source;
 mod table;
@@ -49,14 +53,21 @@ pub(super) enum Kind {
     Docx,
     Odt,
     Epub,
+    Pptx,
     Rtf,
+    Mail,
+    Notebook,
+    Xlsx,
+    Xls,
+    Ods,
     Jsonl,
     Comma,
     Tab,
 }
 
 /// The supported extensions, for messages.
-pub(super) const KINDS: &str = ".txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv";
+pub(super) const KINDS: &str = ".txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or \
+    .jsonl";
 
 impl Kind {
     pub(super) fn of(path: &Path) -> Option<Self> {
@@ -65,10 +76,16 @@ impl Kind {
             "md" | "markdown" => Some(Self::Markdown),
             "html" | "htm" | "xhtml" => Some(Self::Html),
             "pdf" => Some(Self::Pdf),
-            "docx" => Some(Self::Docx),
+            "docx" | "docm" => Some(Self::Docx),
             "odt" => Some(Self::Odt),
             "epub" => Some(Self::Epub),
+            "pptx" | "pptm" | "ppsx" => Some(Self::Pptx),
             "rtf" => Some(Self::Rtf),
+            "eml" => Some(Self::Mail),
+            "ipynb" => Some(Self::Notebook),
+            "xlsx" | "xlsm" => Some(Self::Xlsx),
+            "xls" => Some(Self::Xls),
+            "ods" => Some(Self::Ods),
             "jsonl" | "ndjson" => Some(Self::Jsonl),
             "csv" => Some(Self::Comma),
             "tsv" => Some(Self::Tab),
@@ -95,9 +112,14 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Whether its documents are parts of one text: pages or chapters.
+    /// Whether its documents are rows of sheets, whose ids are the sheets' names.
+    pub(super) fn is_workbook(&self) -> bool {
+        matches!(self.kind, Kind::Xlsx | Kind::Xls | Kind::Ods)
+    }
+
+    /// Whether its documents are parts of one text: pages, chapters or slides.
     pub(super) fn is_divided(&self) -> bool {
-        matches!(self.kind, Kind::Pdf | Kind::Epub)
+        matches!(self.kind, Kind::Pdf | Kind::Epub | Kind::Pptx)
     }
 }
 
@@ -111,8 +133,7 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Lists the files that `paths` name, without reading them. A path is a file (txt, md, html, pdf, docx, odt, epub, rtf,
-    /// jsonl, csv, tsv), a line of one (`file.jsonl:17`), a folder (recursively, without hidden files), a glob, or `-`:
+    /// Lists the files that `paths` name, without reading them. A path is a file of a supported kind, a line of one (`file.jsonl:17`), a folder (recursively, without hidden files), a glob, or `-`:
     /// standard input as one text or HTML page, which is read at once. Files come in the order given, those of a folder
     /// sorted by name, each once.
     ///
@@ -236,8 +257,8 @@ trait Reader: Send {
         Notes::default()
     }
 
-    /// Number of records without text.
-    fn empty(&self) -> u64 {
-        0
+    /// Records and lines that were left out, one line each: "2 records without text".
+    fn left_out(&self) -> Vec<String> {
+        Vec::new()
     }
 }

@@ -1,10 +1,12 @@
 //! JSONL: one document per line, with FlashRAG's, BEIR's or moot's own field names.
 
+use super::bad::{Bad, without_text};
 use super::document::{Fields, Position};
+use super::notes::Notes;
 use super::{Document, Entry, Reader};
-use crate::error::Result;
+use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
-use crate::retrieval::text::{self, input};
+use crate::retrieval::text::input;
 
 /// Field names of the text, in order of preference.
 pub(super) const TEXT: &[&str] = &["text", "contents", "content", "passage", "body"];
@@ -19,14 +21,60 @@ pub(super) const ID: &[&str] = &["_id", "id", "docid", "pid"];
 pub(super) struct Jsonl {
     entry: Entry,
     lines: Lines,
-    any: bool,
     empty: u64,
+    bad: Bad,
+    good: u64,
 }
 
 impl Jsonl {
     pub(super) fn open(entry: &Entry) -> Result<Self> {
-        text::open(&entry.path)?;
-        Ok(Self { entry: entry.clone(), lines: Lines::open(&entry.path)?, any: false, empty: 0 })
+        // A file that is bad from its first lines on is refused before a document of it is returned.
+        let mut ahead = Self::begin(entry)?;
+        for _ in 0..if entry.line.is_none() { Bad::AHEAD } else { 0 } {
+            if ahead.next_document()?.is_none() {
+                break;
+            }
+        }
+        ahead.bad.refuse(&entry.path, ahead.good)?;
+        Self::begin(entry)
+    }
+
+    fn begin(entry: &Entry) -> Result<Self> {
+        let lines = Lines::open(&entry.path)?;
+        Ok(Self { entry: entry.clone(), lines, empty: 0, bad: Bad::default(), good: 0 })
+    }
+
+    /// The next document; `None` at the end.
+    fn next_document(&mut self) -> Result<Option<Document>> {
+        while let Some(line) = self.lines.next() {
+            let read = match line {
+                Ok((number, _)) if self.entry.line.is_some_and(|wanted| wanted != number) => continue,
+                Ok((number, line)) => self.document(number, &line),
+                Err(MootError::Input { line, .. }) if self.entry.line.is_some() && line != self.entry.line => continue,
+                Err(e) => Err(e),
+            };
+            match read {
+                Ok(document) => {
+                    self.good += 1;
+                    self.empty += u64::from(document.is_none());
+                    if document.is_some() {
+                        return Ok(document);
+                    }
+                }
+                // A line that was named itself must be sound.
+                Err(e @ MootError::Input { .. }) if self.entry.line.is_none() => self.bad.add(1, &e),
+                Err(e) => return Err(e),
+            }
+        }
+        match self.entry.line {
+            Some(_) if self.good == 0 => {
+                Err(input(&self.entry.path, self.entry.line, "a line of JSON", "a blank line or the end of the file"))
+            }
+            None if self.good == 0 && self.bad.is_empty() => {
+                Err(input(&self.entry.path, None, "one JSON object a line", "an empty file"))
+            }
+            _ => self.bad.refuse(&self.entry.path, self.good).map(|()| None),
+        }
     }
 
     /// The document of one line; `None` if it has no text.
@@ -57,32 +105,22 @@ impl Jsonl {
 
 impl Reader for Jsonl {
     fn next(&mut self) -> Option<Result<Document>> {
-        loop {
-            let (number, line) = match self.lines.next() {
-                Some(Ok((number, _))) if self.entry.line.is_some_and(|wanted| wanted != number) => continue,
-                None if self.any => return None,
-                None if self.entry.line.is_some() => {
-                    let found = "a blank line or the end of the file";
-                    return Some(Err(input(&self.entry.path, self.entry.line, "a line of JSON", found)));
-                }
-                None => return Some(Err(input(&self.entry.path, None, "one JSON object a line", "an empty file"))),
-                Some(Err(e)) => return Some(Err(e)),
-                Some(Ok(line)) => line,
-            };
-            self.any = true;
-            match self.document(number, &line) {
-                Ok(None) => self.empty += 1,
-                document => return document.transpose(),
-            }
-        }
+        self.next_document().transpose()
     }
 
     fn bytes(&self) -> u64 {
         self.lines.bytes()
     }
 
-    fn empty(&self) -> u64 {
-        self.empty
+    fn notes(&self) -> Notes {
+        let mut notes = Notes::default();
+        self.lines.notes().iter().for_each(|note| notes.add(note));
+        notes
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        let bad = self.bad.told("line cannot be read", "lines cannot be read");
+        without_text(self.empty).into_iter().chain(bad).collect()
     }
 }
 

@@ -202,7 +202,15 @@ impl Walk {
 
     /// Adds all files below `folder`, which is `root` or inside it.
     fn folder(&mut self, root: Root<'_>, folder: &Path) -> Result<()> {
-        let real = fs::canonicalize(folder).map_err(|e| MootError::io(folder, "open", e))?;
+        let real = match fs::canonicalize(folder) {
+            Ok(real) => real,
+            Err(e) if folder == root.path => return Err(MootError::io(folder, "open", e)),
+            // Its path may be longer than the system takes.
+            Err(e) => {
+                self.unread(folder, &format!("cannot open: {e}"));
+                return Ok(());
+            }
+        };
         if !self.seen.insert(real) {
             self.skip(folder, "given before");
             return Ok(());
@@ -242,7 +250,11 @@ impl Walk {
         match Kind::of(path) {
             Some(kind) => self.file(path, kind, root, true),
             None => {
-                self.skip(path, &format!("not {KINDS}"));
+                match fs::symlink_metadata(path) {
+                    // A path that is longer than the system takes may be that of a folder.
+                    Err(e) if e.kind() == ErrorKind::InvalidFilename => self.unread(path, &format!("cannot open: {e}")),
+                    _ => self.skip(path, &format!("not {KINDS}")),
+                }
                 Ok(())
             }
         }

@@ -1,9 +1,9 @@
-//! Files that are one document: text, markdown, HTML, RTF.
+//! Files that are one document: text, markdown, HTML, RTF, mail, notebooks.
 
 use super::document::{Fields, Position};
 use super::notes::Notes;
 use super::position::Cursor;
-use super::{Document, Entry, Kind, Reader, html, rtf};
+use super::{Document, Entry, Kind, Reader, html, mail, notebook, rtf};
 use crate::charset;
 use crate::error::Result;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
@@ -34,18 +34,30 @@ impl Whole {
         Ok(text)
     }
 
+    /// The file's bytes.
+    fn bytes_of_file(&self) -> Result<Vec<u8>> {
+        text::bytes(&self.entry.path, text::MAX_DOCUMENT)
+    }
+
     fn document(&mut self) -> Result<Document> {
-        let file = self.decoded()?;
+        let path = self.entry.path.clone();
+        let wrong = |(expected, found): (String, String)| input(&path, None, &expected, found);
         let (fields, text, position) = match self.entry.kind {
-            Kind::Html => {
-                html::page(file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?
-            }
+            Kind::Html => html::page(self.decoded()?).map_err(wrong)?,
             Kind::Rtf => {
-                let (fields, text) =
-                    rtf::read(&file).map_err(|(expected, found)| input(&self.entry.path, None, &expected, found))?;
+                let (fields, text) = rtf::read(&self.bytes_of_file()?).map_err(wrong)?;
                 (fields, text, Position::Extracted)
             }
+            Kind::Mail => {
+                let (fields, text) = mail::read(&self.bytes_of_file()?, &mut self.notes).map_err(wrong)?;
+                (fields, text, Position::Extracted)
+            }
+            Kind::Notebook => {
+                let (title, text) = notebook::read(&self.decoded()?, &mut self.notes).map_err(wrong)?;
+                (Fields { title, ..Fields::default() }, text, Position::Extracted)
+            }
             kind => {
+                let file = self.decoded()?;
                 let (fields, body) = if kind == Kind::Markdown { markdown(&file) } else { plain(&file) };
                 let (characters, newlines) = Cursor::new(&file).at(body);
                 (fields, file[body..].to_owned(), Position::File { characters, newlines })
@@ -54,7 +66,7 @@ impl Whole {
         if text.trim().is_empty() {
             return Err(input(&self.entry.path, None, "text", "an empty document"));
         }
-        let headed = self.entry.kind == Kind::Markdown && fields.title.is_none();
+        let headed = matches!(self.entry.kind, Kind::Markdown | Kind::Notebook) && fields.title.is_none();
         let title = if headed { heading(&text) } else { fields.title };
         let by_heading = headed && title.is_some();
         Ok(Document { by_heading, ..Document::new(&self.entry, Fields { title, ..fields }, text, position) })

@@ -6,7 +6,7 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 /// An archive with these parts.
-fn package(parts: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn package(parts: &[(&str, &str)]) -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in parts {
         archive.start_file(*name, SimpleFileOptions::default()).unwrap();
@@ -105,4 +105,182 @@ fn other_archives_are_refused_in_one_line() {
         let said = one(name, content).unwrap_err();
         assert!(said.starts_with(expected) && !said.contains('\n'), "{said}");
     }
+}
+
+#[test]
+fn raised_letters_keep_their_level_in_word() {
+    let up = "<w:rPr><w:vertAlign w:val=\"superscript\"/></w:rPr>";
+    let body = format!(
+        "<w:p><w:r><w:t>Built in 1788</w:t></w:r><w:r>{up}<w:t>3</w:t></w:r><w:r><w:t xml:space=\"preserve\"> for 10</w:t></w:r>\
+        <w:r>{up}<w:t>6</w:t></w:r><w:r><w:t xml:space=\"preserve\"> crowns, 1790</w:t></w:r><w:r>{up}<w:footnoteReference w:id=\"2\"/></w:r>\
+        <w:r><w:t>, 2</w:t></w:r><w:r><w:rPr><w:position w:val=\"6\"/></w:rPr><w:t>10</w:t></w:r><w:r><w:t xml:space=\"preserve\"> H</w:t></w:r>\
+        <w:r><w:rPr><w:rStyle w:val=\"Low\"/></w:rPr><w:t>2</w:t></w:r><w:r><w:t>O and </w:t></w:r>\
+        <m:oMath><m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e><m:sup><m:r><m:t>9</m:t></m:r></m:sup></m:sSup><m:r><m:t>+</m:t></m:r>\
+        <m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath></w:p>"
+    );
+    let styles = "<w:styles xmlns:w=\"w\"><w:style w:styleId=\"Low\"><w:rPr><w:vertAlign w:val=\"subscript\"/></w:rPr></w:style></w:styles>";
+    let notes = "<w:footnotes xmlns:w=\"w\"><w:footnote w:id=\"2\"><w:p><w:r><w:footnoteRef/></w:r><w:r><w:t>The deed says 1791.</w:t></w:r></w:p>\
+        </w:footnote></w:footnotes>";
+    let document = word(&body).replace("xmlns:mc", "xmlns:m=\"m\" xmlns:mc");
+    let parts = [("word/document.xml", document.as_str()), ("word/styles.xml", styles), ("word/footnotes.xml", notes)];
+    assert_eq!(
+        one("a.docx", &package(&parts)).unwrap()[0].text,
+        "Built in 1788 [3] for 10^6 crowns, 1790, 2^10 H2O and 10^9+1/2\n\nThe deed says 1791."
+    );
+}
+
+#[test]
+fn boxes_of_word_follow_their_paragraph() {
+    let inner = "<w:txbxContent><w:p><w:r><w:t>Box one</w:t></w:r></w:p><w:p><w:r><w:t>Box two</w:t></w:r></w:p></w:txbxContent>";
+    let body = format!(
+        "<w:p><w:r><w:t>The mill</w:t></w:r><w:r><mc:AlternateContent><mc:Choice><w:drawing>{inner}</w:drawing></mc:Choice>\
+        <mc:Fallback><w:pict>{inner}</w:pict></mc:Fallback></mc:AlternateContent></w:r><w:commentRangeStart/><w:r>\
+        <w:t xml:space=\"preserve\"> burned.</w:t></w:r><w:r><w:commentReference w:id=\"0\"/></w:r></w:p><w:p><w:r><w:t>Next.</w:t></w:r></w:p>"
+    );
+    let comments =
+        "<w:comments xmlns:w=\"w\"><w:comment><w:p><w:r><w:t>COMMENT</w:t></w:r></w:p></w:comment></w:comments>";
+    let parts = [
+        ("word/document.xml", word(&body)),
+        ("word/comments.xml", comments.into()),
+        ("word/header1.xml", "<w:hdr xmlns:w=\"w\"><w:p><w:r><w:t>HEADER</w:t></w:r></w:p></w:hdr>".into()),
+        ("word/media/image1.png", "x".into()),
+        ("word/embeddings/a.xlsx", "x".into()),
+    ];
+    let parts: Vec<(&str, &str)> = parts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let documents = one("a.docx", &package(&parts)).unwrap();
+    assert_eq!(documents[0].text, "The mill burned.\n\nBox one\n\nBox two\n\nNext.");
+    let notes = ["1 picture is not read: image1.png", "1 embedded object is not read: a.xlsx"];
+    assert_eq!(documents[0].notes, notes);
+}
+
+#[test]
+fn boxes_shapes_and_levels_of_open_documents() {
+    let content = "<o:document-content xmlns:o=\"o\" xmlns:text=\"t\" xmlns:style=\"s\" xmlns:draw=\"d\" xmlns:svg=\"v\" xmlns:table=\"b\">\
+        <style:style style:name=\"Up\"><style:text-properties style:text-position=\"super 58%\"/></style:style>\
+        <style:style style:name=\"Down\"><style:text-properties style:text-position=\"-33% 58%\"/></style:style><o:text>\
+        <text:p>Anchor of 1788<text:span text:style-name=\"Up\">3</text:span>.<draw:frame><svg:desc>ALTERNATIVE</svg:desc><draw:text-box>\
+        <text:p>Box one line one</text:p><text:p>Box one line two</text:p></draw:text-box></draw:frame><draw:custom-shape><text:p>Shape</text:p>\
+        </draw:custom-shape> Its end, 10<text:span text:style-name=\"Up\">6</text:span> of H<text:span text:style-name=\"Down\">2</text:span>O.</text:p>\
+        <draw:frame><draw:text-box><text:p>On the page</text:p></draw:text-box></draw:frame><text:p>Next.</text:p>\
+        <table:table-row><table:table-cell><text:p>a<draw:frame><draw:text-box><text:p>in a cell</text:p></draw:text-box></draw:frame></text:p>\
+        </table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></o:text></o:document-content>";
+    assert_eq!(
+        one("a.odt", &package(&[("content.xml", content)])).unwrap()[0].text,
+        "Anchor of 1788 [3]. Its end, 10^6 of H2O.\n\nBox one line one\n\nBox one line two\n\nShape\n\nOn the page\n\nNext.\n\na in a cell b"
+    );
+    let manifest = "<m:manifest xmlns:m=\"m\"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>";
+    let said = one("a.odt", &package(&[("content.xml", "x"), ("META-INF/manifest.xml", manifest)])).unwrap_err();
+    assert_eq!(said, "a.odt: expected a document without a password, found an encrypted one");
+    let said = one("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1").unwrap_err();
+    assert!(
+        said.starts_with("a.docx: expected a Word document (.docx), found an encrypted document, or one in "),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_missing_from_a_book_is_told() {
+    let container = "<container><rootfiles><rootfile full-path=\"c.opf\"/></rootfiles></container>";
+    let items =
+        ["a", "gone", "locked", "scan", "deep"].map(|id| format!("<item id=\"{id}\" href=\"{id}.xhtml\"/>")).concat();
+    let spine = ["a", "gone", "locked", "scan", "deep", "none"].map(|id| format!("<itemref idref=\"{id}\"/>")).concat();
+    let opf = format!("<package><manifest>{items}</manifest><spine>{spine}</spine></package>");
+    let encryption =
+        "<encryption><CipherReference URI=\"locked.xhtml\"/><CipherReference URI=\"font.otf\"/></encryption>";
+    let deep = "<div>".repeat(600);
+    let parts = [
+        ("META-INF/container.xml", container),
+        ("META-INF/encryption.xml", encryption),
+        ("c.opf", &opf),
+        ("a.xhtml", "<p>It opened.</p>"),
+        ("locked.xhtml", "gibberish"),
+        ("scan.xhtml", "<p><img src=\"1.png\"/></p>"),
+        ("deep.xhtml", &deep),
+    ];
+    let documents = one("a.epub", &package(&parts)).unwrap();
+    assert_eq!(documents.len(), 1);
+    let expected = [
+        "chapter gone.xhtml is missing",
+        "chapter locked.xhtml is encrypted",
+        "chapter scan.xhtml is a picture without text",
+        "chapter deep.xhtml is not read: expected at most 512 open elements, found more, at line 1",
+        "chapter none is missing: the book does not say where it is",
+    ];
+    assert_eq!(documents[0].notes, expected);
+}
+
+#[test]
+fn a_part_that_cannot_be_read_is_told_and_the_others_are_read() {
+    let document = word("<w:p><w:r><w:t>It opened.</w:t></w:r></w:p>");
+    let notes = "<w:footnotes xmlns:w=\"w\"><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:oops></w:footnotes>";
+    let parts = [("word/document.xml", document.as_str()), ("word/footnotes.xml", notes)];
+    let documents = one("a.docx", &package(&parts)).unwrap();
+    assert_eq!(documents[0].text, "It opened.\n\nA note.");
+    let note = &documents[0].notes[0];
+    assert!(
+        note.starts_with("word/footnotes.xml is read in part: expected XML in word/footnotes.xml, found "),
+        "{note}"
+    );
+    let mut bytes = package(&parts);
+    // A byte of the deflated notes.
+    let at = bytes.windows(18).position(|window| window == b"word/footnotes.xml").unwrap() + 40;
+    bytes[at] ^= 0xff;
+    let documents = one("a.docx", &bytes).unwrap();
+    assert!(documents[0].notes[0].starts_with("word/footnotes.xml is not read: "), "{:?}", documents[0].notes);
+    // XML may be in UTF-16.
+    let utf16: Vec<u8> = document.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    archive.start_file("word/document.xml", SimpleFileOptions::default()).unwrap();
+    archive.write_all(&[b"\xff\xfe", &utf16[..]].concat()).unwrap();
+    assert_eq!(one("a.docx", &archive.finish().unwrap().into_inner()).unwrap()[0].text, "It opened.");
+}
+
+#[test]
+fn slides_come_in_order_with_their_notes() {
+    let shape = |kind: &str, text: &str| {
+        format!(
+            "<p:sp><p:nvSpPr><p:nvPr>{kind}</p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+        )
+    };
+    let slide = |attributes: &str, body: &str| {
+        format!("<p:sld xmlns:p=\"p\" xmlns:a=\"a\"{attributes}><p:cSld>{body}</p:cSld></p:sld>")
+    };
+    let first = slide(
+        "",
+        &(shape("<p:ph type=\"title\"/>", "The mill")
+            + "<p:sp><p:txBody><a:p><a:r><a:t>It cost 10</a:t></a:r><a:r><a:rPr baseline=\"30000\"/><a:t>6</a:t></a:r><a:r><a:t> crowns.</a:t></a:r>\
+               <a:fld type=\"slidenum\"><a:t>NUMBER</a:t></a:fld></a:p><a:p><a:r><a:t>Burned</a:t></a:r><a:br/><a:r><a:t>in 1801.</a:t></a:r></a:p></p:txBody></p:sp>"
+            + "<a:tbl><a:tr><a:tc><a:p><a:r><a:t>a</a:t></a:r></a:p></a:tc><a:tc><a:p><a:r><a:t>b</a:t></a:r></a:p></a:tc></a:tr></a:tbl>"
+            + &shape("<p:ph type=\"ftr\"/>", "FOOTER")),
+    );
+    let spoken = format!(
+        "<p:notes xmlns:p=\"p\" xmlns:a=\"a\">{}{}</p:notes>",
+        shape("<p:ph type=\"body\"/>", "Say 1801."),
+        shape("<p:ph type=\"sldNum\"/>", "NUMBER")
+    );
+    let relation = |id: &str, kind: &str, target: &str| {
+        format!("<Relationship Id=\"{id}\" Type=\"http://x/{kind}\" Target=\"{target}\"/>")
+    };
+    let order = "<p:presentation xmlns:p=\"p\" xmlns:r=\"r\"><p:sldId id=\"256\" r:id=\"r2\"/><p:sldId id=\"257\" r:id=\"r1\"/><p:sldId id=\"258\" r:id=\"r3\"/>\
+        <p:sldId id=\"259\" r:id=\"r4\"/></p:presentation>";
+    let slides = relation("r1", "slide", "slides/slide1.xml")
+        + &relation("r2", "slide", "/ppt/slides/slide2.xml")
+        + &relation("r3", "slide", "slides/slide3.xml")
+        + &relation("r4", "slide", "slides/gone.xml");
+    let parts = [
+        ("ppt/presentation.xml", order.to_owned()),
+        ("ppt/_rels/presentation.xml.rels", format!("<Relationships>{slides}</Relationships>")),
+        ("ppt/slides/slide1.xml", slide("", &shape("", "Last"))),
+        ("ppt/slides/slide2.xml", first),
+        ("ppt/slides/slide3.xml", slide(" show=\"0\"", &shape("", "HIDDEN"))),
+        ("ppt/slides/_rels/slide2.xml.rels", relation("r1", "notesSlide", "../notesSlides/n.xml")),
+        ("ppt/notesSlides/n.xml", spoken),
+        ("docProps/core.xml", "<c xmlns:dc=\"d\"><dc:title>Orrin</dc:title></c>".to_owned()),
+    ];
+    let parts: Vec<(&str, &str)> = parts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let documents = one("a.pptx", &package(&parts)).unwrap();
+    let read: Vec<_> = documents.iter().map(|document| document.text.as_str()).collect();
+    assert_eq!(read, ["The mill\n\nIt cost 10^6 crowns.\n\nBurned\nin 1801.\n\na b\n\nNotes: Say 1801.", "Last"]);
+    assert_eq!(documents[1].title.as_deref(), Some("Orrin"));
+    assert_eq!(documents[0].notes, ["slide 3 is hidden and left out", "slide 4 is missing"]);
 }

@@ -1,11 +1,13 @@
 //! EPUB books: the chapters of the spine, each read as HTML, with its rules for hidden text.
 
 use super::xml::{self, Tag, Visit};
-use super::{Fault, Package, Text, fault};
-use crate::retrieval::corpus::document::Fields;
+use super::{Fault, Package, Read, Text, fault};
+use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::html;
+use crate::retrieval::corpus::notes::Notes;
 use std::collections::{HashMap, HashSet};
 
+const ENCRYPTION: &str = "META-INF/encryption.xml";
 const CONTAINER: &str = "META-INF/container.xml";
 /// Most chapters of a book.
 const MAX_CHAPTERS: usize = 10_000;
@@ -18,10 +20,12 @@ const VOID: &[&str] = &[
 /// The chapters of a book.
 ///
 /// # Errors
-/// An archive that is no EPUB, that is encrypted, broken or exceeds the limits.
-pub(super) fn read(bytes: Vec<u8>) -> Result<Vec<Text>, Fault> {
+/// An archive that is no EPUB, that is broken or exceeds the limits. A chapter that is missing, encrypted or broken is told in
+/// the notes.
+pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     const WHAT: &str = "an EPUB book";
     let mut package = Package::open(bytes, WHAT)?;
+    let mut notes = Notes::default();
     let container = package.needed(CONTAINER, WHAT)?;
     let mut spine = Spine::default();
     xml::read(CONTAINER, &container, &mut spine)?;
@@ -32,21 +36,72 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Vec<Text>, Fault> {
     if spine.order.len() > MAX_CHAPTERS {
         return Err(fault(format!("at most {MAX_CHAPTERS} chapters"), spine.order.len().to_string()));
     }
-    let (mut chapters, mut taken) = (Vec::new(), HashSet::new());
+    let encrypted = encrypted(&mut package, &mut notes)?;
+    let (mut texts, mut taken) = (Vec::new(), HashSet::new());
     for id in &spine.order {
-        let Some(href) = spine.items.get(id) else { continue };
+        let Some(href) = spine.items.get(id) else {
+            if !spine.contents.contains(id) {
+                notes.add(format!("chapter {id} is missing: the book does not say where it is"));
+            }
+            continue;
+        };
         let name = resolved(&root, href);
         // A spine names a chapter once (EPUB 3.3, section 5.7.2).
         if !taken.insert(name.clone()) {
             continue;
         }
-        // Spines of real books name parts that are not there; readers pass over them.
-        let Some(markup) = package.part(&name)? else { continue };
-        let (_, text, _) =
-            html::read(closed(&markup)).map_err(|(expected, found)| fault(format!("{expected} in {name}"), found))?;
-        chapters.push(Text { fields: Fields { id: Some(name), ..fields.clone() }, text });
+        if encrypted.contains(&name) {
+            notes.add(format!("chapter {name} is encrypted"));
+        } else if let Some(text) = chapter(&mut package, &name, &mut notes)? {
+            let fields = Fields { id: Some(name), ..fields.clone() };
+            texts.push(Text { fields, text, position: Position::Extracted });
+        }
     }
-    Ok(chapters)
+    Ok(Read { texts, notes })
+}
+
+/// The text of a chapter; `None` where it cannot be read.
+fn chapter(package: &mut Package, name: &str, notes: &mut Notes) -> Result<Option<String>, Fault> {
+    let before = notes.clone();
+    let Some(markup) = package.optional(name, notes)? else {
+        if *notes == before {
+            notes.add(format!("chapter {name} is missing"));
+        }
+        return Ok(None);
+    };
+    match html::read(closed(&markup)) {
+        Ok((_, text, _)) => {
+            let has_picture = ["<img", "<svg", "<image"].iter().any(|tag| markup.contains(tag));
+            if text.trim().is_empty() && has_picture {
+                notes.add(format!("chapter {name} is a picture without text"));
+            }
+            Ok(Some(text))
+        }
+        Err((expected, found)) => {
+            notes.add(format!("chapter {name} is not read: expected {expected}, found {found}"));
+            Ok(None)
+        }
+    }
+}
+
+/// The names of the parts that are encrypted (OCF 3.3, section 4.2.6.3.2).
+fn encrypted(package: &mut Package, notes: &mut Notes) -> Result<HashSet<String>, Fault> {
+    #[derive(Default)]
+    struct Names(HashSet<String>);
+    impl Visit for Names {
+        fn start(&mut self, tag: &Tag<'_>) {
+            if tag.name() == "CipherReference" {
+                self.0.extend(tag.value("URI").map(|uri| decoded(&uri)));
+            }
+        }
+        fn end(&mut self, _: &str) {}
+        fn letters(&mut self, _: &str) {}
+    }
+    let mut names = Names::default();
+    if let Some(list) = package.optional(ENCRYPTION, notes)? {
+        xml::read_or_note(ENCRYPTION, &list, &mut names, notes);
+    }
+    Ok(names.0)
 }
 
 /// Title, publisher or author, and date of publication.
@@ -69,6 +124,8 @@ struct Spine {
     root: Option<String>,
     /// Addresses of the items by id; without the table of contents.
     items: HashMap<String, String>,
+    /// Ids of tables of contents.
+    contents: HashSet<String>,
     /// Ids in reading order.
     order: Vec<String>,
 }
@@ -77,9 +134,10 @@ impl Visit for Spine {
     fn start(&mut self, tag: &Tag<'_>) {
         match tag.name().as_str() {
             "rootfile" if self.root.is_none() => self.root = tag.value("full-path"),
-            "item" if !tag.value("properties").is_some_and(|all| all.split_whitespace().any(|one| one == "nav")) => {
-                self.items.extend(tag.value("id").zip(tag.value("href")));
+            "item" if tag.value("properties").is_some_and(|all| all.split_whitespace().any(|one| one == "nav")) => {
+                self.contents.extend(tag.value("id"));
             }
+            "item" => self.items.extend(tag.value("id").zip(tag.value("href"))),
             "itemref" => self.order.extend(tag.value("idref")),
             _ => {}
         }

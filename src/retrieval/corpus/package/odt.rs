@@ -4,79 +4,135 @@
 //! sections, paragraphs and fields, deleted text, annotations.
 
 use super::xml::{self, Tag, Visit};
-use super::{Fault, Package, Text};
-use crate::retrieval::corpus::document::Fields;
-use crate::retrieval::corpus::flow::{Flow, Gap};
-use std::collections::HashSet;
+use super::{Fault, Package, Read, Text, fault};
+use crate::retrieval::corpus::document::{Fields, Position};
+use crate::retrieval::corpus::flow::{Gap, Story};
+use crate::retrieval::corpus::levels::Level;
+use crate::retrieval::corpus::notes::Notes;
+use std::collections::HashMap;
 
 /// Elements that are left out with all they hold.
-const LEFT_OUT: &[&str] = &["tracked-changes", "annotation", "note-citation", "script", "forms", "sequence-decls"];
+#[rustfmt::skip]
+const LEFT_OUT: &[&str] = &[
+    "tracked-changes", "annotation", "note-citation", "script", "forms", "sequence-decls", "ruby-text",
+];
+/// Elements whose paragraphs stand beside the paragraph that holds them.
+#[rustfmt::skip]
+const SHAPES: &[&str] = &[
+    "frame", "custom-shape", "rect", "ellipse", "circle", "polygon", "regular-polygon", "polyline", "path", "line", "connector",
+    "caption", "g",
+];
 const CONTENT: &str = "content.xml";
 
 /// The text of a document.
 ///
 /// # Errors
-/// An archive that is no OpenDocument text, that is broken or exceeds the limits.
-pub(super) fn read(bytes: Vec<u8>) -> Result<Vec<Text>, Fault> {
+/// An archive that is no OpenDocument text, that is encrypted, broken or exceeds the limits.
+pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     const WHAT: &str = "an OpenDocument text (.odt)";
     let mut package = Package::open(bytes, WHAT)?;
+    let mut notes = Notes::default();
+    refuse_encrypted(&mut package)?;
     let content = package.needed(CONTENT, WHAT)?;
     let mut reading = Reading::default();
     // Styles are read first; the text of headers and footers, which stands among them, is not.
     if let Some(styles) = package.part("styles.xml")? {
         xml::read("styles.xml", &styles, &mut reading)?;
-        reading.body = Flow::default();
+        reading.body = Story::default();
     }
     xml::read(CONTENT, &content, &mut reading)?;
     // The date is the file's, not the document's.
-    let title = match package.part("meta.xml")? {
-        Some(meta) => xml::values("meta.xml", &meta, &["title"])?.into_iter().next().map(|(_, title)| title),
-        None => None,
-    };
-    let (body, notes) = (reading.body.finish(), reading.notes.finish());
-    let text = if notes.is_empty() { body } else { format!("{body}\n\n{notes}") };
-    Ok(vec![Text { fields: Fields { title, ..Fields::default() }, text }])
+    let meta = package.optional("meta.xml", &mut notes)?;
+    let title = meta.and_then(|meta| xml::first_value("meta.xml", &meta, "title", &mut notes));
+    package.note_unread(&["Pictures/", "media/"], &mut notes);
+    if reading.objects > 0 {
+        notes.add(format!("embedded objects (formulas, charts, tables) are not read: {}", reading.objects));
+    }
+    let (body, footnotes) = (reading.body.finish(), reading.notes.finish());
+    let text = if footnotes.is_empty() { body } else { format!("{body}\n\n{footnotes}") };
+    let fields = Fields { title, ..Fields::default() };
+    Ok(Read { texts: vec![Text { fields, text, position: Position::Extracted }], notes })
+}
+
+/// Refuses an OpenDocument file whose content is encrypted, by its manifest.
+///
+/// # Errors
+/// An encrypted file; a manifest that exceeds the limits.
+pub(in crate::retrieval::corpus) fn refuse_encrypted(package: &mut Package) -> Result<(), Fault> {
+    let manifest = package.part("META-INF/manifest.xml")?.unwrap_or_default();
+    match manifest.contains("encryption-data") {
+        true => Err(fault("a document without a password", "an encrypted one")),
+        false => Ok(()),
+    }
+}
+
+/// How text of a style is shown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Look {
+    hidden: bool,
+    level: Option<Level>,
+}
+
+impl Look {
+    /// Takes text or section properties.
+    fn set(&mut self, tag: &Tag<'_>) {
+        let small = |size: String| {
+            let points = size.strip_suffix("pt").and_then(|number| number.trim().parse::<f64>().ok());
+            points.is_some_and(|points| points < 1.0)
+        };
+        self.hidden |=
+            tag.value("display").is_some_and(|display| display == "none") || tag.value("font-size").is_some_and(small);
+        // "super 58%", "sub 58%", or percent above the line.
+        let position = tag.value("text-position").unwrap_or_default();
+        self.level = match position.split_whitespace().next().map(|word| word.trim_end_matches('%')) {
+            Some("super") => Some(Level::Raised),
+            Some("sub") => Some(Level::Lowered),
+            Some(number) => match number.parse::<f64>() {
+                Ok(percent) if percent > 0.0 => Some(Level::Raised),
+                Ok(percent) if percent < 0.0 => Some(Level::Lowered),
+                _ => self.level,
+            },
+            None => self.level,
+        };
+    }
 }
 
 #[derive(Default)]
 struct Reading {
-    body: Flow,
-    notes: Flow,
-    hidden: HashSet<String>,
+    body: Story,
+    notes: Story,
+    /// Styles that hide, raise or lower their text.
+    styles: HashMap<String, Look>,
     /// The style being defined.
     style: Option<String>,
     /// Open elements below one that is left out.
     out: usize,
-    /// Open paragraphs, notes and cells.
-    paragraphs: usize,
     in_notes: usize,
-    cells: usize,
+    /// The levels of the open paragraphs and spans.
+    levels: Vec<Option<Level>>,
+    /// Embedded objects.
+    objects: usize,
 }
 
 impl Reading {
-    fn flow(&mut self) -> &mut Flow {
+    fn story(&mut self) -> &mut Story {
         if self.in_notes > 0 { &mut self.notes } else { &mut self.body }
+    }
+
+    /// The style that `tag` names, if it hides, raises or lowers.
+    fn look(&self, tag: &Tag<'_>) -> Look {
+        tag.value("style-name").and_then(|style| self.styles.get(&style)).copied().unwrap_or_default()
     }
 
     /// Whether an element hides what it holds.
     fn hides(&self, name: &str, tag: &Tag<'_>) -> bool {
-        let style = || tag.value("style-name").is_some_and(|style| self.hidden.contains(&style));
         match name {
-            "p" | "h" | "span" => style(),
-            "section" => tag.value("display").is_some_and(|display| display == "none") || style(),
+            "p" | "h" | "span" => self.look(tag).hidden,
+            "section" => tag.value("display").is_some_and(|display| display == "none") || self.look(tag).hidden,
             "hidden-text" | "hidden-paragraph" => tag.is("is-hidden"),
             name => LEFT_OUT.contains(&name),
         }
     }
-}
-
-/// Whether text properties hide their text.
-fn unseen(tag: &Tag<'_>) -> bool {
-    let small = |size: String| {
-        let points = size.strip_suffix("pt").and_then(|number| number.trim().parse::<f64>().ok());
-        points.is_some_and(|points| points < 1.0)
-    };
-    tag.value("display").is_some_and(|display| display == "none") || tag.value("font-size").is_some_and(small)
 }
 
 impl Visit for Reading {
@@ -88,12 +144,26 @@ impl Visit for Reading {
         }
         match name.as_str() {
             "style" => self.style = tag.value("name"),
-            "text-properties" | "section-properties" if unseen(tag) => self.hidden.extend(self.style.clone()),
-            "p" | "h" => self.paragraphs += 1,
+            "text-properties" | "section-properties" => {
+                if let Some(style) = &self.style {
+                    self.styles.entry(style.clone()).or_default().set(tag);
+                }
+            }
+            "p" | "h" => {
+                self.levels.push(None);
+                self.story().start_paragraph();
+            }
+            "span" => {
+                let outer = self.levels.last().copied().flatten();
+                let own = self.look(tag).level;
+                self.levels.push(own.or(outer));
+            }
             "note-body" => self.in_notes += 1,
-            "table-cell" => self.cells += 1,
-            "s" | "tab" => self.flow().widen(Gap::Space),
-            "line-break" => self.flow().widen(Gap::Line),
+            "object" => self.objects += 1,
+            "table-cell" => self.story().start_cell(),
+            "s" | "tab" => self.story().flow().widen(Gap::Space),
+            "line-break" => self.story().flow().widen(Gap::Line),
+            name if SHAPES.contains(&name) => self.story().open_box(),
             _ => {}
         }
     }
@@ -106,26 +176,25 @@ impl Visit for Reading {
         match name {
             "style" => self.style = None,
             "p" | "h" => {
-                self.paragraphs = self.paragraphs.saturating_sub(1);
-                let gap = if self.cells > 0 { Gap::Space } else { Gap::Paragraph };
-                self.flow().widen(gap);
+                self.levels.pop();
+                self.story().end_paragraph();
             }
+            "span" => drop(self.levels.pop()),
             "note-body" => {
-                self.flow().widen(Gap::Paragraph);
+                self.story().flow().widen(Gap::Paragraph);
                 self.in_notes = self.in_notes.saturating_sub(1);
             }
-            "table-cell" => {
-                self.cells = self.cells.saturating_sub(1);
-                self.flow().widen(Gap::Space);
-            }
-            "table-row" => self.flow().widen(Gap::Paragraph),
+            "table-cell" => self.story().end_cell(),
+            "table-row" => self.story().flow().widen(Gap::Paragraph),
+            name if SHAPES.contains(&name) => self.story().close_box(),
             _ => {}
         }
     }
 
     fn letters(&mut self, text: &str) {
-        if self.out == 0 && self.paragraphs > 0 {
-            self.flow().push(text);
+        let level = self.levels.last().copied().flatten();
+        if self.out == 0 && self.story().in_paragraph() {
+            self.story().flow().push_at(text, level);
         }
     }
 }

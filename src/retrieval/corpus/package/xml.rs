@@ -2,9 +2,11 @@
 //!
 //! Entities are the five of XML and character references; a document type declares none, so none expands.
 
-use super::{Fault, fault};
+use super::archive::{Fault, fault};
 use crate::retrieval::corpus::flow::first_words;
+use crate::retrieval::corpus::notes::Notes;
 use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::name::QName;
 use quick_xml::{Reader, XmlVersion};
 use std::borrow::Cow;
 
@@ -12,7 +14,7 @@ use std::borrow::Cow;
 const MAX_OPEN: usize = 512;
 
 /// Receives the elements of a part. Names come without their namespace's prefix.
-pub(super) trait Visit {
+pub(in crate::retrieval::corpus) trait Visit {
     /// An element begins; the ones that enclose it are open.
     fn start(&mut self, tag: &Tag<'_>);
     /// The last element that began ends.
@@ -22,16 +24,16 @@ pub(super) trait Visit {
 }
 
 /// The start of an element.
-pub(super) struct Tag<'a>(BytesStart<'a>);
+pub(in crate::retrieval::corpus) struct Tag<'a>(BytesStart<'a>);
 
 impl Tag<'_> {
     /// Its name without prefix.
-    pub(super) fn name(&self) -> String {
+    pub(in crate::retrieval::corpus) fn name(&self) -> String {
         self.0.local_name().as_ref().to_owned()
     }
 
     /// The value of its attribute `name` (without prefix).
-    pub(super) fn value(&self, name: &str) -> Option<String> {
+    pub(in crate::retrieval::corpus) fn value(&self, name: &str) -> Option<String> {
         let mut attributes = self.0.attributes();
         // Duplicates are the writer's mistake; the first counts.
         attributes.with_checks(false);
@@ -39,8 +41,17 @@ impl Tag<'_> {
         found.normalized_value(XmlVersion::Implicit1_0).ok().map(Cow::into_owned)
     }
 
+    /// The value of its attribute `name` that has a prefix: relations are `r:id` beside an `id` of another meaning.
+    pub(in crate::retrieval::corpus) fn prefixed(&self, name: &str) -> Option<String> {
+        let mut attributes = self.0.attributes();
+        attributes.with_checks(false);
+        let is_it = |key: QName<'_>| key.prefix().is_some() && key.local_name().as_ref() == name;
+        let found = attributes.flatten().find(|attribute| is_it(attribute.key))?;
+        found.normalized_value(XmlVersion::Implicit1_0).ok().map(Cow::into_owned)
+    }
+
     /// Whether its attribute `name` is "true", "1" or "on".
-    pub(super) fn is(&self, name: &str) -> bool {
+    pub(in crate::retrieval::corpus) fn is(&self, name: &str) -> bool {
         self.value(name).is_some_and(|value| matches!(value.as_str(), "true" | "1" | "on"))
     }
 }
@@ -49,7 +60,7 @@ impl Tag<'_> {
 ///
 /// # Errors
 /// XML that is not well-formed; more than [`MAX_OPEN`] open elements.
-pub(super) fn read(name: &str, text: &str, visitor: &mut impl Visit) -> Result<(), Fault> {
+pub(in crate::retrieval::corpus) fn read(name: &str, text: &str, visitor: &mut impl Visit) -> Result<(), Fault> {
     let text = text.trim_start_matches('\u{feff}');
     let mut reader = Reader::from_str(text);
     reader.config_mut().expand_empty_elements = true;
@@ -83,6 +94,29 @@ pub(super) fn read(name: &str, text: &str, visitor: &mut impl Visit) -> Result<(
     }
 }
 
+/// As [`read`]; where the part is broken, what was read until there is kept, and `notes` say so.
+pub(in crate::retrieval::corpus) fn read_or_note(name: &str, text: &str, visitor: &mut impl Visit, notes: &mut Notes) {
+    if let Err((expected, found)) = read(name, text, visitor) {
+        notes.add(format!("{name} is read in part: expected {expected}, found {found}"));
+    }
+}
+
+/// The first text of the elements called `wanted`, if there is one.
+pub(in crate::retrieval::corpus) fn first_value(
+    part: &str,
+    text: &str,
+    wanted: &str,
+    notes: &mut Notes,
+) -> Option<String> {
+    match values(part, text, &[wanted]) {
+        Ok(values) => values.into_iter().next().map(|(_, value)| value),
+        Err((expected, found)) => {
+            notes.add(format!("{part} is not read: expected {expected}, found {found}"));
+            None
+        }
+    }
+}
+
 /// The letter of a reference; an entity that a document type would have to declare has none.
 fn letter(reference: &BytesRef<'_>) -> Option<char> {
     if reference.is_char_ref() {
@@ -102,7 +136,11 @@ fn letter(reference: &BytesRef<'_>) -> Option<char> {
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn values(part: &str, text: &str, names: &[&str]) -> Result<Vec<(String, String)>, Fault> {
+pub(in crate::retrieval::corpus) fn values(
+    part: &str,
+    text: &str,
+    names: &[&str],
+) -> Result<Vec<(String, String)>, Fault> {
     struct Values<'n> {
         names: &'n [&'n str],
         found: Vec<(String, String)>,

@@ -324,10 +324,10 @@ fn a_faulty_file_leaves_the_index_as_it_was() {
     let world = World::new(3);
     world.build(&world.dir, &WordEmbedder::new(), Storage::F16, limits());
     let before = (Manifest::read(&world.dir).unwrap(), all(&world.dir));
-    world.write("table.jsonl", "{\"text\": \"One line is sound.\"}\n{\"text\": ");
+    world.write("table.jsonl", &("{\"text\": \"A line is sound.\"}\n".repeat(1000) + &"{\n".repeat(1001)));
     world.write("01.txt", "Another text.");
     let error = world.update(&WordEmbedder::new(), limits(), &[]).unwrap_err().to_string();
-    assert!(error.contains("table.jsonl:2"), "{error}");
+    assert!(error.contains("table.jsonl:1001"), "{error}");
     assert_eq!((Manifest::read(&world.dir).unwrap(), all(&world.dir)), before);
     assert_eq!(fs::read_dir(world.dir.join("segments")).unwrap().count(), before.0.segments.len());
     // A file without text, and an index among its own files, add nothing.

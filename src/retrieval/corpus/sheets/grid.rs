@@ -1,0 +1,152 @@
+//! The filled cells of sheets, within limits.
+
+use crate::retrieval::corpus::flow::first_words;
+use crate::retrieval::corpus::notes::Notes;
+use crate::retrieval::corpus::package::{Fault, MAX_TEXT, fault};
+
+/// Maximum filled cells of a workbook.
+const MAX_CELLS: usize = 2_000_000;
+/// Maximum columns and rows of a sheet, as Excel has them.
+pub(super) const MAX_COLUMNS: u32 = 16_384;
+pub(super) const MAX_ROWS: u64 = 1 << 20;
+/// Rows among which the header is looked for.
+const HEAD: usize = 20;
+
+/// A workbook being read.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    /// The sheets that are seen, in order.
+    pub(super) sheets: Vec<Sheet>,
+    pub(super) notes: Notes,
+    /// Hidden rows and columns of the last sheet.
+    pub(super) hidden: usize,
+    cells: usize,
+    bytes: usize,
+}
+
+/// A sheet: its filled rows.
+#[derive(Debug, Default)]
+pub(super) struct Sheet {
+    pub(super) name: String,
+    pub(super) rows: Vec<Row>,
+}
+
+/// A row: its filled cells.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Row {
+    /// From 1.
+    pub(super) number: u64,
+    /// Columns from 0, ascending, with their values.
+    cells: Vec<(u32, String)>,
+}
+
+impl Book {
+    /// Begins a sheet.
+    pub(super) fn start(&mut self, name: &str) {
+        self.sheets.push(Sheet { name: first_words(name), rows: Vec::new() });
+    }
+
+    /// Ends the last sheet: what of it is not seen is told.
+    pub(super) fn end(&mut self) {
+        let (hidden, sheet) = (std::mem::take(&mut self.hidden), self.sheets.last_mut());
+        let Some(sheet) = sheet else { return };
+        sheet.rows.sort_by_key(|row| row.number);
+        sheet.rows.iter_mut().for_each(|row| row.cells.sort_by_key(|(column, _)| *column));
+        if hidden > 0 {
+            self.notes.add(format!("sheet {}: hidden rows and columns are left out: {hidden}", sheet.name));
+        }
+    }
+
+    /// Tells that the sheet `name` is hidden.
+    pub(super) fn hide(&mut self, name: &str) {
+        self.notes.add(format!("sheet {name} is hidden and left out"));
+    }
+
+    /// Adds a cell to the last sheet: row from 1, column from 0.
+    ///
+    /// # Errors
+    /// More cells or text than a workbook may have.
+    pub(super) fn push(&mut self, row: u64, column: u32, value: &str) -> Result<(), Fault> {
+        let value = value.trim();
+        let Some(sheet) = self.sheets.last_mut().filter(|_| !value.is_empty()) else { return Ok(()) };
+        if row > MAX_ROWS || column >= MAX_COLUMNS {
+            return Ok(());
+        }
+        self.cells += 1;
+        self.bytes += value.len();
+        if self.cells > MAX_CELLS {
+            return Err(fault(format!("at most {MAX_CELLS} filled cells in a workbook"), "more"));
+        }
+        if self.bytes > MAX_TEXT {
+            return Err(fault(format!("at most {MAX_TEXT} bytes of text in one workbook"), "more"));
+        }
+        match sheet.rows.last_mut() {
+            Some(last) if last.number == row => last.cells.push((column, value.to_owned())),
+            _ => sheet.rows.push(Row { number: row, cells: vec![(column, value.to_owned())] }),
+        }
+        Ok(())
+    }
+}
+
+impl Row {
+    /// The value of a column; empty where there is none.
+    pub(super) fn value(&self, column: usize) -> &str {
+        let found = self.cells.binary_search_by_key(&column, |(column, _)| *column as usize);
+        found.map_or("", |at| self.cells[at].1.as_str())
+    }
+}
+
+impl Sheet {
+    /// Number of columns up to the last filled one.
+    pub(super) fn width(&self) -> usize {
+        self.rows.iter().filter_map(|row| row.cells.last()).map(|(column, _)| *column as usize + 1).max().unwrap_or(0)
+    }
+
+    /// Index of the row that names the columns: the first one that fills more than half as many columns as the widest of the
+    /// first rows, with a word among them; `None` for a sheet of one column or without words.
+    pub(super) fn header(&self) -> Option<usize> {
+        let head = &self.rows[..self.rows.len().min(HEAD)];
+        let widest = head.iter().map(|row| row.cells.len()).max().filter(|widest| *widest > 1)?;
+        let at = head.iter().position(|row| 2 * row.cells.len() > widest)?;
+        let words = head[at].cells.iter().any(|(_, value)| value.parse::<f64>().is_err());
+        (words && at + 1 < self.rows.len()).then_some(at)
+    }
+
+    /// The text above the header.
+    pub(super) fn caption(&self, header: Option<usize>) -> Option<String> {
+        let above = self.rows[..header?].iter().flat_map(|row| row.cells.iter().map(|(_, value)| value.as_str()));
+        Some(first_words(&above.collect::<Vec<_>>().join(" "))).filter(|caption| !caption.is_empty())
+    }
+
+    /// The values of the row at `at`, empty cells included.
+    pub(super) fn values(&self, at: usize) -> Vec<String> {
+        (0..self.width()).map(|column| self.rows[at].value(column).to_owned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Book;
+
+    fn book(rows: &[&[&str]]) -> Book {
+        let mut book = Book::default();
+        book.start("Prices");
+        for (row, values) in rows.iter().enumerate() {
+            for (column, value) in values.iter().enumerate() {
+                book.push(row as u64 + 1, u32::try_from(column).unwrap(), value).unwrap();
+            }
+        }
+        book.end();
+        book
+    }
+
+    #[test]
+    fn the_header_is_the_first_row_that_is_wide_enough() {
+        let priced = book(&[&["Prices of 2024"], &[], &["Product", "", "Price"], &["Rope", "", "4.2"]]);
+        let sheet = &priced.sheets[0];
+        assert_eq!((sheet.header(), sheet.caption(Some(1)).as_deref()), (Some(1), Some("Prices of 2024")));
+        assert_eq!((sheet.rows[2].number, sheet.rows[2].value(2), sheet.rows[2].value(1)), (4, "4.2", ""));
+        assert_eq!(book(&[&["1", "2"], &["3", "4"]]).sheets[0].header(), None);
+        assert_eq!(book(&[&["It opened."], &["It closed."]]).sheets[0].header(), None);
+    }
+}

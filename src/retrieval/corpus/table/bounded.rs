@@ -1,0 +1,112 @@
+//! The text of a table, bounded by record.
+
+use crate::charset::Transcoder;
+use crate::jsonl::MAX_LINE;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A table whose records may take at most [`MAX_LINE`] bytes each: an unclosed quotation mark turns the rest of it into one
+/// record.
+pub(super) struct Bounded {
+    text: Transcoder<File>,
+    /// Bytes read since the last record was returned.
+    since: AtomicU64,
+    /// Where quotation marks mean something.
+    quotes: Option<Quotes>,
+    ended: bool,
+}
+
+impl Bounded {
+    /// Quotation marks mean something where there is a `delimiter` that they protect.
+    pub(super) fn new(text: Transcoder<File>, delimiter: Option<u8>) -> Self {
+        Self { text, since: AtomicU64::default(), quotes: delimiter.map(Quotes::new), ended: false }
+    }
+
+    /// Notes on the character set.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.text.notes()
+    }
+
+    /// A record was returned.
+    pub(super) fn returned(&self) {
+        self.since.store(0, Ordering::Relaxed);
+    }
+
+    /// The line of the quotation mark that was not closed when the table ended, and the number of lines from there on.
+    pub(super) fn unclosed(&self) -> Option<(usize, u64)> {
+        self.quotes.as_ref().filter(|_| self.ended)?.unclosed()
+    }
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.since.load(Ordering::Relaxed) > MAX_LINE {
+            let found = format!("one of more than {MAX_LINE} bytes: a quotation mark is not closed");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, found));
+        }
+        let read = self.text.read(buffer)?;
+        self.since.fetch_add(read as u64, Ordering::Relaxed);
+        self.ended |= read == 0 && !buffer.is_empty();
+        if let Some(quotes) = &mut self.quotes {
+            buffer[..read].iter().for_each(|byte| quotes.byte(*byte));
+        }
+        Ok(read)
+    }
+}
+
+/// Follows the quotation marks of a table (RFC 4180; a mark within a field without them is text).
+struct Quotes {
+    delimiter: u8,
+    state: State,
+    /// From 1.
+    line: usize,
+    /// Of the last mark that opened a field.
+    opened: usize,
+    /// Bytes of a byte-order mark that may still come.
+    mark: &'static [u8],
+    at_line_start: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// A field begins.
+    Start,
+    Bare,
+    Quoted,
+    /// Behind a mark in a quoted field: its end, or half of a doubled mark.
+    Mark,
+}
+
+impl Quotes {
+    fn new(delimiter: u8) -> Self {
+        Self { delimiter, state: State::Start, line: 1, opened: 1, mark: b"\xef\xbb\xbf", at_line_start: true }
+    }
+
+    fn byte(&mut self, byte: u8) {
+        if let Some((first, rest)) = self.mark.split_first() {
+            self.mark = if *first == byte { rest } else { &[] };
+            if *first == byte {
+                return;
+            }
+        }
+        let ends = byte == self.delimiter || matches!(byte, b'\n' | b'\r');
+        self.state = match (self.state, byte) {
+            (State::Start, b'"') => {
+                self.opened = self.line;
+                State::Quoted
+            }
+            (State::Quoted, b'"') => State::Mark,
+            (State::Mark, b'"') | (State::Quoted, _) => State::Quoted,
+            _ if ends => State::Start,
+            _ => State::Bare,
+        };
+        self.line += usize::from(byte == b'\n');
+        self.at_line_start = byte == b'\n';
+    }
+
+    fn unclosed(&self) -> Option<(usize, u64)> {
+        let lines = (self.line - self.opened + usize::from(!self.at_line_start)) as u64;
+        (self.state == State::Quoted).then_some((self.opened, lines.max(1)))
+    }
+}

@@ -1,0 +1,183 @@
+//! CSV and TSV: one document per record. Its text is the column `text` (or `contents`, ...), in DPR's form or under other column
+//! names; in a table without such a column, the record's values with their columns' names.
+
+mod bounded;
+mod columns;
+mod form;
+
+use super::bad::{Bad, without_text};
+use super::document::Position;
+use super::notes::Notes;
+use super::{Document, Entry, Reader};
+use crate::error::{MootError, Result};
+use crate::retrieval::text::input;
+use bounded::Bounded;
+pub(super) use columns::Columns;
+use csv::{ByteRecord, ErrorKind};
+use form::Form;
+use std::io;
+
+/// Read buffer in bytes.
+const BUFFER: usize = 1 << 18;
+
+/// A table being read.
+pub(super) struct Table {
+    entry: Entry,
+    reader: csv::Reader<Bounded>,
+    form: Form,
+    record: ByteRecord,
+    /// Records without text.
+    empty: u64,
+    /// Records that are shorter than the header.
+    short: Bad,
+    bad: Bad,
+    good: u64,
+    ended: bool,
+}
+
+impl Table {
+    pub(super) fn open(entry: &Entry) -> Result<Self> {
+        // A table that is bad from its first records on is refused before a document of it is returned.
+        let mut ahead = Self::begin(entry)?;
+        for _ in 0..Bad::AHEAD {
+            if ahead.document()?.is_none() {
+                break;
+            }
+        }
+        ahead.bad.refuse(&entry.path, ahead.good)?;
+        Self::begin(entry)
+    }
+
+    /// The table before its first record.
+    fn begin(entry: &Entry) -> Result<Self> {
+        let form = form::detect(&entry.path, entry.kind)?;
+        let bounded = Bounded::new(form::open(&entry.path)?, form.quoted.then_some(form.delimiter));
+        let mut builder = csv::ReaderBuilder::new();
+        builder
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(form.delimiter)
+            .quoting(form.quoted)
+            .buffer_capacity(BUFFER);
+        let (short, bad) = (Bad::default(), Bad::default());
+        let reader = builder.from_reader(bounded);
+        let (entry, record) = (entry.clone(), ByteRecord::new());
+        let mut table = Self { entry, reader, form, record, empty: 0, short, bad, good: 0, ended: false };
+        table.skip_header()?;
+        Ok(table)
+    }
+
+    /// Reads what stands before the first record.
+    fn skip_header(&mut self) -> Result<()> {
+        let lines = self.form.before + usize::from(self.form.headed);
+        for _ in 0..lines {
+            self.advance()?;
+        }
+        self.unclosed().map_or(Ok(()), |(wrong, _)| Err(wrong))
+    }
+
+    /// The error of a quotation mark that was not closed when the table ended, and the number of lines behind it. The reader
+    /// takes the end of the table for the end of the field, and of all records within it.
+    fn unclosed(&self) -> Option<(MootError, u64)> {
+        let (opened, lines) = self.reader.get_ref().unclosed()?;
+        let expected = "a quotation mark that closes the one on this line";
+        Some((input(&self.entry.path, Some(opened), expected, "the end of the file"), lines))
+    }
+
+    /// Reads the next record into `self.record`. Returns whether there was one.
+    fn advance(&mut self) -> Result<bool> {
+        self.reader.get_ref().returned();
+        self.reader.read_byte_record(&mut self.record).map_err(|e| fault(&self.entry, &e))
+    }
+
+    /// The next record that has text; `None` at the end.
+    fn document(&mut self) -> Result<Option<Document>> {
+        while self.advance()? {
+            let line = self.record.position().map_or(0, csv::Position::line);
+            if let Some((wrong, lines)) = self.unclosed() {
+                self.bad.add(lines, &wrong);
+                break;
+            }
+            if let Some(wrong) = self.wrong(line) {
+                self.bad.add(1, &wrong);
+                continue;
+            }
+            let is_short = self.record.len() < self.form.columns.count();
+            if is_short {
+                let (expected, found) =
+                    (format!("{} columns", self.form.columns.count()), self.record.len().to_string());
+                self.short.add(1, &input(&self.entry.path, usize::try_from(line).ok(), &expected, found));
+            }
+            self.good += 1;
+            let value = |column: usize| String::from_utf8_lossy(self.record.get(column).unwrap_or_default());
+            match self.form.columns.document(value) {
+                Some((fields, text)) => {
+                    let position = Position::Record { line, characters: 0 };
+                    return Ok(Some(Document::new(&self.entry, fields, text, position)));
+                }
+                None => self.empty += u64::from(!is_short),
+            }
+        }
+        self.ended = true;
+        Ok(None)
+    }
+
+    /// Why the current record cannot be read: which of its values belongs to which column is not known.
+    fn wrong(&self, line: u64) -> Option<MootError> {
+        let complaint =
+            |expected: &str, found: String| Some(input(&self.entry.path, usize::try_from(line).ok(), expected, found));
+        let (count, columns) = (self.record.len(), self.form.columns.count());
+        if self.record.iter().skip(columns).any(|value| !value.trim_ascii().is_empty()) {
+            let found = format!("{count} (is a delimiter or quotation mark in a field not quoted?)");
+            return complaint(&format!("{columns} columns as in the first line"), found);
+        }
+        for (at, value) in self.record.iter().enumerate() {
+            if let Err(e) = std::str::from_utf8(value) {
+                let found = format!("an invalid byte after {} bytes of column {}", e.valid_up_to(), at + 1);
+                return complaint("UTF-8 text", found);
+            }
+        }
+        None
+    }
+}
+
+impl Reader for Table {
+    fn next(&mut self) -> Option<Result<Document>> {
+        match self.document() {
+            Ok(None) => self.bad.refuse(&self.entry.path, self.good).err().map(Err),
+            document => document.transpose(),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.reader.position().byte()
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        let bad = self.bad.told("line cannot be read", "lines cannot be read");
+        without_text(self.empty).into_iter().chain(bad).collect()
+    }
+
+    /// Those on lines are there at the end: they concern the table, not each of its records.
+    fn notes(&self) -> Notes {
+        let mut notes = Notes::default();
+        self.reader.get_ref().notes().iter().for_each(|note| notes.add(note));
+        let short = self.short.told("line is shorter than the header", "lines are shorter than the header");
+        short.filter(|_| self.ended).iter().for_each(|note| notes.add(note));
+        notes
+    }
+}
+
+/// Converts an error of the csv reader.
+fn fault(entry: &Entry, error: &csv::Error) -> MootError {
+    match error.kind() {
+        ErrorKind::Io(e) if e.kind() == io::ErrorKind::InvalidData => {
+            input(&entry.path, None, "records of a table", e.to_string())
+        }
+        ErrorKind::Io(e) => MootError::io(&entry.path, "read", io::Error::new(e.kind(), e.to_string())),
+        _ => {
+            let line = error.position().and_then(|position| usize::try_from(position.line()).ok());
+            input(&entry.path, line, "a record of a table", error.to_string())
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Tables and JSON lines that are not as they should be.
+
+use super::{folder, one, read};
+use moot::retrieval::corpus::Document;
+
+/// The texts of a table, and what was left out.
+fn texts(name: &str, content: &[u8]) -> Result<(Vec<String>, Vec<String>), String> {
+    let f = folder(&[(name, content)]);
+    let (documents, skipped) = read(&f, &format!("corpus/{name}"))?;
+    Ok((documents.into_iter().map(|document| document.text).collect(), skipped))
+}
+
+fn lines(documents: &[Document]) -> Vec<(&str, Option<&str>)> {
+    documents.iter().map(|document| (document.text.as_str(), document.title.as_deref())).collect()
+}
+
+#[test]
+fn a_table_without_a_text_column_names_its_values() {
+    let prices = b"Product,Price, Supplier \nRope 10 mm,4.20,Halden\n\"Anchor, 5 kg\",31.00,\n,,\n";
+    let (read, skipped) = texts("prices.csv", prices).unwrap();
+    assert_eq!(read, ["Product: Rope 10 mm\nPrice: 4.20\nSupplier: Halden", "Product: Anchor, 5 kg\nPrice: 31.00"]);
+    assert_eq!(skipped, ["corpus/prices.csv: 1 record without text"]);
+    let (read, _) = texts("a.csv", b"1,2\n3,4\n").unwrap();
+    assert_eq!(read, ["column 1: 1\ncolumn 2: 2", "column 1: 3\ncolumn 2: 4"]);
+    // Metadata has its columns here too.
+    let named = one("a.csv", b"Title;Date;Year\nThe mill;2020-01-02;1788\n").unwrap();
+    assert_eq!(lines(&named), [("Title: The mill\nDate: 2020-01-02\nYear: 1788", Some("The mill"))]);
+    assert_eq!(named[0].date.as_deref(), Some("2020-01-02"));
+}
+
+#[test]
+fn delimiters_and_character_sets_are_detected() {
+    let semicolon = "\u{feff}id;title;text\r\n1;Mooring;\"The fee is 3,50 crowns;\r\nit is paid.\"\r\n2;Dogs;\"Dogs are \"\"welcome\"\".\"\r\n";
+    let read = one("a.csv", semicolon.as_bytes()).unwrap();
+    assert_eq!(
+        lines(&read),
+        [("The fee is 3,50 crowns;\r\nit is paid.", Some("Mooring")), ("Dogs are \"welcome\".", Some("Dogs"))]
+    );
+    let tabbed = "\u{feff}id\ttitle\ttext\r\n1\tLock\tThe caf\u{e9} has 3 gates.\r\n";
+    let utf16: Vec<u8> = tabbed.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(lines(&one("a.csv", &utf16).unwrap()), [("The caf\u{e9} has 3 gates.", Some("Lock"))]);
+    let latin = b"name;place\nCaf\xe9 du Pont;Orl\xe9ans\nCaf\xe9 de la Gare;Saint-\xc9tienne\n";
+    assert_eq!(one("a.csv", latin).unwrap()[0].text, "name: Caf\u{e9} du Pont\nplace: Orl\u{e9}ans");
+    assert_eq!(lines(&one("a.csv", b"text\nHello, world; again\n").unwrap()), [("Hello, world; again", None)]);
+    assert_eq!(lines(&one("a.csv", b"sep=|\r\na|b\r\n1|2\r\n").unwrap()), [("a: 1\nb: 2", None)]);
+    let json = "{\"text\": \"The caf\u{e9}.\"}\n";
+    let utf16: Vec<u8> = ("\u{feff}".to_owned() + json).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(lines(&one("a.jsonl", &utf16).unwrap()), [("The caf\u{e9}.", None)]);
+}
+
+#[test]
+fn bad_lines_are_left_out_and_the_first_is_named() {
+    let ragged = b"id,title,text\n1,One,First text.\n2,Two\n3,Three,Third text.,extra\n4,Four,Fourth text.,\n5,Five\n7,Seven,7\n8,Eight,8\n";
+    let (read, skipped) = texts("ragged.csv", ragged).unwrap();
+    assert_eq!(read, ["First text.", "Fourth text.", "7", "8"]);
+    assert_eq!(
+        skipped,
+        [
+            "corpus/ragged.csv: 1 line cannot be read: line 4: expected 3 columns as in the first line, found 4 \
+          (is a delimiter or quotation mark in a field not quoted?)"
+        ]
+    );
+    let f = folder(&[("ragged.csv", ragged)]);
+    let corpus = super::open(&f, &["corpus/ragged.csv"]).unwrap();
+    let mut documents = corpus.documents();
+    assert_eq!(documents.by_ref().count(), 4);
+    let notes: Vec<_> = documents.notes().into_iter().map(|noted| noted.note).collect();
+    assert_eq!(notes, ["2 lines are shorter than the header; the first: line 3: expected 3 columns, found 2"]);
+
+    let broken = b"{\"id\":1,\"text\":\"Good line.\"}\n{\"id\":2,\"text\":\"broken\n{\"id\":3,\"text\":\"Third.\"}\n{\"id\":4}\n";
+    let (read, skipped) = texts("notes.jsonl", broken).unwrap();
+    assert_eq!(read, ["Good line.", "Third."]);
+    assert_eq!(skipped.len(), 1);
+    assert!(
+        skipped[0].starts_with(
+            "corpus/notes.jsonl: 2 lines cannot be read; the first: line 2: expected a JSON object, found "
+        )
+    );
+    // A line that was named itself must be sound, whatever the others are.
+    let f = folder(&[("notes.jsonl", broken)]);
+    assert!(super::open(&f, &["corpus/notes.jsonl:2"]).unwrap().documents().next().unwrap().is_err());
+    assert_eq!(super::open(&f, &["corpus/notes.jsonl:3"]).unwrap().documents().next().unwrap().unwrap().text, "Third.");
+}
+
+#[test]
+fn a_file_of_which_most_lines_are_bad_is_refused() {
+    let bad = "{\"text\": \"A\"}\n{\"note\": 1}\n[]\n";
+    let said = texts("a.jsonl", bad.as_bytes()).unwrap_err();
+    assert_eq!(
+        said,
+        "corpus/a.jsonl:2: expected an object with `text` or `contents`, found the fields `note` (2 of 3 lines cannot be read)"
+    );
+    let said = texts("a.csv", b"a,b\n1,2,3\n1,2,3\n1,2\n").unwrap_err();
+    assert!(said.starts_with("corpus/a.csv:2: expected 2 columns as in the first line, found 3 (is "), "{said}");
+    // Of a folder, the other files are read.
+    let f = folder(&[("a.jsonl", bad.as_bytes()), ("b.txt", b"The caf\xc3\xa9.")]);
+    let (documents, skipped) = read(&f, "corpus").unwrap();
+    assert_eq!((documents.len(), skipped.len()), (1, 1));
+    // What is told late, behind 1,000 good lines, ends the file all the same.
+    let late = "{\"text\": \"A\"}\n".repeat(1000) + &"x\n".repeat(1001);
+    assert!(texts("a.jsonl", late.as_bytes()).unwrap_err().contains("(1001 of 2001 lines cannot be read)"));
+}
+
+#[test]
+fn a_quotation_mark_that_is_not_closed_costs_what_follows_it() {
+    let (read, skipped) = texts("a.csv", b"text\n\"a\"\nb\nc\n\"d\ne\n").unwrap();
+    assert_eq!(read, ["a", "b", "c"]);
+    assert_eq!(
+        skipped,
+        [
+            "corpus/a.csv: 2 lines cannot be read; the first: line 5: expected a quotation mark that closes the one on this line, \
+          found the end of the file"
+        ]
+    );
+    let said = texts("a.csv", b"text\n\"a\nb\nc\n").unwrap_err();
+    assert!(said.starts_with("corpus/a.csv:2: expected a quotation mark that closes the one on this line, "), "{said}");
+    let said = texts("a.csv", b"\"text\na\nb\n").unwrap_err();
+    assert!(said.starts_with("corpus/a.csv:1: expected a quotation mark that closes the one on this line, "), "{said}");
+}
