@@ -2,10 +2,11 @@
 
 use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
-use crate::question::{Document, Gold, Label};
+use crate::question::{Document, Gold, Label, Origin, Passage};
 use crate::retrieval::Filter;
 use crate::retrieval::chunk;
 use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Noted, Skipped, told_notes, told_skipped};
+use crate::retrieval::fold::Exact;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -92,22 +93,24 @@ pub enum Reading {
 /// # Errors
 /// As [`read`].
 pub fn load(paths: &[String]) -> Result<Given> {
-    match read(&Corpus::open(paths)?, &Filter::NONE, None)? {
+    match read(&Corpus::open(paths)?, &Filter::NONE, None, true)? {
         Reading::Whole(given) => Ok(given),
         Reading::TooMuch(why) => Err(MootError::Usage(format!("{why} (bug)"))),
     }
 }
 
-/// Reads the documents of `corpus` that `filter` admits, as far as `room` has place for them. A dataset's line brings its
-/// documents whatever the room.
+/// Reads the documents of `corpus` that `filter` admits, as far as `room` has place for them. With `fold`, an exact copy of a
+/// document (white space and case aside) becomes one of its copies, with a note: it is no voice of its own. A dataset's line
+/// brings all of its documents whatever the room.
 ///
 /// # Errors
 /// [`MootError::Input`] or [`MootError::Io`] for the first file that was named and is binary, not UTF-8, empty or
 /// malformed; [`MootError::UnknownName`] for a source that no document has; [`MootError::Usage`] where no text is found,
 /// and where the filter leaves no document.
-pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>) -> Result<Reading> {
+pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>, fold: bool) -> Result<Reading> {
     let (files, skipped) = (corpus.files(), corpus.skipped().to_vec());
-    let mut gathering = Gathering { room, files, skipped, ..Gathering::new(filter) };
+    let taken = fold.then(Exact::default);
+    let mut gathering = Gathering { room, files, skipped, taken, ..Gathering::new(filter) };
     for entry in corpus.entries() {
         gathering.add(entry)?;
         if let Some(why) = gathering.excess.take() {
@@ -123,7 +126,7 @@ pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>) -> Result<Read
 /// [`MootError::Io`] for a missing file, [`MootError::Input`] for one that cannot be read, is empty, or holds records.
 pub fn text(path: &Path) -> Result<String> {
     match Kind::of(path) {
-        Some(Kind::Jsonl | Kind::Comma | Kind::Tab) => {
+        Some(Kind::Jsonl | Kind::Comma | Kind::Tab | Kind::Xlsx | Kind::Xls | Kind::Ods) => {
             let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
             Err(input(path, None, "a text", found.unwrap_or_default()))
         }
@@ -156,6 +159,8 @@ struct Gathering<'a> {
     notes: Vec<Noted>,
     /// Why the room is too small.
     excess: Option<String>,
+    /// The documents' texts, where exact copies are folded.
+    taken: Option<Exact>,
     /// The origin of each document: "folder/a.txt" or "b.jsonl:3".
     origins: Vec<String>,
     /// For each document, whether its source is its folder's name.
@@ -177,6 +182,7 @@ impl<'a> Gathering<'a> {
             files: 0,
             skipped: Vec::new(),
             notes: Vec::new(),
+            taken: None,
             excess: None,
             origins: Vec::new(),
             by_folder: Vec::new(),
@@ -220,16 +226,37 @@ impl<'a> Gathering<'a> {
 
     fn add_document(&mut self, entry: &Entry, document: corpus::Document) {
         let line = document.record_line();
+        let sheet =
+            document.id.as_ref().filter(|_| entry.is_workbook()).map(|id| format!(", {id}")).unwrap_or_default();
         let origin = match line {
-            Some(line) => format!("{}:{line}", document.file),
+            Some(line) => format!("{}{sheet}:{line}", document.file),
             None => document.file.clone(),
         };
+        let characters = 0..document.text.chars().count() as u64;
+        let place = Origin { file: document.file.clone(), id: document.id.clone(), line, page: None, characters };
         let (by_folder, by_heading) = (document.by_folder, document.by_heading);
         let corpus::Document { text, title, source, date, url, notes, .. } = document;
         // The text shows its heading; a file is known by its name.
         let title = title.filter(|_| !by_heading);
         let name = title.clone().unwrap_or_else(|| named(&entry.path, line));
-        self.push(origin, by_folder, Document { name, text, title, source, date, url, notes, ..Document::default() });
+        let document = Document { name, text, title, source, date, url, notes, ..Document::default() };
+        if self.admits(by_folder, &document) && !self.fold(entry, place, &document) {
+            self.take(origin, by_folder, document);
+        }
+    }
+
+    /// Adds an exact copy of a document to its copies; whether it was one.
+    fn fold(&mut self, entry: &Entry, place: Origin, document: &Document) -> bool {
+        let Some(taken) = &mut self.taken else { return false };
+        let Some(at) = taken.original(&document.text, document.title.as_deref(), self.given.documents.len()) else {
+            return false;
+        };
+        let Document { text, title, source, date, url, notes, .. } = document.clone();
+        let line = place.line.map(|line| format!("line {line} is ")).unwrap_or_default();
+        let note = format!("{line}a copy of {}; both are one voice", self.origins[at]);
+        self.notes.push(Noted { path: entry.path.clone(), note });
+        self.given.documents[at].copies.push(Passage { text, title, source, date, url, notes, origin: place });
+        true
     }
 
     /// Adds the question of a line, and looks for a second one.
@@ -276,31 +303,36 @@ impl<'a> Gathering<'a> {
             if document.name.is_empty() {
                 document.name = format!("document {}", i + 1);
             }
-            self.push(origin, false, document);
+            if self.admits(false, &document) {
+                self.take(origin, false, document);
+            }
         }
         Ok(())
     }
 
-    /// Takes a document that the filter admits.
-    fn push(&mut self, origin: String, by_folder: bool, document: Document) {
+    /// Whether the filter admits a document; one that is left out is counted.
+    fn admits(&mut self, by_folder: bool, document: &Document) -> bool {
         let filter = self.filter;
         self.sources.extend(document.source.clone());
         if by_folder {
             self.folders.extend(document.source.clone());
         }
         let left_out = &mut self.given.left_out;
-        if !filter.admits_source(document.source.as_deref()) {
-            left_out.source += 1;
-        } else if filter.is_undated(document.date.as_deref()) {
-            left_out.undated += 1;
-        } else if !filter.admits_date(document.date.as_deref()) {
-            left_out.date += 1;
-        } else {
-            self.origins.push(origin);
-            self.by_folder.push(by_folder);
-            self.given.documents.push(document);
-            self.measure();
-        }
+        let count = match () {
+            () if !filter.admits_source(document.source.as_deref()) => &mut left_out.source,
+            () if filter.is_undated(document.date.as_deref()) => &mut left_out.undated,
+            () if !filter.admits_date(document.date.as_deref()) => &mut left_out.date,
+            () => return true,
+        };
+        *count += 1;
+        false
+    }
+
+    fn take(&mut self, origin: String, by_folder: bool, document: Document) {
+        self.origins.push(origin);
+        self.by_folder.push(by_folder);
+        self.given.documents.push(document);
+        self.measure();
     }
 
     /// Compares the last document with the room.

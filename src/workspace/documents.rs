@@ -60,7 +60,8 @@ impl Asked {
             Some(why) => why,
             None => {
                 let room = Room { documents: self.corpus.top.unwrap_or(Room::DEFAULT.documents), ..Room::DEFAULT };
-                match given::read(&corpus, &self.corpus.filter(), (!options.documents.whole).then_some(room))? {
+                let room = (!options.documents.whole).then_some(room);
+                match given::read(&corpus, &self.corpus.filter(), room, self.corpus.fold)? {
                     Reading::Whole(given) => {
                         note_read(&given, row, control);
                         return Ok(given);

@@ -55,7 +55,7 @@ fn folders_are_read_to_the_bottom_and_what_is_no_document_is_told() {
     assert_eq!(found.documents[2].source.as_deref(), Some("s"));
     let skipped: Vec<_> = found.skipped.iter().map(|s| s.rsplit('/').next().unwrap()).collect();
     let expected = [
-        "p.png: not .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv",
+        "p.png: not .txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or .jsonl",
         "p.pdf: expected a PDF, found something else, or a broken one",
         "c.csv: 1 record without text",
     ];
@@ -72,7 +72,7 @@ fn many_files_of_one_kind_and_reason_are_counted() {
     let files: Vec<(&str, &[u8])> = files.iter().map(|(name, content)| (name.as_str(), *content)).collect();
     let found = given(&folder(&files), &["d"]).unwrap();
     let told: Vec<&str> = found.skipped.iter().map(|line| line.rsplit('/').next().unwrap()).collect();
-    let kinds = "not .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv";
+    let kinds = "not .txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or .jsonl";
     let named = |names: &[&str]| -> Vec<String> { names.iter().map(|name| format!("{name}: {kinds}")).collect() };
     let mut expected = named(&["0.jpg", "00.png", "01.png", "02.png", "1.jpg", "2.jpg", "read0", "read1", "read2"]);
     let broken = "expected a PDF, found something else, or a broken one";
@@ -105,7 +105,7 @@ fn folders_are_sources_only_where_they_tell_documents_apart() {
 
 fn filtered(folder: &TempDir, filter: &Filter, room: Option<Room>) -> Result<Reading, String> {
     let corpus = Corpus::open(&[folder.path().display().to_string()]).unwrap();
-    read(&corpus, filter, room).map_err(|e| e.to_string())
+    read(&corpus, filter, room, true).map_err(|e| e.to_string())
 }
 
 fn whole(reading: Reading) -> Given {
@@ -135,7 +135,7 @@ fn filters_leave_documents_out_and_count_them() {
 
 #[test]
 fn more_text_than_the_room_has_is_told() {
-    let f = folder(&[("a.txt", b"one two three"), ("b.txt", b"one"), ("c.txt", b"one")]);
+    let f = folder(&[("a.txt", b"one two three"), ("b.txt", b"two"), ("c.txt", b"one")]);
     let room = |documents, words| filtered(&f, &Filter::NONE, Some(Room { documents, words })).unwrap();
     assert_eq!(whole(room(3, 3)).documents.len(), 3);
     assert_eq!(room(2, 3), Reading::TooMuch("3 files hold more than 2 documents".into()));
@@ -151,7 +151,7 @@ fn globs_match_by_name_and_nothing_twice() {
     let wrong = given(&f, &["*.jsonl"]).unwrap_err();
     assert_eq!(
         wrong,
-        "*.jsonl: expected at least one .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv file, found nothing"
+        "*.jsonl: expected at least one .txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or .jsonl file, found nothing"
     );
 }
 
@@ -264,10 +264,10 @@ fn what_is_wrong_is_said_in_one_line() {
         ("a.txt", b"ab\0c", "a.txt: expected text, found a binary file (NUL byte at byte 2)"),
         ("a.txt", b"\xff\xfe\0\0a\0\0\0", "a.txt: expected text, found UTF-32 (by its byte-order mark)"),
         ("a.pdf", b"%PDF", "a.pdf: expected a PDF, found something else, or a broken one"),
-        ("a.png", b"x", "a.png: expected .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv, or a folder, found .png"),
-        ("a", b"text", "a: expected .txt, .md, .html, .pdf, .docx, .odt, .epub, .rtf, .jsonl, .csv or .tsv, or a folder, found no ending"),
+        ("a.png", b"x", "a.png: expected .txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or .jsonl, or a folder, found .png"),
+        ("a", b"text", "a: expected .txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or .jsonl, or a folder, found no ending"),
         ("a.jsonl", b"", "a.jsonl: expected one JSON object a line, found an empty file"),
-        ("a.jsonl", b"{\"text\": \"A\"}\n[1]\n", "a.jsonl:2: expected a JSON object, found a list of 1"),
+        ("a.jsonl", b"\n[1]\n", "a.jsonl:2: expected a JSON object, found a list of 1"),
         ("a.jsonl", b"{\"text\": 3}", "a.jsonl:1: expected a string in `text`, found the number 3"),
         ("a.jsonl", b"{\"text\": \"\"}", "no text in the given documents (a.jsonl: 1 record without text)"),
         ("a.jsonl", b"{\"documents\": [{\"text\": \"A\"}]}\n{\"text\": \"B\"}", "a.jsonl:2: expected a question with `documents` on each line, as on the first, found the fields `text`"),
@@ -275,16 +275,15 @@ fn what_is_wrong_is_said_in_one_line() {
         ("a.jsonl", b"{\"words\": \"A\"}", "a.jsonl:1: expected an object with `text` or `contents`, found the fields `words`"),
         ("a.jsonl", b"{\"documents\": []}", "a.jsonl:1: expected at least one document in `documents`, found an empty list"),
         ("a.jsonl", b"{\"documents\": [{\"text\": 1}]}", "a.jsonl:1: expected a string in `documents[0].text`, found the number 1"),
-        ("a.jsonl", b"{\"text\": \"A\"}\n{\"text\": \"\xe9\"}\n", "a.jsonl:2: expected UTF-8 text, found an invalid byte at byte 24"),
-        ("a.jsonl", b"\x1f\x8b\0", "a.jsonl:1: expected UTF-8 text, found a binary file (NUL byte at byte 2)"),
+        ("a.jsonl", b"\x1f\x8b\0", "a.jsonl: expected text, found a binary file (NUL byte at byte 2)"),
     ];
     for (name, content, expected) in cases {
         assert_eq!(&one(name, content).unwrap_err(), expected);
     }
     let f = folder(&[("d/p.png", b"P")]);
     fs::create_dir(f.path().join("e")).unwrap();
-    assert!(given(&f, &["e"]).unwrap_err().ends_with(".csv or .tsv file, found nothing"));
-    assert!(given(&f, &["d"]).unwrap_err().contains(".csv or .tsv file, found only other things (d/p.png: not "));
+    assert!(given(&f, &["e"]).unwrap_err().ends_with(".tsv or .jsonl file, found nothing"));
+    assert!(given(&f, &["d"]).unwrap_err().contains(".tsv or .jsonl file, found only other things (d/p.png: not "));
     assert!(given(&f, &["none.txt"]).unwrap_err().starts_with("none.txt: cannot open: No such file"));
     assert!(!Path::new("none.txt").exists());
 }
@@ -326,4 +325,44 @@ fn a_detected_character_set_is_noted_with_the_document_and_told() {
     let passages: Vec<_> =
         corpus.passages(Chunking::default()).map(|passage| passage.unwrap().notes.join("; ")).collect();
     assert_eq!(passages, [note, ""]);
+}
+
+#[test]
+fn an_exact_copy_is_no_voice_of_its_own() {
+    let f = folder(&[
+        ("d/register.txt", b"Built in 1788."),
+        ("d/report (1).txt", b"The mill was built in 1790.\n"),
+        ("d/report.txt", b"the mill was  built\nin 1790."),
+        ("d/report2.txt", b"The mill was built in 1791."),
+        (
+            "d/rows.jsonl",
+            b"{\"text\": \"Built in 1788.\", \"source\": \"S\"}\n{\"text\": \"New.\"}\n{\"text\": \"New.\"}\n",
+        ),
+    ]);
+    let found = given(&f, &["d"]).unwrap();
+    assert_eq!(names(&found), ["register.txt", "report (1).txt", "report2.txt", "rows.jsonl:2"]);
+    let bare = |text: &str| text.replace(&format!("{}/", f.path().display()), "");
+    let notes: Vec<_> = found.notes.iter().map(|note| bare(note)).collect();
+    assert_eq!(
+        notes,
+        [
+            "d/report.txt: a copy of d/report (1).txt; both are one voice",
+            "d/rows.jsonl: line 1 is a copy of d/register.txt; both are one voice",
+            "d/rows.jsonl: line 3 is a copy of d/rows.jsonl:2; both are one voice",
+        ]
+    );
+    let copy = &found.documents[0].copies[0];
+    assert_eq!(
+        (bare(&copy.origin.file).as_str(), copy.origin.line, copy.source.as_deref()),
+        ("d/rows.jsonl", Some(1), Some("S"))
+    );
+    assert_eq!(found.documents[1].copies[0].text, "the mill was  built\nin 1790.");
+    // As with passages, folding can be turned off; a dataset's line keeps all of its documents.
+    let corpus = Corpus::open(&[f.path().join("d").display().to_string()]).unwrap();
+    let Reading::Whole(all) = read(&corpus, &Filter::NONE, None, false).unwrap() else {
+        panic!("there is no room to exceed")
+    };
+    assert_eq!((all.documents.len(), all.notes.len()), (7, 0));
+    let line = br#"{"question": "When?", "documents": [{"text": "In 1790."}, {"text": "In 1790."}]}"#;
+    assert_eq!(one("q.jsonl", line).unwrap().documents.len(), 2);
 }

@@ -6,11 +6,13 @@
 //! apart: a copy that is not folded costs a call, a folded contradiction costs the answer.
 
 mod difference;
+mod exact;
 
 use crate::question::Hit;
 use crate::question::Passage;
 use crate::retrieval::passage::Wanted;
 use difference::same_but_for_trifles;
+pub(in crate::retrieval) use exact::Exact;
 use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
 
