@@ -73,3 +73,54 @@ pub(crate) fn line(lines: &mut impl BufRead, limit: u64) -> io::Result<Option<Ve
     lines.take(limit.saturating_add(1)).read_until(b'\n', &mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
+
+/// Creates the folder `dir` and those above it that are missing, on Unix for this user alone: what is in it was copied from files
+/// that others may not be allowed to read.
+///
+/// # Errors
+/// It cannot be created.
+pub(crate) fn private_folder(dir: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)?;
+    restrict(dir, 0o700)
+}
+
+/// Opens the file at `path` to be read and written, creating it if it is missing; on Unix for this user alone.
+///
+/// # Errors
+/// It cannot be opened.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    restrict(path, 0o600)?;
+    Ok(file)
+}
+
+/// Restricts the files and folders below `dir`, and `dir`, to this user. One that cannot be restricted is passed over.
+pub(crate) fn make_private(dir: &Path) {
+    let _ = restrict(dir, 0o700);
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => make_private(&entry.path()),
+            Ok(kind) if kind.is_file() => drop(restrict(&entry.path(), 0o600)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(unix)]
+fn restrict(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn restrict(_: &Path, _: u32) -> io::Result<()> {
+    Ok(())
+}

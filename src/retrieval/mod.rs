@@ -13,6 +13,7 @@ pub mod given;
 pub mod index;
 mod passage;
 pub mod qdrant;
+mod remembered;
 mod text;
 
 pub use crate::question::{Hit, Origin, Passage};
@@ -20,3 +21,4 @@ pub use batched::{Batched, SearchCounts};
 pub use documents::{documents, merged_documents};
 pub use embedder::{EmbedderOptions, LocalEmbedder};
 pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, Wanted, check_date};
+pub use remembered::Remembering;

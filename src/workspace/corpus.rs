@@ -1,13 +1,14 @@
 //! Opens what is searched for documents: an index, a server's collection, or plain files, which are indexed in the cache.
 
 use crate::error::{MootError, Result};
+use crate::files;
 use crate::llm::remote::Patience;
 use crate::protocol::Row;
 use crate::retrieval::chunk::Chunking;
 use crate::retrieval::corpus::{Corpus, is_index};
 use crate::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};
 use crate::retrieval::qdrant::{self, Qdrant};
-use crate::retrieval::{Embedder, Filter, Retriever, Wanted};
+use crate::retrieval::{Embedder, Filter, Remembering, Retriever, Wanted};
 use crate::workspace::control::Control;
 use crate::workspace::embedder::EmbedderOptions;
 use crate::workspace::index_state;
@@ -179,9 +180,14 @@ fn indexed(
     let whole = |path: &String| std::fs::canonicalize(path).map_or_else(|_| path.clone(), |p| p.display().to_string());
     let full_paths = paths.iter().map(whole).collect::<Vec<_>>().join("\n");
     // The number counts up when the same settings give other passages.
-    let cut = format!("{}; 3", chunking.describe());
+    let cut = format!("{}; 4", chunking.describe());
     let settings = hash([full_paths, cut, made_by.to_owned()]);
-    let folder = default_cache()?.join("corpora").join(settings);
+    let cache = default_cache()?;
+    let folder = cache.join("corpora").join(settings);
+    // The index has copies of documents that others may not be allowed to read.
+    for dir in [cache.join("corpora"), folder.clone()] {
+        files::private_folder(&dir).map_err(|e| MootError::io(&dir, "create", e))?;
+    }
     let dir = folder.join(corpus.fingerprint());
     let lines = dir.with_extension("notes");
     if is_finished(&dir) {
@@ -201,8 +207,11 @@ fn indexed(
     if !counted.lines.is_empty() {
         std::fs::write(&lines, counted.lines.join("\n")).map_err(|e| MootError::io(&lines, "write", e))?;
     }
-    listed.fill(&mut builder, total, embedder, control)?;
-    Ok(dir)
+    // A passage that any corpus held before keeps its vector.
+    let embedder = embedder.map(|embedder| Remembering::over(embedder.clone(), &cache.join("vectors")));
+    let filled = listed.fill(&mut builder, total, embedder.as_ref(), control);
+    files::make_private(&folder);
+    filled.map(|()| dir)
 }
 
 /// Whether the build of the index in `dir` is finished.

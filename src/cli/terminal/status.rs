@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const RUN_EVERY: Duration = Duration::from_secs(30);
 /// Interval of an index's progress lines where there is no terminal.
 const INDEX_EVERY: Duration = Duration::from_secs(20);
+/// Remaining time of an index from which on there are such lines.
+const INDEX_FROM: Duration = Duration::from_secs(10);
 
 /// Shows what a workspace reports.
 pub(in crate::cli) struct Status {
@@ -104,7 +106,8 @@ struct IndexBar {
     /// Passages indexed before this call, which do not count for its speed.
     resumed: u64,
     start: Instant,
-    told: Instant,
+    /// When a plain line was printed last.
+    told: Option<Instant>,
 }
 
 impl IndexBar {
@@ -113,8 +116,7 @@ impl IndexBar {
             let style = ProgressStyle::with_template("{bar:24} {human_pos}/{human_len} passages  {msg}");
             ProgressBar::new(total).with_style(style.expect("a template of ours (bug)"))
         });
-        let now = Instant::now();
-        Self { bar, total, resumed: 0, start: now, told: now }
+        Self { bar, total, resumed: 0, start: Instant::now(), told: None }
     }
 
     fn show(&mut self, progress: &BuildProgress) {
@@ -142,9 +144,9 @@ impl IndexBar {
         if let Some(bar) = &self.bar {
             bar.set_position(done);
             bar.set_message(text);
-        } else if self.told.elapsed() >= INDEX_EVERY {
+        } else if self.told.map_or(left >= INDEX_FROM, |told| told.elapsed() >= INDEX_EVERY) {
             tell(&format!("{done} of {} passages, {text}", self.total));
-            self.told = Instant::now();
+            self.told = Some(Instant::now());
         }
     }
 

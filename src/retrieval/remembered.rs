@@ -1,0 +1,224 @@
+//! Vectors kept by the content of their texts: a text that was embedded once is not embedded again, whatever files changed.
+
+use super::{Embedder, Side};
+use crate::error::Result;
+use crate::files;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Maximum bytes of the file: 170,000 vectors of 384 numbers. A full one is begun again.
+const MAX_BYTES: u64 = 256 << 20;
+/// Bytes of a text's hash, and of a record's.
+const HASH: usize = 16;
+
+/// An embedder that keeps the vectors of passages in a file.
+pub struct Remembering {
+    inner: Arc<dyn Embedder>,
+    store: Mutex<Store>,
+}
+
+impl Remembering {
+    /// Keeps the vectors of `inner` in the folder `dir`, which this user alone can read. Without a usable file, or while another
+    /// process writes it, nothing is kept: the file only saves time.
+    #[must_use]
+    pub fn over(inner: Arc<dyn Embedder>, dir: &Path) -> Arc<dyn Embedder> {
+        match Store::open(dir, inner.as_ref()) {
+            Ok(store) => Arc::new(Self { inner, store: Mutex::new(store) }),
+            Err(_) => inner,
+        }
+    }
+}
+
+impl Embedder for Remembering {
+    fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<f32>> {
+        if side == Side::Query {
+            return self.inner.embed(texts, side);
+        }
+        let dimension = self.inner.dimension();
+        let keys: Vec<[u8; HASH]> = texts.iter().map(|text| short_hash(&[text.as_bytes()])).collect();
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut vectors: Vec<Option<Vec<f32>>> = keys.iter().map(|key| store.get(key)).collect();
+        let new: Vec<usize> = (0..texts.len()).filter(|at| vectors[*at].is_none()).collect();
+        if !new.is_empty() {
+            let embedded = self.inner.embed(&new.iter().map(|at| texts[*at]).collect::<Vec<_>>(), side)?;
+            for (at, vector) in new.iter().zip(embedded.chunks_exact(dimension)) {
+                store.put(&keys[*at], vector);
+                vectors[*at] = Some(vector.to_vec());
+            }
+            store.flush();
+        }
+        Ok(vectors.into_iter().flatten().flatten().collect())
+    }
+
+    fn dimension(&self) -> usize {
+        self.inner.dimension()
+    }
+
+    fn identity(&self) -> &str {
+        self.inner.identity()
+    }
+}
+
+/// The file: a line of text, then records of a text's hash, its vector, and a hash of both.
+struct Store {
+    file: File,
+    dimension: usize,
+    /// The byte where each text's vector begins.
+    known: HashMap<[u8; HASH], u64>,
+    /// Records that are not written yet.
+    pending: Vec<u8>,
+    end: u64,
+    /// Writing failed, or the file is full: it is read only.
+    closed: bool,
+}
+
+impl Store {
+    fn open(dir: &Path, embedder: &dyn Embedder) -> io::Result<Self> {
+        files::private_folder(dir)?;
+        let identity = hex(&short_hash(&[embedder.identity().as_bytes()]));
+        let path = dir.join(format!("{identity}.vectors"));
+        let file = files::private_file(&path)?;
+        file.try_lock().map_err(io::Error::from)?;
+        let dimension = embedder.dimension();
+        let head = format!("moot vectors by text 1, {dimension} numbers, {identity}\n");
+        let end = head.len() as u64;
+        let mut store = Self { file, dimension, known: HashMap::new(), pending: Vec::new(), end, closed: false };
+        if store.file.metadata()?.len() > MAX_BYTES || !store.begins_with(head.as_bytes())? {
+            store.file.set_len(0)?;
+            store.file.seek(SeekFrom::Start(0))?;
+            store.file.write_all(head.as_bytes())?;
+        }
+        store.index()?;
+        Ok(store)
+    }
+
+    fn begins_with(&mut self, head: &[u8]) -> io::Result<bool> {
+        let mut found = vec![0; head.len()];
+        self.file.seek(SeekFrom::Start(0))?;
+        match self.file.read_exact(&mut found) {
+            Ok(()) => Ok(found == head),
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Reads the hashes. What follows a record that was cut or damaged is forgotten.
+    fn index(&mut self) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.end))?;
+        let mut record = vec![0; HASH + 4 * self.dimension + HASH];
+        let mut reader = BufReader::with_capacity(1 << 18, &self.file);
+        while reader.read_exact(&mut record).is_ok() {
+            let (body, sum) = record.split_at(record.len() - HASH);
+            if short_hash(&[body]) != sum {
+                break;
+            }
+            self.known.extend(body.first_chunk::<HASH>().map(|key| (*key, self.end + HASH as u64)));
+            self.end += record.len() as u64;
+        }
+        self.file.set_len(self.end)
+    }
+
+    fn get(&mut self, key: &[u8; HASH]) -> Option<Vec<f32>> {
+        let at = *self.known.get(key)?;
+        let mut bytes = vec![0; 4 * self.dimension];
+        self.file.seek(SeekFrom::Start(at)).ok()?;
+        self.file.read_exact(&mut bytes).ok()?;
+        Some(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    }
+
+    /// Adds a vector to those that [`Store::flush`] writes.
+    fn put(&mut self, key: &[u8; HASH], vector: &[f32]) {
+        let start = self.pending.len();
+        self.pending.extend(key);
+        self.pending.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
+        let sum = short_hash(&[&self.pending[start..]]);
+        self.pending.extend(sum);
+        self.known.insert(*key, self.end + (start + HASH) as u64);
+    }
+
+    fn flush(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        let full = self.end + pending.len() as u64 > MAX_BYTES;
+        let write = |file: &mut File| file.seek(SeekFrom::Start(self.end)).and_then(|_| file.write_all(&pending));
+        if self.closed || full || write(&mut self.file).is_err() {
+            self.closed = true;
+            let end = self.end;
+            self.known.retain(|_, at| *at < end);
+        } else {
+            self.end += pending.len() as u64;
+        }
+    }
+}
+
+fn short_hash(parts: &[&[u8]]) -> [u8; HASH] {
+    let mut hash = Sha256::new();
+    parts.iter().for_each(|part| hash.update(part));
+    let mut first = [0; HASH];
+    first.copy_from_slice(&hash.finalize()[..HASH]);
+    first
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Embedder, Remembering, Result, Side};
+    use std::fs;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Vectors of a text's length; counts the texts.
+    #[derive(Default)]
+    struct Lengths(AtomicUsize);
+
+    impl Embedder for Lengths {
+        fn embed(&self, texts: &[&str], _: Side) -> Result<Vec<f32>> {
+            self.0.fetch_add(texts.len(), Ordering::Relaxed);
+            Ok(texts.iter().flat_map(|text| [text.len() as f32, 0.5]).collect())
+        }
+
+        fn dimension(&self) -> usize {
+            2
+        }
+
+        fn identity(&self) -> &str {
+            "lengths"
+        }
+    }
+
+    #[test]
+    fn a_text_is_embedded_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("vectors");
+        let inner = Arc::new(Lengths::default());
+        let count = || inner.0.swap(0, Ordering::Relaxed);
+        let embedder = Remembering::over(inner.clone(), &dir);
+        assert_eq!(embedder.embed(&["a", "bb", "a"], Side::Passage).unwrap(), [1.0, 0.5, 2.0, 0.5, 1.0, 0.5]);
+        assert_eq!((count(), embedder.embed(&["a"], Side::Query).unwrap(), count()), (3, vec![1.0, 0.5], 1));
+        drop(embedder);
+        let path = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+        // A record that was cut is forgotten, and nothing before it.
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, [&bytes[..], b"cut"].concat()).unwrap();
+        let embedder = Remembering::over(inner.clone(), &dir);
+        assert_eq!(embedder.embed(&["ccc", "bb", "a"], Side::Passage).unwrap(), [3.0, 0.5, 2.0, 0.5, 1.0, 0.5]);
+        assert_eq!(count(), 1);
+        // While one process writes, another one embeds everything.
+        let other = Remembering::over(inner.clone(), &dir);
+        other.embed(&["ccc"], Side::Passage).unwrap();
+        assert_eq!(count(), 1);
+        drop(embedder);
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 20;
+        bytes[last] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        Remembering::over(inner.clone(), &dir).embed(&["ccc", "a"], Side::Passage).unwrap();
+        assert_eq!(count(), 1);
+    }
+}
