@@ -58,6 +58,21 @@ fn rtf() {
 }
 
 #[test]
+fn workbook() {
+    run::target("workbook");
+}
+
+#[test]
+fn mail() {
+    run::target("mail");
+}
+
+#[test]
+fn notebook() {
+    run::target("notebook");
+}
+
+#[test]
 fn record() {
     run::target("record");
 }
@@ -75,7 +90,10 @@ fn reply() {
 /// A target without a test above would never run.
 #[test]
 fn every_target_has_a_test_and_a_corpus() {
-    let tested = ["pdf", "html", "text", "table", "lines", "manifest", "package", "rtf", "record", "stream", "reply"];
+    #[rustfmt::skip]
+    let tested = [
+        "pdf", "html", "text", "table", "lines", "manifest", "package", "rtf", "workbook", "mail", "notebook", "record", "stream", "reply",
+    ];
     assert!(targets::TARGETS.iter().map(|target| target.name).eq(tested));
     assert!(targets::TARGETS.iter().all(|target| run::corpus(target).len() >= 3));
 }

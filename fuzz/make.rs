@@ -1,4 +1,4 @@
-//! Makes the files of `corpus/record`, `corpus/package` and `corpus/pdf`:
+//! Makes the files of `corpus/record`, `corpus/package`, `corpus/pdf` and `corpus/workbook`:
 //! `MOOT_FUZZ_CORPUS=write cargo test --release --test fuzz -- --ignored make`.
 
 #[allow(dead_code)]
@@ -134,7 +134,43 @@ fn make_packages() {
             ],
         ),
     ];
-    for (name, parts) in files {
+    let relations = "<R><Relationship Id=\"r1\" Type=\"x/slide\" Target=\"s/a.xml\"/></R>";
+    let slide = "<p:sld xmlns:p=\"p\" xmlns:a=\"a\"><p:sp><a:p><a:r><a:t>It cost 10</a:t></a:r><a:r><a:rPr baseline=\"30000\"/><a:t>6</a:t></a:r></a:p></p:sp></p:sld>";
+    let order = "<p:presentation xmlns:p=\"p\" xmlns:r=\"r\"><p:sldId id=\"256\" r:id=\"r1\"/></p:presentation>";
+    let workbook = "<workbook xmlns:r=\"r\"><sheet name=\"Prices\" r:id=\"r1\"/></workbook>";
+    let parts_of_book = "<R><Relationship Id=\"r1\" Type=\"x/worksheet\" Target=\"s.xml\"/><Relationship Id=\"r2\" Type=\"x/styles\" Target=\"y.xml\"/>\
+        <Relationship Id=\"r3\" Type=\"x/sharedStrings\" Target=\"t.xml\"/></R>";
+    let sheet = "<w><row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"str\"><v>Since</v></c></row><row><c t=\"inlineStr\"><is><t>Rope</t></is></c>\
+        <c s=\"1\"><v>45443.5</v></c></row></w>";
+    let cells = "<a xmlns:table=\"b\" xmlns:text=\"t\"><table:table table:name=\"Prices\"><table:table-row><table:table-cell><text:p>Product</text:p></table:table-cell>\
+        <table:table-cell><text:p>Price</text:p></table:table-cell></table:table-row><table:table-row table:number-rows-repeated=\"2\"><table:table-cell><text:p>Rope</text:p>\
+        </table:table-cell><table:table-cell office:date-value=\"2024-05-31\"><text:p>31.5.</text:p></table:table-cell></table:table-row></table:table></a>";
+    let more = [
+        (
+            "a.pptx",
+            vec![
+                part("ppt/presentation.xml", order),
+                part("ppt/_rels/presentation.xml.rels", relations),
+                part("ppt/s/a.xml", slide),
+                part("docProps/core.xml", core),
+            ],
+        ),
+        (
+            "a.xlsx",
+            vec![
+                part("xl/workbook.xml", workbook),
+                part("xl/_rels/workbook.xml.rels", parts_of_book),
+                part("xl/s.xml", sheet),
+                part(
+                    "xl/y.xml",
+                    "<s><numFmt numFmtId=\"164\" formatCode=\"yyyy\"/><cellXfs><xf/><xf numFmtId=\"164\"/></cellXfs></s>",
+                ),
+                part("xl/t.xml", "<sst><si><t>Product</t></si></sst>"),
+            ],
+        ),
+        ("a.ods", vec![part("content.xml", cells), part("sheets", "")]),
+    ];
+    for (name, parts) in files.into_iter().chain(more) {
         std::fs::write(place(&format!("package/{name}")), pack(&parts, &mut Random::new(1, 1)).unwrap()).unwrap();
     }
 }
@@ -187,5 +223,87 @@ fn make_pdfs() {
     std::fs::create_dir_all(place("pdf")).unwrap();
     for (name, bytes) in files {
         std::fs::write(place(&format!("pdf/{name}.pdf")), bytes).unwrap();
+    }
+}
+
+/// A record of [MS-XLS].
+fn biff(kind: u16, data: &[u8]) -> Vec<u8> {
+    [&kind.to_le_bytes()[..], &u16::try_from(data.len()).unwrap().to_le_bytes(), data].concat()
+}
+
+#[test]
+#[ignore = "writes the corpus"]
+fn make_workbooks() {
+    if !writes() {
+        return;
+    }
+    let words = |values: &[u16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let string = |width: usize, text: &str| [&text.len().to_le_bytes()[..width], &[0], text.as_bytes()].concat();
+    let label = |row: u16, column: u16, text: &str| biff(0x0204, &[words(&[row, column, 0]), string(2, text)].concat());
+    let number = |row: u16, column: u16, style: u16| {
+        biff(0x0203, &[words(&[row, column, style]), 45_443.5_f64.to_le_bytes().to_vec()].concat())
+    };
+    let strings = [
+        2_u32.to_le_bytes().to_vec(),
+        2_u32.to_le_bytes().to_vec(),
+        string(2, "Rope"),
+        words(&[3]),
+        vec![1],
+        words(&[97, 0x16b, 99]),
+    ]
+    .concat();
+    let shared = |row: u16, at: u32| biff(0x00fd, &[words(&[row, 0, 0]), at.to_le_bytes().to_vec()].concat());
+    let formula = |row: u16, value: [u8; 8]| biff(0x0006, &[words(&[row, 1, 0]), value.to_vec(), vec![0; 8]].concat());
+    let files = [
+        (
+            "labels.xls",
+            vec![],
+            vec![label(0, 0, "Product"), label(0, 1, "Price"), label(1, 0, "Rope"), number(1, 1, 0)],
+        ),
+        (
+            "strings.xls",
+            vec![
+                biff(0x041e, &[words(&[164]), string(2, "yyyy")].concat()),
+                biff(0x00e0, &words(&[0, 164])),
+                biff(0x00fc, &strings[..20]),
+                biff(0x003c, &strings[20..]),
+            ],
+            vec![shared(0, 0), label(0, 1, "Since"), shared(1, 1), number(1, 1, 0)],
+        ),
+        (
+            "formulas.xls",
+            vec![biff(0x0022, &[1, 0])],
+            vec![
+                label(0, 0, "a"),
+                label(0, 1, "b"),
+                formula(1, 2.5_f64.to_le_bytes()),
+                formula(2, [0, 0, 0, 0, 0, 0, 255, 255]),
+                biff(0x0207, &string(2, "x")),
+                formula(3, [1, 0, 1, 0, 0, 0, 255, 255]),
+                biff(0x00bd, &words(&[4, 0, 0, 10, 0, 0, 20, 0, 1])),
+                biff(0x0208, &words(&[5, 0, 0, 0, 0, 0, 32, 0])),
+            ],
+        ),
+    ];
+    for (name, globals, cells) in files {
+        let bof = biff(0x0809, &words(&[0x0600, 5]));
+        let bound = |at: usize| {
+            biff(0x0085, &[u32::try_from(at).unwrap().to_le_bytes().to_vec(), vec![0, 0], string(1, "Prices")].concat())
+        };
+        let head = [bof.clone(), globals.concat()].concat();
+        let stream = [
+            head.clone(),
+            bound(head.len() + bound(0).len() + 4),
+            biff(0x000a, &[]),
+            bof,
+            cells.concat(),
+            biff(0x000a, &[]),
+        ]
+        .concat();
+        let mut file = cfb::CompoundFile::create(std::io::Cursor::new(Vec::new())).unwrap();
+        std::io::Write::write_all(&mut file.create_stream("/Workbook").unwrap(), &stream).unwrap();
+        let path = place(&format!("workbook/{name}"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, file.into_inner().into_inner()).unwrap();
     }
 }

@@ -71,7 +71,11 @@ pub(crate) const TARGETS: &[Target] = &[
         name: "table",
         entry: |bytes| corpus("csv", bytes),
         mutate: |bytes, random| {
-            tokens(bytes, random, &["\"", ",", "\n", "\r\n", "\"\"", "\u{feff}", "text", "\t", "\0"]);
+            tokens(
+                bytes,
+                random,
+                &["\"", ",", ";", "|", "\n", "\r\n", "\"\"", "\u{feff}", "text", "sep=;\n", "\t", "\0"],
+            );
         },
         more: &[],
         bound: TEXT,
@@ -95,6 +99,21 @@ pub(crate) const TARGETS: &[Target] = &[
         name: "rtf",
         entry: |bytes| corpus("rtf", bytes),
         mutate: |bytes, random| tokens(bytes, random, words::RTF),
+        more: &[],
+        bound: TEXT,
+    },
+    Target { name: "workbook", entry: |bytes| corpus("xls", bytes), mutate: mutate::blind, more: &[], bound: TEXT },
+    Target {
+        name: "mail",
+        entry: |bytes| corpus("eml", bytes),
+        mutate: |bytes, random| tokens(bytes, random, words::MAIL),
+        more: &[],
+        bound: TEXT,
+    },
+    Target {
+        name: "notebook",
+        entry: |bytes| corpus("ipynb", bytes),
+        mutate: |bytes, random| tokens(bytes, random, words::NOTEBOOK),
         more: &[],
         bound: TEXT,
     },

@@ -21,7 +21,10 @@ pub(super) fn package(bytes: &[u8]) -> Result<()> {
     let has = |name: &str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
     let ending = match () {
         () if has("META-INF/container") => "epub",
+        () if has("content.xml") && has("sheets") => "ods",
         () if has("content.xml") => "odt",
+        () if has("ppt/presentation.xml") => "pptx",
+        () if has("xl/workbook.xml") => "xlsx",
         () => "docx",
     };
     let outcome = corpus(ending, bytes);

@@ -83,7 +83,9 @@ pub(super) const XML: &[&str] = &[
     "<w:tbl>", "<w:tc>", "</w:tc>", "<w:del>", "<mc:Fallback>", "<text:p>", "</text:p>", "<text:span text:style-name=\"T1\">", "<text:note-body>",
     "<style:style style:name=\"T1\">", "<style:text-properties text:display=\"none\"/>", "<table:table-cell>", "<text:tracked-changes>",
     "<rootfile full-path=\"a&#10;b\"/>", "<item id=\"a\" href=\"../../a.xhtml#x\"/>", "<itemref idref=\"a\"/>", "<dc:title>", "</dc:title>", "%00", "%ff",
-    "href=\"", "<p>", "<p hidden>", "<script/>", "<title/>", "<svg>",
+    "href=\"", "<p>", "<p hidden>", "<script/>", "<title/>", "<svg>", "<w:vertAlign w:val=\"superscript\"/>", "<w:txbxContent>", "</w:txbxContent>", "<m:sup>", "</m:sup>",
+    "<draw:frame>", "</draw:frame>", "style:text-position=\"super\"", "<row r=\"1048576\">", "<c r=\"XFD9\" t=\"s\">", "<v>", "</v>", "</c>", "</row>", "hidden=\"1\"",
+    "table:number-columns-repeated=\"99999999\"", "table:number-rows-repeated=\"1048576\"", "r:id=\"r1\"", "Target=\"../../x\"", "show=\"0\"", "baseline=\"30000\"",
 ];
 
 #[rustfmt::skip]
@@ -95,7 +97,10 @@ pub(super) const ELEMENTS: &[&str] = &[
     "<style:style style:name='T2'><style:text-properties fo:font-size='0.5pt'/></style:style>", "<table:table-row><table:table-cell><text:p>a</text:p></table:table-cell></table:table-row>",
     "<item id='c' href='a.xhtml'/><itemref idref='c'/>", "<itemref idref='a'/>", "<itemref idref='none'/>", "<item id='n' href='%2e%2e/a.xhtml#y' properties='nav'/>", "<rootfile full-path='O/c.opf'/>",
     "<dc:title>A long title of a book </dc:title>", "<dc:date>2001T</dc:date>", "<p>It opened.</p>", "<p hidden>x</p>", "<script/>", "<table><tr><td>a</td></tr></table>", "<li>a</li>", "<!-- c -->", "<![CDATA[ d ]]>",
-    "<a><b><c/></b></a>", "<?pi?>",
+    "<a><b><c/></b></a>", "<?pi?>", "<w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>3</w:t></w:r>", "<w:txbxContent><w:p><w:r><w:t>b</w:t></w:r></w:p></w:txbxContent>",
+    "<draw:frame><draw:text-box><text:p>b</text:p></draw:text-box></draw:frame>", "<row r='2'><c r='B2' t='inlineStr'><is><t>a</t></is></c><c><v>1e300</v></c></row>", "<si><t>a</t></si>",
+    "<xf numFmtId='14'/>", "<sheet name='b' r:id='r1' state='hidden'/>", "<col min='1' max='16384' hidden='1'/>", "<p:sldId r:id='r1'/>", "<a:p><a:r><a:rPr baseline='-1'/><a:t>a</a:t></a:r></a:p>",
+    "<Relationship Id='r1' Type='x/worksheet' Target='s.xml'/>", "<CipherReference URI='a.xhtml'/>",
 ];
 
 #[rustfmt::skip]
@@ -103,5 +108,22 @@ pub(super) const RTF: &[&str] = &[
     "{\\rtf1", "{", "}", "\\", "{\\*", "{\\info", "{\\title ", "\\par ", "\\line", "\\tab", "\\v ", "\\v0 ", "\\deleted ", "\\fs1 ", "\\fs24 ",
     "\\plain ", "\\u8212 ?", "\\u-10179 ?", "\\u-8704 ?", "\\u99999999999999999999 ", "\\uc0 ", "\\uc16 ", "\\uc-1 ", "\\'e9", "\\'80", "\\'zz", "\\'",
     "\\bin9 ", "\\bin-1 ", "\\bin4294967296 ", "\\ansicpg1251 ", "\\mac ", "\\pict ", "\\fonttbl ", "{\\header ", "\\row ", "\\cell ", "\\~", "\\_",
-    "\\\n", "é", "\u{1f600}", "\0", "\u{feff}", "\\emdash ", "\\rquote ",
+    "\\\n", "é", "\u{1f600}", "\0", "\u{feff}", "\\emdash ", "\\rquote ", "\\super ", "\\sub ", "\\nosupersub ", "\\up6 ", "\\dn0 ",
+    "{\\f1\\fcharset204 A;}", "\\fcharset128 ", "\\cpg932 ", "\\f1 ", "\\f-1 ", "\\deff1 ", "{\\footnote ", "{\\*\\shpinst{\\shptxt ", "\\'83A", "\\pc ",
+];
+
+#[rustfmt::skip]
+pub(super) const MAIL: &[&str] = &[
+    "From: a\n", "Subject: ", "=?utf-8?q?=C3=A9?=", "=?utf-8?b?w6k=?=", "=?", "?=", "Date: Fri, 31 May 2024 23:30:00 +0200\n", "\n", "\n\n", "\r\n", "--b\n",
+    "--b--\n", "Content-Type: multipart/mixed; boundary=b\n", "Content-Type: multipart/alternative; boundary=\"b\"\n", "Content-Type: text/plain; charset=koi8-r\n",
+    "Content-Type: text/html\n", "Content-Type: message/rfc822\n", "Content-Transfer-Encoding: base64\n", "Content-Transfer-Encoding: quoted-printable\n",
+    "Content-Disposition: attachment; filename=a.pdf\n", "Content-Disposition: attachment; filename*0*=utf-8''%C3%A9; filename*1=b\n", "=CC=EE", "=\n", "PHA+YTwvcD4=",
+    "<p>It opened.</p>", "\0", "é", "\u{feff}",
+];
+
+#[rustfmt::skip]
+pub(super) const NOTEBOOK: &[&str] = &[
+    "{", "}", "[", "]", "\"", ",", ":", "null", "\"cells\":[", "\"worksheets\":[{\"cells\":[", "{\"cell_type\":\"code\",\"source\":[\"a\\n\",\"b\"],\"outputs\":[]},",
+    "{\"cell_type\":\"markdown\",\"source\":\"# A\"},", "{\"text\":\"a\"},", "{\"data\":{\"text/html\":\"<p>a</p>\"}},", "{\"data\":{\"image/png\":\"AA\"}},", "{\"ename\":\"E\"},",
+    "\"metadata\":{\"title\":[\"t\"]}", "\"kernelspec\":{\"language\":\"r\\n\"}", "\\u0000", "\\ud800", "\u{feff}", "[[[[[[[[[[[[[[[[", "1e999",
 ];
