@@ -55,10 +55,8 @@ fn bad_lines_are_left_out_and_the_first_is_named() {
     assert_eq!(read, ["First text.", "Fourth text.", "7", "8"]);
     assert_eq!(
         skipped,
-        [
-            "corpus/ragged.csv: 1 line cannot be read: line 4: expected 3 columns as in the first line, found 4 \
-          (is a delimiter or quotation mark in a field not quoted?)"
-        ]
+        ["corpus/ragged.csv: 1 line cannot be read: line 4: expected 3 columns as in the first line, found 4 \
+          (is a delimiter or quotation mark in a field not quoted?)"]
     );
     let f = folder(&[("ragged.csv", ragged)]);
     let corpus = super::open(&f, &["corpus/ragged.csv"]).unwrap();
