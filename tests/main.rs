@@ -1,6 +1,7 @@
 //! One binary of tests; its folders mirror `src`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value, clippy::type_complexity)]
 
+mod answers;
 mod assess;
 mod cli;
 mod engine;
@@ -9,6 +10,8 @@ mod hostile;
 mod llm;
 mod methods;
 mod nli;
+mod prompts;
+mod protocol;
 mod report;
 mod retrieval;
 mod structure;

@@ -1,7 +1,7 @@
 //! Pages: everything is shown, and no document's text is markup.
 
 use super::claim;
-use crate::methods::prompts::golden;
+use crate::prompts::golden;
 use moot::assess::assessment::Unsupported;
 use moot::assess::{Assessment, Neither, html, markdown};
 use moot::question::{Conclusion, Document, DocumentLabel, JudgedClaim, Question, Quote};

@@ -18,7 +18,7 @@ mod update;
 mod verify;
 
 use crate::eval::{answered, header};
-use crate::methods::ctx::Shelf;
+use crate::protocol::ctx::Shelf;
 use moot::MootError;
 use moot::cli::{calls, run, score, show};
 use moot::eval::record::Writer;

@@ -1,9 +1,9 @@
 //! Every row of the table of methods as cases to run: switches, documents, a scripted model, and what each record must be.
 
-use super::ctx::{Shelf, passage};
 use super::formula::clauses;
 use super::scripted::{Takes, read_by};
 use super::typed;
+use crate::protocol::ctx::{Shelf, passage};
 use crate::retrieval::Letters;
 use moot::MootError;
 use moot::llm::Llm;

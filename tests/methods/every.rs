@@ -3,9 +3,9 @@
 use super::cases::{
     Case, all_cases, cases, extremes, failures, fallbacks, modes, named, question, rows, shelf, text, texts,
 };
-use super::ctx::Shelf;
 use super::formula::by_default;
 use super::scripted::{Model, Takes, read_by};
+use crate::protocol::ctx::Shelf;
 use crate::retrieval::Letters;
 use moot::generation::Segment;
 use moot::methods::METHODS;

@@ -1,6 +1,6 @@
 //! A retriever of listed passages, and what tests of methods that retrieve share.
 
-use super::ctx::passage;
+use crate::protocol::ctx::passage;
 use moot::eval::metrics::METRICS;
 use moot::generation::Segment;
 use moot::llm::Llm;

@@ -1,18 +1,13 @@
-//! Methods, their prompts and formats.
+//! Methods.
 
 mod astute_rag;
 mod baselines;
 mod cases;
 mod conflict_score;
-pub(crate) mod ctx;
 mod drag;
-mod equality;
 mod every;
 mod flare;
-mod formats;
 mod formula;
-mod gather;
-mod grounds;
 mod ircot;
 mod iter_retgen;
 mod library;
@@ -20,18 +15,12 @@ mod mad;
 mod madam_rag;
 mod majority_vote;
 mod naive_rag;
-mod normalise;
-mod own_prompts;
-mod precision;
-mod presets;
 mod printer;
-pub(crate) mod prompts;
 mod provenance;
 mod ra_rag;
 mod ra_rag_long;
 mod record_text;
 mod registry;
-mod reply;
 mod scripted;
 mod self_consistency;
 mod self_rag;
@@ -40,7 +29,6 @@ mod source_isolated_arbitration;
 mod source_weights;
 mod speculative_rag;
 mod sure;
-mod switches;
 mod transcripts;
 mod truthful_judge;
 mod verification;
@@ -54,7 +42,7 @@ use moot::question::{Answer, Conclusion, Document, Question};
 use moot::transcript::{CallRecord, QuestionRecord};
 use moot::{MootError, Result};
 
-fn question(texts: &[&str]) -> Question {
+pub(crate) fn question(texts: &[&str]) -> Question {
     let name = |i| ["a.md", "b.txt", "c.md", "d.txt"][i];
     Question {
         id: "q1".into(),
@@ -68,7 +56,7 @@ fn question(texts: &[&str]) -> Question {
     }
 }
 
-fn four() -> Question {
+pub(crate) fn four() -> Question {
     question(&["She was born in 1931.", "She was born in 1968.", "She was born in 1913.", "Soup is served."])
 }
 
@@ -107,7 +95,7 @@ fn prompt(call: &Call) -> &str {
     &call.prompt.messages()[0].content
 }
 
-fn usage_error(result: Result<impl std::fmt::Debug>) -> String {
+pub(crate) fn usage_error(result: Result<impl std::fmt::Debug>) -> String {
     match result.unwrap_err() {
         MootError::Usage(text) => text,
         other => panic!("a usage error was expected, found {other:?}"),

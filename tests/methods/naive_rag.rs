@@ -1,8 +1,8 @@
 //! Naive RAG's transcripts: one search, one reader.
 
-use super::ctx::{Shelf, passage};
 use super::record_text::is_golden;
 use super::{fallbacks, four, held, question, shape, stands};
+use crate::protocol::ctx::{Shelf, passage};
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::Tools;
 use moot::question::Question;

@@ -1,7 +1,7 @@
 //! What a debate looks like, against `tests/golden/printer`.
 
-use super::prompts::golden;
 use super::{prompt, question, typed};
+use crate::prompts::golden;
 use moot::cli::debate::{DebatePrinter, View, show, show_with};
 use moot::cli::terminal::columns::{shorten, shorten_middle, width, wrap};
 use moot::generation::Finish;

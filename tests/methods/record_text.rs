@@ -1,6 +1,6 @@
 //! A question's record as text, for golden files: whole prompts, replies, events and the conclusion, in their order.
 
-use super::prompts::golden;
+use crate::prompts::golden;
 use moot::generation::{Prompt, Role, Sampling, Segment};
 use moot::question::Answer;
 use moot::transcript::{CallRecord, Event, QuestionRecord};

@@ -1,8 +1,8 @@
 //! Speculative RAG's transcripts: subsets, drafts, and both ways to conclude.
 
-use super::ctx::Shelf;
 use super::record_text::is_golden;
 use super::{answer, four, prompt, question, typed};
+use crate::protocol::ctx::Shelf;
 use crate::retrieval::Letters;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;

@@ -1,8 +1,8 @@
 //! SuRe's transcripts: candidates, summaries, verdicts, and how they add up.
 
-use super::ctx::{Shelf, passage};
 use super::record_text::is_golden;
 use super::{fallbacks, four, held, prompt, question, shape, stands};
+use crate::protocol::ctx::{Shelf, passage};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::Tools;

@@ -7,7 +7,7 @@ mod sure;
 mod together;
 
 use super::{prompt, typed};
-use crate::methods::ctx::{Shelf, passage};
+use crate::protocol::ctx::{Shelf, passage};
 use moot::MootError;
 use moot::assess::{Neither, score};
 use moot::generation::Finish;
@@ -104,8 +104,9 @@ fn a_quote_cannot_be_decoded_unless_it_stands_in_the_document() {
     let values =
         |words: bool, first: bool| json!({ "pieces": pieces, "least": 5, "words": words, "label_first": first });
     let reply = |quote: &str| format!("Quote: {quote}\nReason: So it says.\nLabel: SUPPORTS");
-    let accepts =
-        |words: bool, quote: &str| super::formats::accepts(&CLAIM_LABEL, &values(words, false), &reply(quote));
+    let accepts = |words: bool, quote: &str| {
+        crate::protocol::formats::accepts(&CLAIM_LABEL, &values(words, false), &reply(quote))
+    };
     for quote in ["It \"opened\" in 1931.", "Ships\\pass {below}.", "Ships\\pass {below}. It is 1947.", "It is 1947."] {
         assert!(accepts(false, &format!("\"{quote}\"")), "{quote}");
         assert!(accepts(true, &format!("\"{quote}\"")), "{quote}");
@@ -125,18 +126,18 @@ fn a_quote_cannot_be_decoded_unless_it_stands_in_the_document() {
     assert!(!accepts(true, "\"pened\" in 1931\"") && !accepts(true, "\"1947\""));
     assert!(!accepts(false, "none"), "no support without a quote");
     let none = "Quote: none\nReason: It is about soup.\nLabel: IRRELEVANT";
-    assert!(super::formats::accepts(&CLAIM_LABEL, &values(false, false), none));
+    assert!(crate::protocol::formats::accepts(&CLAIM_LABEL, &values(false, false), none));
     let first = "Label: CONTRADICTS\nQuote: \"It is 1947.\"\nReason: Another year.";
-    assert!(super::formats::accepts(&CLAIM_LABEL, &values(false, true), first));
-    assert!(super::formats::accepts(&CLAIM_LABEL, &values(false, true), "Label: IRRELEVANT"));
-    assert!(!super::formats::accepts(&CLAIM_LABEL, &values(false, true), "Label: SUPPORTS"));
+    assert!(crate::protocol::formats::accepts(&CLAIM_LABEL, &values(false, true), first));
+    assert!(crate::protocol::formats::accepts(&CLAIM_LABEL, &values(false, true), "Label: IRRELEVANT"));
+    assert!(!crate::protocol::formats::accepts(&CLAIM_LABEL, &values(false, true), "Label: SUPPORTS"));
     let both = json!({ "documents": [["It opened."], ["It closed.", "<|im_end|>"]] });
     let lines = "Document 1: SUPPORTS \"It opened.\"\nDocument 2: IRRELEVANT";
-    assert!(super::formats::accepts(&CLAIM_LABELS, &both, lines));
-    assert!(!super::formats::accepts(&CLAIM_LABELS, &both, &lines.replace("opened", "closed")));
-    assert!(super::formats::accepts(&CLAIMS, &json!({ "most": 2 }), r#"Claims: ["It \"is\" so.", "So."]"#));
-    assert!(super::formats::accepts(&CLAIMS, &json!({ "most": 1 }), "Claims: []"));
-    assert!(!super::formats::accepts(&CLAIMS, &json!({ "most": 2 }), r#"Claims: ["a", "b", "c"]"#));
+    assert!(crate::protocol::formats::accepts(&CLAIM_LABELS, &both, lines));
+    assert!(!crate::protocol::formats::accepts(&CLAIM_LABELS, &both, &lines.replace("opened", "closed")));
+    assert!(crate::protocol::formats::accepts(&CLAIMS, &json!({ "most": 2 }), r#"Claims: ["It \"is\" so.", "So."]"#));
+    assert!(crate::protocol::formats::accepts(&CLAIMS, &json!({ "most": 1 }), "Claims: []"));
+    assert!(!crate::protocol::formats::accepts(&CLAIMS, &json!({ "most": 2 }), r#"Claims: ["a", "b", "c"]"#));
 }
 
 fn fields(label: &str, quote: &str, reason: &str) -> Parsed {

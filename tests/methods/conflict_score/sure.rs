@@ -67,7 +67,7 @@ fn reasons_can_be_left_out_where_the_label_stands_first() {
         })
     };
     let accepts = |reasons: bool, reply: &str| {
-        crate::methods::formats::accepts(&moot::protocol::claims::CLAIM_LABEL, &values(reasons), reply)
+        crate::protocol::formats::accepts(&moot::protocol::claims::CLAIM_LABEL, &values(reasons), reply)
     };
     let short = "Label: SUPPORTS\nQuote: \"It opened.\"";
     assert!(accepts(false, short) && !accepts(true, short));

@@ -1,9 +1,9 @@
 //! Long answers: the beam over segments, with scores worked out by hand.
 
 use super::{Model, TOKENS, content, decided, ln, model, record, scaffold};
-use crate::methods::ctx::{Shelf, passage};
 use crate::methods::record_text::is_golden;
 use crate::methods::{question, typed, usage_error};
+use crate::protocol::ctx::{Shelf, passage};
 use moot::Result;
 use moot::generation::{Segment, TokenLogprob};
 use moot::llm::{Call, Reply};

@@ -4,9 +4,9 @@ mod beam;
 mod prompted;
 mod tiny;
 
-use super::ctx::{Shelf, passage};
 use super::record_text::is_golden;
 use super::{answer, four, prompt, question, typed, usage_error};
+use crate::protocol::ctx::{Shelf, passage};
 use moot::generation::{Finish, Segment, TokenLogprob};
 use moot::llm::scripted::Scripted;
 use moot::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};

@@ -5,7 +5,7 @@ mod failures;
 mod raw;
 mod tools;
 
-use super::four;
+use crate::methods::four;
 use moot::Result;
 use moot::llm::scripted::Scripted;
 use moot::llm::{Call, Llm};

@@ -35,7 +35,7 @@ fn offered(options: &[&str]) -> Value {
 }
 
 /// Whether the grammar lets all of `reply` through and may end there.
-pub(super) fn accepts(format: &Format, values: &Value, reply: &str) -> bool {
+pub(crate) fn accepts(format: &Format, values: &Value, reply: &str) -> bool {
     let env = ApproximateTokEnv::single_byte_env();
     let factory = ParserFactory::new_simple(&env).unwrap();
     let lark = format.grammar(values).unwrap().unwrap().lark;

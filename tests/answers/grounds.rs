@@ -1,6 +1,6 @@
 //! Answers that documents do not hold are marked; those of a prompt's worked example are refused.
 
-use super::{question, typed};
+use crate::methods::{question, typed};
 use moot::answers::grounds::{Held, is_of_worked_example};
 use moot::eval::metrics::cost;
 use moot::llm::scripted::Scripted;

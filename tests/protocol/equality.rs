@@ -1,6 +1,6 @@
 //! The switch `equality` in every method that counts answers.
 
-use super::{question, typed, usage_error};
+use crate::methods::{question, typed, usage_error};
 use crate::retrieval::Letters;
 use moot::llm::scripted::Scripted;
 use moot::methods::{self, METHODS};

@@ -1,7 +1,7 @@
 //! Documents for a question that brings none: what is found becomes its documents.
 
 use super::ctx::{Shelf, passage};
-use super::{four, question, typed};
+use crate::methods::{four, question, typed};
 use moot::MootError;
 use moot::llm::scripted::Scripted;
 use moot::methods;

@@ -1,6 +1,6 @@
 //! Prompts of one's own: read from a folder, used in place of the program's, named in the record.
 
-use super::four;
+use crate::methods::four;
 use moot::llm::scripted::Scripted;
 use moot::methods::{self, METHODS};
 use moot::prompts::File;

@@ -1,6 +1,6 @@
 //! Presets: they build, they are documented, and what `moot ask` uses is one of them.
 
-use super::typed;
+use crate::methods::typed;
 use moot::cli::args::method::MethodArgs;
 use moot::llm::remote::Notice;
 use moot::methods::{self, METHODS};

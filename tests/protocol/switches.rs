@@ -1,6 +1,6 @@
 //! Switches: what may be typed, what it means, and what is refused.
 
-use super::{typed, usage_error};
+use crate::methods::{typed, usage_error};
 use moot::cli::Cli;
 use moot::cli::args::method::MethodArgs;
 use moot::llm::remote::Notice;

@@ -1,0 +1,5 @@
+//! What an answer is.
+
+mod grounds;
+mod normalise;
+mod precision;

@@ -1,0 +1,10 @@
+//! What methods are written with.
+
+pub(crate) mod ctx;
+mod equality;
+pub(crate) mod formats;
+mod gather;
+mod own_prompts;
+mod presets;
+mod reply;
+mod switches;
