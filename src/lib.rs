@@ -28,6 +28,7 @@ pub mod report;
 pub mod retrieval;
 pub mod sources;
 pub mod transcript;
+pub mod unicode;
 pub mod units;
 pub mod workspace;
 

@@ -2,6 +2,7 @@
 
 use crate::error::{MootError, Result};
 use crate::jsonl::{json_fault, parse};
+use crate::unicode::{self, into_nfc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -216,6 +217,7 @@ impl SourceWeights {
             found,
         };
         let weights: Self = parse(&bytes).map_err(|e| wrong(json_fault(&e)))?;
+        let weights = weights.composed();
         if weights.moot_sources != VERSION {
             return Err(wrong(format!("version {}", weights.moot_sources)));
         }
@@ -278,8 +280,18 @@ impl SourceWeights {
         })
     }
 
+    /// With the names of sources in Normalization Form C, as documents have them. Of equivalent names the last counts.
+    fn composed(mut self) -> Self {
+        self.sources = self.sources.into_iter().map(|(name, estimate)| (into_nfc(name), estimate)).collect();
+        for question in &mut self.answers {
+            let answers = std::mem::take(&mut question.answers);
+            question.answers = answers.into_iter().map(|(name, answer)| (into_nfc(name), answer)).collect();
+        }
+        self
+    }
+
     fn estimate(&self, source: Option<&str>) -> Option<&SourceEstimate> {
-        self.sources.get(source?)
+        self.sources.get(&*unicode::nfc(source?))
     }
 }
 

@@ -149,12 +149,13 @@ impl Built {
         retriever: Option<&dyn Retriever>,
         wanted: &Wanted,
     ) -> Result<(Question, Vec<Event>)> {
+        let question = question.clone().composed();
         let (name, needs) = (self.row.name, self.row.needs);
         if retriever.is_some() && needs.prefers_corpus() {
-            return Ok((Question { documents: Vec::new(), ..question.clone() }, Vec::new()));
+            return Ok((Question { documents: Vec::new(), ..question }, Vec::new()));
         }
         if !question.documents.is_empty() || !(needs.documents || needs.passages && retriever.is_none()) {
-            return Ok((question.clone(), Vec::new()));
+            return Ok((question, Vec::new()));
         }
         let Some(retriever) = retriever else {
             let id = &question.id;
@@ -167,7 +168,7 @@ impl Built {
         if hits.is_empty() {
             return Err(nothing_found(name, retriever, wanted));
         }
-        Ok((Question { documents: merged_documents(hits), ..question.clone() }, vec![event]))
+        Ok((Question { documents: merged_documents(hits), ..question }, vec![event]))
     }
 }
 

@@ -4,6 +4,7 @@ mod claims;
 
 pub use claims::{Claim, ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Quote};
 
+use crate::unicode::into_nfc;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::ops::Range;
@@ -69,6 +70,43 @@ pub struct Document {
     /// The dataset's judgement of it; never shown to a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Label>,
+}
+
+impl Question {
+    /// The question with all its texts in Normalization Form C, as models and readers are shown them. Its id stays.
+    #[must_use]
+    pub fn composed(self) -> Self {
+        let all = |texts: Vec<String>| texts.into_iter().map(into_nfc).collect::<Vec<_>>();
+        let gold = self.gold.map(|gold| Gold {
+            answers: gold.answers.into_iter().map(all).collect(),
+            wrong: all(gold.wrong),
+            ..gold
+        });
+        Self {
+            text: into_nfc(self.text),
+            documents: self.documents.into_iter().map(Document::composed).collect(),
+            gold,
+            options: all(self.options),
+            claims: self.claims.into_iter().map(|claim| Claim { text: into_nfc(claim.text), ..claim }).collect(),
+            responses: all(self.responses),
+            ..self
+        }
+    }
+}
+
+impl Document {
+    /// The document with its texts in Normalization Form C.
+    #[must_use]
+    pub fn composed(self) -> Self {
+        Self {
+            name: into_nfc(self.name),
+            text: into_nfc(self.text),
+            title: self.title.map(into_nfc),
+            source: self.source.map(into_nfc),
+            label: self.label.map(|label| Label { answer: into_nfc(label.answer), ..label }),
+            ..self
+        }
+    }
 }
 
 /// A piece of a document, small enough to embed and to show: the unit that is indexed and found.

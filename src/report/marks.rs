@@ -3,6 +3,7 @@
 use crate::escape;
 use crate::question::Conclusion;
 use crate::transcript::QuestionRecord;
+use crate::unicode;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,14 +13,21 @@ const SHORTEST_QUOTE: usize = 8;
 /// Most spans of one answer in one document.
 const MOST: usize = 20;
 
-/// A document's text for searching: characters, and the same in lower case, one for one.
+/// A document's text for searching: characters, and the same folded, one for one.
 struct Text {
     characters: Vec<char>,
     folded: Vec<char>,
 }
 
+/// The character that `c` is compared as: folded where that is one character.
 fn fold(c: char) -> char {
-    if c.is_whitespace() { ' ' } else { c.to_lowercase().next().unwrap_or(c) }
+    if c.is_whitespace() {
+        return ' ';
+    }
+    let mut bytes = [0; 4];
+    let folded = unicode::unmarked(c.encode_utf8(&mut bytes));
+    let mut characters = folded.chars();
+    characters.next().filter(|_| characters.next().is_none()).unwrap_or(c)
 }
 
 impl Text {

@@ -109,4 +109,5 @@ fn document(hit: Hit) -> Document {
         copies,
         label: None,
     }
+    .composed()
 }

@@ -8,6 +8,7 @@ use crate::retrieval::chunk;
 use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Noted, Skipped, told_notes, told_skipped};
 use crate::retrieval::fold::Exact;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
+use crate::unicode;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
@@ -142,7 +143,7 @@ pub fn text(path: &Path) -> Result<String> {
             if text.trim().is_empty() {
                 return Err(input(path, None, "text", "an empty document"));
             }
-            Ok(text.to_owned())
+            Ok(unicode::nfc(text).into_owned())
         }
     }
 }
@@ -239,7 +240,7 @@ impl<'a> Gathering<'a> {
         // The text shows its heading; a file is known by its name.
         let title = title.filter(|_| !by_heading);
         let name = title.clone().unwrap_or_else(|| named(&entry.path, line));
-        let document = Document { name, text, title, source, date, url, notes, ..Document::default() };
+        let document = Document { name, text, title, source, date, url, notes, ..Document::default() }.composed();
         if self.admits(by_folder, &document) && !self.fold(entry, place, &document) {
             self.take(origin, by_folder, document);
         }
@@ -294,7 +295,7 @@ impl<'a> Gathering<'a> {
             return Err(object.complaint("at least one document in `documents`", "an empty list".into()));
         }
         for (i, object) in documents.iter().enumerate() {
-            let mut document = json_document(object)?;
+            let mut document = json_document(object)?.composed();
             if object.has("type") {
                 let answer = object.optional_string("answer")?.unwrap_or_default();
                 document.label = Some(Label { kind: object.string("type")?, answer });
@@ -352,7 +353,7 @@ impl<'a> Gathering<'a> {
         self.given.skipped = told_skipped(&self.skipped);
         self.given.notes = told_notes(&self.notes);
         for wanted in &self.filter.sources {
-            if !self.sources.contains(wanted) {
+            if !self.sources.contains(&*unicode::nfc(wanted)) {
                 let known: Vec<&str> = self.sources.iter().map(String::as_str).collect();
                 let known = if known.is_empty() { "none".into() } else { known.join(", ") };
                 return Err(MootError::UnknownName { kind: "source", name: wanted.clone(), known });

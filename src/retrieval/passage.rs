@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::question::{Hit, Passage};
+use crate::unicode;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
@@ -61,10 +62,12 @@ impl Filter {
         self.admits_source(passage.source.as_deref()) && self.admits_date(passage.date.as_deref())
     }
 
-    /// Whether the filter admits passages of `source`.
+    /// Whether the filter admits passages of `source`: canonically equivalent names are one.
     #[must_use]
     pub fn admits_source(&self, source: Option<&str>) -> bool {
-        self.sources.is_empty() || source.is_some_and(|source| self.sources.iter().any(|wanted| wanted == source))
+        self.sources.is_empty()
+            || source
+                .is_some_and(|source| self.sources.iter().any(|wanted| unicode::nfc(wanted) == unicode::nfc(source)))
     }
 
     /// Whether dates are wanted and `date` cannot be compared: it is missing, or does not begin with a year.
@@ -222,6 +225,8 @@ mod tests {
         ] {
             assert_eq!(filter.admits(&passage(source, date)), admitted, "{source} {date}");
         }
+        let decomposed = Filter { sources: vec!["Cafe\u{301}".into()], ..Filter::NONE };
+        assert!(decomposed.admits_source(Some("Café")) && !decomposed.admits_source(Some("Cafe")));
         assert!(Filter::default().admits(&passage("", "")));
         assert!(filter.is_undated(None) && filter.is_undated(Some("May 2000")) && !filter.is_undated(Some("1998")));
         assert!(!Filter::default().is_undated(None));

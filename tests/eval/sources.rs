@@ -388,3 +388,19 @@ fn a_file_of_the_first_form_is_read() {
         assert!(line.contains(found) && !line.contains('\n'), "{line}");
     }
 }
+
+/// A file of weights may spell a name in other code points than the documents do.
+#[test]
+fn equivalent_names_are_one_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weights.json");
+    let estimate = SourceEstimate { weight: Some(2.0), ..SourceEstimate::default() };
+    let weights = SourceWeights {
+        moot_sources: VERSION,
+        sources: [("Cafe\u{301}".to_owned(), estimate)].into(),
+        ..SourceWeights::default()
+    };
+    std::fs::write(&path, serde_json::to_string(&weights).unwrap()).unwrap();
+    let (weights, _) = SourceWeights::read(&path).unwrap();
+    assert_eq!(["Café", "Cafe\u{301}", "Cafe"].map(|name| weights.vote(Some(name))), [2.0, 2.0, 1.0]);
+}

@@ -2,6 +2,7 @@ use moot::retrieval::Filter;
 use moot::retrieval::chunk::Chunking;
 use moot::retrieval::corpus::Corpus;
 use moot::retrieval::given::{Given, LeftOut, Reading, Room, load, read};
+use moot::unicode::nfc;
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -300,8 +301,8 @@ proptest! {
     }
 
     #[test]
-    fn text_comes_back_as_it_is(text in "[^\u{0}\u{feff}]*[a-z][^\u{0}]*") {
-        prop_assert_eq!(&one("a.txt", text.as_bytes()).unwrap().documents[0].text, &text);
+    fn text_comes_back_composed(text in "[^\u{0}\u{feff}]*[a-z][^\u{0}]*") {
+        prop_assert_eq!(&one("a.txt", text.as_bytes()).unwrap().documents[0].text, &nfc(&text));
     }
 }
 
@@ -365,4 +366,21 @@ fn an_exact_copy_is_no_voice_of_its_own() {
     assert_eq!((all.documents.len(), all.notes.len()), (7, 0));
     let line = br#"{"question": "When?", "documents": [{"text": "In 1790."}, {"text": "In 1790."}]}"#;
     assert_eq!(one("q.jsonl", line).unwrap().documents.len(), 2);
+}
+
+/// Texts, names and sources are shown in one form, whatever that of the files and of their names.
+#[test]
+fn documents_are_composed() {
+    let f =
+        folder(&[("notes/cafe\u{301}.txt", "The cafe\u{301} was opened by Zoe\u{308}.".as_bytes()), ("b.txt", b"B")]);
+    let found = given(&f, &["notes", "b.txt"]).unwrap();
+    assert_eq!(names(&found), ["café.txt", "b.txt"]);
+    assert_eq!(found.documents[0].text, "The café was opened by Zoë.");
+    let line = "{\"question\": \"Q\", \"documents\": [{\"text\": \"Zoe\u{308}\", \"source\": \"Cafe\u{301}\"}]}";
+    let found = one("q.jsonl", line.as_bytes()).unwrap();
+    assert_eq!((&*found.documents[0].text, found.documents[0].source.as_deref()), ("Zoë", Some("Café")));
+    let wanted = Filter { sources: vec!["Cafe\u{301}".into()], ..Filter::NONE };
+    let f = folder(&[("q.jsonl", line.as_bytes())]);
+    let corpus = Corpus::open(&[f.path().join("q.jsonl").display().to_string()]).unwrap();
+    assert!(matches!(read(&corpus, &wanted, None, true).unwrap(), Reading::Whole(given) if given.documents.len() == 1));
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 const ORDER: &[&str] = &[
     "units",
     "escape",
+    "unicode",
     "cancel",
     "fault",
     "generation",

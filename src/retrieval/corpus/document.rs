@@ -4,13 +4,14 @@ use super::position::Cursor;
 use super::{Entry, source};
 use crate::question::{Origin, Passage};
 use crate::retrieval::chunk::Chunking;
+use crate::unicode::into_nfc;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// One document of a corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// The text to split into passages.
+    /// The text to split into passages, in the characters of its file: positions count them.
     pub text: String,
     /// Its title, if it has one.
     pub title: Option<String>,
@@ -111,8 +112,8 @@ impl Document {
         let source = source.or_else(|| entry.folder.clone());
         Self {
             text,
-            title,
-            source,
+            title: title.map(into_nfc),
+            source: source.map(into_nfc),
             date,
             url,
             file: super::file_name(&entry.path),
@@ -132,7 +133,7 @@ impl Document {
         }
     }
 
-    /// Its passages, split by `chunking`.
+    /// Its passages, split by `chunking`: texts in Normalization Form C, positions of the text as it stands in the file.
     #[must_use]
     pub fn passages(&self, chunking: &Chunking) -> Vec<Passage> {
         let ranges = chunking.cut(&self.text);
@@ -144,7 +145,7 @@ impl Document {
         let (characters, line) = locator.locate(&range);
         let page = if let Position::Page(page) = self.position { Some(page) } else { None };
         Passage {
-            text: self.text[range].to_owned(),
+            text: into_nfc(self.text[range].to_owned()),
             title: self.title.clone(),
             source: self.source.clone(),
             date: self.date.clone(),

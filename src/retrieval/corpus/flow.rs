@@ -1,6 +1,6 @@
 //! Text assembled from runs of letters: white space within a run is collapsed, breaks between runs are kept.
 
-use super::levels::{self, Level};
+use crate::unicode::levels::{self, Level};
 use std::borrow::Cow;
 
 /// White space between two runs of text.

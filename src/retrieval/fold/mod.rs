@@ -11,6 +11,7 @@ mod exact;
 use crate::question::Hit;
 use crate::question::Passage;
 use crate::retrieval::passage::Wanted;
+use crate::unicode;
 use difference::same_but_for_trifles;
 pub(in crate::retrieval) use exact::Exact;
 use std::collections::HashMap;
@@ -28,7 +29,7 @@ const SHORT: usize = 20;
 /// A word of a passage, for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
-    /// In lower case.
+    /// In folded case.
     text: String,
     /// Begins with a capital letter.
     capital: bool,
@@ -51,7 +52,8 @@ impl Voice {
 
     fn of(text: &str, title: Option<&str>) -> Self {
         let words = words(text);
-        let title: Vec<String> = title.iter().flat_map(|title| title.unicode_words()).map(str::to_lowercase).collect();
+        let title = title.map(unicode::folded).unwrap_or_default();
+        let title: Vec<&str> = title.unicode_words().collect();
         Self { shingles: shingles(&words), words, title: title.join(" ") }
     }
 
@@ -130,13 +132,13 @@ pub fn select(found: Vec<Hit>, wanted: &Wanted) -> Vec<Hit> {
     kept
 }
 
-/// Unicode words (UAX #29); white space, punctuation and case are ignored.
+/// Unicode words (UAX #29); white space, punctuation, case and other spellings of a character are ignored.
 fn words(text: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     for piece in text.split_word_bounds() {
         if piece.chars().any(char::is_alphanumeric) {
             let capital = piece.chars().next().is_some_and(char::is_uppercase);
-            words.push(Word { text: piece.to_lowercase(), capital, ends: false });
+            words.push(Word { text: unicode::folded(piece).into_owned(), capital, ends: false });
         } else if let Some(last) = words.last_mut() {
             let breaks = piece.contains(['\n', '.', '!', '?', '\u{2026}', '\u{3002}', '\u{ff01}', '\u{ff1f}']);
             last.ends |= breaks;

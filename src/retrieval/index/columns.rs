@@ -4,6 +4,7 @@ use super::files::torn;
 use super::segment::Segment;
 use crate::error::{MootError, Result};
 use crate::retrieval::Filter;
+use crate::unicode;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -98,7 +99,8 @@ impl Columns {
             return Ok(None);
         }
         for wanted in &filter.sources {
-            if !self.source_names.numbers.contains_key(wanted) {
+            let known = |name: &String| unicode::nfc(name) == unicode::nfc(wanted);
+            if !self.source_names.numbers.contains_key(wanted) && !self.source_names.names.iter().any(known) {
                 return Err(self.unknown(wanted));
             }
         }

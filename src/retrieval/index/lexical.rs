@@ -7,7 +7,7 @@
 
 use super::columns::{Allowed, Columns};
 use super::files::{FileSum, HashedFile, torn};
-use super::words::{Words, words};
+use super::words::{Words, query_words};
 use crate::error::{MootError, Result};
 use moot_models::kernels::Best;
 use rayon::prelude::*;
@@ -235,7 +235,7 @@ impl Asked {
     fn new(segments: &[Lexical], query: &str) -> Result<Option<Self>> {
         let Some(first) = segments.first() else { return Ok(None) };
         let mut statistics = Statistics { passages: 0, tokens: 0, holding: HashMap::new() };
-        let terms: Vec<Term> = words(query).iter().map(|word| Term::from_field_text(first.text, word)).collect();
+        let terms: Vec<Term> = query_words(query).iter().map(|word| Term::from_field_text(first.text, word)).collect();
         for segment in segments {
             statistics.passages += u64::from(segment.searcher.segment_reader(0).max_doc());
             statistics.tokens += segment.tokens;

@@ -2,7 +2,10 @@
 
 use crate::question::Passage;
 use crate::retrieval::passage::Filter;
+use crate::unicode;
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// A passage as a point. The payload adds the first and last day of its date and the embedder's identity.
 pub(super) fn point(id: u64, passage: &Passage, vector: &[f32], embedder: &str) -> Value {
@@ -30,7 +33,10 @@ pub(super) fn passage(payload: &Value) -> Result<Passage, serde_json::Error> {
 pub(super) fn filter(filter: &Filter) -> Option<Value> {
     let mut must = Vec::new();
     if !filter.sources.is_empty() {
-        must.push(json!({ "key": "source", "match": { "any": filter.sources } }));
+        // As typed, and as new points have it.
+        let sources: BTreeSet<Cow<'_, str>> =
+            filter.sources.iter().flat_map(|source| [Cow::Borrowed(source.as_str()), unicode::nfc(source)]).collect();
+        must.push(json!({ "key": "source", "match": { "any": sources } }));
     }
     if let Some((from, _)) = filter.from.as_deref().and_then(days) {
         must.push(json!({ "key": "date_until", "range": { "gte": from } }));

@@ -2,11 +2,13 @@
 
 use super::passages;
 use moot::question::Passage;
+use moot::unicode::into_nfc;
 use proptest::prelude::*;
 use std::ops::Range;
 
+/// What stands at these characters, composed as passages are.
 fn characters(text: &str, range: &Range<u64>) -> String {
-    text.chars().skip(range.start as usize).take((range.end - range.start) as usize).collect()
+    into_nfc(text.chars().skip(range.start as usize).take((range.end - range.start) as usize).collect())
 }
 
 fn line(text: &str, at: u64) -> u64 {
@@ -15,7 +17,7 @@ fn line(text: &str, at: u64) -> u64 {
 
 /// Prose, more or less: something to read is in it.
 fn prose() -> impl Strategy<Value = String> {
-    "([a-zA-Z\u{e9}\u{6a4b}\u{1f600}0-9.!? \n\"',;:#&<>*-]|\r\n|Dr\\. ){0,120}x([a-z.\u{e9} \n]|\r\n){0,60}"
+    "([a-zA-Z\u{e9}\u{6a4b}\u{1f600}0-9.!? \n\"',;:#&<>*-]|e\u{301}|\r\n|Dr\\. ){0,120}x([a-z.\u{e9} \n]|\r\n){0,60}"
 }
 
 fn quoted(text: &str) -> String {

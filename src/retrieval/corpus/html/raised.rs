@@ -4,7 +4,7 @@ use super::style::Style;
 use super::text::{Source, Text};
 use super::tokens::Tag;
 use crate::retrieval::corpus::flow::Gap;
-use crate::retrieval::corpus::levels::{self, Level};
+use crate::unicode::levels::{self, Level};
 
 /// Bytes of a run at most; a longer one is text in another size.
 const MAX_RUN: usize = 64;

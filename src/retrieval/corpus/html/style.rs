@@ -1,7 +1,7 @@
 //! Visibility of an element by its `style` attribute. Style sheets, colours and positions are ignored.
 
 use super::length;
-use crate::retrieval::corpus::levels::Level;
+use crate::unicode::levels::Level;
 
 /// Values of `display`; a declaration with another one is ignored, as in CSS.
 #[rustfmt::skip]

@@ -7,7 +7,7 @@ use super::xml::{self, Tag, Visit};
 use super::{Fault, Package, Read, Text, fault};
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::flow::{Gap, Story};
-use crate::retrieval::corpus::levels::Level;
+use crate::unicode::levels::Level;
 use crate::retrieval::corpus::notes::Notes;
 
 const PRESENTATION: &str = "ppt/presentation.xml";

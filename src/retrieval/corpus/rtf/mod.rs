@@ -7,7 +7,7 @@ mod fonts;
 
 use super::document::Fields;
 use super::flow::{Gap, Story, first_words};
-use super::levels::Level;
+use crate::unicode::levels::Level;
 use fonts::{Fonts, Letters};
 
 /// Maximum nesting depth of groups.

@@ -3,7 +3,7 @@
 use super::grid::Book;
 use super::number::Format;
 use crate::retrieval::corpus::flow::Flow;
-use crate::retrieval::corpus::levels::Level;
+use crate::unicode::levels::Level;
 use crate::retrieval::corpus::package::xml::{self, Tag, Visit};
 use crate::retrieval::corpus::package::{Fault, Package, fault, relations};
 use std::collections::HashMap;

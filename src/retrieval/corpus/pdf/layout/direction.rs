@@ -5,7 +5,7 @@
 //! that: those rules reverse runs of letters, and reversing them twice restores them.
 
 use super::judge::is_from_right;
-use crate::retrieval::corpus::levels::Level;
+use crate::unicode::levels::Level;
 use unicode_bidi::{BidiInfo, Level as Embedding};
 
 /// A letter of a line, or a space.

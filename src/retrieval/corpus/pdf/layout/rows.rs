@@ -1,7 +1,7 @@
 //! Words and rows of a page.
 
 use super::glyph::Glyph;
-use crate::retrieval::corpus::levels::Level;
+use crate::unicode::levels::Level;
 use std::ops::Range;
 
 /// Minimum gap along the line between words: a narrow space is 0.25 of the letters' height, letter-spacing less than 0.1.

@@ -4,7 +4,7 @@ use super::direction::{Item, reading_order};
 use super::glyph::Glyph;
 use super::judge::is_from_right;
 use super::rows::{Row, WORD, Word};
-use crate::retrieval::corpus::levels;
+use crate::unicode::levels;
 
 /// Minimum distance between paragraphs of few lines, in letter heights; lines are 1.2 apart, with wide spacing 1.5.
 const PARAGRAPH: f64 = 1.9;

@@ -79,18 +79,25 @@ pub(crate) fn spelled(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let Some((level, _)) = plain(c) else {
+        if let Some((word, length)) = spelled_run(&out, rest) {
+            out.push_str(&word);
+            rest = &rest[length..];
+        } else {
             out.push(c);
             rest = &rest[c.len_utf8()..];
-            continue;
-        };
-        let same = |c: &char| plain(*c).is_some_and(|(other, _)| other == level);
-        let run: String = rest.chars().take_while(same).filter_map(|c| plain(c).map(|(_, plain)| plain)).collect();
-        rest = rest.trim_start_matches(|c| same(&c));
-        let word = written(&out, &run, rest.chars().next(), level);
-        out.push_str(&word);
+        }
     }
     Cow::Owned(out)
+}
+
+/// What is written for the run of superscripts or of subscripts that `text` begins with, behind `before`, and the run's bytes;
+/// `None` where it begins with none.
+pub(crate) fn spelled_run(before: &str, text: &str) -> Option<(String, usize)> {
+    let (level, _) = plain(text.chars().next()?)?;
+    let same = |c: &char| plain(*c).is_some_and(|(other, _)| other == level);
+    let run: String = text.chars().take_while(same).filter_map(|c| plain(c).map(|(_, plain)| plain)).collect();
+    let rest = text.trim_start_matches(|c| same(&c));
+    Some((written(before, &run, rest.chars().next(), level), text.len() - rest.len()))
 }
 
 /// The level of a superscript or subscript of Unicode, and the character on the line.
@@ -99,7 +106,7 @@ fn plain(c: char) -> Option<(Level, char)> {
         "\u{2070}\u{b9}\u{b2}\u{b3}\u{2074}\u{2075}\u{2076}\u{2077}\u{2078}\u{2079}\u{207a}\u{207b}\u{2071}\u{207f}";
     const LOWERED: &str = "\u{2080}\u{2081}\u{2082}\u{2083}\u{2084}\u{2085}\u{2086}\u{2087}\u{2088}\u{2089}\u{208a}\u{208b}\u{1d62}\u{2099}";
     const ON_LINE: &str = "0123456789+-in";
-    if c < '\u{b2}' {
+    if !matches!(c, '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{1d62}' | '\u{2070}'..='\u{209c}') {
         return None;
     }
     let find = |set: &str| set.chars().position(|one| one == c).and_then(|at| ON_LINE.chars().nth(at));
