@@ -1,9 +1,10 @@
 //! The formats of ConflictScore's replies: a list of claims, the label of a claim, its labels for several documents.
 
-use crate::answers::quote::single_spaced;
+use crate::answers::words::Level;
 use crate::generation::Finish;
 use crate::prompt_file;
 use crate::protocol::formats::Format;
+use crate::protocol::list::{self, one_line};
 use crate::question::ClaimRelation;
 use crate::transcript::Parsed;
 use serde::Deserialize;
@@ -65,14 +66,9 @@ struct Labels {
     labels: Vec<Label>,
 }
 
-fn one_line(text: &str) -> String {
-    single_spaced(text)
-}
-
 fn claims_line(object: &str) -> Option<String> {
     let said: Claims = serde_json::from_str(object.trim()).ok()?;
-    let claims: Vec<Value> = said.claims.iter().map(|claim| Value::from(one_line(claim))).collect();
-    Some(format!("Claims: {}", Value::from(claims)))
+    Some(format!("Claims: {}", list::written(&said.claims)))
 }
 
 /// The lines stand in the order of the object's fields.
@@ -240,26 +236,14 @@ fn parse_claims(reply: &str, finish: Finish) -> Option<Parsed> {
         return None;
     }
     let kept = claims.iter().map(|claim| one_line(claim));
-    let answers = crate::answers::normalise::without_repeats(kept);
+    let answers = Level::Voted.without_repeats(kept);
     Some(Parsed::Answers { answers, explanation: String::new() })
 }
 
-/// The strings of a list whose `[` was read. `None` where it is no list of strings, or has no end and was not cut.
+/// The items of a list whose `[` was read. `None` where it is no list, or has no end and was not cut.
 fn items(text: &str, finish: Finish) -> Option<Vec<String>> {
-    let mut items = Vec::new();
-    let mut rest = text.trim_start();
-    loop {
-        if rest.starts_with(']') {
-            return Some(items);
-        }
-        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-        let Some(Ok(item)) = stream.next() else {
-            return (finish == Finish::Length && !items.is_empty()).then_some(items);
-        };
-        items.push(item);
-        rest = rest[stream.byte_offset()..].trim_start();
-        rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
-    }
+    let list::Read { items, rest } = list::read(text)?;
+    (rest.is_some() || finish == Finish::Length && !items.is_empty()).then_some(items)
 }
 
 fn bullets(text: &str) -> Vec<String> {

@@ -7,6 +7,7 @@ pub mod ctx;
 pub mod entailment;
 pub mod equality;
 pub mod formats;
+mod list;
 pub mod note;
 pub mod own_prompts;
 pub mod passages;

@@ -49,7 +49,7 @@ fn a_server_held_by_schemas_debates_like_any_model() {
     assert_eq!(first.raw.as_deref(), Some("{\"answer\": \"1931\", \"explanation\": \"It says\\nso.\"}"));
     assert_eq!(first.grammar.as_deref(), Some("reply/answer.jsonc"));
     assert!(matches!(&second.parsed, Parsed::Answer { answer: None, .. }));
-    assert_eq!(aggregator.reply, "All Correct Answers: [\"1931\",\"1968\"]. Explanation: Two \"women\".");
+    assert_eq!(aggregator.reply, "All Correct Answers: [\"1931\", \"1968\"]. Explanation: Two \"women\".");
     assert_eq!(aggregator.thoughts, Some(Thoughts { text: "Both.".into(), tokens: 0, cut: false }));
     let told = &aggregator.messages[0].content;
     assert!(told.contains("Agent 1: Answer: 1931. Explanation: It says so.") && !told.contains("{\"answer\""));
