@@ -9,8 +9,8 @@ use crate::eval::record::reader::Record;
 use crate::eval::record::{Forked, Header, VERSION};
 use crate::eval::recorded_tools::RecordedTools;
 use crate::eval::replay::{gathered, typed};
-use crate::eval::same_call::{is_but_for_the_seed, is_the_call};
-use crate::generation::{Sampling, Usage};
+use crate::generation::Usage;
+use crate::llm::identity::Identity;
 use crate::llm::layer::{Layer, answer_known};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
@@ -200,7 +200,7 @@ impl Fork {
         };
         let method = Built { note, ..method };
         let question = self.question(&old.question);
-        let line = Line { llm: tools.llm, old, fork: self, header, state: Mutex::default() };
+        let line = Line { llm: tools.llm, old, fork: self, state: Mutex::default() };
         let recorded = RecordedTools::new(header, old).before(tools);
         let recorded = match self.document(old) {
             Some((document, instead)) => recorded.changed(document, instead),
@@ -297,7 +297,6 @@ struct Line<'a> {
     llm: &'a dyn Llm,
     old: &'a QuestionRecord,
     fork: &'a Fork,
-    header: &'a Header,
     state: Mutex<State>,
 }
 
@@ -314,12 +313,8 @@ impl Line<'_> {
             state.cost.kept += 1;
             return Some(recorded_reply(then));
         }
-        let settings = &self.header.settings;
-        let same = |then: &&CallRecord| match call.sampling {
-            Sampling::Greedy => is_but_for_the_seed(then, call, settings.free_form),
-            Sampling::Seeded { .. } => is_the_call(then, call, settings.free_form),
-        };
-        let then = self.old.calls.iter().find(same)?;
+        let wanted = Identity::from(call).deciding();
+        let then = self.old.calls.iter().find(|then| Identity::from(*then).deciding() == wanted)?;
         state.cost.unchanged += 1;
         Some(recorded_reply(then))
     }

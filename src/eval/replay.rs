@@ -9,6 +9,8 @@ use crate::escape;
 use crate::eval::record::reader::Record;
 use crate::eval::record::{Header, Replayed, VERSION};
 use crate::eval::recorded_tools::RecordedTools;
+use crate::generation::Prompt;
+use crate::llm::identity::{Identity, PROMPT};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply, answer_in_order};
 use crate::prompts;
@@ -245,20 +247,9 @@ impl Told<'_> {
 
 /// What of `call` is not as recorded, with the places where two prompts part.
 fn differs(recorded: &CallRecord, call: &Call) -> Option<(&'static str, Option<(String, String)>)> {
-    let sent = recorded.sent();
-    if sent != call.prompt {
-        let text = |prompt| serde_json::to_string(prompt).unwrap_or_default();
-        return Some(("the prompt", Some(parting(&text(&sent), &text(&call.prompt)))));
-    }
-    [
-        (recorded.prefill != call.prefill, "the beginning of the reply"),
-        (recorded.max_tokens != call.max_tokens, "the token limit"),
-        (recorded.stop != call.stop, "the stop texts"),
-        (recorded.sampling.is_some_and(|sampling| sampling != call.sampling), "the sampling"),
-        (recorded.think.is_some_and(|think| think != call.think), "the tokens of thought"),
-    ]
-    .into_iter()
-    .find_map(|(differs, what)| differs.then_some((what, None)))
+    let what = Identity::from(recorded).difference(&Identity::from(call))?;
+    let text = |prompt: &Prompt| serde_json::to_string(prompt).unwrap_or_default();
+    Some((what, (what == PROMPT).then(|| parting(&text(&recorded.sent()), &text(&call.prompt)))))
 }
 
 /// Up to 60 characters of each text from shortly before they part.

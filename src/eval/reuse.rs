@@ -4,8 +4,7 @@
 use crate::error::{MootError, Result};
 use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
-use crate::eval::same_call::is_but_for_the_seed;
-use crate::generation::Sampling;
+use crate::llm::identity::{Identity, Key};
 use crate::llm::layer::{Layer, answer_known};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, ModelIdentity, OnFailure, OnReply, Reply};
@@ -18,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug, Clone, Default)]
 pub struct Replies {
     /// By role and prompt, in the order of the records.
-    calls: HashMap<String, Vec<CallRecord>>,
+    calls: HashMap<Key, Vec<CallRecord>>,
     /// File and header of each record.
     records: Vec<(PathBuf, Header)>,
     /// Last hash of each record.
@@ -36,7 +35,8 @@ impl Replies {
             let (record, ledger) = Record::read_whole(path)?;
             ledger.check(path)?;
             for call in record.questions.into_iter().flat_map(|question| question.calls) {
-                replies.calls.entry(key(&call.role, &call.sent())).or_default().push(call);
+                let key = Identity::from(&call).prompted().key();
+                replies.calls.entry(key).or_default().push(call);
             }
             replies.records.push((path.clone(), record.header));
             replies.chains.push(ledger.chain);
@@ -75,13 +75,11 @@ impl Replies {
 
     /// The recorded reply to `call`: of a call that was sent alike. Where tokens are not sampled the seed changes nothing, and
     /// is not compared.
-    fn find(&self, call: &Call, free_form: bool) -> Option<Reply> {
-        let known = self.calls.get(&key(&call.role, &call.prompt))?;
-        let is = |recorded: &&CallRecord| {
-            (recorded.seed == call.seed || call.sampling == Sampling::Greedy)
-                && is_but_for_the_seed(recorded, call, free_form)
-        };
-        known.iter().find(is).map(recorded_reply)
+    fn find(&self, call: &Call) -> Option<Reply> {
+        let wanted = Identity::from(call);
+        let known = self.calls.get(&wanted.clone().prompted().key())?;
+        let wanted = wanted.deciding();
+        known.iter().find(|recorded| Identity::from(*recorded).deciding() == wanted).map(recorded_reply)
     }
 }
 
@@ -112,23 +110,18 @@ fn must_agree<T: PartialEq + std::fmt::Debug>(path: &Path, what: &str, there: &T
     })
 }
 
-fn key(role: &str, prompt: &crate::generation::Prompt) -> String {
-    serde_json::json!([role, prompt]).to_string()
-}
-
 /// A model that is asked only what no record holds.
 pub struct Reusing<'a> {
     llm: &'a dyn Llm,
     replies: &'a Replies,
-    free_form: bool,
     reused: AtomicUsize,
 }
 
 impl<'a> Reusing<'a> {
-    /// Answers from `replies` where it can, else asks `llm`; `free_form` says whether the run's replies are unconstrained.
+    /// Answers from `replies` where it can, else asks `llm`.
     #[must_use]
-    pub fn new(llm: &'a dyn Llm, replies: &'a Replies, free_form: bool) -> Self {
-        Self { llm, replies, free_form, reused: AtomicUsize::new(0) }
+    pub fn new(llm: &'a dyn Llm, replies: &'a Replies) -> Self {
+        Self { llm, replies, reused: AtomicUsize::new(0) }
     }
 
     /// Calls that were answered from records.
@@ -145,7 +138,7 @@ impl Layer for Reusing<'_> {
 
     fn answer_stage(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         answer_known(self.llm, calls, on_failure, on_reply, |call| {
-            let known = self.replies.find(call, self.free_form);
+            let known = self.replies.find(call);
             self.reused.fetch_add(usize::from(known.is_some()), Ordering::Relaxed);
             known
         })

@@ -4,7 +4,9 @@ use crate::engine::Stats;
 use crate::error::{MootError, Result};
 use crate::generation::{Finish, Grammar, Logprobs, Prompt, Sampling, Schema, Segment, Thoughts, TokenLogprob, Usage};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+pub mod identity;
 pub mod layer;
 pub mod local;
 pub mod once;
@@ -48,6 +50,10 @@ pub struct Call {
     pub grammar: Option<Grammar>,
     /// The same format for servers that take schemas alone.
     pub schema: Option<Schema>,
+    /// The reply's format by its name ([`crate::protocol::formats`]), which `grammar` and `schema` are rendered from.
+    pub format: &'static str,
+    /// The values that they are rendered with.
+    pub format_values: Value,
     /// Log-probabilities of the generated and the scored tokens; `None` reports none.
     pub logprobs: Option<Logprobs>,
 }
@@ -72,6 +78,8 @@ impl Call {
             stop: Vec::new(),
             grammar: None,
             schema: None,
+            format: "",
+            format_values: Value::Null,
             logprobs: None,
         }
     }

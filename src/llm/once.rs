@@ -4,8 +4,9 @@
 //! agent's first reply. On the CPU a reply depends on nothing but what [`Replay`] knows a call by, so it may be taken over.
 
 use crate::error::{MootError, Result};
+use crate::llm::identity::Key;
 use crate::llm::layer::Layer;
-use crate::llm::replay::{Key, Replay};
+use crate::llm::replay::Replay;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::transcript::CallRecord;
 use std::collections::{BTreeMap, HashSet};

@@ -1,21 +1,17 @@
 //! Replies from a record: repeats a run without its model.
 
 use crate::error::{MootError, Result};
-use crate::generation::{Prompt, Segment};
+use crate::llm::identity::{Identity, Key};
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply, answer_in_order};
 use crate::transcript::CallRecord;
 use std::collections::{BTreeMap, HashMap};
 
-/// A model that replies as it did in a recorded run. A call is known by all that decides its reply but the sampling: prompt,
-/// prefill, whether that is scored, token limit, stop texts and seed.
+/// A model that replies as it did in a recorded run. A call is known by [`Identity::replayed`].
 pub struct Replay {
     identity: ModelIdentity,
     roles: BTreeMap<String, ModelIdentity>,
     replies: HashMap<Key, Reply>,
 }
-
-/// What a call is known by, as JSON: prompt, prefill, score, token limit, stop texts, seed.
-pub type Key = String;
 
 /// The reply that `call` recorded, as its model gave it.
 #[must_use]
@@ -39,9 +35,7 @@ impl Replay {
     pub fn new<'a>(identity: ModelIdentity, calls: impl IntoIterator<Item = &'a CallRecord>) -> Self {
         let mut replies = HashMap::new();
         for call in calls {
-            let reply = recorded_reply(call);
-            let key = key(&call.sent(), &call.prefill, call.score, call.max_tokens, &call.stop, call.seed);
-            replies.entry(key).or_insert(reply);
+            replies.entry(Identity::from(call).replayed().key()).or_insert_with(|| recorded_reply(call));
         }
         Self { identity, roles: BTreeMap::new(), replies }
     }
@@ -62,7 +56,7 @@ impl Replay {
     /// What `call` is known by.
     #[must_use]
     pub fn key(call: &Call) -> Key {
-        key(&call.prompt, &call.prefill, call.score, call.max_tokens, &call.stop, call.seed)
+        Identity::from(call).replayed().key()
     }
 
     /// Remembers the reply to `call`; of equal calls the first counts.
@@ -100,8 +94,4 @@ impl Llm for Replay {
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         answer_in_order(calls, on_failure, on_reply, |call| self.reply(call))
     }
-}
-
-fn key(prompt: &Prompt, prefill: &[Segment], score: bool, max_tokens: usize, stop: &[String], seed: u64) -> Key {
-    serde_json::json!([prompt, prefill, score, max_tokens, stop, seed]).to_string()
 }

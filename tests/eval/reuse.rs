@@ -71,7 +71,7 @@ fn ran(folder: &Path, variant: &str, settings: &Settings, reuse: &[PathBuf]) -> 
         ..header()
     };
     replies.check(&header)?;
-    let reusing = Reusing::new(&llm, &replies, settings.free_form);
+    let reusing = Reusing::new(&llm, &replies);
     let (stop, known, questions) = (AtomicBool::new(false), weights(), questions());
     let tools = Tools { llm: &reusing, weights: Some(&known), ..Tools::new(&llm) };
     let path = folder.join(format!("{variant}.{}.jsonl", reuse.len()));

@@ -4,7 +4,7 @@
 use super::Work;
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Journaled;
-use crate::eval::same_call::is_the_call;
+use crate::llm::identity::Identity;
 use crate::llm::layer::{Layer, answer_known};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
@@ -118,9 +118,8 @@ impl<'a> Desk<'a> {
     /// The journaled call that is `call`, in all that was sent.
     fn take(&self, call: &Call) -> Option<(usize, Reply)> {
         let mut state = self.state();
-        let free_form = self.work.run.settings.free_form;
-        let is =
-            |known: &Option<Journaled>| known.as_ref().is_some_and(|known| is_the_call(&known.call, call, free_form));
+        let wanted = Identity::from(call);
+        let is = |known: &Option<Journaled>| known.as_ref().is_some_and(|known| Identity::from(&known.call) == wanted);
         let place = state.journal.iter().position(is)?;
         let known = state.journal[place].take()?;
         Some((place, recorded_reply(&known.call)))

@@ -3,7 +3,8 @@
 use super::Ctx;
 use crate::answers::grounds::{Held, is_choice};
 use crate::error::{MootError, Result};
-use crate::generation::{Message, Prompt, Role, Sampling, Usage};
+use crate::generation::{Message, Prompt, Role, Usage};
+use crate::llm::identity::Identity;
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, OnFailure, Reply};
 use crate::prompts::File;
@@ -29,33 +30,9 @@ fn taken_over(reply: Reply) -> Reply {
     Reply { usage: Usage { prompt, reused: prompt, computed: 0, generated: 0 }, seconds: 0.0, ..reply }
 }
 
-/// Both are sent alike: the reply to one is the reply to the other. Greedy decoding draws nothing, so its seed does not count.
-fn alike(a: &Call, b: &Call) -> bool {
-    let neutral = |call: &Call| Call {
-        what: String::new(),
-        round: 0,
-        document: None,
-        group: 0,
-        seed: if call.sampling == Sampling::Greedy { 0 } else { call.seed },
-        ..call.clone()
-    };
-    a.role == b.role && a.prompt == b.prompt && neutral(a) == neutral(b)
-}
-
-/// As [`alike`], for a call that was recorded.
-fn was_sent(recorded: &CallRecord, ask: &Ask, call: &Call) -> bool {
-    let prompt = match &call.prompt {
-        Prompt::Chat(messages) => recorded.raw_prompt.is_empty() && recorded.messages == *messages,
-        Prompt::Raw(segments) => recorded.raw_prompt == *segments,
-    };
-    prompt
-        && recorded.role == call.role
-        && (recorded.format.as_str(), &recorded.format_values) == (ask.format.name, &ask.format_values)
-        && (&recorded.prefill, recorded.score) == (&call.prefill, call.score)
-        && (recorded.max_tokens, recorded.think) == (call.max_tokens, Some(call.think))
-        && recorded.sampling == Some(call.sampling)
-        && (call.sampling == Sampling::Greedy || recorded.seed == call.seed)
-        && (&recorded.stop, &recorded.wanted_logprobs) == (&call.stop, &call.logprobs)
+/// Both are sent alike: the reply to one is the reply to the other.
+fn alike<'a>(a: impl Into<Identity<'a>>, b: &'a Call) -> bool {
+    a.into().deciding() == Identity::from(b).deciding()
 }
 
 impl Ctx<'_> {
@@ -64,7 +41,7 @@ impl Ctx<'_> {
     pub(super) fn stage(&mut self, asks: &[Ask], on_failure: OnFailure) -> Result<Vec<Result<CallRecord>>> {
         let (calls, of) = self.prepare(asks)?;
         let (stage, llm, observer) = (self.next_stage(), self.tools.llm, self.observer);
-        let known = self.known(asks, &calls, &of, on_failure);
+        let known = self.known(&calls, on_failure);
         let held: Vec<Option<Held>> = asks.iter().map(|ask| self.held(ask)).collect();
         let mut records: Vec<Option<CallRecord>> = vec![None; calls.len()];
         let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
@@ -115,14 +92,13 @@ impl Ctx<'_> {
 
     /// Of each call, the one that is sent alike and whose reply it takes over: an earlier one of the question, or, where a failure
     /// ends the stage anyway, one before it in the stage. None for models whose replies may differ between equal calls.
-    fn known(&self, asks: &[Ask], calls: &[Call], of: &[Origin], on_failure: OnFailure) -> Vec<Option<Known>> {
+    fn known(&self, calls: &[Call], on_failure: OnFailure) -> Vec<Option<Known>> {
         let of_place = |place: usize| {
             let call = &calls[place];
             if !self.tools.llm.is_deterministic(&call.role) {
                 return None;
             }
-            let ask = &asks[of[place].0];
-            let earlier = self.calls.iter().find(|record| was_sent(record, ask, call));
+            let earlier = self.calls.iter().find(|record| alike(*record, call));
             let beside = || (0..place).find(|&before| on_failure == OnFailure::Cancel && alike(&calls[before], call));
             earlier.map(|record| Known::Earlier(record.number)).or_else(|| beside().map(Known::Beside))
         };
@@ -162,6 +138,8 @@ impl Ctx<'_> {
             stop: ask.stop.clone(),
             grammar: if held { ask.format.grammar(&ask.format_values)? } else { None },
             schema: if held { ask.format.schema(&ask.format_values)? } else { None },
+            format: ask.format.name,
+            format_values: ask.format_values.clone(),
             logprobs: ask.logprobs.clone(),
             ..Call::new(what, &ask.role, self.prompt(ask)?, ask.max_tokens.unwrap_or(self.settings.max_tokens))
         };

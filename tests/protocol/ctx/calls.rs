@@ -29,6 +29,7 @@ fn an_ask_with_defaults_obeys_the_settings() {
         sampling,
         document: Some(1),
         seed: derive_seed(9, "q1", "agent", 1, 0),
+        format: "text",
         ..Call::new("agent of b.txt, round 1", "agent", Prompt::Chat(vec![Message::new(Role::User, "Say a.")]), 77)
     };
     assert_eq!(sent[..], [expected]);

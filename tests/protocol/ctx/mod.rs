@@ -110,7 +110,7 @@ fn by<T>(
 #[derive(Default)]
 pub(crate) struct Shelf {
     pub(super) passages: Vec<Passage>,
-    pub(super) asked: Mutex<Vec<(String, Wanted)>>,
+    pub(crate) asked: Mutex<Vec<(String, Wanted)>>,
 }
 
 pub(crate) fn passage(file: &str, line: u64, title: Option<&str>, text: &str) -> Passage {
