@@ -6,10 +6,11 @@ use crate::cli::debate::{STRONG, View};
 use crate::cli::terminal::columns::{printable, wrap};
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
-use crate::eval::metrics::{METRICS, answers};
+use crate::eval::judgement::{self, Outcome};
 use crate::eval::record::reader::Record;
 use crate::question::Gold;
 use crate::transcript::QuestionRecord;
+use crate::unicode;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -93,8 +94,8 @@ pub fn find<'a>(questions: &'a [QuestionRecord], wanted: &str) -> Result<&'a Que
     if let Some(found) = wanted.parse::<usize>().ok().and_then(numbered) {
         return Ok(found);
     }
-    let part = wanted.to_lowercase();
-    let holding: Vec<_> = questions.iter().filter(|q| q.question.text.to_lowercase().contains(&part)).collect();
+    let part = unicode::folded(wanted);
+    let holding: Vec<_> = questions.iter().filter(|q| unicode::folded(&q.question.text).contains(&*part)).collect();
     match holding.as_slice() {
         [only] => Ok(only),
         [] => Err(MootError::Usage(format!(
@@ -142,20 +143,14 @@ pub fn list(questions: &[QuestionRecord]) -> String {
 /// The judgement of a conclusion with all right answers.
 const RIGHT: &str = "right";
 
-/// "right", "partly", "wrong" or "unknown", by the metric of the question's kind; `None` without gold answers. Exact match
-/// counts no answers that are neither right nor wrong: "right, and 1 more".
+/// The outcome of a question with gold answers in a word; exact match lets answers pass that are not known to be wrong: "right,
+/// and 1 more".
 fn judged(record: &QuestionRecord) -> Option<String> {
     let gold = record.question.gold.as_ref()?;
-    let value = |name: &str| METRICS.iter().find(|metric| metric.name == name)?.of(record);
-    let exact = ["choice-accuracy", "yes-no-em", "em"].iter().find_map(|name| value(name))?;
-    let none = record.conclusion.as_ref().is_none_or(|conclusion| conclusion.answers.is_empty());
-    let more = answers::tally(record).map_or(0.0, |[right, given, ..]| given - right);
-    Some(match () {
-        () if exact == 1.0 && more > 0.0 && !gold.unanswerable => format!("{RIGHT}, and {more} more"),
-        () if exact == 1.0 => RIGHT.to_owned(),
-        () if none && !gold.unanswerable => "unknown".to_owned(),
-        () if value("f1").is_some_and(|f1| f1 > 0.0) => "partly".to_owned(),
-        () => "wrong".to_owned(),
+    Some(match (Outcome::of(record), judgement::others(record)) {
+        (Outcome::Right, more @ 1..) if !gold.unanswerable => format!("{RIGHT}, and {more} more"),
+        (Outcome::Malformed | Outcome::Error, _) => Outcome::Unknown.told().to_owned(),
+        (outcome, _) => outcome.told().to_owned(),
     })
 }
 

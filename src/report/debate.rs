@@ -2,11 +2,12 @@
 
 use super::prompts::{Known, sent};
 use super::texts::Texts;
-use super::{Outcome, marks, named, value};
-use crate::answers::normalise;
+use super::{marks, named, value};
 use crate::assess::assessment::{counts, number};
 use crate::assess::{Assessment, Neither, Verdict};
 use crate::escape;
+use crate::eval::judgement::Outcome;
+use crate::eval::metrics::changes::{earlier, is_changed};
 use crate::question::{Answer, Conclusion, Document, Gold, JudgedClaim, Question};
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use serde_json::{Map, Value, json};
@@ -105,10 +106,10 @@ fn debate(record: &QuestionRecord, documents: &mut Documents, texts: &mut Texts)
 
 fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts) -> Value {
     let mut answer = |answer: &Answer| {
-        let judged = judged(record.question.gold.as_ref(), std::slice::from_ref(&answer.text), true);
+        let judged = Outcome::of_answers(&record.question, std::slice::from_ref(&answer.text), true);
         without_empty(json!({
             "text": texts.add(&answer.text),
-            "judged": judged,
+            "judged": judged.map(Outcome::told),
             "for": answer.supporters,
             "against": answer.opponents,
             "mentions": answer.mentions,
@@ -139,26 +140,6 @@ fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts
     }))
 }
 
-/// "right", "partly", "wrong" or "unknown", by the metrics' own rules; `None` without gold answers. `one` answer is right as
-/// soon as it is among the right ones; a list is right where its exact match is 1.
-fn judged(gold: Option<&Gold>, answers: &[String], one: bool) -> Option<&'static str> {
-    let gold = gold?;
-    let answered: Vec<Answer> = answers.iter().map(|text| Answer::new(text)).collect();
-    let record = QuestionRecord {
-        question: Question { gold: Some(gold.clone()), ..Question::default() },
-        conclusion: Some(Conclusion { answers: answered, ..Conclusion::default() }),
-        ..QuestionRecord::default()
-    };
-    let of = |name| value(named(name), &record).unwrap_or_default();
-    Some(match one {
-        _ if of("em") == 1.0 => "right",
-        _ if answers.is_empty() => "unknown",
-        true if of("precision") > 0.0 => "right",
-        false if of("f1") > 0.0 => "partly",
-        _ => "wrong",
-    })
-}
-
 fn call(record: &QuestionRecord, call: &CallRecord, known: &Known<'_>, texts: &mut Texts) -> Value {
     let (said, why) = said(call);
     let before = earlier(record, call);
@@ -173,9 +154,9 @@ fn call(record: &QuestionRecord, call: &CallRecord, known: &Known<'_>, texts: &m
         "said": texts.add_some(&said),
         "why": texts.add_some(&why),
         "cut": call.is_cut_back(),
-        "judged": judged_call(record.question.gold.as_ref(), call),
-        "changed": before.is_some_and(|before| changed(before, call)),
-        "was": before.filter(|before| changed(before, call)).map(|before| escape::line(&self::said(before).0)),
+        "judged": judged(&record.question, call).map(Outcome::told),
+        "changed": before.is_some_and(|before| is_changed(before, call)),
+        "was": before.filter(|before| is_changed(before, call)).map(|before| escape::line(&self::said(before).0)),
         "prompt": prompt,
         "format": format,
         "grammar": call.grammar.as_deref().map(escape::line),
@@ -227,36 +208,11 @@ fn of_fields(fields: &Map<String, Value>) -> String {
     fields.iter().map(|(name, value)| format!("{name}: {}", shown(value))).collect::<Vec<_>>().join("\n")
 }
 
-fn judged_call(gold: Option<&Gold>, call: &CallRecord) -> Option<&'static str> {
+fn judged(question: &Question, call: &CallRecord) -> Option<Outcome> {
     match &call.parsed {
-        Parsed::Answer { answer, .. } => judged(gold, answer.as_slice(), true),
-        Parsed::Answers { answers, .. } => judged(gold, answers, false),
+        Parsed::Answer { answer, .. } => Outcome::of_answers(question, answer.as_slice(), true),
+        Parsed::Answers { answers, .. } => Outcome::of_answers(question, answers, false),
         _ => None,
-    }
-}
-
-/// The same speaker's reply of the round before.
-fn earlier<'a>(record: &'a QuestionRecord, call: &CallRecord) -> Option<&'a CallRecord> {
-    let same = |other: &&CallRecord| {
-        (other.role.as_str(), other.document, other.sample) == (call.role.as_str(), call.document, call.sample)
-    };
-    record.calls.iter().filter(same).find(|other| other.round + 1 == call.round)
-}
-
-/// Whether a reply answers otherwise than the one before.
-fn changed(before: &CallRecord, now: &CallRecord) -> bool {
-    let set = |answers: &[String]| {
-        let mut all: Vec<String> = answers.iter().map(|answer| normalise::normalise(answer)).collect();
-        all.sort();
-        all.dedup();
-        all
-    };
-    match (&before.parsed, &now.parsed) {
-        (Parsed::Answer { answer: a, .. }, Parsed::Answer { answer: b, .. }) => set(a.as_slice()) != set(b.as_slice()),
-        (Parsed::Answers { answers: a, .. }, Parsed::Answers { answers: b, .. }) => set(a) != set(b),
-        (Parsed::Choice { option: a, .. }, Parsed::Choice { option: b, .. }) => a != b,
-        (Parsed::Text(_), Parsed::Text(_)) | (Parsed::Fields(_), Parsed::Fields(_)) => false,
-        (a, b) => kind(a) != kind(b),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The page: template, style, script and data put together, with a policy that allows nothing else.
 
 use super::texts::{Texts, embedded};
-use super::{Options, Outcome, Part, debate, figures, named, runs, slices, summary, value};
+use super::{Options, Part, debate, figures, named, runs, slices, summary, value};
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::eval::compare::{content, outcome};
+use crate::eval::compare::{answers_differ, content, outcome};
+use crate::eval::judgement::Outcome;
 use crate::transcript::QuestionRecord;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -178,13 +179,11 @@ fn listed(part: &Part, number: usize, row: &Row<'_>) -> Value {
 
 /// Whether the records that have the question do not all answer it alike.
 fn differ(row: &Row<'_>) -> bool {
-    let mut answers = row.iter().flatten().map(|record| {
-        let texts = record.conclusion.iter().flat_map(|conclusion| &conclusion.answers);
-        let mut answers: Vec<String> = texts.map(|answer| crate::answers::normalise::normalise(&answer.text)).collect();
-        answers.sort();
-        (Outcome::of(record), answers)
-    });
-    answers.next().is_some_and(|first| answers.any(|other| other != first))
+    let mut records = row.iter().flatten();
+    let other = |first: &QuestionRecord, record: &QuestionRecord| {
+        Outcome::of(record) != Outcome::of(first) || answers_differ(first, record)
+    };
+    records.next().is_some_and(|first| records.any(|record| other(first, record)))
 }
 
 /// The list shows the beginning of an answer.

@@ -7,6 +7,7 @@ mod datasets;
 mod dry;
 mod fork;
 mod journal;
+mod judgement;
 mod kill;
 mod merge;
 mod metrics;

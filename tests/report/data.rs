@@ -2,9 +2,9 @@
 
 use super::{data, input, simple, text, written};
 use crate::eval::{answered, call, header};
+use moot::eval::judgement::Outcome;
 use moot::generation::{Finish, Message, Role};
 use moot::question::{ClaimRelation, Document, DocumentLabel, Gold, JudgedClaim, Quote};
-use moot::report::Outcome;
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use serde_json::{Value, json};
 
