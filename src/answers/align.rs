@@ -1,7 +1,9 @@
 //! `f_align`, RA-RAG's filter of answers that do not come from the documents (section 3.2): ROUGE-1 precision.
 
-use crate::answers::normalise;
+use crate::answers::unknown::is_unknown;
+use crate::answers::words::Level;
 use crate::transcript::{CallRecord, Parsed};
+use crate::unicode;
 use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -13,13 +15,13 @@ pub const LEAST: f64 = 0.9;
 #[must_use]
 pub fn answer(call: &CallRecord) -> Option<&str> {
     let Parsed::Answer { answer: Some(answer), .. } = &call.parsed else { return None };
-    (!normalise::is_unknown(answer) && !normalise::words(answer).is_empty()).then_some(answer.as_str())
+    (!is_unknown(answer) && !Level::Voted.words(answer).is_empty()).then_some(answer.as_str())
 }
 
 /// ROUGE-1 precision (Lin, 2004): the share of the answer's unigrams that the texts hold, each occurrence in the texts
 /// matched at most once. 0 for an answer without unigrams.
 ///
-/// A unigram is a run of letters and digits in lower case, without stemming; where a script has no spaces, a word of
+/// A unigram is a run of letters and digits in lower case, without stemming, canonically equivalent ones alike; where a script has no spaces, a word of
 /// Unicode's segmentation.
 #[must_use]
 pub fn precision<'a>(answer: &str, texts: impl IntoIterator<Item = &'a str>) -> f64 {
@@ -39,9 +41,13 @@ pub fn precision<'a>(answer: &str, texts: impl IntoIterator<Item = &'a str>) -> 
 }
 
 /// The unigrams of a text, in their order.
-pub(crate) fn unigrams(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.unicode_words()
+pub(crate) fn unigrams(text: &str) -> impl Iterator<Item = String> + use<> {
+    let text = unicode::nfc(text);
+    let unigrams: Vec<String> = text
+        .unicode_words()
         .flat_map(|word| word.split(|c: char| !c.is_alphanumeric()))
         .filter(|unigram| !unigram.is_empty())
         .map(str::to_lowercase)
+        .collect();
+    unigrams.into_iter()
 }

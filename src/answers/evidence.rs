@@ -3,7 +3,7 @@
 //! No paper asks for it. A model's explanation of its own answer often says no more than that the document states it; the
 //! sentence itself tells whom it is about and how sure it is.
 
-use crate::answers::equality;
+use crate::answers::words::{Level, Words};
 use crate::retrieval::chunk::sentences::sentences;
 use std::collections::HashSet;
 
@@ -18,36 +18,36 @@ const SHORT: usize = 3;
 /// them stands in front: it may name whom "she" is about. `None` where no sentence has a word of the answer.
 #[must_use]
 pub fn sentence(document: &str, answer: &str, question: &str) -> Option<String> {
-    let answer = equality::words(answer);
-    let asked: HashSet<String> = equality::words(question).into_iter().filter(|word| tells(word, &answer)).collect();
+    let answer = Level::Assessed.words(answer);
+    let asked: HashSet<String> =
+        Level::Assessed.words(question).to_vec().into_iter().filter(|word| tells(word, &answer)).collect();
     let texts: Vec<&str> = sentences(document).into_iter().map(|range| &document[range]).collect();
-    let words: Vec<Vec<String>> = texts.iter().map(|text| equality::words(text)).collect();
-    let of_answer = |words: &[String]| answer.iter().filter(|word| words.contains(word)).count();
-    let of_question = |words: &[String]| asked.iter().filter(|word| words.contains(word)).count();
-    let rank = |words: &[String]| (equality::within(&answer, words), of_answer(words), of_question(words));
+    let words: Vec<Words> = texts.iter().map(|text| Level::Assessed.words(text)).collect();
+    let of_answer = |words: &Words| answer.iter().filter(|word| words.has(word)).count();
+    let of_question = |words: &Words| asked.iter().filter(|word| words.has(word)).count();
+    let rank = |words: &Words| (answer.within(words), of_answer(words), of_question(words));
     let best = (0..texts.len()).rev().max_by_key(|&at| rank(&words[at]))?;
     if of_answer(&words[best]) == 0 {
         return None;
     }
-    let lacks = |word: &&String| !words[best].contains(word);
-    let adds = |at: usize| asked.iter().filter(lacks).filter(|word| words[at].contains(word)).count();
+    let lacks = |word: &&String| !words[best].has(word);
+    let adds = |at: usize| asked.iter().filter(lacks).filter(|word| words[at].has(word)).count();
     let found = around(texts[best], &answer);
     let before = (0..best).max_by_key(|&at| adds(at)).filter(|&at| adds(at) > 0);
     let Some(before) = before else { return Some(found) };
-    let missing: Vec<String> =
-        asked.iter().filter(lacks).filter(|word| words[before].contains(word)).cloned().collect();
+    let missing = asked.iter().filter(lacks).find(|word| words[before].has(word)).map_or("", String::as_str);
     let gap = if before + 1 == best { " " } else { " ... " };
-    Some(format!("{}{gap}{found}", around(texts[before], &missing[..1])))
+    Some(format!("{}{gap}{found}", around(texts[before], &Level::Assessed.words(missing))))
 }
 
 /// The word is one of the question's subject, and not of the answer.
-fn tells(word: &str, answer: &[String]) -> bool {
-    word.chars().count() > SHORT && !answer.iter().any(|part| part == word)
+fn tells(word: &str, answer: &Words) -> bool {
+    word.chars().count() > SHORT && !answer.has(word)
 }
 
 /// The text on one line; where it has more than [`MOST`] characters, the words around the first place that has those of `wanted`
 /// next to each other, or one of them.
-fn around(text: &str, wanted: &[String]) -> String {
+fn around(text: &str, wanted: &Words) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let whole = words.join(" ");
     if whole.chars().count() <= MOST {
@@ -56,9 +56,9 @@ fn around(text: &str, wanted: &[String]) -> String {
     // Punctuation may part a word into several.
     let has = |at: usize, many: usize| {
         let end = (at + many).min(words.len());
-        equality::within(wanted, &equality::words(&words[at..end].join(" ")))
+        wanted.within(&Level::Assessed.words(&words[at..end].join(" ")))
     };
-    let one = |at: usize| equality::words(words[at]).iter().any(|word| wanted.contains(word));
+    let one = |at: usize| Level::Assessed.words(words[at]).iter().any(|word| wanted.has(word));
     let found = (0..words.len()).find(|&at| has(at, wanted.len())).map(|at| at..(at + wanted.len()).min(words.len()));
     let mut shown = found.or_else(|| (0..words.len()).find(|&at| one(at)).map(|at| at..at + 1)).unwrap_or(0..1);
     let mut length: usize = words[shown.clone()].iter().map(|word| word.chars().count() + 1).sum();

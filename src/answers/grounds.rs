@@ -3,18 +3,20 @@
 //! No paper asks for it. Small models take their answer from the worked example of their prompt or from a document's title, and
 //! make up years. [`settle`](crate::protocol::settle) marks and refuses answers by it.
 
-use crate::answers::equality::numbers::{LoneOne, in_digits};
-use crate::answers::equality::{self, dates};
-use crate::answers::normalise;
+use crate::answers::equality::dates;
+use crate::answers::unknown::is_unknown;
+use crate::answers::words::numbers::{LoneOne, in_digits};
+use crate::answers::words::{Level, Words};
 use crate::question::{Answer, Document, Mark};
+use crate::unicode;
 use std::collections::HashSet;
 
 /// Answers that documents need not hold: yes and no, and the options of a multiple-choice question.
 #[must_use]
 pub fn is_choice(answer: &str, options: &[String]) -> bool {
-    let words = normalise::normalise(answer);
+    let words = Level::Voted.normalised(answer);
     ["yes", "no", "true", "false"].contains(&words.as_str())
-        || options.iter().any(|option| normalise::equal(option, answer))
+        || options.iter().any(|option| Level::Voted.equal(option, answer))
 }
 
 /// What documents hold: the words and the dates of their texts, and their own dates. Titles and sources are labels: an answer
@@ -22,11 +24,11 @@ pub fn is_choice(answer: &str, options: &[String]) -> bool {
 #[derive(Debug, Default)]
 pub struct Held {
     /// The words of each document, in order.
-    words: Vec<Vec<String>>,
+    words: Vec<Words>,
     /// The words of titles and sources.
-    labels: Vec<Vec<String>>,
-    /// Each document in lower case, for scripts without spaces.
-    lower: Vec<String>,
+    labels: Vec<Words>,
+    /// Each document in folded case, for scripts without spaces.
+    folded: Vec<String>,
     all: HashSet<String>,
     dates: Vec<dates::Date>,
     /// Documents have agents that answer for them.
@@ -41,12 +43,13 @@ impl Held {
         for document in documents {
             let date = document.date.iter().map(String::as_str);
             let whole = std::iter::once(own_text(document)).chain(date).collect::<Vec<_>>().join("\n");
-            let words = equality::words(&whole);
+            let words = Level::Assessed.words(&whole);
             held.add_words(&words);
-            held.labels.extend([&document.title, &document.source].into_iter().flatten().map(|l| equality::words(l)));
+            let labels = [&document.title, &document.source].into_iter().flatten();
+            held.labels.extend(labels.map(|label| Level::Assessed.words(label)));
             held.dates.extend(dates::found_in(&whole));
             held.words.push(words);
-            held.lower.push(whole.to_lowercase());
+            held.folded.push(unicode::folded(&whole).into_owned());
         }
         held
     }
@@ -54,33 +57,34 @@ impl Held {
     /// With the words of the question, which an answer may say again.
     #[must_use]
     pub fn asked(mut self, question: &str) -> Self {
-        self.add_words(&equality::words(question));
+        self.add_words(&Level::Assessed.words(question));
         self
     }
 
     /// Adds words, and the numbers that they spell.
-    fn add_words(&mut self, words: &[String]) {
-        self.all.extend(words.iter().cloned());
-        self.all.extend(in_digits(words, LoneOne::Always));
+    fn add_words(&mut self, words: &Words) {
+        let words: Vec<&str> = words.iter().collect();
+        self.all.extend(in_digits(&words, LoneOne::Always));
+        self.all.extend(words.into_iter().map(str::to_owned));
     }
 
     /// A document's title or source has the answer's words next to each other.
     pub(crate) fn is_labelled(&self, answer: &str) -> bool {
-        let words = equality::words(answer);
-        self.labels.iter().any(|label| equality::within(&words, label))
+        let words = Level::Assessed.words(answer);
+        self.labels.iter().any(|label| words.within(label))
     }
 
     /// A document has the answer's words next to each other, or the answer is a date that a document gives, in this precision or
     /// a better one.
     #[must_use]
     pub fn holds(&self, answer: &str) -> bool {
-        let words = equality::words(answer);
-        let spaceless = answer.chars().any(|c| c >= '\u{2e80}').then(|| answer.trim().to_lowercase());
-        self.words.iter().any(|document| equality::within(&words, document))
+        let words = Level::Assessed.words(answer);
+        let spaceless = answer.chars().any(|c| c >= '\u{2e80}').then(|| unicode::folded(answer.trim()));
+        self.words.iter().any(|document| words.within(document))
             || dates::read(answer)
                 .iter()
                 .any(|date| self.dates.iter().any(|known| known == date || date.is_part_of(known)))
-            || spaceless.is_some_and(|answer| self.lower.iter().any(|document| document.contains(&answer)))
+            || spaceless.is_some_and(|answer| self.folded.iter().any(|document| document.contains(&*answer)))
     }
 
     /// The documents together have every number of the answer, and two thirds of its other words; short words do not count, and
@@ -93,7 +97,7 @@ impl Held {
         if !dates::read(answer).is_empty() {
             return false;
         }
-        let words = in_digits(&equality::words(answer), LoneOne::First);
+        let words = in_digits(&Level::Assessed.words(answer).iter().collect::<Vec<_>>(), LoneOne::First);
         let (numbers, words): (Vec<&String>, Vec<&String>) =
             words.iter().partition(|word| word.starts_with(|c: char| c.is_ascii_digit()));
         let telling: Vec<&String> = words.into_iter().filter(|word| word.chars().count() > SHORT).collect();
@@ -134,12 +138,12 @@ fn differ_in_ending(a: &str, b: &str) -> bool {
 }
 
 /// The worked example of a prompt.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Example {
     /// The words of each answer in it.
-    answers: Vec<Vec<String>>,
+    answers: Vec<Words>,
     /// All its words, between [`OPENS`] and [`CLOSES`]. Of several examples none: so much text has phrases that any answer may be.
-    words: Vec<String>,
+    words: Words,
 }
 
 /// The lines around a worked example.
@@ -162,26 +166,31 @@ impl Example {
                 answers.extend(given(said));
             }
         }
-        answers.retain(|answer: &Vec<String>| !answer.is_empty() && *answer != ["unknown"]);
-        Self { answers, words: words.map(equality::words).unwrap_or_default() }
+        let mut answers: Vec<Words> = answers
+            .into_iter()
+            .filter(|answer| !is_unknown(answer))
+            .map(|answer| Level::Assessed.words(answer))
+            .collect();
+        answers.retain(|answer| !answer.is_empty());
+        Self { answers, words: words.map(|words| Level::Assessed.words(words)).unwrap_or_default() }
     }
 
     /// The words are an answer of the example, or several words of it.
-    pub(crate) fn gives(&self, words: &[String]) -> bool {
-        self.answers.iter().any(|answer| answer == words) || words.len() > 1 && equality::within(words, &self.words)
+    pub(crate) fn gives(&self, words: &Words) -> bool {
+        self.answers.iter().any(|answer| answer == words) || words.len() > 1 && words.within(&self.words)
     }
 }
 
 /// The answer is one that the worked example of a prompt's file gives, or several words next to each other of that example.
 #[must_use]
 pub fn is_of_worked_example(file: &str, answer: &str) -> bool {
-    Example::of(file).gives(&equality::words(answer))
+    Example::of(file).gives(&Level::Assessed.words(answer))
 }
 
-/// The words of the answers at the beginning of `text`: a JSON list, or what comes before the end of its sentence.
-fn given(text: &str) -> Vec<Vec<String>> {
+/// The answers at the beginning of `text`: a JSON list, or what comes before the end of its sentence.
+fn given(text: &str) -> Vec<&str> {
     if let Some((list, _)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return list.split("\", \"").map(equality::words).collect();
+        return list.split("\", \"").collect();
     }
-    vec![equality::words(text.split(". ").next().unwrap_or_default())]
+    vec![text.split(". ").next().unwrap_or_default()]
 }

@@ -1,11 +1,13 @@
 //! Quotes: where the words of a reply stand in a document.
 //!
 //! A reply writes white space as single spaces, a document has line ends and indentation. So quotes are looked for in the
-//! document with its white space made single spaces, and kept as the document has them, with their place. A quote begins and
-//! ends at words: "cost 10" is no quote of "cost 100".
+//! document with its white space made single spaces and its characters plain, and kept as the document has them, with their
+//! place. A quote begins and ends at words: "cost 10" is no quote of "cost 100".
 
 use crate::question::Quote;
 use crate::retrieval::chunk::sentences::sentences;
+use crate::unicode::{self, levels};
+use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::GraphemeCursor;
 
 /// Characters that a quote has at least, unless its document is shorter: fewer show nothing.
@@ -17,25 +19,33 @@ const PIECE: usize = 240;
 /// Characters of a quote of words at most, as the grammar says.
 const WORDS: usize = 400;
 
-/// A text with single spaces, and the place of each of its bytes in the original.
+/// A text in plain characters ([`unicode::plain`]) with single spaces, and the place of each of its bytes in the original.
 struct SingleSpaced {
     text: String,
-    /// For each byte of `text`, the place in the original of the character that it belongs to; one more for the end.
+    /// For each byte of `text`, the place in the original of the characters that it belongs to; one more for the end.
     places: Vec<usize>,
 }
 
 impl SingleSpaced {
     fn new(original: &str) -> Self {
         let (mut text, mut places) = (String::with_capacity(original.len()), Vec::with_capacity(original.len() + 1));
-        let mut end = 0;
-        for (at, c) in original.char_indices() {
-            let c = if c.is_whitespace() { ' ' } else { c };
-            if c == ' ' && (text.is_empty() || text.ends_with(' ')) {
-                continue;
+        let (mut at, mut end) = (0, 0);
+        while let Some(c) = original[at..].chars().next() {
+            let next = at + length(&original[at..]);
+            if c.is_whitespace() {
+                if !text.is_empty() && !text.ends_with(' ') {
+                    text.push(' ');
+                    end = next;
+                }
+            } else if let Some((word, bytes)) = levels::spelled_run(&text, &original[at..]) {
+                text.push_str(&word);
+                end = at + bytes;
+            } else {
+                text.push_str(&unicode::plain(&original[at..next]));
+                end = next;
             }
-            text.push(c);
             places.resize(text.len(), at);
-            end = at + original[at..].chars().next().map_or(0, char::len_utf8);
+            at = next.max(end);
         }
         if text.ends_with(' ') {
             text.pop();
@@ -44,6 +54,13 @@ impl SingleSpaced {
         places.push(end);
         Self { text, places }
     }
+}
+
+/// Bytes of the first character of `text` with the marks on it.
+fn length(text: &str) -> usize {
+    let mut characters = text.char_indices();
+    characters.next();
+    characters.find(|(_, c)| c.is_ascii() || !is_combining_mark(*c)).map_or(text.len(), |(at, _)| at)
 }
 
 /// `text` with each run of white space as one space, none around it.
@@ -120,12 +137,12 @@ fn cut(text: &str) -> (&str, &str) {
     text.split_at(words)
 }
 
-/// The first place of `quote` in `document`: white space may differ, and the quotation marks or the ellipses around it. `None`
-/// where it does not stand there, where it stands only inside of words or numbers, and where it is too short to show anything.
+/// The first place of `quote` in `document`: white space may differ, and the quotation marks or the ellipses around it; other
+/// characters are compared in plain form. `None` where it does not stand there, where it stands only inside of words or numbers, and where it is too short to show anything.
 #[must_use]
 pub fn locate(document: &str, quote: &str) -> Option<Quote> {
     let spaced = SingleSpaced::new(document);
-    let bare = single_spaced(quote);
+    let bare = SingleSpaced::new(quote).text;
     let candidates = [bare.as_str(), undressed(&bare)];
     let least = LEAST.min(spaced.text.chars().count());
     let found = candidates.into_iter().filter(|words| words.chars().count() >= least && !words.is_empty());
@@ -144,7 +161,7 @@ fn whole(document: &str, text: &str, words: &str) -> Option<usize> {
     let mut allowed = |at: usize| {
         !splits(text, at) || {
             let ends = pieces(document).into_iter().scan(0, |end, piece| {
-                *end += piece.len();
+                *end += unicode::plain(&piece).len();
                 Some(*end)
             });
             seams.get_or_insert_with(|| ends.collect()).contains(&at)
@@ -236,6 +253,14 @@ mod tests {
         for other in ["the bridge opened in 1932.", "", "  ", "1931", "The bridge opened in 1931.", "closed. It"] {
             assert_eq!(locate(document, other), None, "{other:?}");
         }
+        // Other characters that say the same, and the document's own in the quote.
+        let typeset = "Zoë’s “café” sold ﬁve tons, 10⁶ crowns.";
+        let plain = locate(typeset, "Zoe\u{308}'s \"cafe\u{301}\" sold five tons, 10^6").unwrap();
+        assert_eq!(plain.text, "Zoë’s “café” sold ﬁve tons, 10⁶");
+        assert!(plain.stands_in(typeset) && locate(typeset, &plain.text).unwrap() == plain);
+        assert_eq!(locate(typeset, "sold 5ve tons"), None);
+        let apart = "The cafe\u{301} was opened.";
+        assert_eq!(locate(apart, "The café was").unwrap().text, "The cafe\u{301} was");
         // All of a document shorter than that.
         assert_eq!(locate("In 1931\n", "In 1931").unwrap().characters, 0..7);
     }

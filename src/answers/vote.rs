@@ -1,6 +1,7 @@
 //! Documents for and against each answer.
 
-use crate::answers::{equality, normalise};
+use crate::answers::equality;
+use crate::answers::words::Level;
 use crate::question::{Answer, Conclusion, Document};
 use crate::transcript::{CallRecord, Parsed};
 
@@ -22,9 +23,14 @@ pub fn by_stance(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>
 pub fn by_vote(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>, Vec<Answer>) {
     let given = concluded.iter().cloned().chain(stances.iter().flatten().map(|&stance| stance.to_owned()));
     let mut all: Vec<Answer> =
-        normalise::without_repeats(given).iter().map(|text| stand(text, stances, normalise::equal)).collect();
-    let rejected = all.split_off(normalise::without_repeats(concluded.iter().cloned()).len());
+        Level::Voted.without_repeats(given).iter().map(|text| stand(text, stances, voted)).collect();
+    let rejected = all.split_off(Level::Voted.without_repeats(concluded.iter().cloned()).len());
     (all, rejected)
+}
+
+/// Whether two answers count as one vote.
+fn voted(a: &str, b: &str) -> bool {
+    Level::Voted.equal(a, b)
 }
 
 fn stand(text: &str, stances: &[Option<&str>], supports: fn(&str, &str) -> bool) -> Answer {
@@ -103,6 +109,6 @@ pub fn reader<'a>(call: &CallRecord, documents: impl IntoIterator<Item = &'a Doc
 /// An answer with the documents that mention it.
 #[must_use]
 pub fn mentioned<'a>(text: &str, documents: impl IntoIterator<Item = &'a Document>) -> Answer {
-    let holds = |(number, document): (usize, &Document)| normalise::contains(&document.text, text).then_some(number);
+    let holds = |(number, document): (usize, &Document)| Level::Voted.contains(&document.text, text).then_some(number);
     Answer { mentions: documents.into_iter().enumerate().filter_map(holds).collect(), ..Answer::new(text) }
 }

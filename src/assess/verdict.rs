@@ -6,6 +6,7 @@
 
 use crate::answers::equality::{self, Likeness};
 use crate::answers::grounds::{Held, is_choice};
+use crate::answers::words::Level;
 use crate::question::{Answer, Conclusion, Document, Mark};
 use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
@@ -117,7 +118,7 @@ fn stands(
     let texts: Vec<&str> = answers.iter().map(|answer| answer.text.as_str()).collect();
     // An answer without words stands for itself.
     let mut firsts = equality::distinct(texts.iter().copied());
-    firsts.extend(texts.iter().filter(|text| equality::words(text).is_empty()));
+    firsts.extend(texts.iter().filter(|text| Level::Assessed.words(text).is_empty()));
     let of = |first: &&str| -> Vec<&Answer> {
         let joins = |answer: &&Answer| {
             firsts.iter().find(|other| equality::like(other, &answer.text) || **other == answer.text) == Some(first)
@@ -279,8 +280,8 @@ fn given(call: &CallRecord) -> Option<&str> {
 /// words with `question`. Exactly as it stands there.
 #[must_use]
 pub fn quoted<'a>(document: &'a Document, answer: &str, question: &str) -> Option<&'a str> {
-    let asked = equality::words(question);
-    let shares = |sentence: &str| equality::words(sentence).iter().filter(|word| asked.contains(word)).count();
+    let asked = Level::Assessed.words(question);
+    let shares = |sentence: &str| Level::Assessed.words(sentence).iter().filter(|word| asked.has(word)).count();
     let holds = |sentence: &&str| {
         let alone = Document { text: (*sentence).to_owned(), ..Document::default() };
         Held::of([&alone], false).holds(answer)

@@ -1,6 +1,6 @@
 //! Slices that are computed from a question's record, beside those that a dataset names. [`SLICES`] has a row for each.
 
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::transcript::{Event, QuestionRecord};
 
 /// A row of [`SLICES`].
@@ -54,5 +54,5 @@ pub fn gold_retrieved(record: &QuestionRecord) -> Option<bool> {
         _ => None,
     });
     let hits = hits.flatten().flat_map(|hit| [Some(hit.passage.text.as_str()), hit.passage.title.as_deref()]).flatten();
-    Some(documents.chain(hits).any(|text| gold.aliases().any(|alias| normalise::contains(text, alias))))
+    Some(documents.chain(hits).any(|text| gold.aliases().any(|alias| Level::Scored.contains(text, alias))))
 }

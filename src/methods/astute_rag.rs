@@ -1,7 +1,8 @@
 //! Astute RAG (Wang et al., arXiv 2410.07176), as MADAM-RAG runs it (appendices C and E): passages from memory join the
 //! documents, consistent passages are merged, conflicting ones are kept apart, and the most reliable answers are kept.
 
-use crate::answers::{normalise, vote};
+use crate::answers::unknown::begins_unknown;
+use crate::answers::vote;
 use crate::error::Result;
 use crate::prompt_file;
 use crate::prompts::File;
@@ -93,15 +94,10 @@ impl AstuteRag {
     }
 }
 
-/// How the writer may begin instead of a passage; its prompt asks for the first.
-const NOTHING: [&str; 2] = ["I don't know", "I do not know"];
-
 /// The passages of a reply, a blank line between them.
 fn passages(written: &CallRecord, most: usize) -> Vec<String> {
     let Parsed::Text(text) = &written.parsed else { return Vec::new() };
-    let says = |text: &str, beginning| normalise::words(text).starts_with(&normalise::words(beginning));
-    let tells = |text: &&str| {
-        !text.is_empty() && !normalise::is_unknown(text) && !NOTHING.iter().any(|nothing| says(text, nothing))
-    };
+    // Its prompt asks for "I don't know" instead of a passage.
+    let tells = |text: &&str| !text.is_empty() && !begins_unknown(text);
     text.split("\n\n").map(str::trim).filter(tells).take(most).map(str::to_owned).collect()
 }

@@ -1,7 +1,8 @@
 //! DRAG, debate-augmented RAG ("Removal of Hallucination on Hallucination", section 3): a debate about what to retrieve, then
 //! a debate about the answer between one that read the documents and one that did not.
 
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::prompt_file;
@@ -207,7 +208,7 @@ enum Change {
 fn change(pool: &[Query], action: &Map<String, Value>) -> Option<Change> {
     let new = action.get("new").and_then(Value::as_str)?;
     let old = action.get("old").and_then(Value::as_u64).and_then(|place| usize::try_from(place).ok());
-    let known = pool.iter().position(|query| normalise::equal(&query.text, new));
+    let known = pool.iter().position(|query| Level::Voted.equal(&query.text, new));
     match (old, known) {
         (None, None) => Some(Change::Add(new.to_owned())),
         (Some(old), None) => Some(Change::Replace(old, new.to_owned())),

@@ -1,7 +1,9 @@
 //! FLARE, direct (Jiang et al., arXiv 2305.06983): a tentative next sentence; where the model is unsure of a token, it retrieves
 //! and writes the sentence again.
 
-use crate::answers::{normalise, spans, vote};
+use crate::answers::unknown::is_unknown;
+use crate::answers::words::Level;
+use crate::answers::{spans, vote};
 use crate::error::Result;
 use crate::generation::Logprobs;
 use crate::llm::Capabilities;
@@ -116,10 +118,7 @@ impl Method for Flare {
         match (answer_in(&chain), last) {
             (Some(text), Some(last)) => Ok(Conclusion {
                 // That nothing is known is no answer.
-                answers: (!normalise::is_unknown(&text))
-                    .then(|| vote::mentioned(&text, ctx.documents()))
-                    .into_iter()
-                    .collect(),
+                answers: (!is_unknown(&text)).then(|| vote::mentioned(&text, ctx.documents())).into_iter().collect(),
                 explanation: chain,
                 rounds,
                 calls: vec![last],
@@ -143,7 +142,7 @@ impl Flare {
         let sentence: String = parts.iter().map(|(text, _)| *text).collect();
         if !self.questions {
             let sure: String = parts.iter().filter(|(_, p)| *p >= self.beta).map(|(text, _)| *text).collect();
-            let nothing_left = normalise::words(&sure).is_empty();
+            let nothing_left = Level::Voted.words(&sure).is_empty();
             return Ok(vec![if nothing_left { question.text.clone() } else { sure.trim().to_owned() }]);
         }
         let chain = joined(chain, sentence.trim());
@@ -168,7 +167,7 @@ impl Flare {
     fn unsure(&self, parts: &[ScoredText<'_>]) -> Vec<String> {
         let mut words: Vec<(String, bool)> = Vec::new();
         for (text, probability) in parts {
-            let unsure = *probability < self.beta && !normalise::words(text).is_empty();
+            let unsure = *probability < self.beta && !Level::Voted.words(text).is_empty();
             match words.last_mut().filter(|_| !text.starts_with(char::is_whitespace)) {
                 Some((word, known)) => {
                     word.push_str(text);
@@ -180,7 +179,7 @@ impl Flare {
         let stretches = words.chunk_by(|(_, a), (_, b)| a == b).filter(|stretch| stretch[0].1);
         let texts = stretches.map(|stretch| stretch.iter().map(|(word, _)| word.as_str()).collect::<String>());
         let bare = texts.map(|text| text.trim().trim_end_matches(['.', ',', ';', ':', '!', '?']).to_owned());
-        normalise::without_repeats(bare)
+        Level::Voted.without_repeats(bare)
     }
 
     /// `per-query` passages in all: the best of each query in turn.
@@ -234,5 +233,5 @@ fn answer_in(chain: &str) -> Option<String> {
     let lower = chain.to_ascii_lowercase();
     let at = lower.rfind("answer is")? + "answer is".len();
     let answer = chain[at..].trim().trim_start_matches(':').trim().trim_end_matches('.').trim();
-    (!normalise::words(answer).is_empty()).then(|| answer.to_owned())
+    (!Level::Voted.words(answer).is_empty()).then(|| answer.to_owned())
 }

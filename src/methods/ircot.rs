@@ -1,6 +1,7 @@
 //! IRCoT (Trivedi et al., arXiv 2212.10509): a sentence of reasoning, a retrieval with that sentence, and so on.
 
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::llm::Capabilities;
 use crate::prompt_file;
@@ -121,5 +122,5 @@ pub(super) fn first_sentence(text: &str) -> Option<String> {
 
 /// Whether a sentence states the answer (its section 3.1).
 pub(super) fn ends_chain(sentence: &str) -> bool {
-    normalise::contains(sentence, "answer is")
+    Level::Voted.contains(sentence, "answer is")
 }

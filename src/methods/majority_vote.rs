@@ -1,7 +1,8 @@
 //! Majority vote over the first-round replies of MADAM-RAG's agents: a baseline of debates.
 
 use crate::answers::equality;
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::Sampling;
 use crate::methods::madam_rag::{AGENT, PROVENANCE, agent, is_dated, stance};
@@ -112,5 +113,5 @@ impl Method for MajorityVote {
 fn of_document<'a>(samples: &[Option<&'a str>]) -> Option<&'a str> {
     let votes = vote::count(samples.iter().copied().flatten());
     let (winner, _) = votes.first()?;
-    samples.iter().copied().flatten().find(|stance| normalise::equal(stance, winner))
+    samples.iter().copied().flatten().find(|stance| Level::Voted.equal(stance, winner))
 }

@@ -2,7 +2,8 @@
 //! broken down into facts, each source answers questions about each fact, and the text is written anew from the answers that win.
 
 use crate::answers::equality;
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::methods::ra_rag::baselines::best;
 use crate::methods::ra_rag::source::{Source, gather, of_each, sources};
@@ -152,7 +153,7 @@ impl RaRagLong {
             });
             questions.extend(written);
         }
-        Ok(normalise::without_repeats(questions))
+        Ok(Level::Voted.without_repeats(questions))
     }
 
     /// The weighted vote on one question about a fact; `None` where no answer has a positive sum.
@@ -201,7 +202,7 @@ fn concluded(text: &CallRecord, decided: &[Decided], sources: &[Source]) -> Conc
     };
     let Parsed::Text(written) = &text.parsed else { return Conclusion { malformed: true, ..conclusion } };
     let wins = |pair: &Decided, place: usize| -> i64 {
-        pair.said[place].as_ref().map_or(0, |said| if normalise::equal(said, &pair.answer) { 1 } else { -1 })
+        pair.said[place].as_ref().map_or(0, |said| if Level::Voted.equal(said, &pair.answer) { 1 } else { -1 })
     };
     let documents = |keep: &dyn Fn(usize) -> bool| -> Vec<usize> {
         let kept = sources.iter().enumerate().filter(|(place, _)| keep(*place));
@@ -218,9 +219,9 @@ fn concluded(text: &CallRecord, decided: &[Decided], sources: &[Source]) -> Conc
     let mut rejected: Vec<Answer> = Vec::new();
     for pair in decided {
         let says =
-            |answer: &str, place: usize| pair.said[place].as_deref().is_some_and(|s| normalise::equal(s, answer));
-        let other = pair.said.iter().flatten().filter(|said| !normalise::equal(said, &pair.answer)).cloned();
-        rejected.extend(normalise::without_repeats(other).into_iter().map(|said| Answer {
+            |answer: &str, place: usize| pair.said[place].as_deref().is_some_and(|s| Level::Voted.equal(s, answer));
+        let other = pair.said.iter().flatten().filter(|said| !Level::Voted.equal(said, &pair.answer)).cloned();
+        rejected.extend(Level::Voted.without_repeats(other).into_iter().map(|said| Answer {
             supporters: documents(&|place| says(&said, place)),
             opponents: documents(&|place| says(&pair.answer, place)),
             ..Answer::new(&format!("{} {said}", pair.question))

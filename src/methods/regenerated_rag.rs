@@ -1,7 +1,8 @@
 //! ConflictScore as feedback (ConflictScore, section 6): an answer whose claim the documents conflict about is given again with
 //! the conflict shown. Without feedback this is the paper's RAG, with a warning its Control-RAG.
 
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
@@ -144,7 +145,7 @@ fn regenerated(
         return given;
     }
     let again = vote::reader(second, &question.documents);
-    let changed = again.answers.iter().all(|answer| !normalise::equal(&answer.text, first));
+    let changed = again.answers.iter().all(|answer| !Level::Voted.equal(&answer.text, first));
     let rejected = if changed { vec![Answer::new(first)] } else { Vec::new() };
     Conclusion { rejected, rounds: 2, converged: !changed, claims: given.claims, ..again }
 }

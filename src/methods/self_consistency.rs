@@ -2,7 +2,8 @@
 //! replies to the concatenated prompt, and the answer that most of them give.
 
 use crate::answers::equality;
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::Sampling;
 use crate::methods::concatenated::{self, READER};
@@ -13,6 +14,7 @@ use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
+use std::collections::BTreeSet;
 
 /// Self-consistency's row.
 pub static ROW: Row = Row {
@@ -93,17 +95,14 @@ impl Method for SelfConsistency {
 /// answers in place of every answer, in the order of the replies.
 fn winner<'a>(replies: &'a [CallRecord], equal: &[&str]) -> Option<&'a CallRecord> {
     let mut rest = equal;
-    let mut sets: Vec<(&CallRecord, Vec<String>)> = Vec::new();
+    let mut sets: Vec<(&CallRecord, BTreeSet<String>)> = Vec::new();
     for call in replies {
         let Some(answers) = answers(call) else { continue };
         let (own, after) = rest.split_at(answers.len());
         rest = after;
-        let mut set: Vec<String> = own.iter().map(|answer| normalise::normalise(answer)).collect();
-        set.sort();
-        set.dedup();
-        sets.push((call, set));
+        sets.push((call, Level::Voted.set(own.iter().copied())));
     }
-    let votes = |set: &[String]| sets.iter().filter(|(_, other)| other == set).count();
+    let votes = |set: &BTreeSet<String>| sets.iter().filter(|(_, other)| other == set).count();
     sets.iter().rev().max_by_key(|(_, set)| votes(set)).map(|(call, _)| *call)
 }
 

@@ -1,7 +1,8 @@
 //! Source-isolated arbitration (public work of 2026, without a paper): copies are one source unit, each unit is read once, and
 //! one call arbitrates between the answers over their evidence sentences.
 
-use crate::answers::{evidence, normalise, vote};
+use crate::answers::words::Level;
+use crate::answers::{evidence, vote};
 use crate::error::Result;
 use crate::methods::madam_rag::{reason, stance};
 use crate::prompt_file;
@@ -103,7 +104,7 @@ fn groups(question: &Question, replies: &[CallRecord], ctx: &mut Ctx<'_>) -> Vec
             Some(known) => format!("{known} {sentence}"),
             None => sentence,
         };
-        match groups.iter_mut().find(|group| normalise::equal(&group.answer, answer)) {
+        match groups.iter_mut().find(|group| Level::Voted.equal(&group.answer, answer)) {
             Some(group) => group.evidence.push(evidence),
             None => groups.push(Group { answer: answer.to_owned(), evidence: vec![evidence] }),
         }

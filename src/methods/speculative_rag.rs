@@ -2,7 +2,8 @@
 //! subsets of the documents; an aggregator reads them all, or the draft with the best scores is the answer.
 
 use crate::answers::clusters::k_means;
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::prompt_file;
 use crate::prompts::File;
@@ -100,7 +101,7 @@ impl Method for SpeculativeRag {
             return Ok(Conclusion { malformed, rounds: 1, calls, ..Conclusion::default() });
         };
         let given = answer(best).into_iter().chain(drafts.iter().filter_map(answer));
-        let others = normalise::without_repeats(given.map(str::to_owned)).into_iter().skip(1);
+        let others = Level::Voted.without_repeats(given.map(str::to_owned)).into_iter().skip(1);
         let rejected = others.map(|text| vote::mentioned(&text, ctx.documents())).collect();
         Ok(Conclusion { rejected, ..vote::reader(best, ctx.documents()) })
     }

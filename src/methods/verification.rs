@@ -1,7 +1,8 @@
 //! Multi-LLM verification ("Multi-LLM Verification for Question Answering under Conflicting Contexts", section 2): several models
 //! answer alone, a verifier selects among their answers.
 
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::Sampling;
 use crate::llm::ModelIdentity;
@@ -283,8 +284,8 @@ fn choices(calls: &[CallRecord], most: usize) -> Choices {
 /// Every one of `given` that is not among `concluded`, once, with the documents that mention it.
 fn rejected(question: &Question, given: &Choices, concluded: &[Answer]) -> Vec<Answer> {
     let given = given.answers.iter().map(|(answer, _)| answer.clone());
-    let other = given.filter(|answer| !concluded.iter().any(|known| normalise::equal(&known.text, answer)));
-    normalise::without_repeats(other).iter().map(|text| vote::mentioned(text, &question.documents)).collect()
+    let other = given.filter(|answer| !concluded.iter().any(|known| Level::Voted.equal(&known.text, answer)));
+    Level::Voted.without_repeats(other).iter().map(|text| vote::mentioned(text, &question.documents)).collect()
 }
 
 /// The answer of the last of `calls`; of a list, its first.
@@ -302,7 +303,7 @@ fn majority(question: &Question, all: &[CallRecord], given: &Choices) -> Conclus
     let winner = votes.first().map(|(answer, _)| answer.as_str());
     let answers: Vec<Answer> = winner.iter().map(|text| vote::mentioned(text, &question.documents)).collect();
     let reasons = |(answer, explanation): &(String, String)| {
-        winner.is_some_and(|winner| normalise::equal(answer, winner)).then(|| explanation.clone())
+        winner.is_some_and(|winner| Level::Voted.equal(answer, winner)).then(|| explanation.clone())
     };
     Conclusion {
         rejected: rejected(question, given, &answers),

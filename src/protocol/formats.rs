@@ -10,6 +10,7 @@ use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::reply;
 use crate::transcript::Parsed;
+use crate::unicode;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -213,7 +214,7 @@ impl Format {
     /// Reads a reply; one that does not keep the format is [`Parsed::Malformed`].
     #[must_use]
     pub fn read(&self, reply: &str, finish: Finish, values: &Value) -> Parsed {
-        (self.parse)(reply, finish, values).unwrap_or(Parsed::Malformed)
+        (self.parse)(&unicode::nfc(reply), finish, values).unwrap_or(Parsed::Malformed)
     }
 }
 

@@ -3,8 +3,10 @@
 //! A parser reads replies that a grammar constrained and free ones alike: strict about the marker, tolerant of case, white
 //! space and Markdown's emphasis. A chatty reply is read from its first marker on; without one it is malformed.
 
-use crate::answers::normalise;
+use crate::answers::unknown::is_unknown;
+use crate::answers::words::Level;
 use crate::generation::Finish;
+use crate::protocol::list::{self, one_line};
 use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::Parsed;
 use serde::Deserialize;
@@ -29,10 +31,6 @@ fn said(object: &str) -> Option<Said> {
     serde_json::from_str(object.trim()).ok()
 }
 
-fn list(answers: &[String]) -> String {
-    Value::from(answers.iter().map(|answer| one_line(answer)).collect::<Vec<_>>()).to_string()
-}
-
 pub(super) fn answer_line(object: &str) -> Option<String> {
     let said = said(object)?;
     Some(format!("Answer: {}. Explanation: {}", one_line(&said.answer?), one_line(&said.explanation?)))
@@ -40,15 +38,19 @@ pub(super) fn answer_line(object: &str) -> Option<String> {
 
 pub(super) fn answers_line(object: &str) -> Option<String> {
     let said = said(object)?;
-    Some(format!("All Correct Answers: {}. Explanation: {}", list(&said.answers?), one_line(&said.explanation?)))
+    Some(format!(
+        "All Correct Answers: {}. Explanation: {}",
+        list::written(&said.answers?),
+        one_line(&said.explanation?)
+    ))
 }
 
 pub(super) fn list_line(object: &str) -> Option<String> {
-    Some(format!("Answers: {}", list(&said(object)?.answers?)))
+    Some(format!("Answers: {}", list::written(&said(object)?.answers?)))
 }
 
 pub(super) fn items_line(object: &str) -> Option<String> {
-    Some(format!("Items: {}", list(&said(object)?.items?)))
+    Some(format!("Items: {}", list::written(&said(object)?.items?)))
 }
 
 pub(super) fn choice_line(object: &str) -> Option<String> {
@@ -58,11 +60,6 @@ pub(super) fn choice_line(object: &str) -> Option<String> {
 pub(super) fn reasoned_choice_line(object: &str) -> Option<String> {
     let said = said(object)?;
     Some(format!("Choice: {}. Explanation: {}", one_line(&said.choice?), one_line(&said.explanation?)))
-}
-
-/// A line's worth of text: no line ends, single spaces.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn short_line(object: &str) -> Option<String> {
@@ -88,10 +85,10 @@ pub(super) fn query_action_line(object: &str) -> Option<String> {
 pub(super) fn parse_short(reply: &str) -> Option<Parsed> {
     let first = reply.trim().lines().next()?;
     let answer = undress(after_marker(first, "answer").unwrap_or(first));
-    if normalise::words(answer).is_empty() {
+    if Level::Voted.words(answer).is_empty() {
         return None;
     }
-    let answer = (!normalise::is_unknown(answer)).then(|| answer.to_owned());
+    let answer = (!is_unknown(answer)).then(|| answer.to_owned());
     Some(Parsed::Answer { answer, explanation: String::new() })
 }
 
@@ -121,7 +118,7 @@ pub(super) fn parse_query_action(reply: &str, values: &Value) -> Option<Parsed> 
     fields.insert("argument".into(), argument.into());
     let new = if let Some(change) = line("query optimization").or_else(|| line("query optimisation")) {
         let (old, new) = change.split_once("->").or_else(|| change.split_once('→'))?;
-        let place = queries.iter().position(|query| normalise::equal(query, bare_query(old)))?;
+        let place = queries.iter().position(|query| Level::Voted.equal(query, bare_query(old)))?;
         fields.insert("action".into(), "optimise".into());
         fields.insert("old".into(), place.into());
         new
@@ -130,7 +127,7 @@ pub(super) fn parse_query_action(reply: &str, values: &Value) -> Option<Parsed> 
         line("query expansion")?
     };
     let new = bare_query(new);
-    if normalise::words(new).is_empty() {
+    if Level::Voted.words(new).is_empty() {
         return None;
     }
     fields.insert("new".into(), new.into());
@@ -158,11 +155,11 @@ fn chosen_exactly(text: &str, values: &Value) -> Option<usize> {
 /// The option that `text` names, punctuation around it and case apart.
 fn chosen(text: &str, values: &Value) -> Option<usize> {
     let (options, bare) = (options(values), undress(text));
-    let words = normalise::words(bare);
+    let words = Level::Voted.words(bare);
     let position = |same: &dyn Fn(&str) -> bool| options.iter().position(|option| same(option));
     chosen_exactly(text, values)
         .or_else(|| position(&|option| !bare.is_empty() && undress(option) == bare))
-        .or_else(|| position(&|option| !words.is_empty() && normalise::words(option) == words))
+        .or_else(|| position(&|option| !words.is_empty() && Level::Voted.words(option) == words))
 }
 
 /// An option may have several lines, or hold the marker itself, so the whole reply is compared first.
@@ -204,30 +201,30 @@ fn choice_as_written(text: &str, values: &Value) -> Option<(usize, String)> {
 pub(super) fn parse_answer(reply: &str, finish: Finish) -> Option<Parsed> {
     let (answer, explanation) = part_explanation(after_marker(reply, "answer")?, finish)?;
     let answer = undress(answer);
-    if normalise::words(answer).is_empty() {
+    if Level::Voted.words(answer).is_empty() {
         return None;
     }
-    let answer = (!normalise::is_unknown(answer)).then(|| answer.to_owned());
+    let answer = (!is_unknown(answer)).then(|| answer.to_owned());
     Some(Parsed::Answer { answer, explanation })
 }
 
 pub(super) fn parse_answers(reply: &str, marker: &str, finish: Finish) -> Option<Parsed> {
     let after = after_marker(reply, marker);
     if let Some(list) = after.and_then(|after| after.trim_start_matches(is_dress).strip_prefix('[')) {
-        let (answers, rest) = parse_list(list)?;
-        if answers.iter().any(|answer| normalise::words(answer).is_empty()) {
+        let list::Read { items: answers, rest: Some(rest) } = list::read(list)? else { return None };
+        if answers.iter().any(|answer| Level::Voted.words(answer).is_empty()) {
             return None;
         }
-        let known = answers.into_iter().filter(|answer| !normalise::is_unknown(answer));
+        let known = answers.into_iter().filter(|answer| !is_unknown(answer));
         let explanation = after_marker(rest, "explanation").unwrap_or(rest);
         return Some(Parsed::Answers {
-            answers: normalise::without_repeats(known),
+            answers: Level::Voted.without_repeats(known),
             explanation: whole_sentences(explanation.trim_start_matches(['.', ',', ';', '*', '_']), finish),
         });
     }
     // The papers' prompt asks for the bare word where no answer is correct, so it needs no marker.
     let (word, explanation) = part_explanation(after.unwrap_or(reply), finish)?;
-    normalise::is_unknown(word).then_some(Parsed::Answers { answers: Vec::new(), explanation })
+    is_unknown(word).then_some(Parsed::Answers { answers: Vec::new(), explanation })
 }
 
 /// The text after the first `marker:` in `text`.
@@ -292,57 +289,4 @@ fn undress(answer: &str) -> &str {
 
 fn is_dress(c: char) -> bool {
     c.is_whitespace() || matches!(c, '*' | '`' | '"' | '“' | '”' | '{' | '}')
-}
-
-/// The items of a list whose `[` was read, and what follows its `]`. JSON as a model writes it: single and curly quotes
-/// and bare words pass. `None` where it does not end.
-fn parse_list(text: &str) -> Option<(Vec<String>, &str)> {
-    let mut items = Vec::new();
-    let mut rest = text.trim_start();
-    loop {
-        if let Some(after) = rest.strip_prefix(']') {
-            return Some((items, after));
-        }
-        let (item, after) = parse_item(rest)?;
-        items.push(item.trim().to_owned());
-        let after = after.trim_start();
-        rest = match after.strip_prefix(',') {
-            Some(more) => more.trim_start(),
-            None if after.starts_with(']') => after,
-            None => return None,
-        };
-    }
-}
-
-fn parse_item(text: &str) -> Option<(String, &str)> {
-    let first = text.chars().next()?;
-    match first {
-        '"' => {
-            let mut stream = serde_json::Deserializer::from_str(text).into_iter::<String>();
-            let item = stream.next()?.ok()?;
-            Some((item, &text[stream.byte_offset()..]))
-        }
-        '\'' | '‘' | '“' | '”' => {
-            let inner = &text[first.len_utf8()..];
-            let end = inner.char_indices().find(|&(at, c)| closes(first, c) && item_ends(&inner[at + c.len_utf8()..]));
-            let (at, c) = end?;
-            Some((inner[..at].to_owned(), &inner[at + c.len_utf8()..]))
-        }
-        _ => {
-            let end = text.find([',', ']', '[', '"', '\n'])?;
-            (end > 0).then(|| (text[..end].to_owned(), &text[end..]))
-        }
-    }
-}
-
-fn closes(open: char, c: char) -> bool {
-    match open {
-        '\'' | '‘' => matches!(c, '\'' | '’'),
-        _ => matches!(c, '“' | '”' | '"'),
-    }
-}
-
-/// An apostrophe within an item is no closing quote.
-fn item_ends(after: &str) -> bool {
-    after.trim_start().starts_with([',', ']'])
 }

@@ -2,8 +2,8 @@
 //!
 //! A mark changes no metric. A refusal does: the answer is left out of the conclusion, as a fallback that `score` counts.
 
-use crate::answers::equality;
 use crate::answers::grounds::{Example, Held, is_choice};
+use crate::answers::words::Level;
 use crate::protocol::{Ctx, OwnPrompts};
 use crate::question::{Answer, Conclusion, Document};
 use crate::transcript::Parsed;
@@ -15,8 +15,8 @@ pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPro
     let question = ctx.question();
     let agents = ctx.calls().iter().any(|call| call.document.is_some() && matches!(call.parsed, Parsed::Answer { .. }));
     let held = Held::of(documents.iter().copied(), agents).asked(&question.text);
-    let asked: Vec<String> =
-        std::iter::once(&question.text).chain(&question.options).flat_map(|text| equality::words(text)).collect();
+    let asked: Vec<&str> = std::iter::once(&question.text).chain(&question.options).map(String::as_str).collect();
+    let asked = Level::Assessed.words(&asked.join("\n"));
     let used: BTreeSet<&str> = ctx.calls().iter().map(|call| call.prompt.as_str()).collect();
     let examples: Vec<Example> = ctx
         .files()
@@ -26,9 +26,9 @@ pub(super) fn settle(conclusion: Conclusion, ctx: &mut Ctx<'_>, prompts: &OwnPro
         .collect();
     let choice = |text: &str| is_choice(text, &question.options);
     let is_example = |answer: &Answer| {
-        let words = equality::words(&answer.text);
+        let words = Level::Assessed.words(&answer.text);
         examples.iter().any(|example| example.gives(&words))
-            && !equality::within(&words, &asked)
+            && !words.within(&asked)
             && !held.holds(&answer.text)
             && !held.is_labelled(&answer.text)
             && !choice(&answer.text)

@@ -3,7 +3,7 @@
 
 use super::chart::{Chart, Point, Series, legend, short};
 use super::{Part, named, value};
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap};
@@ -18,14 +18,14 @@ const METRICS: [(&str, &str); 2] = [("em", "exact match"), ("f1", "F1")];
 const SEED: u64 = 0;
 
 /// A question's place on an x axis; `None` where it has none.
-type Level = fn(&QuestionRecord) -> Option<usize>;
+type GroupOf = fn(&QuestionRecord) -> Option<usize>;
 
 /// A chart over levels of questions.
 struct Kind {
     title: &'static str,
     x: &'static str,
     about: &'static str,
-    level: Level,
+    level: GroupOf,
 }
 
 const KINDS: [Kind; 3] = [
@@ -149,7 +149,7 @@ fn against_tokens(place: usize, record: &Record, metric: &str) -> Series {
     Series { place, points: point.into_iter().collect() }
 }
 
-fn by_level(place: usize, record: &Record, level: Level, metric: &str) -> Series {
+fn by_level(place: usize, record: &Record, level: GroupOf, metric: &str) -> Series {
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for question in sorted(record) {
         if let (Some(level), Some(score)) = (level(question), value(named(metric), question)) {
@@ -174,7 +174,7 @@ fn imbalance(record: &QuestionRecord) -> Option<usize> {
     let supporting = |aliases: &Vec<String>| {
         let of_it = |document: &&crate::question::Document| {
             let label = document.label.as_ref().filter(|label| label.kind == "correct");
-            label.is_some_and(|label| aliases.iter().any(|alias| normalise::equal(alias, &label.answer)))
+            label.is_some_and(|label| aliases.iter().any(|alias| Level::Scored.equal(alias, &label.answer)))
         };
         record.question.documents.iter().filter(of_it).count()
     };

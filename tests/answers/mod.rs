@@ -1,5 +1,8 @@
 //! What an answer is.
 
+mod characters;
+mod gold;
 mod grounds;
-mod normalise;
-mod precision;
+mod likeness;
+mod unknown;
+mod words;

@@ -1,6 +1,6 @@
 //! Datasets of controlled conflicts: what each level holds, and which questions qualify.
 
-use moot::answers::normalise;
+use moot::answers::words::Level;
 use moot::eval::datasets;
 use moot::eval::slices::{KINDS, Kind, Slices, line};
 use moot::question::{Document, Gold, Label, Question};
@@ -89,7 +89,9 @@ fn misinformation_grows_and_nothing_else_changes() {
             for document in item.documents.iter().filter(|document| document.label.as_ref().unwrap().kind == "misinfo")
             {
                 assert!(document.text.contains("1850"), "{}", document.text);
-                assert!(!normalise::contains(&document.text, "1884") && !normalise::contains(&document.text, "1901"));
+                assert!(
+                    !Level::Scored.contains(&document.text, "1884") && !Level::Scored.contains(&document.text, "1901")
+                );
                 // A number that only begins with the answer's digits is no answer.
                 assert!(!document.text.contains("18500"), "{}", document.text);
             }
@@ -208,7 +210,7 @@ fn items_of_detection_have_a_claim_and_a_relation_for_each_document() {
                 let own = document.text.contains(&format!("ill {number} "))
                     || document.text.ends_with(&format!(" {number}."));
                 assert_eq!(own, *relation == Supports, "{document:?}");
-                assert!(*relation == Supports || !normalise::contains(&document.text, "1884"), "{document:?}");
+                assert!(*relation == Supports || !Level::Scored.contains(&document.text, "1884"), "{document:?}");
             }
         }
         counts.sort_unstable();

@@ -1,7 +1,7 @@
 //! Simulated sources and built benchmarks, without a model.
 
 use super::sources::near;
-use moot::answers::normalise;
+use moot::answers::words::Level;
 use moot::eval::sources::bench::pools::pools;
 use moot::eval::sources::bench::swap::{Kind, kind, swapped, wrong_answers};
 use moot::eval::sources::bench::{Lies, Plan, Pool, beta, build, synthetic};
@@ -318,7 +318,7 @@ fn sources_hold_what_their_reliability_and_coverage_say() {
         let gold = question.gold.as_ref().unwrap();
         for document in &question.documents {
             let label = document.label.as_ref().unwrap();
-            assert!(normalise::contains(&document.text, &label.answer), "{document:?}");
+            assert!(Level::Scored.contains(&document.text, &label.answer), "{document:?}");
             assert_eq!(gold.wrong.contains(&label.answer), label.kind == "misinfo");
         }
     }

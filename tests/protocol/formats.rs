@@ -134,7 +134,7 @@ fn an_object_of_the_schema_becomes_the_line_of_the_grammar() {
     let object = json!({ "answer": "J. \"R.\"\nTolkien", "explanation": " It\n says  so. " }).to_string();
     assert_eq!((ANSWER.line)(&object).unwrap(), "Answer: J. \"R.\" Tolkien. Explanation: It says so.");
     let object = json!({ "answers": ["a\nb", "c \"d\""], "explanation": "x" }).to_string();
-    let line = r#"All Correct Answers: ["a b","c \"d\""]. Explanation: x"#;
+    let line = r#"All Correct Answers: ["a b", "c \"d\""]. Explanation: x"#;
     assert_eq!((ANSWERS.line)(&object).unwrap(), line);
     let read = Parsed::Answers { answers: vec!["a b".into(), "c \"d\"".into()], explanation: "x".into() };
     assert_eq!(ANSWERS.read(line, Finish::Stop, &Value::Null), read);
@@ -203,11 +203,11 @@ proptest! {
     ) {
         let object = json!({ "answers": answers, "explanation": explanation }).to_string();
         let read = ANSWERS.read(&(ANSWERS.line)(&object).unwrap(), Finish::Stop, &Value::Null);
-        let without = moot::answers::normalise::without_repeats(answers.iter().filter(|a| *a != "unknown").cloned());
+        let without = moot::answers::words::Level::Voted.without_repeats(answers.iter().filter(|a| *a != "unknown").cloned());
         prop_assert!(matches!(&read, Parsed::Answers { answers, .. } if *answers == without), "{read:?}");
         let object = json!({ "answer": answer, "explanation": "x" }).to_string();
         let read = ANSWER.read(&(ANSWER.line)(&object).unwrap(), Finish::Stop, &Value::Null);
-        let known = !moot::answers::normalise::words(&answer).is_empty();
+        let known = !moot::answers::words::Level::Voted.words(&answer).is_empty();
         prop_assert_eq!(matches!(read, Parsed::Answer { .. }), known, "{:?}", read);
     }
 }

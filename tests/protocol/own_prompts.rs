@@ -1,6 +1,6 @@
 //! Prompts of one's own: read from a folder, used in place of the program's, named in the record.
 
-use crate::methods::four;
+use crate::methods::{four, typed, usage_error};
 use moot::llm::scripted::Scripted;
 use moot::methods::{self, METHODS};
 use moot::prompts::File;
@@ -34,7 +34,7 @@ fn a_prompt_of_ones_own_is_sent_and_hashed() {
     write(folder.path(), AGENT, "Mine: {{ question }} / {{ document }}\n");
     write(folder.path(), ".hidden/x.swp", "left out");
     let own = OwnPrompts::read(folder.path(), &methods::replaceable()).unwrap();
-    let built = methods::build("madam-rag", &super::typed(&[("rounds", "1")])).unwrap().with_prompts(own).unwrap();
+    let built = methods::build("madam-rag", &typed(&[("rounds", "1")])).unwrap().with_prompts(own).unwrap();
     let llm = Scripted::new(|_| "Answer: 1931. Explanation: x".into());
     let settings = Settings::default();
     let (record, error) = built.record(&four(), Tools::new(&llm), &settings, &Silent);
@@ -83,7 +83,7 @@ fn a_value_that_a_prompt_does_not_have_is_named_with_those_that_it_has() {
     let failed = |text: &str| {
         let mut own = OwnPrompts::default();
         own.replace_named(AGENT, text, &methods::replaceable()).unwrap();
-        let built = methods::build("madam-rag", &super::typed(&[("rounds", "1")])).unwrap().with_prompts(own).unwrap();
+        let built = methods::build("madam-rag", &typed(&[("rounds", "1")])).unwrap().with_prompts(own).unwrap();
         let llm = Scripted::new(|_| unreachable!("no call is made"));
         built.record(&four(), Tools::new(&llm), &Settings::default(), &Silent).1.unwrap().to_string()
     };
@@ -128,7 +128,7 @@ fn prompts_of_other_methods_alone_are_refused() {
     let mut own = OwnPrompts::default();
     own.replace(prompt_file!("drag/proponent.jinja"), "x").unwrap();
     let built = methods::build("madam-rag", &Typed::new()).unwrap();
-    let wrong = super::usage_error(built.with_prompts(own.clone()));
+    let wrong = usage_error(built.with_prompts(own.clone()));
     assert!(wrong.contains("drag/proponent.jinja") && wrong.contains("it uses madam_rag/agent.jinja"), "{wrong}");
     // Beside one of its own they are left alone: a folder may serve several methods.
     own.replace_named(AGENT, "{{ question }}", &methods::replaceable()).unwrap();

@@ -58,6 +58,11 @@ fn the_answer_grammar_holds_a_reply_to_its_line() {
     refuses(f, "Answer: 1956. Explanation: ");
     refuses(f, "Answer: 1956. Explanation: two\nlines");
     refuses(f, "The answer is 1956.");
+    // The explanation begins once: an answer does not hold it.
+    refuses(f, "Answer: 1956 Explanation: It says so. Explanation: x");
+    refuses(f, "Answer: 1956, explanation : so. Explanation: x");
+    accepts(f, "Answer: An Explanation of the Bridge. Explanation: x");
+    accepts(f, r"Answer: C:\data\pump.txt. Explanation: x");
 }
 
 #[test]
@@ -78,7 +83,8 @@ fn the_answers_grammar_is_a_json_list_or_the_word() {
     refuses(f, r#"All Correct Answers: [" 1963"]. Explanation: x"#);
     refuses(f, r#"All Correct Answers: [1963]. Explanation: x"#);
     refuses(f, r#"All Correct Answers: ["a"]."#);
-    refuses(f, r#"All Correct Answers: ["a\n"]. Explanation: x"#);
+    accepts(f, r#"All Correct Answers: ["a\n"]. Explanation: x"#);
+    refuses(f, "All Correct Answers: [\"a\n\"]. Explanation: x");
     let list = |n: usize| vec!["\"a\""; n].join(", ");
     accepts(f, &format!("All Correct Answers: [{}]. Explanation: x", list(8)));
     refuses(f, &format!("All Correct Answers: [{}]. Explanation: x", list(9)));
@@ -146,6 +152,9 @@ fn an_answer_is_read_from_its_marker_on() {
         ("Answer: Unknown. Explanation: No word of it.", answer(None, "No word of it.")),
         ("Answer: The unknown. Explanation: No word of it.", answer(None, "No word of it.")),
         ("Answer: the unknown soldier. Explanation: x", answer(Some("the unknown soldier"), "x")),
+        ("Answer: Zoe\u{308}. Explanation: x", answer(Some("Zoë"), "x")),
+        ("Answer: IDK. Explanation: x", answer(None, "x")),
+        ("Answer: not mentioned in the provided document. Explanation: x", answer(None, "x")),
     ] {
         assert_eq!(read(&ANSWER, reply, Finish::Stop), want, "{reply:?}");
     }

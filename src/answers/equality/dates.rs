@@ -1,5 +1,7 @@
 //! Dates in the usual English and numeric forms.
 
+use crate::unicode;
+
 /// What is known of a day. Fields that are absent are not said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Date {
@@ -71,7 +73,7 @@ impl Date {
 #[must_use]
 pub fn read(text: &str) -> Vec<Date> {
     let separates = |c: char| c.is_whitespace() || matches!(c, ',' | '.' | '/' | '-' | '\u{2010}'..='\u{2013}');
-    let lower = text.to_lowercase();
+    let lower = unicode::folded(text);
     let mut parts = Vec::new();
     for word in lower.split(separates).filter(|word| !word.is_empty() && !FILLERS.contains(word)) {
         match part(word.trim_matches(['(', ')', '"', '\''])) {
@@ -133,6 +135,7 @@ fn part(word: &str) -> Option<Part> {
 #[must_use]
 pub fn found_in(text: &str) -> Vec<Date> {
     const LONGEST: usize = 5;
+    let text = unicode::folded(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut found: Vec<Date> = Vec::new();
     for start in 0..words.len() {

@@ -1,28 +1,30 @@
 //! Which answers are equal: the one place that decides it (RA-RAG, section 3.1 and appendices H and I).
 //!
-//! Two rules live here. [`exact`] compares words after normalisation: the metrics, MADAM-RAG's early stop and votes use it, as
-//! the papers do; [`Equality`](crate::protocol::equality::Equality) adds the comparisons by meaning. [`likeness`] and [`agree`]
-//! are the assessment's: which documents stand for and against an answer that a method concluded
-//! ([`vote::by_stance`](super::vote::by_stance)), in `ask` and in `run`. They decide no vote and enter no metric.
+//! | who asks | rule |
+//! |---|---|
+//! | metrics, datasets, slices | [`Level::Scored`](crate::answers::words::Level::Scored): the papers' words |
+//! | votes, MADAM-RAG's early stop, repeated answers | [`Level::Voted`] and its classes [`exact`]; [`protocol::equality`](crate::protocol::equality) adds the comparisons by meaning |
+//! | the assessment: which documents stand for and against a concluded answer ([`vote::by_stance`](super::vote::by_stance)) | [`likeness`] and [`agree`]: words, numbers and dates |
+//!
+//! The assessment decides no vote and enters no metric.
 
 pub mod dates;
-pub mod numbers;
-mod precision;
+mod likeness;
 
-pub use precision::{Likeness, agree, distinct, like, likeness, most_precise, within, words};
+pub use likeness::{Likeness, agree, distinct, like, likeness, most_precise};
 
-use crate::answers::normalise;
+use crate::answers::words::Level;
 
-/// The class of each answer by words alone, numbered by the order in which classes come first; `None` for an answer without words, and the first answer of each class. Votes
-/// and the estimate of weights count by this.
+/// The class of each answer by words alone, numbered by the order in which classes come first; `None` for an answer without
+/// words, and the first answer of each class. Votes and the estimate of weights count by this.
 #[must_use]
 pub fn exact<'a>(answers: &[&'a str]) -> (Vec<Option<usize>>, Vec<&'a str>) {
     let mut distinct: Vec<&str> = Vec::new();
     let class = |answer: &&'a str| {
-        if normalise::words(answer).is_empty() {
+        if Level::Voted.words(answer).is_empty() {
             return None;
         }
-        let known = distinct.iter().position(|known| normalise::equal(known, answer));
+        let known = distinct.iter().position(|known| Level::Voted.equal(known, answer));
         Some(known.unwrap_or_else(|| {
             distinct.push(answer);
             distinct.len() - 1

@@ -1,7 +1,7 @@
 //! Layout of a debate: replies, events, positions of passages, token counts.
 
 use super::{STRONG, View, WRONG};
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::cli::terminal::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;
 use crate::question::{Document, Question};
@@ -254,7 +254,7 @@ fn change(before: &Parsed, now: &Parsed) -> (String, Style) {
         Parsed::Answer { answer: None, .. } if was != "unknown" => {
             (format!("withdrawn; said {}", printable(was)), CHANGED)
         }
-        Parsed::Answer { answer, .. } if normalise::equal(answer.as_deref().unwrap_or("unknown"), was) => {
+        Parsed::Answer { answer, .. } if Level::Voted.equal(answer.as_deref().unwrap_or("unknown"), was) => {
             ("kept".to_owned(), FAINT)
         }
         _ => (format!("was {}", printable(was)), CHANGED),

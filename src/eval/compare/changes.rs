@@ -1,7 +1,7 @@
 //! The questions that two records do not answer alike.
 
 use super::{chosen, pairs};
-use crate::answers::normalise::normalise;
+use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::eval::metrics::Scope;
 use crate::eval::record::reader::Record;
@@ -46,7 +46,7 @@ pub fn answers_differ(a: &QuestionRecord, b: &QuestionRecord) -> bool {
 /// The concluded answers as they are compared: normalised and sorted. Malformed conclusions and errors differ from "unknown".
 fn concluded(record: &QuestionRecord) -> (BTreeSet<String>, bool, bool) {
     match &record.conclusion {
-        Some(c) => (c.answers.iter().map(|answer| normalise(&answer.text)).collect(), c.malformed, false),
+        Some(c) => (Level::Scored.set(c.answers.iter().map(|answer| answer.text.as_str())), c.malformed, false),
         None => (BTreeSet::new(), false, true),
     }
 }

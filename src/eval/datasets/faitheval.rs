@@ -1,7 +1,7 @@
 //! FaithEval: one context that lacks the answer, contradicts itself, or contradicts the world (multiple choice).
 
 use super::{Item, Row, fields};
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::jsonl::Object;
 use crate::question::{Document, Gold, Question};
@@ -31,7 +31,7 @@ fn read(item: &Item) -> Result<Question> {
         (Gold::any_of([right]), options, "counterfactual")
     } else {
         let answers = fields::texts(object, "answers")?;
-        let abstains = |answer: &String| ABSTENTIONS.contains(&normalise::normalise(answer).as_str());
+        let abstains = |answer: &String| ABSTENTIONS.contains(&Level::Scored.normalised(answer).as_str());
         if answers.iter().all(abstains) {
             (Gold::none(), Vec::new(), "unanswerable")
         } else {

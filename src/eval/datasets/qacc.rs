@@ -1,7 +1,7 @@
 //! QACC: questions with web snippets from named hosts, which conflict in a quarter of them; one JSON array.
 
 use super::{Item, Row, fields};
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::jsonl::Object;
 use crate::question::{Document, Gold, Label, Question};
@@ -53,7 +53,7 @@ fn documents(object: &Object, correct: Option<&str>) -> Result<Vec<Document>> {
         let (Some(answer), Some(letters)) = (object.optional_string(answer)?, object.optional_string(letters)?) else {
             continue;
         };
-        let right = correct.is_some_and(|correct| normalise::equal(&answer, correct));
+        let right = correct.is_some_and(|correct| Level::Scored.equal(&answer, correct));
         let kind = if right { "correct" } else { "other" };
         for index in indices(&letters) {
             // The letters of a few annotations lie beyond the contexts.

@@ -1,10 +1,8 @@
 //! Answers against gold: strict exact match, precision, recall and F1 (MADAM-RAG, sections 5.1 and 5.3).
 //!
-//! **Matching.** Both answers are normalised into words ([`normalise::words`]). By default the *gold* answer's words must
-//! stand in the *given* answer: "founded in 1856" gives 1856. The reverse does not count: "1856" does not give
-//! "12 May 1856". Any alias of a gold answer gives it. Wrong answers are matched in the same way, so a list of
-//! everything that the documents say loses its exact match to the wrong ones. Where a gold answer contains a wrong one
-//! ("New York City", "New York"), this rule can never be satisfied; the rule of equality can, and is reported beside it.
+//! **Matching** is that of [`gold`](crate::answers::gold), by default by containment. Wrong answers are matched in the same way,
+//! so a list of everything that the documents say loses its exact match to the wrong ones. Where a gold answer contains a wrong
+//! one ("New York City", "New York"), this rule can never be satisfied; the rule of equality can, and is reported beside it.
 //!
 //! **Required answers.** All gold answers, or one of them ([`Gold::required`]). Where one is enough, recall is 1 as soon
 //! as any is given.
@@ -17,7 +15,8 @@
 //! both are.
 
 use super::Tally;
-use crate::answers::normalise;
+use crate::answers::gold::{Known, Match};
+use crate::answers::words::{Level, Words};
 use crate::question::Gold;
 use crate::transcript::QuestionRecord;
 
@@ -114,29 +113,20 @@ fn score(record: &QuestionRecord, rule: Rule, of: fn(&Counts) -> f64) -> Option<
 /// `None` for a malformed conclusion, or none.
 fn count(record: &QuestionRecord, gold: &Gold, rule: Rule) -> Option<Counts> {
     let conclusion = record.conclusion.as_ref().filter(|c| !c.malformed)?;
-    Some(match rule {
-        Rule::WholeText => in_text(&concluding_text(record), gold),
-        Rule::Contained | Rule::Equal => {
-            let given: Vec<_> = conclusion.answers.iter().map(|answer| normalise::words(&answer.text)).collect();
-            in_list(&given, gold, if rule == Rule::Equal { equal } else { contains })
-        }
+    let by = match rule {
+        Rule::WholeText => return Some(in_text(&concluding_text(record), gold)),
+        Rule::Contained => Match::Contained,
+        Rule::Equal => Match::Equal,
+    };
+    let known = Known::of(gold);
+    let given: Vec<Words> = conclusion.answers.iter().map(|answer| Level::Scored.words(&answer.text)).collect();
+    Some(Counts {
+        required: gold.required(),
+        required_given: required_given(gold, known.right_given(&given, by)),
+        wrong_given: known.wrong_given(&given, by),
+        given: given.len(),
+        right: given.iter().filter(|answer| known.is_right(answer, by)).count(),
     })
-}
-
-type Words = Vec<String>;
-
-/// Whether `whole` contains the words of `part`; an answer without words is in no text.
-fn contains(whole: &Words, part: &Words) -> bool {
-    !part.is_empty() && whole.windows(part.len()).any(|window| window == part.as_slice())
-}
-
-fn equal(a: &Words, b: &Words) -> bool {
-    !a.is_empty() && a == b
-}
-
-/// The answers' aliases, as words.
-fn words_of(gold: &Gold) -> Vec<Vec<Words>> {
-    gold.answers.iter().map(|aliases| aliases.iter().map(|alias| normalise::words(alias)).collect()).collect()
 }
 
 /// Answers given of those that are required: where one is enough, at most one counts.
@@ -144,28 +134,11 @@ fn required_given(gold: &Gold, given: usize) -> usize {
     given.min(gold.required())
 }
 
-fn in_list(given: &[Words], gold: &Gold, matches: fn(&Words, &Words) -> bool) -> Counts {
-    let right = words_of(gold);
-    let wrong: Vec<Words> = gold.wrong.iter().map(|a| normalise::words(a)).collect();
-    let is_given = |known: &Words| given.iter().any(|answer| matches(answer, known));
-    let is_right = |answer: &&Words| {
-        right.iter().flatten().any(|known| matches(answer, known)) && !wrong.iter().any(|known| matches(answer, known))
-    };
-    Counts {
-        required: gold.required(),
-        required_given: required_given(gold, right.iter().filter(|aliases| aliases.iter().any(is_given)).count()),
-        wrong_given: wrong.iter().filter(|known| is_given(known)).count(),
-        given: given.len(),
-        right: given.iter().filter(is_right).count(),
-    }
-}
-
 /// A text has no list of answers; those given are the known ones that stand in it.
 fn in_text(text: &str, gold: &Gold) -> Counts {
-    let text = normalise::words(text);
-    let stands = |alias: &Words| contains(&text, alias);
-    let right = words_of(gold).iter().filter(|aliases| aliases.iter().any(stands)).count();
-    let wrong = gold.wrong.iter().filter(|a| stands(&normalise::words(a))).count();
+    let (known, text) = (Known::of(gold), [Level::Scored.words(text)]);
+    let right = known.right_given(&text, Match::Contained);
+    let wrong = known.wrong_given(&text, Match::Contained);
     Counts {
         required: gold.required(),
         required_given: required_given(gold, right),

@@ -2,7 +2,8 @@
 
 use super::Tally;
 use super::answers::{self, Rule};
-use crate::answers::normalise;
+use crate::answers::gold::is_right;
+use crate::answers::words::Level;
 use crate::question::{Answer, Conclusion, Gold, Judged};
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 
@@ -29,7 +30,7 @@ pub fn tally(record: &QuestionRecord, change: Change) -> Option<Tally> {
         let Some(before) = earlier(record, call) else { continue };
         let (Some(was), Some(is)) = (rank(before, gold), rank(call, gold)) else { continue };
         let changed = match change {
-            Change::Any => !same(before, call),
+            Change::Any => is_changed(before, call),
             Change::Better => is > was,
             Change::Worse => is < was,
         };
@@ -39,9 +40,12 @@ pub fn tally(record: &QuestionRecord, change: Change) -> Option<Tally> {
     (tally[1] > 0.0).then_some(tally)
 }
 
-/// The same agent's reply of the round before.
-fn earlier<'a>(record: &'a QuestionRecord, call: &CallRecord) -> Option<&'a CallRecord> {
-    let same = |other: &&CallRecord| other.document == call.document && other.role == call.role;
+/// The same speaker's reply of the round before.
+#[must_use]
+pub fn earlier<'a>(record: &'a QuestionRecord, call: &CallRecord) -> Option<&'a CallRecord> {
+    let same = |other: &&CallRecord| {
+        (other.role.as_str(), other.document, other.sample) == (call.role.as_str(), call.document, call.sample)
+    };
     record.calls.iter().filter(same).find(|other| other.round + 1 == call.round)
 }
 
@@ -58,32 +62,27 @@ pub fn left_out(record: &QuestionRecord) -> Option<f64> {
     Some(first.map(|agent| (2..=rounds).filter(|round| !asked(*round, agent)).count() as f64).sum())
 }
 
-fn answer(call: &CallRecord) -> Option<&str> {
-    match &call.parsed {
-        Parsed::Answer { answer, .. } => answer.as_deref(),
-        _ => None,
-    }
-}
-
-fn same(a: &CallRecord, b: &CallRecord) -> bool {
-    let malformed = |call: &CallRecord| call.parsed == Parsed::Malformed;
-    match (answer(a), answer(b)) {
-        (Some(a), Some(b)) => normalise::equal(a, b),
-        (None, None) => malformed(a) == malformed(b),
-        _ => false,
+/// Whether a reply answers otherwise than the one before. Free texts and fields are not compared.
+#[must_use]
+pub fn is_changed(before: &CallRecord, now: &CallRecord) -> bool {
+    let differ = |a: &[String], b: &[String]| {
+        let set = |answers: &[String]| Level::Scored.set(answers.iter().map(String::as_str));
+        set(a) != set(b)
+    };
+    match (&before.parsed, &now.parsed) {
+        (Parsed::Answer { answer: a, .. }, Parsed::Answer { answer: b, .. }) => differ(a.as_slice(), b.as_slice()),
+        (Parsed::Answers { answers: a, .. }, Parsed::Answers { answers: b, .. }) => differ(a, b),
+        (Parsed::Choice { option: a, .. }, Parsed::Choice { option: b, .. }) => a != b,
+        (a, b) => std::mem::discriminant(a) != std::mem::discriminant(b),
     }
 }
 
 /// 0 wrong, 1 unknown, 2 right; `None` for a reply that is not one answer.
 fn rank(call: &CallRecord, gold: &Gold) -> Option<u8> {
-    let gives = |known: &str, given: &str| normalise::contains(given, known);
     match &call.parsed {
         Parsed::Malformed => Some(0),
         Parsed::Answer { answer: None, .. } => Some(if gold.required() == 0 { 2 } else { 1 }),
-        Parsed::Answer { answer: Some(given), .. } => {
-            let right = gold.aliases().any(|alias| gives(alias, given));
-            Some(if right && !gold.wrong.iter().any(|wrong| gives(wrong, given)) { 2 } else { 0 })
-        }
+        Parsed::Answer { answer: Some(given), .. } => Some(if is_right(given, gold) { 2 } else { 0 }),
         _ => None,
     }
 }
@@ -137,8 +136,8 @@ pub fn against(base: &QuestionRecord, record: &QuestionRecord) -> Option<[bool; 
     let outcome = match (before.judged, after.judged) {
         (Some(was), Some(is)) if record.question.options.is_empty() => Outcome::judged(was, is),
         _ => {
-            let words = |answers: &[Answer]| answers.iter().map(|a| normalise::normalise(&a.text)).collect::<Vec<_>>();
-            let kept = before.malformed == after.malformed && words(&before.answers) == words(&after.answers);
+            let set = |answers: &[Answer]| Level::Scored.set(answers.iter().map(|answer| answer.text.as_str()));
+            let kept = before.malformed == after.malformed && set(&before.answers) == set(&after.answers);
             Outcome { was: matches(base, &before.answers), is: matches(record, &after.answers), kept }
         }
     };

@@ -4,7 +4,7 @@
 //! two, a malformed reply and an error count as the wrong one.
 
 use super::{Tally, answers};
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::transcript::QuestionRecord;
 
 /// True positives, false positives, false negatives, true negatives; a conflict is positive.
@@ -23,7 +23,7 @@ pub fn tally(record: &QuestionRecord) -> Option<Tally> {
 
 fn detected(record: &QuestionRecord) -> Option<bool> {
     let [answer] = record.conclusion.as_ref().filter(|c| !c.malformed)?.answers.as_slice() else { return None };
-    match normalise::normalise(&answer.text).as_str() {
+    match Level::Scored.normalised(&answer.text).as_str() {
         "conflict" => Some(true),
         "no conflict" => Some(false),
         _ => None,

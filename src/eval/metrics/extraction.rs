@@ -1,7 +1,8 @@
 //! Extraction: whether an agent's first reply gives the answer that its document supports, by the document's label.
 
 use super::Tally;
-use crate::answers::normalise;
+use crate::answers::unknown::is_unknown;
+use crate::answers::words::Level;
 use crate::question::Label;
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 
@@ -41,7 +42,7 @@ pub fn tally(record: &QuestionRecord, kind: Option<&str>, outcome: Outcome) -> O
 fn judged(call: &CallRecord, label: &Label) -> Option<Outcome> {
     let expected = match label.answer.as_str() {
         "" => return None,
-        answer if normalise::is_unknown(answer) => None,
+        answer if is_unknown(answer) => None,
         answer => Some(answer),
     };
     // Other replies about a document, as labels of claims, are no answers even where they cannot be read. Records of version 1
@@ -53,7 +54,7 @@ fn judged(call: &CallRecord, label: &Label) -> Option<Outcome> {
         (Parsed::Answer { answer: None, .. }, None) => Some(Outcome::Right),
         (Parsed::Answer { answer: None, .. }, Some(_)) => Some(Outcome::Unknown),
         (Parsed::Answer { answer: Some(given), .. }, Some(expected)) => {
-            Some(if normalise::contains(given, expected) { Outcome::Right } else { Outcome::Wrong })
+            Some(if Level::Scored.contains(given, expected) { Outcome::Right } else { Outcome::Wrong })
         }
         _ => None,
     }

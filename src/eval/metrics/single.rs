@@ -3,7 +3,7 @@
 //! A concluded list of several answers is one text, joined by commas. A malformed reply and an error score 0.
 
 use super::{Tally, answers};
-use crate::answers::normalise;
+use crate::answers::words::{Level, squad};
 use crate::question::Gold;
 use crate::transcript::QuestionRecord;
 use std::collections::HashMap;
@@ -44,7 +44,7 @@ pub fn choice(record: &QuestionRecord) -> Option<f64> {
         return None;
     }
     let chosen = concluded(record).and_then(|text| chosen(&text, options));
-    let right = chosen.is_some_and(|option| gold.aliases().any(|alias| normalise::equal(alias, &options[option])));
+    let right = chosen.is_some_and(|option| gold.aliases().any(|alias| Level::Scored.equal(alias, &options[option])));
     Some(f64::from(u8::from(right)))
 }
 
@@ -63,8 +63,8 @@ fn score(record: &QuestionRecord, of: fn(&[String], &[String]) -> f64) -> Option
     if gold.required() == 0 {
         return Some(f64::from(u8::from(text.is_empty())));
     }
-    let given = normalise::squad(&text);
-    Some(gold.aliases().map(|alias| of(&given, &normalise::squad(alias))).fold(0.0, f64::max))
+    let given = squad(&text);
+    Some(gold.aliases().map(|alias| of(&given, &squad(alias))).fold(0.0, f64::max))
 }
 
 /// SQuAD's token F1: of the tokens that both have, each as often as both have it. Where either has none, 1 if both do.
@@ -88,7 +88,7 @@ fn f1(given: &[String], gold: &[String]) -> f64 {
 
 /// Gold that is yes or no under every alias.
 fn gold_yes_no(gold: &Gold) -> Option<bool> {
-    let mut read = gold.aliases().map(|alias| match normalise::words(alias).as_slice() {
+    let mut read = gold.aliases().map(|alias| match Level::Scored.words(alias).to_vec().as_slice() {
         [word] => polarity(word),
         _ => None,
     });
@@ -98,7 +98,7 @@ fn gold_yes_no(gold: &Gold) -> Option<bool> {
 
 /// The first word decides; an answer that also holds the opposite word is neither.
 fn read_yes_no(text: &str) -> Option<bool> {
-    let words = normalise::words(text);
+    let words = Level::Scored.words(text).to_vec();
     let first = polarity(words.first()?)?;
     (!words.iter().any(|word| polarity(word) == Some(!first))).then_some(first)
 }
@@ -118,9 +118,9 @@ fn chosen(text: &str, options: &[String]) -> Option<usize> {
         let mut found = (0..options.len()).filter(|&i| matches(&options[i]));
         found.next().filter(|_| found.next().is_none())
     };
-    only(&|option| normalise::equal(option, text))
+    only(&|option| Level::Scored.equal(option, text))
         .or_else(|| lettered(text, options))
-        .or_else(|| only(&|option| normalise::contains(text, option)))
+        .or_else(|| only(&|option| Level::Scored.contains(text, option)))
 }
 
 /// A letter alone, or before its own option.
@@ -135,5 +135,5 @@ fn lettered(text: &str, options: &[String]) -> Option<usize> {
     }
     let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
     let option = options.get(index)?;
-    (rest.is_empty() || normalise::equal(rest, option)).then_some(index)
+    (rest.is_empty() || Level::Scored.equal(rest, option)).then_some(index)
 }

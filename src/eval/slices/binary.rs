@@ -1,5 +1,6 @@
 //! Questions with two options (ConflictScore, section 6: TruthfulQA's multiple choice).
 
+use crate::answers::words::Level;
 use crate::question::{Gold, Question};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -9,7 +10,7 @@ pub(super) fn build(question: &Question, random: &mut ChaCha8Rng) -> Result<Vec<
     let gold = question.gold.as_ref().ok_or("no right answer")?;
     let right = gold.aliases().next().ok_or("no right answer")?.to_owned();
     let wrong = gold.wrong.first().ok_or("no wrong answer")?.clone();
-    if crate::answers::normalise::equal(&right, &wrong) {
+    if Level::Scored.equal(&right, &wrong) {
         return Err("a wrong answer that is the right one");
     }
     let mut options = vec![right.clone(), wrong.clone()];

@@ -7,7 +7,8 @@
 //! claim) are taken as they are.
 
 use super::{Slices, random};
-use crate::answers::normalise;
+use crate::answers::unknown::is_unknown;
+use crate::answers::words::Level;
 use crate::methods::conflict_score::claims::statement;
 use crate::question::{Claim, ClaimRelation, Document, Gold, Question};
 use rand::RngExt;
@@ -112,25 +113,25 @@ fn labelled(question: &Question) -> Result<Evidence, &'static str> {
 }
 
 fn answered(answer: &str) -> Option<&str> {
-    Some(answer.trim()).filter(|answer| !answer.is_empty() && !normalise::is_unknown(answer))
+    Some(answer.trim()).filter(|answer| !answer.is_empty() && !is_unknown(answer))
 }
 
 /// How a labelled document relates to the claim that `answer` is right; `None` where its label does not tell: it has none, its
 /// answer overlaps with the claim's, or it is some other document that may say anything.
 fn relation(document: &Document, answer: &str, gold: Option<&Gold>) -> Option<ClaimRelation> {
     let label = document.label.as_ref()?;
-    let right = |text: &str| gold.is_some_and(|gold| gold.aliases().any(|alias| normalise::equal(alias, text)));
+    let right = |text: &str| gold.is_some_and(|gold| gold.aliases().any(|alias| Level::Scored.equal(alias, text)));
     match (label.kind.as_str(), answered(&label.answer)) {
         ("noise" | "distractor", _) => Some(ClaimRelation::Irrelevant),
-        (_, Some(own)) if normalise::equal(own, answer) => Some(ClaimRelation::Supports),
+        (_, Some(own)) if Level::Scored.equal(own, answer) => Some(ClaimRelation::Supports),
         // Another name of the same answer, where any one is enough.
         (_, Some(own)) if gold.is_some_and(|gold| !gold.all_required) && right(own) && right(answer) => {
             Some(ClaimRelation::Supports)
         }
-        (_, Some(own)) if normalise::contains(own, answer) || normalise::contains(answer, own) => None,
+        (_, Some(own)) if Level::Scored.contains(own, answer) || Level::Scored.contains(answer, own) => None,
         (_, Some(_)) | ("misinfo", None) => Some(ClaimRelation::Contradicts),
         // A paragraph as it was, of which the set says only that it is not a false one.
-        ("other", None) if gold.is_some() && normalise::contains(&document.text, answer) => {
+        ("other", None) if gold.is_some() && Level::Scored.contains(&document.text, answer) => {
             Some(ClaimRelation::Supports)
         }
         _ => None,
@@ -142,7 +143,7 @@ fn others<'a>(evidence: &Evidence, all: &'a [Evidence]) -> Vec<&'a Document> {
     let mut texts: HashSet<&str> = evidence.documents.iter().map(|(document, _)| document.text.trim()).collect();
     let others = all.iter().filter(|other| other.id != evidence.id && other.question != evidence.question);
     let documents = others.flat_map(|other| &other.documents).map(|(document, _)| document);
-    let silent = documents.filter(|document| !normalise::contains(&document.text, &evidence.answer));
+    let silent = documents.filter(|document| !Level::Scored.contains(&document.text, &evidence.answer));
     silent.filter(|document| !document.text.trim().is_empty() && texts.insert(document.text.trim())).collect()
 }
 

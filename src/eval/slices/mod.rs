@@ -7,7 +7,7 @@
 pub mod binary;
 mod detection;
 
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::question::{Document, Gold, Label, Question};
 use rand::SeedableRng;
@@ -158,10 +158,10 @@ fn supported<'a>(
     for aliases in &gold.answers {
         let of_it = |document: &&Document| {
             let label = document.label.as_ref().filter(|label| label.kind == "correct");
-            label.is_some_and(|label| aliases.iter().any(|alias| normalise::equal(alias, &label.answer)))
+            label.is_some_and(|label| aliases.iter().any(|alias| Level::Scored.equal(alias, &label.answer)))
         };
         let Some(answer) = aliases.first() else { continue };
-        let known = answers.iter().any(|other| normalise::equal(other.answer, answer));
+        let known = answers.iter().any(|other| Level::Scored.equal(other.answer, answer));
         let mut documents: Vec<&Document> = question.documents.iter().filter(of_it).collect();
         without_repeats(&mut documents);
         documents.shuffle(random);
@@ -181,7 +181,7 @@ fn without_repeats<T: Borrow<Document>>(documents: &mut Vec<T>) {
 
 /// Whether one of the two gives the other, so that no reply could be right (or wrong) about one alone.
 fn overlap(a: &str, b: &str) -> bool {
-    normalise::contains(a, b) || normalise::contains(b, a)
+    Level::Scored.contains(a, b) || Level::Scored.contains(b, a)
 }
 
 /// Section 6.2: 1 document against 1, 2 and 3.
@@ -220,9 +220,9 @@ fn misinfo(question: &Question, random: &mut ChaCha8Rng) -> std::result::Result<
     };
     let own = question.documents.iter().filter(|document| {
         let label = document.label.as_ref().filter(|label| label.kind == "misinfo");
-        label.is_some_and(|label| normalise::equal(&label.answer, wrong))
+        label.is_some_and(|label| Level::Scored.equal(&label.answer, wrong))
     });
-    let clean = |document: &Document| answers.iter().all(|right| !normalise::contains(&document.text, right.answer));
+    let clean = |document: &Document| answers.iter().all(|right| !Level::Scored.contains(&document.text, right.answer));
     let mut against: Vec<Document> = own.filter(|document| clean(document)).cloned().collect();
     against.shuffle(random);
     // Other documents before those that stand in the item as they are.

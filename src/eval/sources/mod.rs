@@ -2,7 +2,8 @@
 //! section 3.3). `docs/sources.md` states the formulas and where they fail.
 
 use crate::answers::align::{self, precision};
-use crate::answers::{equality, normalise};
+use crate::answers::equality;
+use crate::answers::words::Level;
 use crate::sources::{
     Estimator, EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION,
 };
@@ -126,7 +127,7 @@ pub fn note_classes(answers: &mut QuestionAnswers, record: &QuestionRecord) {
         let sources = class.supporters.iter().filter_map(|&number| record.document(number)?.source.as_ref());
         for source in sources {
             let Some(own) = answers.answers.get_mut(source) else { continue };
-            let other = own.answer.as_ref().is_some_and(|answer| !normalise::equal(answer, &class.text));
+            let other = own.answer.as_ref().is_some_and(|answer| !Level::Scored.equal(answer, &class.text));
             own.equal_to = other.then(|| class.text.clone());
         }
     }

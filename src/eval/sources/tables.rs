@@ -2,7 +2,7 @@
 //! asking them cost, by their number (figure 6).
 
 use crate::answers::align;
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::question::{Gold, Label};
 use crate::sources::SourceWeights;
 use crate::transcript::{CallRecord, QuestionRecord};
@@ -106,11 +106,11 @@ impl AnswerTypes {
 /// The place in [`TYPES`].
 fn type_of(part: &Part<'_>, answer: Option<&str>, gold: &[&str]) -> usize {
     let Some(answer) = answer else { return 2 };
-    if gold.iter().any(|gold| normalise::contains(answer, gold)) {
+    if gold.iter().any(|gold| Level::Scored.contains(answer, gold)) {
         return 0;
     }
     let planted = part.labels.iter().filter(|label| label.kind == "misinfo");
-    if planted.map(|label| &label.answer).any(|wrong| normalise::contains(answer, wrong)) { 1 } else { 3 }
+    if planted.map(|label| &label.answer).any(|wrong| Level::Scored.contains(answer, wrong)) { 1 } else { 3 }
 }
 
 /// What a question costs in the mean.

@@ -1,8 +1,8 @@
 //! From a text to its claims.
 
 use super::DECOMPOSER;
-use crate::answers::normalise;
 use crate::answers::quote::single_spaced;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::Finish;
 use crate::protocol::claims::CLAIMS;
@@ -108,7 +108,7 @@ fn note_end(ctx: &mut Ctx<'_>, call: &CallRecord, claims: usize, extent: Extent,
 
 /// The first `most` of `claims`, without repeats.
 fn bounded(ctx: &mut Ctx<'_>, claims: Vec<String>, extent: Extent, most: usize) -> Vec<String> {
-    let mut claims = normalise::without_repeats(claims);
+    let mut claims = Level::Voted.without_repeats(claims);
     if extent == Extent::All && claims.len() > most {
         ctx.fall_back(format!("{} claims beyond the first {most} were not checked", claims.len() - most));
     }

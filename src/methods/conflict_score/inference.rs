@@ -1,8 +1,8 @@
 //! Labels by natural language inference: the document is the premise, the claim the hypothesis.
 
 use super::labels::{By, ClaimDocument, Work, failed, malformed, plain, quoted};
-use crate::answers::normalise;
 use crate::answers::quote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::protocol::ctx::Entailed;
 use crate::protocol::{Ctx, entailment};
@@ -86,12 +86,12 @@ fn sentences_of(ctx: &mut Ctx<'_>, work: &Work<'_>, open: &[Open]) -> Result<Vec
     for (((claim, _), relation, _), pieces) in open.iter().zip(&pieces) {
         let (mine, others) = rest.split_at(pieces.len());
         rest = others;
-        let claim = normalise::words(&work.claims[*claim]);
+        let claim = Level::Voted.words(&work.claims[*claim]);
         let mut found: (&str, f32, usize) = ("", 0.0, 0);
         for (piece, entailed) in pieces.iter().zip(mine) {
             let Entailed::Found(its) = entailed else { continue };
             let p = probability(its, *relation);
-            let shared = normalise::words(piece).iter().filter(|word| claim.contains(word)).count();
+            let shared = Level::Voted.words(piece).iter().filter(|word| claim.has(word)).count();
             if p > found.1 || p == found.1 && shared > found.2 {
                 found = (piece.trim(), p, shared);
             }

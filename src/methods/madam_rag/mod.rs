@@ -5,7 +5,8 @@ mod replies;
 
 pub(super) use replies::{reason, stance};
 
-use crate::answers::{evidence, normalise, vote};
+use crate::answers::words::Level;
+use crate::answers::{evidence, vote};
 use crate::error::Result;
 use crate::prompt_file;
 use crate::prompts::File;
@@ -329,7 +330,7 @@ fn joined(question: &Question, agents: &[Agent], ctx: &Ctx<'_>) -> (Vec<String>,
         let voted = vote::weighted(given.iter().map(|(_, answer)| *answer).zip(votes));
         voted.into_iter().filter(|(_, votes)| *votes > 0.0).map(|(answer, _)| answer).collect()
     } else {
-        normalise::without_repeats(calls().filter_map(stance).map(str::to_owned))
+        Level::Voted.without_repeats(calls().filter_map(stance).map(str::to_owned))
     };
     let explanation = calls().filter_map(reasons).collect::<Vec<_>>().join("\n");
     (answers, explanation, calls().all(|call| call.parsed == Parsed::Malformed))

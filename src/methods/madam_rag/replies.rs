@@ -1,6 +1,6 @@
 //! What an agent of MADAM-RAG replied, and how the aggregator and the other agents read it.
 
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::protocol::passages::provenance;
 use crate::question::Question;
 use crate::transcript::{CallRecord, Parsed};
@@ -36,7 +36,7 @@ impl Agent {
     /// It answers as it did `before`; a reply that cannot be read keeps nothing.
     pub(super) fn keeps(&self, before: &Self) -> bool {
         match (before.stance(), self.stance()) {
-            (Some(before), Some(now)) => normalise::equal(before, now),
+            (Some(before), Some(now)) => Level::Voted.equal(before, now),
             _ => before.knows_nothing() && self.knows_nothing(),
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn name(question: &Question, place: usize, dated: bool) -> String {
 pub(super) fn answers<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<String> {
     let given: Vec<(&str, &Agent)> = agents.filter_map(|agent| Some((agent.stance()?, agent))).collect();
     let line = |answer: String| {
-        let with = || given.iter().filter(|(stance, _)| normalise::equal(&answer, stance)).map(|(_, agent)| *agent);
+        let with = || given.iter().filter(|(stance, _)| Level::Voted.equal(&answer, stance)).map(|(_, agent)| *agent);
         let mut names: Vec<String> = with().map(|agent| agent.name.clone()).collect();
         let says = if names.len() == 1 { "says" } else { "say" };
         let more = names.len().saturating_sub(NAMED);
@@ -82,7 +82,7 @@ pub(super) fn answers<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<String
         let reason = reason.map(|text| format!(": {text}")).unwrap_or_default();
         format!("{answer}, {says} {}{more}{reason}", names.join(", "))
     };
-    normalise::without_repeats(given.iter().map(|(stance, _)| (*stance).to_owned())).into_iter().map(line).collect()
+    Level::Voted.without_repeats(given.iter().map(|(stance, _)| (*stance).to_owned())).into_iter().map(line).collect()
 }
 
 /// `text`, or its first words in at most `most` characters and an ellipsis.

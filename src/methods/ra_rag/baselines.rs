@@ -1,7 +1,9 @@
 //! RA-RAG's baselines without sources: naive RAG and naive LLM (section 5.1).
 
 use super::{MEMORY, POOL};
-use crate::answers::{normalise, vote};
+use crate::answers::unknown::is_unknown;
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::protocol::formats::SHORT;
 use crate::protocol::passages::texts;
@@ -65,8 +67,8 @@ pub(in crate::methods) fn best(question: &Question, ctx: &mut Ctx<'_>, pool: usi
 
 /// The share of the question's distinct words that a document holds.
 fn held(question: &str, document: &Document) -> f32 {
-    let words: HashSet<String> = normalise::words(question).into_iter().collect();
-    let there: HashSet<String> = normalise::words(&document.text).into_iter().collect();
+    let words: HashSet<String> = Level::Voted.words(question).to_vec().into_iter().collect();
+    let there: HashSet<String> = Level::Voted.words(&document.text).to_vec().into_iter().collect();
     words.intersection(&there).count() as f32 / words.len().max(1) as f32
 }
 
@@ -74,7 +76,7 @@ fn held(question: &str, document: &Document) -> f32 {
 fn concluded(call: &CallRecord, ctx: &Ctx<'_>) -> Conclusion {
     let conclusion = vote::reader(call, ctx.documents());
     match &call.parsed {
-        Parsed::Answer { answer: Some(answer), .. } if normalise::is_unknown(answer) => {
+        Parsed::Answer { answer: Some(answer), .. } if is_unknown(answer) => {
             Conclusion { answers: Vec::new(), ..conclusion }
         }
         _ => conclusion,

@@ -1,7 +1,8 @@
 //! Long answers: a beam search over segments (section 3.3, tree decoding with critique tokens; algorithm 1).
 
 use super::tokens::Tokens;
-use super::{Critique, SelfRag, normalise};
+use super::{Critique, SelfRag};
+use crate::answers::unknown::is_unknown;
 use crate::error::Result;
 use crate::generation;
 use crate::protocol::passages::{search, texts};
@@ -79,7 +80,7 @@ pub(super) fn answer(
     let all = || ctx.calls().iter().filter(|call| call.round == 1 && call.document.is_some());
     let malformed = beam[0].segments.is_empty();
     let mut answers: Vec<Answer> = beam.iter().filter(|path| !path.segments.is_empty()).map(Path::answer).collect();
-    answers.retain(|answer| !normalise::is_unknown(&answer.text));
+    answers.retain(|answer| !is_unknown(&answer.text));
     let rejected = if answers.is_empty() { Vec::new() } else { answers.split_off(1) };
     Ok(Conclusion {
         answers,

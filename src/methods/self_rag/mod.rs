@@ -1,7 +1,8 @@
 //! Self-RAG (Asai et al., arXiv 2310.11511), as MADAM-RAG runs it (section 5.1): one response a document, each with a critique
 //! of relevance, support and utility; an aggregator reads them all, or the best one is the answer.
 
-use crate::answers::{normalise, vote};
+use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::TokenLogprob;
 use crate::prompt_file;
@@ -289,7 +290,7 @@ impl SelfRag {
             let malformed = responses.iter().all(|response| response.malformed);
             return Conclusion { malformed, rounds: 1, calls, ..Conclusion::default() };
         };
-        let behind = given.iter().filter(|(answer, _)| normalise::equal(answer, &best));
+        let behind = given.iter().filter(|(answer, _)| Level::Voted.equal(answer, &best));
         let behind: Vec<&Response> = behind.map(|(_, response)| *response).collect();
         let line = |response: &&Response| format!("{} ({})", response.text, self.critique_line(&response.critique));
         let explanation = behind.iter().map(line);

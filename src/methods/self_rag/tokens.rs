@@ -2,7 +2,9 @@
 
 use super::beam::Segment;
 use super::{Critique, GENERATOR, Response, sequence_score};
-use crate::answers::{normalise, spans};
+use crate::answers::spans;
+use crate::answers::unknown::is_unknown;
+use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::generation::{self, Logprobs, TokenLogprob};
 use crate::protocol::formats::TEXT;
@@ -94,7 +96,7 @@ impl Tokens {
         let text = without_tokens(&content.map(generation::Segment::text).collect::<Vec<_>>().join(" "));
         let critique = self.critique(tokens, sequence);
         let segment = Segment { call: call.number, text, written, critique, last: end.is_none() };
-        (!normalise::words(&segment.text).is_empty()).then_some(segment)
+        (!Level::Voted.words(&segment.text).is_empty()).then_some(segment)
     }
 
     /// The control token of this id.
@@ -115,8 +117,8 @@ impl Tokens {
     pub(super) fn read(&self, call: &CallRecord, sequence: bool) -> Response {
         let critique = self.critique(&call.logprobs, sequence);
         let text = without_tokens(&call.reply);
-        let malformed = call.parsed == Parsed::Malformed || normalise::words(&text).is_empty();
-        let answer = (!malformed && !normalise::is_unknown(&text)).then(|| text.clone());
+        let malformed = call.parsed == Parsed::Malformed || Level::Voted.words(&text).is_empty();
+        let answer = (!malformed && !is_unknown(&text)).then(|| text.clone());
         Response { answer, text, critique, malformed, call: call.number }
     }
 

@@ -70,8 +70,8 @@ impl Plan {
 /// # Errors
 /// As [`Plan::run`].
 fn run_batch(batch: &[Recording], tools: Tools<'_>, control: &Control) -> Result<Vec<RunReport>> {
-    let Some(Recording { replies, method, .. }) = batch.first() else { return Ok(Vec::new()) };
-    let reusing = Reusing::new(tools.llm, replies, method.settings.free_form);
+    let Some(Recording { replies, .. }) = batch.first() else { return Ok(Vec::new()) };
+    let reusing = Reusing::new(tools.llm, replies);
     let tools = if replies.is_empty() { tools } else { Tools { llm: &reusing, ..tools } };
     let mut writers = batch.iter().map(|recording| recording.open(tools)).collect::<Result<Vec<_>>>()?;
     let watched: Vec<Watched> = batch.iter().map(|recording| Watched::new(&recording.output)).collect();

@@ -1,6 +1,6 @@
 //! The questions of `benches/dated`: counts by kind and half, answers in their documents, dates that parse.
 
-use moot::answers::normalise;
+use moot::answers::words::Level;
 use moot::eval::datasets;
 use moot::question::{Document, Question};
 use std::collections::{BTreeMap, HashSet};
@@ -56,7 +56,7 @@ fn answers_stand_in_the_documents_that_are_labelled_with_them() {
         let gold = question.gold.as_ref().unwrap();
         assert!((3..=6).contains(&question.documents.len()), "{id}: {} documents", question.documents.len());
         let holds = |kinds: &[&str], text: &str| {
-            of_kind(&question, kinds).any(|document| normalise::contains(&document.text, text))
+            of_kind(&question, kinds).any(|document| Level::Scored.contains(&document.text, text))
         };
         for aliases in &gold.answers {
             assert!(
@@ -70,7 +70,7 @@ fn answers_stand_in_the_documents_that_are_labelled_with_them() {
         for wrong in &gold.wrong {
             assert!(holds(&["misinfo"], wrong), "{id}: {wrong:?} is in no document of misinfo");
             // Else no list of answers could be scored right.
-            let within = gold.aliases().find(|alias| normalise::agree(alias, wrong));
+            let within = gold.aliases().find(|alias| Level::Scored.overlap(alias, wrong));
             assert_eq!(within, None, "{id}: {wrong:?} and an alias of the answer hold each other");
         }
         for document in &question.documents {
@@ -81,7 +81,7 @@ fn answers_stand_in_the_documents_that_are_labelled_with_them() {
                 kind => kind == "noise" && label.answer == "unknown",
             };
             assert!(said, "{id}, {}: {label:?}", document.name);
-            let held = label.answer == "unknown" || normalise::contains(&document.text, &label.answer);
+            let held = label.answer == "unknown" || Level::Scored.contains(&document.text, &label.answer);
             assert!(held, "{id}, {}: {:?} is not in the text", document.name, label.answer);
         }
     }

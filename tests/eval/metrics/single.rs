@@ -1,7 +1,7 @@
 //! SQuAD's metrics, yes/no questions and multiple choice, by hand.
 
 use super::{answered, is, of};
-use moot::answers::normalise::squad;
+use moot::answers::words::squad;
 use moot::question::Gold;
 
 /// As `normalize_answer` of SQuAD's evaluation script 1.1 gives them.

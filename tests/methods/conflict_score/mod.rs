@@ -167,7 +167,7 @@ fn free_replies_are_read_and_others_are_malformed() {
         _ => None,
     };
     let two = Some(vec!["It is so.".to_owned(), "Ships pass.".to_owned()]);
-    assert_eq!(list("Claims: [\"It is so.\", \"Ships\npass.\", \"it is so\"]", Finish::Stop), None, "no JSON");
+    assert_eq!(list("Claims: [\"It is so.\", \"Ships\npass.\", \"it is so\"]", Finish::Stop), two);
     assert_eq!(list(r#"Claims: ["It is so.", "Ships pass.", "it is so"]"#, Finish::Stop), two);
     assert_eq!(list("Claims:\n- It is so.\n2. Ships pass.", Finish::Stop), two);
     assert_eq!(list(r#"Claims: ["It is so.", "Ships pass.", "And wh"#, Finish::Length), two);

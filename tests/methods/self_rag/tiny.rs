@@ -1,7 +1,7 @@
 //! Critiques of a tiny random model whose vocabulary has Self-RAG's tokens, against values computed from all its logits.
 
 use super::{TOKENS, four, typed};
-use moot::answers::normalise;
+use moot::answers::words::Level;
 use moot::cancel::Cancel;
 use moot::engine::{Engine, EngineOptions, Event, Request};
 use moot::generation::{Logprobs, Sampling};
@@ -144,7 +144,7 @@ fn segment(local: &Local, call: &CallRecord) -> Option<(f64, bool)> {
     let end = first_position(local, call, &TOKENS[..2]);
     let tokens = &call.logprobs[..end.unwrap_or(call.logprobs.len())];
     let text: String = tokens.iter().map(|token| token.text.as_str()).collect();
-    if normalise::words(&text).is_empty() {
+    if Level::Voted.words(&text).is_empty() {
         return None;
     }
     let [relevance, support, utility] = critique(local, call, tokens.len());

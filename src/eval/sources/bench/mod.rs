@@ -2,7 +2,7 @@
 //! have relevant documents with one probability and factual ones with another.
 
 use super::simulate::{Prior, SPAMMER};
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::question::{Document, Gold, Label, Question};
 use crate::sources::{ORACLE, SourceEstimate, SourceWeights, VERSION};
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -180,7 +180,7 @@ fn irrelevant(pool: &Pool, pools: &[Pool], random: &mut ChaCha8Rng) -> Option<Do
     const TRIES: usize = 20;
     let holds = |text: &str| {
         let mut answers = pool.gold.iter().chain(pool.wrong.iter().map(|(answer, _)| answer));
-        answers.any(|answer| normalise::contains(text, answer))
+        answers.any(|answer| Level::Scored.contains(text, answer))
     };
     (0..TRIES).find_map(|_| {
         let text = pools.choose(random).filter(|other| other.id != pool.id)?.factual.choose(random)?;

@@ -2,7 +2,7 @@
 
 use super::swap::{Kind, kind, swapped, wrong_answers};
 use super::{Lies, Pool};
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use crate::question::{Document, Question};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -56,7 +56,7 @@ fn joined(files: Vec<Vec<Question>>, unmatched: &mut usize) -> Vec<Question> {
     let mut files = files.into_iter();
     let mut questions = files.next().unwrap_or_default();
     for question in files.flatten() {
-        match questions.iter_mut().find(|known| normalise::equal(&known.text, &question.text)) {
+        match questions.iter_mut().find(|known| Level::Scored.equal(&known.text, &question.text)) {
             Some(known) => known.documents.extend(question.documents),
             None => *unmatched += 1,
         }
@@ -69,7 +69,10 @@ fn pool(question: &Question, golds: &[(String, String)], most: usize, random: &m
         document.label.as_ref().is_some_and(|label| kinds.contains(&&*label.kind))
     };
     let of = |document: &Document, answer: &str| {
-        document.label.as_ref().is_some_and(|label| label.answer.is_empty() || normalise::equal(&label.answer, answer))
+        document
+            .label
+            .as_ref()
+            .is_some_and(|label| label.answer.is_empty() || Level::Scored.equal(&label.answer, answer))
     };
     let gold = question.gold.as_ref()?;
     let (names, mut factual) = gold.answers.iter().find_map(|names| {
@@ -123,10 +126,10 @@ fn own_lies(question: &Question, gold: &[String]) -> Vec<(String, Vec<String>)> 
         else {
             continue;
         };
-        if gold.iter().any(|name| normalise::agree(name, &label.answer)) {
+        if gold.iter().any(|name| Level::Scored.overlap(name, &label.answer)) {
             continue;
         }
-        match lies.iter_mut().find(|(answer, _)| normalise::equal(answer, &label.answer)) {
+        match lies.iter_mut().find(|(answer, _)| Level::Scored.equal(answer, &label.answer)) {
             Some((_, texts)) => texts.push(document.text.clone()),
             None => lies.push((label.answer.clone(), vec![document.text.clone()])),
         }

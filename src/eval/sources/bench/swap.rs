@@ -1,6 +1,6 @@
 //! Wrong answers of the same type as a right one, and documents that say them instead.
 
-use crate::answers::normalise;
+use crate::answers::words::Level;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -42,7 +42,7 @@ const MONTHS: [&str; 12] = [
 pub fn kind(answer: &str) -> Kind {
     let answer = answer.trim();
     let digits = answer.bytes().all(|byte| byte.is_ascii_digit());
-    if normalise::equal(answer, "yes") || normalise::equal(answer, "no") {
+    if Level::Scored.equal(answer, "yes") || Level::Scored.equal(answer, "no") {
         Kind::YesNo
     } else if digits && answer.len() == 4 && ("1000".."2100").contains(&answer) {
         Kind::Year
@@ -60,7 +60,7 @@ pub fn kind(answer: &str) -> Kind {
 }
 
 fn month(answer: &str) -> Option<&'static str> {
-    MONTHS.into_iter().find(|month| normalise::contains(answer, month))
+    MONTHS.into_iter().find(|month| Level::Scored.contains(answer, month))
 }
 
 /// Up to `most` answers of the same type as `gold`, none of which agrees with it, with another of them, or with one of
@@ -75,8 +75,8 @@ pub fn wrong_answers(
 ) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for answer in candidates(gold, others, random) {
-        let known = found.iter().chain(taken).any(|known| normalise::agree(known, &answer));
-        if found.len() < most && !known && !normalise::agree(gold, &answer) {
+        let known = found.iter().chain(taken).any(|known| Level::Scored.overlap(known, &answer));
+        if found.len() < most && !known && !Level::Scored.overlap(gold, &answer) {
             found.push(answer);
         }
     }
@@ -87,7 +87,7 @@ fn candidates(gold: &str, others: &[String], random: &mut ChaCha8Rng) -> Vec<Str
     const TRIES: usize = 60;
     let of = kind(gold);
     match of {
-        Kind::YesNo => vec![if normalise::equal(gold, "yes") { "no" } else { "yes" }.to_owned()],
+        Kind::YesNo => vec![if Level::Scored.equal(gold, "yes") { "no" } else { "yes" }.to_owned()],
         Kind::Year => {
             let year: i32 = gold.trim().parse().unwrap_or(1900);
             (0..TRIES).map(|_| (year + random.random_range(-40..=40)).clamp(1000, 2099).to_string()).collect()

@@ -1,7 +1,7 @@
 //! English number words: "two days" says what "2 days" says.
 //!
-//! The one table of them. Votes and metrics do not read it: SQuAD's normalisation, which published scores use, keeps "two" and
-//! "2" apart.
+//! The one table of them, read by [`Level::Assessed`](super::Level::Assessed). Votes and metrics do not read it: SQuAD's normalisation,
+//! which published scores use, keeps "two" and "2" apart.
 
 /// Zero to nineteen, by their values.
 const UNITS: [&str; 20] = [
@@ -44,10 +44,15 @@ pub enum LoneOne {
 /// `words` with each run of number words in digits: "twenty one days" is "21 days", "two hundred and five" is "205". From zero
 /// to 999,999; words of other numbers stay, and so do years in two halves ("nineteen eighty") as two numbers.
 #[must_use]
-pub fn in_digits(words: &[String], lone: LoneOne) -> Vec<String> {
+pub fn in_digits(words: &[&str], lone: LoneOne) -> Vec<String> {
+    spelt(words, lone).into_iter().map(|(text, _)| text).collect()
+}
+
+/// As [`in_digits`], each with the number of words that it stands for.
+pub(super) fn spelt(words: &[&str], lone: LoneOne) -> Vec<(String, usize)> {
     let mut out = Vec::with_capacity(words.len());
     let mut at = 0;
-    while let Some(word) = words.get(at) {
+    while let Some(&word) = words.get(at) {
         let number = run(&words[at..]).filter(|&(_, used)| {
             let counts = match lone {
                 LoneOne::First => at == 0,
@@ -56,21 +61,21 @@ pub fn in_digits(words: &[String], lone: LoneOne) -> Vec<String> {
             };
             used > 1 || word != "one" || counts
         });
-        let (text, used) = number.map_or_else(|| (word.clone(), 1), |(value, used)| (value.to_string(), used));
-        out.push(text);
+        let (text, used) = number.map_or_else(|| (word.to_owned(), 1), |(value, used)| (value.to_string(), used));
+        out.push((text, used));
         at += used;
     }
     out
 }
 
 /// The number that `words` begin with, and how many of them it takes.
-fn run(words: &[String]) -> Option<(u32, usize)> {
+fn run(words: &[&str]) -> Option<(u32, usize)> {
     let (mut thousands, mut rest): (Option<u32>, Option<u32>) = (None, None);
     let mut used = 0;
-    while let Some(word) = words.get(used) {
+    while let Some(&word) = words.get(used) {
         let joined = word == "and" && joins(thousands, rest) && words.get(used + 1).is_some_and(|next| small(next));
-        let word = if joined { &words[used + 1] } else { word };
-        match (word.as_str(), rest) {
+        let word = if joined { words[used + 1] } else { word };
+        match (word, rest) {
             ("hundred", None) if thousands.is_none() => rest = Some(100),
             ("hundred", Some(value @ 1..=19)) => rest = Some(value * 100),
             ("thousand", None) if thousands.is_none() => thousands = Some(1),
