@@ -265,7 +265,7 @@ fn spaced(before: &str, run: &str) -> String {
 }
 
 /// The last [`CONTEXT`] characters.
-pub(super) fn tail(text: &str) -> &str {
+pub(crate) fn tail(text: &str) -> &str {
     text.char_indices().rev().nth(CONTEXT - 1).map_or(text, |(at, _)| &text[at..])
 }
 

@@ -36,8 +36,6 @@ pub(crate) use walk::is_index;
 use crate::charset::Decoded;
 use crate::error::Result;
 use crate::retrieval::chunk::Chunking;
-#[allow(unused_imports, reason = "readers come to use it one by one")]
-use crate::unicode::levels;
 use notes::Notes;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};

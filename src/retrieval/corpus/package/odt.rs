@@ -7,8 +7,8 @@ use super::xml::{self, Tag, Visit};
 use super::{Fault, Package, Read, Text, fault};
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::flow::{Gap, Story};
-use crate::unicode::levels::Level;
 use crate::retrieval::corpus::notes::Notes;
+use crate::unicode::levels::Level;
 use std::collections::HashMap;
 
 /// Elements that are left out with all they hold.

@@ -3,9 +3,9 @@
 use super::grid::Book;
 use super::number::Format;
 use crate::retrieval::corpus::flow::Flow;
-use crate::unicode::levels::Level;
 use crate::retrieval::corpus::package::xml::{self, Tag, Visit};
 use crate::retrieval::corpus::package::{Fault, Package, fault, relations};
+use crate::unicode::levels::Level;
 use std::collections::HashMap;
 
 const WORKBOOK: &str = "xl/workbook.xml";
