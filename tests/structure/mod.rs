@@ -1,5 +1,7 @@
 //! The order of the modules of `src`: each may use those before it, none after.
 
+mod pages;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,131 @@
+//! The pages of the documentation: lines of a readable width, and links that lead somewhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const WIDTH: usize = 120;
+
+/// Folders without pages: fixtures, corpora and built files.
+const LEFT_OUT: &[&str] = &["target", "tests", "corpus", "demo", "node_modules"];
+
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str()) {
+                pages(&path, found);
+            }
+        } else if name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+}
+
+/// Pages whose lines are still to be wrapped.
+const WIDE: &[&str] = &["docs/adding.md", "docs/corpora.md", "docs/limits-input.md"];
+
+/// Every page with its text.
+fn all() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    pages(Path::new(env!("CARGO_MANIFEST_DIR")), &mut found);
+    found.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// The lines outside of code blocks, with their numbers.
+fn prose(text: &str) -> Vec<(usize, &str)> {
+    let mut code = false;
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim_start().starts_with("```") {
+            code = !code;
+        } else if !code {
+            found.push((number, line));
+        }
+    }
+    found
+}
+
+/// Characters of a line without the targets of its links, which cannot be broken.
+fn width(line: &str) -> usize {
+    let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    line.chars().count() - targets.map(|(target, _)| target.chars().count()).sum::<usize>()
+}
+
+/// Lines of prose wider than [`WIDTH`]. Tables and pictures cannot be broken.
+fn wide(text: &str) -> Vec<usize> {
+    let exempt = |line: &str| line.trim_start().starts_with(['|', '<', '!']);
+    prose(text).iter().filter(|(_, line)| width(line) > WIDTH && !exempt(line)).map(|(number, _)| *number).collect()
+}
+
+/// The anchors of a page's headings, as hosts of Markdown make them.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = prose(text).into_iter().filter_map(|(_, line)| {
+        let title = line.trim_start_matches('#');
+        (title.len() < line.len()).then(|| title.trim())
+    });
+    headings
+        .map(|title| {
+            let kept =
+                title.to_lowercase().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>();
+            kept.replace(' ', "-")
+        })
+        .collect()
+}
+
+/// The targets of links and pictures, without those on other hosts.
+fn targets(text: &str) -> Vec<String> {
+    let joined = prose(text).iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
+    let ends = joined.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    ends.map(|(target, _)| target.to_owned()).filter(|target| !target.contains("://")).collect()
+}
+
+/// Why a target leads nowhere, or `None`.
+fn broken(page: &Path, text: &str, target: &str) -> Option<String> {
+    let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let path = if file.is_empty() { page.to_owned() } else { page.parent().unwrap().join(file) };
+    if !path.exists() {
+        return Some(format!("{target}: no such file"));
+    }
+    let of = if file.is_empty() { text.to_owned() } else { fs::read_to_string(&path).unwrap_or_default() };
+    (!anchor.is_empty() && file.is_empty() | file.ends_with(".md") && !anchors(&of).iter().any(|a| a == anchor))
+        .then(|| format!("{target}: no such heading"))
+}
+
+#[test]
+fn lines_of_pages_fit_a_screen() {
+    let found: Vec<String> = all()
+        .iter()
+        .filter(|(path, _)| !WIDE.iter().any(|page| path.ends_with(page)))
+        .flat_map(|(path, text)| wide(text).into_iter().map(|line| format!("{}:{line}", path.display())))
+        .collect();
+    assert!(found.is_empty(), "wider than {WIDTH} characters: {found:#?}");
+}
+
+#[test]
+fn links_of_pages_lead_somewhere() {
+    let pages = all();
+    assert!(pages.len() > 20, "{} pages", pages.len());
+    let mut found = Vec::new();
+    for (path, text) in &pages {
+        for fault in targets(text).iter().filter_map(|target| broken(path, text, target)) {
+            found.push(format!("{}: {fault}", path.display()));
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn wide_lines_and_broken_links_are_found() {
+    let long = "word ".repeat(30);
+    let text = format!("# A page\n\n{long}\n| {long} |\n```\n{long}\n```\n![{long}](x.svg)\n## Two: `words`, more\n");
+    assert_eq!(wide(&text), [3]);
+    assert_eq!(anchors(&text), ["a-page", "two-words-more"]);
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.md");
+    fs::write(&page, &text).unwrap();
+    let faults = ["page.md", "#a-page", "page.md#two-words-more", "#three", "other.md", "page.md#b"]
+        .map(|target| broken(&page, &text, target));
+    assert_eq!(faults.each_ref().map(Option::is_some), [false, false, false, true, true, true], "{faults:?}");
+    assert_eq!(targets("[a](b.md) and [c](https://d) ![e](f.svg#g)"), ["b.md", "f.svg#g"]);
+}
