@@ -1,6 +1,6 @@
 //! A round of a debate: its agents in one batch against one agent at a time, and with shared prefixes against without.
 //!
-//! The prompts are MADAM-RAG's own over invented documents. Every measurement asks a different question, so that only what
+//! The prompts are those of the method `debate` over invented documents. Every measurement asks a different question, so that only what
 //! a debate shares is reused: the instructions before the question, and in the second round the document.
 #![allow(missing_docs, clippy::print_stderr, clippy::panic)]
 
@@ -14,7 +14,7 @@ use moot::prompts::File;
 use serde_json::json;
 use std::time::Duration;
 
-const AGENT: File = prompt_file!("madam_rag/agent.jinja");
+const AGENT: File = prompt_file!("debate/agent.jinja");
 const AGENTS: usize = 4;
 /// Tokens of each reply.
 const REPLY: usize = 12;

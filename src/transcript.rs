@@ -133,7 +133,7 @@ pub struct CallRecord {
     pub finish: Finish,
     /// The parsed reply.
     pub parsed: Parsed,
-    /// The reply's answer, where the document of the call does not hold it and it counts as unknown (`grounded` of MADAM-RAG).
+    /// The reply's answer, where the document of the call does not hold it and it counts as unknown (`Ask::grounded`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_held: Option<String>,
     /// The call, by its number, that was sent alike before and whose reply this is: the call was not made.
@@ -163,6 +163,26 @@ impl CallRecord {
         self.prefill.iter().map(Segment::text).chain([self.reply.as_str()]).collect()
     }
 
+    /// The answer of a reply that gives one; `None` where it is unknown, malformed or of another format.
+    #[must_use]
+    pub fn answer(&self) -> Option<&str> {
+        match &self.parsed {
+            Parsed::Answer { answer, .. } => answer.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The explanation beside an answer, several answers or a choice.
+    #[must_use]
+    pub fn explanation(&self) -> Option<&str> {
+        match &self.parsed {
+            Parsed::Answer { explanation, .. }
+            | Parsed::Answers { explanation, .. }
+            | Parsed::Choice { explanation, .. } => Some(explanation),
+            _ => None,
+        }
+    }
+
     /// The option that the reply chose, as the call offered it.
     #[must_use]
     pub fn chosen(&self) -> Option<&str> {
@@ -176,12 +196,7 @@ impl CallRecord {
     /// was cut ends with an ellipsis instead.
     #[must_use]
     pub fn is_cut_back(&self) -> bool {
-        let (Parsed::Answer { explanation, .. }
-        | Parsed::Answers { explanation, .. }
-        | Parsed::Choice { explanation, .. }) = &self.parsed
-        else {
-            return false;
-        };
+        let Some(explanation) = self.explanation() else { return false };
         let kept = explanation.trim_end();
         // The explanation of the format `thought` stands before the answer.
         let last = self.format != "thought" && !self.reply.trim_end().ends_with(kept);

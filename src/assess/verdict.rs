@@ -193,13 +193,13 @@ struct Agents<'a> {
 impl<'a> Agents<'a> {
     fn of(calls: &'a [CallRecord]) -> Self {
         let of_documents = || calls.iter().filter_map(|call| Some((call.document?, call)));
-        let given = of_documents().filter_map(|(document, call)| Some((document, (given(call)?, call.round))));
+        let given = of_documents().filter_map(|(document, call)| Some((document, (call.answer()?, call.round))));
         Self { calls: of_documents().collect(), last: of_documents().collect(), answers: given.collect() }
     }
 
     /// The answer that a document's agent gave last; none where its last reply has none.
     fn answer(&self, document: usize) -> Option<&'a str> {
-        given(self.last.get(&document)?)
+        self.last.get(&document)?.answer()
     }
 
     fn last_where(&self, keep: impl Fn(&CallRecord) -> bool) -> Vec<usize> {
@@ -232,7 +232,7 @@ impl<'a> Agents<'a> {
         let withdrawn = self.withdrawn();
         let mut given_up: Vec<GivenUp> = Vec::new();
         for &(document, call) in &self.calls {
-            let Some(said) = given(call).filter(|said| !kept.iter().any(|kept| equality::agree(kept, said))) else {
+            let Some(said) = call.answer().filter(|said| !kept.iter().any(|kept| equality::agree(kept, said))) else {
                 continue;
             };
             let same = |other: &&CallRecord| other.role == call.role && other.round > call.round;
@@ -240,7 +240,7 @@ impl<'a> Agents<'a> {
             if withdrawn.iter().any(|other| other.document == document && equality::like(&other.said, said)) {
                 continue;
             }
-            let now = given(last).map(str::to_owned);
+            let now = last.answer().map(str::to_owned);
             match given_up.iter_mut().find(|known| equality::like(&known.said, said) && known.now == now) {
                 Some(known) if known.documents.contains(&document) => {}
                 Some(known) => known.documents.push(document),
@@ -265,14 +265,6 @@ impl<'a> Agents<'a> {
         let without = [("unknown", self.unknowing().len()), ("malformed", malformed)];
         tally.extend(without.into_iter().filter(|(_, count)| *count > 0).map(|(what, count)| (what.to_owned(), count)));
         tally
-    }
-}
-
-/// The answer of an agent's reply.
-fn given(call: &CallRecord) -> Option<&str> {
-    match &call.parsed {
-        Parsed::Answer { answer, .. } => answer.as_deref(),
-        _ => None,
     }
 }
 

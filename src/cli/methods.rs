@@ -3,8 +3,7 @@
 use crate::cli::terminal::columns::{pad, width, wrap};
 use crate::cli::terminal::output;
 use crate::error::Result;
-use crate::methods::METHODS;
-use crate::methods::{ASK, PRESETS};
+use crate::methods::{ASK, METHODS};
 use crate::protocol::Row;
 use crate::protocol::presets::Preset;
 use serde_json::{Value, json};
@@ -41,7 +40,7 @@ pub fn run(args: &Args) -> Result<()> {
     let columns = output::columns();
     match &args.method {
         Some(_) => output::print_lines(&rows.into_iter().map(|row| explained(row, columns)).collect::<String>()),
-        None => output::print(&(table(&rows, columns) + &presets(PRESETS.iter(), columns))),
+        None => output::print(&(table(&rows, columns) + &presets(&rows, columns))),
     }
 }
 
@@ -49,21 +48,21 @@ fn table(rows: &[&Row], columns: usize) -> String {
     let name = rows.iter().map(|row| width(row.name)).max().unwrap_or(0);
     let mut text = String::new();
     for row in rows {
-        text.push_str(&indented(&pad(row.name, name), row.about, columns));
+        let default = if row.name == ASK { "; moot ask's default" } else { "" };
+        text.push_str(&indented(&pad(row.name, name), &format!("{}{default}", row.about), columns));
         text.push_str(&indented(&pad("", name), row.paper, columns));
     }
     text
 }
 
-/// Presets with their switches, under a heading; nothing where there are none.
-fn presets<'a>(presets: impl Iterator<Item = &'a Preset>, columns: usize) -> String {
-    let lines = presets.map(|preset| {
+/// The presets of these methods with their switches, under a heading; nothing where there are none.
+fn presets(rows: &[&Row], columns: usize) -> String {
+    let line = |row: &Row, preset: &Preset| {
         let switches = preset.switches.iter().map(|(name, value)| format!(" --set {name}={value}"));
-        let ask = if preset.name == ASK { "; moot ask's default" } else { "" };
-        let about = format!("{} (--method {}{}{ask})", preset.about, preset.method, switches.collect::<String>());
+        let about = format!("{} (--method {}{})", preset.about, row.name, switches.collect::<String>());
         indented(&format!("  {}", preset.name), &about, columns)
-    });
-    let lines: String = lines.collect();
+    };
+    let lines: String = rows.iter().flat_map(|row| row.presets.iter().map(|preset| line(row, preset))).collect();
     if lines.is_empty() { lines } else { format!("Presets (--preset NAME)\n{lines}") }
 }
 
@@ -85,7 +84,7 @@ fn explained(row: &Row, columns: usize) -> String {
         let about = format!("{}; {}; default {}", switch.about, switch.kind.expected(), switch.default);
         text.push_str(&indented(&format!("  {}", switch.name), &about, columns));
     }
-    text + &presets(PRESETS.iter().filter(|preset| preset.method == row.name), columns)
+    text + &presets(&[row], columns)
 }
 
 /// A row's needs as text.
@@ -128,7 +127,7 @@ fn object(row: &Row) -> Value {
         "roles": row.all_roles().collect::<Vec<_>>(),
         "needs": needs(row),
         "switches": row.switches.iter().map(switch).collect::<Vec<_>>(),
-        "presets": PRESETS.iter().filter(|preset| preset.method == row.name).map(preset).collect::<Vec<_>>(),
+        "presets": row.presets.iter().map(preset).collect::<Vec<_>>(),
         "files": row.files().map(|file| file.name).collect::<Vec<_>>(),
     })
 }

@@ -6,9 +6,9 @@
 
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
-use crate::eval::record::{Forked, Header, VERSION};
+use crate::eval::record::{Forked, Header, RecordedMethod, VERSION};
 use crate::eval::recorded_tools::RecordedTools;
-use crate::eval::replay::{gathered, typed};
+use crate::eval::replay::gathered;
 use crate::generation::Usage;
 use crate::llm::identity::Identity;
 use crate::llm::layer::{Layer, answer_known};
@@ -16,7 +16,7 @@ use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::methods;
 use crate::protocol::ctx::{Observer, Tools};
-use crate::protocol::{Built, Note, Row};
+use crate::protocol::{Built, Note};
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, QuestionRecord};
 use serde::Serialize;
@@ -90,12 +90,12 @@ pub fn method_of(record: &Record) -> Result<Built> {
         expected: expected.into(),
         found: error.to_string(),
     };
-    let row = Row::named(&header.method).map_err(|e| refused("a method of this program", &e))?;
-    let mut method = row.build(&typed(row, &header.switches)).map_err(|e| refused("its recorded switches", &e))?;
-    for (name, text) in &header.own_prompts {
+    let recorded = RecordedMethod::of(header).map_err(|e| refused("a method of this program", &e))?;
+    let mut method = recorded.build().map_err(|e| refused("its recorded switches", &e))?;
+    for (name, text) in recorded.own_prompts(header) {
         method
             .prompts
-            .replace_named(name, text, &methods::replaceable())
+            .replace_named(&name, &text, &methods::replaceable())
             .map_err(|e| refused("its recorded prompts", &e))?;
     }
     Ok(method)
@@ -104,8 +104,8 @@ pub fn method_of(record: &Record) -> Result<Built> {
 /// The prompts, grammars and schemas that are other files now than the record's: their calls are computed anew.
 #[must_use]
 pub fn other_files(header: &Header, method: &Built) -> Vec<String> {
-    let differs = |(name, hash): &(String, String)| header.prompts.get(name) != Some(hash);
-    method.hashes().into_iter().filter(differs).map(|(name, _)| name).collect()
+    let hashes = method.hashes();
+    RecordedMethod::of(header).map_or_else(|_| Vec::new(), |recorded| recorded.other_files(header, &hashes))
 }
 
 /// The header of a record of one fork. `chain` is the last hash of the record that it goes on from.
@@ -116,9 +116,11 @@ pub fn header(record: &Record, method: &Built, chain: &str, question: &QuestionR
     Header {
         moot_record: VERSION,
         program: concat!("moot ", env!("CARGO_PKG_VERSION")).to_owned(),
+        method: method.row.name.to_owned(),
         switches: method.values.json(),
         label: method.values.label().map(str::to_owned),
         prompts: method.hashes(),
+        own_prompts: method.prompts.among(method.row.files()),
         forked: Some(Forked {
             record: name.unwrap_or_default(),
             chain: chain.to_owned(),

@@ -7,7 +7,7 @@
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::record::reader::Record;
-use crate::eval::record::{Header, Replayed, VERSION};
+use crate::eval::record::{Header, RecordedMethod, Replayed, VERSION};
 use crate::eval::recorded_tools::RecordedTools;
 use crate::generation::Prompt;
 use crate::llm::identity::{Identity, PROMPT};
@@ -15,13 +15,12 @@ use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply, answer_in_order};
 use crate::prompts;
 use crate::protocol::ctx::{Silent, Tools};
-use crate::protocol::switches::Typed;
 use crate::protocol::{Built, Row};
 use crate::sources::SourceWeights;
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use rayon::prelude::*;
 use serde::Serialize;
-use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// What came of it.
@@ -62,6 +61,8 @@ pub struct OtherPrompt {
 pub struct Replay<'a> {
     record: &'a Record,
     method: Built,
+    /// The record's prompts of one's own, by today's names.
+    own_prompts: BTreeMap<String, String>,
     weights: Option<&'a SourceWeights>,
     /// Files whose hash is another one than was recorded.
     pub files: Vec<String>,
@@ -80,10 +81,9 @@ impl<'a> Replay<'a> {
             expected,
             found: escape::excerpt(&found),
         };
-        let row = Row::named(&header.method).map_err(|e| refused("a method of this program".into(), e.to_string()))?;
-        let method = row
-            .build(&typed(row, &header.switches))
-            .map_err(|e| refused("its recorded switches".into(), e.to_string()))?;
+        let recorded =
+            RecordedMethod::of(header).map_err(|e| refused("a method of this program".into(), e.to_string()))?;
+        let method = recorded.build().map_err(|e| refused("its recorded switches".into(), e.to_string()))?;
         if header.weights.is_some() && weights.is_none() {
             return Err(MootError::Usage("its votes carried source weights: expected --source-weights FILE".into()));
         }
@@ -91,10 +91,8 @@ impl<'a> Replay<'a> {
             let found = format!("{}, which embedded texts, and a record has no vectors", header.method);
             return Err(refused("a method whose run can be told without a model".into(), found));
         }
-        let today = prompts::hashes(row.files());
-        let files =
-            today.iter().filter(|(name, hash)| header.prompts.get(*name) != Some(hash)).map(|(name, _)| name.clone());
-        Ok(Self { record, files: files.collect(), method, weights })
+        let files = recorded.other_files(header, &prompts::hashes(recorded.row.files()));
+        Ok(Self { record, files, method, own_prompts: recorded.own_prompts(header), weights })
     }
 
     /// The header of the new record, which says what it was made from; `chain` is the old one's last hash.
@@ -104,9 +102,11 @@ impl<'a> Replay<'a> {
         Header {
             moot_record: VERSION,
             program: concat!("moot ", env!("CARGO_PKG_VERSION")).to_owned(),
+            method: self.method.row.name.to_owned(),
             switches: self.method.values.json(),
             label: self.method.values.label().map(str::to_owned),
             prompts: prompts::hashes(self.method.row.files()),
+            own_prompts: self.own_prompts.clone(),
             replayed: Some(Replayed { chain: chain.to_owned(), prompts: old.prompts.clone() }),
             ..old.clone()
         }
@@ -157,18 +157,6 @@ impl<'a> Replay<'a> {
         let report = told.report(&new);
         Ok((new, report))
     }
-}
-
-/// Recorded switches as if they were typed.
-pub(super) fn typed(row: &Row, switches: &Value) -> Typed {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let recorded = switches.as_object().into_iter().flatten();
-    // A default is not typed: what depends on another switch is resolved again.
-    let default = |name: &str| row.switches.iter().find(|switch| switch.name == name).map(|switch| switch.default);
-    recorded
-        .map(|(name, value)| (name.clone(), text(value)))
-        .filter(|(name, value)| default(name) != Some(value))
-        .collect()
 }
 
 /// The events of the search that found the question's documents, before the method began.

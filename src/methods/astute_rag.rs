@@ -38,6 +38,7 @@ An empty passage or context is left out, which counts as a fallback; a malformed
         Switch { name: "internal", about: "passages from memory at most", kind: Kind::Count(0, 8), default: "1" },
         Switch { name: "iterations", about: "rounds of consolidation, the final one counted", kind: Kind::Count(1, 8), default: "1" },
     ],
+    presets: &[],
     needs: Needs::DOCUMENTS,
     build,
 };

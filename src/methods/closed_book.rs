@@ -25,6 +25,7 @@ pub static ROW: Row = Row {
     formats: &[&LIST],
     roles: &["answerer"],
     switches: &[],
+    presets: &[],
     needs: Needs::NOTHING,
     build,
 };

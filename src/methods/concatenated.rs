@@ -27,6 +27,7 @@ pub static ROW: Row = Row {
     formats: &[&ANSWERS],
     roles: &["reader"],
     switches: &[],
+    presets: &[],
     needs: Needs::DOCUMENTS,
     build,
 };

@@ -49,6 +49,7 @@ An empty report is malformed.",
         LABELS,
         SURE,
     ],
+    presets: &[],
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
     build,
 };

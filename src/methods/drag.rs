@@ -65,6 +65,7 @@ A malformed action or verdict ends the retrieval debate; a malformed last verdic
         },
         TOP,
     ],
+    presets: &[],
     needs: Needs::PASSAGES,
     build,
 };

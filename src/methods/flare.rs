@@ -65,6 +65,7 @@ Nothing is retrieved before the first sentence: section 3.2 has no such step, th
         Switch { name: "steps", about: "sentences at most", kind: Kind::Count(1, 16), default: "5" },
         TOP,
     ],
+    presets: &[],
     needs: Needs { model: Capabilities { logprobs: true, prefill: true, ..Needs::NOTHING.model }, ..Needs::RETRIEVER },
     build,
 };

@@ -45,6 +45,7 @@ of the reader leaves no answer.",
         Switch { name: "passages", about: "passages collected at most", kind: Kind::Count(1, 100), default: "15" },
         TOP,
     ],
+    presets: &[],
     needs: Needs { model: Capabilities { prefill: true, ..Needs::NOTHING.model }, ..Needs::RETRIEVER },
     build,
 };

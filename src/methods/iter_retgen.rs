@@ -33,6 +33,7 @@ pub static ROW: Row = Row {
         Switch { name: "iterations", about: "retrievals and generations", kind: Kind::Count(1, 16), default: "3" },
         TOP,
     ],
+    presets: &[],
     needs: Needs::RETRIEVER,
     build,
 };

@@ -4,7 +4,6 @@
 use crate::answers::vote;
 use crate::error::Result;
 use crate::generation::{Message, Role, Sampling};
-use crate::methods::madam_rag::stance;
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::ANSWER;
@@ -37,6 +36,7 @@ Unknown and malformed replies do not vote; the other agents read them as they ar
         Switch { name: "agents", about: "agents that debate", kind: Kind::Count(2, 32), default: "3" },
         Switch { name: "rounds", about: "rounds, the first one counted", kind: Kind::Count(1, 16), default: "2" },
     ],
+    presets: &[],
     needs: Needs::NOTHING,
     build,
 };
@@ -63,7 +63,7 @@ impl Method for Mad {
             let asks: Vec<Ask> = (0..agents.len()).map(|place| sampled(later(&agents, place, round))).collect();
             agents = ctx.ask_all(&asks)?;
         }
-        let votes = vote::count(agents.iter().filter_map(stance));
+        let votes = vote::count(agents.iter().filter_map(CallRecord::answer));
         let mut answers: Vec<Answer> = votes.iter().map(|(text, _)| Answer::new(text)).collect();
         let rejected = if answers.is_empty() { Vec::new() } else { answers.split_off(1) };
         Ok(Conclusion {

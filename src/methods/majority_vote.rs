@@ -5,13 +5,13 @@ use crate::answers::vote;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::Sampling;
-use crate::methods::madam_rag::{AGENT, PROVENANCE, agent, is_dated, stance};
+use crate::methods::madam_rag::{AGENT, agent};
 use crate::protocol::equality::Equality;
 use crate::protocol::formats::ANSWER;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
-use crate::transcript::Parsed;
+use crate::transcript::{CallRecord, Parsed};
 
 /// Majority vote's row.
 pub static ROW: Row = Row {
@@ -40,8 +40,8 @@ pub static ROW: Row = Row {
             default: "winner",
         },
         crate::protocol::equality::SWITCH,
-        PROVENANCE,
     ],
+    presets: &[],
     needs: Needs { equality: true, embedder: true, ..Needs::DOCUMENTS },
     build,
 };
@@ -58,7 +58,6 @@ enum Keep {
 
 struct MajorityVote {
     samples: usize,
-    provenance: bool,
     keep: Keep,
     equality: Equality,
 }
@@ -69,28 +68,25 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         "all" => Keep::All,
         _ => Keep::Winner,
     };
-    let (samples, provenance) = (values.count("samples"), values.flag(PROVENANCE.name));
-    Ok(Box::new(MajorityVote { samples, provenance, keep, equality: Equality::of(values) }))
+    Ok(Box::new(MajorityVote { samples: values.count("samples"), keep, equality: Equality::of(values) }))
 }
 
 impl Method for MajorityVote {
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
-        let dated = self.provenance && is_dated(question);
         let sampled = self.samples > 1 && ctx.settings().sampling == Sampling::Greedy;
         let asks: Vec<_> = (0..question.documents.len())
-            .map(|place| {
-                let ask = agent(question, place, 1, &[], dated).samples(self.samples);
+            .map(|index| {
+                let ask = agent(question, index, 1, None).samples(self.samples);
                 if sampled { ask.sampling(SAMPLING) } else { ask }
             })
             .collect();
         let replies = ctx.ask_all(&asks)?;
-        let all: Vec<&str> = replies.iter().filter_map(stance).collect();
+        let all: Vec<&str> = replies.iter().filter_map(CallRecord::answer).collect();
         let classes = self.equality.classes(question, &all, ctx)?;
         let mut equal = equality::by_first(&all, &classes).into_iter();
-        let said: Vec<Option<&str>> = replies.iter().map(|call| stance(call).and_then(|_| equal.next())).collect();
+        let said: Vec<Option<&str>> = replies.iter().map(|call| call.answer().and_then(|_| equal.next())).collect();
         let stances: Vec<Option<&str>> = said.chunks(self.samples).map(of_document).collect();
-        let answered: Vec<usize> = (0..stances.len()).filter(|&number| stances[number].is_some()).collect();
-        let given = stances.iter().copied().flatten().zip(ctx.votes(&answered));
+        let given = stances.iter().enumerate().filter_map(|(number, stance)| Some(((*stance)?, ctx.vote(number))));
         let votes = vote::weighted(given);
         let least = match self.keep {
             Keep::Winner => f64::INFINITY,

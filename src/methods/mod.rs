@@ -5,12 +5,14 @@ use crate::protocol::own_prompts::Replaceable;
 use crate::protocol::presets::Preset;
 use crate::protocol::switches::Typed;
 use crate::protocol::{Built, Row, entailment};
+use std::collections::BTreeSet;
 
 pub mod astute_rag;
 pub mod closed_book;
 pub mod concatenated;
 pub mod conflict_report;
 pub mod conflict_score;
+pub mod debate;
 pub mod drag;
 pub mod flare;
 pub mod ircot;
@@ -34,6 +36,7 @@ pub mod verification;
 /// Every method there is.
 pub static METHODS: &[&Row] = &[
     &madam_rag::ROW,
+    &debate::ROW,
     &concatenated::ROW,
     &closed_book::ROW,
     &self_reflection::ROW,
@@ -59,14 +62,6 @@ pub static METHODS: &[&Row] = &[
     &truthful_judge::ROW,
 ];
 
-/// The table of methods as README prints it, in Markdown.
-#[must_use]
-pub fn readme_table() -> String {
-    let line = |row: &&Row| format!("| `{}` | {} | {} |\n", row.name, row.about, row.paper);
-    let lines: String = METHODS.iter().map(line).collect();
-    format!("| method | what it is | source |\n|---|---|---|\n{lines}")
-}
-
 impl Row {
     /// The method called `name`.
     ///
@@ -89,67 +84,31 @@ pub fn build(name: &str, typed: &Typed) -> Result<Built> {
     Row::named(name)?.build(typed)
 }
 
-/// The preset of `moot ask` where neither a method nor a preset is typed.
+/// The method of `moot ask` where neither a method nor a preset is typed.
 pub const ASK: &str = "debate";
 
-/// Every preset there is.
-pub static PRESETS: &[Preset] = &[
-    Preset {
-        name: "debate",
-        about: "MADAM-RAG whose agents, if they know something, read the others' answers with sources or quotes, and their own",
-        method: "madam-rag",
-        switches: &[
-            ("history", "answers"),
-            ("own-reply", "true"),
-            ("ask-again", "needed"),
-            ("grounded", "true"),
-            ("evidence", "auto"),
-            ("provenance", "true"),
-        ],
-    },
-    Preset { name: "paper", about: "MADAM-RAG as section 4 of its paper has it", method: "madam-rag", switches: &[] },
-    Preset {
-        name: "peers",
-        about: "MADAM-RAG with the history of its appendix E: agents read each other's replies",
-        method: "madam-rag",
-        switches: &[("history", "peers")],
-    },
-    Preset {
-        name: "one-round",
-        about: "MADAM-RAG's first round and its aggregator, without a debate",
-        method: "madam-rag",
-        switches: &[("rounds", "1")],
-    },
-    Preset {
-        name: "every-answer",
-        about: "MADAM-RAG's first round alone: every answer that a document's agent gives, without aggregator and debate",
-        method: "madam-rag",
-        switches: &[("rounds", "1"), ("aggregator", "false")],
-    },
-];
+/// The method of `moot run` where neither a method nor a preset is typed.
+pub const RUN: &str = "madam-rag";
 
-impl Preset {
-    /// The preset called `name`.
-    ///
-    /// # Errors
-    /// [`MootError::UnknownName`] with all known names.
-    pub fn named(name: &str) -> Result<&'static Self> {
-        PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| MootError::UnknownName {
+/// The preset called `name`, with its method, where one method alone has a preset of that name.
+///
+/// # Errors
+/// [`MootError::UnknownName`] with all presets where no method has it; [`MootError::Usage`] with the methods where several have.
+pub fn preset(name: &str) -> Result<(&'static Row, &'static Preset)> {
+    let all = || METHODS.iter().flat_map(|&row| row.presets.iter().map(move |preset| (row, preset)));
+    let found: Vec<_> = all().filter(|(_, preset)| preset.name == name).collect();
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(MootError::UnknownName {
             kind: "preset",
             name: name.to_owned(),
-            known: PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", "),
-        })
-    }
-
-    /// Builds its method. Switches in `typed` go before the preset's.
-    ///
-    /// # Errors
-    /// As [`Row::build`].
-    pub fn build(&self, typed: &Typed) -> Result<Built> {
-        let own = self.switches.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
-        let mut switches: Typed = own.collect();
-        switches.extend(typed.clone());
-        Ok(Built { preset: Some(self.name), ..Row::named(self.method)?.build(&switches)? })
+            known: all().map(|(_, preset)| preset.name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", "),
+        }),
+        several => {
+            let methods: Vec<&str> = several.iter().map(|(row, _)| row.name).collect();
+            let methods = methods.join(", ");
+            Err(MootError::Usage(format!("--preset {name}: expected --method beside it, one of {methods}, which have it")))
+        }
     }
 }
 

@@ -29,6 +29,7 @@ A malformed reply leaves no answer. Where nothing is found, the reader answers f
     formats: &[&SHORT, &CHOICE],
     roles: &["reader"],
     switches: &[TOP],
+    presets: &[],
     needs: Needs::PASSAGES,
     build,
 };

@@ -53,6 +53,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
         LABELS,
         SURE,
     ],
+    presets: &[],
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
     build,
 };

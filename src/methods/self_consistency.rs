@@ -42,6 +42,7 @@ pub static ROW: Row = Row {
         },
         crate::protocol::equality::SWITCH,
     ],
+    presets: &[],
     needs: Needs { equality: true, embedder: true, ..Needs::DOCUMENTS },
     build,
 };

@@ -38,6 +38,7 @@ An empty review counts as a fallback: the reader answers again without one.",
         kind: Kind::Count(0, 16),
         default: "2",
     }],
+    presets: &[],
     needs: Needs::DOCUMENTS,
     build,
 };

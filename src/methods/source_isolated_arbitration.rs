@@ -4,7 +4,6 @@
 use crate::answers::words::Level;
 use crate::answers::{evidence, vote};
 use crate::error::Result;
-use crate::methods::madam_rag::{reason, stance};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::{ANSWER, ANSWERS};
@@ -38,6 +37,7 @@ pub static ROW: Row = Row {
     formats: &[&ANSWER, &ANSWERS],
     roles: &["extractor", "arbiter"],
     switches: &[],
+    presets: &[],
     needs: Needs::DOCUMENTS,
     build,
 };
@@ -61,7 +61,7 @@ impl Method for Arbitration {
         let replies = ctx.ask_all(&asks)?;
         let mut stances: Vec<Option<&str>> = vec![None; question.documents.len()];
         for (unit, call) in units.iter().zip(&replies) {
-            unit.iter().for_each(|&place| stances[place] = stance(call));
+            unit.iter().for_each(|&place| stances[place] = call.answer());
         }
         let groups = groups(question, &replies, ctx);
         let malformed = replies.iter().all(|call| call.parsed == Parsed::Malformed);
@@ -94,11 +94,11 @@ fn extractor(question: &Question, place: usize) -> Ask {
 fn groups(question: &Question, replies: &[CallRecord], ctx: &mut Ctx<'_>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for call in replies {
-        let Some(answer) = stance(call) else { continue };
+        let Some(answer) = call.answer() else { continue };
         let Some(document) = call.document.and_then(|place| question.documents.get(place)) else { continue };
         let sentence = evidence::sentence(&document.text, answer, &question.text).unwrap_or_else(|| {
             ctx.fall_back("no sentence of the source holds its answer: the extractor's own words are the evidence");
-            reason(call).unwrap_or_default().to_owned()
+            call.explanation().unwrap_or_default().to_owned()
         });
         let evidence = match provenance(document) {
             Some(known) => format!("{known} {sentence}"),

@@ -60,6 +60,7 @@ Malformed drafts are shown to the aggregator as they are; they and unknown answe
         Switch { name: "drafts", about: "drafts at most", kind: Kind::Count(1, 64), default: "5" },
         Switch { name: "per-query", about: "passages retrieved for the question", kind: Kind::Count(1, 100), default: "10" },
     ],
+    presets: &[],
     needs: Needs { embedder: true, ..Needs::PASSAGES },
     build,
 };
@@ -100,7 +101,7 @@ impl Method for SpeculativeRag {
             let malformed = drafts.iter().all(|draft| draft.parsed == Parsed::Malformed);
             return Ok(Conclusion { malformed, rounds: 1, calls, ..Conclusion::default() });
         };
-        let given = answer(best).into_iter().chain(drafts.iter().filter_map(answer));
+        let given = best.answer().into_iter().chain(drafts.iter().filter_map(CallRecord::answer));
         let others = Level::Voted.without_repeats(given.map(str::to_owned)).into_iter().skip(1);
         let rejected = others.map(|text| vote::mentioned(&text, ctx.documents())).collect();
         Ok(Conclusion { rejected, ..vote::reader(best, ctx.documents()) })
@@ -151,14 +152,6 @@ fn drafter(question: &Question, documents: &[String], subset: &[usize]) -> Ask {
     let documents: Vec<&String> = subset.iter().map(|&place| &documents[place]).collect();
     let values = json!({ "question": question.text, "documents": documents, "options": offered(question) });
     Ask::new("drafter", DRAFTER, values, &THOUGHT)
-}
-
-/// The answer of a draft; `None` where it is unknown or malformed.
-fn answer(draft: &CallRecord) -> Option<&str> {
-    match &draft.parsed {
-        Parsed::Answer { answer, .. } => answer.as_deref(),
-        _ => None,
-    }
 }
 
 /// A draft as the aggregator reads it.

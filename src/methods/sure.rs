@@ -46,6 +46,7 @@ no verdict that can be read (the first candidate wins).",
             default: "10",
         },
     ],
+    presets: &[],
     needs: Needs::PASSAGES,
     build,
 };

@@ -35,6 +35,7 @@ The conclusion lists what was found true. A malformed verdict is none. A questio
     formats: &[&CHOICE],
     roles: &[ROLE],
     switches: &[],
+    presets: &[],
     needs: Needs::NOTHING,
     build,
 };

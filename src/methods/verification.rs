@@ -73,6 +73,7 @@ pub static ROW: Row = Row {
             default: "verifier",
         },
     ],
+    presets: &[],
     needs: Needs::DOCUMENTS,
     build,
 };

@@ -5,6 +5,7 @@ use crate::prompts;
 use crate::protocol::ctx::{Ctx, Observer, Settings, Tools};
 use crate::protocol::note::Note;
 use crate::protocol::own_prompts::OwnPrompts;
+use crate::protocol::presets::Preset;
 use crate::protocol::row::{Method, Row};
 use crate::protocol::search::{nothing_found, search};
 use crate::protocol::settle::settle;
@@ -119,7 +120,7 @@ impl Built {
         ctx.note = self.note.as_ref();
         let (conclusion, error) = match self.method.answer(question, &mut ctx) {
             Ok(conclusion) => {
-                let conclusion = Conclusion { weights: ctx.known_weights(&conclusion), ..conclusion };
+                let conclusion = Conclusion { weights: ctx.known_weights(), ..conclusion };
                 (Some(settle(conclusion, &mut ctx, &self.prompts)), None)
             }
             Err(error) => (None, Some(error)),
@@ -181,5 +182,30 @@ impl Row {
         let mut values = Values::resolve(self.name, self.switches, typed)?;
         let method = (self.build)(&mut values)?;
         Ok(Built::new(self, values, method))
+    }
+
+    /// The method's preset called `name`.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] with the presets that it has.
+    pub fn preset(&self, name: &str) -> Result<&'static Preset> {
+        self.presets.iter().find(|preset| preset.name == name).ok_or_else(|| {
+            let has = match self.presets {
+                [] => "it has none".to_owned(),
+                presets => format!("it has: {}", presets.iter().map(|one| one.name).collect::<Vec<_>>().join(", ")),
+            };
+            MootError::Usage(format!("{} has no preset {name:?} ({has})", self.name))
+        })
+    }
+
+    /// Builds the method from one of its presets. Switches in `typed` override the preset's.
+    ///
+    /// # Errors
+    /// As [`Row::build`].
+    pub fn build_preset(&'static self, preset: &'static Preset, typed: &Typed) -> Result<Built> {
+        let own = preset.switches.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let mut switches: Typed = own.collect();
+        switches.extend(typed.clone());
+        Ok(Built { preset: Some(preset.name), ..self.build(&switches)? })
     }
 }

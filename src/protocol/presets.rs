@@ -1,14 +1,12 @@
-//! Presets: named settings of a method's switches, chosen by measurement or by a paper. [`PRESETS`](crate::methods::PRESETS) has a row for each.
+//! Presets: named settings of a method's switches, chosen by measurement or by a paper.
 
-/// A row of [`PRESETS`](crate::methods::PRESETS).
+/// A row of [`Row::presets`](crate::protocol::Row::presets).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     /// As typed after `--preset`.
     pub name: &'static str,
-    /// One line for people.
+    /// A description, one line.
     pub about: &'static str,
-    /// The method's name.
-    pub method: &'static str,
-    /// Its switches that differ from the method's defaults, as typed.
+    /// The switches that differ from the method's defaults, as typed.
     pub switches: &'static [(&'static str, &'static str)],
 }

@@ -6,6 +6,7 @@ use crate::prompts::File;
 use crate::protocol::ctx::Ctx;
 use crate::protocol::entailment;
 use crate::protocol::formats::Format;
+use crate::protocol::presets::Preset;
 use crate::protocol::switches::{Switch, Values};
 use crate::question::{Conclusion, Question};
 use crate::retrieval::Wanted;
@@ -51,6 +52,8 @@ pub struct Row {
     pub roles: &'static [&'static str],
     /// Its switches.
     pub switches: &'static [Switch],
+    /// Its named settings.
+    pub presets: &'static [Preset],
     /// Its requirements.
     pub needs: Needs,
     /// Builds it, with switches resolved; a default that depends on another switch is set here.

@@ -5,7 +5,7 @@ use crate::escape::line;
 use crate::eval::record::{DatasetIdentity, Header, VERSION};
 use crate::generation::Sampling;
 use crate::llm::remote::Notice;
-use crate::methods;
+use crate::methods::{self, RUN};
 use crate::protocol::ctx::{Settings, Tools};
 use crate::protocol::presets::Preset;
 use crate::protocol::switches::Typed;
@@ -15,9 +15,6 @@ use crate::retrieval::Retriever;
 use crate::sources::{SourceWeights, WeightsIdentity};
 use crate::workspace::options::MethodOptions;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The method of a run where neither a method nor a preset is named.
-const OF_RUNS: &str = "madam-rag";
 
 /// A method with everything that its answers depend on but models, documents and tools.
 pub struct MethodPlan {
@@ -29,54 +26,97 @@ pub struct MethodPlan {
     pub weights: Option<(SourceWeights, WeightsIdentity)>,
 }
 
+/// A method, and one of its presets.
+#[derive(Clone, Copy)]
+struct Choice {
+    row: &'static Row,
+    preset: Option<&'static Preset>,
+}
+
+impl Choice {
+    /// One method, one preset, or both; `default` is the method where neither is named.
+    fn of(method: Option<&str>, preset: Option<&str>, default: &str) -> Result<Self> {
+        let (row, preset) = match (method, preset) {
+            (None, Some(preset)) => methods::preset(preset).map(|(row, preset)| (row, Some(preset)))?,
+            (method, preset) => {
+                let row = Row::named(method.unwrap_or(default))?;
+                (row, preset.map(|preset| row.preset(preset)).transpose()?)
+            }
+        };
+        Ok(Self { row, preset })
+    }
+
+    /// Each method with each preset, of lists `a,b`, by the names of their records.
+    fn all(methods: Option<&str>, presets: Option<&str>) -> Result<Vec<(String, Self)>> {
+        let (mut all, presets) = (Vec::new(), parts(presets));
+        for method in parts(methods) {
+            for &preset in &presets {
+                let name = match (method, preset) {
+                    (Some(method), Some(preset)) => format!("{method}.{preset}"),
+                    (Some(name), None) | (None, Some(name)) => name.to_owned(),
+                    (None, None) => RUN.to_owned(),
+                };
+                all.push((name, Self::of(method, preset, RUN)?));
+            }
+        }
+        Ok(all)
+    }
+
+    fn build(self, switches: &Typed) -> Result<Built> {
+        match self.preset {
+            Some(preset) => self.row.build_preset(preset, switches),
+            None => self.row.build(switches),
+        }
+    }
+}
+
+/// The names of a list `a,b`; one `None` where there is no list.
+fn parts(list: Option<&str>) -> Vec<Option<&str>> {
+    list.map_or(vec![None], |list| list.split(',').map(|name| Some(name.trim())).collect())
+}
+
 impl MethodOptions {
-    /// The one method that is named; without a name, `default` (a preset), else MADAM-RAG.
+    /// The one method that is named; where neither a method nor a preset is, `default`.
     ///
     /// # Errors
     /// An unknown method or preset, a switch that the method does not have, a prompt that cannot be read, a number out of
     /// range.
-    pub fn resolve(&self, default: Option<&str>, notice: &Notice) -> Result<MethodPlan> {
-        let preset = self.preset.as_deref().or(default.filter(|_| self.name.is_none()));
-        let method = match preset {
-            Some(name) => Preset::named(name)?.build(&self.switches)?,
-            None => methods::build(self.name.as_deref().unwrap_or(OF_RUNS), &self.switches)?,
-        };
-        self.with_settings(method.with_prompts(self.own_prompts(notice)?)?)
+    pub fn resolve(&self, default: &str, notice: &Notice) -> Result<MethodPlan> {
+        let choice = Choice::of(self.name.as_deref(), self.preset.as_deref(), default)?;
+        self.with_settings(choice.build(&self.switches)?.with_prompts(self.own_prompts(notice)?)?)
     }
 
-    /// Every method, or every preset, that is named (`a,b`), each with its name. A switch, and a prompt of one's own, goes to
-    /// the methods that have it.
+    /// Every combination of the methods and presets that are named (`a,b`), each with its name. A switch, and a prompt of
+    /// one's own, goes to the methods that have it.
     ///
     /// # Errors
-    /// As [`MethodOptions::resolve`]; a method twice; a switch or a prompt that none of them has.
+    /// As [`MethodOptions::resolve`]; a combination twice; a switch or a prompt that none of them has.
     pub fn resolve_all(&self, notice: &Notice) -> Result<Vec<(String, MethodPlan)>> {
-        let (presets, names) = (self.preset.is_some(), self.preset.as_deref().or(self.name.as_deref()));
-        let names: Vec<&str> = names.unwrap_or(OF_RUNS).split(',').map(str::trim).collect();
-        if names.len() == 1 {
-            return Ok(vec![(names[0].to_owned(), self.resolve(None, notice)?)]);
+        let choices = Choice::all(self.name.as_deref(), self.preset.as_deref())?;
+        if let [(name, _)] = &choices[..] {
+            return Ok(vec![(name.clone(), self.resolve(RUN, notice)?)]);
         }
+        let names = choices.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         let prompts = self.own_prompts(notice)?;
         let mut all: Vec<(String, MethodPlan)> = Vec::new();
-        for name in &names {
-            let preset = if presets { Some(Preset::named(name)?) } else { None };
-            let row = Row::named(preset.map_or(name, |preset| preset.method))?;
+        for (name, choice) in &choices {
+            let row = choice.row;
             if all.iter().any(|(known, _)| known == name) {
                 return Err(MootError::Usage(format!("{name} is given twice: expected different methods")));
             }
             let has = |switch: &str| row.switches.iter().any(|row| row.name == switch);
             let own: Typed =
                 self.switches.iter().filter(|(switch, _)| has(switch)).map(|(s, v)| (s.clone(), v.clone())).collect();
-            let method = preset.map_or_else(|| row.build(&own), |preset| preset.build(&own))?;
             let used = if prompts.among(row.files()).is_empty() { OwnPrompts::default() } else { prompts.clone() };
-            all.push(((*name).to_owned(), self.with_settings(method.with_prompts(used)?)?));
+            all.push((name.clone(), self.with_settings(choice.build(&own)?.with_prompts(used)?)?));
         }
         let unused =
             |switch: &&String| all.iter().all(|(_, plan)| plan.row().switches.iter().all(|row| row.name != **switch));
         if let Some(switch) = self.switches.keys().find(unused) {
-            return Err(MootError::Usage(format!("none of {} has a switch {switch:?}", names.join(", "))));
+            return Err(MootError::Usage(format!("none of {names} has a switch {switch:?}")));
         }
         if !prompts.is_empty() && all.iter().all(|(_, plan)| plan.method.prompts.is_empty()) {
-            return Err(MootError::Usage(format!("none of {} uses one of the prompts given", names.join(", "))));
+            return Err(MootError::Usage(format!("none of {names} uses one of the prompts given")));
         }
         Ok(all)
     }

@@ -111,7 +111,7 @@ impl Default for CorpusOptions {
 pub struct MethodOptions {
     /// Its name; a run takes several, `a,b`. `None`, without a preset: `debate` for a single question, `madam-rag` for a run.
     pub name: Option<String>,
-    /// A named setting of its switches.
+    /// A named setting of its switches. Without a name, one that a single method has.
     pub preset: Option<String>,
     /// Its switches, by name.
     #[serde(deserialize_with = "switches")]

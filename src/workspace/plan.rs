@@ -38,7 +38,7 @@ impl Plan {
             };
         }
         options.corpus.check()?;
-        let method = Arc::new(options.method.resolve(Some(ASK), &control.notice())?);
+        let method = Arc::new(options.method.resolve(ASK, &control.notice())?);
         Ok(Self { options, methods: vec![method], batches: Vec::new(), recorded: false })
     }
 

@@ -6,7 +6,6 @@ use moot::eval::metrics::cost;
 use moot::llm::scripted::Scripted;
 use moot::methods::{self, METHODS};
 use moot::protocol::ctx::{Settings, Silent, Tools};
-use moot::protocol::presets::Preset;
 use moot::question::{Answer, Document, Mark, Question};
 use moot::transcript::QuestionRecord;
 
@@ -21,7 +20,7 @@ fn concluded(question: &Question, list: &'static str) -> QuestionRecord {
         Some(_) => "Answer: unknown. Explanation: It says nothing.".into(),
         None => format!("All Correct Answers: {list}. Explanation: They say so."),
     });
-    let method = Preset::named("one-round").unwrap().build(&typed(&[])).unwrap();
+    let method = methods::build("madam-rag", &typed(&[("rounds", "1")])).unwrap();
     method.answer(question, Tools::new(&llm), &Settings::default(), &Silent).unwrap()
 }
 

@@ -119,7 +119,7 @@ fn sources_and_dates_choose() {
     assert_eq!(
         text(&none.stderr).lines().find(|line| line.starts_with("error: ")),
         Some(
-            "error: madam-rag needs at least 1 document: no passage of the corpus that the filters admit is about the \
+            "error: debate needs at least 1 document: no passage of the corpus that the filters admit is about the \
              question"
         )
     );
@@ -184,7 +184,7 @@ fn a_search_comes_before_the_model() {
         text(&out.stderr)
     };
     let nothing = said(&["Who won the chess olympiad?", "--corpus", &notes, "--embedder", "none"]);
-    let error = "error: madam-rag needs at least 1 document: no passage of the corpus is about the question";
+    let error = "error: debate needs at least 1 document: no passage of the corpus is about the question";
     let hint = "hint: ask in other words, or admit passages that share little with the question by --cutoff off";
     assert!(nothing.contains(error) && nothing.contains(hint) && !nothing.contains("no/such"), "{nothing}");
     let opened = ["When was the bridge opened?", "--embedder", "none", "--top", "2"];

@@ -360,7 +360,7 @@ fn what_was_typed_is_checked_before_a_model_is_needed() {
         assert_eq!(prepared(&args).err().unwrap().to_string(), said);
     }
     let gossip = arguments_with(folder.path(), "madam-rag", &["--history", "gossip"]);
-    let said = "madam-rag, switch history: expected aggregate, peers or answers, found \"gossip\"";
+    let said = "madam-rag, switch history: expected aggregate or peers, found \"gossip\"";
     assert_eq!(prepared(&gossip).err().unwrap().to_string(), said);
     let args = arguments(folder.path(), "closed-book");
     fs::write(&args.dataset, "{}").unwrap();

@@ -52,17 +52,18 @@ fn header(place: &Workspace, typed: &[&str]) -> serde_json::Value {
 fn the_record_names_the_preset_and_the_prompts_of_ones_own() {
     let place = Workspace::new();
     let plain = header(&place, &[]);
-    assert_eq!((&plain["preset"], &plain["switches"]["own-reply"]), (&"debate".into(), &true.into()));
+    assert_eq!((&plain["method"], &plain["switches"]["own-reply"]), (&"debate".into(), &true.into()));
+    assert!(plain.get("preset").is_none());
     assert!(plain.get("own_prompts").is_none());
     let method = header(&place, &["--method", "madam-rag"]);
     assert!(method.get("preset").is_none());
-    assert_eq!(method["switches"]["own-reply"], false);
+    assert!(method["switches"].get("own-reply").is_none());
     write(&place.path("mine").join(AGENT), "{{ question }} {{ document }}");
     let own = header(&place, &["--preset", "peers", "--prompts", "mine"]);
     assert_eq!((&own["preset"], &own["switches"]["history"]), (&"peers".into(), &"peers".into()));
     assert_eq!(own["own_prompts"][AGENT], "{{ question }} {{ document }}");
-    assert_ne!(own["prompts"][AGENT], plain["prompts"][AGENT]);
-    assert_eq!(own["prompts"]["madam_rag/aggregator.jinja"], plain["prompts"]["madam_rag/aggregator.jinja"]);
+    assert_ne!(own["prompts"][AGENT], method["prompts"][AGENT]);
+    assert_eq!(own["prompts"]["madam_rag/aggregator.jinja"], method["prompts"]["madam_rag/aggregator.jinja"]);
     let listed = text(&run(moot(["methods"])).stdout);
     assert!(listed.contains("Presets (--preset NAME)") && listed.contains("every-answer"), "{listed}");
 }
@@ -120,7 +121,7 @@ fn variants_are_compared_recorded_and_gone_on_with() {
 fn a_variant_of_the_aggregator_does_not_ask_the_agents_again() {
     let place = Workspace::new();
     write(&place.path("brief.jinja"), "{{ question }} {% for reply in replies %}{{ reply }} {% endfor %}");
-    let typed = ["--role", "aggregator", "--variant", "brief.jinja", "--set", "own-reply=true", "--limit", "1"];
+    let typed = ["--role", "aggregator", "--variant", "brief.jinja", "--set", "history=peers", "--limit", "1"];
     let output = compare(&place, &typed);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let read = |name: &str| Record::read(&place.path("out").join(name)).unwrap().questions.remove(0);

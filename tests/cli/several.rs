@@ -131,7 +131,7 @@ fn what_cannot_be_is_refused_in_one_line() {
     let ask = ["ask", "When?", "--docs", DEMO];
     let elsewhere = "http://192.0.2.1/v1#m";
     for (model, typed, code, said) in [
-        ("tiny.gguf,judge=other.gguf", &ask[..], 2, "madam-rag has no role \"judge\" (it has: agent, aggregator)"),
+        ("tiny.gguf,judge=other.gguf", &ask[..], 2, "debate has no role \"judge\" (it has: agent, aggregator)"),
         ("agent=tiny.gguf", &ask[..], 2, "no model for the role \"aggregator\""),
         (elsewhere, &ask[..], 2, "the network is not to be used"),
         ("http://127.0.0.1:1/v1#m", &ask[..], 1, "no server listens there"),

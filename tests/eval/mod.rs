@@ -13,6 +13,7 @@ mod merge;
 mod metrics;
 mod old_records;
 mod record;
+mod recorded_method;
 mod replay;
 mod report;
 mod reproduce;

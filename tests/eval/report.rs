@@ -1,7 +1,7 @@
 use super::{answered, header};
 use moot::eval::record::reader::Record;
 use moot::eval::report;
-use moot::protocol::presets::Preset;
+use moot::methods;
 use std::path::PathBuf;
 
 fn record(name: &str, answers: &[(&str, &str)]) -> Record {
@@ -62,12 +62,13 @@ fn a_label_stands_in_the_place_of_the_methods_name() {
 #[test]
 fn a_changed_preset_is_shown_as_changed() {
     let mut header = record("a.jsonl", &[("1", "yes")]).header;
-    header.preset = Some("every-answer".into());
-    for (typed, shown) in
-        [(None, "echo, preset every-answer"), (Some(("rounds", "2")), "echo, preset every-answer, changed")]
-    {
-        let typed = typed.map(|(name, value): (&str, &str)| (name.to_owned(), value.to_owned())).into_iter().collect();
-        header.switches = Preset::named("every-answer").unwrap().build(&typed).unwrap().values.json();
+    (header.method, header.preset) = ("madam-rag".into(), Some("every-answer".into()));
+    let (row, preset) = methods::preset("every-answer").unwrap();
+    for (typed, shown) in [
+        (&[][..], "madam-rag, preset every-answer"),
+        (&[("rounds", "2")], "madam-rag, preset every-answer, changed"),
+    ] {
+        header.switches = row.build_preset(preset, &crate::methods::typed(typed)).unwrap().values.json();
         assert_eq!(header.shown_method(), shown);
     }
 }

@@ -27,6 +27,7 @@ static ROW: Row = Row {
     formats: &[],
     roles: &[],
     switches: &[],
+    presets: &[],
     needs: Needs::NOTHING,
     build: |_| unreachable!("built by hand"),
 };

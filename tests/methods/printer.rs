@@ -6,9 +6,8 @@ use moot::cli::debate::{DebatePrinter, View, show, show_with};
 use moot::cli::terminal::columns::{shorten, shorten_middle, width, wrap};
 use moot::generation::Finish;
 use moot::llm::scripted::Scripted;
-use moot::methods::ASK;
+use moot::methods::{self, ASK};
 use moot::protocol::ctx::{Observer, Settings, Tools};
-use moot::protocol::presets::Preset;
 use moot::protocol::switches::Typed;
 use moot::question::{Document, Origin, Passage};
 use moot::transcript::{Parsed, QuestionRecord};
@@ -42,7 +41,7 @@ fn held(switches: &Typed, llm: &Scripted, columns: usize) -> (String, QuestionRe
     asked.documents[1].name = "a-very-long-folder-name/the-yearbook-of-the-observatory.md".into();
     let settings = Settings::default();
     let printer = DebatePrinter::new(Vec::new(), &asked, columns);
-    let method = Preset::named(ASK).unwrap().build(switches).unwrap();
+    let method = methods::build(ASK, switches).unwrap();
     let record = method.answer(&asked, Tools::new(llm), &settings, &printer).unwrap();
     let record = QuestionRecord { seconds: 12.34, ..record };
     (String::from_utf8(printer.finish(&record).unwrap()).unwrap(), record)
@@ -146,7 +145,7 @@ fn source_and_date_stand_beside_every_answer_and_vote() {
     asked.documents[1].date = Some("2001".into());
     // A source that is the name is not said twice.
     asked.documents[1].source = Some(asked.documents[1].name.clone());
-    let method = Preset::named("one-round").unwrap().build(&Typed::new()).unwrap();
+    let method = methods::build("madam-rag", &typed(&[("rounds", "1")])).unwrap();
     let llm = script();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     for columns in [100, 46] {
@@ -213,7 +212,7 @@ fn many(count: usize) -> QuestionRecord {
         Some(i) => format!("Answer: {}. Explanation: The document says so.", [1931, 1931, 1935, 1968][i % 4]),
         None => "All Correct Answers: [\"1931\", \"1950\", \"cello\"]. Explanation: Most say so.".into(),
     });
-    let method = Preset::named(ASK).unwrap().build(&typed(&[("rounds", "2")])).unwrap();
+    let method = methods::build(ASK, &typed(&[("rounds", "2")])).unwrap();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     QuestionRecord { seconds: 1.0, ..record }
 }
@@ -250,7 +249,7 @@ fn many_documents_have_a_summary_and_one_line_each() {
 fn replies_can_be_printed_as_they_arrive() {
     let asked = question(&["She was born in 1931.", "She was born in 1968."]);
     let printer = DebatePrinter::new(Vec::new(), &asked, 80).as_they_arrive();
-    let method = Preset::named("one-round").unwrap().build(&Typed::new()).unwrap();
+    let method = methods::build("madam-rag", &typed(&[("rounds", "1")])).unwrap();
     let llm = script().backwards();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &printer).unwrap();
     let text = plain(&String::from_utf8(printer.finish(&record).unwrap()).unwrap());
@@ -258,7 +257,7 @@ fn replies_can_be_printed_as_they_arrive() {
     assert!(place("  2 b.txt") < place("  1 a.md"), "{text}");
     // The first verdict comes behind replies of round 2, beside which it was asked for.
     let printer = DebatePrinter::new(Vec::new(), &asked, 80).as_they_arrive();
-    let method = Preset::named("peers").unwrap().build(&typed(&[("rounds", "2")])).unwrap();
+    let method = methods::build("madam-rag", &typed(&[("history", "peers"), ("rounds", "2")])).unwrap();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &printer).unwrap();
     let text = plain(&String::from_utf8(printer.finish(&record).unwrap()).unwrap());
     let (_, second) = text.split_once("\nRound 2\n").unwrap();
@@ -295,7 +294,7 @@ fn an_answer_that_no_agent_keeps_is_told() {
         (Some(_), _) => "Answer: Minutes. Explanation: The aggregator says so.".into(),
         (None, _) => "All Correct Answers: [\"Minutes\"]. Explanation: They say so.".into(),
     });
-    let method = Preset::named(ASK).unwrap().build(&typed(&[("rounds", "2"), ("grounded", "false")])).unwrap();
+    let method = methods::build(ASK, &typed(&[("rounds", "2"), ("grounded", "false")])).unwrap();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     let text = plain(&String::from_utf8(show(Vec::new(), &record, 100).unwrap()).unwrap());
     assert!(text.contains("  Minutes\n    its words or numbers stand in no document's text\n"), "{text}");

@@ -5,7 +5,6 @@ use super::cases::{Case, cases, question, rows, texts};
 use super::scripted::{Model, Takes, read_by};
 use super::{answer, question as four_of, typed};
 use moot::llm::scripted::Scripted;
-use moot::protocol::Row;
 use moot::protocol::switches::Typed;
 use moot::question::{Origin, Passage, Question};
 use moot::retrieval::{Hit, documents};
@@ -13,12 +12,13 @@ use moot::transcript::CallRecord;
 
 /// Methods whose agents read one document each, with its source and date. Prompts with several documents show their texts
 /// alone.
-const WITH: [&str; 3] = ["madam-rag", "majority-vote", "source-isolated-arbitration"];
+const WITH: [&str; 2] = ["debate", "source-isolated-arbitration"];
 /// Methods that use sources in their own way: to ask each alone, or to name it beside its context.
 const OWN_WAY: [&str; 3] = ["ra-rag", "ra-rag-long", "verification"];
 
-/// Methods whose prompts are worded otherwise too where a source or a date is known: what they show of the question is the same.
-const WORDED: [&str; 2] = ["madam-rag", "majority-vote"];
+/// The method whose prompts are worded otherwise too where a source or a date is known: what they show of the question is the
+/// same.
+const WORDED: &str = "debate";
 
 fn known(number: usize) -> String {
     format!("(office {number}, 190{number}-05-02)")
@@ -49,11 +49,6 @@ fn stripped(prompt: &str) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// These switches, and the one by which prompts show sources and dates.
-fn shows(switches: &[(&str, &str)]) -> Typed {
-    typed(&[switches, &[("provenance", "true")]].concat())
-}
-
 /// What a prompt shows of the question: all from its last "Question:" on, without the agent's last instruction.
 fn shown_of_the_question(prompt: &str) -> String {
     let (_, after) = prompt.rsplit_once("Question: ").unwrap();
@@ -64,11 +59,11 @@ fn shown_of_the_question(prompt: &str) -> String {
 
 /// Agents are told to be strict, and the worked example drops an answer of four; without sources and dates it drops one of six.
 #[test]
-fn madam_rag_is_worded_for_documents_with_sources_and_dates() {
+fn a_debate_is_worded_for_documents_with_sources_and_dates() {
     let asked = question(&texts(3));
     for (asked, dated) in [(asked.clone(), false), (headed(&asked), true)] {
         let llm = Model::good(Takes::First);
-        let (_, calls) = answer("madam-rag", &shows(&[("rounds", "1")]), &asked, &llm);
+        let (_, calls) = answer("debate", &typed(&[("rounds", "1")]), &asked, &llm);
         let of = |role: &str| read_by(&calls.iter().find(|call| call.role == role).unwrap().sent());
         let (agent, aggregator) = (of("agent"), of("aggregator"));
         assert_eq!(agent.contains("Does the document state what is asked?"), dated);
@@ -78,22 +73,19 @@ fn madam_rag_is_worded_for_documents_with_sources_and_dates() {
     }
 }
 
-/// The paper's prompts show neither source nor date: without the switch they change nothing.
+/// The paper's prompts show neither source nor date.
 #[test]
-fn without_the_switch_no_prompt_of_madam_rag_shows_a_source() {
+fn without_the_switch_no_prompt_of_a_debate_shows_a_source() {
     let asked = question(&texts(3));
-    for method in WORDED {
-        let run = |asked: &Question| read(&answer(method, &Typed::new(), asked, &Model::good(Takes::First)).1);
-        assert_eq!(run(&headed(&asked)), run(&asked), "{method}");
-    }
+    let off = typed(&[("provenance", "false")]);
+    let run = |asked: &Question| read(&answer("debate", &off, asked, &Model::good(Takes::First)).1);
+    assert_eq!(run(&headed(&asked)), run(&asked));
 }
 
 #[test]
 fn agents_of_one_document_read_source_and_date_and_nothing_else_changes() {
     let given = |case: &Case| !case.searches;
-    let switched = |row: &Row| row.switches.iter().any(|switch| switch.name == "provenance");
-    let switches = |row: &Row| if switched(row) { shows(&[]) } else { Typed::new() };
-    for case in rows().flat_map(|row| cases(row, vec![switches(row)])).filter(given) {
+    for case in rows().flat_map(|row| cases(row, vec![Typed::new()])).filter(given) {
         let asked = question(&texts(3));
         let run = |asked: &Question| {
             let llm = Model::good(Takes::First);
@@ -109,7 +101,7 @@ fn agents_of_one_document_read_source_and_date_and_nothing_else_changes() {
             let same = |prompts: &[String]| {
                 let of = |text: &String| stripped(text);
                 let all = prompts.iter().map(of);
-                if WORDED.contains(&name) {
+                if name == WORDED {
                     all.map(|text| shown_of_the_question(&text)).collect()
                 } else {
                     all.collect::<Vec<_>>()
@@ -131,7 +123,7 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
             .into()
     });
     let asked = headed(&four_of(&["She was born in 1931.", "She was born in 1968."]));
-    let (_, calls) = answer("madam-rag", &shows(&[("history", "peers"), ("rounds", "2")]), &asked, &llm);
+    let (_, calls) = answer("debate", &typed(&[("history", "peers"), ("rounds", "2")]), &asked, &llm);
     let texts = read(&calls);
     let reply = format!("Agent 2 {}: Answer: 1931. Explanation: y", known(1));
     let verdict = calls.iter().position(|call| call.role == "aggregator").unwrap();
@@ -139,7 +131,7 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(texts[peer].contains(&reply), "{}", texts[peer]);
     assert!(texts[peer].contains(&format!("Document: {} She was born in 1931.", known(0))));
-    let (_, calls) = answer("madam-rag", &shows(&[("history", "answers"), ("rounds", "2")]), &asked, &llm);
+    let (_, calls) = answer("debate", &typed(&[("history", "answers"), ("rounds", "2")]), &asked, &llm);
     let line = format!("1931, says Agent 2 {}: y\n", known(1));
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(read(&calls)[peer].contains(&line), "{}", read(&calls)[peer]);
@@ -154,7 +146,7 @@ fn what_is_not_known_and_titles_are_left_out() {
     asked.documents[2].source = Some("x".repeat(500));
     asked.documents[3].source = Some("  ".into());
     asked.documents[0].source = Some("source-1".into());
-    let (_, calls) = answer("madam-rag", &shows(&[("rounds", "1")]), &asked, &llm);
+    let (_, calls) = answer("debate", &typed(&[("rounds", "1")]), &asked, &llm);
     let text = read(&calls).concat();
     assert!(text.contains("Document: (source-1, 1952) She was"), "{text}");
     assert!(text.contains("Document: The yearbook: she was"), "{text}");
@@ -204,7 +196,7 @@ fn a_retrieved_passage_brings_its_source_and_date() {
     let found = documents(vec![Hit { passage, score: 1.0, copies: Vec::new() }]);
     let llm = Scripted::new(|_| "All Correct Answers: [\"1884\"]. Explanation: x".into());
     let asked = Question { documents: found, ..four_of(&[]) };
-    let text = read(&answer("madam-rag", &shows(&[("rounds", "1")]), &asked, &llm).1).concat();
+    let text = read(&answer("debate", &typed(&[("rounds", "1")]), &asked, &llm).1).concat();
     assert!(text.contains("Document: (council, 1884-05-12) Minutes\nIt opened in 1884."), "{text}");
     assert!(text.contains("Agent 1 (council, 1884-05-12): "));
 }

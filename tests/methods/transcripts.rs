@@ -5,8 +5,8 @@ use super::scripted::{Model, Takes};
 use super::{four, held, prompt};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
+use moot::methods::ASK;
 use moot::protocol::ctx::Tools;
-use moot::protocol::presets::Preset;
 use moot::question::Question;
 
 /// Two documents with a source and a date, one of which replaces the other, and one without.
@@ -39,11 +39,9 @@ fn madam_rag_as_in_its_paper() {
 }
 
 #[test]
-fn madam_rag_as_ask_runs_it() {
-    let debate = Preset::named("debate").unwrap();
-    for (name, question) in [("madam_rag.debate", four()), ("madam_rag.debate.dated", dated())] {
-        let record = held(debate.method, debate.switches, &question, Tools::new(&Scripted::new(years)));
-        is_golden(name, &record);
+fn the_debate_as_ask_runs_it() {
+    for (name, question) in [("debate", four()), ("debate.dated", dated())] {
+        is_golden(name, &held(ASK, &[], &question, Tools::new(&Scripted::new(years))));
     }
 }
 

@@ -131,9 +131,12 @@ fn every_prompt_looks_as_it_did() {
             "told": ["Agent 1: Answer: A. Tor. Explanation: y", "Agent 3: Answer: B. Ley. Explanation: z"],
             "first": first,
         });
-        let rendered = prompt_file!("madam_rag/agent.jinja").render(&later).unwrap();
-        golden(&format!("prompts/madam_rag.agent.{name}.txt"), &rendered);
+        let rendered = prompt_file!("debate/agent.jinja").render(&later).unwrap();
+        golden(&format!("prompts/debate.agent.{name}.txt"), &rendered);
     }
+    later["history"] = later["history"]["told"].clone();
+    let rendered = prompt_file!("madam_rag/agent.jinja").render(&later).unwrap();
+    golden("prompts/madam_rag.agent.later.txt", &rendered);
 }
 
 #[test]

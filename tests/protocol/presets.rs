@@ -1,24 +1,32 @@
-//! Presets: they build, they are documented, and what `moot ask` uses is one of them.
+//! Presets: they build, they are documented, and they are found by their method or alone.
 
-use crate::methods::typed;
+use crate::methods::{typed, usage_error};
 use moot::cli::args::method::MethodArgs;
 use moot::llm::remote::Notice;
-use moot::methods::{self, METHODS};
-use moot::methods::{ASK, PRESETS};
+use moot::methods::{self, ASK, METHODS, RUN};
+use moot::protocol::Row;
 use moot::protocol::presets::Preset;
 use moot::protocol::switches::Typed;
+use moot::workspace::MethodOptions;
 use serde_json::json;
 use std::collections::BTreeSet;
 
+/// Every preset with its method.
+fn all() -> impl Iterator<Item = (&'static Row, &'static Preset)> {
+    METHODS.iter().flat_map(|&row| row.presets.iter().map(move |preset| (row, preset)))
+}
+
 #[test]
-fn every_preset_builds_has_a_name_of_its_own_and_is_documented() {
+fn every_preset_builds_has_a_name_of_its_own_in_its_method_and_is_documented() {
     let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/prompts.md")).unwrap();
-    let names: BTreeSet<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-    assert_eq!(names.len(), PRESETS.len());
-    for preset in PRESETS {
+    for row in METHODS {
+        let names: BTreeSet<&str> = row.presets.iter().map(|preset| preset.name).collect();
+        assert_eq!(names.len(), row.presets.len(), "{}: a preset twice", row.name);
+    }
+    for (row, preset) in all() {
         let name = preset.name;
-        let built = preset.build(&Typed::new()).unwrap();
-        assert_eq!((built.row.name, built.preset), (preset.method, Some(name)));
+        let built = row.build_preset(preset, &Typed::new()).unwrap();
+        assert_eq!((built.row.name, built.preset), (row.name, Some(name)));
         for (switch, value) in preset.switches {
             let set = built.values.json()[*switch].to_string();
             assert_eq!(set.trim_matches('"'), *value, "{name}: {switch}");
@@ -26,32 +34,63 @@ fn every_preset_builds_has_a_name_of_its_own_and_is_documented() {
             assert_ne!(row.default, *value, "{name}: {switch} has this value without the preset");
         }
         assert!(!preset.about.is_empty() && !preset.about.ends_with('.'), "{name}");
-        assert!(METHODS.iter().all(|row| row.name != name), "{name} is a method");
-        assert!(docs.contains(&format!("| `{name}` | ")), "docs/prompts.md has no row for {name}");
+        assert!(docs.contains(&format!("| `{name}` | `{}` | ", row.name)), "docs/prompts.md has no row for {name}");
     }
-    assert!(names.contains(ASK));
-    let unknown = Preset::named("debat").unwrap_err().to_string();
-    assert!(PRESETS.iter().all(|preset| unknown.contains(preset.name)), "{unknown}");
+}
+
+#[test]
+fn the_presets_that_were_global_are_found_alone() {
+    for (name, method) in [
+        ("debate", "debate"),
+        ("paper", "madam-rag"),
+        ("peers", "madam-rag"),
+        ("one-round", "madam-rag"),
+        ("every-answer", "madam-rag"),
+    ] {
+        let (row, preset) = methods::preset(name).unwrap();
+        assert_eq!((row.name, preset.name), (method, name));
+    }
+    let unknown = methods::preset("debat").map(|_| ()).unwrap_err().to_string();
+    assert!(all().all(|(_, preset)| unknown.contains(preset.name)), "{unknown}");
+}
+
+#[test]
+fn a_preset_that_the_method_does_not_have_is_refused_with_those_it_has() {
+    let madam = Row::named("madam-rag").unwrap();
+    let line = usage_error(madam.preset("tuned"));
+    assert_eq!(line, "madam-rag has no preset \"tuned\" (it has: paper, peers, one-round, every-answer)");
+    let line = usage_error(Row::named("closed-book").unwrap().preset("tuned"));
+    assert_eq!(line, "closed-book has no preset \"tuned\" (it has none)");
 }
 
 #[test]
 fn switches_typed_go_before_the_presets() {
-    let built = Preset::named("every-answer").unwrap().build(&typed(&[("aggregator", "true")])).unwrap();
+    let (row, preset) = methods::preset("every-answer").unwrap();
+    let built = row.build_preset(preset, &typed(&[("aggregator", "true")])).unwrap();
     assert_eq!((built.values.count("rounds"), built.values.flag("aggregator")), (1, true));
     assert_eq!(built.preset, Some("every-answer"));
 }
 
-/// `madam-rag` alone is the paper's protocol; `moot ask` alone is its preset.
+/// `madam-rag` alone is the paper's protocol.
 #[test]
 fn without_switches_a_method_is_what_its_paper_says() {
     let built = methods::build("madam-rag", &Typed::new()).unwrap();
     assert_eq!(built.preset, None);
-    let paper = json!({
-        "rounds": 3, "history": "aggregate", "order": "document-first", "own-reply": false, "ask-again": "all",
-        "grounded": false, "evidence": "explanation", "provenance": false, "aggregator": true
-    });
+    let paper = json!({ "rounds": 3, "history": "aggregate", "shuffle": true, "aggregator": true });
     assert_eq!(built.values.json(), paper);
-    assert_eq!(Preset::named("paper").unwrap().build(&Typed::new()).unwrap().values.json(), paper);
+    let (row, preset) = methods::preset("paper").unwrap();
+    assert_eq!(row.build_preset(preset, &Typed::new()).unwrap().values.json(), paper);
+}
+
+/// What `moot ask` has run since 24 November 2026.
+#[test]
+fn the_method_of_ask_has_the_settings_of_the_former_preset() {
+    let built = methods::build(ASK, &Typed::new()).unwrap();
+    let settings = json!({
+        "rounds": 3, "history": "answers", "order": "document-first", "own-reply": true, "ask-again": "needed",
+        "grounded": true, "evidence": "auto", "provenance": true, "aggregator": true
+    });
+    assert_eq!((built.row.name, built.values.json()), ("debate", settings));
 }
 
 #[derive(clap::Parser)]
@@ -60,25 +99,42 @@ struct Typing {
     args: MethodArgs,
 }
 
-/// Method, preset and `own-reply` of what was typed, as `run` and as `ask` read it.
-fn resolved(typing: &[&str]) -> [(String, Option<String>, bool); 2] {
-    let args = <Typing as clap::Parser>::try_parse_from(["moot"].iter().chain(typing)).unwrap().args;
-    [None, Some(ASK)].map(|preset| {
-        let built = args.options().unwrap().resolve(preset, &Notice::default()).unwrap().method;
-        let own = built.row.switches.iter().any(|switch| switch.name == "own-reply") && built.values.flag("own-reply");
-        (built.row.name.to_owned(), built.preset.map(str::to_owned), own)
+fn options(typing: &[&str]) -> MethodOptions {
+    let typed = <Typing as clap::Parser>::try_parse_from(["moot"].iter().chain(typing)).unwrap();
+    typed.args.options().unwrap()
+}
+
+/// Method and preset of what was typed, as `run` and as `ask` read it.
+fn resolved(typing: &[&str]) -> [(&'static str, Option<&'static str>); 2] {
+    [RUN, ASK].map(|default| {
+        let built = options(typing).resolve(default, &Notice::default()).unwrap().method;
+        (built.row.name, built.preset)
     })
 }
 
 #[test]
-fn a_method_that_is_typed_has_no_preset() {
-    let madam = |preset: Option<&str>, own| ("madam-rag".to_owned(), preset.map(str::to_owned), own);
-    assert_eq!(resolved(&[]), [madam(None, false), madam(Some(ASK), true)]);
-    assert_eq!(resolved(&["--rounds", "2"]), [madam(None, false), madam(Some(ASK), true)]);
-    assert_eq!(resolved(&["--method", "madam-rag"]), [madam(None, false), madam(None, false)]);
-    assert_eq!(resolved(&["--preset", "peers"]), [madam(Some("peers"), false), madam(Some("peers"), false)]);
-    let closed = ("closed-book".to_owned(), None, false);
-    assert_eq!(resolved(&["--method", "closed-book"]), [closed.clone(), closed]);
-    let both = <Typing as clap::Parser>::try_parse_from(["moot", "--method", "madam-rag", "--preset", "peers"]);
-    assert!(both.is_err());
+fn a_method_a_preset_or_both_may_be_typed() {
+    assert_eq!(resolved(&[]), [("madam-rag", None), ("debate", None)]);
+    assert_eq!(resolved(&["--rounds", "2"]), [("madam-rag", None), ("debate", None)]);
+    assert_eq!(resolved(&["--method", "madam-rag"]), [("madam-rag", None); 2]);
+    assert_eq!(resolved(&["--preset", "peers"]), [("madam-rag", Some("peers")); 2]);
+    assert_eq!(resolved(&["--preset", "debate"]), [("debate", Some("debate")); 2]);
+    assert_eq!(resolved(&["--method", "madam-rag", "--preset", "peers"]), [("madam-rag", Some("peers")); 2]);
+    assert_eq!(resolved(&["--method", "closed-book"]), [("closed-book", None); 2]);
+    let other = options(&["--method", "closed-book", "--preset", "peers"]).resolve(RUN, &Notice::default()).map(|_| ()).unwrap_err().to_string();
+    assert!(other.contains("closed-book has no preset \"peers\""), "{other}");
+}
+
+#[test]
+fn several_are_each_combination_by_a_name_of_its_own() {
+    let names = |typing: &[&str]| -> Vec<String> {
+        options(typing).resolve_all(&Notice::default()).unwrap().into_iter().map(|(name, _)| name).collect()
+    };
+    assert_eq!(names(&[]), ["madam-rag"]);
+    assert_eq!(names(&["--preset", "peers,debate"]), ["peers", "debate"]);
+    assert_eq!(names(&["--method", "mad, drag"]), ["mad", "drag"]);
+    let both = names(&["--method", "madam-rag", "--preset", "peers,one-round"]);
+    assert_eq!(both, ["madam-rag.peers", "madam-rag.one-round"]);
+    let twice = options(&["--preset", "peers,peers"]).resolve_all(&Notice::default()).map(|_| ()).unwrap_err().to_string();
+    assert!(twice.contains("peers is given twice"), "{twice}");
 }

@@ -11,10 +11,11 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    /// Method that answers each question (moot methods lists them); madam-rag by default. `moot run` takes several, a,b
-    #[arg(long, value_name = "NAME", conflicts_with = "preset")]
+    /// Method that answers each question (moot methods lists them). `moot run` takes several, a,b
+    #[arg(long, value_name = "NAME")]
     pub method: Option<String>,
-    /// A named setting of a method's switches (moot methods lists them). `moot run` takes several, a,b
+    /// A named setting of the method's switches (moot methods lists them); alone, a name that one method has. `moot run`
+    /// takes several, a,b
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     /// Its switches.

@@ -173,7 +173,7 @@ fn variants(args: &Args, control: &Control) -> Result<Vec<Variant>> {
         )));
     }
     let options = args.method.options()?;
-    let resolve = || options.resolve(None, &control.notice());
+    let resolve = || options.resolve(crate::methods::RUN, &control.notice());
     let method = resolve()?;
     let file = prompt_of(method.row(), &args.role)?;
     let role = stem(Path::new(file.name));

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  moot prompts list madam-rag
-  moot prompts export mine/ --method madam-rag       then edit, and: moot ask ... --prompts mine/
+  moot prompts list debate
+  moot prompts export mine/ --method debate          then edit, and: moot ask ... --prompts mine/
   moot prompts compare ramdocs.jsonl -o out/ --role agent --variant short.jinja --rounds 1";
 
 /// List the prompts, copy them to a folder, or compare variants of one on a dataset

@@ -4,10 +4,10 @@
 //! written when it is concluded. Every line has a hash over itself and the line before ([`Chain`]). Versions 1 and 2 have one
 //! line a question, its calls inside, and no hashes.
 
+use crate::error::Result;
 use crate::llm::ModelIdentity;
 use crate::nli::ClassifierIdentity;
 use crate::protocol::ctx::Settings;
-use crate::protocol::presets::Preset;
 use crate::protocol::switches::Typed;
 use crate::retrieval::{RetrieverIdentity, Wanted};
 use crate::sources::WeightsIdentity;
@@ -15,11 +15,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod lines;
+mod method;
 pub mod reader;
 mod settings;
 pub mod writer;
 
 pub use lines::Chain;
+pub use method::RecordedMethod;
 pub use reader::Reader;
 pub use settings::differences;
 pub use writer::{Entry, Writer};
@@ -95,9 +97,15 @@ impl Header {
     pub fn shown_method(&self) -> String {
         let name = self.label.as_ref().unwrap_or(&self.method);
         let Some(preset) = &self.preset else { return name.clone() };
-        let today = Preset::named(preset).and_then(|preset| preset.build(&Typed::new()));
-        let changed = today.is_ok_and(|built| built.values.json() != self.switches);
+        let changed = self.differs_from(preset).unwrap_or(false);
         format!("{name}, preset {preset}{}", if changed { ", changed" } else { "" })
+    }
+
+    /// Whether the switches are other ones than those of the method's preset.
+    fn differs_from(&self, preset: &str) -> Result<bool> {
+        let method = RecordedMethod::of(self)?;
+        let today = method.row.build_preset(method.row.preset(preset)?, &Typed::new())?;
+        Ok(method.build()?.values != today.values)
     }
 
     /// The model that answered the calls of `role`.

@@ -58,6 +58,7 @@ pub static ROW: Row = Row {
     formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
     roles: &[claims::ROLE, labels::ROLE],
     switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS, SURE],
+    presets: &[],
     needs: Needs { entailment: true, ..Needs::PASSAGES },
     build,
 };

@@ -36,6 +36,7 @@ static ROW: Row = Row {
     formats: &[&ANSWER, &TEXT, &CHOICE, &SCORES],
     roles: &["agent", "judge"],
     switches: &[],
+    presets: &[],
     needs: Needs { entailment: true, ..Needs::NOTHING },
     build: |_| unreachable!("built by hand"),
 };

@@ -22,8 +22,8 @@ fn answers_of_the_others_stand_once_with_who_gives_them() {
     });
     let document = |n| Document { name: format!("{n}.md"), text: format!("text {n}"), ..Document::default() };
     let asked = Question { documents: (0..6).map(document).collect(), ..four() };
-    let switches = typed(&[("history", "answers"), ("rounds", "2")]);
-    let (_, calls) = answer("madam-rag", &switches, &asked, &llm);
+    let switches = as_madam_rag(&[("history", "answers"), ("rounds", "2")]);
+    let (_, calls) = answer("debate", &switches, &asked, &llm);
     let told = |place: usize| {
         let of = |call: &&CallRecord| call.round == 2 && call.document == Some(place);
         let sent = calls.iter().find(of).unwrap().messages[0].content.clone();
@@ -50,7 +50,7 @@ fn only_agents_that_have_an_answer_are_asked_again() {
         () if prompt(call).contains("Document: Soup") => "Answer: unknown. Explanation: x".into(),
         () => "Answer: 1931. Explanation: x".into(),
     });
-    let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "needed")]), &four(), &llm);
+    let (conclusion, calls) = answer("debate", &as_madam_rag(&[("ask-again", "needed")]), &four(), &llm);
     let asked = |round: usize| {
         let of = calls.iter().filter(|call| call.round == round);
         of.filter_map(|call| call.document).collect::<Vec<_>>()
@@ -68,7 +68,7 @@ fn only_agents_that_have_an_answer_are_asked_again() {
     // The same where the verdict is asked for beside the next round.
     for history in ["peers", "answers"] {
         let (conclusion, calls) =
-            answer("madam-rag", &typed(&[("ask-again", "needed"), ("history", history)]), &four(), &llm);
+            answer("debate", &as_madam_rag(&[("ask-again", "needed"), ("history", history)]), &four(), &llm);
         let of = |call: &&CallRecord| call.role == "aggregator";
         assert_eq!(calls.iter().filter(of).map(|call| call.round).collect::<Vec<_>>(), [1, 2], "{history}");
         let conclusion = conclusion.unwrap();
@@ -79,12 +79,12 @@ fn only_agents_that_have_an_answer_are_asked_again() {
         true => "All Correct Answers: []. Explanation: x".into(),
         false => "Answer: unknown. Explanation: x".into(),
     });
-    let (conclusion, calls) = answer("madam-rag", &typed(&[("ask-again", "needed")]), &four(), &unknown);
+    let (conclusion, calls) = answer("debate", &as_madam_rag(&[("ask-again", "needed")]), &four(), &unknown);
     assert_eq!(calls.len(), 5);
     let conclusion = conclusion.unwrap();
     assert!(conclusion.converged);
     assert_eq!(turns_left_out(conclusion, calls), 4.0);
-    let (conclusion, calls) = answer("madam-rag", &typed(&[]), &four(), &unknown);
+    let (conclusion, calls) = answer("debate", &as_madam_rag(&[]), &four(), &unknown);
     assert_eq!(turns_left_out(conclusion.unwrap(), calls), 0.0);
 }
 
@@ -103,7 +103,7 @@ fn answers_of_many_are_short() {
     });
     let document = |n| Document { name: format!("{n}.md"), text: format!("text {n}"), ..Document::default() };
     let asked = Question { documents: (0..30).map(document).collect(), ..four() };
-    let (_, calls) = answer("madam-rag", &typed(&[("history", "answers"), ("rounds", "2")]), &asked, &llm);
+    let (_, calls) = answer("debate", &as_madam_rag(&[("history", "answers"), ("rounds", "2")]), &asked, &llm);
     let sent = &calls.iter().rfind(|call| call.round == 2 && call.role == "agent").unwrap().messages[0].content;
     let reason = "a word of twenty ch. ".repeat(7) + "a word of...";
     let told = format!("1931, say Agent 1, Agent 2, Agent 3 and 26 more: {reason}\n");
@@ -114,7 +114,7 @@ fn answers_of_many_are_short() {
 #[test]
 fn where_no_other_agent_has_an_answer_a_later_prompt_is_the_first_one() {
     let asked = question(&["She was born in 1931.", "Soup."]);
-    let (conclusion, calls) = answer("madam-rag", &typed(&[("history", "answers")]), &asked, &honest());
+    let (conclusion, calls) = answer("debate", &as_madam_rag(&[("history", "answers")]), &asked, &honest());
     assert!(conclusion.unwrap().converged);
     let same = |round: usize| calls.iter().find(|call| call.round == round && call.document == Some(0)).unwrap();
     assert_eq!(same(1).messages, same(2).messages);

@@ -11,18 +11,14 @@ use moot::protocol::switches::Typed;
 use moot::question::Question;
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 
-mod grounded;
-mod later;
-mod quoted;
+pub(super) const VERDICT: &str = r#"All Correct Answers: ["1931", "1968"]. Explanation: Two women."#;
 
-const VERDICT: &str = r#"All Correct Answers: ["1931", "1968"]. Explanation: Two women."#;
-
-fn is_aggregator(call: &Call) -> bool {
+pub(super) fn is_aggregator(call: &Call) -> bool {
     prompt(call).contains("Agents' replies:\nAgent 3: Answer: harp")
 }
 
 /// Agents say what their document says, the aggregator says [`VERDICT`].
-fn honest() -> Scripted {
+pub(super) fn honest() -> Scripted {
     Scripted::new(|call| {
         if is_aggregator(call) {
             return VERDICT.into();
@@ -44,7 +40,7 @@ fn aggregator(stage: usize, round: usize) -> (usize, String, usize, Option<usize
     (stage, "aggregator".to_owned(), round, None)
 }
 
-fn sent(call: &CallRecord) -> &str {
+pub(super) fn sent(call: &CallRecord) -> &str {
     &call.messages[0].content
 }
 
@@ -86,49 +82,6 @@ fn agents_see_their_document_alone_and_then_the_aggregators_reply() {
     assert_eq!(sent(0)[..document_begins], sent(1)[..document_begins]);
 }
 
-/// Where the document, the history and the agent's own reply begin in the prompt of agent 1 in round 2.
-fn places(switches: &[(&str, &str)], history: &str) -> (usize, usize, Option<usize>) {
-    let (_, calls) = answer("madam-rag", &typed(switches), &four(), &honest());
-    let first = |call: &&CallRecord| call.role == "agent" && call.round == 2;
-    let sent = &calls.iter().find(first).unwrap().messages[0].content;
-    let place = |part: &str| {
-        assert!(sent.matches(part).count() <= 1, "{part} twice in {sent}");
-        sent.find(part)
-    };
-    let own = place(&format!("and you have replied:\n{}\n", calls[0].reply.trim()));
-    (place("Document: She was born in 1931.\n").unwrap(), place(history).unwrap(), own)
-}
-
-#[test]
-fn order_and_own_reply_decide_what_a_later_prompt_holds_and_where() {
-    let verdict = format!("Aggregator: {VERDICT}\n");
-    let peer = "Agent 2: Answer: 1968. Explanation: So it says.\n";
-    let answers = "1968, says Agent 2: So it says.\n";
-    for (history, line) in [("aggregate", verdict.as_str()), ("peers", peer), ("answers", answers)] {
-        let set = |order, own| places(&[("history", history), ("order", order), ("own-reply", own)], line);
-        let (document, told, own) = set("document-first", "false");
-        assert!(document < told && own.is_none(), "{history}");
-        let (document, told, own) = set("history-first", "false");
-        assert!(told < document && own.is_none(), "{history}");
-        let (document, told, own) = set("document-first", "true");
-        assert!(document < own.unwrap() && own.unwrap() < told, "{history}");
-        let (document, told, own) = set("history-first", "true");
-        assert!(own.unwrap() < told && told < document, "{history}");
-    }
-    // What the paper does is the default.
-    assert_eq!(places(&[], &verdict), places(&[("order", "document-first"), ("own-reply", "false")], &verdict));
-}
-
-/// Round 1 has no history: the switches change nothing there, so runs that differ in them share its calls.
-#[test]
-fn the_first_round_is_the_same_whatever_later_rounds_read() {
-    let first = |switches: &[(&str, &str)]| {
-        let (_, calls) = answer("madam-rag", &typed(switches), &four(), &honest());
-        calls.into_iter().filter(|call| call.round == 1).map(|call| call.messages).collect::<Vec<_>>()
-    };
-    assert_eq!(first(&[]), first(&[("order", "history-first"), ("own-reply", "true")]));
-}
-
 #[test]
 fn the_aggregator_reads_each_reply_once_in_a_seeded_order() {
     let (_, calls) = answer("madam-rag", &rounds(1), &four(), &honest());
@@ -150,6 +103,15 @@ fn the_aggregator_reads_each_reply_once_in_a_seeded_order() {
     orders.sort();
     orders.dedup();
     assert!(orders.len() > 8, "{orders:?}");
+}
+
+/// The order of the reference code's aggregator.
+#[test]
+fn without_shuffling_the_aggregator_reads_the_replies_in_the_documents_order() {
+    let (_, calls) = answer("madam-rag", &typed(&[("shuffle", "false"), ("rounds", "1")]), &four(), &honest());
+    let replies: Vec<String> = calls[..4].iter().map(|call| call.reply.trim().to_owned()).collect();
+    let want: String = (0..4).map(|index| format!("\nAgent {}: {}", index + 1, replies[index])).collect();
+    assert!(sent(&calls[4]).ends_with(&format!("Agents' replies:{want}")), "{}", sent(&calls[4]));
 }
 
 #[test]
@@ -269,7 +231,7 @@ fn a_reply_cut_at_the_token_limit_is_read_if_its_answer_was_whole() {
 
 #[test]
 fn one_document_debates_with_itself() {
-    for history in ["aggregate", "peers", "answers"] {
+    for history in ["aggregate", "peers"] {
         let switches = typed(&[("history", history)]);
         let (conclusion, _) = answer("madam-rag", &switches, &question(&["She was born in 1931."]), &honest());
         let conclusion = conclusion.unwrap();
@@ -289,7 +251,7 @@ fn no_documents_and_switches_without_meaning_are_refused() {
     let build = |switches| usage_error(methods::build("madam-rag", &switches));
     assert!(build(rounds(0)).contains("a whole number from 1 to 16"));
     let deaf = typed(&[("aggregator", "false"), ("history", "aggregate")]);
-    assert!(build(deaf).contains("peers or answers"));
+    assert!(build(deaf).contains("expected history peers"));
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! What an agent of MADAM-RAG replied, and how the aggregator and the other agents read it.
+//! An agent's reply, and how the aggregator and the other agents read it.
 
 use crate::answers::words::Level;
 use crate::protocol::passages::provenance;
 use crate::question::Question;
-use crate::transcript::{CallRecord, Parsed};
+use crate::transcript::CallRecord;
 use std::borrow::Cow;
 
 /// Agents that an answer of `history=answers` names, and characters of its reason: with 30 documents whole lines would be
@@ -23,28 +23,10 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Its answer; `None` where it is unknown or malformed.
-    pub(super) fn stance(&self) -> Option<&str> {
-        stance(&self.call)
-    }
-
-    /// It read its document, and that does not tell.
-    pub(super) fn knows_nothing(&self) -> bool {
-        matches!(self.call.parsed, Parsed::Answer { answer: None, .. })
-    }
-
-    /// It answers as it did `before`; a reply that cannot be read keeps nothing.
-    pub(super) fn keeps(&self, before: &Self) -> bool {
-        match (before.stance(), self.stance()) {
-            (Some(before), Some(now)) => Level::Voted.equal(before, now),
-            _ => before.knows_nothing() && self.knows_nothing(),
-        }
-    }
-
     /// Its reply as the others read it, whether it kept its format or not, after where its document comes from.
     pub(super) fn spoken(&self) -> String {
         let name = &self.name;
-        match self.stance().zip(self.quote.as_ref()) {
+        match self.call.answer().zip(self.quote.as_ref()) {
             Some((answer, quote)) => format!("{name}: Answer: {answer}. Explanation: {quote}"),
             None => format!("{name}: {}", self.line()),
         }
@@ -52,24 +34,24 @@ impl Agent {
 
     /// Its reply as it made it, or as it counts where its document does not hold the answer.
     pub(super) fn line(&self) -> Cow<'_, str> {
-        match (&self.call.not_held, reason(&self.call)) {
+        match (&self.call.not_held, self.call.explanation()) {
             (Some(_), Some(reason)) => format!("Answer: unknown. Explanation: {reason}").into(),
             _ => self.call.reply.trim().into(),
         }
     }
 }
 
-/// The name of the agent of document `place`, and with `dated` where the document comes from: `Agent 1 (council, 1884-05-12)`.
-pub(super) fn name(question: &Question, place: usize, dated: bool) -> String {
-    let known = provenance(&question.documents[place]).filter(|_| dated);
+/// The name of the agent of document `index`, and with `dated` where the document comes from: `Agent 1 (council, 1884-05-12)`.
+pub(super) fn name(question: &Question, index: usize, dated: bool) -> String {
+    let known = provenance(&question.documents[index]).filter(|_| dated);
     let known = known.map(|known| format!(" {known}")).unwrap_or_default();
-    format!("Agent {}{known}", place + 1)
+    format!("Agent {}{known}", index + 1)
 }
 
 /// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
 /// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
 pub(super) fn answers<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<String> {
-    let given: Vec<(&str, &Agent)> = agents.filter_map(|agent| Some((agent.stance()?, agent))).collect();
+    let given: Vec<(&str, &Agent)> = agents.filter_map(|agent| Some((agent.call.answer()?, agent))).collect();
     let line = |answer: String| {
         let with = || given.iter().filter(|(stance, _)| Level::Voted.equal(&answer, stance)).map(|(_, agent)| *agent);
         let mut names: Vec<String> = with().map(|agent| agent.name.clone()).collect();
@@ -77,7 +59,7 @@ pub(super) fn answers<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<String
         let more = names.len().saturating_sub(NAMED);
         names.truncate(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let explained = || with().filter_map(|agent| reason(&agent.call)).find(|text| !text.is_empty());
+        let explained = || with().filter_map(|agent| agent.call.explanation()).find(|text| !text.is_empty());
         let reason = with().find_map(|agent| agent.quote.clone()).or_else(|| Some(begin(explained()?, REASON)));
         let reason = reason.map(|text| format!(": {text}")).unwrap_or_default();
         format!("{answer}, {says} {}{more}{reason}", names.join(", "))
@@ -92,20 +74,4 @@ fn begin(text: &str, most: usize) -> String {
     }
     let cut: String = text.chars().take(most).collect();
     format!("{}...", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
-}
-
-/// The answer of an agent's reply; `None` where it is unknown or malformed.
-pub(in crate::methods) fn stance(call: &CallRecord) -> Option<&str> {
-    match &call.parsed {
-        Parsed::Answer { answer, .. } => answer.as_deref(),
-        _ => None,
-    }
-}
-
-/// The explanation of an agent's reply.
-pub(in crate::methods) fn reason(call: &CallRecord) -> Option<&str> {
-    match &call.parsed {
-        Parsed::Answer { explanation, .. } => Some(explanation),
-        _ => None,
-    }
 }

@@ -18,7 +18,7 @@ fn not_held(calls: &[CallRecord]) -> f64 {
 
 #[test]
 fn what_a_document_does_not_hold_counts_as_unknown() {
-    let (conclusion, calls) = answer("madam-rag", &typed(&[("grounded", "true")]), &four(), &of_one_mind());
+    let (conclusion, calls) = answer("debate", &as_madam_rag(&[("grounded", "true")]), &four(), &of_one_mind());
     let parsed = |answer: Option<&str>, explanation: &str| Parsed::Answer {
         answer: answer.map(str::to_owned),
         explanation: explanation.into(),
@@ -48,7 +48,7 @@ fn an_answer_may_repeat_the_question() {
     let reply = |year: &str| format!("Answer: Mira Tolland was born in {year}. Explanation: x");
     for (year, held) in [("1931", true), ("1968", false)] {
         let llm = Scripted::new(move |call| if is_aggregator(call) { VERDICT.into() } else { reply(year) });
-        let (_, calls) = answer("madam-rag", &typed(&[("grounded", "true"), ("rounds", "1")]), &asked, &llm);
+        let (_, calls) = answer("debate", &as_madam_rag(&[("grounded", "true"), ("rounds", "1")]), &asked, &llm);
         assert_eq!(calls[0].not_held.is_none(), held, "{year}");
     }
 }
@@ -56,14 +56,14 @@ fn an_answer_may_repeat_the_question() {
 /// An agent that reads its own reply reads that it knew nothing; with `ask-again=needed` it is not asked again.
 #[test]
 fn later_rounds_take_it_as_unknown() {
-    let own = typed(&[("grounded", "true"), ("own-reply", "true"), ("rounds", "2")]);
-    let (_, calls) = answer("madam-rag", &own, &four(), &of_one_mind());
+    let own = as_madam_rag(&[("grounded", "true"), ("own-reply", "true"), ("rounds", "2")]);
+    let (_, calls) = answer("debate", &own, &four(), &of_one_mind());
     let later = calls.iter().find(|call| call.round == 2 && call.document == Some(1)).unwrap();
     assert!(
         sent(later).contains("you have replied:\nAnswer: unknown. Explanation: The document does not say \"1931\".")
     );
-    let needed = typed(&[("grounded", "true"), ("ask-again", "needed")]);
-    let (_, calls) = answer("madam-rag", &needed, &four(), &of_one_mind());
+    let needed = as_madam_rag(&[("grounded", "true"), ("ask-again", "needed")]);
+    let (_, calls) = answer("debate", &needed, &four(), &of_one_mind());
     let again: Vec<_> = calls.iter().filter(|call| call.round == 2).filter_map(|call| call.document).collect();
     assert_eq!(again, [0, 3]);
 }
@@ -71,7 +71,7 @@ fn later_rounds_take_it_as_unknown() {
 /// The paper takes every answer as it is.
 #[test]
 fn it_is_off_where_it_is_not_asked_for() {
-    let (conclusion, calls) = answer("madam-rag", &Typed::new(), &four(), &of_one_mind());
+    let (conclusion, calls) = answer("debate", &as_madam_rag(&[]), &four(), &of_one_mind());
     assert_eq!(conclusion.unwrap().answers[0].supporters, [0, 1, 2]);
     assert_eq!(not_held(&calls), 0.0);
 }

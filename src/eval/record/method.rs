@@ -1,0 +1,104 @@
+//! The method of a recorded run as this program has it. The names of earlier programs are mapped here and nowhere else.
+
+use crate::error::Result;
+use crate::eval::record::Header;
+use crate::protocol::switches::Typed;
+use crate::protocol::{Built, Row};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Switches that `madam-rag` had until its departures from the paper became the method `debate`, each with the value that is
+/// the paper's protocol, which was its default.
+const MOVED: [(&str, &str); 6] = [
+    ("order", "document-first"),
+    ("own-reply", "false"),
+    ("ask-again", "all"),
+    ("grounded", "false"),
+    ("evidence", "explanation"),
+    ("provenance", "false"),
+];
+
+/// The method of a header: its row, its switches as they would be typed today, and whether its prompts have moved.
+///
+/// - `madam-rag` with one of [`MOVED`] at another value, or with `history=answers`, is `debate`. Its prompts `madam_rag/...`
+///   are `debate/...`, with the same texts.
+/// - `madam-rag` with all of [`MOVED`] at the paper's value is `madam-rag` without them.
+/// - `majority-vote` had `provenance`, which is left out: its votes depend on replies alone. A call that is made anew shows
+///   neither source nor date.
+pub struct RecordedMethod {
+    /// The method's row.
+    pub row: &'static Row,
+    typed: Typed,
+    moved: bool,
+}
+
+impl RecordedMethod {
+    /// The method of a run with this header.
+    ///
+    /// # Errors
+    /// [`MootError::UnknownName`](crate::MootError::UnknownName) for a method that this program does not have.
+    pub fn of(header: &Header) -> Result<Self> {
+        let mut typed = as_typed(&header.switches);
+        let mut moved = false;
+        match header.method.as_str() {
+            "madam-rag" => {
+                let differs = |(name, value): &(&str, &str)| typed.get(*name).is_some_and(|typed| typed != value);
+                moved = MOVED.iter().any(differs) || typed.get("history").is_some_and(|history| history == "answers");
+                if moved {
+                    // What a header lacks was at the default of its time.
+                    for (name, value) in MOVED.into_iter().chain([("history", "aggregate")]) {
+                        typed.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+                    }
+                } else {
+                    MOVED.iter().for_each(|(name, _)| drop(typed.remove(*name)));
+                }
+            }
+            "majority-vote" => drop(typed.remove("provenance")),
+            _ => {}
+        }
+        let row = Row::named(if moved { "debate" } else { &header.method })?;
+        // A default is not typed: what depends on another switch is resolved again.
+        let default = |name: &str| row.switches.iter().find(|switch| switch.name == name).map(|switch| switch.default);
+        typed.retain(|name, value| default(name) != Some(value));
+        Ok(Self { row, typed, moved })
+    }
+
+    /// The method with its recorded switches and the program's prompts.
+    ///
+    /// # Errors
+    /// As [`Row::build`].
+    pub fn build(&self) -> Result<Built> {
+        self.row.build(&self.typed)
+    }
+
+    /// The prompts, grammars and schemas of the method that are other files now than in `header`.
+    #[must_use]
+    pub fn other_files(&self, header: &Header, hashes: &BTreeMap<String, String>) -> Vec<String> {
+        let recorded = renamed(&header.prompts, |name| self.file(name));
+        hashes.iter().filter(|(name, hash)| recorded.get(*name) != Some(hash)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The prompts of one's own in `header`, by today's names.
+    #[must_use]
+    pub fn own_prompts(&self, header: &Header) -> BTreeMap<String, String> {
+        renamed(&header.own_prompts, |name| self.file(name))
+    }
+
+    /// Today's name of a recorded file.
+    fn file(&self, recorded: &str) -> String {
+        match recorded.strip_prefix("madam_rag/") {
+            Some(file) if self.moved => format!("debate/{file}"),
+            _ => recorded.to_owned(),
+        }
+    }
+}
+
+fn renamed(files: &BTreeMap<String, String>, name: impl Fn(&str) -> String) -> BTreeMap<String, String> {
+    files.iter().map(|(file, text)| (name(file), text.clone())).collect()
+}
+
+/// Recorded switches as they would be typed.
+fn as_typed(switches: &Value) -> Typed {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    switches.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect()
+}

@@ -1,0 +1,248 @@
+//! MADAM-RAG ("Retrieval-Augmented Generation with Conflicting Evidence", section 4): one agent a document, rounds of
+//! debate, an aggregator that keeps every valid answer and drops the false ones.
+
+use crate::answers::vote;
+use crate::answers::words::Level;
+use crate::error::Result;
+use crate::prompt_file;
+use crate::prompts::File;
+use crate::protocol::formats::{ANSWER, ANSWERS};
+use crate::protocol::presets::Preset;
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
+use crate::question::{Conclusion, Question};
+use crate::transcript::{CallRecord, Parsed};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+
+pub(super) const AGENT: File = prompt_file!("madam_rag/agent.jinja");
+const AGGREGATOR: File = prompt_file!("madam_rag/aggregator.jinja");
+
+/// MADAM-RAG's row.
+pub static ROW: Row = Row {
+    name: "madam-rag",
+    paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 4 and appendix E",
+    about: "one agent a document; they debate in rounds, an aggregator concludes",
+    protocol: "\
+1. Round 1: each agent reads the question and its own document, and gives an answer with an explanation.
+2. The aggregator reads all replies, in an order drawn by the seed once a question (`shuffle`), and lists all correct answers.
+3. Later rounds: each agent also reads the history, after its document: the aggregator's last reply, or the other agents'
+   last replies (`history=peers`).
+4. The debate ends when every agent keeps its answer, or after the last round. The aggregator's last list is the conclusion;
+   without one every agent's last answer, with source weights those with a positive sum of votes, largest first.
+A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
+    calls: "rounds x (documents + 1), at most; without an aggregator rounds x documents",
+    headline: "RAMDocs strict EM: Llama-3.3-70B 34.40, Qwen2.5-72B 26.40 (table 1)",
+    prompts: &[AGENT, AGGREGATOR],
+    formats: &[&ANSWER, &ANSWERS],
+    roles: &["agent", "aggregator"],
+    switches: &[
+        Switch { name: "rounds", about: "debate rounds at most", kind: Kind::Count(1, 16), default: "3" },
+        Switch {
+            name: "history",
+            about: "what agents of later rounds read: the aggregator's reply (section 4), or the other agents' (appendix E)",
+            kind: Kind::Choice(&["aggregate", "peers"]),
+            default: "aggregate",
+        },
+        Switch {
+            name: "shuffle",
+            about: "whether the aggregator reads the replies shuffled, as in section 4, or in the documents' order",
+            kind: Kind::Flag,
+            default: "true",
+        },
+        Switch {
+            name: "aggregator",
+            about: "whether an aggregator concludes; without one, history is peers and every last answer is concluded",
+            kind: Kind::Flag,
+            default: "true",
+        },
+    ],
+    presets: &[
+        Preset { name: "paper", about: "section 4 of the paper", switches: &[] },
+        Preset {
+            name: "peers",
+            about: "the history of appendix E and of the reference code: agents read each other's replies",
+            switches: &[("history", "peers")],
+        },
+        Preset {
+            name: "one-round",
+            about: "the first round and the aggregator, without a debate",
+            switches: &[("rounds", "1")],
+        },
+        Preset {
+            name: "every-answer",
+            about: "the first round alone: every answer that a document's agent gives, without aggregator and debate",
+            switches: &[("rounds", "1"), ("aggregator", "false")],
+        },
+    ],
+    needs: Needs::DOCUMENTS,
+    build,
+};
+
+/// What agents of a later round read of the round before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum History {
+    /// The aggregator's answers and explanation (section 4).
+    Aggregate,
+    /// The other agents' replies (appendix E and the reference code).
+    Peers,
+}
+
+struct MadamRag {
+    rounds: usize,
+    history: History,
+    shuffle: bool,
+    aggregator: bool,
+}
+
+/// Without an aggregator agents can read only each other.
+fn build(values: &mut Values) -> Result<Box<dyn Method>> {
+    let aggregator = values.flag("aggregator");
+    if !aggregator && !values.is_typed("history") {
+        values.set("history", "peers");
+    }
+    let history = if values.choice("history") == "peers" { History::Peers } else { History::Aggregate };
+    if !aggregator && history == History::Aggregate {
+        return Err(values.wrong("without an aggregator there is no history `aggregate`: expected history peers"));
+    }
+    let (rounds, shuffle) = (values.count("rounds"), values.flag("shuffle"));
+    Ok(Box::new(MadamRag { rounds, history, shuffle, aggregator }))
+}
+
+impl Method for MadamRag {
+    fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
+        let mut replies: Vec<CallRecord> = Vec::new();
+        let mut verdict: Option<CallRecord> = None;
+        let mut waiting: Option<Ask> = None;
+        let mut round = 0;
+        loop {
+            round += 1;
+            let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
+            let aggregating = stage.len();
+            let told = |index| self.told(index, &replies, verdict.as_ref());
+            stage.extend((0..question.documents.len()).map(|index| agent(question, index, round, told(index))));
+            let mut made = ctx.ask_all(&stage)?;
+            let now = made.split_off(aggregating);
+            verdict = made.pop().or(verdict);
+
+            // Section 4's early stop.
+            let converged = round > 1 && replies.iter().zip(&now).all(|(before, now)| keeps(before, now));
+            let last = converged || round == self.rounds;
+            replies = now;
+            if self.aggregator {
+                let ask = self.aggregate(question, round, &replies, ctx);
+                // Peers do not read the verdict, so it is asked for beside their next round.
+                if last || self.history == History::Aggregate {
+                    verdict = Some(ctx.ask(ask)?);
+                } else {
+                    waiting = Some(ask);
+                }
+            }
+            if last {
+                let replies: Vec<&CallRecord> = replies.iter().collect();
+                return Ok(Conclusion {
+                    rounds: round,
+                    converged,
+                    ..conclude(question, &replies, verdict.as_ref(), ctx)
+                });
+            }
+        }
+    }
+}
+
+impl MadamRag {
+    /// The lines of the round before that the agent of document `index` reads; `None` in round 1, and where there is no other
+    /// agent.
+    fn told(&self, index: usize, replies: &[CallRecord], verdict: Option<&CallRecord>) -> Option<Vec<String>> {
+        let lines: Vec<String> = match self.history {
+            History::Aggregate => {
+                verdict.map(|call| format!("Aggregator: {}", call.reply.trim())).into_iter().collect()
+            }
+            History::Peers => spoken(replies).enumerate().filter(|(other, _)| *other != index).map(|(_, line)| line).collect(),
+        };
+        (!lines.is_empty()).then_some(lines)
+    }
+
+    fn aggregate(&self, question: &Question, round: usize, replies: &[CallRecord], ctx: &Ctx<'_>) -> Ask {
+        let mut lines: Vec<String> = spoken(replies).collect();
+        if self.shuffle {
+            shuffle(&mut lines, ctx);
+        }
+        let values = json!({ "question": question.text, "replies": lines });
+        Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
+    }
+}
+
+/// The replies as the aggregator and the other agents read them, malformed ones too.
+fn spoken(replies: &[CallRecord]) -> impl Iterator<Item = String> + '_ {
+    replies.iter().enumerate().map(|(index, call)| format!("Agent {}: {}", index + 1, call.reply.trim()))
+}
+
+/// The call of the agent of document `index`, which reads the lines `told` of the round before.
+pub(super) fn agent(question: &Question, index: usize, round: usize, told: Option<Vec<String>>) -> Ask {
+    let values = json!({
+        "question": question.text,
+        "document": question.documents[index].text.trim(),
+        "number": index + 1,
+        "history": told,
+    });
+    Ask::new("agent", AGENT, values, &ANSWER).round(round).document(index)
+}
+
+/// Shuffles the lines of an aggregator, since a model may favour what it reads first or last (section 4). All rounds of a
+/// question have one order, so that a verdict changes where replies do, not where their order does.
+pub(super) fn shuffle(lines: &mut [String], ctx: &Ctx<'_>) {
+    lines.shuffle(&mut ChaCha8Rng::seed_from_u64(ctx.seed("shuffle", 1, 0)));
+}
+
+/// The agent's reply in some round gives the answer that it gave `before`; a malformed reply keeps nothing.
+pub(super) fn keeps(before: &CallRecord, now: &CallRecord) -> bool {
+    match (before.answer(), now.answer()) {
+        (Some(before), Some(now)) => Level::Voted.equal(before, now),
+        _ => is_unknown(before) && is_unknown(now),
+    }
+}
+
+/// The agent read its document, and that does not give the answer.
+pub(super) fn is_unknown(call: &CallRecord) -> bool {
+    matches!(call.parsed, Parsed::Answer { answer: None, .. })
+}
+
+/// What the agents' last replies and the last verdict conclude; without a verdict, the joined answers of the agents.
+pub(super) fn conclude(
+    question: &Question,
+    replies: &[&CallRecord],
+    verdict: Option<&CallRecord>,
+    ctx: &Ctx<'_>,
+) -> Conclusion {
+    let stances: Vec<Option<&str>> = replies.iter().map(|call| call.answer()).collect();
+    let (concluded, explanation, malformed) = match verdict.map(|call| &call.parsed) {
+        Some(Parsed::Answers { answers, explanation }) => (answers.clone(), explanation.clone(), false),
+        Some(_) => (Vec::new(), String::new(), true),
+        None => joined(question, replies, ctx),
+    };
+    let (answers, rejected) = vote::by_stance(&concluded, &stances);
+    let calls = match verdict {
+        Some(verdict) => vec![verdict.number],
+        None => replies.iter().map(|call| call.number).collect(),
+    };
+    Conclusion { answers, rejected, explanation, malformed, calls, ..Conclusion::default() }
+}
+
+/// Without an aggregator: every agent's answer once; with source weights those with a positive sum of votes, the largest
+/// first. Malformed only where no agent's reply could be read.
+fn joined(question: &Question, replies: &[&CallRecord], ctx: &Ctx<'_>) -> (Vec<String>, String, bool) {
+    let given: Vec<(usize, &str, &str)> =
+        replies.iter().filter_map(|call| Some((call.document?, call.answer()?, call.explanation()?))).collect();
+    let answers = if ctx.weights().is_some() {
+        let voted = vote::weighted(given.iter().map(|(document, answer, _)| (*answer, ctx.vote(*document))));
+        voted.into_iter().filter(|(_, votes)| *votes > 0.0).map(|(answer, _)| answer).collect()
+    } else {
+        Level::Voted.without_repeats(given.iter().map(|(_, answer, _)| (*answer).to_owned()))
+    };
+    let reasons = given.iter().map(|(document, _, reason)| format!("{}: {reason}", question.documents[*document].name));
+    let explanation = reasons.collect::<Vec<_>>().join("\n");
+    (answers, explanation, replies.iter().all(|call| call.parsed == Parsed::Malformed))
+}

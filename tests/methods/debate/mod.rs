@@ -1,0 +1,96 @@
+//! The method `debate`: what its switches add to MADAM-RAG, each alone.
+
+use super::madam_rag::{VERDICT, honest, is_aggregator, sent};
+use super::{answer, four, prompt, question, typed, usage_error};
+use moot::llm::scripted::Scripted;
+use moot::methods;
+use moot::protocol::switches::Typed;
+use moot::question::Question;
+use moot::transcript::{CallRecord, Parsed, QuestionRecord};
+
+mod grounded;
+mod later;
+mod quoted;
+
+/// The settings by which the method is MADAM-RAG, with these switches on top.
+fn as_madam_rag(switches: &[(&str, &str)]) -> Typed {
+    let paper = [
+        ("history", "aggregate"),
+        ("own-reply", "false"),
+        ("ask-again", "all"),
+        ("grounded", "false"),
+        ("evidence", "explanation"),
+        ("provenance", "false"),
+    ];
+    typed(&[&paper[..], switches].concat())
+}
+
+/// With the departures off, every call and the conclusion are MADAM-RAG's but for the names of the prompt files.
+#[test]
+fn without_its_departures_it_is_madam_rag() {
+    for switches in [&[][..], &[("history", "peers")], &[("rounds", "1")], &[("aggregator", "false"), ("history", "peers")]] {
+        let paper = answer("madam-rag", &typed(switches), &four(), &honest());
+        let (conclusion, mut calls) = answer("debate", &as_madam_rag(switches), &four(), &honest());
+        for call in &mut calls {
+            call.prompt = call.prompt.replace("debate/", "madam_rag/");
+        }
+        assert_eq!((conclusion.unwrap(), calls), (paper.0.unwrap(), paper.1), "{switches:?}");
+    }
+}
+
+#[test]
+fn one_document_debates_with_itself() {
+    let (conclusion, _) = answer("debate", &Typed::new(), &question(&["She was born in 1931."]), &honest());
+    let conclusion = conclusion.unwrap();
+    assert_eq!((conclusion.rounds, conclusion.converged), (2, true));
+    assert_eq!(conclusion.answers[0].supporters, [0]);
+}
+
+#[test]
+fn without_an_aggregator_there_is_no_reply_of_it_to_read() {
+    let built = methods::build("debate", &typed(&[("aggregator", "false"), ("history", "aggregate")]));
+    assert!(usage_error(built).ends_with("expected history peers or answers"));
+}
+
+/// Where the document, the history and the agent's own reply begin in the prompt of agent 1 in round 2.
+fn places(switches: &[(&str, &str)], history: &str) -> (usize, usize, Option<usize>) {
+    let (_, calls) = answer("debate", &as_madam_rag(switches), &four(), &honest());
+    let first = |call: &&CallRecord| call.role == "agent" && call.round == 2;
+    let sent = &calls.iter().find(first).unwrap().messages[0].content;
+    let place = |part: &str| {
+        assert!(sent.matches(part).count() <= 1, "{part} twice in {sent}");
+        sent.find(part)
+    };
+    let own = place(&format!("and you have replied:\n{}\n", calls[0].reply.trim()));
+    (place("Document: She was born in 1931.\n").unwrap(), place(history).unwrap(), own)
+}
+
+#[test]
+fn order_and_own_reply_decide_what_a_later_prompt_holds_and_where() {
+    let verdict = format!("Aggregator: {VERDICT}\n");
+    let peer = "Agent 2: Answer: 1968. Explanation: So it says.\n";
+    let answers = "1968, says Agent 2: So it says.\n";
+    for (history, line) in [("aggregate", verdict.as_str()), ("peers", peer), ("answers", answers)] {
+        let set = |order, own| places(&[("history", history), ("order", order), ("own-reply", own)], line);
+        let (document, told, own) = set("document-first", "false");
+        assert!(document < told && own.is_none(), "{history}");
+        let (document, told, own) = set("history-first", "false");
+        assert!(told < document && own.is_none(), "{history}");
+        let (document, told, own) = set("document-first", "true");
+        assert!(document < own.unwrap() && own.unwrap() < told, "{history}");
+        let (document, told, own) = set("history-first", "true");
+        assert!(own.unwrap() < told && told < document, "{history}");
+    }
+    // What the paper does is the default.
+    assert_eq!(places(&[], &verdict), places(&[("order", "document-first"), ("own-reply", "false")], &verdict));
+}
+
+/// Round 1 has no history: the switches change nothing there, so runs that differ in them share its calls.
+#[test]
+fn the_first_round_is_the_same_whatever_later_rounds_read() {
+    let first = |switches: &[(&str, &str)]| {
+        let (_, calls) = answer("debate", &as_madam_rag(switches), &four(), &honest());
+        calls.into_iter().filter(|call| call.round == 1).map(|call| call.messages).collect::<Vec<_>>()
+    };
+    assert_eq!(first(&[]), first(&[("order", "history-first"), ("own-reply", "true")]));
+}
