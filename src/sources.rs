@@ -71,18 +71,13 @@ pub struct SourceEstimate {
     /// The 95 % bootstrap interval of the weight, over questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
-    /// Sources of the same number are taken for copies and share one vote; absent for a source of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub voice: Option<usize>,
 }
 
-/// Settings of the estimator, as a file of weights keeps them.
+/// Settings of the estimator, as a file of weights keeps them. Files of earlier versions also name the estimator, which is
+/// ignored: the one that was dropped differs only where it found copies, and marked them by a field that no source has now.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct EstimatorSettings {
-    /// Whether copies among sources are looked for.
-    pub estimator: Estimator,
-    /// The N of `v = N w - 1`; `None` takes the number of sources, or of voices.
+    /// The N of `v = N w - 1`; `None` takes the number of sources.
     pub sources: Option<usize>,
     /// Iterations at most (T).
     pub iterations: usize,
@@ -101,7 +96,6 @@ pub struct EstimatorSettings {
 impl Default for EstimatorSettings {
     fn default() -> Self {
         Self {
-            estimator: Estimator::Paper,
             sources: None,
             iterations: 100,
             tolerance: 1e-9,
@@ -110,17 +104,6 @@ impl Default for EstimatorSettings {
             align: None,
         }
     }
-}
-
-/// How votes are estimated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Estimator {
-    /// RA-RAG's iteration: every source has a vote of its own.
-    #[default]
-    Paper,
-    /// The same iteration after sources that copy each other were found: these share one vote.
-    Independent,
 }
 
 /// What the sources answered to one question.
@@ -229,30 +212,11 @@ impl SourceWeights {
         Ok((weights, WeightsIdentity { name, sha256 }))
     }
 
-    /// The vote of one source by itself: its weight, which may be zero or negative; [`UNKNOWN_VOTE`] for a source without an
+    /// The vote of a source: its weight, which may be zero or negative; [`UNKNOWN_VOTE`] for a source without an
     /// estimate.
     #[must_use]
     pub fn vote(&self, source: Option<&str>) -> f64 {
         self.estimate(source).and_then(|estimate| estimate.weight).unwrap_or(UNKNOWN_VOTE)
-    }
-
-    /// The votes of sources that answer one question together, one an entry: sources of one voice share a vote in equal
-    /// parts. Entries of the same source are one source.
-    #[must_use]
-    pub fn votes(&self, sources: &[Option<&str>]) -> Vec<f64> {
-        let share = |source: Option<&str>| {
-            let Some(own) = self.voice(source) else { return 1.0 };
-            let members: BTreeSet<&str> =
-                sources.iter().flatten().copied().filter(|s| self.voice(Some(s)) == Some(own)).collect();
-            1.0 / members.len().max(1) as f64
-        };
-        sources.iter().map(|&source| self.vote(source) * share(source)).collect()
-    }
-
-    /// The voice that a source shares with its copies; `None` for a source of its own, and for one without an estimate.
-    #[must_use]
-    pub fn voice(&self, source: Option<&str>) -> Option<usize> {
-        self.estimate(source).and_then(|estimate| estimate.voice)
     }
 
     /// One line where sources of `asked` have no estimate here, and so vote with [`UNKNOWN_VOTE`]; `None` where all have one.

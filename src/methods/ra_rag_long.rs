@@ -56,6 +56,7 @@ recorded. Without a single answer nothing is written, and the conclusion is unkn
         PER_SOURCE,
         Switch { name: "pool", about: "documents that the draft is written from", kind: Kind::Count(1, 100), default: "10" },
     ],
+    presets: &[],
     needs: Needs { equality: true, embedder: true, dense: true, ..Needs::PASSAGES },
     build,
 };
@@ -172,7 +173,7 @@ impl RaRagLong {
         let classes = self.equality.classes(&asked, &answers, ctx)?;
         let equal = equality::by_first(&answers, &classes);
         let answering = sources.iter().zip(&given).filter(|(_, given)| given.is_some());
-        let votes = ctx.votes(&answering.map(|(source, _)| source.numbers[0]).collect::<Vec<_>>());
+        let votes = answering.map(|(source, _)| ctx.vote(source.numbers[0]));
         let best = vote::weighted(equal.iter().copied().zip(votes)).into_iter().next();
         let Some((answer, votes)) = best.filter(|(_, votes)| *votes > 0.0) else { return Ok(None) };
         let mut equal = equal.iter();

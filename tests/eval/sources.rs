@@ -1,13 +1,13 @@
 //! Weights of sources against values worked out by hand.
 
-use moot::eval::sources::dependence::{pairs, tail, voices};
+use moot::eval::sources::pairs::{pairs, tail};
 use moot::eval::sources::merge::Gathered;
 use moot::eval::sources::report::Report;
 use moot::eval::sources::simulate::{Prior, World};
-use moot::eval::sources::{Row, Table, Voices, answers_of, estimate, fit, note_classes, winner};
+use moot::eval::sources::{Row, Table, answers_of, estimate, fit, note_classes, winner};
 use moot::question::{Answer, Conclusion, Document, Question};
 use moot::sources::{
-    Estimator, EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION,
+    EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION,
 };
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use std::collections::BTreeSet;
@@ -87,34 +87,13 @@ fn the_order_of_sources_and_their_names_do_not_matter() {
 #[test]
 fn a_negative_vote_counts_against_its_answer() {
     let row = [Some(0), Some(0), Some(1)];
-    assert_eq!(winner(&row, &Voices::each(3), &[1.0, -0.6, 0.5]), Some(1));
-    assert_eq!(winner(&row, &Voices::each(3), &[1.0, -0.4, 0.5]), Some(0));
-    assert_eq!(winner(&[None, None, Some(2)], &Voices::each(3), &[1.0, 1.0, -1.0]), Some(2));
-    assert_eq!(winner(&[None, None, None], &Voices::each(3), &[1.0; 3]), None);
+    assert_eq!(winner(&row, &[1.0, -0.6, 0.5]), Some(1));
+    assert_eq!(winner(&row, &[1.0, -0.4, 0.5]), Some(0));
+    assert_eq!(winner(&[None, None, Some(2)], &[1.0, 1.0, -1.0]), Some(2));
+    assert_eq!(winner(&[None, None, None], &[1.0; 3]), None);
     // 1 against 0.5 + 0.5: the heavier source's answer; of equal sources the earlier one's.
-    assert_eq!(winner(&[Some(0), Some(1), Some(0)], &Voices::each(3), &[0.5, 1.0, 0.5]), Some(1));
-    assert_eq!(winner(&[Some(0), Some(1), None], &Voices::each(3), &[1.0; 3]), Some(0));
-}
-
-#[test]
-fn copies_share_one_vote() {
-    let row = [Some(0), Some(0), Some(0), Some(1)];
-    assert_eq!(winner(&row, &Voices::each(4), &[0.5, 0.5, 0.5, 1.0]), Some(0));
-    assert_eq!(winner(&row, &Voices::of(vec![7, 7, 7, 1]), &[0.5, 0.5, 0.5, 1.0]), Some(1));
-    // Those that answer share: two of 0.5 are 0.5 in all, against 0.4.
-    assert_eq!(
-        winner(&[Some(0), None, Some(0), Some(1)], &Voices::of(vec![7, 7, 7, 1]), &[0.5, 9.0, 0.5, 0.4]),
-        Some(0)
-    );
-    assert_eq!((Voices::of(vec![7, 7, 7, 1]).count(), Voices::each(4).count()), (2, 4));
-
-    let estimate = |weight, voice| SourceEstimate { weight: Some(weight), voice, ..SourceEstimate::default() };
-    let known = [("a", 3.0, Some(0)), ("b", 1.0, Some(0)), ("c", -1.0, None)];
-    let sources = known.map(|(name, weight, voice)| (name.to_owned(), estimate(weight, voice))).into();
-    let weights = SourceWeights { sources, ..SourceWeights::default() };
-    assert_eq!(weights.votes(&[Some("a"), Some("b"), Some("c"), None, Some("x")]), [1.5, 0.5, -1.0, 1.0, 1.0]);
-    // Two documents of a are one source.
-    assert_eq!(weights.votes(&[Some("a"), Some("a"), Some("c")]), [3.0, 3.0, -1.0]);
+    assert_eq!(winner(&[Some(0), Some(1), Some(0)], &[0.5, 1.0, 0.5]), Some(1));
+    assert_eq!(winner(&[Some(0), Some(1), None], &[1.0; 3]), Some(0));
 }
 
 #[test]
@@ -299,42 +278,20 @@ fn with_copies(honest: usize, copies: usize) -> Vec<Row> {
     World { sources: honest, prior, copies, coverage: (0.8, 0.8), questions, ..World::default() }.draw(11).estimate
 }
 
+/// The estimate believes the copies, and says that the honest sources agree more than it can explain.
 #[test]
-fn copies_of_a_liar_outvote_the_papers_estimator_and_not_the_other() {
+fn copies_of_a_liar_outvote_the_others_and_the_pairs_show_it() {
     let rows = with_copies(4, 5);
-    let right = |voices: &Voices| {
-        let fit = fit(&rows, voices, voices.count() as f64, &quick(), None);
-        rows.iter().filter(|row| winner(row, voices, &fit.votes) == Some(0)).count()
-    };
-    assert!(right(&Voices::each(9)) < 20, "{}", right(&Voices::each(9)));
-    let found = voices(&rows, 9);
-    assert_eq!(found, Voices::of(vec![0, 1, 2, 3, 4, 4, 4, 4, 4]));
-    assert!(right(&found) > 50, "{}", right(&found));
-    // Without copies no source is joined to another.
-    assert_eq!(voices(&with_copies(6, 1), 7), Voices::each(7));
-    assert_eq!(voices(&[], 3), Voices::each(3));
-}
-
-#[test]
-fn the_independent_estimator_names_its_copies() {
+    let votes = fit(&rows, 9, 9.0, &quick(), None).votes;
+    let right = rows.iter().filter(|row| winner(row, &votes) == Some(0)).count();
+    assert!(right < 20, "{right}");
     let letters =
         |row: &Row| row.iter().map(|said| said.map_or('-', |c| char::from(b'A' + u8::try_from(c).unwrap()))).collect();
-    let lines: Vec<String> = with_copies(4, 5).iter().map(letters).collect();
+    let lines: Vec<String> = rows.iter().map(letters).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let settings = EstimatorSettings { estimator: Estimator::Independent, ..quick() };
-    let weights = estimate(questions(&lines), &settings);
-    assert!(weights.sources["a"].weight > weights.sources["e"].weight);
-    assert_eq!((weights.sources["a"].voice, weights.sources["i"].voice.is_some()), (None, true));
-    assert!(weights.estimator.contains("N = 5"), "{}", weights.estimator);
+    let weights = estimate(questions(&lines), &quick());
+    assert!(weights.sources["a"].weight < weights.sources["e"].weight);
     let notes = Report::new(&weights).notes();
-    assert!(
-        notes.iter().any(|note| note == "\"e\", \"f\", \"g\", \"h\", \"i\" are taken for copies and share one vote"),
-        "{notes:?}"
-    );
-    // The paper's estimator believes the copies, and says that the honest sources agree more than it can explain.
-    let paper = estimate(questions(&lines), &quick());
-    assert!(paper.sources["a"].weight < paper.sources["e"].weight);
-    let notes = Report::new(&paper).notes();
     assert!(notes.iter().any(|note| note.starts_with("\"a\" and \"b\" move together")), "{notes:?}");
 }
 
@@ -347,12 +304,6 @@ fn what_costs_a_source_most_comes_first() {
         costs.iter().map(|cost| (&*cost.question, &*cost.own, &*cost.estimated)).collect();
     assert_eq!(told, [("Question 0?", "Y", "X"), ("Question 1?", "Y", "X"), ("Question 3?", "Y", "X")]);
     near(costs[0].margin, 3.25);
-    // As copies a and b share a vote: 1.25 / 2 + 2 / 2.
-    let mut copied = weights.clone();
-    for source in ["a", "b"] {
-        copied.sources.get_mut(source).unwrap().voice = Some(0);
-    }
-    near(Report::new(&copied).costs("c")[0].margin, 1.625);
     near(costs[2].margin, 1.25);
     assert!(Report::new(&weights).costs("b").is_empty() && Report::new(&weights).costs("x").is_empty());
 }
@@ -367,6 +318,13 @@ fn a_file_of_the_first_form_is_read() {
     let (weights, identity) = SourceWeights::read(&path).unwrap();
     assert_eq!((weights.vote(Some("a")), weights.moot_sources, &*identity.name), (1.5, VERSION, "w.json"));
     assert!(Report::new(&weights).pairs().is_empty());
+    // Settings of earlier versions name an estimator; sources that were taken for copies are refused.
+    let settings = r#", "settings": {"estimator": "paper", "sources": null, "iterations": 7, "tolerance": 1e-9, "resamples": 0, "seed": 1}}"#;
+    std::fs::write(&path, format!("{}{settings}", old.trim_end().strip_suffix('}').unwrap())).unwrap();
+    assert_eq!(SourceWeights::read(&path).unwrap().0.settings.unwrap().iterations, 7);
+    std::fs::write(&path, old.replace("\"asked\": 2", "\"asked\": 2, \"voice\": 3")).unwrap();
+    let refused = SourceWeights::read(&path).unwrap_err().to_string();
+    assert!(refused.contains("unknown field `voice`"), "{refused}");
     let interval =
         |low: f64, high: f64| old.replace("\"asked\": 2", &format!("\"asked\": 2, \"interval\": [{low}, {high}]"));
     std::fs::write(&path, interval(-1.0, 2.0)).unwrap();

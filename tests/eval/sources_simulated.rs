@@ -8,7 +8,7 @@ use moot::eval::sources::bench::{Lies, Plan, Pool, beta, build, synthetic};
 use moot::eval::sources::simulate::figures::{FIGURES, Figure};
 use moot::eval::sources::simulate::plot::{COLOURS, Chart, Series};
 use moot::eval::sources::simulate::{Drawn, FILTERED, Prior, UNFILTERED, Way, World};
-use moot::eval::sources::{Row, Voices};
+use moot::eval::sources::Row;
 use moot::question::{Document, Gold, Label, Question};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -32,7 +32,7 @@ fn every_way_to_answer_is_what_it_says() {
         vec![Some(0), None, Some(1)],
     ];
     let test = vec![vec![Some(0), Some(1), Some(1)], vec![Some(0), None, Some(1)], vec![None, None, Some(0)]];
-    let drawn = Drawn { reliability: vec![0.9, 0.1, 0.5], voices: Voices::each(3), estimate, test };
+    let drawn = Drawn { reliability: vec![0.9, 0.1, 0.5], estimate, test };
     let ways = [Way::Mv, Way::Wmv, Way::Oracle, Way::Rrss(1), Way::Rss(1), Way::Rss(2)];
     let found: Vec<(f64, f64)> = drawn.reach(&ways).iter().map(|r| ((r.right * 3.0).round(), r.asked)).collect();
     assert_eq!(found, [(2.0, 3.0), (2.0, 3.0), (3.0, 3.0), (2.0, 2.0), (0.0, 1.0), (1.0, 2.0)]);
@@ -51,10 +51,9 @@ fn mean(world: &World, ways: &[Way]) -> Vec<f64> {
 
 #[test]
 fn the_papers_shapes_come_out_of_the_simulation() {
-    let ways = [Way::Mv, Way::Wmv, Way::Oracle, Way::Rrss(4), Way::Rss(4), Way::Independent];
+    let ways = [Way::Mv, Way::Wmv, Way::Oracle, Way::Rrss(4), Way::Rss(4)];
     let six = mean(&World { prior: Prior::SpammerHammer(6), ..World::default() }, &ways);
     assert!(six[2] - six[1] < 0.02 && six[1] > six[0] + 0.05, "{six:?}");
-    assert!((six[5] - six[1]).abs() < 0.03, "no copies, no difference: {six:?}");
     let beta = mean(&World::default(), &ways);
     assert!(beta[2] - beta[1] < 0.02 && beta[1] > beta[0] && beta[3] > beta[4], "{beta:?}");
 }
@@ -65,9 +64,8 @@ fn the_cases_that_collapse_do() {
     let found = mean(&shared, &[Way::Wmv, Way::Oracle]);
     assert!(found[0] < 0.4 && found[1] > 0.8, "{found:?}");
     let copies = World { sources: 4, copies: 5, ..World::default() };
-    let found = mean(&copies, &[Way::Mv, Way::Wmv, Way::Independent, Way::Oracle]);
-    // Oracle WMV knows the copies and the reliabilities of the four; three or four honest voices do not always find them.
-    assert!(found[1] < 0.2 && found[2] > found[1] + 0.4 && found[3] - found[2] < 0.15, "{found:?}");
+    let found = mean(&copies, &[Way::Mv, Way::Wmv, Way::Rrss(4), Way::Oracle]);
+    assert!(found[1] < 0.2 && found[2] < 0.2 && found[3] > found[0] + 0.2, "{found:?}");
 }
 
 #[test]
@@ -120,19 +118,6 @@ fn hallucinations_are_shared_to_the_share_that_the_world_says() {
 /// The means of a figure's second line.
 fn mean_of(figure: &Figure, trials: usize, seed: u64) -> Vec<f64> {
     figure.run(trials, seed).chart.series[1].points.iter().map(|point| point.1).collect()
-}
-
-#[test]
-fn kappa_takes_copies_for_one_source() {
-    // Sources 0 to 3 copy each other and are wrong; 4 and 5 are right.
-    let row = vec![Some(1), Some(1), Some(1), Some(1), Some(0), Some(0)];
-    let estimate = vec![row.clone(); 40];
-    let drawn = Drawn { reliability: vec![0.1; 6], voices: Voices::each(6), estimate, test: vec![row] };
-    let found = drawn.reach(&[Way::Rrss(4), Way::Rss(4)]);
-    assert_eq!(found.iter().map(|reached| reached.asked).collect::<Vec<_>>(), [4.0, 4.0]);
-    let copies = World { sources: 4, copies: 5, ..World::default() };
-    let found = mean(&copies, &[Way::Rrss(4), Way::Independent, Way::IndependentRrss(4)]);
-    assert!(found[0] < 0.2 && found[2] > 0.5 && (found[1] - found[2]).abs() < 0.02, "{found:?}");
 }
 
 #[test]
@@ -352,11 +337,10 @@ fn liars_lie_each_for_itself_or_all_alike_and_copies_repeat_one() {
     let copied = Plan { copies: 3, reliability: Vec::new(), ..plan(&[]) };
     assert_eq!(alike(&copied), 80);
     let oracle = build(&pools, &Plan { copies: 2, ..plan(&[0.9]) }).oracle;
-    // Two voices: 2 * 0.9 - 1, and 2 * 0.1 - 1 for both copies.
-    near(oracle.vote(Some("source-1")), 0.8);
-    near(oracle.vote(Some("source-3")), -0.8);
-    assert_eq!(oracle.sources["source-2"].voice, oracle.sources["source-3"].voice);
-    assert!(oracle.sources["source-1"].voice.is_none() && oracle.estimator.starts_with("oracle"));
+    // Three sources: 3 * 0.9 - 1, and 3 * 0.1 - 1 for both copies.
+    near(oracle.vote(Some("source-1")), 1.7);
+    near(oracle.vote(Some("source-3")), -0.7);
+    assert!(oracle.estimator.starts_with("oracle"));
 }
 
 #[test]

@@ -122,14 +122,6 @@ fn costs_follow_from_what_all_sources_answered() {
     let sources_ = [("f".to_owned(), estimate(3.0)), ("e".to_owned(), estimate(2.0))].into();
     let weights = SourceWeights { moot_sources: VERSION, sources: sources_, ..SourceWeights::default() };
     assert_eq!(costs(&[record(&sources)], Some(&weights), 2, 0.9)[5], cost(6, 210.0, 2.0, 110.0));
-    // Copies count as one: a, c and e share a voice, so f is asked too.
-    let estimate = |voice| SourceEstimate { weight: Some(1.0), voice, ..SourceEstimate::default() };
-    let copied = ["a", "b", "c", "d", "e", "f"].map(|name| {
-        let voice = ["a", "c", "e"].contains(&name).then_some(0);
-        (name.to_owned(), estimate(voice))
-    });
-    let weights = SourceWeights { moot_sources: VERSION, sources: copied.into(), ..SourceWeights::default() };
-    assert_eq!(costs(&[record(&sources)], Some(&weights), 2, 0.9)[5], cost(6, 210.0, 6.0, 210.0));
     // A question with fewer sources limits the table.
     assert_eq!(costs(&[record(&sources), record(&sources[..2])], None, 2, 0.9).len(), 2);
     assert!(costs(&[QuestionRecord::default()], None, 2, 0.9).is_empty());

@@ -10,7 +10,7 @@ use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
 use crate::eval::sources::merge::Gathered;
 use crate::eval::sources::{answers_of, estimate, note_classes};
-use crate::sources::{Estimator, EstimatorSettings, QuestionAnswers, SourceWeights};
+use crate::sources::{EstimatorSettings, QuestionAnswers, SourceWeights};
 use crate::transcript::QuestionRecord;
 use std::path::{Path, PathBuf};
 
@@ -50,10 +50,7 @@ pub(super) struct MergeArgs {
 /// What is not typed is taken from the first file that is read, else from the defaults.
 #[derive(Debug, Clone, clap::Args)]
 struct SettingsArgs {
-    /// paper, or independent: sources that copy each other share one vote [default: paper]
-    #[arg(long, value_name = "NAME")]
-    estimator: Option<EstimatorName>,
-    /// The N of `v = N w - 1` [default: the number of sources; of voices for independent]
+    /// The N of `v = N w - 1` [default: the number of sources]
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     sources: Option<usize>,
     /// Iterations at most [default: 100]
@@ -67,13 +64,6 @@ struct SettingsArgs {
     seed: Option<u64>,
 }
 
-/// As [`Estimator`].
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum EstimatorName {
-    Paper,
-    Independent,
-}
-
 impl SettingsArgs {
     fn resolve(&self, before: Option<EstimatorSettings>) -> Result<EstimatorSettings> {
         let before = before.unwrap_or_default();
@@ -82,11 +72,6 @@ impl SettingsArgs {
             return Err(MootError::Usage(format!("--sources {one}: {why}")));
         }
         Ok(EstimatorSettings {
-            estimator: match self.estimator {
-                Some(EstimatorName::Paper) => Estimator::Paper,
-                Some(EstimatorName::Independent) => Estimator::Independent,
-                None => before.estimator,
-            },
             sources: self.sources.or(before.sources),
             iterations: self.iterations.unwrap_or(before.iterations),
             resamples: self.resamples.unwrap_or(before.resamples),

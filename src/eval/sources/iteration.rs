@@ -6,50 +6,6 @@ use crate::sources::{EstimatorSettings, UNKNOWN_VOTE};
 /// What each source answered to one question, as the number of a class of equal answers; `None` is "I don't know".
 pub type Row = Vec<Option<u16>>;
 
-/// Which sources are copies of each other: sources of one voice share a vote in equal parts, those that answered a question.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Voices {
-    /// A number a source, the same for copies.
-    of: Vec<usize>,
-    /// Whether the source has its voice to itself.
-    alone: Vec<bool>,
-}
-
-impl Voices {
-    /// A voice for each of so many sources.
-    #[must_use]
-    pub fn each(sources: usize) -> Self {
-        Self { of: (0..sources).collect(), alone: vec![true; sources] }
-    }
-
-    /// Voices by number, one a source.
-    #[must_use]
-    pub fn of(of: Vec<usize>) -> Self {
-        let alone = of.iter().map(|voice| of.iter().filter(|other| *other == voice).count() == 1).collect();
-        Self { of, alone }
-    }
-
-    /// How many voices there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.of.iter().collect::<std::collections::BTreeSet<_>>().len()
-    }
-
-    /// The voice that a source shares with others; `None` for a source that has its own.
-    #[must_use]
-    pub fn shared(&self, source: usize) -> Option<usize> {
-        (!self.alone[source]).then(|| self.of[source])
-    }
-
-    /// Sources that share a source's voice and answered the question, itself among them.
-    pub(super) fn members(&self, source: usize, row: &[Option<u16>]) -> usize {
-        if self.alone[source] {
-            return 1;
-        }
-        row.iter().zip(&self.of).filter(|(said, voice)| said.is_some() && **voice == self.of[source]).count()
-    }
-}
-
 /// Weights as the iteration left them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
@@ -71,10 +27,9 @@ pub struct Fit {
 /// answer that it is given to. A question without an answer counts for no source. The paper states no rule for ties: of `t`
 /// answers with the same sum each is right to the share `1 / t`, so that neither the order of sources nor their names matter.
 ///
-/// `times` says how often each question counts (once, where it is `None`).
+/// A row has an entry for each of `sources` sources. `times` says how often each question counts (once, where it is `None`).
 #[must_use]
-pub fn fit(rows: &[Row], voices: &Voices, n: f64, settings: &EstimatorSettings, times: Option<&[u32]>) -> Fit {
-    let sources = voices.of.len();
+pub fn fit(rows: &[Row], sources: usize, n: f64, settings: &EstimatorSettings, times: Option<&[u32]>) -> Fit {
     let times = |question: usize| times.map_or(1.0, |times| f64::from(times[question]));
     let mut answers = vec![0.0; sources];
     for (question, row) in rows.iter().enumerate() {
@@ -90,7 +45,7 @@ pub fn fit(rows: &[Row], voices: &Voices, n: f64, settings: &EstimatorSettings, 
         let mut agreed = vec![0.0; sources];
         for (question, row) in rows.iter().enumerate() {
             let counted = times(question);
-            if counted == 0.0 || !add_up(row, voices, &fit.votes, &mut sums) {
+            if counted == 0.0 || !add_up(row, &fit.votes, &mut sums) {
                 continue;
             }
             let most = sums.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -112,14 +67,14 @@ pub fn fit(rows: &[Row], voices: &Voices, n: f64, settings: &EstimatorSettings, 
 }
 
 /// The sum of votes of each class, by its number; `None` for a class that no source gave. False where none was given.
-fn add_up(row: &[Option<u16>], voices: &Voices, votes: &[f64], sums: &mut Vec<Option<f64>>) -> bool {
+fn add_up(row: &[Option<u16>], votes: &[f64], sums: &mut Vec<Option<f64>>) -> bool {
     sums.clear();
     for (source, said) in row.iter().enumerate() {
         let Some(class) = said.map(usize::from) else { continue };
         if sums.len() <= class {
             sums.resize(class + 1, None);
         }
-        *sums[class].get_or_insert(0.0) += votes[source] / voices.members(source, row) as f64;
+        *sums[class].get_or_insert(0.0) += votes[source];
     }
     !sums.is_empty()
 }
@@ -127,9 +82,9 @@ fn add_up(row: &[Option<u16>], voices: &Voices, votes: &[f64], sums: &mut Vec<Op
 /// The class with the largest sum of votes (equation 1). Ties go to the answer of the source with the larger vote, then of
 /// the earlier source. `None` where no source answered.
 #[must_use]
-pub fn winner(row: &[Option<u16>], voices: &Voices, votes: &[f64]) -> Option<u16> {
+pub fn winner(row: &[Option<u16>], votes: &[f64]) -> Option<u16> {
     let mut sums = Vec::new();
-    if !add_up(row, voices, votes, &mut sums) {
+    if !add_up(row, votes, &mut sums) {
         return None;
     }
     let most = sums.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);

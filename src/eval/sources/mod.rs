@@ -4,23 +4,21 @@
 use crate::answers::align::{self, precision};
 use crate::answers::equality;
 use crate::answers::words::Level;
-use crate::sources::{
-    Estimator, EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION,
-};
+use crate::sources::{EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION};
 use crate::transcript::QuestionRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub mod bench;
-pub mod dependence;
 mod intervals;
 mod iteration;
 pub mod labels;
 pub mod merge;
+pub mod pairs;
 pub mod report;
 pub mod simulate;
 pub mod tables;
 
-pub use iteration::{Fit, Row, Voices, fit, winner};
+pub use iteration::{Fit, Row, fit, winner};
 
 /// Answers as the estimator sees them: of each question, what each source answered as the number of a class of equal
 /// answers.
@@ -56,35 +54,28 @@ impl Table {
 #[must_use]
 pub fn estimate(questions: Vec<QuestionAnswers>, settings: &EstimatorSettings) -> SourceWeights {
     let table = Table::of(&questions);
-    let voices = match settings.estimator {
-        Estimator::Paper => Voices::each(table.sources.len()),
-        Estimator::Independent => dependence::voices(&table.rows, table.sources.len()),
-    };
-    let n = settings.sources.unwrap_or_else(|| voices.count()) as f64;
-    let fit = fit(&table.rows, &voices, n, settings, None);
-    let intervals = intervals::bootstrap(&table.rows, &voices, n, settings);
+    let n = settings.sources.unwrap_or(table.sources.len()) as f64;
+    let fit = fit(&table.rows, table.sources.len(), n, settings, None);
+    let intervals = intervals::bootstrap(&table.rows, n, settings);
     let mut sources: BTreeMap<String, SourceEstimate> = BTreeMap::new();
-    for (place, name) in table.sources.iter().enumerate() {
+    for (index, name) in table.sources.iter().enumerate() {
         let own: Vec<&SourceAnswer> = questions.iter().filter_map(|question| question.answers.get(name)).collect();
-        let agreement = fit.agreement[place];
+        let agreement = fit.agreement[index];
         sources.insert(
             name.clone(),
             SourceEstimate {
-                weight: agreement.map(|_| fit.votes[place]),
+                weight: agreement.map(|_| fit.votes[index]),
                 agreement,
                 answers: own.iter().filter(|answer| answer.counted().is_some()).count(),
                 asked: own.len(),
                 dropped: own.iter().filter(|answer| answer.dropped).count(),
-                interval: intervals[place],
-                voice: voices.shared(place),
+                interval: intervals[index],
             },
         );
     }
-    let (name, most) = (settings.estimator, settings.iterations);
-    let name = if name == Estimator::Paper { "paper" } else { "independent" };
     SourceWeights {
         moot_sources: VERSION,
-        estimator: format!("{name} (RA-RAG, section 3.3): N = {n}, at most {most} iterations"),
+        estimator: format!("paper (RA-RAG, section 3.3): N = {n}, at most {} iterations", settings.iterations),
         records: Vec::new(),
         questions: table.rows.iter().filter(|row| row.iter().any(Option::is_some)).count(),
         iterations: fit.iterations,

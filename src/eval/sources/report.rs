@@ -1,7 +1,6 @@
 //! What a file of weights says beyond its table: notes, sources that move together, questions that cost a source most.
 
-use super::dependence::{self, Pair};
-use super::iteration::Voices;
+use super::pairs::{self, Pair};
 use super::{Table, winner};
 use crate::sources::{SourceEstimate, SourceWeights, UNKNOWN_VOTE};
 
@@ -14,8 +13,7 @@ pub struct Cost {
     pub own: String,
     /// The estimated answer.
     pub estimated: String,
-    /// Sum of the votes of the other sources for the estimated answer, less theirs for the source's own; sources of one voice
-    /// share a vote.
+    /// Sum of the votes of the other sources for the estimated answer, less theirs for the source's own.
     pub margin: f64,
 }
 
@@ -39,27 +37,26 @@ impl<'a> Report<'a> {
     #[must_use]
     pub fn pairs(&self) -> Vec<(&str, &str, Pair)> {
         let agreement: Vec<Option<f64>> = self.estimates.iter().map(|estimate| estimate.agreement).collect();
-        let mut pairs = dependence::pairs(&self.table.rows, &agreement);
+        let mut pairs = pairs::pairs(&self.table.rows, &agreement);
         pairs.sort_by(|a, b| a.coincidence.total_cmp(&b.coincidence));
-        let name = |place: usize| &*self.table.sources[place];
+        let name = |index: usize| &*self.table.sources[index];
         pairs.into_iter().map(|pair| (name(pair.sources.0), name(pair.sources.1), pair)).collect()
     }
 
     /// Questions on which `source` is taken to be wrong, the largest margin first.
     #[must_use]
     pub fn costs(&self, source: &str) -> Vec<Cost> {
-        let Some(place) = self.table.sources.iter().position(|name| name == source) else { return Vec::new() };
+        let Some(index) = self.table.sources.iter().position(|name| name == source) else { return Vec::new() };
         let votes: Vec<f64> = self.estimates.iter().map(|estimate| estimate.weight.unwrap_or(UNKNOWN_VOTE)).collect();
-        let voices = self.voices();
         let mut costs = Vec::new();
         for (row, question) in self.table.rows.iter().zip(&self.weights.answers) {
-            let (Some(own), Some(best)) = (row[place], winner(row, &voices, &votes)) else { continue };
+            let (Some(own), Some(best)) = (row[index], winner(row, &votes)) else { continue };
             if own == best {
                 continue;
             }
             let sum = |class: u16| -> f64 {
-                let others = (0..row.len()).filter(|&other| other != place && row[other] == Some(class));
-                others.map(|other| votes[other] / voices.members(other, row) as f64).sum()
+                let others = (0..row.len()).filter(|&other| other != index && row[other] == Some(class));
+                others.map(|other| votes[other]).sum()
             };
             let text = |class: u16| {
                 let giver = row.iter().position(|said| *said == Some(class)).map(|giver| &self.table.sources[giver]);
@@ -70,11 +67,6 @@ impl<'a> Report<'a> {
         }
         costs.sort_by(|a, b| b.margin.total_cmp(&a.margin));
         costs
-    }
-
-    fn voices(&self) -> Voices {
-        let of = |(place, estimate): (usize, &SourceEstimate)| estimate.voice.unwrap_or(self.estimates.len() + place);
-        Voices::of(self.estimates.iter().enumerate().map(of).collect())
     }
 
     /// Notes on the weights, one line each: sources without a reliable estimate, and sources that depend on each other.
@@ -107,33 +99,17 @@ impl<'a> Report<'a> {
                 let all =
                     if pair.both == 1 { "the one question".to_owned() } else { format!("all {} questions", pair.both) };
                 notes.push(format!("{a:?} and {b:?} differ on {all} that both answered{alone}"));
-            } else if pair.moves_together() && self.voice(a).is_none_or(|voice| self.voice(b) != Some(voice)) {
+            } else if pair.moves_together() {
                 let (agreed, both, expected) = (pair.agreed, pair.both, pair.expected * pair.both as f64);
                 notes.push(format!(
                     "{a:?} and {b:?} move together: they agree on {agreed} of {both} questions, their weights explain {expected:.1}"
                 ));
             }
         }
-        notes.extend(self.shared_voices());
         if !self.weights.converged && !self.weights.sources.is_empty() && self.weights.iterations > 0 {
             notes.push(format!("the weights still moved after {} iterations (--iterations)", self.weights.iterations));
         }
         notes
-    }
-
-    fn voice(&self, source: &str) -> Option<usize> {
-        self.weights.sources.get(source)?.voice
-    }
-
-    fn shared_voices(&self) -> Vec<String> {
-        let mut voices: Vec<usize> = self.weights.sources.values().filter_map(|estimate| estimate.voice).collect();
-        voices.sort_unstable();
-        voices.dedup();
-        let names = |voice: usize| {
-            let members = self.weights.sources.iter().filter(|(_, estimate)| estimate.voice == Some(voice));
-            members.map(|(name, _)| format!("{name:?}")).collect::<Vec<_>>().join(", ")
-        };
-        voices.into_iter().map(|voice| format!("{} are taken for copies and share one vote", names(voice))).collect()
     }
 }
 

@@ -158,12 +158,9 @@ pub fn costs(records: &[QuestionRecord], weights: Option<&SourceWeights>, kappa:
         let mut order: Vec<&Part<'_>> = parts.iter().collect();
         order.sort_by(|a, b| vote(b).total_cmp(&vote(a)));
         let mut answered = 0;
-        let mut counted = BTreeSet::new();
         let asked = order.into_iter().take_while(|part| {
             let before = answered;
-            let voice = weights.and_then(|weights| weights.voice(part.name));
-            let new = part.answer(Some(least)).is_some() && voice.is_none_or(|voice| counted.insert(voice));
-            answered += usize::from(new);
+            answered += usize::from(part.answer(Some(least)).is_some());
             before < kappa
         });
         asked.map(Part::tokens).collect()

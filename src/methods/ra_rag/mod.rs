@@ -14,7 +14,7 @@ use crate::question::{Conclusion, Question};
 use crate::retrieval::Wanted;
 use crate::sources::ORACLE;
 use crate::transcript::{CallRecord, Parsed};
-use source::{Selected, Source, gather, sources};
+use source::{Source, gather, sources};
 
 pub(in crate::methods) mod baselines;
 pub(in crate::methods) mod source;
@@ -53,10 +53,10 @@ pub static ROW: Row = Row {
 3. `align`: an answer whose ROUGE-1 precision against its source's documents is below `align-threshold` is dropped and counts
    as unknown, which is recorded; so does a malformed reply.
 4. `variant`: `rrss` asks down the order until `kappa` sources have given an answer, as many at once as are still needed; `rss`
-   asks the `kappa` heaviest; copies that share a vote count as one. `wmv`, `mv` (votes of 1) and `oracle` (planted weights)
-   ask all; `naive-rag` reads the best `pool` documents at once; `naive-llm` reads none.
+   asks the `kappa` heaviest; `wmv`, `mv` (votes of 1) and `oracle` (planted weights) ask all; `naive-rag` reads the best
+   `pool` documents at once; `naive-llm` reads none.
 5. Equal answers add up their sources' weights, also those below zero. Ties go to the heavier source, then to the earlier one.",
-    calls: "sources, at most; rss kappa, at most, copies beside; wmv, mv and oracle sources; naive-rag and naive-llm 1",
+    calls: "sources, at most; rss kappa, at most; wmv, mv and oracle sources; naive-rag and naive-llm 1",
     headline: "",
     prompts: &[READER, POOL, MEMORY],
     formats: &[&SHORT],
@@ -75,6 +75,7 @@ pub static ROW: Row = Row {
         PER_SOURCE,
         Switch { name: "pool", about: "documents that naive-rag reads", kind: Kind::Count(1, 100), default: "10" },
     ],
+    presets: &[],
     needs: Needs { equality: true, embedder: true, dense: true, ..Needs::PASSAGES },
     build,
 };
@@ -156,16 +157,16 @@ impl Method for RaRag {
         };
         let mut replies: Vec<CallRecord> = Vec::new();
         let mut given: Vec<Given> = Vec::new();
-        let mut selected = Selected::default();
-        while selected.count < wanted && replies.len() < sources.len() {
+        let mut selected = 0;
+        while selected < wanted && replies.len() < sources.len() {
             let left = &sources[replies.len()..];
-            let next = &left[..selected.next(left, wanted)];
+            let next = &left[..left.len().min(wanted - selected)];
             let asks: Vec<Ask> = next.iter().map(|source| source.ask(&question.text)).collect();
             let stage = ctx.ask_all(&asks)?;
             for (at, (source, call)) in next.iter().zip(&stage).enumerate() {
                 let answer = source.given(call, self.threshold, ctx);
                 if answer.is_some() || self.variant != Variant::Rrss {
-                    selected.add(source);
+                    selected += 1;
                 }
                 given.extend(answer.map(|answer| (replies.len() + at, answer)));
             }
@@ -194,7 +195,7 @@ impl RaRag {
         }
         let votes = match self.variant {
             Variant::Mv => vec![1.0; given.len()],
-            _ => ctx.votes(&given.iter().map(|(place, _)| sources[*place].numbers[0]).collect::<Vec<_>>()),
+            _ => given.iter().map(|(index, _)| ctx.vote(sources[*index].numbers[0])).collect(),
         };
         // Of equal sums the answer given first wins, and answers are given in the order of the sources.
         let voted = vote::weighted(answers.iter().copied().zip(votes));

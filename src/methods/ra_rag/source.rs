@@ -10,7 +10,7 @@ use crate::question::{Document, Question};
 use crate::retrieval::{Filter, Wanted};
 use crate::transcript::CallRecord;
 use serde_json::json;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 /// One source of a question.
 pub(in crate::methods) struct Source {
@@ -20,33 +20,6 @@ pub(in crate::methods) struct Source {
     pub(in crate::methods) texts: Vec<String>,
     /// Its weight, by which sources are ordered.
     pub(in crate::methods) vote: f64,
-    /// The voice that it shares with its copies.
-    pub(super) voice: Option<usize>,
-}
-
-/// Sources selected so far; copies that share a vote count as one, so that they cannot fill the selection.
-#[derive(Default)]
-pub(super) struct Selected {
-    /// Sources and shared voices.
-    pub(super) count: usize,
-    voices: BTreeSet<usize>,
-}
-
-impl Selected {
-    /// Counts `source`, if it is no copy of one that was counted.
-    pub(super) fn add(&mut self, source: &Source) {
-        self.count += usize::from(source.voice.is_none_or(|voice| self.voices.insert(voice)));
-    }
-
-    /// How many of `left`, which are in order, have to be asked until `wanted` can be selected; all where these do not suffice.
-    pub(super) fn next(&self, left: &[Source], wanted: usize) -> usize {
-        let mut all = Self { count: self.count, voices: self.voices.clone() };
-        let enough = left.iter().position(|source| {
-            all.add(source);
-            all.count == wanted
-        });
-        enough.map_or(left.len(), |place| place + 1)
-    }
 }
 
 impl Source {
@@ -118,16 +91,9 @@ pub(in crate::methods) fn sources(ctx: &Ctx<'_>, weighted: bool) -> Vec<Source> 
         groups[place].push(number);
     }
     let vote = |number| if weighted { ctx.vote(number) } else { 1.0 };
-    let voice = |number: usize| {
-        let weights = ctx.weights().filter(|_| weighted)?;
-        weights.voice(documents[number].source.as_deref())
-    };
     let mut sources: Vec<Source> = groups
         .into_iter()
-        .map(|numbers| {
-            let (vote, voice) = (vote(numbers[0]), voice(numbers[0]));
-            Source { texts: texts(ctx, &numbers), vote, voice, numbers }
-        })
+        .map(|numbers| Source { texts: texts(ctx, &numbers), vote: vote(numbers[0]), numbers })
         .collect();
     sources.sort_by(|a, b| b.vote.total_cmp(&a.vote));
     sources

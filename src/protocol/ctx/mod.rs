@@ -197,30 +197,10 @@ impl<'a> Ctx<'a> {
         self.tools.weights.map_or(1.0, |weights| weights.vote(source))
     }
 
-    /// The votes of documents that answer together: sources that are taken for copies of each other share one.
-    #[must_use]
-    pub fn votes(&self, numbers: &[usize]) -> Vec<f64> {
-        let documents: Vec<&Document> = self.documents().collect();
-        let source = |&number: &usize| documents.get(number).and_then(|document| document.source.as_deref());
-        let sources: Vec<Option<&str>> = numbers.iter().map(source).collect();
-        self.tools.weights.map_or_else(|| vec![1.0; numbers.len()], |weights| weights.votes(&sources))
-    }
-
-    /// The vote of each document's source, by the document's number; empty where no weights were given. It is the source's
-    /// weight; copies that stand for or against an answer of the conclusion share one, as they do in a vote.
-    pub(super) fn known_weights(&self, conclusion: &Conclusion) -> Vec<f64> {
+    /// The vote of each document, by its number; empty where no weights were given.
+    pub(super) fn known_weights(&self) -> Vec<f64> {
         let documents = if self.tools.weights.is_some() { self.documents().len() } else { 0 };
-        let mut weights: Vec<f64> = (0..documents).map(|number| self.vote(number)).collect();
-        let answers = conclusion.answers.iter().chain(&conclusion.rejected);
-        let stands = |number: usize| {
-            let mut answers = answers.clone();
-            answers.any(|answer| answer.supporters.contains(&number) || answer.opponents.contains(&number))
-        };
-        let voting: Vec<usize> = (0..documents).filter(|&number| stands(number)).collect();
-        for (number, vote) in voting.iter().zip(self.votes(&voting)) {
-            weights[*number] = vote;
-        }
-        weights
+        (0..documents).map(|number| self.vote(number)).collect()
     }
 
     /// How far each source can be trusted, where weights were given.

@@ -54,39 +54,6 @@ fn a_malformed_reply_counts_as_unknown() {
     assert_eq!(worse.conclusion.calls, [0, 1, 2]);
 }
 
-/// Five copies of weight 3 say 1931, two independent sources of weight 2.5 say 1932, and one of weight 1 says 1933.
-fn copied() -> (Question, SourceWeights) {
-    let said = ["p", "q", "r", "s", "t"].map(|source| (source, "1931"));
-    let question = years(&[&said[..], &[("a", "1932"), ("b", "1932"), ("c", "1933")]].concat());
-    let known = ["p", "q", "r", "s", "t"].map(|source| (source, 3.0));
-    let mut weights = weights(&[&known[..], &[("a", 2.5), ("b", 2.5), ("c", 1.0)]].concat());
-    for source in ["p", "q", "r", "s", "t"] {
-        weights.sources.get_mut(source).unwrap().voice = Some(7);
-    }
-    (question, weights)
-}
-
-#[test]
-fn copies_are_selected_as_one_source() {
-    let (question, weights) = copied();
-    let concluded = |variant: &str, kappa: &str| {
-        let (llm, settings) = (honest(), Settings::default());
-        let built = methods::build("ra-rag", &typed(&[("variant", variant), ("kappa", kappa)])).unwrap();
-        let tools = Tools { weights: Some(&weights), ..Tools::new(&llm) };
-        let record = built.answer(&question, tools, &settings, &Silent).unwrap();
-        let stages: Vec<usize> = record.calls.iter().map(|call| call.stage).collect();
-        (record.conclusion.unwrap().answers[0].text.clone(), stages)
-    };
-    // The copies' vote is 3 in all, against 5.
-    for variant in ["rrss", "rss"] {
-        assert_eq!(concluded(variant, "3"), ("1932".into(), vec![0; 7]), "{variant}");
-        assert_eq!(concluded(variant, "2"), ("1931".into(), vec![0; 6]), "{variant}");
-    }
-    assert_eq!(concluded("rrss", "4"), ("1932".into(), vec![0; 8]));
-    assert_eq!(concluded("rrss", "1"), ("1931".into(), vec![0]));
-    assert_eq!(concluded("wmv", "1").0, "1932");
-}
-
 fn refused(result: (QuestionRecord, Option<MootError>)) -> Result<()> {
     assert!(result.0.conclusion.is_none());
     result.1.map_or(Ok(()), Err)

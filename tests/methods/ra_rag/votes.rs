@@ -65,23 +65,6 @@ fn mv_counts_sources_and_wmv_their_weights() {
 }
 
 #[test]
-fn copies_share_one_vote() {
-    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1932")]);
-    let mut copied = weights(&[("a", 1.5), ("b", 1.0), ("c", 1.0)]);
-    let concluded = |weights: &SourceWeights| {
-        let (llm, settings) = (honest(), Settings::default());
-        let built = methods::build("ra-rag", &typed(&[])).unwrap();
-        let record = built.answer(&question, Tools { weights: Some(weights), ..Tools::new(&llm) }, &settings, &Silent);
-        record.unwrap().conclusion.unwrap().answers[0].text.clone()
-    };
-    assert_eq!(concluded(&copied), "1932");
-    for source in ["b", "c"] {
-        copied.sources.get_mut(source).unwrap().voice = Some(1);
-    }
-    assert_eq!(concluded(&copied), "1931");
-}
-
-#[test]
 fn the_conclusion_shows_the_weight_of_every_source() {
     let question = years(&[("a", "1931"), ("b", "1932"), ("", "1931")]);
     let weighed = held(&[], &question, &[("a", 1.25), ("b", -0.5)], &honest());
@@ -118,18 +101,4 @@ fn a_source_supports_the_answer_that_it_voted_for_and_no_other() {
     let voted = held(&[], &question, &[], &said).conclusion;
     assert_eq!(stands(&voted.answers), [stand("May 1931", &[1, 2], &[0])]);
     assert_eq!(stands(&voted.rejected), [stand("1931", &[0], &[1, 2])]);
-}
-
-#[test]
-fn the_weights_shown_are_the_votes_that_were_cast() {
-    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1932"), ("d", "Soup.")]);
-    let mut copied = weights(&[("a", 2.5), ("b", 3.0), ("c", 3.0), ("d", 3.0)]);
-    for source in ["b", "c", "d"] {
-        copied.sources.get_mut(source).unwrap().voice = Some(1);
-    }
-    let (llm, settings) = (honest(), Settings::default());
-    let built = methods::build("ra-rag", &typed(&[])).unwrap();
-    let record = built.answer(&question, Tools { weights: Some(&copied), ..Tools::new(&llm) }, &settings, &Silent);
-    // d says nothing and casts no vote: its weight stays.
-    assert_eq!(record.unwrap().conclusion.unwrap().weights, [2.5, 1.5, 1.5, 3.0]);
 }

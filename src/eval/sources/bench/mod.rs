@@ -106,14 +106,11 @@ pub fn source(place: usize) -> String {
 }
 
 fn oracle(plan: &Plan) -> SourceWeights {
-    let own = plan.reliability.len();
-    let n = (own + usize::from(plan.copies > 0)) as f64;
+    let n = (plan.reliability.len() + plan.copies) as f64;
     let all = plan.reliability.iter().copied().chain(std::iter::repeat_n(SPAMMER, plan.copies));
-    let estimate = |(place, p): (usize, f64)| {
-        let voice = (place >= own && plan.copies > 1).then_some(own);
-        let known =
-            SourceEstimate { weight: Some(n * p - 1.0), agreement: Some(p), voice, ..SourceEstimate::default() };
-        (source(place), known)
+    let estimate = |(index, p): (usize, f64)| {
+        let known = SourceEstimate { weight: Some(n * p - 1.0), agreement: Some(p), ..SourceEstimate::default() };
+        (source(index), known)
     };
     SourceWeights {
         moot_sources: VERSION,

@@ -46,8 +46,6 @@ const MV: Line = of("MV", |_| Way::Mv);
 const WMV: Line = of("WMV (paper)", |_| Way::Wmv);
 const RRSS: Line = of("RA-RAG, kappa 4", |_| Way::Rrss(4));
 const ORACLE: Line = of("oracle WMV", |_| Way::Oracle);
-const INDEPENDENT: Line = of("WMV (independent)", |_| Way::Independent);
-const INDEPENDENT_RRSS: Line = of("kappa 4 (independent)", |_| Way::IndependentRrss(4));
 
 const COUNTS: &[f64] = &[3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
 const SPAMMERS: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
@@ -82,7 +80,7 @@ pub static FIGURES: &[Figure] = &[
         paper: "figures 2 and 7",
         x: "sources",
         at: COUNTS,
-        lines: &[MV, WMV, RRSS, of("kappa-RSS, kappa 4", |_| Way::Rss(4)), INDEPENDENT, ORACLE],
+        lines: &[MV, WMV, RRSS, of("kappa-RSS, kappa 4", |_| Way::Rss(4)), ORACLE],
         world: |x| World { sources: x as usize, ..World::default() },
         shown: Shown::Right,
     },
@@ -92,7 +90,7 @@ pub static FIGURES: &[Figure] = &[
         paper: "figure 4",
         x: "spammers",
         at: SPAMMERS,
-        lines: &[MV, WMV, RRSS, INDEPENDENT, ORACLE],
+        lines: &[MV, WMV, RRSS, ORACLE],
         world: |x| World { prior: Prior::SpammerHammer(x as usize), ..World::default() },
         shown: Shown::Right,
     },
@@ -148,7 +146,7 @@ pub static FIGURES: &[Figure] = &[
         paper: "none; the case that collapses",
         x: "spammers",
         at: SPAMMERS,
-        lines: &[MV, WMV, RRSS, INDEPENDENT, ORACLE],
+        lines: &[MV, WMV, RRSS, ORACLE],
         world: |x| World { prior: Prior::SpammerHammer(x as usize), wrong: 1, ..World::default() },
         shown: Shown::Right,
     },
@@ -158,7 +156,7 @@ pub static FIGURES: &[Figure] = &[
         paper: "none; own case",
         x: "copies of one liar",
         at: SPAMMERS,
-        lines: &[MV, WMV, RRSS, INDEPENDENT, INDEPENDENT_RRSS, ORACLE],
+        lines: &[MV, WMV, RRSS, ORACLE],
         world: |x| World { sources: 4, copies: x as usize, ..World::default() },
         shown: Shown::Right,
     },
@@ -168,7 +166,7 @@ pub static FIGURES: &[Figure] = &[
         paper: "none; own case",
         x: "share of answers that a copy repeats",
         at: &[0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0],
-        lines: &[MV, WMV, RRSS, INDEPENDENT, INDEPENDENT_RRSS, ORACLE],
+        lines: &[MV, WMV, RRSS, ORACLE],
         world: |x| World { sources: 4, copies: 5, fidelity: x, ..World::default() },
         shown: Shown::Right,
     },

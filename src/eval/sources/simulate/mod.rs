@@ -1,11 +1,10 @@
 //! Simulated sources: what they answer is drawn, so no model is needed (RA-RAG, section 4 without documents).
 
-use super::iteration::{Row, Voices, fit, winner};
-use super::{bench, dependence};
+use super::bench;
+use super::iteration::{Row, fit, winner};
 use crate::sources::EstimatorSettings;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeSet;
 
 pub mod figures;
 pub mod plot;
@@ -106,8 +105,6 @@ const RIGHT: u16 = 0;
 pub struct Drawn {
     /// Reliabilities, the copies' last.
     pub reliability: Vec<f64>,
-    /// Which sources copy each other.
-    pub voices: Voices,
     /// Questions to estimate from.
     pub estimate: Vec<Row>,
     /// Questions to test.
@@ -121,11 +118,10 @@ impl World {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut reliability = self.prior.draw(self.sources, &mut random);
         reliability.extend(vec![SPAMMER; self.copies]);
-        let of = (0..reliability.len()).map(|source| source.min(self.sources)).collect();
         let mut rows =
             |count: usize, reader: Reader| (0..count).map(|_| self.row(&reliability, reader, &mut random)).collect();
         let (estimate, test) = (rows(self.questions.0, self.readers.0), rows(self.questions.1, self.readers.1));
-        Drawn { voices: Voices::of(of), estimate, test, reliability }
+        Drawn { estimate, test, reliability }
     }
 
     /// What every source answers to one question.
@@ -202,14 +198,10 @@ pub enum Way {
     Mv,
     /// Estimated weights over all sources.
     Wmv,
-    /// As `Wmv`, with the estimator that looks for copies.
-    Independent,
-    /// True reliabilities, `v = N p - 1`, and copies known.
+    /// True reliabilities, `v = N p - 1`.
     Oracle,
     /// The heaviest so many that answered, by estimated weights.
     Rrss(usize),
-    /// As `Rrss`, with the estimator that looks for copies; copies count as one source.
-    IndependentRrss(usize),
     /// The heaviest so many.
     Rss(usize),
 }
@@ -228,38 +220,28 @@ impl Drawn {
     #[must_use]
     pub fn reach(&self, ways: &[Way]) -> Vec<Reached> {
         let settings = EstimatorSettings { resamples: 0, ..EstimatorSettings::default() };
-        let each = Voices::each(self.reliability.len());
-        let paper = fit(&self.estimate, &each, each.count() as f64, &settings, None).votes;
-        let independent = || {
-            let voices = dependence::voices(&self.estimate, self.reliability.len());
-            let votes = fit(&self.estimate, &voices, voices.count() as f64, &settings, None).votes;
-            (voices, votes)
-        };
-        let looks = |way: &Way| matches!(way, Way::Independent | Way::IndependentRrss(_));
-        let (voices, votes) = if ways.iter().any(looks) { independent() } else { (each.clone(), paper.clone()) };
+        let (sources, n) = (self.reliability.len(), self.reliability.len() as f64);
+        let estimated = fit(&self.estimate, sources, n, &settings, None).votes;
         let reached = |way: &Way| match way {
-            Way::Mv => self.test(&vec![1.0; paper.len()], &each, Select::All),
-            Way::Wmv => self.test(&paper, &each, Select::All),
-            Way::Rrss(kappa) => self.test(&paper, &each, Select::Answered(*kappa)),
-            Way::Rss(kappa) => self.test(&paper, &each, Select::Heaviest(*kappa)),
+            Way::Mv => self.test(&vec![1.0; sources], Select::All),
+            Way::Wmv => self.test(&estimated, Select::All),
+            Way::Rrss(kappa) => self.test(&estimated, Select::Answered(*kappa)),
+            Way::Rss(kappa) => self.test(&estimated, Select::Heaviest(*kappa)),
             Way::Oracle => {
-                let n = self.voices.count() as f64;
                 let votes: Vec<f64> = self.reliability.iter().map(|p| n * p - 1.0).collect();
-                self.test(&votes, &self.voices, Select::All)
+                self.test(&votes, Select::All)
             }
-            Way::Independent => self.test(&votes, &voices, Select::All),
-            Way::IndependentRrss(kappa) => self.test(&votes, &voices, Select::Answered(*kappa)),
         };
         ways.iter().map(reached).collect()
     }
 
-    fn test(&self, votes: &[f64], voices: &Voices, select: Select) -> Reached {
+    fn test(&self, votes: &[f64], select: Select) -> Reached {
         let mut order: Vec<usize> = (0..votes.len()).collect();
         order.sort_by(|&a, &b| votes[b].total_cmp(&votes[a]));
         let (mut right, mut asked) = (0_usize, 0_usize);
         for row in &self.test {
-            let (chosen, count) = select.choose(row, &order, voices);
-            right += usize::from(winner(&chosen, voices, votes) == Some(RIGHT));
+            let (chosen, count) = select.choose(row, &order);
+            right += usize::from(winner(&chosen, votes) == Some(RIGHT));
             asked += count;
         }
         let all = self.test.len().max(1) as f64;
@@ -276,18 +258,15 @@ enum Select {
 }
 
 impl Select {
-    /// The answers that vote, and how many sources were asked for them. `order` has the heaviest source first. Sources of one
-    /// voice are selected as one.
-    fn choose(self, row: &[Option<u16>], order: &[usize], voices: &Voices) -> (Row, usize) {
+    /// The answers that vote, and how many sources were asked for them. `order` has the heaviest source first.
+    fn choose(self, row: &[Option<u16>], order: &[usize]) -> (Row, usize) {
         let upto = |kappa: usize, counts: &dyn Fn(usize) -> bool| {
-            let mut counted = BTreeSet::new();
             let mut selected = 0;
             let last = order.iter().position(|&source| {
-                let new = counts(source) && voices.shared(source).is_none_or(|voice| counted.insert(voice));
-                selected += usize::from(new);
+                selected += usize::from(counts(source));
                 selected == kappa
             });
-            &order[..last.map_or(order.len(), |place| place + 1)]
+            &order[..last.map_or(order.len(), |index| index + 1)]
         };
         let asked: &[usize] = match self {
             Self::All => order,
