@@ -95,14 +95,7 @@ pub struct EstimatorSettings {
 
 impl Default for EstimatorSettings {
     fn default() -> Self {
-        Self {
-            sources: None,
-            iterations: 100,
-            tolerance: 1e-9,
-            resamples: 1000,
-            seed: 0,
-            align: None,
-        }
+        Self { sources: None, iterations: 100, tolerance: 1e-9, resamples: 1000, seed: 0, align: None }
     }
 }
 

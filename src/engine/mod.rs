@@ -57,7 +57,7 @@ impl Default for EngineOptions {
 impl EngineOptions {
     /// The options for a model on `device`. A GPU needs more tokens in a step than a CPU to be busy.
     #[must_use]
-    pub fn on(device: &Device) -> Self {
+    pub(crate) fn on(device: &Device) -> Self {
         let step_tokens = if device.is_cpu() { 512 } else { 8192 };
         Self { kv_memory: 1 << 30, rows: 64, step_tokens, share_prefixes: true, speculate: true }
     }

@@ -75,7 +75,12 @@ pub fn pass(
 ///
 /// # Errors
 /// As [`pass`].
-pub fn first_stage(method: &Built, question: &Question, tools: Tools<'_>, settings: &Settings) -> Result<Vec<Call>> {
+pub(crate) fn first_stage(
+    method: &Built,
+    question: &Question,
+    tools: Tools<'_>,
+    settings: &Settings,
+) -> Result<Vec<Call>> {
     let first = First { llm: tools.llm, calls: Mutex::default() };
     let _ = method.record(question, Tools { llm: &first, ..tools }, settings, &Silent);
     Ok(first.calls.into_inner().unwrap_or_default())
@@ -83,7 +88,7 @@ pub fn first_stage(method: &Built, question: &Question, tools: Tools<'_>, settin
 
 /// Characters that a model reads.
 #[must_use]
-pub fn characters(prompt: &Prompt) -> usize {
+pub(crate) fn characters(prompt: &Prompt) -> usize {
     match prompt {
         Prompt::Chat(messages) => messages.iter().map(|message| message.content.chars().count()).sum(),
         Prompt::Raw(segments) => segments.iter().map(|segment| segment.text().chars().count()).sum(),

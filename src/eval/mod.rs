@@ -20,6 +20,7 @@ pub mod runner;
 pub mod slices;
 pub mod sources;
 pub mod stats;
+mod text_table;
 pub mod variants;
 pub mod verify;
 pub mod why;

@@ -3,16 +3,16 @@
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::computed_slices::{self, SLICES};
-use crate::eval::metrics::calibration::BINS;
 use crate::eval::metrics::cost::is_fallback;
-use crate::eval::metrics::{Bins, METRICS, Metric, Scope, Tally, Unit};
+use crate::eval::metrics::{BINS, Bins, METRICS, Metric, Scope, Tally, Unit};
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap, bootstrap_sums, paired_bootstrap};
 use crate::transcript::{Parsed, QuestionRecord};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
+
+pub(crate) use crate::eval::text_table::{aligned, divided};
 
 /// Seeds every interval: the same records give the same numbers.
 const SEED: u64 = 0;
@@ -231,7 +231,7 @@ pub fn describe(s: &Scores) -> String {
 
 /// A metric's value with its interval; `signed` for a difference.
 #[must_use]
-pub fn cell(metric: &Metric, estimate: Option<Estimate>, signed: bool) -> String {
+pub(crate) fn cell(metric: &Metric, estimate: Option<Estimate>, signed: bool) -> String {
     let Some(e) = estimate else { return "-".into() };
     let number = |x: f64| figure(metric.unit, x, signed);
     format!("{} [{}, {}]", number(e.mean), number(e.low), number(e.high))
@@ -249,36 +249,4 @@ pub fn figure(unit: Unit, x: f64, signed: bool) -> String {
     let x = if x.abs() < 0.5 * 10f64.powi(-digits) { 0.0 } else { x };
     let digits = digits as usize;
     if signed { format!("{x:+.digits$}") } else { format!("{x:.digits$}") }
-}
-
-/// `count` things side by side in as many tables as the width of `columns` characters needs, each with as many as fit and
-/// one at least; `made` makes the table of some of them.
-#[must_use]
-pub fn divided(count: usize, columns: usize, made: impl Fn(Range<usize>) -> String) -> Vec<String> {
-    let (mut tables, mut from) = (Vec::new(), 0);
-    while from < count {
-        let fits = |to: &usize| made(from..*to).lines().all(|line| line.chars().count() <= columns);
-        let to = (from + 1..=count).rev().find(fits).unwrap_or(from + 1);
-        tables.push(made(from..to));
-        from = to;
-    }
-    tables
-}
-
-/// Columns as wide as their widest cell, two spaces between; the first to the left, the others to the right.
-#[must_use]
-pub fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |i: usize| rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().enumerate().map(|(i, cell)| {
-            let width = widths[i];
-            if i == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
 }

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 /// Number of resamples; the interval's ends then move by less than a hundredth of its width between seeds.
-pub const RESAMPLES: usize = 10_000;
+pub(crate) const RESAMPLES: usize = 10_000;
 
 /// A statistic and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -6,7 +6,7 @@ use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Rep
 
 /// A model in front of another. Every layer is an [`Llm`] with the identity, capabilities, tokens, limits and statistics of
 /// the model behind it.
-pub trait Layer: Send + Sync {
+pub(crate) trait Layer: Send + Sync {
     /// The model behind it.
     fn inner(&self) -> &dyn Llm;
 
@@ -53,7 +53,7 @@ impl<T: Layer> Llm for T {
 
 /// Answers a stage: each call by the reply that `known` has for it, all others together by `llm`. A known reply is reported
 /// right after `known` returned it.
-pub fn answer_known(
+pub(crate) fn answer_known(
     llm: &dyn Llm,
     calls: &[Call],
     on_failure: OnFailure,

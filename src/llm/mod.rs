@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub mod identity;
-pub mod layer;
+pub(crate) mod layer;
 pub mod local;
 pub mod once;
 pub mod remote;
 pub mod replay;
 pub mod roles;
 pub mod scripted;
-pub mod thoughts;
+pub(crate) mod thoughts;
 pub mod turns;
 
 /// One call of a model.
@@ -284,7 +284,7 @@ pub trait Llm: Send + Sync {
 ///
 /// # Errors
 /// That error.
-pub fn all_or_first_failure<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+pub(crate) fn all_or_first_failure<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
     let mut values = Vec::with_capacity(results.len());
     let mut failure = None;
     for result in results {
@@ -299,7 +299,7 @@ pub fn all_or_first_failure<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
 
 /// Answers `calls` one after the other by `reply`, for models whose replies are known beforehand. With
 /// [`OnFailure::Cancel`] the calls behind a failed one are [`MootError::Interrupted`].
-pub fn answer_in_order(
+pub(crate) fn answer_in_order(
     calls: &[Call],
     on_failure: OnFailure,
     on_reply: &mut OnReply<'_>,

@@ -15,7 +15,7 @@ pub struct Replay {
 
 /// The reply that `call` recorded, as its model gave it.
 #[must_use]
-pub fn recorded_reply(call: &CallRecord) -> Reply {
+pub(crate) fn recorded_reply(call: &CallRecord) -> Reply {
     Reply {
         text: call.raw.as_ref().unwrap_or(&call.reply).clone(),
         thoughts: call.thoughts.clone(),
@@ -55,12 +55,12 @@ impl Replay {
 
     /// What `call` is known by.
     #[must_use]
-    pub fn key(call: &Call) -> Key {
+    pub(crate) fn key(call: &Call) -> Key {
         Identity::from(call).replayed().key()
     }
 
     /// Remembers the reply to `call`; of equal calls the first counts.
-    pub fn learn(&mut self, call: &Call, reply: Reply) {
+    pub(crate) fn learn(&mut self, call: &Call, reply: Reply) {
         self.replies.entry(Self::key(call)).or_insert(reply);
     }
 

@@ -1,14 +1,14 @@
 //! Thoughts of a model before its reply: recorded, never read as a reply.
 
 /// How thoughts begin, in every family that thinks (Qwen3, DeepSeek-R1 and what was distilled from it).
-pub const OPEN: &str = "<think>";
+pub(crate) const OPEN: &str = "<think>";
 /// How they end.
-pub const CLOSE: &str = "</think>";
+pub(crate) const CLOSE: &str = "</think>";
 
 /// Parts the thoughts that stand at the beginning of `text` from what follows them. A thought that does not end leaves
 /// nothing of the reply; the opening marker may be missing, since some templates write it into the prompt.
 #[must_use]
-pub fn split(text: &str) -> (Option<String>, &str) {
+pub(crate) fn split(text: &str) -> (Option<String>, &str) {
     let start = text.trim_start();
     let opened = start.strip_prefix(OPEN);
     let inner = opened.unwrap_or(start);

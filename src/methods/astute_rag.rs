@@ -18,7 +18,7 @@ const CONSOLIDATE: File = prompt_file!("astute_rag/consolidate.jinja");
 const FINALISE: File = prompt_file!("astute_rag/finalise.jinja");
 
 /// Astute RAG's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "astute-rag",
     paper: "Astute RAG (arXiv 2410.07176), section 3; Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), appendices C and E",
     about: "passages from memory join the documents; agreement and conflict decide which answers are kept",

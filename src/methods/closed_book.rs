@@ -14,7 +14,7 @@ use serde_json::json;
 const ANSWERER: File = prompt_file!("closed_book/answerer.jinja");
 
 /// The closed book's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "closed-book",
     paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 5.1 and appendix E (No RAG)",
     about: "the model answers from memory, without the documents",

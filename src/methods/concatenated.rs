@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 pub(super) const READER: File = prompt_file!("concatenated/reader.jinja");
 
 /// The concatenated prompt's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "concatenated",
     paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 5.1 and appendix E (Concatenated Prompt)",
     about: "one reader answers from all documents in one prompt",

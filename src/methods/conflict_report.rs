@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
-use crate::methods::conflict_score::labels::{self, Labelling};
+use crate::methods::conflict_score::settings::{self, Labelling};
 use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABELLER, LABELS, SURE, claims, judge};
 use crate::prompt_file;
 use crate::prompts::File;
@@ -24,7 +24,7 @@ const REPORT_TOKENS: usize = 512;
 const MOST: usize = 40;
 
 /// The row of reports.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "conflict-report",
     paper: "ConflictScore, section 5, appendix B (tables 8 to 10)",
     about: "a report from all documents, with ConflictScore of its claims",
@@ -38,7 +38,7 @@ An empty report is malformed.",
     headline: "ConflictingQA, 100 reports: GPT-4.1 CS-C 0.524 plain, 0.523 balanced, 0.543 super-balanced (table 3)",
     prompts: &[REPORT, DECOMPOSER, LABELLER, AGAIN],
     formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &SCORES],
-    roles: &["writer", claims::ROLE, labels::ROLE],
+    roles: &["writer", claims::ROLE, settings::ROLE],
     switches: &[
         Switch {
             name: "strength",

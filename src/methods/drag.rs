@@ -24,7 +24,7 @@ const EXCHANGE: File = prompt_file!("drag/exchange.jinja");
 const RESPONSE_JUDGE: File = prompt_file!("drag/response_judge.jinja");
 
 /// DRAG's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "drag",
     paper: "Removal of Hallucination on Hallucination: Debate-Augmented RAG (arXiv 2505.18581), section 3 and appendix A",
     about: "a debate about what to retrieve, then one about the answer, with and without the documents",
@@ -252,7 +252,7 @@ fn shown(ctx: &Ctx<'_>, pool: &[Query]) -> Vec<Value> {
 
 /// The size of a question's debates, as Table 3 reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Debates {
+pub(crate) struct Debates {
     /// Rounds of the retrieval debate.
     pub retrieval_rounds: usize,
     /// Rounds of the response debate.
@@ -263,7 +263,7 @@ pub struct Debates {
 
 /// The size of the debates in `record`; `None` where no call is DRAG's.
 #[must_use]
-pub fn debates(record: &QuestionRecord) -> Option<Debates> {
+pub(crate) fn debates(record: &QuestionRecord) -> Option<Debates> {
     let of = |prompt: File| record.calls.iter().filter(move |call| call.prompt == prompt.name);
     if !record.calls.iter().any(|call| ROW.prompts.iter().any(|prompt| prompt.name == call.prompt)) {
         return None;

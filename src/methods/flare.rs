@@ -23,7 +23,7 @@ const STEP: File = prompt_file!("flare/step.jinja");
 const QUESTION: File = prompt_file!("flare/question.jinja");
 
 /// FLARE's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "flare",
     paper: "Active Retrieval Augmented Generation (arXiv 2305.06983), section 3.2 (FLARE direct)",
     about: "sentence by sentence; an unsure sentence is a query, and is written again",

@@ -19,7 +19,7 @@ use serde_json::json;
 const CHAIN: File = prompt_file!("ircot/chain.jinja");
 
 /// IRCoT's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "ircot",
     paper: "Interleaving Retrieval with Chain-of-Thought Reasoning (arXiv 2212.10509), section 3",
     about: "reasoning a sentence at a time, each sentence a query; then a reader",

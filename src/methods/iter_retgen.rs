@@ -14,7 +14,7 @@ use serde_json::json;
 const READER: File = prompt_file!("iter_retgen/reader.jinja");
 
 /// Iter-RetGen's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "iter-retgen",
     paper: "Enhancing Retrieval-Augmented Large Language Models with Iterative Retrieval-Generation Synergy (arXiv 2305.15294), section 3",
     about: "retrieve with the question and the last generation, generate, repeat",

@@ -18,7 +18,7 @@ const FIRST: File = prompt_file!("mad/first.jinja");
 const LATER: File = prompt_file!("mad/later.jinja");
 
 /// MAD's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "mad",
     paper: "Improving Factuality and Reasoning in Language Models through Multiagent Debate (arXiv 2305.14325), section 2",
     about: "agents answer from memory, read each other and answer again; the majority wins",

@@ -160,7 +160,9 @@ impl MadamRag {
             History::Aggregate => {
                 verdict.map(|call| format!("Aggregator: {}", call.reply.trim())).into_iter().collect()
             }
-            History::Peers => spoken(replies).enumerate().filter(|(other, _)| *other != index).map(|(_, line)| line).collect(),
+            History::Peers => {
+                spoken(replies).enumerate().filter(|(other, _)| *other != index).map(|(_, line)| line).collect()
+            }
         };
         (!lines.is_empty()).then_some(lines)
     }

@@ -14,7 +14,7 @@ use crate::question::{Conclusion, Question};
 use crate::transcript::{CallRecord, Parsed};
 
 /// Majority vote's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "majority-vote",
     paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 4 (round 1 alone); Self-Consistency (arXiv 2203.11171), section 2",
     about: "every document's agent answers once, and the answer of most documents wins",

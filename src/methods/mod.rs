@@ -7,31 +7,31 @@ use crate::protocol::switches::Typed;
 use crate::protocol::{Built, Row, entailment};
 use std::collections::BTreeSet;
 
-pub mod astute_rag;
-pub mod closed_book;
-pub mod concatenated;
-pub mod conflict_report;
+pub(crate) mod astute_rag;
+pub(crate) mod closed_book;
+pub(crate) mod concatenated;
+pub(crate) mod conflict_report;
 pub mod conflict_score;
 pub mod debate;
-pub mod drag;
-pub mod flare;
-pub mod ircot;
-pub mod iter_retgen;
-pub mod mad;
+pub(crate) mod drag;
+pub(crate) mod flare;
+pub(crate) mod ircot;
+pub(crate) mod iter_retgen;
+pub(crate) mod mad;
 pub mod madam_rag;
-pub mod majority_vote;
-pub mod naive_rag;
-pub mod ra_rag;
-pub mod ra_rag_long;
-pub mod regenerated_rag;
-pub mod self_consistency;
-pub mod self_rag;
-pub mod self_reflection;
-pub mod source_isolated_arbitration;
-pub mod speculative_rag;
-pub mod sure;
-pub mod truthful_judge;
-pub mod verification;
+pub(crate) mod majority_vote;
+pub(crate) mod naive_rag;
+pub(crate) mod ra_rag;
+pub(crate) mod ra_rag_long;
+pub(crate) mod regenerated_rag;
+pub(crate) mod self_consistency;
+pub(crate) mod self_rag;
+pub(crate) mod self_reflection;
+pub(crate) mod source_isolated_arbitration;
+pub(crate) mod speculative_rag;
+pub(crate) mod sure;
+pub(crate) mod truthful_judge;
+pub(crate) mod verification;
 
 /// Every method there is.
 pub static METHODS: &[&Row] = &[
@@ -102,12 +102,19 @@ pub fn preset(name: &str) -> Result<(&'static Row, &'static Preset)> {
         [] => Err(MootError::UnknownName {
             kind: "preset",
             name: name.to_owned(),
-            known: all().map(|(_, preset)| preset.name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", "),
+            known: all()
+                .map(|(_, preset)| preset.name)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>()
+                .join(", "),
         }),
         several => {
             let methods: Vec<&str> = several.iter().map(|(row, _)| row.name).collect();
             let methods = methods.join(", ");
-            Err(MootError::Usage(format!("--preset {name}: expected --method beside it, one of {methods}, which have it")))
+            Err(MootError::Usage(format!(
+                "--preset {name}: expected --method beside it, one of {methods}, which have it"
+            )))
         }
     }
 }

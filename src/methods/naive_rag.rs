@@ -14,7 +14,7 @@ use serde_json::json;
 pub(super) const READER: File = prompt_file!("naive_rag/reader.jinja");
 
 /// Naive RAG's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "naive-rag",
     paper: "Removal of Hallucination on Hallucination: Debate-Augmented RAG (arXiv 2505.18581), section 4.2 (Naive RAG)",
     about: "one retrieval with the question, one reader, the answer alone",

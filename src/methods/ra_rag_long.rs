@@ -29,7 +29,7 @@ const SYNTHESIS: File = prompt_file!("ra_rag_long/synthesis.jinja");
 const TEXT_TOKENS: usize = 384;
 
 /// The row of long texts.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "ra-rag-long",
     paper: "Retrieval-Augmented Generation with Estimation of Source Reliability (arXiv 2410.22954), section 3.4 as appendices J and K extend it",
     about: "a long answer: sources answer questions about each fact of a draft, and weighted votes decide",

@@ -6,7 +6,7 @@ use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
-use crate::methods::conflict_score::labels::{self, Labelling};
+use crate::methods::conflict_score::settings::{self, Labelling};
 use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, SURE, claims, judge};
 use crate::prompt_file;
 use crate::prompts::File;
@@ -26,7 +26,7 @@ const AGAIN: File = prompt_file!("regenerated_rag/again.jinja");
 const MOST: usize = 8;
 
 /// Regenerated-RAG's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "regenerated-rag",
     paper: "ConflictScore, section 6, appendix B (tables 11 to 16)",
     about: "answers, labels the answer's claims against the documents, and answers again where they conflict",
@@ -42,7 +42,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
     headline: "TruthfulQA, gpt-4.1-mini, two options: RAG 84.21, Control-RAG 84.47, Regenerated-RAG 85.24 (table 5)",
     prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, RETRY],
     formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &SCORES],
-    roles: &["reader", claims::ROLE, labels::ROLE],
+    roles: &["reader", claims::ROLE, settings::ROLE],
     switches: &[
         Switch {
             name: "feedback",

@@ -17,7 +17,7 @@ use crate::transcript::{CallRecord, Parsed};
 use std::collections::BTreeSet;
 
 /// Self-consistency's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "self-consistency",
     paper: "Self-Consistency Improves Chain of Thought Reasoning in Language Models (arXiv 2203.11171), section 2",
     about: "several sampled replies to the concatenated prompt; most of them win",

@@ -18,7 +18,7 @@ const REVIEW: File = prompt_file!("self_reflection/review.jinja");
 const REFINE: File = prompt_file!("self_reflection/refine.jinja");
 
 /// Self-reflection's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "self-reflection",
     paper: "Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 5.1 and appendix E (Single Agent with Self-reflection)",
     about: "one reader answers from all documents, reviews its answer and refines it",

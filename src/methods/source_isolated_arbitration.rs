@@ -19,7 +19,7 @@ const EXTRACTOR: File = prompt_file!("source_isolated_arbitration/extractor.jinj
 const ARBITER: File = prompt_file!("source_isolated_arbitration/arbiter.jinja");
 
 /// Source-isolated arbitration's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "source-isolated-arbitration",
     paper: "none; public work of 2026, section \"source-isolated arbitration\" of its description",
     about: "copies count once, each source is read alone, one call arbitrates over evidence sentences",

@@ -26,7 +26,7 @@ const REFLECTION: File = prompt_file!("speculative_rag/reflection.jinja");
 const AGGREGATOR: File = prompt_file!("speculative_rag/aggregator.jinja");
 
 /// Speculative RAG's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "speculative-rag",
     paper: "Speculative RAG (arXiv 2407.08223), section 3; Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), appendices B and E",
     about: "drafts from varied subsets of the documents; an aggregator or the best scores decide",

@@ -18,7 +18,7 @@ const VALID: File = prompt_file!("sure/valid.jinja");
 const RANK: File = prompt_file!("sure/rank.jinja");
 
 /// SuRe's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "sure",
     paper: "SuRe: Summarizing Retrievals using Answer Candidates for Open-domain QA of LLMs (arXiv 2404.13081), section 3",
     about: "candidate answers, a summary of the passages for each, the most convincing summary wins",

@@ -16,12 +16,12 @@ const TRUTHFUL: File = prompt_file!("truthful_judge/truthful.jinja");
 const INFORMATIVE: File = prompt_file!("truthful_judge/informative.jinja");
 
 /// The role that judges.
-pub const ROLE: &str = "judge";
+pub(crate) const ROLE: &str = "judge";
 
 const VERDICTS: [&str; 2] = ["True", "False"];
 
 /// The judges' row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "truthful-judge",
     paper: "ConflictScore, section 6.1, appendix B (tables 17 and 18)",
     about: "judges whether a response is truthful, by the right and wrong answers of the dataset, and whether it is informative",

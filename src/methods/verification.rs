@@ -25,7 +25,7 @@ const VERIFIER: File = prompt_file!("verification/verifier.jinja");
 const VERIFIER_PLAIN: File = prompt_file!("verification/verifier_plain.jinja");
 
 /// The row of multi-LLM verification.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "verification",
     paper: "Multi-LLM Verification for Question Answering under Conflicting Contexts, section 2 and appendix",
     about: "several models answer from all documents, a verifier selects the best answer and may improve it",

@@ -144,7 +144,7 @@ impl Ask {
 
     /// With an answer that has to stand in the call's document.
     #[must_use]
-    pub fn grounded(mut self, grounded: bool) -> Self {
+    pub(crate) fn grounded(mut self, grounded: bool) -> Self {
         self.grounded = grounded;
         self
     }

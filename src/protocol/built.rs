@@ -105,7 +105,7 @@ impl Built {
     }
 
     /// As [`Built::record`], of a question that [`Built::gather`] returned.
-    pub fn record_gathered(
+    pub(crate) fn record_gathered(
         &self,
         question: &Question,
         events: Vec<Event>,
@@ -144,7 +144,7 @@ impl Built {
     ///
     /// # Errors
     /// As [`Built::gather`].
-    pub fn gather_from(
+    pub(crate) fn gather_from(
         &self,
         question: &Question,
         retriever: Option<&dyn Retriever>,

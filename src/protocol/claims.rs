@@ -3,6 +3,7 @@
 use crate::answers::words::Level;
 use crate::generation::Finish;
 use crate::prompt_file;
+use crate::protocol::format::Format;
 use crate::protocol::formats::Format;
 use crate::protocol::list::{self, one_line};
 use crate::question::ClaimRelation;
@@ -97,7 +98,7 @@ fn labels_line(object: &str) -> Option<String> {
 
 /// The word of a label.
 #[must_use]
-pub fn word(relation: ClaimRelation) -> &'static str {
+pub(crate) fn word(relation: ClaimRelation) -> &'static str {
     match relation {
         ClaimRelation::Supports => "SUPPORTS",
         ClaimRelation::Contradicts => "CONTRADICTS",
@@ -107,7 +108,7 @@ pub fn word(relation: ClaimRelation) -> &'static str {
 
 /// The label that `text` begins with.
 #[must_use]
-pub fn relation(text: &str) -> Option<ClaimRelation> {
+pub(crate) fn relation(text: &str) -> Option<ClaimRelation> {
     let word: String = text.trim_start_matches(is_dress).chars().take_while(char::is_ascii_alphabetic).collect();
     match word.to_ascii_uppercase().as_str() {
         "SUPPORTS" | "SUPPORT" | "SUPPORTED" => Some(ClaimRelation::Supports),

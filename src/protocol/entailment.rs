@@ -8,7 +8,7 @@ use crate::transcript::{CallRecord, Pair, Parsed, Relation};
 use serde_json::json;
 
 /// The role that classifies pairs.
-pub const ROLE: &str = "entailment";
+pub(crate) const ROLE: &str = "entailment";
 
 /// Its prompt; the row of a method that classifies pairs lists it.
 pub const PROMPT: File = prompt_file!("entailment/relation.jinja");

@@ -9,7 +9,7 @@ use crate::question::Question;
 use crate::transcript::{Pair, Relation};
 
 /// The switch of methods that count answers.
-pub const SWITCH: Switch = Switch {
+pub(crate) const SWITCH: Switch = Switch {
     name: "equality",
     about: "answers are equal: by their words, if each entails the other, or if their vectors are near",
     kind: Kind::Choice(&["exact", "entailment", "dbscan"]),
@@ -17,11 +17,11 @@ pub const SWITCH: Switch = Switch {
 };
 
 /// The largest cosine distance of neighbours (appendix H).
-pub const DISTANCE: f32 = 0.07;
+pub(crate) const DISTANCE: f32 = 0.07;
 
 /// When two answers are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Equality {
+pub(crate) enum Equality {
     /// They have the same words after normalisation.
     #[default]
     Exact,
@@ -34,7 +34,7 @@ pub enum Equality {
 impl Equality {
     /// As the switch says.
     #[must_use]
-    pub fn of(values: &Values) -> Self {
+    pub(crate) fn of(values: &Values) -> Self {
         match values.choice(SWITCH.name) {
             "entailment" => Self::Entailment,
             "dbscan" => Self::Dbscan,
@@ -47,7 +47,12 @@ impl Equality {
     ///
     /// # Errors
     /// What the classifier, the calls or the embedder fail with; [`MootError::Usage`] for `dbscan` without an embedder.
-    pub fn classes(self, question: &Question, answers: &[&str], ctx: &mut Ctx<'_>) -> Result<Vec<Option<usize>>> {
+    pub(crate) fn classes(
+        self,
+        question: &Question,
+        answers: &[&str],
+        ctx: &mut Ctx<'_>,
+    ) -> Result<Vec<Option<usize>>> {
         let (exact, distinct) = exact(answers);
         if self == Self::Exact || distinct.len() < 2 {
             return Ok(exact);

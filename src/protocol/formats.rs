@@ -4,33 +4,13 @@
 //! depends on the question ("one of these options") is rendered with the call's format values.
 
 use crate::error::{MootError, Result};
-use crate::generation::{Finish, Grammar, Schema};
 use crate::prompt_file;
-use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::reply;
 use crate::transcript::Parsed;
 use crate::unicode;
-use serde_json::Value;
-use std::sync::Arc;
 
-/// A row of [`FORMATS`]: what a role must reply. The wording stands in its prompt.
-pub struct Format {
-    /// Names the format in records.
-    pub name: &'static str,
-    /// A description, one line.
-    pub about: &'static str,
-    /// Constrains a reply while it is decoded, in llguidance's Lark dialect; it bounds text that a small model could repeat without end.
-    pub grammar: Option<File>,
-    /// The same content as a JSON schema, for servers that take schemas and no grammars. It states no lengths: not every
-    /// server takes them.
-    pub schema: Option<File>,
-    /// Turns an object that keeps the schema into the line that the grammar would have produced; `None` for another object.
-    pub line: fn(object: &str) -> Option<String>,
-    /// Reads a reply, with the values that the grammar was rendered with; `None` is malformed. A reply that was cut after its
-    /// content was complete is as good as a whole one.
-    pub parse: fn(reply: &str, finish: Finish, values: &Value) -> Option<Parsed>,
-}
+pub use crate::protocol::format::Format;
 
 /// `Answer: X. Explanation: Y`: one answer, or "unknown".
 pub static ANSWER: Format = Format {
@@ -114,7 +94,7 @@ pub static TEXT: Format = Format {
 };
 
 /// Free text that goes on from the call's prefill. Nothing means that the text had ended with the prefill.
-pub static CONTINUATION: Format = Format {
+pub(crate) static CONTINUATION: Format = Format {
     name: "continuation",
     about: "free text, or nothing where the text has ended",
     grammar: None,
@@ -131,16 +111,6 @@ pub static CHOICE: Format = Format {
     schema: Some(prompt_file!("reply/choice.jsonc")),
     line: reply::choice_line,
     parse: |text, _, values| reply::parse_choice(text, values),
-};
-
-/// `Choice: X. Explanation: Y`: one of the options that the call offers, and why.
-pub static REASONED_CHOICE: Format = Format {
-    name: "reasoned-choice",
-    about: "one of the options offered, and an explanation",
-    grammar: Some(prompt_file!("reply/reasoned_choice.lark")),
-    schema: Some(prompt_file!("reply/reasoned_choice.jsonc")),
-    line: reply::reasoned_choice_line,
-    parse: reply::parse_reasoned_choice,
 };
 
 /// Nothing is generated: the call is for the scores of its prefill.
@@ -164,7 +134,6 @@ pub static FORMATS: &[&Format] = &[
     &TEXT,
     &CONTINUATION,
     &CHOICE,
-    &REASONED_CHOICE,
     &QUERY_ACTION,
     &SCORES,
     &CLAIMS,
@@ -183,49 +152,5 @@ impl Format {
             name: name.to_owned(),
             known: FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", "),
         })
-    }
-
-    /// Its files.
-    pub fn files(&self) -> impl Iterator<Item = File> + use<> {
-        self.grammar.into_iter().chain(self.schema)
-    }
-
-    /// The grammar of a reply in this format, rendered with `values` where there are any.
-    ///
-    /// # Errors
-    /// [`MootError::Prompt`] for values that the grammar names and `values` lacks.
-    pub fn grammar(&self, values: &Value) -> Result<Option<Grammar>> {
-        let Some(file) = self.grammar else { return Ok(None) };
-        let lark = if values.is_null() { Arc::from(file.text) } else { Arc::from(file.render(values)?) };
-        Ok(Some(Grammar { name: Arc::from(file.name), lark }))
-    }
-
-    /// The schema of a reply in this format, rendered with `values` where there are any.
-    ///
-    /// # Errors
-    /// As [`Format::grammar`].
-    pub fn schema(&self, values: &Value) -> Result<Option<Schema>> {
-        let Some(file) = self.schema else { return Ok(None) };
-        let text = if values.is_null() { file.text.to_owned() } else { file.render(values)? };
-        let json = text.split_once('\n').map_or("", |(_comment, json)| json);
-        Ok(Some(Schema { name: Arc::from(file.name), json: Arc::from(json.trim()) }))
-    }
-
-    /// Reads a reply; one that does not keep the format is [`Parsed::Malformed`].
-    #[must_use]
-    pub fn read(&self, reply: &str, finish: Finish, values: &Value) -> Parsed {
-        (self.parse)(&unicode::nfc(reply), finish, values).unwrap_or(Parsed::Malformed)
-    }
-}
-
-impl PartialEq for Format {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl std::fmt::Debug for Format {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Format({})", self.name)
     }
 }

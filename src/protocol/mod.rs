@@ -1,19 +1,20 @@
 //! What methods are written with: the context of a question, calls, reply formats, switches, presets and prompts.
 
 pub mod ask;
-pub mod built;
+pub(crate) mod built;
 pub mod claims;
 pub mod ctx;
 pub mod entailment;
 pub mod equality;
+mod format;
 pub mod formats;
 mod list;
-pub mod note;
-pub mod own_prompts;
+pub(crate) mod note;
+pub(crate) mod own_prompts;
 pub mod passages;
 pub mod presets;
 mod reply;
-pub mod row;
+pub(crate) mod row;
 mod search;
 mod settle;
 pub mod switches;

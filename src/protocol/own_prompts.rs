@@ -17,7 +17,7 @@ const MOST: u64 = 1 << 20;
 const SHOWN: [&str; 7] = ["question", "document", "documents", "context", "contexts", "passage", "passages"];
 
 /// The prompts that can be replaced, by name ([`methods::replaceable`](crate::methods::replaceable)).
-pub type Replaceable = BTreeMap<&'static str, File>;
+pub(crate) type Replaceable = BTreeMap<&'static str, File>;
 
 /// Texts that stand in for prompts of the program. Empty by default: then every prompt is the program's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl OwnPrompts {
 ///
 /// # Errors
 /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] where it is too long, empty, or no UTF-8.
-pub fn text(path: &Path) -> Result<String> {
+pub(crate) fn text(path: &Path) -> Result<String> {
     let bytes = fs::metadata(path).map_err(|e| MootError::io(path, "read", e))?.len();
     if bytes > MOST {
         return Err(found(path, &format!("a prompt of at most {MOST} bytes"), &format!("{bytes} bytes")));

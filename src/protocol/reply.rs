@@ -57,11 +57,6 @@ pub(super) fn choice_line(object: &str) -> Option<String> {
     Some(one_line(&said(object)?.choice?))
 }
 
-pub(super) fn reasoned_choice_line(object: &str) -> Option<String> {
-    let said = said(object)?;
-    Some(format!("Choice: {}. Explanation: {}", one_line(&said.choice?), one_line(&said.explanation?)))
-}
-
 pub(super) fn short_line(object: &str) -> Option<String> {
     Some(one_line(&said(object)?.answer?))
 }
@@ -169,33 +164,6 @@ pub(super) fn parse_choice(reply: &str, values: &Value) -> Option<Parsed> {
         chosen(after_marker(first, "choice").unwrap_or(first), values)
     })?;
     Some(Parsed::Choice { option, explanation: String::new() })
-}
-
-pub(super) fn parse_reasoned_choice(reply: &str, finish: Finish, values: &Value) -> Option<Parsed> {
-    let text = after_marker(reply, "choice")?;
-    if let Some((option, explanation)) = choice_as_written(text, values) {
-        return Some(Parsed::Choice { option, explanation: whole_sentences(&explanation, finish) });
-    }
-    let (choice, explanation) = part_explanation(text, finish)?;
-    Some(Parsed::Choice { option: chosen(choice, values)?, explanation })
-}
-
-/// The longest option that `text` begins with and that `. Explanation:` follows, as the grammar writes it, and the
-/// explanation.
-fn choice_as_written(text: &str, values: &Value) -> Option<(usize, String)> {
-    let text = text.strip_prefix(' ').unwrap_or(text);
-    let explained = |option: &str| strip_marker(text.strip_prefix(option)?.strip_prefix(". ")?, "explanation");
-    let mut longest: Option<(usize, usize, &str)> = None;
-    for (place, option) in options(values).into_iter().enumerate() {
-        for written in [option.to_owned(), one_line(option)] {
-            if let Some(explanation) = explained(&written)
-                && longest.is_none_or(|(length, ..)| written.len() > length)
-            {
-                longest = Some((written.len(), place, explanation));
-            }
-        }
-    }
-    longest.map(|(_, place, explanation)| (place, explanation.trim().to_owned()))
 }
 
 pub(super) fn parse_answer(reply: &str, finish: Finish) -> Option<Parsed> {

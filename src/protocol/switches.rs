@@ -103,14 +103,14 @@ impl Values {
     }
 
     /// Replaces a default that depends on another switch.
-    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         let value = value.into();
         debug_assert!(self.values.contains_key(name), "a switch of the table (bug)");
         self.values.insert(name.to_owned(), value);
     }
 
     /// Names what these values make of the method, where it is no longer what its paper describes: "self-rag (prompted)".
-    pub fn set_label(&mut self, label: &'static str) {
+    pub(crate) fn set_label(&mut self, label: &'static str) {
         self.label = Some(label);
     }
 

@@ -2,7 +2,8 @@
 //! 3 and 4).
 
 use super::chart::{Chart, Point, Series, legend, short};
-use super::{Part, named, value};
+use super::outcome::{named, value};
+use super::part::Part;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::eval::record::reader::Record;

@@ -8,19 +8,22 @@ mod chart;
 mod debate;
 mod figures;
 mod marks;
+mod outcome;
 mod page;
+mod part;
 mod prompts;
 mod runs;
 mod summary;
 mod texts;
 
+pub use outcome::Outcome;
+pub use part::Options;
+
 use crate::error::{MootError, Result};
-use crate::escape;
-use crate::eval::compare::{self, Compared};
-use crate::eval::metrics::{METRICS, Metric};
+use crate::eval::compare;
 use crate::eval::record::reader::{Ledger, Record};
+use part::Part;
 use crate::transcript::QuestionRecord;
-use std::collections::BTreeSet;
 
 /// A record and what its file has beside its questions.
 pub struct Input {
@@ -28,17 +31,6 @@ pub struct Input {
     pub record: Record,
     /// Its hashes.
     pub ledger: Ledger,
-}
-
-/// What the page shows.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// The heading; empty for one made of the datasets and methods.
-    pub title: String,
-    /// Slices that are compared beside the whole, and the metrics of the tables.
-    pub compare: compare::Options,
-    /// The list of questions begins with those that the records do not answer alike, both debates beside each other.
-    pub changed: bool,
 }
 
 /// The page.
@@ -60,13 +52,6 @@ pub fn page(inputs: Vec<Input>, options: &Options) -> Result<String> {
     page::write(&parts, options)
 }
 
-/// Records of one dataset, compared.
-struct Part {
-    records: Vec<Record>,
-    ledgers: Vec<Ledger>,
-    compared: Compared,
-}
-
 /// The records of each dataset, in the order of the first of each; all in one group where datasets are crossed.
 fn groups(inputs: Vec<Input>, across: bool) -> Vec<Vec<Input>> {
     let key = |record: &Record| match (&record.header.dataset, record.questions.first()) {
@@ -84,20 +69,4 @@ fn groups(inputs: Vec<Input>, across: bool) -> Vec<Vec<Input>> {
         }
     }
     groups.into_iter().map(|(_, group)| group).collect()
-}
-
-/// The row of [`METRICS`] with this name.
-fn named(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
-}
-
-/// The metric's value of one question.
-fn value(metric: Option<&'static Metric>, record: &QuestionRecord) -> Option<f64> {
-    metric?.of(record)
-}
-
-/// Slices of the questions as they are shown, in alphabetical order.
-fn slices(part: &Part) -> BTreeSet<String> {
-    let questions = part.records.iter().flat_map(|record| &record.questions);
-    questions.flat_map(|record| &record.question.slices).map(|slice| escape::line(slice)).collect()
 }

@@ -1,7 +1,9 @@
 //! The page: template, style, script and data put together, with a policy that allows nothing else.
 
+use super::outcome::{Outcome, named, value};
+use super::part::{Options, Part, slices};
 use super::texts::{Texts, embedded};
-use super::{Options, Part, debate, figures, named, runs, slices, summary, value};
+use super::{debate, figures, runs, summary};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{answers_differ, content, outcome};

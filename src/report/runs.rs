@@ -1,6 +1,6 @@
 //! Settings and hashes of a record, for the template.
 
-use super::Part;
+use super::part::Part;
 use crate::escape;
 use crate::eval::record::Header;
 use crate::eval::record::reader::{Ledger, Record};

@@ -1,6 +1,6 @@
 //! The comparison of records as rows for the template: headline metrics with intervals, differences, costs.
 
-use super::Part;
+use super::part::Part;
 use crate::escape;
 use crate::eval::compare::{Compared, Cost, Side, SliceComparison};
 use crate::eval::metrics::{METRICS, Metric, Unit};

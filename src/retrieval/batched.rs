@@ -12,14 +12,14 @@ const KINDS: usize = 8;
 type Searches = Gather<String, Vec<Hit>>;
 
 /// A retriever that searches the queries of several threads together, by what they want.
-pub struct Batched {
+pub(crate) struct Batched {
     inner: Box<dyn Retriever>,
     kinds: Mutex<Vec<(Wanted, Arc<Searches>)>>,
 }
 
 /// Statistics of a retriever.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct SearchCounts {
+pub(crate) struct SearchCounts {
     /// Queries that were searched.
     pub queries: u64,
     /// Searches: fewer than calls of [`Retriever::retrieve_all`] where those of several threads were searched together.
@@ -31,13 +31,13 @@ pub struct SearchCounts {
 impl Batched {
     /// Gathers the queries of `inner`.
     #[must_use]
-    pub fn new(inner: Box<dyn Retriever>) -> Self {
+    pub(crate) fn new(inner: Box<dyn Retriever>) -> Self {
         Self { inner, kinds: Mutex::default() }
     }
 
     /// Its statistics so far.
     #[must_use]
-    pub fn counts(&self) -> SearchCounts {
+    pub(crate) fn counts(&self) -> SearchCounts {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.iter().map(|(_, searches)| searches.computed()).fold(SearchCounts::default(), |sum, of| SearchCounts {
             queries: sum.queries + of.items,

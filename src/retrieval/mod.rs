@@ -17,8 +17,8 @@ mod remembered;
 mod text;
 
 pub use crate::question::{Hit, Origin, Passage};
-pub use batched::{Batched, SearchCounts};
+pub(crate) use batched::Batched;
 pub use documents::{documents, merged_documents};
 pub use embedder::{EmbedderOptions, LocalEmbedder};
-pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, Wanted, check_date};
-pub use remembered::Remembering;
+pub(crate) use passage::check_date;
+pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, Wanted};

@@ -72,7 +72,7 @@ impl Filter {
 
     /// Whether dates are wanted and `date` cannot be compared: it is missing, or does not begin with a year.
     #[must_use]
-    pub fn is_undated(&self, date: Option<&str>) -> bool {
+    pub(crate) fn is_undated(&self, date: Option<&str>) -> bool {
         (self.from.is_some() || self.until.is_some()) && !date.is_some_and(is_dated)
     }
 
@@ -93,7 +93,7 @@ impl Filter {
     /// before nor after "1998-05". A date filter rejects passages without a date, or with one that does not begin with a
     /// year.
     #[must_use]
-    pub fn admits_date(&self, date: Option<&str>) -> bool {
+    pub(crate) fn admits_date(&self, date: Option<&str>) -> bool {
         let dated = date.filter(|date| is_dated(date));
         let compared = |bound: &str, wanted: fn(Ordering) -> bool| dated.is_some_and(|date| wanted(order(date, bound)));
         self.from.as_deref().is_none_or(|from| compared(from, Ordering::is_ge))
@@ -105,7 +105,7 @@ impl Filter {
 ///
 /// # Errors
 /// What is expected.
-pub fn check_date(date: &str) -> std::result::Result<(), String> {
+pub(crate) fn check_date(date: &str) -> std::result::Result<(), String> {
     let wrong = || Err("expected a date, as 2018, 2018-05 or 2018-05-31".to_owned());
     let parts: Vec<&str> = date.split('-').collect();
     let digits = |part: &&str, length: usize| part.len() == length && part.bytes().all(|b| b.is_ascii_digit());

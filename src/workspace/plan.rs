@@ -3,7 +3,7 @@
 use crate::error::{MootError, Result};
 use crate::llm::roles::Assignment;
 use crate::methods::ASK;
-use crate::methods::conflict_score::labels;
+use crate::methods::conflict_score::settings;
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
 use crate::workspace::options::PlanOptions;
@@ -96,7 +96,7 @@ impl Plan {
             Assignment::parse(&self.options.model)?.only("a run of several methods")?;
         }
         if self.options.classifier.name.is_none() {
-            labels::without_classifier(&self.method().method.values.json())?;
+            settings::without_classifier(&self.method().method.values.json())?;
         }
         match self.methods.iter().map(|method| method.row()).find(|row| row.needs.retriever && !searches) {
             Some(row) => Err(MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", row.name))),

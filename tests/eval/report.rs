@@ -64,10 +64,9 @@ fn a_changed_preset_is_shown_as_changed() {
     let mut header = record("a.jsonl", &[("1", "yes")]).header;
     (header.method, header.preset) = ("madam-rag".into(), Some("every-answer".into()));
     let (row, preset) = methods::preset("every-answer").unwrap();
-    for (typed, shown) in [
-        (&[][..], "madam-rag, preset every-answer"),
-        (&[("rounds", "2")], "madam-rag, preset every-answer, changed"),
-    ] {
+    for (typed, shown) in
+        [(&[][..], "madam-rag, preset every-answer"), (&[("rounds", "2")], "madam-rag, preset every-answer, changed")]
+    {
         header.switches = row.build_preset(preset, &crate::methods::typed(typed)).unwrap().values.json();
         assert_eq!(header.shown_method(), shown);
     }

@@ -1,14 +1,13 @@
 //! Weights of sources against values worked out by hand.
 
-use moot::eval::sources::pairs::{pairs, tail};
 use moot::eval::sources::merge::Gathered;
+use moot::eval::sources::pairs::{pairs, tail};
+use moot::eval::sources::reliability::Prior;
 use moot::eval::sources::report::Report;
-use moot::eval::sources::simulate::{Prior, World};
+use moot::eval::sources::simulate::World;
 use moot::eval::sources::{Row, Table, answers_of, estimate, fit, note_classes, winner};
 use moot::question::{Answer, Conclusion, Document, Question};
-use moot::sources::{
-    EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION,
-};
+use moot::sources::{EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION};
 use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 use std::collections::BTreeSet;
 use std::path::Path;

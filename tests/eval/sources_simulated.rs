@@ -1,14 +1,15 @@
 //! Simulated sources and built benchmarks, without a model.
 
 use super::sources::near;
-use moot::answers::words::Level;
+use moot::answers::normalise;
+use moot::eval::sources::Row;
 use moot::eval::sources::bench::pools::pools;
 use moot::eval::sources::bench::swap::{Kind, kind, swapped, wrong_answers};
-use moot::eval::sources::bench::{Lies, Plan, Pool, beta, build, synthetic};
+use moot::eval::sources::bench::{Lies, Plan, Pool, build, synthetic};
+use moot::eval::sources::reliability::{Prior, beta};
 use moot::eval::sources::simulate::figures::{FIGURES, Figure};
 use moot::eval::sources::simulate::plot::{COLOURS, Chart, Series};
-use moot::eval::sources::simulate::{Drawn, FILTERED, Prior, UNFILTERED, Way, World};
-use moot::eval::sources::Row;
+use moot::eval::sources::simulate::{Drawn, FILTERED, UNFILTERED, Way, World};
 use moot::question::{Document, Gold, Label, Question};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -5,6 +5,7 @@ use super::cases::{Case, cases, question, rows, texts};
 use super::scripted::{Model, Takes, read_by};
 use super::{answer, question as four_of, typed};
 use moot::llm::scripted::Scripted;
+use moot::protocol::Row;
 use moot::protocol::switches::Typed;
 use moot::question::{Origin, Passage, Question};
 use moot::retrieval::{Hit, documents};
@@ -85,7 +86,9 @@ fn without_the_switch_no_prompt_of_a_debate_shows_a_source() {
 #[test]
 fn agents_of_one_document_read_source_and_date_and_nothing_else_changes() {
     let given = |case: &Case| !case.searches;
-    for case in rows().flat_map(|row| cases(row, vec![Typed::new()])).filter(given) {
+    // By default a debate shows quotes where no document has a source.
+    let switches = |row: &Row| if row.name == WORDED { typed(&[("evidence", "explanation")]) } else { Typed::new() };
+    for case in rows().flat_map(|row| cases(row, vec![switches(row)])).filter(given) {
         let asked = question(&texts(3));
         let run = |asked: &Question| {
             let llm = Model::good(Takes::First);
@@ -123,7 +126,7 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
             .into()
     });
     let asked = headed(&four_of(&["She was born in 1931.", "She was born in 1968."]));
-    let (_, calls) = answer("debate", &typed(&[("history", "peers"), ("rounds", "2")]), &asked, &llm);
+    let (_, calls) = answer("debate", &typed(&[("history", "peers"), ("rounds", "2"), ("grounded", "false")]), &asked, &llm);
     let texts = read(&calls);
     let reply = format!("Agent 2 {}: Answer: 1931. Explanation: y", known(1));
     let verdict = calls.iter().position(|call| call.role == "aggregator").unwrap();
@@ -131,7 +134,7 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(texts[peer].contains(&reply), "{}", texts[peer]);
     assert!(texts[peer].contains(&format!("Document: {} She was born in 1931.", known(0))));
-    let (_, calls) = answer("debate", &typed(&[("history", "answers"), ("rounds", "2")]), &asked, &llm);
+    let (_, calls) = answer("debate", &typed(&[("history", "answers"), ("rounds", "2"), ("grounded", "false")]), &asked, &llm);
     let line = format!("1931, says Agent 2 {}: y\n", known(1));
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(read(&calls)[peer].contains(&line), "{}", read(&calls)[peer]);

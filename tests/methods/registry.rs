@@ -3,9 +3,9 @@
 use moot::methods::{self, METHODS};
 use moot::prompt_file;
 use moot::prompts::{self, File};
-use moot::protocol::{Row, entailment};
 use moot::protocol::formats::FORMATS;
 use moot::protocol::switches::Typed;
+use moot::protocol::{Row, entailment};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[test]

@@ -110,7 +110,6 @@ fn well_formed(call: &Call, takes: Takes) -> String {
         "reply/short.lark" => year,
         "reply/thought.lark" => format!("Thought: A note says it.\nAnswer: {year}"),
         "reply/choice.lark" => option(call, takes),
-        "reply/reasoned_choice.lark" => format!("Choice: {}. Explanation: So it is.", option(call, takes)),
         "reply/query_action.lark" => format!("Argument: That is too little.\nQuery Expansion: lamp of {year}"),
         other => panic!("{other}: well_formed of tests/methods/scripted.rs has no reply in this format yet"),
     }

@@ -3,9 +3,7 @@
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use moot::generation::Finish;
-use moot::protocol::formats::{
-    ANSWER, ANSWERS, CHOICE, FORMATS, Format, ITEMS, LIST, QUERY_ACTION, REASONED_CHOICE, TEXT,
-};
+use moot::protocol::formats::{ANSWER, ANSWERS, CHOICE, FORMATS, Format, ITEMS, LIST, QUERY_ACTION, TEXT};
 use moot::transcript::Parsed;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -45,8 +43,8 @@ pub(crate) fn accepts(format: &Format, values: &Value, reply: &str) -> bool {
     matcher.try_consume_tokens(&tokens).unwrap() == tokens.len() && matcher.is_accepting().unwrap()
 }
 
-fn choice(option: usize, explanation: &str) -> Parsed {
-    Parsed::Choice { option, explanation: explanation.into() }
+fn choice(option: usize) -> Parsed {
+    Parsed::Choice { option, explanation: String::new() }
 }
 
 #[test]
@@ -61,7 +59,7 @@ fn names_are_unique_and_files_are_templates_of_their_kind() {
         assert_eq!(format.grammar.is_some(), format.schema.is_some(), "{}: servers take one or the other", format.name);
     }
     let unknown = Format::named("choises").unwrap_err().to_string();
-    assert!(unknown.contains("\"choises\"") && unknown.contains("reasoned-choice"), "{unknown}");
+    assert!(unknown.contains("\"choises\"") && unknown.contains("query-action"), "{unknown}");
 }
 
 #[test]
@@ -69,14 +67,10 @@ fn a_choice_is_one_of_the_options_whatever_they_hold() {
     let values = offered(OPTIONS);
     for (place, option) in OPTIONS.iter().enumerate() {
         assert!(accepts(&CHOICE, &values, option), "{option:?}");
-        assert_eq!(CHOICE.read(option, Finish::Stop, &values), choice(place, ""), "{option:?}");
-        let reply = format!("Choice: {option}. Explanation: It is so.");
-        assert!(accepts(&REASONED_CHOICE, &values, &reply), "{reply:?}");
-        assert_eq!(REASONED_CHOICE.read(&reply, Finish::Stop, &values), choice(place, "It is so."), "{reply:?}");
+        assert_eq!(CHOICE.read(option, Finish::Stop, &values), choice(place), "{option:?}");
     }
     for other in ["", "maybe", "yesno", "\"yes\"", "two", "a quoted one"] {
         assert!(!accepts(&CHOICE, &values, other), "{other:?}");
-        assert!(!accepts(&REASONED_CHOICE, &values, &format!("Choice: {other}. Explanation: x")), "{other:?}");
     }
 }
 
@@ -84,10 +78,10 @@ fn a_choice_is_one_of_the_options_whatever_they_hold() {
 fn a_free_choice_is_read_dress_and_case_apart() {
     let values = offered(&["entails", "contradicts", "neither"]);
     for (reply, want) in [
-        ("Entails.", choice(0, "")),
-        (" **contradicts** ", choice(1, "")),
-        ("Choice: neither\nbecause it is about soup", choice(2, "")),
-        ("\"Neither\"", choice(2, "")),
+        ("Entails.", choice(0)),
+        (" **contradicts** ", choice(1)),
+        ("Choice: neither\nbecause it is about soup", choice(2)),
+        ("\"Neither\"", choice(2)),
         ("It entails the statement", Parsed::Malformed),
         ("entails or contradicts", Parsed::Malformed),
         ("", Parsed::Malformed),
@@ -95,24 +89,14 @@ fn a_free_choice_is_read_dress_and_case_apart() {
     ] {
         assert_eq!(CHOICE.read(reply, Finish::Stop, &values), want, "{reply:?}");
     }
-    for (reply, finish, want) in [
-        ("choice: ENTAILS\nexplanation: It says so.", Finish::Stop, choice(0, "It says so.")),
-        ("Choice: neither. Explanation: cut he", Finish::Length, choice(2, "cut he…")),
-        ("Choice: neither. Expl", Finish::Length, Parsed::Malformed),
-        ("neither", Finish::Stop, Parsed::Malformed),
-    ] {
-        assert_eq!(REASONED_CHOICE.read(reply, finish, &values), want, "{reply:?}");
-    }
     assert_eq!(CHOICE.read("yes", Finish::Stop, &Value::Null), Parsed::Malformed, "nothing was offered");
 }
 
 #[test]
 fn schemas_are_json_with_the_options_as_they_are() {
-    for format in [&CHOICE, &REASONED_CHOICE] {
-        let schema = format.schema(&offered(OPTIONS)).unwrap().unwrap();
-        let schema: Value = serde_json::from_str(&schema.json).unwrap();
-        assert_eq!(schema["properties"]["choice"]["enum"], json!(OPTIONS));
-    }
+    let schema = CHOICE.schema(&offered(OPTIONS)).unwrap().unwrap();
+    let schema: Value = serde_json::from_str(&schema.json).unwrap();
+    assert_eq!(schema["properties"]["choice"]["enum"], json!(OPTIONS));
     for format in FORMATS.iter().filter(|format| !format.name.contains("choice")) {
         let values = match format.name {
             "query-action" => json!({ "queries": OPTIONS }),
@@ -140,10 +124,6 @@ fn an_object_of_the_schema_becomes_the_line_of_the_grammar() {
     assert_eq!(ANSWERS.read(line, Finish::Stop, &Value::Null), read);
     assert_eq!((LIST.line)(r#"{"answers":["a"]}"#).unwrap(), r#"Answers: ["a"]"#);
     assert_eq!((CHOICE.line)(r#" {"choice": "yes"} "#).unwrap(), "yes");
-    let object = r#"{"choice": "two\nlines", "explanation": "x"}"#;
-    let line = (REASONED_CHOICE.line)(object).unwrap();
-    assert_eq!(line, "Choice: two lines. Explanation: x");
-    assert_eq!(REASONED_CHOICE.read(&line, Finish::Stop, &offered(OPTIONS)), choice(6, "x"));
     for format in FORMATS {
         for broken in ["", "null", "[]", "{}", "{\"answer\": 1}", "{\"answer\": \"a\"", "{\"surprise\": \"a\"}", "yes"]
         {
@@ -187,11 +167,9 @@ proptest! {
         let options: Vec<String> = options.into_iter().collect();
         let values = json!({ "options": options });
         for (place, option) in options.iter().enumerate() {
-            prop_assert_eq!(CHOICE.read(option, Finish::Stop, &values), choice(place, ""), "{:?}", option);
+            prop_assert_eq!(CHOICE.read(option, Finish::Stop, &values), choice(place), "{:?}", option);
             let object = json!({ "choice": option }).to_string();
-            prop_assert_eq!(CHOICE.read(&(CHOICE.line)(&object).unwrap(), Finish::Stop, &values), choice(place, ""));
-            let reply = format!("Choice: {option}. Explanation: so");
-            prop_assert_eq!(REASONED_CHOICE.read(&reply, Finish::Stop, &values), choice(place, "so"), "{:?}", reply);
+            prop_assert_eq!(CHOICE.read(&(CHOICE.line)(&object).unwrap(), Finish::Stop, &values), choice(place));
         }
     }
 

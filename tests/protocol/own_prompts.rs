@@ -87,7 +87,7 @@ fn a_value_that_a_prompt_does_not_have_is_named_with_those_that_it_has() {
         let llm = Scripted::new(|_| unreachable!("no call is made"));
         built.record(&four(), Tools::new(&llm), &Settings::default(), &Silent).1.unwrap().to_string()
     };
-    let has = "(this prompt has: dated, document, history, number, question)";
+    let has = "(this prompt has: document, history, number, question)";
     assert_eq!(
         failed("Mine:\n{{ question }} {{ documnt }}"),
         format!("{AGENT}: line 2: no value is called \"documnt\" {has}")

@@ -138,7 +138,7 @@ fn a_switch_typed_twice_or_wrong_is_refused() {
         ("--rounds -1", "switch rounds: expected a whole number from 1 to 16, found \"-1\""),
         (
             "--set ruonds=3",
-            "madam-rag has no switch \"ruonds\" (it has: rounds, history, order, own-reply, ask-again, grounded, evidence, provenance, aggregator)",
+            "madam-rag has no switch \"ruonds\" (it has: rounds, history, shuffle, aggregator)",
         ),
         ("--method closed-book --rounds 3", "closed-book has no switch \"rounds\" (it has none)"),
     ] {

@@ -10,7 +10,7 @@ use crate::cli::terminal::{interrupt, output, tell};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::files;
-use crate::methods::conflict_score::{ROW, labels};
+use crate::methods::conflict_score::{ROW, settings};
 use crate::protocol::ctx::Observer;
 use crate::transcript::{CallRecord, QuestionRecord};
 use crate::workspace::{CorpusOptions, MethodOptions, Plan, PlanOptions, Workspace};
@@ -142,14 +142,14 @@ pub fn run(args: &Args) -> Result<()> {
     let record = workspace.conflict(&question, args.output.as_deref(), &watch);
     watch.bar.finish_and_clear();
     workspace.note_counts();
-    print(args, &record?, &workspace.header().model_of(labels::ROLE).name)
+    print(args, &record?, &workspace.header().model_of(settings::ROLE).name)
 }
 
 /// Prints the assessment; `model` is the labeller's, as far as it labelled.
 fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
     let mut assessment = Assessment::of(record, args.neither.into())
         .ok_or_else(|| MootError::Usage(format!("{} concluded no claims (bug)", ROW.name)))?;
-    if assessment.labelled_by.iter().any(|(by, _)| by == labels::ROLE) {
+    if assessment.labelled_by.iter().any(|(by, _)| by == settings::ROLE) {
         assessment.model = printable(model);
     }
     output::print(&match args.format {

@@ -9,7 +9,7 @@ use crate::eval::datasets;
 use crate::eval::sources::bench::pools::{Pools, pools};
 use crate::eval::sources::bench::{Built, Lies, Plan, Pool, build, reliabilities, synthetic};
 use crate::eval::sources::labels::CorpusLine;
-use crate::eval::sources::simulate::Prior;
+use crate::eval::sources::reliability::Prior;
 use crate::question::{Document, Question};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -53,7 +53,7 @@ fn concluded(record: &QuestionRecord) -> (BTreeSet<String>, bool, bool) {
 
 /// What a question's record concluded, in one line.
 #[must_use]
-pub fn outcome(record: &QuestionRecord) -> String {
+pub(crate) fn outcome(record: &QuestionRecord) -> String {
     match (&record.conclusion, &record.error) {
         (_, Some(error)) => format!("error: {error}"),
         (Some(c), _) if c.malformed => "malformed".into(),

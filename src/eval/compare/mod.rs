@@ -5,7 +5,8 @@
 mod changes;
 pub mod tables;
 
-pub use changes::{Change, answers_differ, changed, outcome};
+pub(crate) use changes::outcome;
+pub use changes::{Change, answers_differ, changed};
 
 use crate::error::{MootError, Result};
 use crate::eval::metrics::{METRICS, Metric, Scope, Unit};
@@ -144,7 +145,7 @@ pub struct Options {
 }
 
 /// Metrics that are compared where none is named.
-pub const HEADLINES: &[&str] = &[
+pub(crate) const HEADLINES: &[&str] = &[
     "em",
     "precision",
     "recall",
@@ -317,7 +318,7 @@ fn against(first: &Record, other: &Record, metrics: &[&'static Metric]) -> Again
 
 /// Whether a smaller value of the metric is the better one.
 #[must_use]
-pub fn less_is_better(metric: &Metric) -> bool {
+pub(crate) fn less_is_better(metric: &Metric) -> bool {
     metric.unit != Unit::Share && metric.name != "reused-tokens" || LESS_IS_BETTER.contains(&metric.name)
 }
 

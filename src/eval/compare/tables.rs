@@ -32,12 +32,12 @@ pub fn markdown(compared: &Compared) -> String {
 }
 
 /// What stars and letters of the tables mean.
-pub const NOTE: &str = "95 % intervals over questions: percentile bootstrap, 10,000 resamples, differences in pairs; * the \
+pub(crate) const NOTE: &str = "95 % intervals over questions: percentile bootstrap, 10,000 resamples, differences in pairs; * the \
     interval leaves out 0; W-L-T: questions better, worse and alike (of costs, unknown, malformed and errors less is better)";
 
 /// What each column is, and how its settings differ from the first one's.
 #[must_use]
-pub fn legend(compared: &Compared) -> Vec<String> {
+pub(crate) fn legend(compared: &Compared) -> Vec<String> {
     let mut lines = Vec::new();
     for record in &compared.records {
         let of = record.expected.filter(|&n| n != record.questions).map(|n| format!(" of {n}")).unwrap_or_default();
@@ -161,7 +161,7 @@ pub fn changes(names: (&str, &str), metric: &str, changes: &[Change<'_>]) -> Vec
 
 /// Rows as a Markdown table; the first is the head.
 #[must_use]
-pub fn markdown_table(rows: &[Vec<String>]) -> String {
+pub(crate) fn markdown_table(rows: &[Vec<String>]) -> String {
     let line =
         |row: &Vec<String>| format!("| {} |\n", row.iter().map(|text| cell(text)).collect::<Vec<_>>().join(" | "));
     let Some((head, body)) = rows.split_first() else { return String::new() };
@@ -271,7 +271,7 @@ fn numbers(estimate: Option<Estimate>) -> [String; 3] {
 ///
 /// # Errors
 /// [`MootError::Io`] where they cannot be written (a bug).
-pub fn csv_rows(rows: &[Vec<String>]) -> Result<String> {
+pub(crate) fn csv_rows(rows: &[Vec<String>]) -> Result<String> {
     let wrong = |e: csv::Error| MootError::io(Path::new("standard output"), "write", std::io::Error::other(e));
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {

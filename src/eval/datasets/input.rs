@@ -61,14 +61,14 @@ pub(super) fn items(path: &Path, form: Form, bare_nan: bool) -> Result<Items> {
     }
 }
 
-/// The form of `path`, from its content.
+/// The form of `path`, from its content. `names` are those of the datasets, for the error.
 ///
 /// # Errors
 /// [`MootError::Io`]; [`MootError::Input`] for an empty file, or text that is neither JSON nor a table.
-pub(super) fn detect(path: &Path) -> Result<Form> {
+pub(super) fn detect(path: &Path, names: &str) -> Result<Form> {
     let mut lines = Lines::open(path)?;
     let Some(first) = lines.next() else {
-        return Err(complaint(path, None, &format!("a dataset ({})", super::names()), "an empty file"));
+        return Err(complaint(path, None, &format!("a dataset ({names})"), "an empty file"));
     };
     let (number, first) = first?;
     match first.trim_start().chars().next() {

@@ -3,12 +3,9 @@
 
 use crate::error::{MootError, Result};
 use crate::eval::record::DatasetIdentity;
-use crate::jsonl::Object;
 use crate::question::Question;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
-use std::io;
 use std::path::Path;
 
 mod ambigdocs;
@@ -17,6 +14,7 @@ mod conflictingqa;
 mod contraqa;
 mod faitheval;
 mod fields;
+mod hash;
 mod healthver;
 mod input;
 mod macnoise;
@@ -28,35 +26,17 @@ mod poisonedrag;
 mod popqa;
 mod qacc;
 mod ramdocs;
+mod row;
 mod scan;
 mod strategyqa;
 mod triviaqa;
 mod truthfulqa;
 mod wikicontradict;
 
+pub use hash::question_id;
+pub(crate) use hash::sha256_of;
 pub use input::{Form, Item};
-
-/// A row of [`DATASETS`]: one published form of questions.
-pub struct Row {
-    /// The name that `--format` takes.
-    pub name: &'static str,
-    /// A description, one line.
-    pub about: &'static str,
-    /// Paper, and the address of the data.
-    pub paper: &'static str,
-    /// The licence found upstream.
-    pub licence: &'static str,
-    /// Whether a file's first item is of this form. Loose: an item with one field missing is still of its form, so that
-    /// the error names the field.
-    pub detect: fn(&Object) -> bool,
-    /// Reads one item.
-    pub read: fn(&Item) -> Result<Question>,
-    /// The publisher's files hold the bare words `NaN` or `Infinity`, which are read as null.
-    pub bare_nan: bool,
-    /// Items of the same id are documents of one question, which are named once all are read; otherwise a second one is
-    /// an error.
-    pub merge: bool,
-}
+pub use row::Row;
 
 /// Every form, in the order of detection: the narrower before the wider.
 pub const DATASETS: &[Row] = &[
@@ -85,7 +65,7 @@ pub const DATASETS: &[Row] = &[
 
 /// The names of [`DATASETS`], comma-separated.
 #[must_use]
-pub fn names() -> String {
+pub(crate) fn names() -> String {
     DATASETS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
 }
 
@@ -169,7 +149,7 @@ pub fn load(path: &Path) -> Result<Dataset> {
 /// that its form forbids, with line, field, what was expected and what is there. With [`Options::skip_bad`] only a file
 /// without any good item is an error.
 pub fn load_with(path: &Path, options: &Options) -> Result<Dataset> {
-    let form = options.form.map_or_else(|| input::detect(path), Ok)?;
+    let form = options.form.map_or_else(|| input::detect(path, &names()), Ok)?;
     let row = options.row.map_or_else(|| detect(path, form, options.skip_bad), Ok)?;
     let mut gathered = Gathered::default();
     for item in input::items(path, form, row.bare_nan)? {
@@ -246,43 +226,4 @@ fn detect(path: &Path, form: Form, skip_bad: bool) -> Result<&'static Row> {
         let found = own::misnamed(&object).unwrap_or_else(|| format!("the fields {}{note}", object.names()));
         object.complaint(&format!("an item of a known dataset ({})", names()), found)
     })
-}
-
-/// Hex SHA-256 of a file.
-///
-/// # Errors
-/// [`MootError::Io`] where it cannot be read.
-pub fn sha256_of(path: &Path) -> Result<String> {
-    let mut file = crate::files::open(path)?;
-    let mut hasher = HashWriter(Sha256::new());
-    io::copy(&mut file, &mut hasher).map_err(|e| MootError::io(path, "read", e))?;
-    Ok(hex(&hasher.0.finalize()))
-}
-
-struct HashWriter(Sha256);
-
-impl io::Write for HashWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// The id of a question whose dataset gives none: the item's number, and a hash of the question, so that the ids of two
-/// files differ and a question asked twice in one file has two.
-#[must_use]
-pub fn question_id(number: usize, question: &str) -> String {
-    format!("{number}-{}", &hex(&Sha256::digest(question.as_bytes()))[..8])
 }

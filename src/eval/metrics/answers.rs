@@ -14,7 +14,7 @@
 //! for any answer, under every rule. Where some are and none is given, precision is 0. F1 is 0 where precision and recall
 //! both are.
 
-use super::Tally;
+use super::metric::Tally;
 use crate::answers::gold::{Known, Match};
 use crate::answers::words::{Level, Words};
 use crate::question::Gold;
@@ -33,7 +33,7 @@ pub enum Rule {
 
 /// 1 where every required answer is given and no wrong one; answers that are neither do no harm.
 #[must_use]
-pub fn exact_match(record: &QuestionRecord, rule: Rule) -> Option<f64> {
+pub(crate) fn exact_match(record: &QuestionRecord, rule: Rule) -> Option<f64> {
     score(record, rule, |counts| {
         f64::from(u8::from(counts.required_given == counts.required && counts.wrong_given == 0))
     })
@@ -47,13 +47,13 @@ pub fn precision(record: &QuestionRecord, rule: Rule) -> Option<f64> {
 
 /// The share of required answers that are given.
 #[must_use]
-pub fn recall(record: &QuestionRecord, rule: Rule) -> Option<f64> {
+pub(crate) fn recall(record: &QuestionRecord, rule: Rule) -> Option<f64> {
     score(record, rule, Counts::recall)
 }
 
 /// The harmonic mean of [`precision`] and [`recall`].
 #[must_use]
-pub fn f1(record: &QuestionRecord, rule: Rule) -> Option<f64> {
+pub(crate) fn f1(record: &QuestionRecord, rule: Rule) -> Option<f64> {
     score(record, rule, |counts| harmonic(counts.precision(), counts.recall()))
 }
 
@@ -67,7 +67,7 @@ pub fn tally(record: &QuestionRecord) -> Option<Tally> {
 
 /// F1 from the sums of [`tally`]; undefined where no question requires an answer.
 #[must_use]
-pub fn corpus_f1(tally: &Tally) -> Option<f64> {
+pub(crate) fn corpus_f1(tally: &Tally) -> Option<f64> {
     let [right, given, required_given, required] = *tally;
     let precision = if given > 0.0 { right / given } else { 0.0 };
     (required > 0.0).then(|| harmonic(precision, required_given / required))

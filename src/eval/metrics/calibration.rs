@@ -4,12 +4,10 @@
 //! Labels take part that have a probability ([`crate::question::DocumentLabel::probability`]) and that the dataset labels too:
 //! as they were given, also those that were not sure enough to count.
 
-use super::Bins;
+use super::metric::{BINS, Bins};
+use crate::eval::text_table::aligned;
 use crate::question::{ClaimRelation, LabelFault};
 use crate::transcript::QuestionRecord;
-
-/// Bins of equal width between 0 and 1.
-pub const BINS: usize = 10;
 
 /// A label with its probability, and the dataset's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,7 +87,7 @@ pub fn report(records: &[&QuestionRecord]) -> Option<String> {
         let shares = [bin[1] / bin[0], bin[2] / bin[0]].map(|share| format!("{share:.3}"));
         rows.push([vec![format!("{from:.1} to {to:.1}"), bin[0].to_string()], shares.to_vec()].concat());
     }
-    let mut text = crate::eval::report::aligned(&rows);
+    let mut text = aligned(&rows);
     let mut rows = vec![["CONTRADICTS from", "labels", "precision", "recall"].map(str::to_owned).to_vec()];
     for least in [0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
         let (right, found, gold) = at_least(&labels, ClaimRelation::Contradicts, least);
@@ -97,7 +95,7 @@ pub fn report(records: &[&QuestionRecord]) -> Option<String> {
         rows.push(vec![format!("{least:.2}"), found.to_string(), share(found), share(gold)]);
     }
     text.push('\n');
-    text.push_str(&crate::eval::report::aligned(&rows));
+    text.push_str(&aligned(&rows));
     text.push_str("recall: of the dataset's labels CONTRADICTS whose pair has a label with a probability\n");
     Some(text)
 }

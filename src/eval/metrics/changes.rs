@@ -1,7 +1,7 @@
 //! Changes in later rounds: each agent's reply compared with its reply of the round before.
 
-use super::Tally;
 use super::answers::{self, Rule};
+use super::metric::Tally;
 use crate::answers::gold::is_right;
 use crate::answers::words::Level;
 use crate::question::{Answer, Conclusion, Gold, Judged};
@@ -100,7 +100,7 @@ pub enum Revision {
 
 /// Whether the documents' conflict was shown and a reply made again (`regenerated-rag`).
 #[must_use]
-pub fn is_answered_again(record: &QuestionRecord) -> bool {
+pub(crate) fn is_answered_again(record: &QuestionRecord) -> bool {
     record.calls.iter().any(|call| call.prompt == "regenerated_rag/again.jinja")
 }
 

@@ -10,13 +10,13 @@ fn share(yes: bool) -> Option<f64> {
 
 /// No answer was given, by a reply that kept its format.
 #[must_use]
-pub fn unknown(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn unknown(record: &QuestionRecord) -> Option<f64> {
     share(record.conclusion.as_ref().is_some_and(|c| c.answers.is_empty() && !c.malformed))
 }
 
 /// The concluding reply did not keep its format.
 #[must_use]
-pub fn malformed(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn malformed(record: &QuestionRecord) -> Option<f64> {
     share(record.conclusion.as_ref().is_some_and(|c| c.malformed))
 }
 
@@ -28,7 +28,7 @@ pub fn error(record: &QuestionRecord) -> Option<f64> {
 
 /// Replies of any role that did not keep their format.
 #[must_use]
-pub fn malformed_replies(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn malformed_replies(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.iter().filter(|call| call.parsed == Parsed::Malformed).count() as f64)
 }
 
@@ -52,7 +52,7 @@ pub fn not_held(record: &QuestionRecord) -> Option<f64> {
 
 /// Rounds held; of a question that ended in an error, the last round that was asked.
 #[must_use]
-pub fn rounds(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn rounds(record: &QuestionRecord) -> Option<f64> {
     let asked = || record.calls.iter().map(|call| call.round).max().unwrap_or(0);
     Some(record.conclusion.as_ref().map_or_else(asked, |c| c.rounds) as f64)
 }
@@ -65,37 +65,37 @@ pub fn tokens(record: &QuestionRecord, kind: fn(&Usage) -> usize) -> Option<f64>
 
 /// Queries sent to the retriever.
 #[must_use]
-pub fn retriever_calls(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn retriever_calls(record: &QuestionRecord) -> Option<f64> {
     events(record, |event| if let Event::Retrieval { queries, .. } = event { queries.len() } else { 0 })
 }
 
 /// Rounds of DRAG's retrieval debate (its Table 3); `None` for other methods.
 #[must_use]
-pub fn retrieval_rounds(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn retrieval_rounds(record: &QuestionRecord) -> Option<f64> {
     drag::debates(record).map(|debates| debates.retrieval_rounds as f64)
 }
 
 /// Rounds of DRAG's response debate (its Table 2); `None` for other methods.
 #[must_use]
-pub fn response_rounds(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn response_rounds(record: &QuestionRecord) -> Option<f64> {
     drag::debates(record).map(|debates| debates.response_rounds as f64)
 }
 
 /// Queries in DRAG's final pool (its Table 3); `None` for other methods, and where the question's own documents were read.
 #[must_use]
-pub fn queries(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn queries(record: &QuestionRecord) -> Option<f64> {
     drag::debates(record)?.queries.map(|queries| queries as f64)
 }
 
 /// Pairs of texts that were classified for entailment.
 #[must_use]
-pub fn entailment_pairs(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn entailment_pairs(record: &QuestionRecord) -> Option<f64> {
     events(record, |event| if let Event::Entailment { pairs, .. } = event { pairs.len() } else { 0 })
 }
 
 /// Calls that failed and that the method went on without.
 #[must_use]
-pub fn failed_calls(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn failed_calls(record: &QuestionRecord) -> Option<f64> {
     events(record, |event| usize::from(matches!(event, Event::Failure { .. })))
 }
 
@@ -107,7 +107,7 @@ pub fn fallbacks(record: &QuestionRecord) -> Option<f64> {
 
 /// Whether an event is a departure from the method's protocol.
 #[must_use]
-pub fn is_fallback(event: &Event) -> bool {
+pub(crate) fn is_fallback(event: &Event) -> bool {
     matches!(event, Event::Fallback { dropped: None, .. })
 }
 
@@ -117,6 +117,6 @@ fn events(record: &QuestionRecord, count: fn(&Event) -> usize) -> Option<f64> {
 
 /// Wall time.
 #[must_use]
-pub fn seconds(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn seconds(record: &QuestionRecord) -> Option<f64> {
     Some(record.seconds)
 }

@@ -3,7 +3,8 @@
 //! Questions with exactly one claim that says whether its documents conflict take part. An answer that is neither of the
 //! two, a malformed reply and an error count as the wrong one.
 
-use super::{Tally, answers};
+use super::answers;
+use super::metric::Tally;
 use crate::answers::words::Level;
 use crate::transcript::QuestionRecord;
 
@@ -42,25 +43,25 @@ pub fn precision(tally: &Tally) -> Option<f64> {
 
 /// TP / (TP + FN), which is also the accuracy on conflicts.
 #[must_use]
-pub fn recall(tally: &Tally) -> Option<f64> {
+pub(crate) fn recall(tally: &Tally) -> Option<f64> {
     share(tally[0], tally[2])
 }
 
 /// 2 P R / (P + R); undefined without any conflict, expected or detected.
 #[must_use]
-pub fn f1(tally: &Tally) -> Option<f64> {
+pub(crate) fn f1(tally: &Tally) -> Option<f64> {
     (tally[0] + tally[1] + tally[2] > 0.0)
         .then(|| answers::harmonic(precision(tally).unwrap_or(0.0), recall(tally).unwrap_or(0.0)))
 }
 
 /// (TP + TN) / all.
 #[must_use]
-pub fn accuracy(tally: &Tally) -> Option<f64> {
+pub(crate) fn accuracy(tally: &Tally) -> Option<f64> {
     share(tally[0] + tally[3], tally[1] + tally[2])
 }
 
 /// TN / (TN + FP): the accuracy where there is no conflict.
 #[must_use]
-pub fn specificity(tally: &Tally) -> Option<f64> {
+pub(crate) fn specificity(tally: &Tally) -> Option<f64> {
     share(tally[3], tally[1])
 }

@@ -1,6 +1,6 @@
 //! Extraction: whether an agent's first reply gives the answer that its document supports, by the document's label.
 
-use super::Tally;
+use super::metric::Tally;
 use crate::answers::unknown::is_unknown;
 use crate::answers::words::Level;
 use crate::question::Label;
@@ -8,7 +8,7 @@ use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 
 /// A first reply compared with its document's label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// It gives the label's answer; for a document without an answer, it gives none.
     Right,
     /// It gives another answer, or does not keep its format.
@@ -21,7 +21,7 @@ pub enum Outcome {
 ///
 /// Documents whose label names no answer do not take part; `None` where no reply does.
 #[must_use]
-pub fn tally(record: &QuestionRecord, kind: Option<&str>, outcome: Outcome) -> Option<Tally> {
+pub(crate) fn tally(record: &QuestionRecord, kind: Option<&str>, outcome: Outcome) -> Option<Tally> {
     let mut tally = Tally::default();
     for call in record.calls.iter().filter(|call| call.round == 1) {
         let Some(label) = call.document.and_then(|number| record.document(number)?.label.as_ref()) else {

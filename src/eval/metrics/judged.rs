@@ -9,18 +9,18 @@ fn judged(record: &QuestionRecord) -> Option<Judged> {
 
 /// 1 where the answer was judged truthful; `None` where none was judged.
 #[must_use]
-pub fn truthful(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn truthful(record: &QuestionRecord) -> Option<f64> {
     judged(record).map(|judged| f64::from(u8::from(judged.truthful == Some(true))))
 }
 
 /// 1 where the answer was judged informative; `None` where none was judged.
 #[must_use]
-pub fn informative(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn informative(record: &QuestionRecord) -> Option<f64> {
     judged(record).map(|judged| f64::from(u8::from(judged.informative == Some(true))))
 }
 
 /// 1 where it was judged both.
 #[must_use]
-pub fn both(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn both(record: &QuestionRecord) -> Option<f64> {
     Some(truthful(record)? * informative(record)?)
 }

@@ -1,6 +1,6 @@
 //! Labelled claims: ConflictScore of a run, and labels against a dataset's.
 
-use super::Tally;
+use super::metric::Tally;
 use crate::assess::score::{Neither, Scores, scores};
 use crate::question::{ClaimRelation, JudgedClaim};
 use crate::transcript::QuestionRecord;
@@ -18,7 +18,7 @@ pub fn of(record: &QuestionRecord) -> Option<Scores> {
 
 /// CS-R with a ratio of 0 for claims with neither.
 #[must_use]
-pub fn ratio_with_zeros(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn ratio_with_zeros(record: &QuestionRecord) -> Option<f64> {
     scores(judged(record)?, Neither::Zero).cs_r
 }
 

@@ -1,6 +1,5 @@
 //! What a metric is: its name, formula and source, and how its value over a run comes from its questions.
 
-use super::calibration;
 use crate::transcript::QuestionRecord;
 
 /// A row of [`METRICS`](super::METRICS).
@@ -38,10 +37,13 @@ pub enum Scope {
     },
 }
 
-/// Three counts for each of ten bins.
-pub type Bins = [f64; 3 * calibration::BINS];
+/// Bins of equal width between 0 and 1.
+pub(crate) const BINS: usize = 10;
 
-/// Counts that are added up over questions; each metric says what its places hold.
+/// Three counts for each of ten bins.
+pub type Bins = [f64; 3 * BINS];
+
+/// Counts that are added up over questions; each metric says what its entries are.
 pub type Tally = [f64; 4];
 
 impl Metric {
@@ -77,7 +79,7 @@ impl Metric {
 
 /// The sums of two tallies.
 #[must_use]
-pub fn added(a: Tally, b: Tally) -> Tally {
+pub(crate) fn added(a: Tally, b: Tally) -> Tally {
     std::array::from_fn(|i| a[i] + b[i])
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A concluded list of several answers is one text, joined by commas. A malformed reply and an error score 0.
 
-use super::{Tally, answers};
+use super::answers;
+use super::metric::Tally;
 use crate::answers::words::{Level, squad};
 use crate::question::Gold;
 use crate::transcript::QuestionRecord;
@@ -12,33 +13,33 @@ use std::collections::HashMap;
 ///
 /// `None` without gold, and where several answers are required. Where no answer is right, 1 for no answer (SQuAD 2.0).
 #[must_use]
-pub fn exact_match(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn exact_match(record: &QuestionRecord) -> Option<f64> {
     score(record, |given, alias| f64::from(u8::from(given == alias)))
 }
 
 /// The token F1 with the alias that gives the largest, after SQuAD's normalisation; otherwise as [`exact_match`].
 #[must_use]
-pub fn token_f1(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn token_f1(record: &QuestionRecord) -> Option<f64> {
     score(record, f1)
 }
 
 /// 1 where the answer reads as the gold yes or no; `None` where gold is neither.
 #[must_use]
-pub fn yes_no(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn yes_no(record: &QuestionRecord) -> Option<f64> {
     let gold = gold_yes_no(record.question.gold.as_ref()?)?;
     Some(f64::from(u8::from(concluded(record).and_then(|text| read_yes_no(&text)) == Some(gold))))
 }
 
 /// Of questions whose answer is `class` ("yes" or "no"): those answered right, and all.
 #[must_use]
-pub fn class(record: &QuestionRecord, class: &str) -> Option<Tally> {
+pub(crate) fn class(record: &QuestionRecord, class: &str) -> Option<Tally> {
     let gold = gold_yes_no(record.question.gold.as_ref()?)?;
     (gold == (class == "yes")).then(|| [yes_no(record).unwrap_or(0.0), 1.0, 0.0, 0.0])
 }
 
 /// 1 where the answer names a right option and no other: by its text, or by its letter alone.
 #[must_use]
-pub fn choice(record: &QuestionRecord) -> Option<f64> {
+pub(crate) fn choice(record: &QuestionRecord) -> Option<f64> {
     let (options, gold) = (&record.question.options, record.question.gold.as_ref()?);
     if options.is_empty() {
         return None;

@@ -1,7 +1,7 @@
 //! The method of a recorded run as this program has it. The names of earlier programs are mapped here and nowhere else.
 
 use crate::error::Result;
-use crate::eval::record::Header;
+use crate::eval::record::header::Header;
 use crate::protocol::switches::Typed;
 use crate::protocol::{Built, Row};
 use serde_json::Value;
@@ -101,4 +101,23 @@ fn renamed(files: &BTreeMap<String, String>, name: impl Fn(&str) -> String) -> B
 fn as_typed(switches: &Value) -> Typed {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     switches.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect()
+}
+
+impl Header {
+    /// The method as tables show it: its label where it has one, else its name; and the preset that it was built from, with
+    /// `changed` where its switches are not the preset's of today.
+    #[must_use]
+    pub fn shown_method(&self) -> String {
+        let name = self.label.as_ref().unwrap_or(&self.method);
+        let Some(preset) = &self.preset else { return name.clone() };
+        let changed = self.differs_from(preset).unwrap_or(false);
+        format!("{name}, preset {preset}{}", if changed { ", changed" } else { "" })
+    }
+
+    /// Whether the switches are other ones than those of the method's preset.
+    fn differs_from(&self, preset: &str) -> Result<bool> {
+        let method = RecordedMethod::of(self)?;
+        let today = method.row.build_preset(method.row.preset(preset)?, &Typed::new())?;
+        Ok(method.build()?.values.json() != today.values.json())
+    }
 }

@@ -4,148 +4,16 @@
 //! written when it is concluded. Every line has a hash over itself and the line before ([`Chain`]). Versions 1 and 2 have one
 //! line a question, its calls inside, and no hashes.
 
-use crate::error::Result;
-use crate::llm::ModelIdentity;
-use crate::nli::ClassifierIdentity;
-use crate::protocol::ctx::Settings;
-use crate::protocol::switches::Typed;
-use crate::retrieval::{RetrieverIdentity, Wanted};
-use crate::sources::WeightsIdentity;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
+mod header;
 mod lines;
 mod method;
 pub mod reader;
 mod settings;
 pub mod writer;
 
+pub use header::{DatasetIdentity, Forked, Header, INLINE, Replayed, VERSION};
 pub use lines::Chain;
 pub use method::RecordedMethod;
 pub use reader::Reader;
-pub use settings::differences;
+pub(crate) use settings::differences;
 pub use writer::{Entry, Writer};
-
-/// Raised when a field changes its meaning; a reader refuses versions it does not know.
-pub const VERSION: u32 = 3;
-
-/// The last version whose questions have their calls inside their lines; `moot ask --json` prints it.
-pub const INLINE: u32 = 2;
-
-/// A record's first line: everything that the questions below it have in common.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Header {
-    /// [`VERSION`]; also marks the line as a header.
-    pub moot_record: u32,
-    /// The program's version.
-    pub program: String,
-    /// The dataset, or `None` for a question asked by hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dataset: Option<DatasetIdentity>,
-    /// The method's name.
-    pub method: String,
-    /// The name to show where the switches make something else of the method than its paper describes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// The preset that the method was built from; `switches` has what was typed on top of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preset: Option<String>,
-    /// Its switches as resolved.
-    pub switches: serde_json::Value,
-    /// Seed, token limit, sampling, grammar.
-    pub settings: Settings,
-    /// The model; of several, the one whose role is not among `roles`, or the first role's.
-    pub model: ModelIdentity,
-    /// Where several models are at work, whose calls each answers, by role; empty where one does everything.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub roles: BTreeMap<String, ModelIdentity>,
-    /// Hex SHA-256 of each prompt, grammar and schema file that the method may use.
-    pub prompts: BTreeMap<String, String>,
-    /// The text of each prompt that replaced one of the program's, by the name of that.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub own_prompts: BTreeMap<String, String>,
-    /// The index searched, if the method retrieves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retriever: Option<RetrieverIdentity>,
-    /// The user's request to it: number of passages, and filters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wanted: Option<Wanted>,
-    /// The file of source weights that votes carry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<WeightsIdentity>,
-    /// The classifier of pairs. Absent if a role classified them, or if no pair was classified.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub classifier: Option<ClassifierIdentity>,
-    /// The embedder of the method's texts. Absent if no text was embedded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub embedder: Option<String>,
-    /// Of a replay (`moot replay`), the record that it was made from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replayed: Option<Replayed>,
-    /// Of a debate that went on otherwise (`moot fork`), where it comes from and what was changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forked: Option<Forked>,
-    /// The last hash of each record whose replies stand for the model's (`moot run --reuse`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reused: Vec<String>,
-}
-
-impl Header {
-    /// The method as tables show it: its label where it has one, else its name; and the preset that it was built from, with
-    /// `changed` where its switches are not the preset's of today.
-    #[must_use]
-    pub fn shown_method(&self) -> String {
-        let name = self.label.as_ref().unwrap_or(&self.method);
-        let Some(preset) = &self.preset else { return name.clone() };
-        let changed = self.differs_from(preset).unwrap_or(false);
-        format!("{name}, preset {preset}{}", if changed { ", changed" } else { "" })
-    }
-
-    /// Whether the switches are other ones than those of the method's preset.
-    fn differs_from(&self, preset: &str) -> Result<bool> {
-        let method = RecordedMethod::of(self)?;
-        let today = method.row.build_preset(method.row.preset(preset)?, &Typed::new())?;
-        Ok(method.build()?.values != today.values)
-    }
-
-    /// The model that answered the calls of `role`.
-    #[must_use]
-    pub fn model_of(&self, role: &str) -> &ModelIdentity {
-        self.roles.get(role).unwrap_or(&self.model)
-    }
-}
-
-/// The record that a replay was made from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Replayed {
-    /// The hash of its last line; empty for versions 1 and 2.
-    pub chain: String,
-    /// Hex SHA-256 of each prompt, grammar and schema file as its replies were given.
-    pub prompts: BTreeMap<String, String>,
-}
-
-/// The debate that a fork went on from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Forked {
-    /// The record's file name without folders.
-    pub record: String,
-    /// The hash of its last line; empty for versions 1 and 2.
-    pub chain: String,
-    /// The question's id.
-    pub question: String,
-    /// The first round that was held again, from 1.
-    pub round: usize,
-    /// What was changed, in words: "without document 3, notes.txt".
-    pub change: String,
-}
-
-/// Which questions were asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DatasetIdentity {
-    /// File name without folders.
-    pub name: String,
-    /// Hex SHA-256 of the file.
-    pub sha256: String,
-    /// Questions in it.
-    pub questions: usize,
-}

@@ -105,7 +105,7 @@ impl<R: BufRead> Reader<R> {
 
     /// Whether the last whole line has its line end; a whole line without one was killed one byte early.
     #[must_use]
-    pub fn ended(&self) -> bool {
+    pub(crate) fn ended(&self) -> bool {
         self.ended
     }
 
@@ -118,7 +118,7 @@ impl<R: BufRead> Reader<R> {
 
     /// The hash of the last whole line.
     #[must_use]
-    pub fn hash_chain(&self) -> &Chain {
+    pub(crate) fn hash_chain(&self) -> &Chain {
         &self.chain
     }
 
@@ -130,7 +130,7 @@ impl<R: BufRead> Reader<R> {
 
     /// As [`Reader::journal`], leaving nothing behind.
     #[must_use]
-    pub fn into_journal(self) -> Journal {
+    pub(crate) fn into_journal(self) -> Journal {
         self.journal
     }
 

@@ -1,12 +1,12 @@
 //! How two headers differ in what can change a number.
 
-use super::Header;
+use super::header::Header;
 use serde_json::Value;
 
 /// The fields of two headers that differ and can change a number, each with both values in short: everything but how files
 /// are called.
 #[must_use]
-pub fn differences(recorded: &Header, now: &Header) -> Vec<(String, String, String)> {
+pub(crate) fn differences(recorded: &Header, now: &Header) -> Vec<(String, String, String)> {
     let comparable = |header: &Header| {
         // Through text and back, as the recorded one went: a parsed fraction may differ from its source in the last bit.
         let text = serde_json::to_vec(header).unwrap_or_default();

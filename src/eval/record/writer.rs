@@ -205,7 +205,7 @@ impl Writer {
     /// The calls of questions that are still to be finished, as they were when the record was opened. They are not asked
     /// again; the next call of such a question continues their numbers. Leaves nothing behind.
     #[must_use]
-    pub fn take_journal(&mut self) -> Journal {
+    pub(crate) fn take_journal(&mut self) -> Journal {
         std::mem::take(&mut self.journal)
     }
 
@@ -355,7 +355,7 @@ fn is_fresh(file: &mut File) -> io::Result<bool> {
 ///
 /// # Errors
 /// [`MootError::Usage`] with the fields that differ and can change a number.
-pub fn must_match(path: &Path, recorded: &Header, now: &Header) -> Result<()> {
+pub(crate) fn must_match(path: &Path, recorded: &Header, now: &Header) -> Result<()> {
     let differing = differences(recorded, now);
     if differing.is_empty() {
         return Ok(());

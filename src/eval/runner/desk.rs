@@ -1,7 +1,7 @@
 //! One question in flight: its calls go to the journal as their replies arrive, and calls that the journal holds already are
 //! answered from it.
 
-use super::Work;
+use super::work::Work;
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Journaled;
 use crate::llm::identity::Identity;
@@ -16,7 +16,7 @@ use std::sync::mpsc::{SendError, Sender, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// What workers send to the thread that writes the records, with the place of the run that it belongs to.
+/// What workers send to the thread that writes the records, with the index of the run that it belongs to.
 pub(super) enum Message {
     /// A reply arrived.
     Call {
@@ -134,7 +134,7 @@ impl<'a> Desk<'a> {
     }
 
     fn send(&self, message: Message) -> std::result::Result<(), SendError<(usize, Message)>> {
-        self.sender.send((self.work.place, message))
+        self.sender.send((self.work.index, message))
     }
 
     fn ended(&self) -> bool {

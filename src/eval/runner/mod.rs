@@ -2,115 +2,26 @@
 //! several methods go side by side, question by question, so that their common prefixes are in the cache.
 
 mod desk;
+mod progress;
+mod work;
+
+pub use progress::Progress;
+pub use work::Run;
 
 use crate::error::{MootError, Result};
-use crate::eval::record::reader::Journal;
 use crate::eval::record::{Entry, Writer};
-use crate::generation::Usage;
-use crate::protocol::Built;
-use crate::protocol::ctx::{Settings, Tools};
+use crate::protocol::ctx::Tools;
 use crate::question::Question;
-use crate::transcript::{Parsed, QuestionRecord};
+use crate::transcript::QuestionRecord;
 use desk::{Desk, Finished, Message};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use work::{Flags, Work};
 
 /// Interval of progress reports while no question finishes.
 const TICK: Duration = Duration::from_millis(200);
-
-/// Questions, method and tools of a run.
-#[derive(Clone, Copy)]
-pub struct Run<'a> {
-    /// The questions; those already recorded are skipped.
-    pub questions: &'a [Question],
-    /// The method.
-    pub method: &'a Built,
-    /// The method's tools.
-    pub tools: Tools<'a>,
-    /// Settings of every method.
-    pub settings: &'a Settings,
-    /// Questions in flight; at least 1.
-    pub in_flight: usize,
-    /// Set by the caller to end early: no question and no stage starts after it.
-    pub stop: &'a AtomicBool,
-}
-
-/// Progress of a run.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Progress {
-    /// Questions in all.
-    pub total: usize,
-    /// Questions recorded, those of earlier runs included.
-    pub done: usize,
-    /// Questions recorded before this run began.
-    pub before: usize,
-    /// Calls of the questions that this run recorded.
-    pub calls: usize,
-    /// Those of them that were not made: their replies were taken over from equal calls.
-    pub taken_over: usize,
-    /// Those of them that an earlier run had made.
-    pub from_journal: usize,
-    /// Replies of this run that did not keep their format.
-    pub malformed: usize,
-    /// Questions of this run recorded with an error.
-    pub errors: usize,
-    /// Tokens of these calls.
-    pub usage: Usage,
-    /// Since this run began.
-    pub elapsed: Duration,
-    /// The run was asked to stop and waits for calls in flight.
-    pub stopping: bool,
-}
-
-impl Progress {
-    /// Questions a minute in this run; 0 before the first has finished.
-    #[must_use]
-    pub fn per_minute(&self) -> f64 {
-        let finished = self.done - self.before;
-        if finished == 0 { 0.0 } else { finished as f64 * 60.0 / self.elapsed.as_secs_f64().max(1e-9) }
-    }
-
-    /// How long the rest will take at this run's rate; `None` before the first has finished.
-    #[must_use]
-    pub fn remaining(&self) -> Option<Duration> {
-        let rate = self.per_minute();
-        (rate > 0.0).then(|| Duration::try_from_secs_f64((self.total - self.done) as f64 * 60.0 / rate).ok()).flatten()
-    }
-
-    /// Several runs together: counts added up.
-    #[must_use]
-    pub fn sum(runs: &[Self]) -> Self {
-        runs.iter().fold(Self::default(), |mut sum, one| {
-            sum.total += one.total;
-            sum.done += one.done;
-            sum.before += one.before;
-            sum.calls += one.calls;
-            sum.taken_over += one.taken_over;
-            sum.from_journal += one.from_journal;
-            sum.malformed += one.malformed;
-            sum.errors += one.errors;
-            sum.usage += one.usage;
-            sum.elapsed = sum.elapsed.max(one.elapsed);
-            sum.stopping |= one.stopping;
-            sum
-        })
-    }
-
-    fn count(&mut self, finished: &Finished) {
-        let record = &finished.record;
-        self.done += 1;
-        self.from_journal += finished.from_journal;
-        self.calls += record.calls.len();
-        self.taken_over += record.calls.iter().filter(|call| call.taken_from.is_some()).count();
-        self.malformed += record.calls.iter().filter(|call| call.parsed == Parsed::Malformed).count();
-        self.errors += usize::from(record.error.is_some());
-        for call in &record.calls {
-            self.usage += call.usage;
-        }
-    }
-}
 
 /// Asks every question that `writer` has not recorded yet and records each call as its reply arrives, and each question as
 /// it finishes. Calls that an earlier run of the same record had made are not made again.
@@ -144,15 +55,15 @@ pub fn run_all(
     let mut jobs: Vec<Job<'_>> = Vec::new();
     let mut works = Vec::with_capacity(runs.len());
     let mut states = Vec::with_capacity(runs.len());
-    for (place, (run, writer)) in runs.iter().zip(writers.iter_mut()).enumerate() {
+    for (index, (run, writer)) in runs.iter().zip(writers.iter_mut()).enumerate() {
         let left = run.questions.iter().enumerate().filter(|(_, q)| !writer.finished().contains(&q.id));
         let before = jobs.len();
-        jobs.extend(left.map(|(number, question)| Job { number, place, question }));
+        jobs.extend(left.map(|(number, question)| Job { number, run: index, question }));
         let done = run.questions.len() - (jobs.len() - before);
         states.push(Progress { total: run.questions.len(), done, before: done, ..Progress::default() });
-        works.push(Work { run, place, journal: Mutex::new(writer.take_journal()), flags: &flags });
+        works.push(Work { run, index, journal: Mutex::new(writer.take_journal()), flags: &flags });
     }
-    jobs.sort_by_key(|job| (job.number, job.place));
+    jobs.sort_by_key(|job| (job.number, job.run));
     progress(&states);
     let (next, workers) = (AtomicUsize::new(0), runs.first().map_or(0, |run| run.in_flight.max(1)).min(jobs.len()));
     std::thread::scope(|scope| {
@@ -174,16 +85,16 @@ pub fn run_all(
 struct Job<'a> {
     /// The question's number in its run.
     number: usize,
-    /// The run's place.
-    place: usize,
+    /// The run's index.
+    run: usize,
     question: &'a Question,
 }
 
 /// Answers questions until none is left or the runs stop.
 fn answer_all(works: &[Work<'_>], jobs: &[Job<'_>], next: &AtomicUsize, sender: &Sender<(usize, Message)>) {
     while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let work = &works[job.place];
-        if work.stopped() || sender.send((job.place, work.answer(job, sender))).is_err() {
+        let work = &works[job.run];
+        if work.stopped() || sender.send((job.run, answer(work, job, sender))).is_err() {
             return;
         }
     }
@@ -212,10 +123,10 @@ fn record_all(
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),
         };
-        for (place, (writer, state)) in writers.iter_mut().zip(states.iter_mut()).enumerate() {
-            if let Err(error) = append(&messages, place, writer, state) {
-                works[place].flags.lost.store(true, Ordering::Relaxed);
-                works[place].flags.over.store(true, Ordering::Relaxed);
+        for (index, (writer, state)) in writers.iter_mut().zip(states.iter_mut()).enumerate() {
+            if let Err(error) = append(&messages, index, writer, state) {
+                works[index].flags.lost.store(true, Ordering::Relaxed);
+                works[index].flags.over.store(true, Ordering::Relaxed);
                 failure.get_or_insert(error);
             }
         }
@@ -233,14 +144,14 @@ fn record_all(
 /// Most messages that are written at once.
 const AT_ONCE: usize = 256;
 
-/// Appends the calls and questions of run `place` among `messages` in one write, and counts the questions.
-fn append(messages: &[(usize, Message)], place: usize, writer: &mut Writer, state: &mut Progress) -> Result<()> {
+/// Appends the calls and questions of run `index` among `messages` in one write, and counts the questions.
+fn append(messages: &[(usize, Message)], index: usize, writer: &mut Writer, state: &mut Progress) -> Result<()> {
     let entry = |message| match message {
         &Message::Call { ref of, entry, ref call, elapsed } => Some(Entry::Call { of, entry, call, elapsed }),
         Message::Question(finished) => Some(Entry::Question { record: &finished.record, entries: &finished.entries }),
         Message::Failed(_) | Message::Settle(_) => None,
     };
-    let own = || messages.iter().filter(|(of, _)| *of == place).map(|(_, message)| message);
+    let own = || messages.iter().filter(|(of, _)| *of == index).map(|(_, message)| message);
     let entries: Vec<Entry<'_>> = own().filter_map(entry).collect();
     if entries.is_empty() {
         return Ok(());
@@ -248,57 +159,29 @@ fn append(messages: &[(usize, Message)], place: usize, writer: &mut Writer, stat
     writer.append_all(&entries)?;
     for message in own() {
         if let Message::Question(finished) = message {
-            state.count(finished);
+            state.count(&finished.record, finished.from_journal);
         }
     }
     Ok(())
 }
 
-/// What runs that go side by side have in common.
-#[derive(Default)]
-struct Flags {
-    /// A run failed; no further question is started.
-    over: AtomicBool,
-    /// A record cannot be written: questions in flight are of no use.
-    lost: AtomicBool,
-}
-
-struct Work<'a> {
-    run: &'a Run<'a>,
-    /// Its place among the runs.
-    place: usize,
-    /// Calls that earlier runs recorded of questions that they did not finish.
-    journal: Mutex<Journal>,
-    flags: &'a Flags,
-}
-
-impl Work<'_> {
-    /// The group of its calls: prompt tokens that two runs share are counted apart.
-    fn group(&self) -> u32 {
-        u32::try_from(self.place).unwrap_or(u32::MAX)
-    }
-
-    fn answer(&self, job: &Job<'_>, sender: &Sender<(usize, Message)>) -> Message {
-        let question = job.question;
-        let journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner).remove(&question.id);
-        let desk = Desk::new(self, sender, &question.id, journal.unwrap_or_default());
-        let tools = Tools { llm: &desk, ..self.run.tools };
-        let (record, error) = match self.run.method.record(question, tools, self.run.settings, &desk) {
-            (record, None) => (record, None),
-            (record, Some(error)) if error.is_of_one_question() => (record, Some(error.to_string())),
-            (_, Some(error)) => {
-                // Set here, because this worker would start more questions before `record_all` receives the error.
-                self.flags.over.store(true, Ordering::Relaxed);
-                return Message::Failed(error);
-            }
-        };
-        let (entries, from_journal) = desk.entries();
-        assert_eq!(entries.len(), record.calls.len(), "every recorded call was reported (bug)");
-        let record = QuestionRecord { error, place: Some(job.number), seconds: desk.elapsed(), ..record };
-        Message::Question(Box::new(Finished { record, entries, from_journal }))
-    }
-
-    fn stopped(&self) -> bool {
-        self.run.stop.load(Ordering::Relaxed) || self.flags.over.load(Ordering::Relaxed)
-    }
+/// Answers one question, and reports each of its calls to `sender`.
+fn answer(work: &Work<'_>, job: &Job<'_>, sender: &Sender<(usize, Message)>) -> Message {
+    let question = job.question;
+    let journal = work.journal.lock().unwrap_or_else(PoisonError::into_inner).remove(&question.id);
+    let desk = Desk::new(work, sender, &question.id, journal.unwrap_or_default());
+    let tools = Tools { llm: &desk, ..work.run.tools };
+    let (record, error) = match work.run.method.record(question, tools, work.run.settings, &desk) {
+        (record, None) => (record, None),
+        (record, Some(error)) if error.is_of_one_question() => (record, Some(error.to_string())),
+        (_, Some(error)) => {
+            // Set here, because this worker would start more questions before `record_all` receives the error.
+            work.flags.over.store(true, Ordering::Relaxed);
+            return Message::Failed(error);
+        }
+    };
+    let (entries, from_journal) = desk.entries();
+    assert_eq!(entries.len(), record.calls.len(), "every recorded call was reported (bug)");
+    let record = QuestionRecord { error, place: Some(job.number), seconds: desk.elapsed(), ..record };
+    Message::Question(Box::new(Finished { record, entries, from_journal }))
 }

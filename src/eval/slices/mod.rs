@@ -5,16 +5,17 @@
 //! differ in nothing else. Each item names its level as a slice: `moot score --slice` prints the figure.
 
 pub mod binary;
+mod built;
 mod detection;
 
+pub use built::Slices;
 use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::question::{Document, Gold, Label, Question};
-use rand::SeedableRng;
+use built::random;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
 
@@ -72,28 +73,6 @@ pub static KINDS: &[Kind] = &[
     },
 ];
 
-/// What was built.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Slices {
-    /// One item for each level of each question that qualifies, in the source's order.
-    pub items: Vec<Question>,
-    /// Questions that qualify.
-    pub qualified: usize,
-    /// Questions that do not, by the reason.
-    pub left_out: BTreeMap<&'static str, usize>,
-}
-
-impl Slices {
-    /// Adds what was built of another set.
-    pub fn append(&mut self, other: Self) {
-        self.items.extend(other.items);
-        self.qualified += other.qualified;
-        for (reason, count) in other.left_out {
-            *self.left_out.entry(reason).or_default() += count;
-        }
-    }
-}
-
 impl Kind {
     /// The kind called `name`.
     ///
@@ -127,16 +106,6 @@ impl Kind {
         }
         slices
     }
-}
-
-fn random(kind: &str, seed: u64, id: &str) -> ChaCha8Rng {
-    let mut hash = Sha256::new();
-    hash.update(seed.to_le_bytes());
-    for text in [kind, id] {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    }
-    ChaCha8Rng::from_seed(hash.finalize().into())
 }
 
 /// Right answers that documents support, each with its documents, in random order.

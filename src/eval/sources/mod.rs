@@ -14,6 +14,7 @@ mod iteration;
 pub mod labels;
 pub mod merge;
 pub mod pairs;
+pub mod reliability;
 pub mod report;
 pub mod simulate;
 pub mod tables;

@@ -26,14 +26,14 @@ pub struct Pair {
 impl Pair {
     /// Whether the two agree beyond what their weights explain.
     #[must_use]
-    pub fn moves_together(&self) -> bool {
+    pub(crate) fn moves_together(&self) -> bool {
         self.both >= LEAST_SHARED && self.coincidence < COINCIDENCE
     }
 
     /// Whether the two never agree: on five questions and more, or where `alone`, on any number, because then no other source
     /// answers and nothing else is known of the two.
     #[must_use]
-    pub fn is_opposed(&self, alone: bool) -> bool {
+    pub(crate) fn is_opposed(&self, alone: bool) -> bool {
         self.agreed == 0 && self.both >= if alone { 1 } else { LEAST_SHARED }
     }
 }

@@ -6,6 +6,7 @@
 
 mod batches;
 mod difference;
+mod drawn;
 
 pub use difference::{Difference, What};
 
@@ -20,6 +21,7 @@ use crate::protocol::Row;
 use crate::protocol::formats::{FORMATS, Format};
 use crate::transcript::{CallRecord, QuestionRecord};
 use batches::{Batch, Member};
+use drawn::Drawn;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -35,17 +37,6 @@ pub struct Sample<'a> {
     total: usize,
     elsewhere: BTreeMap<String, usize>,
     random: ChaCha8Rng,
-}
-
-/// One recorded call, ready to be asked again.
-struct Drawn<'a> {
-    question: &'a QuestionRecord,
-    /// Its place among all calls of the record that can be asked again.
-    place: usize,
-    /// Its number among the calls of its question, from 1.
-    number: usize,
-    recorded: &'a CallRecord,
-    call: Call,
 }
 
 /// The result.

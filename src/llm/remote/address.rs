@@ -17,7 +17,7 @@ pub struct Address {
 impl Address {
     /// Whether `name` is an address, not a file or the name of a local model.
     #[must_use]
-    pub fn is_one(name: &str) -> bool {
+    pub(crate) fn is_one(name: &str) -> bool {
         ["http://", "https://"]
             .iter()
             .any(|scheme| name.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)))
@@ -55,7 +55,7 @@ impl Address {
 
     /// Whether the server runs on this machine: no proxy is used, and a key does not cross a network.
     #[must_use]
-    pub fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         let host = self.base.parse::<ureq::http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
         let host = host.unwrap_or_default();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -94,7 +94,7 @@ impl Key {
     /// The key for `address`: `MOOT_API_KEY` for any server; else `OPENAI_API_KEY`, which is often set for another
     /// program and so is sent only over https or to this machine.
     #[must_use]
-    pub fn from_environment(address: &Address) -> Option<Self> {
+    pub(crate) fn from_environment(address: &Address) -> Option<Self> {
         let read = |name: &str| std::env::var(name).ok().and_then(|text| Self::new(&text));
         read("MOOT_API_KEY").or_else(|| read("OPENAI_API_KEY").filter(|_| address.is_private()))
     }

@@ -1,9 +1,10 @@
 //! One server over HTTP: requests with its key and its limits of time, repeated while that may help.
 
+use super::address::{Address, Key};
 use super::fault::{Again, Fault};
+use super::in_process::InProcess;
 use super::inbound::{Bounds, Inbound, MAX_COMPLAINT, read_start};
 use super::patience::{self, Admission, Gate, Patience};
-use super::{Address, InProcess, Key};
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::fault::RemoteFault;

@@ -1,9 +1,5 @@
 //! A server in this process: requests go to a function instead of a connection. Tests use it where a socket is too slow.
 
-use super::{Address, Key, Notice, Patience, Remote};
-use crate::cancel::Cancel;
-use crate::error::Result;
-use crate::llm::{Call, Reply};
 use std::fmt;
 use std::sync::Arc;
 use ureq::http::{Request, Response};
@@ -30,34 +26,10 @@ impl InProcess {
     pub fn new(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
         Self(Arc::new(answer))
     }
-
-    /// As [`Remote::open`], of a server at this function; a call is tried once.
-    ///
-    /// # Errors
-    /// As [`Remote::open`].
-    pub fn open(&self, address: Address, key: Option<Key>) -> Result<Remote> {
-        let patience = Patience { retries: 0, ..Patience::default() };
-        let client = super::Client::new(address, key, patience).answered_by(self.clone());
-        Remote::connect(client, patience, Notice::default(), Cancel::default())
-    }
-}
-
-impl Remote {
-    /// Answers one call on the thread of the caller.
-    ///
-    /// # Errors
-    /// [`MootError::Remote`](crate::MootError::Remote): the server cannot answer it, or did not answer as the protocol says.
-    pub fn answer_here(&self, call: &Call) -> Result<Reply> {
-        self.answer_one(call, &self.client.stage(self.cancel.child()))
-    }
 }
 
 impl Middleware for InProcess {
-    fn handle(
-        &self,
-        request: Request<SendBody<'_>>,
-        _: MiddlewareNext<'_>,
-    ) -> std::result::Result<Response<Body>, Error> {
+    fn handle(&self, request: Request<SendBody<'_>>, _: MiddlewareNext<'_>) -> Result<Response<Body>, Error> {
         let Answer { status, content_type, body } = (self.0)(request.uri().path());
         let response = Response::builder().status(status).header("content-type", content_type);
         Ok(response.body(Body::builder().data(body))?)

@@ -237,6 +237,14 @@ impl Remote {
         }
     }
 
+    /// Answers one call on the thread of the caller.
+    ///
+    /// # Errors
+    /// [`MootError::Remote`](crate::MootError::Remote): the server cannot answer it, or did not answer as the protocol says.
+    pub fn answer_here(&self, call: &Call) -> Result<Reply> {
+        self.answer_one(call, &self.client.stage(self.cancel.child()))
+    }
+
     fn tell(&self, line: &str) {
         self.notice.tell(&format!("{}: {line}", self.identity.name));
     }
@@ -299,6 +307,18 @@ impl Llm for Remote {
             }
         });
         results.into_iter().map(|result| result.unwrap_or(Err(MootError::Interrupted))).collect()
+    }
+}
+
+impl InProcess {
+    /// As [`Remote::open`], of a server at this function; a call is tried once.
+    ///
+    /// # Errors
+    /// As [`Remote::open`].
+    pub fn open(&self, address: Address, key: Option<Key>) -> Result<Remote> {
+        let patience = Patience { retries: 0, ..Patience::default() };
+        let client = Client::new(address, key, patience).answered_by(self.clone());
+        Remote::connect(client, patience, Notice::default(), Cancel::default())
     }
 }
 

@@ -48,7 +48,7 @@ impl Default for Patience {
 
 impl Patience {
     /// The default of `total`, in units of `silence`: a reply that trickles in ends here.
-    pub const TOTAL_PER_SILENCE: u32 = 12;
+    pub(crate) const TOTAL_PER_SILENCE: u32 = 12;
 
     /// How long to wait before attempt `attempt`, from 1 for the first repetition; `None` to give up.
     ///

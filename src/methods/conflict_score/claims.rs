@@ -1,18 +1,23 @@
 //! From a text to its claims.
 
-use super::DECOMPOSER;
+
 use crate::answers::quote::single_spaced;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::Finish;
+use crate::prompt_file;
+use crate::prompts::File;
 use crate::protocol::claims::CLAIMS;
 use crate::protocol::{Ask, Ctx};
 use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;
 
+/// The prompt that breaks a text down.
+pub(in crate::methods) const DECOMPOSER: File = prompt_file!("conflict_score/decomposer.jinja");
+
 /// The role that breaks texts down.
-pub const ROLE: &str = "decomposer";
+pub(crate) const ROLE: &str = "decomposer";
 
 /// Words of a text, or of a part of one, that is broken down in one call. A small model loses its place in longer lists.
 const PART_WORDS: usize = 150;
@@ -25,7 +30,7 @@ const LIST_TOKENS: usize = 1536;
 
 /// How a text is broken down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// Every claim.
     All,
     /// The most important ones, from the whole text at once.
@@ -51,7 +56,12 @@ pub struct Text<'a> {
 /// # Errors
 /// A call that fails, as for a text longer than the model's context. Where all texts are documents, one that fails leaves its
 /// document without claims and is recorded as an event, unless all of them fail.
-pub fn decompose(ctx: &mut Ctx<'_>, texts: &[Text<'_>], extent: Extent, most: usize) -> Result<Vec<Vec<String>>> {
+pub(crate) fn decompose(
+    ctx: &mut Ctx<'_>,
+    texts: &[Text<'_>],
+    extent: Extent,
+    most: usize,
+) -> Result<Vec<Vec<String>>> {
     if extent == Extent::Whole {
         return Ok(texts.iter().map(whole).collect());
     }
@@ -124,7 +134,7 @@ fn whole(text: &Text<'_>) -> Vec<String> {
 
 /// A question and an answer as one claim.
 #[must_use]
-pub fn statement(question: &str, answer: &str) -> String {
+pub(crate) fn statement(question: &str, answer: &str) -> String {
     format!("The answer to the question \"{}\" is: {}", single_spaced(question), single_spaced(answer))
 }
 

@@ -1,6 +1,7 @@
 //! Labels by natural language inference: the document is the premise, the claim the hypothesis.
 
-use super::labels::{By, ClaimDocument, Work, failed, malformed, plain, quoted};
+use super::pairs::{ClaimDocument, Work, failed, malformed, plain, quoted};
+use super::settings::By;
 use crate::answers::quote;
 use crate::answers::words::Level;
 use crate::error::Result;

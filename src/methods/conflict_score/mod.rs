@@ -7,12 +7,17 @@
 pub mod claims;
 mod inference;
 pub mod labels;
-pub mod sure;
+mod pairs;
+mod replies;
+pub mod settings;
+pub(crate) mod sure;
 mod together;
 
+pub(super) use claims::DECOMPOSER;
+pub(super) use replies::{AGAIN, LABELLER};
+pub(super) use settings::{LABELS, SURE};
+
 use crate::error::Result;
-use crate::prompt_file;
-use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::equality::Equality;
 use crate::protocol::formats::SCORES;
@@ -21,21 +26,14 @@ use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, JudgedClaim, Question};
 use crate::retrieval::fold;
 use claims::{Extent, Text, decompose};
-use labels::{ClaimDocument, Labelling};
-
-/// The prompt that breaks a text down.
-pub const DECOMPOSER: File = prompt_file!("conflict_score/decomposer.jinja");
-/// The prompt that labels a claim against a document.
-pub const LABELLER: File = prompt_file!("conflict_score/labeller.jinja");
-/// The prompt that labels a claim against all documents.
-pub const TOGETHER: File = prompt_file!("conflict_score/together.jinja");
-/// The turn that asks again.
-pub const AGAIN: File = prompt_file!("conflict_score/again.jinja");
+use pairs::ClaimDocument;
+use settings::Labelling;
+use together::TOGETHER;
 
 /// The answer where a claim has supporters and contradictors.
-pub const CONFLICT: &str = "Conflict";
+pub(crate) const CONFLICT: &str = "Conflict";
 /// The answer where none has.
-pub const NO_CONFLICT: &str = "No Conflict";
+pub(crate) const NO_CONFLICT: &str = "No Conflict";
 
 /// ConflictScore's row.
 pub static ROW: Row = Row {
@@ -56,7 +54,7 @@ pub static ROW: Row = Row {
     headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
     prompts: &[DECOMPOSER, LABELLER, TOGETHER, AGAIN],
     formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
-    roles: &[claims::ROLE, labels::ROLE],
+    roles: &[claims::ROLE, settings::ROLE],
     switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS, SURE],
     presets: &[],
     needs: Needs { entailment: true, ..Needs::PASSAGES },
@@ -81,13 +79,7 @@ const PER_DOCUMENT: Switch = Switch {
     kind: Kind::Count(1, 50),
     default: "5",
 };
-/// What labels a claim against a document.
-pub const LABELS: Switch = Switch {
-    name: "labels",
-    about: "what labels: the labeller's replies, entailment, or a classifier where it is certain and else the labeller",
-    kind: Kind::Choice(&["labeller", "entailment", "both"]),
-    default: "labeller",
-};
+
 const CERTAIN: Switch = Switch {
     name: "certain",
     about: "probability from which on entailment decides (labels=both)",
@@ -118,13 +110,6 @@ const REASONS: Switch = Switch {
     about: "whether replies go on with a reason after the quote; labels and quotes are the same without",
     kind: Kind::Flag,
     default: "true",
-};
-/// The probability from which on a label counts.
-pub const SURE: Switch = Switch {
-    name: "sure",
-    about: "probability from which on a label for or against counts, a classifier's or by scoring the three words; 0 asks for none",
-    kind: Kind::Number(0.0, 1.0),
-    default: "0",
 };
 
 /// Claims of documents that are compared with each other by a classifier, at most: it reads each ordered pair.
@@ -249,7 +234,11 @@ impl ConflictScore {
 ///
 /// # Errors
 /// As [`labels::label`] and [`Ctx::retrieve`].
-pub fn judge(ctx: &mut Ctx<'_>, how: &Labelling, claims: Vec<(String, Option<usize>)>) -> Result<Vec<JudgedClaim>> {
+pub(crate) fn judge(
+    ctx: &mut Ctx<'_>,
+    how: &Labelling,
+    claims: Vec<(String, Option<usize>)>,
+) -> Result<Vec<JudgedClaim>> {
     let texts: Vec<String> = claims.iter().map(|(claim, _)| claim.clone()).collect();
     let given = ctx.documents().len();
     let evidence: Vec<Vec<usize>> = if given > 0 || texts.is_empty() {

@@ -3,7 +3,8 @@
 //! The paper takes a label as it comes (ConflictScore, section 3). A model often gives the most probable of three labels of nearly
 //! equal probability, and a false contradiction costs a reader more than a missed one: so a least probability can be required.
 
-use super::labels::{ClaimDocument, ROLE};
+use super::pairs::ClaimDocument;
+use super::settings::ROLE;
 use crate::error::Result;
 use crate::generation::Finish;
 use crate::protocol::claims::word;

@@ -1,17 +1,21 @@
 //! A claim against several documents in one call.
 
-use super::TOGETHER;
-use super::labels::{
-    ClaimDocument, MARKER_TOKENS, ROLE, Work, can_be_asked_again, failed, labeller, malformed, plain, quoted, retry_all,
-};
+use super::pairs::{ClaimDocument, Work, failed, malformed, plain, quoted};
+use super::replies::{MARKER_TOKENS, can_be_asked_again, labeller, retry_all};
+use super::settings::ROLE;
 use crate::answers::quote;
 use crate::error::Result;
+use crate::prompt_file;
+use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABELS, relation};
 use crate::protocol::{Ask, Ctx};
 use crate::question::DocumentLabel;
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// The prompt that labels a claim against all documents.
+pub(super) const TOGETHER: File = prompt_file!("conflict_score/together.jinja");
 
 /// Tokens of one document's line, unless its sentences may need more.
 const LINE_TOKENS: usize = 128;

@@ -181,9 +181,8 @@ impl Method for Debate {
             let told = self.history(&agents, verdict.as_ref());
             let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
             let aggregating = stage.len();
-            let asked = |index: &usize| {
-                !self.needed_alone || agents.get(*index).is_none_or(|agent| !is_unknown(&agent.call))
-            };
+            let asked =
+                |index: &usize| !self.needed_alone || agents.get(*index).is_none_or(|agent| !is_unknown(&agent.call));
             let asked: Vec<usize> = (0..question.documents.len()).filter(asked).collect();
             let ask = |&index: &usize| agent(question, index, round, told.get(index), dated).grounded(self.grounded);
             stage.extend(asked.iter().map(ask));

@@ -1,10 +1,11 @@
 //! RA-RAG's baselines without sources: naive RAG and naive LLM (section 5.1).
 
-use super::{MEMORY, POOL};
-use crate::answers::unknown::is_unknown;
 use crate::answers::vote;
+use crate::answers::unknown::is_unknown;
 use crate::answers::words::Level;
 use crate::error::Result;
+use crate::prompt_file;
+use crate::prompts::File;
 use crate::protocol::formats::SHORT;
 use crate::protocol::passages::texts;
 use crate::protocol::{Ask, Ctx};
@@ -16,6 +17,9 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use std::collections::HashSet;
+
+pub(super) const POOL: File = prompt_file!("ra_rag/pool.jinja");
+pub(super) const MEMORY: File = prompt_file!("ra_rag/memory.jinja");
 
 /// One call without documents.
 pub(super) fn from_memory(question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {

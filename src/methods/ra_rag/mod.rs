@@ -4,8 +4,6 @@
 use crate::answers::equality;
 use crate::answers::vote;
 use crate::error::{MootError, Result};
-use crate::prompt_file;
-use crate::prompts::File;
 use crate::protocol::equality::Equality;
 use crate::protocol::formats::SHORT;
 use crate::protocol::switches::{Kind, Switch, Values};
@@ -14,14 +12,13 @@ use crate::question::{Conclusion, Question};
 use crate::retrieval::Wanted;
 use crate::sources::ORACLE;
 use crate::transcript::{CallRecord, Parsed};
+use baselines::{MEMORY, POOL};
 use source::{Source, gather, sources};
 
 pub(in crate::methods) mod baselines;
 pub(in crate::methods) mod source;
 
-pub(in crate::methods) const READER: File = prompt_file!("ra_rag/reader.jinja");
-const POOL: File = prompt_file!("ra_rag/pool.jinja");
-const MEMORY: File = prompt_file!("ra_rag/memory.jinja");
+pub(in crate::methods) use source::READER;
 
 /// The switch `align` (f_align, section 3.2).
 pub(in crate::methods) const ALIGN: Switch = Switch {
@@ -42,7 +39,7 @@ pub(in crate::methods) const PER_SOURCE: Switch =
     Switch { name: "per-source", about: "passages retrieved of each source", kind: Kind::Count(1, 100), default: "3" };
 
 /// RA-RAG's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "ra-rag",
     paper: "Retrieval-Augmented Generation with Estimation of Source Reliability (arXiv 2410.22954), section 3.4 and appendix B (algorithm 2)",
     about: "sources answer alone, the heaviest first, until enough know something; a weighted majority wins",

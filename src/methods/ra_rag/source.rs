@@ -1,8 +1,9 @@
 //! The sources of a question, and what counts as an answer of one (RA-RAG, sections 3.1 and 3.2).
 
-use super::READER;
 use crate::answers::align;
 use crate::error::Result;
+use crate::prompt_file;
+use crate::prompts::File;
 use crate::protocol::formats::SHORT;
 use crate::protocol::passages::texts;
 use crate::protocol::{Ask, Ctx};
@@ -11,6 +12,8 @@ use crate::retrieval::{Filter, Wanted};
 use crate::transcript::CallRecord;
 use serde_json::json;
 use std::collections::HashMap;
+
+pub(in crate::methods) const READER: File = prompt_file!("ra_rag/reader.jinja");
 
 /// One source of a question.
 pub(in crate::methods) struct Source {

@@ -1,7 +1,7 @@
 //! Long answers: a beam search over segments (section 3.3, tree decoding with critique tokens; algorithm 1).
 
-use super::tokens::Tokens;
-use super::{Critique, SelfRag};
+use super::critique::SelfRag;
+use super::tokens::{Segment, Tokens};
 use crate::answers::unknown::is_unknown;
 use crate::error::Result;
 use crate::generation;
@@ -9,21 +9,6 @@ use crate::protocol::passages::{search, texts};
 use crate::protocol::{Ask, Ctx};
 use crate::question::{Answer, Conclusion, Question};
 use std::collections::BTreeSet;
-
-/// What the generator wrote from one document until it wanted to retrieve again.
-#[derive(Clone)]
-pub(super) struct Segment {
-    /// The number of its call.
-    pub call: usize,
-    /// Without control tokens; never empty.
-    pub text: String,
-    /// With control tokens, as later segments are written after it.
-    pub written: Vec<generation::Segment>,
-    /// The generator's own.
-    pub critique: Critique,
-    /// No retrieval followed: the answer ends here.
-    pub last: bool,
-}
 
 /// An answer so far.
 #[derive(Clone, Default)]

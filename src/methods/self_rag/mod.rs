@@ -4,7 +4,6 @@
 use crate::answers::vote;
 use crate::answers::words::Level;
 use crate::error::Result;
-use crate::generation::TokenLogprob;
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::{ANSWER, ANSWERS, CHOICE, SCORES, TEXT};
@@ -13,24 +12,20 @@ use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, Question};
 use crate::transcript::Parsed;
-use moot_models::kernels::math::exp;
+use critique::{Response, SelfRag};
+use prompted::{RELEVANCE, RESPONSE, RETRIEVE, SUPPORT, UTILITY};
 use serde_json::json;
-use tokens::Tokens;
+use tokens::{GENERATOR, Tokens};
 
 mod beam;
+mod critique;
 mod prompted;
 mod tokens;
 
-const GENERATOR: File = prompt_file!("self_rag/generator.jinja");
-const RETRIEVE: File = prompt_file!("self_rag/retrieve.jinja");
-const RESPONSE: File = prompt_file!("self_rag/response.jinja");
-const RELEVANCE: File = prompt_file!("self_rag/relevance.jinja");
-const SUPPORT: File = prompt_file!("self_rag/support.jinja");
-const UTILITY: File = prompt_file!("self_rag/utility.jinja");
 const AGGREGATOR: File = prompt_file!("self_rag/aggregator.jinja");
 
 /// Self-RAG's row.
-pub static ROW: Row = Row {
+pub(crate) static ROW: Row = Row {
     name: "self-rag",
     paper: "Self-RAG (arXiv 2310.11511), section 3.3; Retrieval-Augmented Generation with Conflicting Evidence (arXiv 2504.13079), section 5.1",
     about: "one response a document, each with the model's own critique; an aggregator or the best score decides",
@@ -109,19 +104,6 @@ up to `max-depth` segments. An answer's score is the mean of its segments' (the 
     build,
 };
 
-struct SelfRag {
-    aggregate: bool,
-    prompted: bool,
-    threshold: f64,
-    /// Of relevance, support and utility.
-    weights: [f64; 3],
-    sequence_score: bool,
-    long: bool,
-    beam_width: usize,
-    max_depth: usize,
-    top: usize,
-}
-
 fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     let prompted = values.flag("prompted");
     if prompted {
@@ -158,28 +140,6 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 enum Critic {
     Tokens(Tokens),
     Words,
-}
-
-/// The reply from one document, or from memory.
-struct Response {
-    /// `None`: unknown, or a reply that cannot be read.
-    answer: Option<String>,
-    /// As the aggregator reads it.
-    text: String,
-    critique: Critique,
-    malformed: bool,
-    /// The number of its call.
-    call: usize,
-}
-
-/// Relevance and support from 0 to 1, utility from -1 to 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Critique {
-    relevance: f64,
-    support: f64,
-    utility: f64,
-    /// exp(mean log-probability), where the score has it.
-    sequence: f64,
 }
 
 impl Method for SelfRag {
@@ -300,28 +260,4 @@ impl SelfRag {
         let (answers, rejected) = vote::by_stance(&[best], stances);
         Conclusion { answers, rejected, explanation, rounds: 1, calls, ..Conclusion::default() }
     }
-
-    fn score(&self, critique: &Critique) -> f64 {
-        let [relevance, support, utility] = self.weights;
-        relevance * critique.relevance + support * critique.support + utility * critique.utility + critique.sequence
-    }
-
-    /// A critique as text, for the aggregator and for display.
-    fn critique_line(&self, critique: &Critique) -> String {
-        let Critique { relevance, support, utility, .. } = *critique;
-        let score = self.score(critique);
-        let [relevance, support, utility, score] = [relevance, support, utility, score].map(hundredths);
-        format!("relevance {relevance:.2}, support {support:.2}, utility {utility:.2}, score {score:.2}")
-    }
-}
-
-/// Rounded, and without the sign that a small negative number would leave before 0.00.
-fn hundredths(x: f64) -> f64 {
-    (x * 100.0).round() / 100.0 + 0.0
-}
-
-/// exp(mean log-probability) of tokens; 0 where there is none.
-fn sequence_score(tokens: &[TokenLogprob]) -> f64 {
-    let sum: f64 = tokens.iter().map(|token| f64::from(token.logprob)).sum();
-    if tokens.is_empty() { 0.0 } else { exp(sum / tokens.len() as f64) }
 }

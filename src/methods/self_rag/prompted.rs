@@ -1,8 +1,9 @@
 //! Critiques asked in words, for models without Self-RAG's control tokens.
 
-use super::{Critique, RELEVANCE, RESPONSE, RETRIEVE, Response, SUPPORT, UTILITY, sequence_score};
+use super::critique::{Critique, Response, sequence_score};
 use crate::error::Result;
 use crate::generation::Logprobs;
+use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::{ANSWER, CHOICE};
 use crate::protocol::passages::offered;
@@ -11,6 +12,12 @@ use crate::question::Question;
 use crate::transcript::{CallRecord, Parsed};
 use moot_models::kernels::math::exp;
 use serde_json::{Value, json};
+
+pub(super) const RETRIEVE: File = prompt_file!("self_rag/retrieve.jinja");
+pub(super) const RESPONSE: File = prompt_file!("self_rag/response.jinja");
+pub(super) const RELEVANCE: File = prompt_file!("self_rag/relevance.jinja");
+pub(super) const SUPPORT: File = prompt_file!("self_rag/support.jinja");
+pub(super) const UTILITY: File = prompt_file!("self_rag/utility.jinja");
 
 /// The choices, and the value of each.
 const RELEVANCES: [(&str, f64); 2] = [("relevant", 1.0), ("irrelevant", 0.0)];

@@ -1,12 +1,13 @@
 //! Critiques by control tokens, as Self-RAG's models were trained to give them (section 3.3 and table 1).
 
-use super::beam::Segment;
-use super::{Critique, GENERATOR, Response, sequence_score};
+use super::critique::{Critique, Response, sequence_score};
 use crate::answers::spans;
 use crate::answers::unknown::is_unknown;
 use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::generation::{self, Logprobs, TokenLogprob};
+use crate::prompt_file;
+use crate::prompts::File;
 use crate::protocol::formats::TEXT;
 use crate::protocol::passages::offered;
 use crate::protocol::{Ask, Ctx};
@@ -15,12 +16,29 @@ use crate::transcript::{CallRecord, Parsed};
 use moot_models::kernels::math::exp;
 use serde_json::json;
 
+pub(super) const GENERATOR: File = prompt_file!("self_rag/generator.jinja");
+
 const RETRIEVAL: [&str; 2] = ["[Retrieval]", "[No Retrieval]"];
 const RELEVANCE: [&str; 2] = ["[Relevant]", "[Irrelevant]"];
 const SUPPORT: [&str; 3] = ["[Fully supported]", "[Partially supported]", "[No support / Contradictory]"];
 const UTILITY: [&str; 5] = ["[Utility:1]", "[Utility:2]", "[Utility:3]", "[Utility:4]", "[Utility:5]"];
 /// Tokens that are written and never judged.
 const OTHERS: [&str; 3] = ["<paragraph>", "</paragraph>", "[Continue to Use Evidence]"];
+
+/// What the generator wrote from one document until it wanted to retrieve again.
+#[derive(Clone)]
+pub(super) struct Segment {
+    /// The number of its call.
+    pub call: usize,
+    /// Without control tokens; never empty.
+    pub text: String,
+    /// With control tokens, as later segments are written after it.
+    pub written: Vec<generation::Segment>,
+    /// The generator's own.
+    pub critique: Critique,
+    /// No retrieval followed: the answer ends here.
+    pub last: bool,
+}
 
 /// The ids of the tokens that judge, and of those that a segment may hold beside them.
 pub(super) struct Tokens {

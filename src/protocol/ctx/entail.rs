@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// What [`Ctx::try_entail`] finds of a pair.
 #[derive(Debug)]
-pub enum Entailed {
+pub(crate) enum Entailed {
     /// Its relation.
     Found(Relation),
     /// The reply of the call of this number did not keep its format.
@@ -57,7 +57,7 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// Errors of the classifier; as [`Ctx::try_all`].
-    pub fn try_entail(&mut self, pairs: &[Pair]) -> Result<Vec<Entailed>> {
+    pub(crate) fn try_entail(&mut self, pairs: &[Pair]) -> Result<Vec<Entailed>> {
         if self.classifies() {
             return Ok(self.entail(pairs)?.into_iter().map(Entailed::Found).collect());
         }
@@ -82,7 +82,7 @@ impl Ctx<'_> {
 
     /// Whether a classifier gives the relations of [`Ctx::entail`], rather than the role `entailment`.
     #[must_use]
-    pub fn classifies(&self) -> bool {
+    pub(crate) fn classifies(&self) -> bool {
         self.tools.classifier.is_some()
     }
 }

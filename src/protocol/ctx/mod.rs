@@ -3,9 +3,10 @@
 
 mod entail;
 mod record;
+mod seed;
 
-pub use entail::Entailed;
-pub use record::derive_seed;
+pub(crate) use entail::Entailed;
+pub use seed::derive_seed;
 
 use crate::error::{MootError, Result};
 use crate::generation::Sampling;
@@ -15,7 +16,7 @@ use crate::prompts::File;
 use crate::protocol::ask::Ask;
 use crate::protocol::search::{nothing_found, search};
 use crate::protocol::{Note, OwnPrompts};
-use crate::question::{Conclusion, Document, Hit, Question};
+use crate::question::{Document, Hit, Question};
 use crate::retrieval::{Embedder, Filter, Retriever, Side, Wanted, documents};
 use crate::sources::SourceWeights;
 use crate::transcript::{CallRecord, Event, QuestionRecord};
@@ -325,7 +326,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Records that the method's own filter dropped the answer of call `number`, and why.
-    pub fn drop_answer(&mut self, number: usize, why: impl Into<String>) {
+    pub(crate) fn drop_answer(&mut self, number: usize, why: impl Into<String>) {
         let event = Event::Fallback { stage: self.stage, what: why.into(), dropped: Some(number) };
         self.record_event(event);
     }

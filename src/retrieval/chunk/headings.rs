@@ -1,6 +1,7 @@
 //! Headings: short paragraphs that name what follows. A passage does not end with one.
 
-use super::{sentences, words};
+use super::sentences;
+use super::words::words;
 use std::ops::Range;
 
 /// Words of a heading at most.

@@ -21,7 +21,7 @@ const ABBREVIATIONS: &[&str] = &[
 
 /// The sentences of `text` as byte ranges, in order, without the white space between them.
 #[must_use]
-pub fn sentences(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut sentences: Vec<Range<usize>> = Vec::new();
     for (start, piece) in text.split_sentence_bound_indices() {
         let trimmed = piece.trim();

@@ -1,6 +1,5 @@
 //! Word alignment of two passages: whether their differences can change the meaning.
 
-use super::Word;
 use std::ops::Range;
 
 /// Words whose presence does not change the meaning.
@@ -9,6 +8,17 @@ const TRIFLES: &[&str] = &["a", "an", "the", "that", "which", "also"];
 const LONGEST: usize = 2000;
 /// Shortest word that may differ in spelling: "cat" and "cut" are different words.
 const SPELT: usize = 5;
+
+/// A word of a passage, for comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    /// In folded case.
+    pub(super) text: String,
+    /// Begins with a capital letter.
+    pub(super) capital: bool,
+    /// A sentence ends after it.
+    pub(super) ends: bool,
+}
 
 /// A difference: a range of words of `a` that stands against a range of words of `b`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::question::Hit;
 use crate::question::Passage;
 use crate::retrieval::passage::Wanted;
 use crate::unicode;
-use difference::same_but_for_trifles;
+use difference::{Word, same_but_for_trifles};
 pub(in crate::retrieval) use exact::Exact;
 use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
@@ -25,17 +25,6 @@ const JACCARD: f64 = 0.5;
 const CONTAINMENT: f64 = 0.7;
 /// Passages with fewer words depend on their title for meaning, so their titles must be equal.
 const SHORT: usize = 20;
-
-/// A word of a passage, for comparison.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Word {
-    /// In folded case.
-    text: String,
-    /// Begins with a capital letter.
-    capital: bool,
-    /// A sentence ends after it.
-    ends: bool,
-}
 
 /// A passage, prepared for comparison.
 struct Voice {
@@ -83,7 +72,7 @@ pub fn fold(found: Vec<Hit>) -> Vec<Hit> {
 
 /// Groups texts that say the same in the same words: places in `texts`, each in one group, in the order of their first.
 #[must_use]
-pub fn groups(texts: &[&str]) -> Vec<Vec<usize>> {
+pub(crate) fn groups(texts: &[&str]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Voice, Vec<usize>)> = Vec::new();
     for (place, text) in texts.iter().enumerate() {
         let voice = Voice::of(text, None);

@@ -2,14 +2,12 @@
 
 use super::builder::Builder;
 use super::journal::Journal;
-use super::{full_text, writer};
+use super::words::full_text;
+use super::writer;
 use crate::error::Result;
 use crate::question::Passage;
 use crate::retrieval::{Embedder, Side};
 use moot_models::kernels::Storage;
-
-/// Passages embedded in one call: enough for the embedder to sort by length.
-pub(super) const BATCH: usize = 512;
 
 impl Builder {
     /// Vectors of `batch`, from the journal of a killed build as far as it has them; empty if the index has none.

@@ -1,15 +1,15 @@
 //! Building an index: a kill loses at most the unfinished segment, and of its vectors the last batch.
 
-use super::batch::BATCH;
-use super::clusters::{self, MIN_PASSAGES};
+use super::clustering::{self, MIN_PASSAGES};
 use super::files::hex;
 use super::folder::{going_on, lock, refuse_foreign_files, sweep};
 use super::inputs::{self, InputFile};
 use super::journal::Journal;
-use super::manifest::{BuildEntry, Dense, MANIFEST, Manifest, SegmentEntry};
-use super::segment::{PASSAGES, VECTORS};
+use super::layout::{MANIFEST, PASSAGES, VECTORS};
+use super::manifest::{BuildEntry, Dense, Manifest, SegmentEntry};
+use super::progress::{BuildObserver, BuildProgress};
+use super::reader::{Index, check};
 use super::writer::{self, SegmentWriter};
-use super::{Index, check};
 use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::Embedder;
@@ -20,24 +20,8 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Progress of a build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BuildProgress {
-    /// Passages already in the index, from a build that was stopped.
-    Resumed(u64),
-    /// Passages of this corpus indexed so far, the unfinished segment included.
-    Indexed(u64),
-    /// Vectors are being clustered for approximate search.
-    Grouping {
-        /// Finished steps.
-        done: u32,
-        /// Number of steps.
-        total: u32,
-    },
-}
-
-/// Receives progress. An error from it ([`MootError::Interrupted`]) stops the build; finished work is kept.
-pub type BuildObserver<'a> = &'a mut dyn FnMut(&BuildProgress) -> Result<()>;
+/// Passages embedded in one call: enough for the embedder to sort by length.
+pub(super) const BATCH: usize = 512;
 
 /// Limits of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +117,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`MootError::Io`].
-    pub fn called(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn called(&mut self, name: &str) -> Result<()> {
         if let Some(dense) = self.manifest.dense.as_mut().filter(|dense| dense.name.is_none()) {
             dense.name = Some(name.to_owned());
             self.manifest.write(&self.dir)?;
@@ -332,7 +316,7 @@ impl Builder {
             return Ok(());
         }
         let index = Index::open(&self.dir)?;
-        let entry = clusters::build(&index, self.limits.memory, observe)?;
+        let entry = clustering::build(&index, self.limits.memory, observe)?;
         self.manifest.clusters = Some(entry);
         for segment in &mut self.manifest.segments {
             segment.files.remove(VECTORS);

@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Bytes of files that a search hashes at most to find out whether more than their time has changed.
-pub const HASHED_WHEN_SEARCHED: u64 = 64 << 20;
+pub(crate) const HASHED_WHEN_SEARCHED: u64 = 64 << 20;
 
 /// The differences between the files of an index and their records.
 #[derive(Debug)]

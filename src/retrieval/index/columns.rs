@@ -1,44 +1,10 @@
 //! Sources and dates of all passages, for filters and for search by source.
 
 use super::files::torn;
+use super::names::{COLUMNS, Numbered};
 use super::segment::Segment;
 use crate::error::{MootError, Result};
 use crate::retrieval::Filter;
-use crate::unicode;
-use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-
-/// Bytes per passage in `columns.bin`: source and date as indices into `names.json`, from 1; 0 means none.
-pub(super) const COLUMNS: usize = 8;
-
-/// The distinct names of one segment, in the order in which they were first seen.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Names {
-    pub(super) sources: Vec<String>,
-    pub(super) dates: Vec<String>,
-}
-
-/// Assigns a number to each distinct name.
-#[derive(Debug, Default)]
-pub(super) struct Numbered {
-    numbers: HashMap<String, u32>,
-    pub(super) names: Vec<String>,
-}
-
-impl Numbered {
-    /// The number of `name`, from 1; 0 for `None`.
-    pub(super) fn number(&mut self, name: Option<&str>) -> u32 {
-        let Some(name) = name else { return 0 };
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        self.names.push(name.to_owned());
-        let number = u32::try_from(self.names.len()).expect("fewer names than passages of a segment (bug)");
-        self.numbers.insert(name.to_owned(), number);
-        number
-    }
-}
 
 /// Sources and dates of every passage of an index: 8 bytes per passage, loaded by the first search that needs them.
 pub(super) struct Columns {
@@ -99,8 +65,7 @@ impl Columns {
             return Ok(None);
         }
         for wanted in &filter.sources {
-            let known = |name: &String| unicode::nfc(name) == unicode::nfc(wanted);
-            if !self.source_names.numbers.contains_key(wanted) && !self.source_names.names.iter().any(known) {
+            if !self.source_names.has(wanted) {
                 return Err(self.unknown(wanted));
             }
         }

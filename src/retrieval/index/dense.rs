@@ -1,11 +1,11 @@
 //! Vector search: exact over every row, or approximate in the nearest lists.
 
-use super::Index;
 use super::clusters::Clusters;
 use super::columns::{Allowed, Columns};
 use super::lexical::merge;
-use crate::error::{MootError, Result};
-use moot_models::ModelError;
+use super::reader::Index;
+use super::rows::{RowGroup, kernel};
+use crate::error::Result;
 use moot_models::kernels::{Best, Queries, Vectors};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -15,29 +15,6 @@ use std::ops::Range;
 const BLOCK: usize = 256;
 /// Rows of a task: some hundred microseconds of work.
 const TASK: usize = 8192;
-
-/// Vectors in one contiguous file, with the passages they belong to.
-pub(super) struct RowGroup<'a> {
-    pub(super) vectors: Vectors<'a>,
-    pub(super) ids: Ids<'a>,
-}
-
-/// The passage number of each row.
-pub(super) enum Ids<'a> {
-    /// The first row's number; the other rows follow consecutively.
-    From(u64),
-    /// One number per row, u32 little-endian.
-    Listed(&'a [[u8; 4]]),
-}
-
-impl Ids<'_> {
-    fn of(&self, row: usize) -> u64 {
-        match self {
-            Self::From(first) => first + row as u64,
-            Self::Listed(ids) => u64::from(u32::from_le_bytes(ids[row])),
-        }
-    }
-}
 
 /// Accumulates the best scores of a scan.
 pub(super) trait Keep: Send {
@@ -226,9 +203,4 @@ fn score_some(
         scores.iter_mut().zip(&mask).filter(|(_, admitted)| !**admitted).for_each(|(score, _)| *score = f32::NAN);
     }
     Ok(true)
-}
-
-/// Converts an error of the kernels.
-pub(super) fn kernel(e: candle_core::Error) -> MootError {
-    MootError::Model(ModelError::from(e))
 }

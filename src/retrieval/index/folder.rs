@@ -1,7 +1,7 @@
 //! The index's folder: empty, a build to resume, locked by another process, swept of files that do not belong to it.
 
-use super::manifest::{Dense, Manifest, inputs_number, number, segment_folder};
-use super::segment::VECTORS;
+use super::layout::{VECTORS, inputs_number, number, segment_folder};
+use super::manifest::{Dense, Manifest};
 use crate::error::{MootError, Result};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};

@@ -4,7 +4,8 @@
 //! differs, its SHA-256 decides, so that a copied or touched file is not indexed again.
 
 use super::files::{self, HashedFile, hex, torn};
-use super::manifest::{InputsEntry, Manifest, inputs_number};
+use super::layout::inputs_number;
+use super::manifest::{InputsEntry, Manifest};
 use crate::error::{MootError, Result};
 use crate::retrieval::corpus::file_name;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use std::time::UNIX_EPOCH;
 /// A file as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct InputFile {
+pub(crate) struct InputFile {
     /// Its path, as the corpus was named: [`crate::question::Origin::file`] of its passages.
     pub path: String,
     /// Length in bytes.
@@ -41,7 +42,7 @@ pub(super) enum State {
 impl InputFile {
     /// The file at `path` as it is now. One that cannot be read has no hash.
     #[must_use]
-    pub fn read(path: &Path) -> Self {
+    pub(crate) fn read(path: &Path) -> Self {
         let (bytes, modified) = fs::metadata(path).map_or((0, 0), |found| (found.len(), modified(&found)));
         // Size and time come first: a file that changes while it is read differs from them later.
         Self { path: file_name(path), bytes, modified, sha256: sha256(path).ok() }

@@ -1,8 +1,7 @@
 //! The manifest: the only file of an index that is replaced. A file belongs to the index once the manifest lists it.
 
-use super::clusters::{CENTROIDS, IDS, ROWS, STARTS};
 use super::files::{self, FileSum};
-use super::segment::{BM25, COLUMNS_FILE, NAMES, OFFSETS, PASSAGES, VECTORS};
+use super::layout::{CLUSTER_FILES, MANIFEST, SEGMENT_FILES, inputs_number, number, segment_folder};
 use crate::error::{MootError, Result};
 use moot_models::kernels::Storage;
 use serde::{Deserialize, Serialize};
@@ -13,9 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// Format number; other formats are refused.
 pub const FORMAT: u32 = 1;
-
-/// Its file name.
-pub(super) const MANIFEST: &str = "manifest.json";
 
 /// Bytes of a manifest at most: some 600 of them describe a segment of 65,536 passages.
 const MAX_BYTES: u64 = 256 << 20;
@@ -69,7 +65,7 @@ impl Dense {
     ///
     /// # Errors
     /// [`MootError::UnknownName`].
-    pub fn storage(&self) -> Result<Storage> {
+    pub(crate) fn storage(&self) -> Result<Storage> {
         storage_named(&self.storage)
     }
 }
@@ -78,7 +74,7 @@ impl Dense {
 ///
 /// # Errors
 /// [`MootError::UnknownName`].
-pub fn storage_named(name: &str) -> Result<Storage> {
+pub(crate) fn storage_named(name: &str) -> Result<Storage> {
     let all = [Storage::F32, Storage::F16, Storage::I8];
     all.into_iter().find(|storage| storage.name() == name).ok_or_else(|| MootError::UnknownName {
         kind: "storage type",
@@ -311,21 +307,6 @@ impl Manifest {
     }
 }
 
-/// The files of a segment, and of grouped vectors.
-const SEGMENT_FILES: &[&str] = &[PASSAGES, OFFSETS, COLUMNS_FILE, NAMES, VECTORS, BM25];
-const CLUSTER_FILES: &[&str] = &[CENTROIDS, STARTS, IDS, ROWS];
-
-/// The number that `name` is, as this program writes it: six digits, more where it needs them.
-pub(super) fn number(name: &str) -> Option<u32> {
-    let number: u32 = name.parse().ok()?;
-    (name == format!("{number:06}") && number < u32::MAX).then_some(number)
-}
-
-/// The number of the record of files called `name`.
-pub(super) fn inputs_number(name: &str) -> Option<u32> {
-    name.strip_prefix("inputs-")?.strip_suffix(".json").and_then(number)
-}
-
 /// A regular file's bytes, one more than [`MAX_BYTES`] at most.
 fn read_bounded(path: &Path, found: &fs::Metadata) -> std::io::Result<Vec<u8>> {
     use std::io::{Error, ErrorKind, Read};
@@ -335,10 +316,6 @@ fn read_bounded(path: &Path, found: &fs::Metadata) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)?;
     Ok(text)
-}
-
-pub(super) fn segment_folder(dir: &Path, name: &str) -> PathBuf {
-    dir.join("segments").join(name)
 }
 
 fn no_index(dir: &Path) -> MootError {

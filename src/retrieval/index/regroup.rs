@@ -1,9 +1,10 @@
 //! Grouped vectors without those of some segments: an update keeps the centroids and removes rows from their lists.
 
-use super::Index;
-use super::clusters::{CENTROIDS, IDS, ROWS, STARTS, in_folder, next_name};
+use super::clustering::{in_folder, next_name};
 use super::files::{HashedFile, torn};
+use super::layout::{CENTROIDS, IDS, ROWS, STARTS};
 use super::manifest::ClustersEntry;
+use super::reader::Index;
 use crate::error::Result;
 use std::collections::BTreeMap;
 

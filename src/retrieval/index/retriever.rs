@@ -1,9 +1,12 @@
 //! The index as a [`Retriever`]: dense, BM25 or hybrid.
 
 use super::columns::Allowed;
-use super::dense::{approximate, exact, exact_by_source, kernel};
+use super::dense::{approximate, exact, exact_by_source};
+use super::lexical;
+use super::reader::Index;
 use super::relevance::{Cutoff, Subject};
-use super::{Index, full_text, lexical};
+use super::rows::kernel;
+use super::words::full_text;
 use crate::error::{MootError, Result};
 use crate::retrieval::{Embedder, Filter, Hit, Retriever, RetrieverIdentity, Side, Wanted, fold};
 use moot_models::kernels::{Best, Queries};

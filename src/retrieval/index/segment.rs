@@ -1,26 +1,14 @@
 //! A finished segment, memory-mapped: passages, their offsets, sources and dates, vectors.
 
-use super::columns::{COLUMNS, Names};
 use super::files::{self, torn};
-use super::manifest::{SegmentEntry, segment_folder};
+use super::layout::{BM25, COLUMNS_FILE, NAMES, OFFSETS, PASSAGES, VECTORS, segment_folder};
+use super::manifest::SegmentEntry;
+use super::names::{COLUMNS, Names};
 use crate::error::Result;
 use crate::question::Passage;
 use moot_models::weights::Mmap;
 use std::path::{Path, PathBuf};
 use tantivy::directory::OwnedBytes;
-
-/// One JSON object per line.
-pub(super) const PASSAGES: &str = "passages.jsonl";
-/// Start of each line and end of the last one: u64, little-endian.
-pub(super) const OFFSETS: &str = "offsets.bin";
-/// [`COLUMNS`] bytes per passage.
-pub(super) const COLUMNS_FILE: &str = "columns.bin";
-/// [`Names`].
-pub(super) const NAMES: &str = "names.json";
-/// Rows as [`moot_models::kernels::Storage`] encodes them; removed once they are clustered.
-pub(super) const VECTORS: &str = "vectors.bin";
-/// See `lexical`.
-pub(super) const BM25: &str = "bm25.bin";
 
 pub(super) struct Segment {
     folder: PathBuf,

@@ -6,16 +6,17 @@
 //! this counts before the manifest is replaced, so a kill leaves the index as it was; vectors that were computed are in
 //! the journal, for the update that is run again.
 
-use super::batch::BATCH;
-use super::builder::{BuildObserver, BuildProgress, Builder};
+use super::builder::{BATCH, Builder};
 use super::changes::Changes;
-use super::clusters::RowsOf;
 use super::inputs;
 use super::journal::Journal;
 use super::manifest::{Manifest, SegmentEntry};
+use super::progress::{BuildObserver, BuildProgress};
+use super::reader::Index;
 use super::regroup;
+use super::rows::RowsOf;
+use super::words::full_text;
 use super::writer::SegmentWriter;
-use super::{Index, full_text};
 use crate::error::Result;
 use crate::question::Passage;
 use crate::retrieval::Embedder;
@@ -195,7 +196,7 @@ impl<'a> Rewriting<'a> {
     fn new(builder: &'a Builder, index: &'a Index, plan: &Plan) -> Result<Self> {
         let needed = !plan.moved.is_empty() || !plan.vectors.is_empty();
         let rows = match &index.manifest().dense {
-            Some(dense) if needed => Some((RowsOf::new(index)?, dense.storage()?)),
+            Some(dense) if needed => Some((RowsOf::new(index.groups()?), dense.storage()?)),
             _ => None,
         };
         let (number, updated) = (builder.next_number(), Updated::default());

@@ -1,11 +1,22 @@
-//! The tokenizer of BM25: words in the form that searches compare.
+//! The text of a passage that is indexed, and the tokenizer of BM25: words in the form that searches compare.
 
+use crate::question::Passage;
+use std::borrow::Cow;
 use crate::unicode;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::char::is_combining_mark;
 
 /// Longest word in bytes; longer runs are encoded data and are not indexed.
 const LONGEST: usize = 100;
+
+/// The indexed text of a passage: title and text, as embedding models are trained on.
+#[must_use]
+pub fn full_text(passage: &Passage) -> Cow<'_, str> {
+    match &passage.title {
+        Some(title) => Cow::Owned(format!("{title} {}", passage.text)),
+        None => Cow::Borrowed(&passage.text),
+    }
+}
 
 /// The words of a text: runs of letters and digits, folded ([`unicode::unmarked`]); in scripts without spaces, each character.
 pub(super) fn words(text: &str) -> Vec<String> {

@@ -1,10 +1,11 @@
 //! Writing a segment: a folder that is renamed into the index once all of its files are synced.
 
-use super::columns::{Names, Numbered};
 use super::files::{self, FileSum, HashedFile};
+use super::layout::{BM25, COLUMNS_FILE, NAMES, OFFSETS, PASSAGES, VECTORS, segment_folder};
 use super::lexical;
-use super::manifest::{Dense, SegmentEntry, segment_folder};
-use super::segment::{BM25, COLUMNS_FILE, NAMES, OFFSETS, PASSAGES, VECTORS};
+use super::manifest::{Dense, SegmentEntry};
+use super::names::{Names, Numbered};
+use super::words::full_text;
 use crate::error::{MootError, Result};
 use crate::question::Passage;
 use moot_models::kernels::Storage;
@@ -111,7 +112,7 @@ impl SegmentWriter {
             file.write(row)?;
         }
         if let Some(lexical) = &mut self.lexical {
-            lexical.push(&super::full_text(passage))?;
+            lexical.push(&full_text(passage))?;
         }
         self.count += 1;
         Ok(())

@@ -14,7 +14,7 @@ pub struct Address {
 impl Address {
     /// Whether `name` is an address rather than a folder.
     #[must_use]
-    pub fn is_one(name: &str) -> bool {
+    pub(crate) fn is_one(name: &str) -> bool {
         remote::Address::is_one(name)
     }
 

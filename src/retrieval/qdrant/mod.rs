@@ -47,7 +47,7 @@ pub struct Qdrant {
 
 /// The key for a server, from the environment: `MOOT_QDRANT_KEY`, else `QDRANT_API_KEY`.
 #[must_use]
-pub fn key_from_environment() -> Option<Key> {
+pub(crate) fn key_from_environment() -> Option<Key> {
     ["MOOT_QDRANT_KEY", "QDRANT_API_KEY"].iter().find_map(|name| Key::new(&std::env::var(name).ok()?))
 }
 

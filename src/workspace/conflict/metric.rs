@@ -56,7 +56,7 @@ impl Asked {
 pub(crate) const CONFLICT: Metric = Metric {
     method: conflict_score::ROW.name,
     suffix: "conflict.jsonl",
-    role: conflict_score::labels::ROLE,
+    role: conflict_score::settings::ROLE,
     lacking: "no answer (malformed, unknown or failed), or no documents",
     asked: &[Asked { mark: "", question: to_be_labelled, put: |conclusion, found| conclusion.claims = found.claims }],
 };

@@ -5,7 +5,7 @@ use crate::methods::prompt;
 use moot::assess::{Assessment, Neither, html, markdown};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
-use moot::methods::conflict_score::labels::without_classifier;
+use moot::methods::conflict_score::settings::without_classifier;
 use moot::nli::ScriptedClassifier;
 use moot::protocol::ctx::{Settings, Tools};
 use moot::question::{Claim, ClaimRelation, LabelFault, Question};

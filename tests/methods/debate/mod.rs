@@ -28,7 +28,9 @@ fn as_madam_rag(switches: &[(&str, &str)]) -> Typed {
 /// With the departures off, every call and the conclusion are MADAM-RAG's but for the names of the prompt files.
 #[test]
 fn without_its_departures_it_is_madam_rag() {
-    for switches in [&[][..], &[("history", "peers")], &[("rounds", "1")], &[("aggregator", "false"), ("history", "peers")]] {
+    for switches in
+        [&[][..], &[("history", "peers")], &[("rounds", "1")], &[("aggregator", "false"), ("history", "peers")]]
+    {
         let paper = answer("madam-rag", &typed(switches), &four(), &honest());
         let (conclusion, mut calls) = answer("debate", &as_madam_rag(switches), &four(), &honest());
         for call in &mut calls {

@@ -30,7 +30,8 @@ fn lines(sent: &str) -> Vec<&str> {
 
 #[test]
 fn others_read_the_sentence_of_the_document() {
-    let (_, calls) = answer("debate", &as_madam_rag(&[("evidence", "quote"), ("history", "peers")]), &asked(), &script());
+    let (_, calls) =
+        answer("debate", &as_madam_rag(&[("evidence", "quote"), ("history", "peers")]), &asked(), &script());
     let quoted = "Agent 1: Answer: 1913. Explanation: The document says: \"A vase by Mira Tolland! She was born in 1913, he said.\"";
     // Without a sentence that holds the answer, and without an answer, the reply stands as it was made.
     let own_words = "Agent 2: Answer: nobody. Explanation: It is empty.";
@@ -45,7 +46,8 @@ fn others_read_the_sentence_of_the_document() {
 
 #[test]
 fn answers_of_the_others_have_it_too() {
-    let (_, calls) = answer("debate", &as_madam_rag(&[("evidence", "quote"), ("history", "answers")]), &asked(), &script());
+    let (_, calls) =
+        answer("debate", &as_madam_rag(&[("evidence", "quote"), ("history", "answers")]), &asked(), &script());
     let later = calls.iter().find(|call| call.round == 2 && call.document == Some(2)).unwrap();
     assert_eq!(
         lines(sent(later)),
@@ -82,7 +84,12 @@ fn with_auto_a_known_source_or_date_leaves_the_explanations() {
 #[test]
 fn an_answer_that_no_sentence_holds_is_a_fallback() {
     let fallbacks = |evidence| {
-        let record = held("debate", &[("history", "peers"), ("ask-again", "all"), ("grounded", "false"), ("evidence", evidence)], &asked(), Tools::new(&script()));
+        let record = held(
+            "debate",
+            &[("history", "peers"), ("ask-again", "all"), ("grounded", "false"), ("evidence", evidence)],
+            &asked(),
+            Tools::new(&script()),
+        );
         record.events.iter().filter(|event| matches!(event, Event::Fallback { .. })).count()
     };
     assert_eq!(fallbacks("quote"), 2);

@@ -1,12 +1,8 @@
 //! Which sources are asked, and in which stage.
 
-use super::{asked, held, honest, record, shown, six, stand, stands, weights, years};
-use crate::methods::{prompt, typed};
+use super::{asked, held, honest, record, shown, six, stand, stands, years};
+use crate::methods::prompt;
 use moot::llm::scripted::Scripted;
-use moot::methods;
-use moot::protocol::ctx::{Settings, Silent, Tools};
-use moot::question::Question;
-use moot::sources::SourceWeights;
 use moot::transcript::{Parsed, QuestionRecord};
 use moot::{MootError, Result};
 

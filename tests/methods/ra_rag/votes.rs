@@ -1,13 +1,12 @@
 //! Weights, ties and votes.
 
-use super::{held, honest, stand, stands, weights, years};
+use super::{held, honest, stand, stands, years};
 use crate::methods::typed;
 use moot::answers::vote;
 use moot::cli::debate::show;
 use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::protocol::ctx::{Settings, Silent, Tools};
-use moot::sources::SourceWeights;
 use moot::transcript::QuestionRecord;
 
 #[test]

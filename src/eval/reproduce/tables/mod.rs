@@ -6,20 +6,10 @@ mod madam_rag;
 mod ra_rag;
 mod verification;
 
-use super::{Column, PaperTable};
+use super::table::PaperTable;
 
 /// Every table, in the order of the papers.
 pub fn all() -> impl Iterator<Item = &'static PaperTable> {
     let first = madam_rag::TABLES.iter().chain(&drag::TABLES).chain(&conflictscore::TABLES);
     first.chain(&verification::TABLES).chain(&ra_rag::TABLES)
-}
-
-const fn column(
-    label: &'static str,
-    data: &'static str,
-    metric: &'static str,
-    slice: &'static str,
-    scale: f64,
-) -> Column {
-    Column { label, data, metric, slice, scale }
 }

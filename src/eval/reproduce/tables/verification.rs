@@ -1,7 +1,6 @@
 //! Numbers of Multi-LLM verification.
 
-use super::column;
-use crate::eval::reproduce::{Needed, PaperTable, Row};
+use crate::eval::reproduce::table::{Needed, PaperTable, Row, column};
 
 /// Its tables.
 pub(super) static TABLES: [PaperTable; 2] = [

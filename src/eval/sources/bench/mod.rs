@@ -1,7 +1,7 @@
 //! Benchmarks of sources with planted reliabilities (RA-RAG, section 4): questions whose documents come from sources that
 //! have relevant documents with one probability and factual ones with another.
 
-use super::simulate::{Prior, SPAMMER};
+use super::reliability::{Prior, SPAMMER};
 use crate::answers::words::Level;
 use crate::question::{Document, Gold, Label, Question};
 use crate::sources::{ORACLE, SourceEstimate, SourceWeights, VERSION};
@@ -70,21 +70,8 @@ pub struct Built {
 
 /// Reliabilities drawn from a prior.
 #[must_use]
-pub fn reliabilities(prior: Prior, sources: usize, seed: u64) -> Vec<f64> {
+pub(crate) fn reliabilities(prior: Prior, sources: usize, seed: u64) -> Vec<f64> {
     prior.draw(sources, &mut ChaCha8Rng::seed_from_u64(seed))
-}
-
-/// The `share` quantile of Beta(2 w / (1 - w), 2), w its mean: with a = 2 w / (1 - w) the distribution function is
-/// `x^a (a + 1 - a x)`.
-#[must_use]
-pub fn beta(mean: f64, share: f64) -> f64 {
-    let a = 2.0 * mean / (1.0 - mean);
-    let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if middle.powf(a) * (a + 1.0 - a * middle) < share { low = middle } else { high = middle }
-    }
-    (low + high) / 2.0
 }
 
 /// Deals documents to sources. Questions are taken in an order by the seed; a question's documents too.

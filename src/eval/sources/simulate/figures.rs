@@ -1,7 +1,8 @@
 //! The table of simulated figures: the paper's shapes, and copies among sources.
 
 use super::plot::{Chart, Series};
-use super::{FILTERED, Prior, Reader, UNFILTERED, Way, World};
+use super::{FILTERED, Reader, UNFILTERED, Way, World};
+use crate::eval::sources::reliability::Prior;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -182,7 +183,7 @@ pub struct Outcome {
 }
 
 /// Trials that end so far below the figure's last line, mostly the oracle's, count as collapsed.
-pub const COLLAPSE: f64 = 0.1;
+pub(crate) const COLLAPSE: f64 = 0.1;
 
 /// The seed of one trial: the first number of stream (x, trial) of the generator that the run's seed begins, so that two runs
 /// share no trial.

@@ -1,40 +1,13 @@
 //! Simulated sources: what they answer is drawn, so no model is needed (RA-RAG, section 4 without documents).
 
-use super::bench;
 use super::iteration::{Row, fit, winner};
+use super::reliability::{Prior, SPAMMER};
 use crate::sources::EstimatorSettings;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 pub mod figures;
 pub mod plot;
-
-/// Reliabilities of sources (section 4).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Prior {
-    /// Beta(2 w / (1 - w), 2), whose mean is w.
-    Beta(f64),
-    /// So many spammers (0.1); the others are hammers (0.9).
-    SpammerHammer(usize),
-}
-
-impl Prior {
-    /// The reliabilities of `sources` sources. Spammers stand anywhere among them.
-    pub fn draw(self, sources: usize, random: &mut ChaCha8Rng) -> Vec<f64> {
-        match self {
-            Self::Beta(mean) => (0..sources).map(|_| bench::beta(mean, random.random())).collect(),
-            Self::SpammerHammer(spammers) => {
-                let chosen = rand::seq::index::sample(random, sources, spammers.min(sources)).into_vec();
-                (0..sources).map(|source| if chosen.contains(&source) { SPAMMER } else { HAMMER }).collect()
-            }
-        }
-    }
-}
-
-/// The reliability of a spammer.
-pub const SPAMMER: f64 = 0.1;
-/// The reliability of a hammer.
-pub const HAMMER: f64 = 0.9;
 
 /// How a reader answers by what it reads: shares of right answers, of the planted wrong answer of misinformation, and of "I
 /// don't know"; the rest is hallucinated.
@@ -49,7 +22,7 @@ pub struct Reader {
 }
 
 /// Says what its documents say, and nothing else.
-pub const EXACT: Reader = Reader { factual: 1.0, misinformation: (0.0, 1.0, 0.0), irrelevant: (0.0, 1.0) };
+pub(crate) const EXACT: Reader = Reader { factual: 1.0, misinformation: (0.0, 1.0, 0.0), irrelevant: (0.0, 1.0) };
 /// Table 1 (Llama3-8B, TQA) without `f_align`.
 pub const UNFILTERED: Reader =
     Reader { factual: 0.9282, misinformation: (0.0543, 0.8152, 0.0489), irrelevant: (0.2555, 0.5552) };

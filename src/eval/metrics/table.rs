@@ -1,0 +1,328 @@
+//! The table of metrics.
+
+use super::answers::{self, Rule};
+use super::changes::{self, Change, Revision};
+use super::extraction::{self, Outcome};
+use super::metric::{Metric, Scope, Tally, Unit};
+use super::{calibration, cost, detection, judged, labels, single};
+use crate::question::ClaimRelation::{Contradicts, Supports};
+
+/// The first count of a tally over the second.
+fn ratio(tally: &Tally) -> Option<f64> {
+    (tally[1] > 0.0).then(|| tally[0] / tally[1])
+}
+
+/// A share by question.
+macro_rules! share {
+    ($name:literal, $formula:literal, $source:expr, $of:expr) => {
+        Metric { name: $name, formula: $formula, source: $source, unit: Unit::Share, scope: Scope::Question($of) }
+    };
+}
+
+/// A share over the run.
+macro_rules! run {
+    ($name:literal, $formula:literal, $source:expr, $tally:expr, $value:expr) => {
+        Metric {
+            name: $name,
+            formula: $formula,
+            source: $source,
+            unit: Unit::Share,
+            scope: Scope::Run { tally: $tally, value: $value },
+        }
+    };
+}
+
+/// A share over the run, by bins of probability.
+macro_rules! binned {
+    ($name:literal, $formula:literal, $source:expr, $value:expr) => {
+        Metric {
+            name: $name,
+            formula: $formula,
+            source: $source,
+            unit: Unit::Share,
+            scope: Scope::Binned { tally: calibration::tally, value: $value },
+        }
+    };
+}
+
+/// A count by question.
+macro_rules! count {
+    ($name:literal, $formula:literal, $source:expr, $of:expr) => {
+        Metric { name: $name, formula: $formula, source: $source, unit: Unit::Count, scope: Scope::Question($of) }
+    };
+}
+
+const MADAM: &str = "MADAM-RAG, section 5.1";
+const ABLATION: &str = "MADAM-RAG, section 5.3 (ablation)";
+const VARIANT: &str = "MADAM-RAG leaves the rule open: the strict reading";
+const AS_CODE: &str = "MADAM-RAG leaves the rule open: substring of the whole reply, by words";
+const LEDGER: &str = "MADAM-RAG, Table 2";
+const SQUAD: &str = "SQuAD (Rajpurkar et al., 2016), section 6.1; DRAG and QACC report it";
+const DRAG: &str = "DRAG, section 4.1 (StrategyQA)";
+const DETECTION: &str = "ConflictScore, section 4, Table 2";
+const SCORE: &str = "ConflictScore, section 3";
+const LABELS: &str = "ConflictScore, section 4.4: labels against the dataset's";
+const CALIBRATION: &str = "Guo et al., 2017, section 2 (expected calibration error)";
+const JUDGES: &str = "ConflictScore, section 6.1, Table 4 (TruthfulQA)";
+const FEEDBACK: &str = "ConflictScore, section 6.4: answers given again with the conflict shown";
+const EXTRACTION: &str = "RAMDocs' document labels against first-round replies";
+const CHANGES: &str = "effect of the debate: replies of round 2 and later against the round before";
+
+/// Every metric, in the order that reports print them.
+pub const METRICS: &[Metric] = &[
+    share!("em", "1 where every required answer is given and no wrong one, else 0", MADAM, |r| {
+        answers::exact_match(r, Rule::Contained)
+    }),
+    share!("precision", "right answers / answers given", ABLATION, |r| answers::precision(r, Rule::Contained)),
+    share!("recall", "required answers given / required answers", ABLATION, |r| answers::recall(r, Rule::Contained)),
+    share!("f1", "2 P R / (P + R)", ABLATION, |r| answers::f1(r, Rule::Contained)),
+    run!(
+        "f1-corpus",
+        "2 P R / (P + R), P and R from counts added up over the run",
+        ABLATION,
+        answers::tally,
+        answers::corpus_f1
+    ),
+    share!("em-equal", "em, answers matched by equality", VARIANT, |r| answers::exact_match(r, Rule::Equal)),
+    share!("precision-equal", "precision, answers matched by equality", VARIANT, |r| {
+        answers::precision(r, Rule::Equal)
+    }),
+    share!("recall-equal", "recall, answers matched by equality", VARIANT, |r| answers::recall(r, Rule::Equal)),
+    share!("f1-equal", "f1, answers matched by equality", VARIANT, |r| answers::f1(r, Rule::Equal)),
+    share!("em-text", "1 where the final reply's text holds every required answer and no wrong one", AS_CODE, |r| {
+        answers::exact_match(r, Rule::WholeText)
+    }),
+    share!("precision-text", "right answers in the text / right and wrong answers in the text", AS_CODE, |r| {
+        answers::precision(r, Rule::WholeText)
+    }),
+    share!("recall-text", "required answers in the text / required answers", AS_CODE, |r| {
+        answers::recall(r, Rule::WholeText)
+    }),
+    share!("f1-text", "2 P R / (P + R) of the two above", AS_CODE, |r| answers::f1(r, Rule::WholeText)),
+    share!(
+        "squad-em",
+        "1 where the answer equals an alias after SQuAD's normalisation; one required answer",
+        SQUAD,
+        |r| { single::exact_match(r) }
+    ),
+    share!(
+        "squad-f1",
+        "token F1 with the nearest alias after SQuAD's normalisation; one required answer",
+        SQUAD,
+        |r| { single::token_f1(r) }
+    ),
+    share!(
+        "yes-no-em",
+        "1 where the answer's first word is the gold yes or no; yes/no questions",
+        DRAG,
+        single::yes_no
+    ),
+    run!("accuracy-yes", "yes-no-em over questions whose answer is yes", DRAG, |r| single::class(r, "yes"), ratio),
+    run!("accuracy-no", "yes-no-em over questions whose answer is no", DRAG, |r| single::class(r, "no"), ratio),
+    share!("choice-accuracy", "1 where the chosen option is right; multiple choice", "ConflictScore, section 5", |r| {
+        single::choice(r)
+    }),
+    run!("conflict-precision", "TP / (TP + FP), positive: Conflict", DETECTION, detection::tally, detection::precision),
+    run!("conflict-recall", "TP / (TP + FN)", DETECTION, detection::tally, detection::recall),
+    run!("conflict-f1", "2 P R / (P + R)", DETECTION, detection::tally, detection::f1),
+    run!("conflict-accuracy", "(TP + TN) / all", DETECTION, detection::tally, detection::accuracy),
+    run!("accuracy-conflict", "TP / (TP + FN)", DETECTION, detection::tally, detection::recall),
+    run!("accuracy-no-conflict", "TN / (TN + FP)", DETECTION, detection::tally, detection::specificity),
+    share!("cs-c", "claims with supporters and contradictors / claims", SCORE, |r| labels::of(r)?.cs_c),
+    share!(
+        "cs-r",
+        "mean over claims of contradictors / (supporters + contradictors); claims with neither are left out",
+        SCORE,
+        |r| labels::of(r)?.cs_r
+    ),
+    share!("cs-r-zero", "cs-r, claims with neither count as 0", SCORE, labels::ratio_with_zeros),
+    run!("label-accuracy", "labels that are the dataset's / labels", LABELS, labels::agreement, ratio),
+    run!(
+        "contradicts-precision",
+        "right labels CONTRADICTS / labels CONTRADICTS",
+        LABELS,
+        |r| { labels::found(r, Contradicts) },
+        ratio
+    ),
+    run!(
+        "contradicts-recall",
+        "right labels CONTRADICTS / those of the dataset",
+        LABELS,
+        |r| { labels::expected(r, Contradicts) },
+        ratio
+    ),
+    run!(
+        "supports-precision",
+        "right labels SUPPORTS / labels SUPPORTS",
+        LABELS,
+        |r| { labels::found(r, Supports) },
+        ratio
+    ),
+    run!(
+        "supports-recall",
+        "right labels SUPPORTS / those of the dataset",
+        LABELS,
+        |r| { labels::expected(r, Supports) },
+        ratio
+    ),
+    binned!("label-confidence", "mean probability of labels that have one", CALIBRATION, calibration::confidence),
+    binned!(
+        "label-ece",
+        "sum over ten bins of |right labels - sum of their probabilities| / labels",
+        CALIBRATION,
+        calibration::error
+    ),
+    share!("truthful", "1 where a judge found the answer truthful", JUDGES, judged::truthful),
+    share!("informative", "1 where a judge found the answer informative", JUDGES, judged::informative),
+    share!("truthful-informative", "1 where a judge found the answer both", JUDGES, judged::both),
+    share!("unknown", "1 where no answer was given though the reply kept its format", "abstention", cost::unknown),
+    share!("malformed", "1 where the concluding reply did not keep its format", "malformed replies are scored", |r| {
+        cost::malformed(r)
+    }),
+    share!("error", "1 where the question ended in an error", "failed questions are scored", cost::error),
+    run!(
+        "extracted",
+        "first-round replies that give their document's answer / replies",
+        EXTRACTION,
+        |r| { extraction::tally(r, None, Outcome::Right) },
+        ratio
+    ),
+    run!(
+        "correct-right",
+        "correct documents whose agent gives the label's answer",
+        EXTRACTION,
+        |r| { extraction::tally(r, Some("correct"), Outcome::Right) },
+        ratio
+    ),
+    run!(
+        "correct-wrong",
+        "correct documents whose agent gives another answer, or a malformed reply",
+        EXTRACTION,
+        |r| { extraction::tally(r, Some("correct"), Outcome::Wrong) },
+        ratio
+    ),
+    run!(
+        "correct-unknown",
+        "correct documents whose agent gives no answer",
+        EXTRACTION,
+        |r| { extraction::tally(r, Some("correct"), Outcome::Unknown) },
+        ratio
+    ),
+    run!(
+        "misinfo-right",
+        "misinformation documents whose agent gives the label's answer",
+        EXTRACTION,
+        |r| { extraction::tally(r, Some("misinfo"), Outcome::Right) },
+        ratio
+    ),
+    run!(
+        "misinfo-wrong",
+        "misinformation documents whose agent gives another answer",
+        EXTRACTION,
+        |r| { extraction::tally(r, Some("misinfo"), Outcome::Wrong) },
+        ratio
+    ),
+    run!(
+        "misinfo-unknown",
+        "misinformation documents whose agent gives no answer",
+        EXTRACTION,
+        |r| { extraction::tally(r, Some("misinfo"), Outcome::Unknown) },
+        ratio
+    ),
+    run!(
+        "noise-answered",
+        "noise documents whose agent gives an answer, or a malformed reply",
+        EXTRACTION,
+        |r| { extraction::tally(r, Some("noise"), Outcome::Wrong) },
+        ratio
+    ),
+    run!(
+        "replies-changed",
+        "later replies with another answer / later replies",
+        CHANGES,
+        |r| { changes::tally(r, Change::Any) },
+        ratio
+    ),
+    run!(
+        "replies-better",
+        "later replies that rise (wrong < unknown < right) / later replies",
+        CHANGES,
+        |r| { changes::tally(r, Change::Better) },
+        ratio
+    ),
+    run!(
+        "replies-worse",
+        "later replies that fall (wrong < unknown < right) / later replies",
+        CHANGES,
+        |r| { changes::tally(r, Change::Worse) },
+        ratio
+    ),
+    run!(
+        "answers-kept",
+        "answers given again unchanged, or judged alike / answers given again",
+        FEEDBACK,
+        |r| { changes::revised(r, Revision::Kept) },
+        ratio
+    ),
+    run!(
+        "answers-corrected",
+        "wrong answers that became right / answers given again",
+        FEEDBACK,
+        |r| { changes::revised(r, Revision::Corrected) },
+        ratio
+    ),
+    run!(
+        "answers-spoilt",
+        "right answers that became wrong / answers given again",
+        FEEDBACK,
+        |r| { changes::revised(r, Revision::Spoilt) },
+        ratio
+    ),
+    count!(
+        "malformed-replies",
+        "replies of any role that did not keep their format",
+        "malformed replies are counted",
+        |r| { cost::malformed_replies(r) }
+    ),
+    count!("claims", "claims labelled", SCORE, |r| Some(labels::of(r)?.claims as f64)),
+    count!("claims-with-neither", "claims without supporters and contradictors, which cs-r leaves out", SCORE, |r| {
+        Some(labels::of(r)?.neither as f64)
+    }),
+    count!("unquoted-labels", "labels without a quote that stands in the document", "quotes are verified", |r| {
+        Some(labels::of(r)?.unquoted as f64)
+    }),
+    count!("malformed-labels", "labels whose reply did not keep its format", "they do not count", |r| {
+        Some(labels::of(r)?.malformed as f64)
+    }),
+    count!("failed-labels", "labels whose call failed", "they do not count", |r| Some(labels::of(r)?.failed as f64)),
+    count!("unsure-labels", "labels for or against of too low a probability", "they do not count", |r| {
+        Some(labels::of(r)?.unsure as f64)
+    }),
+    count!("calls", "calls of the model", LEDGER, cost::calls),
+    count!("calls-taken-over", "calls not made: one sent alike was answered before", LEDGER, cost::taken_over),
+    count!("turns-left-out", "agents not asked again in a later round", "ask-again=needed", changes::left_out),
+    count!(
+        "answers-not-held",
+        "agents' answers that count as unknown: not in their document",
+        "grounded=true",
+        cost::not_held
+    ),
+    count!("retriever-calls", "queries sent to the retriever", "DRAG, Figure 4", cost::retriever_calls),
+    count!("entailment-pairs", "pairs classified for entailment", "cost", cost::entailment_pairs),
+    count!("failed-calls", "calls that failed and that the method went on without", "cost", cost::failed_calls),
+    count!("fallbacks", "departures from the method's protocol", "a fallback is another method", cost::fallbacks),
+    count!("rounds", "rounds held", ABLATION, cost::rounds),
+    count!("retrieval-rounds", "rounds of DRAG's retrieval debate", "DRAG, Table 3", cost::retrieval_rounds),
+    count!("response-rounds", "rounds of DRAG's response debate", "DRAG, Table 2", cost::response_rounds),
+    count!("queries", "queries in DRAG's final pool", "DRAG, Table 3", cost::queries),
+    count!("prompt-tokens", "tokens in", LEDGER, |r| cost::tokens(r, |usage| usage.prompt)),
+    count!("reused-tokens", "tokens in that were in the cache", "prefix reuse", |r| cost::tokens(r, |u| u.reused)),
+    count!("generated-tokens", "tokens out", LEDGER, |r| cost::tokens(r, |usage| usage.generated)),
+    Metric {
+        name: "seconds",
+        formula: "wall time, including the wait for other questions in flight",
+        source: "cost",
+        unit: Unit::Seconds,
+        scope: Scope::Question(cost::seconds),
+    },
+];

@@ -1,0 +1,39 @@
+//! Built items, and the generator that draws them.
+
+use crate::question::Question;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// What was built.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Slices {
+    /// One item for each level of each question that qualifies, in the source's order.
+    pub items: Vec<Question>,
+    /// Questions that qualify.
+    pub qualified: usize,
+    /// Questions that do not, by the reason.
+    pub left_out: BTreeMap<&'static str, usize>,
+}
+
+impl Slices {
+    /// Adds what was built of another set.
+    pub fn append(&mut self, other: Self) {
+        self.items.extend(other.items);
+        self.qualified += other.qualified;
+        for (reason, count) in other.left_out {
+            *self.left_out.entry(reason).or_default() += count;
+        }
+    }
+}
+
+pub(super) fn random(kind: &str, seed: u64, id: &str) -> ChaCha8Rng {
+    let mut hash = Sha256::new();
+    hash.update(seed.to_le_bytes());
+    for text in [kind, id] {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    ChaCha8Rng::from_seed(hash.finalize().into())
+}

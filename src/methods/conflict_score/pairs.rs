@@ -1,0 +1,66 @@
+//! Pairs of a claim and a document, and the labels that they are given.
+
+use super::settings::{Labelling, ROLE};
+use crate::answers::quote;
+use crate::error::MootError;
+use crate::protocol::Ctx;
+use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
+
+/// A claim and a document, by their indices.
+pub(super) type ClaimDocument = (usize, usize);
+
+/// What is labelled, and how.
+pub(super) struct Work<'a> {
+    pub(super) how: &'a Labelling,
+    pub(super) claims: &'a [String],
+    /// The texts of all documents, by number.
+    texts: Vec<String>,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(how: &'a Labelling, claims: &'a [String], ctx: &Ctx<'_>) -> Self {
+        Self { how, claims, texts: ctx.documents().map(|document| document.text.clone()).collect() }
+    }
+
+    pub(super) fn text(&self, document: usize) -> &str {
+        self.texts.get(document).map_or("", String::as_str)
+    }
+}
+
+pub(super) fn plain(document: usize, relation: ClaimRelation, by: &str) -> DocumentLabel {
+    DocumentLabel {
+        document,
+        relation,
+        fault: None,
+        quote: None,
+        misquote: String::new(),
+        reason: String::new(),
+        by: by.to_owned(),
+        probability: None,
+        calls: Vec::new(),
+    }
+}
+
+pub(super) fn irrelevant(document: usize, reason: &str) -> DocumentLabel {
+    DocumentLabel { reason: reason.to_owned(), ..plain(document, ClaimRelation::Irrelevant, ROLE) }
+}
+
+pub(super) fn malformed(document: usize, by: &str, calls: Vec<usize>) -> DocumentLabel {
+    DocumentLabel { fault: Some(LabelFault::Malformed), calls, ..plain(document, ClaimRelation::Irrelevant, by) }
+}
+
+pub(super) fn failed(document: usize, by: &str, error: &MootError) -> DocumentLabel {
+    let label = plain(document, ClaimRelation::Irrelevant, by);
+    DocumentLabel { fault: Some(LabelFault::Failed), reason: error.to_string(), ..label }
+}
+
+/// `label` with its quote as the document has it; without one that stands there it does not count.
+pub(super) fn quoted(label: DocumentLabel, document: &str, words: &str) -> DocumentLabel {
+    if label.relation == ClaimRelation::Irrelevant {
+        return label;
+    }
+    match quote::locate(document, words) {
+        Some(quote) => DocumentLabel { quote: Some(quote), ..label },
+        None => DocumentLabel { fault: Some(LabelFault::Unquoted), misquote: words.to_owned(), ..label },
+    }
+}

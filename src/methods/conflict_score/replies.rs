@@ -1,0 +1,135 @@
+//! Labels by the labeller's replies, a call for each pair.
+
+use super::pairs::{ClaimDocument, Work, failed, malformed, plain, quoted};
+use super::settings::ROLE;
+use crate::answers::quote::{self, LEAST};
+use crate::error::Result;
+use crate::generation::{Message, Role};
+use crate::prompt_file;
+use crate::prompts::File;
+use crate::protocol::claims::{CLAIM_LABEL, relation};
+use crate::protocol::{Ask, Ctx};
+use crate::question::{DocumentLabel, LabelFault};
+use crate::transcript::{CallRecord, Parsed};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The prompt that labels a claim against a document.
+pub(in crate::methods) const LABELLER: File = prompt_file!("conflict_score/labeller.jinja");
+/// The turn that asks again.
+pub(in crate::methods) const AGAIN: File = prompt_file!("conflict_score/again.jinja");
+
+/// Tokens of a label with its quote and reason, unless the document's sentences may need more.
+const LABEL_TOKENS: usize = 256;
+
+/// Tokens of a label beside quote and reason: its markers and its word.
+pub(super) const MARKER_TOKENS: usize = 32;
+
+/// Characters of a reason at most, as the grammar says.
+const REASON: usize = 200;
+
+/// Whether the reply of a call for labels may be asked for again: no grammar constrained it, and its label does not count.
+pub(super) fn can_be_asked_again(call: &CallRecord, label: &DocumentLabel) -> bool {
+    let constrained = call.grammar.as_deref().is_some_and(|name| name.ends_with(".lark"));
+    !constrained && !label.counts()
+}
+
+/// A label for each of `pairs`, in a call each, and one retry for replies that no grammar constrained.
+pub(super) fn each(
+    ctx: &mut Ctx<'_>,
+    work: &Work<'_>,
+    pairs: &[ClaimDocument],
+) -> Result<BTreeMap<ClaimDocument, DocumentLabel>> {
+    let asks: Vec<Ask> = pairs.iter().map(|&pair| labeller(work, pair)).collect();
+    let mut labels = BTreeMap::new();
+    let (mut again, mut retried) = (Vec::new(), Vec::new());
+    for ((&pair, ask), result) in pairs.iter().zip(&asks).zip(ctx.try_all(&asks)?) {
+        let call = match result {
+            Ok(call) => call,
+            Err(error) => {
+                labels.insert(pair, failed(pair.1, ROLE, &error));
+                continue;
+            }
+        };
+        let label = read(&call, work.text(pair.1), pair.1);
+        if can_be_asked_again(&call, &label) {
+            again.push(retry(ask, &call, &label));
+            retried.push((pair, label));
+        } else {
+            labels.insert(pair, label);
+        }
+    }
+    labels.extend(retry_all(ctx, work, &again, retried)?);
+    Ok(labels)
+}
+
+/// The labels of second calls `asks`; a first label stays where its second call fails or is malformed, since it may have a
+/// relation and words that can be shown.
+pub(super) fn retry_all(
+    ctx: &mut Ctx<'_>,
+    work: &Work<'_>,
+    asks: &[Ask],
+    firsts: Vec<(ClaimDocument, DocumentLabel)>,
+) -> Result<BTreeMap<ClaimDocument, DocumentLabel>> {
+    let mut labels = BTreeMap::new();
+    for ((pair, first), result) in firsts.into_iter().zip(ctx.try_all(asks)?) {
+        let label = match result {
+            Ok(call) => {
+                let second = read(&call, work.text(pair.1), pair.1);
+                let kept = if second.fault == Some(LabelFault::Malformed) { first.clone() } else { second };
+                DocumentLabel { calls: [first.calls, vec![call.number]].concat(), ..kept }
+            }
+            Err(_) => first,
+        };
+        labels.insert(pair, label);
+    }
+    Ok(labels)
+}
+
+/// The question for a pair's label, without its format.
+pub(super) fn prompt(work: &Work<'_>, (claim, document): ClaimDocument, label_first: bool) -> Ask {
+    let values =
+        json!({ "claim": work.claims[claim], "document": work.text(document).trim(), "label_first": label_first });
+    Ask::new(ROLE, LABELLER, values, &CLAIM_LABEL).document(document)
+}
+
+/// The call for a pair's label.
+pub(super) fn labeller(work: &Work<'_>, pair: ClaimDocument) -> Ask {
+    let how = work.how;
+    let pieces = quote::pieces(work.text(pair.1));
+    let least = LEAST.min(pieces.iter().map(|piece| piece.chars().count()).sum());
+    // A reason may be cut, but not one that the label follows.
+    let reason = if how.label_first { 0 } else { REASON };
+    let tokens = LABEL_TOKENS.max(quote::tokens(&pieces, how.words) + MARKER_TOKENS + reason);
+    let format_values = json!({
+        "pieces": pieces, "least": least, "words": how.words, "label_first": how.label_first, "reasons": how.reasons,
+    });
+    prompt(work, pair, how.label_first).format_values(format_values).max_tokens(tokens)
+}
+
+/// The same call after its first reply, with the fault of that reply.
+fn retry(ask: &Ask, call: &CallRecord, label: &DocumentLabel) -> Ask {
+    let quote = if label.fault == Some(LabelFault::Malformed) { Value::Null } else { label.misquote.clone().into() };
+    let said = Message::new(Role::Assistant, call.raw.as_ref().unwrap_or(&call.reply).clone());
+    let turns = [call.messages.clone(), vec![said]].concat();
+    Ask { prompt: AGAIN, values: json!({ "quote": quote }), round: 2, ..ask.clone() }.after(turns)
+}
+
+/// The label that a call gave, its quote looked up in the document.
+fn read(call: &CallRecord, document: &str, number: usize) -> DocumentLabel {
+    let Parsed::Fields(fields) = &call.parsed else { return malformed(number, ROLE, vec![call.number]) };
+    let field = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    let Some(relation) = relation(field("label")) else { return malformed(number, ROLE, vec![call.number]) };
+    let label = DocumentLabel { calls: vec![call.number], ..plain(number, relation, ROLE) };
+    quoted(DocumentLabel { reason: whole_words(field("reason")), ..label }, document, field("quote"))
+}
+
+/// A reason that the grammar cut at its last character, cut at its last word instead.
+fn whole_words(reason: &str) -> String {
+    match reason.rfind(' ') {
+        Some(space) if reason.chars().count() >= REASON && !reason.ends_with(['.', '!', '?']) => {
+            format!("{}…", &reason[..space])
+        }
+        _ => reason.to_owned(),
+    }
+}
