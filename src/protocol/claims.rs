@@ -4,7 +4,6 @@ use crate::answers::words::Level;
 use crate::generation::Finish;
 use crate::prompt_file;
 use crate::protocol::format::Format;
-use crate::protocol::formats::Format;
 use crate::protocol::list::{self, one_line};
 use crate::question::ClaimRelation;
 use crate::transcript::Parsed;

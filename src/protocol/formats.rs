@@ -8,7 +8,6 @@ use crate::prompt_file;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::reply;
 use crate::transcript::Parsed;
-use crate::unicode;
 
 pub use crate::protocol::format::Format;
 

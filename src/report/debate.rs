@@ -1,9 +1,9 @@
 //! A question with its debates as data: what the page's script builds elements from when a question is opened.
 
 use super::marks;
-use super::outcome::{Outcome, named, value};
 use super::prompts::{Known, sent};
 use super::texts::Texts;
+use super::values::{named, value};
 
 use crate::assess::assessment::{counts, number};
 use crate::assess::{Assessment, Neither, Verdict};

@@ -2,8 +2,8 @@
 //! 3 and 4).
 
 use super::chart::{Chart, Point, Series, legend, short};
-use super::outcome::{named, value};
 use super::part::Part;
+use super::values::{named, value};
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::eval::record::reader::Record;

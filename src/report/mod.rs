@@ -8,22 +8,20 @@ mod chart;
 mod debate;
 mod figures;
 mod marks;
-mod outcome;
 mod page;
 mod part;
 mod prompts;
 mod runs;
 mod summary;
 mod texts;
+mod values;
 
-pub use outcome::Outcome;
 pub use part::Options;
 
 use crate::error::{MootError, Result};
 use crate::eval::compare;
 use crate::eval::record::reader::{Ledger, Record};
 use part::Part;
-use crate::transcript::QuestionRecord;
 
 /// A record and what its file has beside its questions.
 pub struct Input {

@@ -1,8 +1,8 @@
 //! The page: template, style, script and data put together, with a policy that allows nothing else.
 
-use super::outcome::{Outcome, named, value};
 use super::part::{Options, Part, slices};
 use super::texts::{Texts, embedded};
+use super::values::{named, value};
 use super::{debate, figures, runs, summary};
 use crate::error::{MootError, Result};
 use crate::escape;

@@ -22,3 +22,4 @@ pub use documents::{documents, merged_documents};
 pub use embedder::{EmbedderOptions, LocalEmbedder};
 pub(crate) use passage::check_date;
 pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, Wanted};
+pub(crate) use remembered::Remembering;

@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 256 << 20;
 const HASH: usize = 16;
 
 /// An embedder that keeps the vectors of passages in a file.
-pub struct Remembering {
+pub(crate) struct Remembering {
     inner: Arc<dyn Embedder>,
     store: Mutex<Store>,
 }
@@ -25,7 +25,7 @@ impl Remembering {
     /// Keeps the vectors of `inner` in the folder `dir`, which this user alone can read. Without a usable file, or while another
     /// process writes it, nothing is kept: the file only saves time.
     #[must_use]
-    pub fn over(inner: Arc<dyn Embedder>, dir: &Path) -> Arc<dyn Embedder> {
+    pub(crate) fn over(inner: Arc<dyn Embedder>, dir: &Path) -> Arc<dyn Embedder> {
         match Store::open(dir, inner.as_ref()) {
             Ok(store) => Arc::new(Self { inner, store: Mutex::new(store) }),
             Err(_) => inner,

@@ -1,7 +1,7 @@
 //! Simulated sources and built benchmarks, without a model.
 
 use super::sources::near;
-use moot::answers::normalise;
+use moot::answers::words::Level;
 use moot::eval::sources::Row;
 use moot::eval::sources::bench::pools::pools;
 use moot::eval::sources::bench::swap::{Kind, kind, swapped, wrong_answers};

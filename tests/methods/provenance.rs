@@ -126,7 +126,8 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
             .into()
     });
     let asked = headed(&four_of(&["She was born in 1931.", "She was born in 1968."]));
-    let (_, calls) = answer("debate", &typed(&[("history", "peers"), ("rounds", "2"), ("grounded", "false")]), &asked, &llm);
+    let (_, calls) =
+        answer("debate", &typed(&[("history", "peers"), ("rounds", "2"), ("grounded", "false")]), &asked, &llm);
     let texts = read(&calls);
     let reply = format!("Agent 2 {}: Answer: 1931. Explanation: y", known(1));
     let verdict = calls.iter().position(|call| call.role == "aggregator").unwrap();
@@ -134,7 +135,8 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(texts[peer].contains(&reply), "{}", texts[peer]);
     assert!(texts[peer].contains(&format!("Document: {} She was born in 1931.", known(0))));
-    let (_, calls) = answer("debate", &typed(&[("history", "answers"), ("rounds", "2"), ("grounded", "false")]), &asked, &llm);
+    let (_, calls) =
+        answer("debate", &typed(&[("history", "answers"), ("rounds", "2"), ("grounded", "false")]), &asked, &llm);
     let line = format!("1931, says Agent 2 {}: y\n", known(1));
     let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
     assert!(read(&calls)[peer].contains(&line), "{}", read(&calls)[peer]);

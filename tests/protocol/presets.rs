@@ -121,7 +121,11 @@ fn a_method_a_preset_or_both_may_be_typed() {
     assert_eq!(resolved(&["--preset", "debate"]), [("debate", Some("debate")); 2]);
     assert_eq!(resolved(&["--method", "madam-rag", "--preset", "peers"]), [("madam-rag", Some("peers")); 2]);
     assert_eq!(resolved(&["--method", "closed-book"]), [("closed-book", None); 2]);
-    let other = options(&["--method", "closed-book", "--preset", "peers"]).resolve(RUN, &Notice::default()).map(|_| ()).unwrap_err().to_string();
+    let other = options(&["--method", "closed-book", "--preset", "peers"])
+        .resolve(RUN, &Notice::default())
+        .map(|_| ())
+        .unwrap_err()
+        .to_string();
     assert!(other.contains("closed-book has no preset \"peers\""), "{other}");
 }
 
@@ -135,6 +139,7 @@ fn several_are_each_combination_by_a_name_of_its_own() {
     assert_eq!(names(&["--method", "mad, drag"]), ["mad", "drag"]);
     let both = names(&["--method", "madam-rag", "--preset", "peers,one-round"]);
     assert_eq!(both, ["madam-rag.peers", "madam-rag.one-round"]);
-    let twice = options(&["--preset", "peers,peers"]).resolve_all(&Notice::default()).map(|_| ()).unwrap_err().to_string();
+    let twice =
+        options(&["--preset", "peers,peers"]).resolve_all(&Notice::default()).map(|_| ()).unwrap_err().to_string();
     assert!(twice.contains("peers is given twice"), "{twice}");
 }

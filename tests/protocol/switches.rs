@@ -102,7 +102,7 @@ fn command_line(line: &str) -> Result<serde_json::Value, String> {
     let resolved = parsed
         .args
         .options()
-        .and_then(|options| options.resolve(None, &Notice::default()))
+        .and_then(|options| options.resolve(moot::methods::RUN, &Notice::default()))
         .map_err(|e| e.to_string())?;
     Ok(resolved.method.values.json())
 }
@@ -136,10 +136,7 @@ fn a_switch_typed_twice_or_wrong_is_refused() {
         ("--set =3", "madam-rag has no switch \"\""),
         ("--set rounds=", "switch rounds: expected a whole number from 1 to 16, found \"\""),
         ("--rounds -1", "switch rounds: expected a whole number from 1 to 16, found \"-1\""),
-        (
-            "--set ruonds=3",
-            "madam-rag has no switch \"ruonds\" (it has: rounds, history, shuffle, aggregator)",
-        ),
+        ("--set ruonds=3", "madam-rag has no switch \"ruonds\" (it has: rounds, history, shuffle, aggregator)"),
         ("--method closed-book --rounds 3", "closed-book has no switch \"rounds\" (it has none)"),
     ] {
         let refused = command_line(line).unwrap_err();

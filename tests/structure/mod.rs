@@ -1,8 +1,8 @@
 //! The order of the modules of `src`: each may use those before it, none after. Files do not use each other in a circle.
 
-mod pages;
 #[path = "../../models/tests/structure/circles.rs"]
 mod circles;
+mod pages;
 
 use circles::circles;
 use std::collections::{BTreeMap, BTreeSet};

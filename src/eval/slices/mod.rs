@@ -8,10 +8,10 @@ pub mod binary;
 mod built;
 mod detection;
 
-pub use built::Slices;
 use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::question::{Document, Gold, Label, Question};
+pub use built::Slices;
 use built::random;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;

@@ -1,6 +1,5 @@
 //! From a text to its claims.
 
-
 use crate::answers::quote::single_spaced;
 use crate::answers::words::Level;
 use crate::error::Result;

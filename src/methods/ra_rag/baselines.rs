@@ -1,7 +1,7 @@
 //! RA-RAG's baselines without sources: naive RAG and naive LLM (section 5.1).
 
-use crate::answers::vote;
 use crate::answers::unknown::is_unknown;
+use crate::answers::vote;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::prompt_file;

@@ -1,8 +1,8 @@
 //! The text of a passage that is indexed, and the tokenizer of BM25: words in the form that searches compare.
 
 use crate::question::Passage;
-use std::borrow::Cow;
 use crate::unicode;
+use std::borrow::Cow;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::char::is_combining_mark;
 
