@@ -20,6 +20,13 @@ const MOST_BYTES: usize = 1 << 20;
 /// ends the reply.
 const MASK_FUEL: u64 = 1_000_000;
 
+/// Bytes of a token that grammars offer. The trie of tokens takes none of more than 1024 bytes; longer ones are runs of one
+/// character, as the 1024 spaces of GLM-4, and shorter tokens spell them too.
+const LONGEST_TOKEN: usize = 512;
+
+/// Bytes of all tokens that the trie takes.
+const MOST_TOKEN_BYTES: usize = (1 << 22) - 1;
+
 /// Bytes of forced text that are tokenised: more than the draft tokens of a step spell.
 const FORCED_BYTES: usize = 128;
 
@@ -84,20 +91,29 @@ fn compile(factory: &ParserFactory, grammar: &Grammar) -> Result<Matcher> {
 }
 
 fn factory(tokenizer: &Tokenizer, eos: u32) -> std::result::Result<ParserFactory, String> {
-    let words: Vec<Vec<u8>> = (0..tokenizer.vocab_size() as u32)
-        .map(|id| match tokenizer.token_bytes(id) {
-            // A marker byte that no UTF-8 text has keeps control tokens out of every text rule.
-            Some(bytes) if tokenizer.is_special(id) => [&[TokTrie::SPECIAL_TOKEN_MARKER], bytes].concat(),
-            Some(bytes) => bytes.to_vec(),
-            None => Vec::new(),
-        })
-        .collect();
+    let words = words(tokenizer);
+    let bytes: usize = words.iter().map(Vec::len).sum();
+    if bytes > MOST_TOKEN_BYTES {
+        return Err(format!("expected at most {MOST_TOKEN_BYTES} bytes of tokens, found {bytes}"));
+    }
     let info = TokRxInfo::new(words.len() as u32, eos);
     let env = Arc::new(ApproximateTokEnv::new(TokTrie::from(&info, &words)));
     let mut factory = ParserFactory::new_simple(&(env as _)).map_err(|e| e.to_string())?;
     factory.quiet();
     factory.limits_mut().step_lexer_fuel = MASK_FUEL;
     Ok(factory)
+}
+
+/// The bytes of each token for the trie; none for a token that grammars do not offer.
+fn words(tokenizer: &Tokenizer) -> Vec<Vec<u8>> {
+    let bytes = |id| tokenizer.token_bytes(id).filter(|bytes| bytes.len() < LONGEST_TOKEN);
+    let word = |id| match bytes(id) {
+        // A marker byte that no UTF-8 text has keeps control tokens out of every text rule.
+        Some(bytes) if tokenizer.is_special(id) => [&[TokTrie::SPECIAL_TOKEN_MARKER], bytes].concat(),
+        Some(bytes) => bytes.to_vec(),
+        None => Vec::new(),
+    };
+    (0..tokenizer.vocab_size() as u32).map(word).collect()
 }
 
 fn refused(file: &str, reason: &(impl ToString + ?Sized)) -> MootError {
@@ -196,8 +212,38 @@ impl<T> Cache<T> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use super::Cache;
+    use super::{Cache, MOST_TOKEN_BYTES, factory, words};
+    use moot_models::tokenizer::{SpecialTokens, Tokenizer};
+    use std::path::Path;
+
+    /// A vocabulary with `texts` after the end-of-turn token, and a control token of 2000 bytes.
+    fn vocabulary(texts: &[String]) -> Tokenizer {
+        let vocab: serde_json::Map<String, serde_json::Value> =
+            texts.iter().zip(1..).map(|(text, id)| (text.clone(), id.into())).collect();
+        let document = serde_json::json!({
+            "added_tokens": [
+                {"id": 0, "content": "<|im_end|>", "special": true},
+                {"id": texts.len() + 1, "content": "x".repeat(2000), "special": true},
+            ],
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+            "decoder": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+            "model": {"type": "BPE", "vocab": vocab, "merges": []},
+        });
+        Tokenizer::from_json(Path::new("tokenizer.json"), &document.to_string(), &SpecialTokens::default()).unwrap()
+    }
+
+    #[test]
+    fn tokens_that_the_trie_cannot_hold_are_not_offered() {
+        let tokenizer = vocabulary(&[1, 511, 512, 1024, 1025, 70_000].map(|times| "a".repeat(times)));
+        let lengths: Vec<usize> = words(&tokenizer).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [11, 1, 511, 0, 0, 0, 0, 0]);
+        assert!(factory(&tokenizer, 0).is_ok());
+        let long: Vec<String> = (0..MOST_TOKEN_BYTES / 500 + 1).map(|id| format!("{id:0500}")).collect();
+        let refused = factory(&vocabulary(&long), 0).err().unwrap();
+        assert!(refused.starts_with("expected at most 4194303 bytes of tokens, found"), "{refused}");
+    }
 
     fn filled(sources: &[&str]) -> Cache<usize> {
         let mut cache = Cache::new(3, 10);
