@@ -5,7 +5,7 @@ use super::random::Random;
 use serde_json::{Map, Number, Value, json};
 
 /// Fields that some architecture reads, and words that it compares with.
-const WORDS: [&str; 44] = [
+const WORDS: [&str; 52] = [
     "rope_scaling",
     "rope_parameters",
     "rope_type",
@@ -50,6 +50,14 @@ const WORDS: [&str; 44] = [
     "Metaspace",
     "BPE",
     "<s>",
+    "Replace",
+    "Prepend",
+    "pattern",
+    "Regex",
+    "content",
+    "x*",
+    "ee",
+    "",
 ]; // one a line would be longer than all the rest
 
 /// One change to a JSON document.
@@ -120,9 +128,11 @@ fn change(tree: &mut Value, random: &mut Random) {
         }
         Value::Array(items) if !items.is_empty() && random.below(3) != 0 => {
             let index = random.below(items.len());
-            match random.below(4) {
+            match random.below(5) {
                 0 => drop(items.remove(index)),
                 1 => items.insert(index, leaf(random)),
+                // Steps and merges, many of them.
+                2 => items.extend(vec![items[index].clone(); random.below(12)]),
                 _ => change(&mut items[index], random),
             }
         }
@@ -147,7 +157,12 @@ fn near(number: &Number, random: &mut Random) -> Value {
     let float = number.as_f64().unwrap_or(0.0);
     match number.as_u64() {
         Some(whole) => {
-            json!(*random.pick(&[whole.wrapping_add(1), whole.wrapping_sub(1), whole * 2 % (1 << 60), whole / 2]))
+            json!(*random.pick(&[
+                whole.wrapping_add(1),
+                whole.wrapping_sub(1),
+                whole.wrapping_mul(2) % (1 << 60),
+                whole / 2
+            ]))
         }
         None => json!(*random.pick(&[-float, float * 2.0, float / 2.0, 1.0 / float])),
     }

@@ -159,7 +159,7 @@ pub(crate) fn gguf(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes[range.clone()].copy_from_slice(&new.to_le_bytes()[..range.len()]);
     // Half of the lengths bring their bytes along, so that what follows is still read.
     if kind == Kind::Length && new < 4096 && random.below(2) == 0 {
-        let text = range.end..(range.end + old as usize).min(end).max(range.end);
+        let text = range.end..range.end.saturating_add(old as usize).min(end).max(range.end);
         let letters = (0..new).map(|_| b"ab.\0\xff"[random.below(5)]).collect::<Vec<u8>>();
         bytes.splice(text, letters);
     }

@@ -70,7 +70,7 @@ pub(crate) const TARGETS: &[Target] = &[
 ];
 
 /// A template's: the values of one rendering, each within the stated limits.
-const TEMPLATE: Bound = Bound { fixed: 128 << 20, factor: 400 };
+const TEMPLATE: Bound = Bound { fixed: 32 << 20, factor: 400 };
 
 const TEMPLATES: &[&str] = &[
     "tests/golden/tokenizer/templates/llama3.1.jinja",
@@ -88,7 +88,11 @@ const JINJA: &[&str] = &[
     "| replace('x', ns.s)", ".split('')", ".format(ns.s)", "{% set x %}", "{% endset %}", "{{ x }}", "{% macro m(a) %}",
     "{% endmacro %}", "{{ m(m) }}", "{% if", "{% else %}", "{% endif %}", "{{", "}}", "{%", "%}", "[", "]", "(", ")", "'",
     "messages", "message.content", "loop.index0", "{% generation %}", "{% endgeneration %}", "raise_exception('x')",
-    "strftime_now('%d')", "| map('upper')", "| sort", "in", "not", "is defined", "[::-1]", "9999999999999999999",
+    "strftime_now('%d')", "| map('upper')", "| sort", "in", "not ", "is defined", "[::-1]", "9999999999999999999",
+    "{% elif x %}", " + x", " ~ ns.s", ".x", "[0]", "()", "{% set ns.s = [loop, 1] %}", "{% set ns.a = namespace() %}", "is eq ns.s",
+    "== ns.s", "loop.cycle()", "loop.changed(ns.s)", "{% include 'chat_template' %}", "{% block a %}", "{{ self.a() }}",
+    "| map('map', 'map', 'upper')", "| select('in', ns.s)", ".strip(ns.s)", "| trim(ns.s)", "{'a': ns.s}", "**{'a': ns.s}", "*ns.s",
+    "{% with %}", "{% endwith %}", "{% for j in range(9999) %}", "recursive",
 ];
 
 fn jinja(bytes: &mut Vec<u8>, random: &mut Random) {
@@ -97,7 +101,9 @@ fn jinja(bytes: &mut Vec<u8>, random: &mut Random) {
     }
     let at = random.below(bytes.len() + 1);
     let end = (at + random.below(2) * random.below(12)).min(bytes.len());
-    drop(bytes.splice(at..end, random.pick(JINJA).bytes()));
+    // Now and then as a chain.
+    let times = if random.below(8) == 0 { 1 + random.below(4096) } else { 1 };
+    drop(bytes.splice(at..end, random.pick(JINJA).repeat(times).bytes()));
 }
 
 /// A chat template: compiled, and rendered for a short conversation.

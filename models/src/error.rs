@@ -1,7 +1,9 @@
 //! The one error of this package: each variant says what was expected, what was found, and where.
 
-use crate::source::Catalog;
 use std::path::PathBuf;
+
+/// Field of a GGUF file that names the rule by which text is split into words.
+pub(crate) const SPLITTER_FIELD: &str = "tokenizer.ggml.pre";
 
 /// Result of anything in this package.
 pub type Result<T> = std::result::Result<T, ModelError>;
@@ -21,7 +23,10 @@ pub enum ModelError {
         source: std::io::Error,
     },
     /// A file does not keep to its format.
-    #[error("{}: not a sound {format} file: {place}: expected {expected}, found {found}", path.display())]
+    #[error(
+        "{}: not a sound {format} file: {}: expected {}, found {}",
+        path.display(), shortened(.place), shortened(.expected), shortened(.found)
+    )]
     Format {
         /// The file.
         path: PathBuf,
@@ -35,7 +40,7 @@ pub enum ModelError {
         found: String,
     },
     /// The named path or address is no model: an empty folder, a pickle, an incomplete address.
-    #[error("{}: expected {expected}, found {found}", path.display())]
+    #[error("{}: expected {}, found {}", path.display(), shortened(.expected), shortened(.found))]
     NotAModel {
         /// As named.
         path: PathBuf,
@@ -45,7 +50,7 @@ pub enum ModelError {
         found: String,
     },
     /// A configuration field is absent or has a value this program cannot use.
-    #[error("{}: field {field}: expected {expected}, found {found}", path.display())]
+    #[error("{}: field {}: expected {}, found {}", path.display(), shortened(.field), shortened(.expected), shortened(.found))]
     Field {
         /// The file.
         path: PathBuf,
@@ -57,7 +62,7 @@ pub enum ModelError {
         found: String,
     },
     /// The weights lack a tensor that the architecture needs.
-    #[error("{}: tensor {tensor} is missing", path.display())]
+    #[error("{}: tensor {} is missing", path.display(), shortened(.tensor))]
     MissingTensor {
         /// The file or folder.
         path: PathBuf,
@@ -65,7 +70,7 @@ pub enum ModelError {
         tensor: String,
     },
     /// The weights hold a tensor that the architecture would leave unused: they mean another forward.
-    #[error("{}: tensor {tensor} has no part in the {architecture} architecture", path.display())]
+    #[error("{}: tensor {} has no part in the {architecture} architecture", path.display(), shortened(.tensor))]
     UnusedTensor {
         /// The file or folder.
         path: PathBuf,
@@ -75,7 +80,7 @@ pub enum ModelError {
         architecture: &'static str,
     },
     /// A model in several GGUF files, of which some are not there.
-    #[error("{}: one of {count} files of a split model; missing beside it: {}", path.display(), .missing.join(", "))]
+    #[error("{}: one of {count} files of a split model; missing beside it: {}", path.display(), joined(.missing, ", "))]
     MissingShard {
         /// The file that was named.
         path: PathBuf,
@@ -85,7 +90,10 @@ pub enum ModelError {
         missing: Vec<String>,
     },
     /// A tensor is there, in a shape the architecture cannot use.
-    #[error("{}: tensor {tensor}: expected shape {expected:?}, found {found:?}", path.display())]
+    #[error(
+        "{}: tensor {}: expected shape {}, found {}",
+        path.display(), shortened(.tensor), shortened(&format!("{:?}", .expected)), shortened(&format!("{:?}", .found))
+    )]
     Shape {
         /// The file or folder.
         path: PathBuf,
@@ -97,7 +105,10 @@ pub enum ModelError {
         found: Vec<usize>,
     },
     /// A tensor's element type is known but not handled.
-    #[error("{}: tensor {tensor}: element type {found} is not supported (supported: {supported})", path.display())]
+    #[error(
+        "{}: tensor {}: element type {} is not supported (supported: {supported})",
+        path.display(), shortened(.tensor), shortened(.found)
+    )]
     ElementType {
         /// The file or folder.
         path: PathBuf,
@@ -109,7 +120,7 @@ pub enum ModelError {
         supported: &'static str,
     },
     /// A weight is infinite or not a number: the file is damaged or was written wrongly.
-    #[error("{}: tensor {tensor}{}: a number that is not finite", path.display(), row.map_or(String::new(), |row| format!(", row {row}")))]
+    #[error("{}: tensor {}{}: a number that is not finite", path.display(), shortened(.tensor), row.map_or(String::new(), |row| format!(", row {row}")))]
     NotFinite {
         /// The file or folder.
         path: PathBuf,
@@ -120,8 +131,8 @@ pub enum ModelError {
     },
     /// A block of a type with a codebook has a scale that `Q8_0`, in which such types are held, has no number for.
     #[error(
-        "{}: tensor {tensor}, row {row}, block {block}: expected {dtype} blocks that Q8_0 can hold, found {found}",
-        path.display()
+        "{}: tensor {}, row {row}, block {block}: expected {dtype} blocks that Q8_0 can hold, found {}",
+        path.display(), shortened(.tensor), shortened(.found)
     )]
     BlockScale {
         /// The file.
@@ -138,7 +149,7 @@ pub enum ModelError {
         found: String,
     },
     /// No row of the architecture table matches.
-    #[error("{}: architecture {found:?} is not supported (supported: {supported})", path.display())]
+    #[error("{}: architecture {:?} is not supported (supported: {supported})", path.display(), shortened(.found))]
     UnknownArchitecture {
         /// The file that names it.
         path: PathBuf,
@@ -148,7 +159,7 @@ pub enum ModelError {
         supported: String,
     },
     /// The chat template is absent, does not parse, or fails on an ordinary conversation.
-    #[error("{origin}: chat template: {reason}")]
+    #[error("{origin}: chat template: {}", shortened(.reason))]
     Template {
         /// The file it came from.
         origin: String,
@@ -156,7 +167,7 @@ pub enum ModelError {
         reason: String,
     },
     /// A name that no source knows, of a model or of an encoder.
-    #[error("no {} is called {name:?}{}", if *.encoder { "encoder" } else { "model" }, near_names(.near))]
+    #[error("no {} is called {:?}{}", if *.encoder { "encoder" } else { "model" }, shortened(.name), near_names(.near))]
     UnknownModel {
         /// An encoder was named.
         encoder: bool,
@@ -166,7 +177,7 @@ pub enum ModelError {
         near: Vec<String>,
     },
     /// Every source of a model failed; one reason a source, in the order tried.
-    #[error("cannot fetch {name}: {}", .reasons.join("; "))]
+    #[error("cannot fetch {}: {}", shortened(.name), joined(.reasons, "; "))]
     Unreachable {
         /// The model.
         name: String,
@@ -186,7 +197,7 @@ pub enum ModelError {
         found: String,
     },
     /// A tensor operation failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", shortened(&.source.to_string()))]
     Tensor {
         /// The operation, in the model's words.
         what: String,
@@ -195,24 +206,32 @@ pub enum ModelError {
     },
 }
 
-/// Text from a file, fit for a message: one line, no control characters, at most 200 characters.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
-        .take(200)
-        .flat_map(|c| {
-            let escaped: Vec<char> = if c.is_control() { c.escape_default().collect() } else { vec![c] };
-            escaped
-        })
-        .collect();
-    if text.chars().nth(200).is_some() {
-        shown.push_str("..");
+/// Characters of a text that a message repeats.
+const LONGEST_QUOTE: usize = 300;
+
+/// A text of any origin, fit for a message: one line without control characters, at most [`LONGEST_QUOTE`] characters.
+pub(crate) fn shortened(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(LONGEST_QUOTE));
+    for c in text.chars().take(LONGEST_QUOTE) {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    if text.chars().nth(LONGEST_QUOTE).is_some() {
+        shown.push_str("...");
     }
     shown
 }
 
+/// Several texts in one message.
+fn joined(texts: &[String], between: &str) -> String {
+    texts.iter().map(|text| shortened(text)).collect::<Vec<_>>().join(between)
+}
+
 fn near_names(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+    if near.is_empty() { String::new() } else { format!("; near: {}", joined(near, ", ")) }
 }
 
 impl ModelError {
@@ -227,22 +246,23 @@ impl ModelError {
                 Some("take a model of a supported family, or add its file to models/src/arch/".into())
             }
             Self::UnknownModel { encoder: true, .. } => {
-                let count = Catalog::embedded().encoders.len();
-                Some(format!(
-                    "give an encoder's folder, hf:org/repo, or one of the {count} encoders of `moot models list`"
-                ))
+                Some("give an encoder's folder, hf:org/repo, or one of the encoders of `moot models list`".into())
             }
-            Self::UnknownModel { .. } => {
-                let count = Catalog::embedded().models.len();
-                Some(format!(
-                    "give a path to a .gguf file or model folder, hf:org/repo[/file.gguf], or one of the {count} names of \
-                     `moot models list`"
-                ))
-            }
+            Self::UnknownModel { .. } => Some(
+                "give a path to a .gguf file or model folder, hf:org/repo[/file.gguf], or one of the names of \
+                 `moot models list`"
+                    .into(),
+            ),
             Self::Unreachable { access: Some(access), .. } => Some(access.clone()),
             Self::Unreachable { .. } => {
                 Some("fetch the model where there is a network, without --offline, or pass a model's path".into())
             }
+            Self::Field { field, .. } if field == SPLITTER_FIELD => Some(
+                "the field names the rule that splits text into words; with another one the tokens would be wrong: convert the \
+                 model again with a current convert_hf_to_gguf.py, or take its folder of safetensors, whose tokenizer.json \
+                 holds the rule"
+                    .into(),
+            ),
             Self::MissingShard { .. } => {
                 Some("fetch the missing files into the same folder; naming any one of them loads them all".into())
             }

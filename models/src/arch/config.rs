@@ -1,7 +1,7 @@
 //! config.json: typed getters, and the fields that all architectures share.
 
 use super::rope;
-use crate::error::{ModelError, Result, quoted};
+use crate::error::{ModelError, Result, shortened};
 use crate::spec::{Bias, ContextLimit, DecoderSpec, Layout, Output, QkNorm};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ fn unsound(path: &Path, found: &str) -> ModelError {
         format: "config.json",
         place: "the file".into(),
         expected: "a JSON object of at most 1 MiB".into(),
-        found: quoted(found),
+        found: shortened(found),
     }
 }
 

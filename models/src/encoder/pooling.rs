@@ -1,7 +1,7 @@
 //! Pooling: one vector for a text from those of its tokens, as a sentence-transformers folder describes it.
 
 use crate::arch::Config;
-use crate::error::{ModelError, Result, quoted};
+use crate::error::{ModelError, Result, shortened};
 use crate::source::EncoderEntry;
 use serde::Deserialize;
 use std::path::Path;
@@ -128,7 +128,7 @@ fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
         format: "modules.json",
         place: format!("line {}", error.line()),
         expected: "a list of modules with type and path".into(),
-        found: quoted(&error.to_string()),
+        found: shortened(&error.to_string()),
     })?;
     let (mut pooling, mut normalise) = (None, false);
     for (index, module) in modules.iter().enumerate() {
@@ -141,7 +141,7 @@ fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
                     path,
                     field: format!("module {index}"),
                     expected: "Transformer at the folder itself, Pooling, and perhaps Normalize".into(),
-                    found: quoted(&format!("{} at {:?}", module.kind, module.path)),
+                    found: shortened(&format!("{} at {:?}", module.kind, module.path)),
                 });
             }
         }
@@ -161,7 +161,7 @@ fn pooling_of(folder: &Path, module: &str) -> Result<Pooling> {
             path: folder.join("modules.json"),
             field: "path of Pooling".into(),
             expected: "a folder of this one".into(),
-            found: quoted(&format!("{module:?}")),
+            found: shortened(&format!("{module:?}")),
         });
     }
     let config = Config::open(&folder.join(module).join("config.json"))?;

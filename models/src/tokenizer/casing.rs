@@ -1,6 +1,7 @@
 //! Lower-casing that a model folder asks for outside its `tokenizer.json`.
 
-use super::json::{flat_steps, read_optional, wrong};
+use super::files::{read_optional, wrong};
+use super::steps::flat_steps;
 use crate::error::Result;
 use serde_json::{Map, Value, json};
 use std::path::Path;

@@ -1,69 +1,23 @@
 //! A Hugging Face `tokenizer.json`.
 
 use super::added::Flags;
+use super::blueprint::{Blueprint, Places, Subwords};
 use super::casing::Casing;
+use super::entry::Entry;
+use super::files::{parse, unsound, wrong};
 use super::metaspace::Metaspace;
-use super::pipeline::{Blueprint, Entry, Places, Subwords};
 use super::special::SpecialTokens;
+use super::steps::{normalizers, splitters, step_names};
 use super::table::{Spelling, TokenKind};
-use super::unigram::{self, Unigram};
-use crate::error::{ModelError, Result};
+use super::unigram::Unigram;
+use crate::error::Result;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-const FORMAT: &str = "tokenizer.json";
-/// Several times the size of the largest published file (Gemma's, 33 MB).
-const LARGEST_FILE: u64 = 256 << 20;
-/// Normalisers known to take any text without failing or panicking.
-const NORMALIZERS: [&str; 12] = [
-    "BertNormalizer",
-    "NFC",
-    "NFD",
-    "NFKC",
-    "NFKD",
-    "Nmt",
-    "Lowercase",
-    // After `check_charsmap`.
-    "Precompiled",
-    "Prepend",
-    "Replace",
-    "Strip",
-    "StripAccents",
-];
-/// Pre-tokenizers known to take any text without failing or panicking.
-const SPLITTERS: [&str; 8] =
-    ["BertPreTokenizer", "ByteLevel", "Digits", "Metaspace", "Punctuation", "Split", "Whitespace", "WhitespaceSplit"];
-
 /// Longest WordPiece word in characters; the time for a word grows with the square. BERT has 100.
 const LONGEST_WORD: usize = 1024;
-
-/// The JSON in `path`; `None` where there is no such file.
-pub(super) fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match read_text(path) {
-        Ok(text) => parse(path, &text).map(Some),
-        Err(ModelError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-pub(super) fn read_text(path: &Path) -> Result<String> {
-    let io = |source| ModelError::Io { path: path.to_owned(), action: "read", source };
-    let size = std::fs::metadata(path).map_err(io)?.len();
-    if size > LARGEST_FILE {
-        return Err(unsound(path, "size", &format!("at most {LARGEST_FILE} bytes"), size.to_string()));
-    }
-    std::fs::read_to_string(path).map_err(io)
-}
-
-fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|reason| {
-        let place = format!("line {} column {}", reason.line(), reason.column());
-        unsound(path, &place, "JSON as Hugging Face writes it", reason.to_string())
-    })
-}
 
 #[derive(Deserialize)]
 struct Document {
@@ -181,8 +135,8 @@ pub(super) fn read(path: &Path, text: &str, special: &SpecialTokens, casing: &Ca
         subwords,
         metaspace,
         recased,
-        normalizer: steps(path, "normalizer", "normalizers", &NORMALIZERS, normalizer)?,
-        splitter: steps(path, "pre_tokenizer", "pretokenizers", &SPLITTERS, splitter)?,
+        normalizers: normalizers(path, normalizer.as_ref())?,
+        splitters: splitters(path, splitter.as_ref())?,
         bos,
         eos,
         add_bos: bos.is_some() && special.add_bos.unwrap_or_else(adds),
@@ -302,40 +256,6 @@ fn merges(path: &Path, merges: Vec<Merge>) -> Result<Vec<(String, String)>> {
     .collect()
 }
 
-/// A component's steps, each with its name: itself, or those of its sequence, nested ones included.
-pub(super) fn flat_steps<'a>(step: &'a Value, list: &str) -> Vec<(&'a str, &'a Value)> {
-    match step.get("type").and_then(Value::as_str) {
-        Some("Sequence") => {
-            let inner = step.get(list).and_then(Value::as_array).into_iter().flatten();
-            inner.flat_map(|inner| flat_steps(inner, list)).collect()
-        }
-        name => vec![(name.unwrap_or("no type"), step)],
-    }
-}
-
-fn step_names<'a>(step: &'a Value, list: &str) -> Vec<&'a str> {
-    flat_steps(step, list).into_iter().map(|(name, _)| name).collect()
-}
-
-fn steps<T: DeserializeOwned>(
-    path: &Path,
-    field: &str,
-    list: &str,
-    known: &[&str],
-    step: Option<Value>,
-) -> Result<Option<T>> {
-    let Some(step) = step else { return Ok(None) };
-    let names = step_names(&step, list);
-    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
-        return Err(wrong(path, field, &format!("steps among {}", known.join(", ")), unknown));
-    }
-    for (_, table) in flat_steps(&step, list).into_iter().filter(|(name, _)| *name == "Precompiled") {
-        unigram::check_charsmap(path, table)?;
-    }
-    let sound = format!("sound {} steps", names.join(", "));
-    serde_json::from_value(step).map(Some).map_err(|reason| wrong(path, field, &sound, &reason.to_string()))
-}
-
 fn spelling(path: &Path, decoder: Option<&Value>) -> Result<Spelling> {
     let names = decoder.map(|decoder| step_names(decoder, "decoders")).unwrap_or_default();
     if names.contains(&"ByteLevel") {
@@ -365,23 +285,4 @@ fn first_special(processor: Option<&Value>) -> Option<&str> {
         return inner.iter().find_map(|processor| first_special(Some(processor)));
     }
     processor.get("single")?.get(0)?.get("SpecialToken")?.get("id")?.as_str()
-}
-
-pub(super) fn wrong(path: &Path, field: &str, expected: &str, found: &str) -> ModelError {
-    ModelError::Field {
-        path: path.to_owned(),
-        field: field.to_owned(),
-        expected: expected.to_owned(),
-        found: found.chars().take(120).collect(),
-    }
-}
-
-fn unsound(path: &Path, place: &str, expected: &str, found: String) -> ModelError {
-    ModelError::Format {
-        path: path.to_owned(),
-        format: FORMAT,
-        place: place.to_owned(),
-        expected: expected.to_owned(),
-        found,
-    }
 }

@@ -6,10 +6,11 @@
 //! the published files. Characters without a piece become one token a byte.
 
 use super::added::Flags;
-use super::gguf::{self, TOKENS, Vocabulary};
+use super::blueprint::{Blueprint, Places, Subwords};
+use super::entry::Entry;
 use super::metaspace::{Metaspace, Prefix};
-use super::pipeline::{Blueprint, Entry, Places, Subwords};
 use super::table::{Spelling, TokenKind};
+use super::vocabulary::{TOKENS, Vocabulary, add_bos, vocabulary, wrong_item};
 use crate::error::Result;
 use crate::weights::{Metadata, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -44,7 +45,7 @@ const KEEPERS: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];
 
 /// Reads the vocabulary of `metadata`.
 pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
-    let Vocabulary { mut entries, bos, eos } = gguf::vocabulary(metadata, kind_of)?;
+    let Vocabulary { mut entries, bos, eos } = vocabulary(metadata, kind_of)?;
     let added = |kind| matches!(kind, TokenKind::Control | TokenKind::Marker);
     for entry in entries.iter_mut().filter(|entry| entry.kind == TokenKind::Marker) {
         // User-defined pieces are stored as they are matched, spaces spelled.
@@ -70,13 +71,13 @@ pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
     Ok(Blueprint {
         path: metadata.path().to_owned(),
         places: Places { tokens: TOKENS, merges: SCORES },
-        add_bos: gguf::add_bos(metadata, bos, true)?,
+        add_bos: add_bos(metadata, bos, true)?,
         entries,
         flags,
         spelling: Spelling::Metaspace,
         subwords: Subwords::Bpe { merges, ignore_merges: false, byte_fallback: true, fuse_unknown: true },
-        normalizer: None,
-        splitter: None,
+        normalizers: Vec::new(),
+        splitters: Vec::new(),
         metaspace: Some(metaspace),
         recased: false,
         leading_space: spaced,
@@ -109,7 +110,7 @@ fn check_bytes(metadata: &Metadata, entries: &[Entry]) -> Result<()> {
     }
     let missing = (0..=255u8).map(|byte| format!("<0x{byte:02X}>")).find(|byte| !bytes.contains(byte.as_str()));
     let expected = "a token for every byte, or one for the unknown";
-    missing.map_or(Ok(()), |byte| Err(gguf::out_of_place(metadata, TOKENS, expected, &format!("no {byte:?}"))))
+    missing.map_or(Ok(()), |byte| Err(wrong_item(metadata, TOKENS, expected, &format!("no {byte:?}"))))
 }
 
 fn scores(metadata: &Metadata, tokens: usize) -> Result<Vec<f64>> {
@@ -118,10 +119,10 @@ fn scores(metadata: &Metadata, tokens: usize) -> Result<Vec<f64>> {
     };
     if scores.len() != tokens {
         let expected = format!("{tokens} values, one a token");
-        return Err(gguf::out_of_place(metadata, SCORES, &expected, &scores.len().to_string()));
+        return Err(wrong_item(metadata, SCORES, &expected, &scores.len().to_string()));
     }
     if let Some(at) = scores.iter().position(|score| score.is_nan()) {
-        return Err(gguf::out_of_place(metadata, &format!("{SCORES}[{at}]"), "a number", "NaN"));
+        return Err(wrong_item(metadata, &format!("{SCORES}[{at}]"), "a number", "NaN"));
     }
     Ok(scores.clone())
 }
@@ -146,7 +147,7 @@ fn merges(metadata: &Metadata, entries: &[Entry], scores: &[f64]) -> Result<Vec<
         if text.len() > LONGEST_PIECE {
             let expected = format!("at most {LONGEST_PIECE} bytes");
             let found = text.len().to_string();
-            return Err(gguf::out_of_place(metadata, &format!("{TOKENS}[{product}]"), &expected, &found));
+            return Err(wrong_item(metadata, &format!("{TOKENS}[{product}]"), &expected, &found));
         }
         for (at, _) in text.char_indices().skip(1) {
             if let (Some(&left), Some(&right)) = (ids.get(&text[..at]), ids.get(&text[at..])) {
@@ -155,7 +156,7 @@ fn merges(metadata: &Metadata, entries: &[Entry], scores: &[f64]) -> Result<Vec<
         }
         if joins.len() > most {
             let expected = format!("at most {most} ways to join two tokens to a third");
-            return Err(gguf::out_of_place(metadata, TOKENS, &expected, "more"));
+            return Err(wrong_item(metadata, TOKENS, &expected, "more"));
         }
     }
     joins.sort_by(|a, b| {

@@ -1,6 +1,6 @@
 //! Special tokens from the files beside a `tokenizer.json`.
 
-use super::json::{read_optional, wrong};
+use super::files::{read_optional, wrong};
 use crate::error::Result;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -3,7 +3,6 @@
 use tokenizers::PreTokenizerWrapper;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::digits::Digits;
-use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::tokenizer::SplitDelimiterBehavior;
 
@@ -92,7 +91,7 @@ impl Splitter {
     }
 
     /// The cut and GPT-2's alphabet, as steps of a pipeline.
-    pub(super) fn steps(&self) -> Result<PreTokenizerWrapper, tokenizers::Error> {
+    pub(super) fn steps(&self) -> Result<Vec<PreTokenizerWrapper>, tokenizers::Error> {
         let mut steps: Vec<PreTokenizerWrapper> = Vec::new();
         match self.rule {
             SplitRule::Patterns(patterns) => {
@@ -106,6 +105,6 @@ impl Splitter {
         }
         let own_pattern = !matches!(self.rule, SplitRule::Patterns(_));
         steps.push(ByteLevel::new(false, true, own_pattern).into());
-        Ok(Sequence::new(steps).into())
+        Ok(steps)
     }
 }

@@ -8,7 +8,7 @@ use super::blocks::{self, ElementType, SUPPORTED_TYPES};
 use super::cursor::Cursor;
 use super::mapped::MappedFile;
 use super::{Metadata, Value, split};
-use crate::error::{ModelError, Result, quoted};
+use crate::error::{ModelError, Result, shortened};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -198,7 +198,7 @@ impl Header<'_> {
             return Err(self.cursor.wrong(place, format!("1 to {MAX_NAME} bytes"), name.len().to_string()));
         }
         if name.contains(char::is_control) {
-            return Err(self.cursor.wrong(place, "a name without control characters", quoted(name)));
+            return Err(self.cursor.wrong(place, "a name without control characters", shortened(name)));
         }
         Ok(name.to_owned())
     }

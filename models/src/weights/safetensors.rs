@@ -4,7 +4,7 @@
 //! against byte range); this file checks the index, names the culprit, and keeps the maps.
 
 use super::mapped::MappedFile;
-use crate::error::{ModelError, Result, quoted};
+use crate::error::{ModelError, Result, shortened};
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, TensorInfo};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -129,9 +129,9 @@ fn wrong(path: &Path, place: &str, expected: impl Into<String>, found: impl Into
     ModelError::Format {
         path: path.to_owned(),
         format: "safetensors",
-        place: quoted(place),
+        place: shortened(place),
         expected: expected.into(),
-        found: quoted(&found.into()),
+        found: shortened(&found.into()),
     }
 }
 

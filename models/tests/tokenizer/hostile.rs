@@ -38,7 +38,11 @@ fn fields_that_are_wrong_are_named() {
             text("chatglm"),
             r#"one of "qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default""#,
         ),
-        ("tokenizer.ggml.pre", None, "found nothing"),
+        (
+            "tokenizer.ggml.pre",
+            None,
+            r#"one of "qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", found nothing"#,
+        ),
         ("tokenizer.ggml.tokens", None, "an array of strings"),
         ("tokenizer.ggml.tokens", Some(Value::StringArray(vec![])), "1 to 1048576 tokens"),
         ("tokenizer.ggml.tokens", Some(Value::StringArray(vec![b"a\xff".to_vec()])), "values, one a token"),
@@ -58,6 +62,9 @@ fn fields_that_are_wrong_are_named() {
         assert!(named && message.contains(expected) && message.starts_with("model.gguf: "), "{field}: {message}");
         assert!(message.len() < 400 && !message.contains('\n'), "{message}");
     }
+    let missing = Tokenizer::from_gguf(&with(&tiny_metadata("qwen2"), "tokenizer.ggml.pre", None)).unwrap_err();
+    let hint = missing.hint().unwrap();
+    assert!(hint.contains("splits text into words") && hint.contains("convert_hf_to_gguf.py"), "{hint}");
     let metadata = with(&tiny_metadata("llama-bpe"), "tokenizer.ggml.bos_token_id", None);
     assert!(Tokenizer::from_gguf(&metadata).unwrap_err().to_string().contains("add_bos_token"));
 }
@@ -68,7 +75,7 @@ fn merges_and_texts_that_would_break_the_builder() {
     let error = tokens_and_types(&["aaaa", "b", "c"], vec![1, 1, 1], &["aaaa aaaa"]).unwrap_err();
     assert!(error.to_string().contains("merges[0]"), "{error}");
     let error = tokens_and_types(&["a", "b", "a"], vec![1, 1, 1], &[]).unwrap_err();
-    assert!(error.to_string().contains("\"a\" at both 0 and 2"), "{error}");
+    assert!(error.to_string().contains("ids 0 and 2 with \"a\""), "{error}");
     let error = tokens_and_types(&["a", "b"], vec![1, 7], &[]).unwrap_err();
     assert!(error.to_string().contains("token_type[1]"), "{error}");
 }
@@ -175,9 +182,55 @@ fn tokenizer_json_that_is_wrong() {
     assert!(json_message(|d| d["normalizer"] = json!({"type": "Precompiled"})).contains("normalizer"));
     assert!(json_message(|d| d["decoder"] = json!(null)).contains("decoder"));
     let bad = json!({"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated", "invert": false});
-    assert!(json_message(|d| d["pre_tokenizer"] = bad).contains("pre_tokenizer: expected sound Split steps"));
+    assert!(json_message(|d| d["pre_tokenizer"] = bad).contains("pre_tokenizer: expected a sound Split step"));
     let deep = (0..200).fold(json!({"type": "NFC"}), |inner, _| json!({"type": "Sequence", "normalizers": [inner]}));
     assert!(json_message(|d| d["normalizer"] = deep).contains("line 1"));
+}
+
+/// Whatever a file holds, a message about it is a short line.
+#[test]
+fn messages_do_not_repeat_a_file() {
+    use serde_json::json;
+    let long = "long\n".repeat(200_000);
+    let text = || json!(long);
+    let changes: [&dyn Fn(&mut serde_json::Value); 16] = [
+        &|d| d["model"]["type"] = text(),
+        &|d| d["model"] = text(),
+        &|d| d["model"] = json!({"type": "Unigram", "vocab": text()}),
+        &|d| d["model"] = json!({"type": "Unigram", "unk_id": 0, "vocab": [[long, 0.0], [long, 0.0]]}),
+        &|d| {
+            d["model"] = json!({"type": "WordPiece", "continuing_subword_prefix": long, "vocab": {}, "max_input_chars_per_word": 9})
+        },
+        &|d| d["model"]["continuing_subword_prefix"] = text(),
+        &|d| d["model"]["unk_token"] = text(),
+        &|d| d["model"]["merges"] = json!([[long, long]]),
+        &|d| d["model"]["merges"] = json!([format!("a b {long}")]),
+        &|d| d["model"]["vocab"] = json!({long.clone(): 0, format!("{long}x"): 0}),
+        &|d| d["normalizer"] = json!({"type": long}),
+        &|d| d["normalizer"] = json!({"type": "Replace", "pattern": {"Regex": format!("({long}")}, "content": ""}),
+        &|d| {
+            d["pre_tokenizer"] =
+                json!({"type": "Split", "pattern": {"Regex": format!("({long}")}, "behavior": long, "invert": false})
+        },
+        &|d| d["pre_tokenizer"] = json!({"type": "Digits", "individual_digits": long}),
+        &|d| d["decoder"] = json!({"type": long}),
+        &|d| d["added_tokens"][0] = json!({"id": 0, "content": long}),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let message = json_message(change);
+        assert!(message.len() < 2000 && !message.contains('\n'), "{index}: {} bytes", message.len());
+    }
+    let special = SpecialTokens { bos: Some(long.clone()), ..SpecialTokens::default() };
+    let error = Tokenizer::from_file(&path("tiny.tokenizer.json"), &special).unwrap_err();
+    assert!(error.to_string().len() < 1000);
+    let metadata = with(&tiny_metadata("llama-bpe"), "tokenizer.ggml.tokens", Some(strings(&[&long, &long])));
+    let metadata = with(&metadata, "tokenizer.ggml.token_type", Some(Value::SignedArray(vec![1, 1])));
+    let error = Tokenizer::from_gguf(&metadata).unwrap_err().to_string();
+    assert!(error.len() < 1000 && error.contains("ids 0 and 1 with"), "{error}");
+    for field in ["model", "pre", "bos_token_id"] {
+        let error = message(&format!("tokenizer.ggml.{field}"), Some(Value::String(long.clone())));
+        assert!(error.len() < 1000 && !error.contains('\n'), "{error}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod fixture;
 mod fuzz;
 mod fuzz_entry;
 mod golden;
+mod growth;
 mod hostile;
 mod model_files;
 mod normalized;
