@@ -43,7 +43,7 @@ pub enum MootError {
         found: String,
     },
     /// An argument or setting has no meaning here.
-    #[error("{0}")]
+    #[error("{}", beginning(.0, 2000))]
     Usage(String),
     /// The command line does not parse.
     #[error("{wrong}")]
@@ -148,7 +148,7 @@ pub enum MootError {
         reason: String,
     },
     /// A model elsewhere did not answer, or not as the protocol says.
-    #[error("{server}: {reason}")]
+    #[error("{server}: {}", beginning(.reason, 1000))]
     Remote {
         /// Its address.
         server: String,
@@ -158,7 +158,7 @@ pub enum MootError {
         reason: String,
     },
     /// A server of vectors did not answer, or not as the protocol says.
-    #[error("{server}: {reason}")]
+    #[error("{server}: {}", beginning(.reason, 1000))]
     Qdrant {
         /// Its address, with the collection.
         server: String,
@@ -167,6 +167,9 @@ pub enum MootError {
         /// One line, the key left out.
         reason: String,
     },
+    /// The system starts no further thread.
+    #[error("expected a further thread, found a limit of the system: {0}")]
+    Threads(std::io::Error),
     /// The engine stopped: its reason goes to every request in flight.
     #[error("the engine stopped: {0}")]
     Engine(String),
@@ -199,6 +202,7 @@ impl MootError {
         match self {
             Self::Model(e) => model_hint(e),
             Self::NothingFound { filtered, cut_off, .. } => Some(hint_to_find(*filtered, *cut_off)),
+            Self::Threads(_) => Some("raise the limit of processes (ulimit -u), or end other programs".into()),
             Self::Unanswered { .. } => Some("the same command with --retry-errors asks them again".into()),
             Self::Remote { kind, .. } => kind.hint().map(str::to_owned),
             Self::Qdrant { kind, .. } => kind.qdrant_hint().map(str::to_owned),

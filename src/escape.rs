@@ -23,6 +23,20 @@ pub fn is_unseen(c: char) -> bool {
     )
 }
 
+/// Characters that Unicode says to show as nothing (`Default_Ignorable_Code_Point`), joiners and soft hyphens among them, and
+/// those of [`is_unseen`]: a text with them between its letters reads as without.
+#[must_use]
+pub fn is_ignorable(c: char) -> bool {
+    is_unseen(c)
+        || directs(c)
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+                | '\u{200c}' | '\u{200d}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+                | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0080}'..='\u{e0fff}'
+        )
+}
+
 /// `text` without what steers; white space stays as it is, but is no longer than a line where `one` is set.
 fn harmless(text: &str, one: bool) -> String {
     let keep = |c: char| match c {
@@ -76,6 +90,33 @@ pub fn lines(text: &str) -> String {
     harmless(text, false)
 }
 
+/// Lines with styles of this program's: as [`lines`], but colours stay. The last check before a terminal, for text that a
+/// printer took from a file by mistake.
+#[must_use]
+pub fn styled(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let style = style_at(rest);
+        if style > 0 {
+            out.push_str(&rest[..style]);
+        } else if c == '\t' || !is_unseen(c) {
+            out.push(if c == '\t' || c == '\n' || !steers(c) { c } else { ' ' });
+        }
+        rest = &rest[style.max(c.len_utf8())..];
+    }
+    out
+}
+
+/// Bytes of the sequence at the beginning of `text` that sets colours (`ESC [ 1 ; 31 m`); 0 where there is none.
+fn style_at(text: &str) -> usize {
+    let Some(numbers) = text.strip_prefix("\x1b[") else { return 0 };
+    match numbers.find(|c: char| !c.is_ascii_digit() && c != ';') {
+        Some(end) if numbers[end..].starts_with('m') => "\x1b[".len() + end + 1,
+        _ => 0,
+    }
+}
+
 /// A JSON text with what steers written as `\u` escapes: the same values.
 #[must_use]
 pub fn json(text: &str) -> String {
@@ -115,6 +156,14 @@ mod tests {
         // Joiners and accents are text.
         let text = "e\u{301} \u{646}\u{200c}\u{645} \u{1f469}\u{200d}\u{1f4bb} \u{ad}";
         assert_eq!(cell(text), text);
+    }
+
+    #[test]
+    fn colours_alone_stay_in_styled_lines() {
+        let colour = "\x1b[1m\x1b[38;5;9mred\x1b[0m\tand\x1b[m\n";
+        assert_eq!(super::styled(colour), colour);
+        assert_eq!(super::styled(HOSTILE), lines(HOSTILE));
+        assert_eq!(super::styled("a\x1b[2Jb\x1b[31"), "a [2Jb [31");
     }
 
     #[test]

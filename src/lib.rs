@@ -27,6 +27,7 @@ pub mod question;
 pub mod report;
 pub mod retrieval;
 pub mod sources;
+mod threads;
 pub mod transcript;
 pub mod unicode;
 pub mod units;

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     if let Ok(program) = std::env::current_exe() {
         read_pdf_in(&program);
     }
+    interrupt::keep_on_at_the_file_size_limit();
     let Err(error) = Cli::read().and_then(|cli| cli.run()) else { return ExitCode::SUCCESS };
     if let MootError::Interrupted = error {
         anstream::eprintln!("interrupted");

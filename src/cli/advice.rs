@@ -3,6 +3,7 @@
 use crate::cli::terminal::columns::wrap;
 use crate::cli::terminal::output;
 use crate::cli::terminal::tell;
+use crate::files::outputs::write_new;
 use crate::transcript::QuestionRecord;
 use moot_models::source::default_cache;
 use std::path::Path;
@@ -40,7 +41,7 @@ fn line(model: &str) -> Option<String> {
 /// Whether this is the first time, which is noted in `folder`. Where nothing can be noted it is never the first.
 fn is_first(folder: &Path, model: &str) -> bool {
     let note = folder.join(format!("small-model-{model}"));
-    !note.exists() && std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&note, "")).is_ok()
+    !note.exists() && std::fs::create_dir_all(folder).is_ok() && write_new(&note, b"").is_ok()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::transcript::QuestionRecord;
 use crate::workspace::{DocumentOptions, Plan, PlanOptions, Workspace};
 use std::io::IsTerminal;
 use std::path::Path;
+use std::thread::Builder;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,7 +112,7 @@ fn print_record(workspace: &Workspace) -> Result<()> {
     let header = Header { moot_record: INLINE, ..workspace.header() };
     for line in [serde_json::to_string(&header), serde_json::to_string(&record)] {
         let line = line.map_err(|e| MootError::Usage(format!("the record cannot be written as JSON: {e} (bug)")))?;
-        output::print(&format!("{line}\n"))?;
+        output::print_json(&line)?;
     }
     Ok(())
 }
@@ -124,7 +125,8 @@ fn debate(args: &Args, workspace: &Workspace, question: &Question) -> Result<Opt
     let printer = if std::io::stdout().is_terminal() { printer.as_they_arrive() } else { printer };
     let live = Live::new();
     let record = std::thread::scope(|scope| {
-        scope.spawn(|| live.watch(|| workspace.models().engine_stats()));
+        // Where the system starts no further thread, nothing is shown meanwhile.
+        let _ = Builder::new().spawn_scoped(scope, || live.watch(|| workspace.models().engine_stats()));
         // The scope waits for the thread, also where the method panics.
         let _end = live.until_dropped();
         workspace.ask(&Watched { printer: &printer, live: &live })

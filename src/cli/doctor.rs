@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<()> {
     let report = doctor::examine(args.offline)?;
     if args.json {
         let json = serde_json::to_string_pretty(&report).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
-        output::print(&format!("{json}\n"))?;
+        output::print_json(&json)?;
     } else {
         output::print(&text(&report))?;
     }

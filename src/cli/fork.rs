@@ -3,7 +3,6 @@
 use crate::cli::args::again;
 use crate::cli::args::values;
 use crate::cli::compare::beside;
-use crate::cli::show;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
@@ -11,7 +10,9 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change as Compared};
 use crate::eval::fork::{self, Change, Cost, Course, Fork};
+use crate::eval::queries;
 use crate::eval::record::Writer;
+use crate::files::outputs::refuse_existing;
 use crate::protocol::ctx::Silent;
 use crate::retrieval::given;
 use crate::transcript::QuestionRecord;
@@ -67,22 +68,20 @@ pub struct Args {
 /// # Errors
 /// A record, a question, a round or a document that cannot be used; a model other than the record's; what would end a run.
 pub fn run(args: &Args) -> Result<()> {
-    if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
-        return Err(MootError::Usage(format!("{}: exists already; expected the path of a new record", path.display())));
-    }
+    args.output.as_deref().map_or(Ok(()), refuse_existing)?;
     let (record, chain) = Recorded::read(&args.record)?;
-    let id = show::find(&record.questions, &args.question)?.question.id.clone();
-    let change = change(args, show::find(&record.questions, &args.question)?)?;
+    let id = queries::find(&record.questions, &args.question)?.question.id.clone();
+    let change = change(args, queries::find(&record.questions, &args.question)?)?;
     let fork = Fork { round: args.round, change };
-    fork.check(show::find(&record.questions, &args.question)?)?;
+    fork.check(queries::find(&record.questions, &args.question)?)?;
     let control = interrupt::listen()?;
     let opened = args.again.open(record, chain, &control)?;
-    let old = show::find(&opened.record.questions, &id)?;
+    let old = queries::find(&opened.record.questions, &id)?;
     let header = &opened.record.header;
     let course = fork.hold(header, opened.method()?, old, opened.workspace.tools(), &Silent)?;
     if let Some(path) = &args.output {
         let header = fork::header(&opened.record, &opened.method()?, &opened.chain, old, &fork);
-        Writer::open(path, &header)?.append(&course.record)?;
+        Writer::write_new(path, &header, |writer| writer.append(&course.record))?;
     }
     if args.json {
         let object = json!({

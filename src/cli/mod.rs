@@ -29,7 +29,9 @@ pub mod verify;
 pub mod why;
 
 use crate::error::{MootError, Result};
+use crate::llm::remote::Notice;
 use crate::retrieval::corpus::{PDF_WORKER, serve_pdf};
+use crate::workspace::models::RuntimeOptions;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::Path;
@@ -129,11 +131,30 @@ impl Cli {
         ))
     }
 
+    /// Starts the threads of commands that compute without a model. The others start theirs when the model is opened.
+    fn start_pool(&self) -> Result<()> {
+        let runtime = match &self.command {
+            Command::Score(args) => args.model.runtime.options(),
+            Command::Compare(_)
+            | Command::Report(_)
+            | Command::Index(_)
+            | Command::Sources(_)
+            | Command::Doctor(_)
+            | Command::Record(OfRecord::Replay(_))
+            | Command::OldRecord(OfRecord::Replay(_))
+            | Command::Lab(OfLab::Reproduce(_))
+            | Command::OldLab(OfLab::Reproduce(_)) => RuntimeOptions::default(),
+            _ => return Ok(()),
+        };
+        runtime.start_pool(&Notice::new(terminal::tell))
+    }
+
     /// Runs the subcommand.
     ///
     /// # Errors
-    /// The subcommand's.
+    /// The subcommand's; [`MootError::Threads`].
     pub fn run(&self) -> Result<()> {
+        self.start_pool()?;
         match &self.command {
             Command::Ask(args) => ask::run(args),
             Command::Run(args) => run::run(args),

@@ -7,6 +7,7 @@ use crate::escape;
 use crate::eval::record::Writer;
 use crate::eval::record::reader::Record;
 use crate::eval::replay::{OtherPrompt, Replay, Report};
+use crate::files::outputs::refuse_existing;
 use crate::sources::SourceWeights;
 use serde_json::json;
 use std::path::PathBuf;
@@ -43,12 +44,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let (record, ledger) = Record::read_whole(&args.record)?;
     ledger.check(&args.record)?;
-    if let Some(output) = args.output.as_ref().filter(|output| output.exists()) {
-        return Err(MootError::Usage(format!(
-            "{}: exists already; expected the path of a new record",
-            output.display()
-        )));
-    }
+    args.output.as_deref().map_or(Ok(()), refuse_existing)?;
     let weights = args.source_weights.as_deref().map(SourceWeights::read).transpose()?;
     if let (Some((_, here)), Some(there)) = (&weights, &record.header.weights)
         && here.sha256 != there.sha256
@@ -65,10 +61,9 @@ pub fn run(args: &Args) -> Result<()> {
     let replay = Replay::new(&record, weights.as_ref().map(|(weights, _)| weights))?;
     let (questions, report) = replay.run()?;
     if let Some(output) = &args.output {
-        let mut writer = Writer::open(output, &replay.header(&ledger.chain))?;
-        for question in &questions {
-            writer.append(question)?;
-        }
+        Writer::write_new(output, &replay.header(&ledger.chain), |writer| {
+            questions.iter().try_for_each(|question| writer.append(question))
+        })?;
     }
     if args.json {
         let object = json!({ "files": replay.files, "report": report });

@@ -1,12 +1,13 @@
 //! `moot report`: records as one HTML page.
 
+use crate::cli::show;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::compare;
-use crate::eval::record::reader::Record;
 use crate::files;
 use crate::report::{self, Input, Options};
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -51,18 +52,14 @@ pub struct Args {
 /// # Errors
 /// A record that cannot be read, an unknown metric or slice, a file that cannot be written or is no page.
 pub fn run(args: &Args) -> Result<()> {
+    let records: Vec<_> = args.records.iter().map(|path| ("RECORD", path.as_path())).collect();
+    files::outputs::distinct(&[("-o", &args.output)], &records)?;
     check(&args.output)?;
     let inputs = read(&args.records)?;
     let (records, debates) = (inputs.len(), inputs.iter().map(|input| input.record.questions.len()).sum::<usize>());
     let compare = options(&inputs, &args.metric, &args.slice, args.all_slices, args.across_datasets);
     let page = report::page(inputs, &Options { title: args.title.clone(), compare, changed: false })?;
-    // Beside the file first: a full disk leaves the page before as it is.
-    let beside = args.output.with_extension("html.part");
-    let written = std::fs::write(&beside, &page).and_then(|()| std::fs::rename(&beside, &args.output));
-    written.map_err(|e| {
-        drop(std::fs::remove_file(&beside));
-        MootError::io(&args.output, "write", e)
-    })?;
+    files::outputs::write(&args.output, page.as_bytes())?;
     let size = page.len() as f64 / 1e6;
     let path = printable(&args.output.display().to_string());
     output::print(&format!("{path}: {records} records, {debates} debates, {size:.1} MB\n"))
@@ -98,29 +95,20 @@ pub fn options(
 
 /// Reads records, and says on standard error what is left out of them.
 fn read(paths: &[PathBuf]) -> Result<Vec<Input>> {
-    let one = |path: &PathBuf| {
-        let (record, ledger) = Record::read_whole(path)?;
-        let note = |text: &str| anstream::eprintln!("note: {}: {text}", printable(&path.display().to_string()));
-        if record.torn {
-            note("the last line was cut short and is left out");
-        }
-        if let Some(line) = ledger.altered.first() {
-            let count = ledger.altered.len();
-            note(&format!("{count} lines are not as they were written, first line {line}; the page says so"));
-        }
-        Ok(Input { record, ledger })
-    };
+    let one = |path: &PathBuf| show::read_whole(path).map(|(record, ledger)| Input { record, ledger });
     paths.iter().map(one).collect()
 }
 
 /// Refuses an output that is there and was not written by this command: a record may be named by mistake.
 fn check(path: &Path) -> Result<()> {
-    files::output(path)?;
+    files::outputs::check(path)?;
     if !path.exists() {
         return Ok(());
     }
-    let start = std::fs::read(path).map_err(|e| MootError::io(path, "read", e))?;
-    let head = String::from_utf8_lossy(&start[..start.len().min(2048)]).into_owned();
+    let mut start = Vec::new();
+    let read = files::open(path)?.take(2048).read_to_end(&mut start);
+    read.map_err(|e| MootError::io(path, "read", e))?;
+    let head = String::from_utf8_lossy(&start);
     if start.is_empty() || head.starts_with("<!doctype html>") && head.contains("name=\"generator\" content=\"moot ") {
         return Ok(());
     }

@@ -15,6 +15,7 @@ use crate::eval::datasets::{self, Dataset};
 use crate::eval::record::reader::Record;
 use crate::eval::report::aligned;
 use crate::eval::reproduce::{Beside, Needed, PaperTable, Row, beside, tables};
+use crate::files::outputs;
 use crate::sources::SourceWeights;
 use crate::workspace::{MethodPlan, Plan, PlanOptions, Recording, RunOptions, Workspace, model_label};
 use clap::ValueEnum;
@@ -178,6 +179,8 @@ fn run_rows(
             Ok(Recording::new(Arc::new(method(row, args)?), dataset.clone(), output, Arc::default(), &run))
         };
         batches.push(able.iter().map(of).collect::<Result<_>>()?);
+        let records: Vec<_> = batches.iter().flatten().map(|recording| ("-o", recording.path())).collect();
+        outputs::distinct(&records, &[("--data", path)])?;
     }
     if batches.first().is_none_or(Vec::is_empty) {
         return Ok(());

@@ -6,9 +6,8 @@ use crate::error::{MootError, Result};
 use crate::escape::line as printable;
 use crate::eval::datasets::{self, Dataset, Options};
 use crate::eval::slices::{KINDS, Kind, Slices, binary, line};
+use crate::files::outputs::{refuse_existing, write_new};
 use std::collections::HashSet;
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -59,6 +58,7 @@ fn kinds() -> String {
 /// An unknown kind; a dataset that cannot be read or of which no question qualifies; a file that is there already.
 pub fn run(args: &Args) -> Result<()> {
     let kind = Kind::named(&args.kind)?;
+    refuse_existing(&args.output)?;
     let options = args.format.iter().try_fold(Options::default(), |options, typed| options.format(typed))?;
     let others = args.documents.as_deref().map(datasets::load).transpose()?;
     let (built, questions) = build(args, kind, &options, others.as_ref())?;
@@ -75,9 +75,7 @@ pub fn run(args: &Args) -> Result<()> {
         });
     }
     let lines: String = built.items.iter().map(|item| format!("{}\n", line(item))).collect();
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| MootError::io(path, "create", e))?;
-    file.write_all(lines.as_bytes()).and_then(|()| file.sync_data()).map_err(|e| MootError::io(path, "write", e))?;
+    write_new(path, lines.as_bytes())?;
     let mut slices: Vec<&str> = built.items.iter().flat_map(|item| &item.slices).map(String::as_str).collect();
     slices.sort_unstable();
     slices.dedup();

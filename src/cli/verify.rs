@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<()> {
     let report = report?;
     if args.json {
         let json = serde_json::to_string(&report).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
-        output::print(&format!("{json}\n"))?;
+        output::print_json(&json)?;
     } else {
         remarks(&report).iter().for_each(|note| tell(&format!("note: {note}")));
         output::print(&text(&report))?;
@@ -101,7 +101,7 @@ fn hashes(args: &Args, record: &Record, ledger: &Ledger) -> Result<()> {
     let Ledger { altered, chain, lines, journal: _ } = ledger;
     if args.json {
         let object = serde_json::json!({ "lines": lines, "altered": altered, "chain": chain });
-        output::print(&format!("{object}\n"))?;
+        output::print_json(&object.to_string())?;
     } else if chain.is_empty() && altered.is_empty() {
         let version = record.header.moot_record;
         output::print(&format!(

@@ -3,21 +3,19 @@
 use crate::cli::args::again;
 use crate::cli::args::values;
 use crate::cli::fork::calls;
-use crate::cli::show;
 use crate::cli::terminal::columns::{printable, shorten};
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::eval::fork::{Cost, Course};
+use crate::eval::fork::Cost;
+use crate::eval::queries;
 use crate::eval::report::aligned;
-use crate::eval::why::{self, Why};
+use crate::eval::why::{self, Why, Whys};
 use crate::transcript::QuestionRecord;
 use crate::workspace::Recorded;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::time::Instant;
 
 const EXAMPLES: &str = "\
@@ -63,10 +61,12 @@ pub fn run(args: &Args) -> Result<()> {
     let ids = chosen(args, &record.questions)?;
     let control = interrupt::listen()?;
     let opened = args.again.open(record, chain, &control)?;
-    let olds = ids.iter().map(|id| show::find(&opened.record.questions, id)).collect::<Result<Vec<_>>>()?;
+    let olds = ids.iter().map(|id| queries::find(&opened.record.questions, id)).collect::<Result<Vec<_>>>()?;
     let started = Instant::now();
     let mut all = Vec::new();
-    hold(&opened, &olds, args.in_flight, &mut |why| {
+    let (header, method, tools) = (&opened.record.header, || opened.method(), opened.workspace.tools());
+    let whys = Whys { header, method: &method, tools, in_flight: args.in_flight };
+    whys.hold(&olds, &mut |why| {
         let shown = if args.json {
             escape::json(&serde_json::to_string(&why).unwrap_or_default()) + "\n"
         } else {
@@ -83,9 +83,9 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// The ids of the questions that are asked about: those with documents and a conclusion.
 fn chosen(args: &Args, questions: &[QuestionRecord]) -> Result<Vec<String>> {
-    let useful = |old: &&QuestionRecord| why::documents(old) > 0 && old.conclusion.is_some();
+    let useful = |old: &&QuestionRecord| why::is_open_to(old);
     if let Some(wanted) = &args.question {
-        let found = show::find(questions, wanted)?;
+        let found = queries::find(questions, wanted)?;
         return match useful(&found) {
             true => Ok(vec![found.question.id.clone()]),
             false => Err(MootError::Usage(format!(
@@ -103,59 +103,6 @@ fn chosen(args: &Args, questions: &[QuestionRecord]) -> Result<Vec<String>> {
         return Err(MootError::Usage(format!("none of {count} questions has documents and a conclusion")));
     }
     Ok(ids)
-}
-
-/// Holds all debates, `in_flight` at once; hands over each question, in order, when all of its documents were left out.
-fn hold(
-    opened: &Recorded,
-    olds: &[&QuestionRecord],
-    in_flight: usize,
-    known: &mut dyn FnMut(Why) -> Result<()>,
-) -> Result<()> {
-    let jobs: Vec<(usize, usize)> = olds
-        .iter()
-        .enumerate()
-        .flat_map(|(place, old)| (0..why::documents(old)).map(move |number| (place, number)))
-        .collect();
-    let next = AtomicUsize::new(0);
-    let hold_one = |&(place, number): &(usize, usize)| {
-        let header = &opened.record.header;
-        why::without(header, opened.method()?, olds[place], number, opened.workspace.tools())
-    };
-    std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..in_flight.min(jobs.len()) {
-            let (sender, jobs, next, hold_one) = (sender.clone(), &jobs, &next, &hold_one);
-            scope.spawn(move || {
-                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let course = hold_one(job);
-                    if course.is_err() {
-                        next.store(jobs.len(), Ordering::Relaxed);
-                    }
-                    if sender.send((*job, course)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut courses: BTreeMap<(usize, usize), Course> = BTreeMap::new();
-        let mut shown = 0;
-        for (job, course) in receiver {
-            courses.insert(job, course?);
-            while let Some(old) = olds.get(shown) {
-                let mine = shown;
-                let documents = why::documents(old);
-                if (0..documents).any(|number| !courses.contains_key(&(mine, number))) {
-                    break;
-                }
-                let own = (0..documents).filter_map(|number| courses.remove(&(mine, number))).collect();
-                known(Why::of(old, own))?;
-                shown += 1;
-            }
-        }
-        Ok(())
-    })
 }
 
 /// One question: a row a document, those that turned the answer marked.
@@ -186,7 +133,8 @@ fn text(why: &Why, columns: usize) -> String {
         printable(&why.outcome),
         aligned(&rows),
         printable(&verdict),
-        calls(&why.cost)
+        // The sum over debates that are held at once would be more than the clock's.
+        calls(&Cost { seconds: why.elapsed, ..why.cost })
     )
 }
 

@@ -214,10 +214,10 @@ fn free_space(path: &Path) -> Option<u64> {
 
 /// Checks that the cache folder is writable.
 fn writable(cache: &Path) -> std::result::Result<(), String> {
-    let probe = cache.join(format!(".doctor-{}", std::process::id()));
-    let written = std::fs::create_dir_all(cache).and_then(|()| std::fs::write(&probe, b"moot"));
-    let _ = std::fs::remove_file(&probe);
-    written.map_err(|error| format!("cache {}: cannot write: {error}; MOOT_CACHE can name a folder", cache.display()))
+    let created = std::fs::create_dir_all(cache).and_then(|()| tempfile::tempfile_in(cache));
+    created
+        .map(drop)
+        .map_err(|error| format!("cache {}: cannot write: {error}; MOOT_CACHE can name a folder", cache.display()))
 }
 
 /// Adds a note if no model is on this machine or none can be fetched.

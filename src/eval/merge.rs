@@ -3,6 +3,7 @@
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::{Journal, Record};
 use crate::eval::record::{Entry, Header, VERSION, Writer, differences};
+use crate::files::outputs::refuse_existing;
 use crate::transcript::QuestionRecord;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -29,12 +30,7 @@ pub struct Merged {
 /// [`MootError::Usage`] where `output` exists, or where headers differ in what can change a number; [`MootError::Input`] for
 /// a record that is corrupt or altered, or a question that two records answer differently. Nothing is left of `output` then.
 pub fn merge(inputs: &[PathBuf], output: &Path) -> Result<Merged> {
-    if output.exists() {
-        return Err(MootError::Usage(format!(
-            "{}: exists already; expected the path of a new record",
-            output.display()
-        )));
-    }
+    refuse_existing(output)?;
     let (mut all, mut journal) = (All::default(), Journal::new());
     let mut header: Option<(Header, &Path)> = None;
     for path in inputs {
@@ -66,19 +62,8 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> Result<Merged> {
         unfinished: journal.values().map(Vec::len).sum(),
         expected: header.dataset.as_ref().map(|dataset| dataset.questions),
     };
-    let part = part_of(output);
-    let written = write(&part, &header, &all, &journal);
-    let moved = written.and_then(|()| std::fs::rename(&part, output).map_err(|e| MootError::io(output, "write", e)));
-    if moved.is_err() {
-        let _ = std::fs::remove_file(&part);
-    }
-    moved.map(|()| merged)
-}
-
-fn part_of(output: &Path) -> PathBuf {
-    let mut name = output.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    output.with_file_name(name)
+    Writer::write_new(output, &header, |writer| write(writer, &all, &journal))?;
+    Ok(merged)
 }
 
 fn agree(first: &Header, from: &Path, own: &Header, path: &Path) -> Result<()> {
@@ -129,8 +114,7 @@ fn same(a: &QuestionRecord, b: &QuestionRecord) -> bool {
     a.question == b.question && a.conclusion == b.conclusion && replies(a) == replies(b)
 }
 
-fn write(path: &Path, header: &Header, all: &All, journal: &Journal) -> Result<()> {
-    let mut writer = Writer::open(path, header)?;
+fn write(writer: &mut Writer, all: &All, journal: &Journal) -> Result<()> {
     for (question, _) in &all.questions {
         writer.append(question)?;
     }

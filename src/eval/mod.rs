@@ -10,6 +10,8 @@ pub mod fork;
 pub mod judgement;
 pub mod merge;
 pub mod metrics;
+pub mod predictions;
+pub mod queries;
 pub mod record;
 mod recorded_tools;
 pub mod replay;

@@ -5,6 +5,7 @@ use crate::escape;
 use crate::eval::computed_slices::{self, SLICES};
 use crate::eval::metrics::cost::is_fallback;
 use crate::eval::metrics::{BINS, Bins, METRICS, Metric, Scope, Tally, Unit};
+use crate::eval::predictions;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap, bootstrap_sums, paired_bootstrap};
 use crate::transcript::{Parsed, QuestionRecord};
@@ -138,6 +139,11 @@ pub(super) fn difference(metric: &Metric, pairs: &[(&QuestionRecord, &QuestionRe
     }
 }
 
+/// Whether `record` has what `metric` counts: predictions of another system have answers alone.
+fn applies(metric: &Metric, record: &Record) -> bool {
+    record.header.method != predictions::METHOD || predictions::METRICS_OF_ANSWERS.contains(&metric.name)
+}
+
 /// Scores one record. The order of its lines does not matter.
 #[must_use]
 pub fn score(record: &Record) -> Scores {
@@ -152,7 +158,10 @@ pub fn score(record: &Record) -> Scores {
         calls: calls().count(),
         malformed: calls().filter(|call| call.parsed == Parsed::Malformed).count(),
         fallbacks: questions.iter().flat_map(|question| &question.events).filter(|event| is_fallback(event)).count(),
-        rows: METRICS.par_iter().map(|metric| (metric, estimate(metric, &questions))).collect(),
+        rows: METRICS
+            .par_iter()
+            .map(|metric| (metric, applies(metric, record).then(|| estimate(metric, &questions)).flatten()))
+            .collect(),
         method: record.header.shown_method(),
         switches: record.header.switches.clone(),
         model: record.header.model.name.clone(),
@@ -172,7 +181,13 @@ pub fn compare(from: &Record, to: &Record) -> Difference {
         to: to.path.display().to_string(),
         common: pairs.len(),
         unpaired: from.questions.len() + to.questions.len() - 2 * pairs.len(),
-        rows: METRICS.par_iter().map(|metric| (metric, difference(metric, &pairs))).collect(),
+        rows: METRICS
+            .par_iter()
+            .map(|metric| {
+                let both = applies(metric, from) && applies(metric, to);
+                (metric, both.then(|| difference(metric, &pairs)).flatten())
+            })
+            .collect(),
     }
 }
 

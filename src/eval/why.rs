@@ -11,8 +11,13 @@ use crate::eval::metrics::METRICS;
 use crate::eval::record::Header;
 use crate::protocol::Built;
 use crate::protocol::ctx::{Silent, Tools};
+use crate::threads;
 use crate::transcript::QuestionRecord;
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Instant;
 
 /// A question's answer, and what becomes of it without each document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,8 +32,10 @@ pub struct Why {
     pub em: Option<f64>,
     /// One a document, in their order.
     pub documents: Vec<Without>,
-    /// What all of it took.
+    /// What all of it took. `seconds` is the sum over its debates, of which several are held at once.
     pub cost: Cost,
+    /// Seconds by the clock, from the start of its first debate to the end of its last one.
+    pub elapsed: f64,
 }
 
 /// A question without one of its documents.
@@ -60,9 +67,10 @@ impl Why {
         self.documents.iter().filter(|without| without.turned)
     }
 
-    /// What became of `old` without each of its documents, by `courses`, one a document.
+    /// What became of `old` without each of its documents, by `courses`, one a document, which took `elapsed` seconds by the
+    /// clock.
     #[must_use]
-    pub fn of(old: &QuestionRecord, courses: Vec<Course>) -> Self {
+    pub fn of(old: &QuestionRecord, courses: Vec<Course>, elapsed: f64) -> Self {
         let mut cost = Cost::default();
         let mut documents = Vec::with_capacity(courses.len());
         for (number, course) in courses.into_iter().enumerate() {
@@ -80,7 +88,7 @@ impl Why {
             });
         }
         let (question, text) = (old.question.id.clone(), old.question.text.clone());
-        Self { question, text, outcome: outcome(old), em: em(old), documents, cost }
+        Self { question, text, outcome: outcome(old), em: em(old), documents, cost, elapsed }
     }
 }
 
@@ -90,18 +98,95 @@ pub fn documents(old: &QuestionRecord) -> usize {
     old.question.documents.len() + old.retrieved.len()
 }
 
-/// The question `old` without document `number`, from 0.
-///
-/// # Errors
-/// As [`Fork::hold`].
-pub fn without(
-    header: &Header,
-    method: Built,
-    old: &QuestionRecord,
-    number: usize,
-    tools: Tools<'_>,
-) -> Result<Course> {
-    Fork { round: 1, change: Change::Drop(number) }.hold(header, method, old, tools, &Silent)
+/// Whether something can be left out of `old`: it has documents and a conclusion.
+#[must_use]
+pub fn is_open_to(old: &QuestionRecord) -> bool {
+    documents(old) > 0 && old.conclusion.is_some()
+}
+
+/// Debates of a record held again without each of their documents.
+pub struct Whys<'a> {
+    /// The record's header.
+    pub header: &'a Header,
+    /// Builds the record's method.
+    pub method: &'a (dyn Fn() -> Result<Built> + Sync),
+    /// Tools for what the record does not hold.
+    pub tools: Tools<'a>,
+    /// Debates held at once.
+    pub in_flight: usize,
+}
+
+/// A question and the number, from 0, of the document that is left out.
+type Job = (usize, usize);
+
+/// One debate that was held, with the times of its start and its end.
+struct Held {
+    job: Job,
+    course: Result<Course>,
+    times: (Instant, Instant),
+}
+
+impl Whys<'_> {
+    /// Holds the debates of all of `olds`; hands over each question, in order, when all of its documents were left out.
+    ///
+    /// # Errors
+    /// What would end a run; an error of `known`. No debate is begun after it.
+    pub fn hold(&self, olds: &[&QuestionRecord], known: &mut dyn FnMut(Why) -> Result<()>) -> Result<()> {
+        let of = |(place, old): (usize, &&QuestionRecord)| (0..documents(old)).map(move |number| (place, number));
+        let jobs: Vec<Job> = olds.iter().enumerate().flat_map(of).collect();
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            let workers = self.in_flight.min(jobs.len());
+            threads::spawn_some(scope, workers, || {
+                let (sender, jobs, next) = (sender.clone(), &jobs, &next);
+                move || self.work(olds, jobs, next, &sender)
+            })?;
+            drop(sender);
+            let handed = hand_over(olds, &receiver, known);
+            if handed.is_err() {
+                next.store(jobs.len(), Ordering::Relaxed);
+            }
+            handed
+        })
+    }
+
+    /// Holds debates until there are none left.
+    fn work(&self, olds: &[&QuestionRecord], jobs: &[Job], next: &AtomicUsize, sender: &Sender<Held>) {
+        while let Some(&job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let started = Instant::now();
+            let course = self.without(olds[job.0], job.1);
+            if sender.send(Held { job, course, times: (started, Instant::now()) }).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn without(&self, old: &QuestionRecord, number: usize) -> Result<Course> {
+        let fork = Fork { round: 1, change: Change::Drop(number) };
+        fork.hold(self.header, (self.method)()?, old, self.tools, &Silent)
+    }
+}
+
+/// Hands over each question, in order, as soon as all of its debates were held.
+fn hand_over(olds: &[&QuestionRecord], held: &Receiver<Held>, known: &mut dyn FnMut(Why) -> Result<()>) -> Result<()> {
+    let mut courses: BTreeMap<Job, (Course, Instant, Instant)> = BTreeMap::new();
+    let mut next = 0;
+    for Held { job, course, times: (started, ended) } in held {
+        courses.insert(job, (course?, started, ended));
+        while let Some(old) = olds.get(next) {
+            let own: Vec<Job> = (0..documents(old)).map(|number| (next, number)).collect();
+            if own.iter().any(|job| !courses.contains_key(job)) {
+                break;
+            }
+            let own: Vec<_> = own.iter().filter_map(|job| courses.remove(job)).collect();
+            let (first, last) = (own.iter().map(|(_, started, _)| *started).min(), own.iter().map(|one| one.2).max());
+            let elapsed = first.zip(last).map_or(0.0, |(first, last)| (last - first).as_secs_f64());
+            known(Why::of(old, own.into_iter().map(|(course, ..)| course).collect(), elapsed))?;
+            next += 1;
+        }
+    }
+    Ok(())
 }
 
 fn em(record: &QuestionRecord) -> Option<f64> {

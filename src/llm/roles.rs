@@ -5,6 +5,7 @@ use crate::error::{MootError, Result};
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
+use std::thread::Builder;
 
 /// The model of each role, as typed: `NAME` for all roles, `agent=A,aggregator=B`, or `A,judge=B`
 /// where A has the roles that are not named. Roles can be numbered:
@@ -134,19 +135,23 @@ impl Roles {
                 .iter()
                 .map(|(&model, places)| {
                     let (sender, llm) = (sender.clone(), &self.models[model]);
-                    let asked = scope.spawn(move || {
+                    let ask = move || {
                         let own: Vec<Call> = places.iter().map(|&place| calls[place].clone()).collect();
                         // The receiver lives as long as this scope: a send that fails has no one left to inform.
                         let forward = &mut |at: usize, reply: &Reply| drop(sender.send((places[at], reply.clone())));
                         llm.answer(&own, on_failure, forward)
-                    });
-                    (places, asked)
+                    };
+                    // Where the system starts no further thread, this one asks.
+                    (places, Builder::new().spawn_scoped(scope, ask.clone()).map_err(|_| ask()))
                 })
                 .collect();
             drop(sender);
             inbox.iter().for_each(|(place, reply)| on_reply(place, &reply));
             for (places, asked) in asked {
-                let own = asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let own = match asked {
+                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    Err(own) => own,
+                };
                 places.iter().zip(own).for_each(|(&place, result)| results[place] = Some(result));
             }
         });

@@ -1,7 +1,7 @@
 //! Opens what is searched for documents: an index, a server's collection, or plain files, which are indexed in the cache.
 
 use crate::error::{MootError, Result};
-use crate::files;
+use crate::files::{self, outputs};
 use crate::llm::remote::Patience;
 use crate::protocol::Row;
 use crate::retrieval::chunk::Chunking;
@@ -205,7 +205,7 @@ fn indexed(
     control.note(&format!("indexing {total} passages of {files} {}, once", if files == 1 { "file" } else { "files" }));
     // Before the build: an index that is finished always has its list.
     if !counted.lines.is_empty() {
-        std::fs::write(&lines, counted.lines.join("\n")).map_err(|e| MootError::io(&lines, "write", e))?;
+        outputs::write(&lines, counted.lines.join("\n").as_bytes())?;
     }
     // A passage that any corpus held before keeps its vector.
     let embedder = embedder.map(|embedder| Remembering::over(embedder.clone(), &cache.join("vectors")));

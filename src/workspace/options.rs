@@ -2,12 +2,13 @@
 //!
 //! The command line, a JSON body and a program fill the same structs. [`Plan::of`](super::Plan::of) says what they mean.
 
+use crate::files::outputs::InputPath;
 use crate::protocol::ctx::Settings;
 use crate::protocol::switches::Typed;
 use crate::retrieval::index::Mode;
 use crate::workspace::models::RuntimeOptions;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The smallest tested model that reads the demo's documents correctly; see docs/models.md.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
@@ -32,6 +33,24 @@ pub struct PlanOptions {
     pub runtime: RuntimeOptions,
     /// A dataset and the record of its answers; without one the plan is for single questions.
     pub run: Option<RunOptions>,
+}
+
+impl PlanOptions {
+    /// Files, folders and patterns that are read, with the argument that gives each.
+    pub(crate) fn inputs(&self) -> Vec<InputPath<'_>> {
+        let run = self.run.iter().flat_map(|run| {
+            let reused = run.reuse.iter().map(|path| ("--reuse", path.as_path()));
+            reused.chain([("DATASET", run.dataset.as_path())])
+        });
+        let method = [("--prompts", &self.method.prompts), ("--source-weights", &self.method.source_weights)];
+        let method = method.into_iter().filter_map(|(argument, path)| Some((argument, path.as_deref()?)));
+        let typed = self.documents.paths.iter().map(|typed| ("--docs", typed));
+        let typed = typed.chain(self.corpus.paths.iter().map(|typed| ("--corpus", typed)));
+        let typed = typed.chain(self.corpus.embedder.iter().map(|typed| ("--embedder", typed)));
+        let typed = typed.chain(self.classifier.name.iter().map(|typed| ("--classifier", typed)));
+        let typed = typed.chain([("--model", &self.model)]);
+        run.chain(method).chain(typed.map(|(argument, typed)| (argument, Path::new(typed)))).collect()
+    }
 }
 
 impl Default for PlanOptions {

@@ -81,7 +81,6 @@ fn what_files_are_to_blame_for_exits_with_1() {
         ("ask Q --docs break.jsonl", &["break.jsonl:1", "found the fields `a b`"]),
         ("ask Q --docs keys.jsonl", &["keys.jsonl:1", "found the fields `kkk"]),
         ("run set.jsonl -o nowhere/out.jsonl", &["nowhere/out.jsonl", "no folder nowhere"]),
-        ("run set.jsonl -o docs", &["docs: expected a file"]),
     ] {
         refused(folder.path(), typed, 1, parts);
     }

@@ -62,7 +62,7 @@ fn a_text_is_compared_with_documents_and_printed_in_every_form() {
         "{page}"
     );
     assert!(!page.contains('\u{1b}'), "no colours in a pipe");
-    refused(&place, docs, None, &["out.jsonl exists"]);
+    refused(&place, docs, None, &["out.jsonl: exists already"]);
     // The record is one that other commands read; what was quoted stands in the documents.
     let record = Record::read(&place.path("out.jsonl")).unwrap();
     assert_eq!((record.header.method.as_str(), record.questions.len()), ("conflict-score", 1));

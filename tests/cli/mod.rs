@@ -6,6 +6,7 @@ mod conflict;
 mod corpus;
 mod index;
 mod models;
+mod outputs;
 mod parts;
 pub(crate) mod program;
 mod prompts;
@@ -21,6 +22,7 @@ use crate::eval::{answered, header};
 use crate::protocol::ctx::Shelf;
 use moot::MootError;
 use moot::cli::{calls, run, score, show};
+use moot::eval::queries;
 use moot::eval::record::Writer;
 use moot::eval::record::reader::Record;
 use moot::llm::scripted::Scripted;
@@ -142,11 +144,11 @@ fn a_record_is_listed_and_shown() {
 fn questions_are_listed_in_the_datasets_order_where_it_is_known() {
     let of = |id: &str, place| QuestionRecord { place, ..answered(id, &[], &[], &[]) };
     let ids = |records: &[QuestionRecord]| -> Vec<String> {
-        show::ordered(records).iter().map(|record| record.question.id.clone()).collect()
+        queries::ordered(records).iter().map(|record| record.question.id.clone()).collect()
     };
     let known = [of("c", Some(2)), of("a", Some(0)), of("b", Some(1))];
     assert_eq!(ids(&known), ["a", "b", "c"]);
-    assert_eq!(show::find(&known, "3").unwrap().question.id, "c");
+    assert_eq!(queries::find(&known, "3").unwrap().question.id, "c");
     // Older records have no places, and merged parts may have the same ones: as recorded.
     assert_eq!(ids(&[of("c", None), of("a", None)]), ["c", "a"]);
     assert_eq!(ids(&[of("c", Some(1)), of("a", Some(0)), of("b", Some(0))]), ["c", "a", "b"]);
@@ -167,7 +169,7 @@ fn scores_are_printed() {
 #[test]
 fn a_question_is_found_by_id_number_or_text() {
     let records: Vec<_> = ["7-aa", "q1", "2"].map(|id| answered(id, &[], &[], &[])).into();
-    let id = |wanted: &str| show::find(&records, wanted).map(|q| q.question.id.clone()).map_err(|e| e.to_string());
+    let id = |wanted: &str| queries::find(&records, wanted).map(|q| q.question.id.clone()).map_err(|e| e.to_string());
     assert_eq!(id("q1").unwrap(), "q1");
     assert_eq!(id("1").unwrap(), "7-aa");
     // An id goes before a number.

@@ -2,12 +2,11 @@
 
 use super::header;
 use crate::methods::typed;
-use moot::Result;
 use moot::eval::compare::{self, Options, answers_differ};
 use moot::eval::fork::{self, Change, Course, Fork};
 use moot::eval::record::reader::Record;
 use moot::eval::record::{Header, Writer};
-use moot::eval::why::{self, Why};
+use moot::eval::why::{self, Why, Whys};
 use moot::generation::Sampling;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
@@ -15,6 +14,7 @@ use moot::methods;
 use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Document, Gold, Hit, Origin, Passage, Question};
 use moot::retrieval::{Retriever, RetrieverIdentity, Wanted};
+use moot::{MootError, Result};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -206,12 +206,50 @@ fn a_saved_fork_names_its_origin_and_is_compared_with_it() {
 
 /// What `moot why` finds of the only question.
 fn reasons(record: &Record, llm: &Scripted) -> Why {
-    let old = &record.questions[0];
-    let without = |number| {
-        let method = fork::method_of(record).unwrap();
-        why::without(&record.header, method, old, number, Tools::new(llm)).unwrap()
-    };
-    Why::of(old, (0..why::documents(old)).map(without).collect())
+    let method = || fork::method_of(record);
+    let whys = Whys { header: &record.header, method: &method, tools: Tools::new(llm), in_flight: 2 };
+    let mut all = Vec::new();
+    let ended = whys.hold(&[&record.questions[0]], &mut |why| {
+        all.push(why);
+        Ok(())
+    });
+    ended.unwrap();
+    all.remove(0)
+}
+
+/// Two debates of a tenth of a second at once: their sum is more than the clock's.
+#[test]
+fn seconds_are_told_by_the_clock_and_as_a_sum() {
+    let record = recorded(&["1902", "1903"], "1", Sampling::Greedy);
+    let llm = Scripted::new(|call| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        reply(call)
+    });
+    let why = reasons(&record, &llm);
+    let each: f64 = why.documents.iter().map(|one| one.cost.seconds).sum();
+    assert!((why.cost.seconds - each).abs() < 1e-6 && each >= 0.2, "{why:?}");
+    assert!((0.1..each * 0.9).contains(&why.elapsed), "{} of {each}", why.elapsed);
+}
+
+/// An error of the face that is told ends the work, and so does one of a debate.
+#[test]
+fn nothing_is_held_after_an_error() {
+    let mut record = recorded(&["1902", "1903"], "1", Sampling::Greedy);
+    record.questions = (0..40).map(|_| record.questions[0].clone()).collect();
+    let olds: Vec<_> = record.questions.iter().collect();
+    let (method, count) = (|| fork::method_of(&record), Arc::new(AtomicUsize::new(0)));
+    let counter = count.clone();
+    let llm = Scripted::new(move |call| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        reply(call)
+    });
+    let whys = Whys { header: &record.header, method: &method, tools: Tools::new(&llm), in_flight: 1 };
+    let ended = whys.hold(&olds, &mut |_| Err(MootError::Interrupted));
+    assert!(matches!(ended, Err(MootError::Interrupted)));
+    let broken = || Err(MootError::Usage("no method".into()));
+    let whys = Whys { method: &broken, ..whys };
+    assert!(whys.hold(&olds, &mut |_| Ok(())).unwrap_err().to_string().contains("no method"));
+    assert!(count.load(Ordering::SeqCst) < 80, "{count:?}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn what_does_not_belong_together_is_refused_and_leaves_nothing() {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "{said}");
     }
     let error = merge(std::slice::from_ref(&first), &conflict).unwrap_err().to_string();
-    assert!(error.ends_with("3.jsonl: exists already; expected the path of a new record"), "{error}");
+    assert!(error.ends_with("3.jsonl: exists already; expected the path of a new file"), "{error}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod kill;
 mod merge;
 mod metrics;
 mod old_records;
+mod predictions;
 mod record;
 mod recorded_method;
 mod replay;

@@ -274,3 +274,110 @@ fn an_error_is_a_short_line_whatever_the_record_holds() {
         assert!(error.len() < 900 + path.as_os_str().len() && !error.contains('\n'), "{from}: {error}");
     }
 }
+
+/// Line `number`, from 0, of the record at `path` with `more` before its last brace.
+fn with_more(path: &Path, number: usize, more: &str) -> Vec<u8> {
+    let mut lines: Vec<String> = fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect();
+    let line = &mut lines[number];
+    line.truncate(line.len() - 1);
+    line.push_str(&format!(",{more}}}"));
+    (lines.join("\n") + "\n").into_bytes()
+}
+
+/// The hash covers what stands before it, and the parser reads the whole line.
+#[test]
+fn nothing_but_times_stands_behind_the_hash() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let whole = fs::read(&path).unwrap();
+    let model = r#""model":{"name":"qwen2.5-72b","sha256":"ff","architecture":"llama","context":8}"#;
+    let cases = [
+        (0, model, "found `model` twice"),
+        (0, r#""method":"closed-book""#, "found `method` twice"),
+        (0, r#""m\u006fdel":{}"#, "found `model` twice"),
+        (0, r#""label":"x""#, "expected nothing behind the hash, found `label`"),
+        (0, r#""own_prompts":{"a":"b"}"#, "found `own_prompts`"),
+        (0, r#""times":{"seconds":1}"#, "found `times`"),
+        (1, r#""of":"q9""#, "found `of` twice"),
+        (1, r#""times":{}"#, "found `times` twice"),
+        (1, r#""error":"x""#, "expected nothing but `times` behind the hash, found `error`"),
+        (2, r#""error":"x""#, "found `error`"),
+        (2, r#""retrieved":[]"#, "found `retrieved`"),
+        (2, r#""question":{}"#, "found `question` twice"),
+    ];
+    for (number, more, found) in cases {
+        fs::write(&path, with_more(&path, number, more)).unwrap();
+        let error = Record::read(&path).unwrap_err().to_string();
+        assert!(error.contains(&format!("out.jsonl:{}: expected", number + 1)) && error.contains(found), "{error}");
+        let before = fs::read(&path).unwrap();
+        assert!(refused(&path, &header()).contains(found), "{more}");
+        assert_eq!(fs::read(&path).unwrap(), before, "{more}");
+        fs::write(&path, &whole).unwrap();
+    }
+    // Times have their own fields alone.
+    let text = String::from_utf8(whole).unwrap();
+    fs::write(&path, text.replacen("\"times\":{", "\"times\":{\"label\":\"x\",", 1)).unwrap();
+    let error = Record::read(&path).unwrap_err().to_string();
+    assert!(error.contains("unknown field `label`"), "{error}");
+}
+
+#[test]
+fn a_name_is_once_in_a_line_of_older_versions_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for version in [1, 2] {
+        let old = format!("{}/tests/fixtures/version-{version}.jsonl", env!("CARGO_MANIFEST_DIR"));
+        let path = folder.path().join("old.jsonl");
+        for (number, more) in [(0, r#""method":"closed-book""#), (1, r#""conclusion":null"#)] {
+            fs::write(&path, with_more(Path::new(&old), number, more)).unwrap();
+            let error = Record::read(&path).unwrap_err().to_string();
+            assert!(error.contains(&format!("old.jsonl:{}: ", number + 1)) && error.contains("twice"), "{error}");
+        }
+        let text = fs::read_to_string(&old).unwrap();
+        // Within objects too.
+        fs::write(&path, text.replacen("\"settings\":{", "\"settings\":{\"seed\":9,", 1)).unwrap();
+        let error = Record::read(&path).unwrap_err().to_string();
+        assert!(error.contains("found `seed` twice"), "{error}");
+    }
+}
+
+/// 6 MB of them would take half a gigabyte.
+#[test]
+fn a_line_has_a_bounded_number_of_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &three());
+    let whole = fs::read(&path).unwrap();
+    let lists = format!("\"x\":[{}0]", "[],".repeat(2 << 20));
+    for number in [0, 1, 2] {
+        let mut lines: Vec<Vec<u8>> = whole.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+        drop(lines[number].splice(1..1, format!("{lists},").into_bytes()));
+        if number == 0 {
+            // The mark stays at the beginning.
+            drop(lines[0].splice(..1, []));
+            lines[0] = [br#"{"moot_record":3,"#.as_slice(), &lines[0]].concat();
+        }
+        fs::write(&path, lines.concat()).unwrap();
+        let error = Record::read(&path).unwrap_err().to_string();
+        assert!(error.contains(&format!("out.jsonl:{}: ", number + 1)) && error.contains("more values"), "{error}");
+        fs::write(&path, &whole).unwrap();
+    }
+}
+
+/// A whole record appears at once; what fails half way leaves nothing, so the same command can be repeated.
+#[test]
+fn a_whole_record_appears_at_once_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.jsonl");
+    let failed = Writer::write_new(&path, &header(), |writer| {
+        writer.append(&three()[0])?;
+        assert!(!path.exists());
+        Err(moot::MootError::Interrupted)
+    });
+    assert!(failed.is_err());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let all = |writer: &mut Writer| three().iter().try_for_each(|record| writer.append(record));
+    Writer::write_new(&path, &header(), all).unwrap();
+    assert_eq!(Record::read(&path).unwrap().questions, three());
+    assert_eq!(fs::read(&path).unwrap(), fs::read(written(folder.path(), &three())).unwrap());
+    let error = Writer::write_new(&path, &header(), all).unwrap_err().to_string();
+    assert!(error.contains("exists already"), "{error}");
+}

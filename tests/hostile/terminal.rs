@@ -2,8 +2,10 @@
 
 use crate::eval::{answered, header};
 use moot::eval::record::Writer;
+use moot::generation::{Message, Role};
 use moot::retrieval::index::{Builder, Limits, Storage};
 use moot::retrieval::{Origin, Passage};
+use moot::transcript::{CallRecord, QuestionRecord};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -53,6 +55,66 @@ fn records_reach_no_terminal_as_they_are() {
     fs::write(&path, format!("{first}\n{rest}")).unwrap();
     for typed in [&["score", "r.jsonl"][..], &["score", "r.jsonl", "--json"]] {
         harmless(&printed(folder.path(), typed), typed[typed.len() - 1]);
+    }
+}
+
+/// Every command that prints what a record holds, with all of a question, its calls and its answers hostile.
+#[test]
+fn no_text_of_a_record_reaches_a_terminal_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = answered("q0", &[HOSTILE], &["no"], &[HOSTILE]);
+    let messages = vec![Message::new(Role::User, HOSTILE)];
+    let first = record.calls[0].clone();
+    let call = CallRecord { role: HOSTILE.into(), messages, reply: HOSTILE.into(), ..first };
+    record.question.text = HOSTILE.into();
+    record.question.slices = vec![HOSTILE.into()];
+    record.calls = vec![call];
+    let error = Some(format!("error {HOSTILE}"));
+    let failed = QuestionRecord { conclusion: None, error, ..answered("q1", &["yes"], &[], &[]) };
+    for (name, other) in [("r.jsonl", "no"), ("s.jsonl", HOSTILE)] {
+        let mut writer = Writer::open(&folder.path().join(name), &header()).unwrap();
+        let mut record = record.clone();
+        record.conclusion.as_mut().unwrap().answers[0].text = other.into();
+        writer.append(&record).unwrap();
+        writer.append(&failed).unwrap();
+    }
+    for typed in [
+        "show r.jsonl",
+        "show s.jsonl 1 --full",
+        "show s.jsonl nothing",
+        "calls r.jsonl",
+        "score r.jsonl s.jsonl --all",
+        "score r.jsonl --json",
+        "compare r.jsonl s.jsonl --all-slices",
+        "compare r.jsonl s.jsonl --all-slices --format csv",
+        "compare r.jsonl s.jsonl --all-slices --format markdown",
+        "compare r.jsonl s.jsonl --format json",
+        "compare r.jsonl s.jsonl --changed",
+        "replay s.jsonl",
+        "replay s.jsonl --json",
+        "verify s.jsonl --hashes --json",
+        "sources estimate s.jsonl -o w.json",
+        "merge r.jsonl s.jsonl -o m.jsonl",
+    ] {
+        let words: Vec<&str> = typed.split(' ').collect();
+        let text = printed(folder.path(), &words);
+        assert!(!text.is_empty(), "{typed}");
+        text.lines().for_each(|line| steers_nothing(line, typed));
+    }
+}
+
+/// A line has no character that steers but for sequences that set colours.
+fn steers_nothing(line: &str, of: &str) {
+    let plain = anstream::adapter::strip_str(line).to_string();
+    let steers = |c: char| {
+        (c.is_control() && c != '\t')
+            || "\u{202e}\u{61c}\u{200b}".contains(c)
+            || ('\u{e0000}'..='\u{e007f}').contains(&c)
+    };
+    assert!(!plain.contains(steers), "{of}: {plain:?}");
+    for part in line.split('\x1b').skip(1) {
+        let end = part.trim_start_matches(|c: char| "[;".contains(c) || c.is_ascii_digit());
+        assert!(end.starts_with('m'), "{of}: {part:?}");
     }
 }
 

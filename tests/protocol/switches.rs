@@ -102,7 +102,7 @@ fn command_line(line: &str) -> Result<serde_json::Value, String> {
     let resolved = parsed
         .args
         .options()
-        .and_then(|options| options.resolve(moot::methods::RUN, &Notice::default()))
+        .and_then(|options| options.resolve(methods::RUN, &Notice::default()))
         .map_err(|e| e.to_string())?;
     Ok(resolved.method.values.json())
 }

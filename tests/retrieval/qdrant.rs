@@ -208,7 +208,11 @@ fn what_goes_wrong_is_one_line() {
             "<html>",
             "the points: the answer is no JSON: expected value at line 1 column 1: <html> | does the address",
         ),
-        ("200 OK", "{}", "expected a list at /result/points, found another answer | does the address"),
+        (
+            "200 OK",
+            "{}",
+            "the points: expected a list at /result/points, found another answer (missing field `result`) | does the address",
+        ),
         (
             "200 OK",
             r#"{"result":{"points":[{"id":1,"score":1,"payload":{"text":"a"}}]}}"#,
@@ -219,10 +223,21 @@ fn what_goes_wrong_is_one_line() {
             r#"{"result":{"points":[{"id":1,"score":1,"payload":{"embedder":"e5"}}]}}"#,
             "point 1 was embedded by e5, the query by letters",
         ),
+        (
+            "200 OK",
+            &format!(r#"{{"result":{{"points":[{}0]}}}}"#, "[],".repeat(5000)),
+            "the points: expected a list at /result/points, found another answer (more than 1",
+        ),
+        (
+            "200 OK",
+            &format!(r#"{{"result":{{"points":[{{"id":1,"payload":{{"embedder":"{}"}}}}]}}}}"#, "e".repeat(5000)),
+            "point 1 was embedded by eee",
+        ),
     ];
     for (status, body, expected) in cases {
         let said = wrong(status, body);
         assert!(said.starts_with(expected) && !said.contains('\n') && !said.contains(KEY), "{said}");
+        assert!(said.len() < 700, "{said}");
     }
 }
 

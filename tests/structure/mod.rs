@@ -20,6 +20,7 @@ const ORDER: &[&str] = &[
     "error",
     "files",
     "charset",
+    "threads",
     "gather",
     "jsonl",
     "sources",

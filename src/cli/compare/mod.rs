@@ -10,6 +10,7 @@ use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change, Compared, Options, tables};
+use crate::eval::queries;
 use crate::eval::record::reader::Record;
 use crate::eval::report::aligned;
 use clap::ValueEnum;
@@ -152,7 +153,7 @@ fn pairs(compared: &Compared, other: &Record, records: &[Record]) -> usize {
 
 /// The pair of the question named by `wanted`, whether it changed or not.
 fn one<'a>(first: &'a Record, other: &'a Record, changes: &[Change<'a>], wanted: &str) -> Result<Change<'a>> {
-    let found = show::find(&first.questions, wanted)?;
+    let found = queries::find(&first.questions, wanted)?;
     if let Some(change) = changes.iter().find(|change| std::ptr::eq(change.first, found)) {
         return Ok(*change);
     }

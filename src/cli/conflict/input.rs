@@ -1,9 +1,9 @@
 //! What `moot conflict` is given: a text and documents, or the answers of a record.
 
 use super::Args;
-use crate::cli::show;
 use crate::cli::terminal::columns::printable;
 use crate::error::{MootError, Result};
+use crate::eval::queries;
 use crate::eval::record::reader::Record;
 use crate::question::{Document, Question};
 use crate::retrieval::given;
@@ -97,7 +97,7 @@ fn of_record(args: &Args, path: &Path, wanted: Option<&String>) -> Result<Input>
     let others = documents(args)?;
     let others = (!others.is_empty() || !args.against.is_empty()).then_some(others);
     let one = match (wanted, record.questions.as_slice()) {
-        (Some(wanted), questions) => Some(show::find(questions, wanted)?),
+        (Some(wanted), questions) => Some(queries::find(questions, wanted)?),
         (None, [only]) => Some(only),
         (None, []) => return Err(wrong(path, "recorded questions", "none".into())),
         (None, _) => None,

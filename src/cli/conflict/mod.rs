@@ -9,7 +9,7 @@ use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::{interrupt, output, tell};
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::files;
+use crate::files::outputs::{self, InputPath};
 use crate::methods::conflict_score::{ROW, settings};
 use crate::protocol::ctx::Observer;
 use crate::transcript::{CallRecord, QuestionRecord};
@@ -120,11 +120,11 @@ pub fn run(args: &Args) -> Result<()> {
     let plan = Plan::of(args.options()?, &control)?;
     let input = input::read(args)?;
     if let Some(path) = &args.output {
-        files::output(path)?;
+        outputs::distinct(&[("-o", path)], &args.inputs())?;
+        outputs::check(path)?;
         // All answers of a record can be continued; a single one would be written twice.
-        if matches!(input, Input::One(_)) && path.metadata().is_ok_and(|file| file.len() > 0) {
-            let path = path.display();
-            return Err(MootError::Usage(format!("{path} exists: expected a new file after -o")));
+        if matches!(input, Input::One(_)) {
+            outputs::refuse_existing(path)?;
         }
     }
     let workspace = Workspace::open(plan, &control)?;
@@ -155,7 +155,8 @@ fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
     output::print(&match args.format {
         Form::Text => claims::page(&assessment, record, output::columns()),
         Form::Markdown => markdown::page(&assessment),
-        Form::Html => html::page(&assessment),
+        // A page keeps marks of writing direction, which a browser needs.
+        Form::Html => return output::write(html::page(&assessment).as_bytes()).map(drop),
         Form::Json => {
             let json = serde_json::to_string_pretty(&assessment);
             let json = json.map_err(|e| MootError::Usage(format!("the assessment cannot be JSON: {e} (bug)")))?;
@@ -165,6 +166,16 @@ fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
 }
 
 impl Args {
+    /// Files and folders that it reads, with their arguments.
+    fn inputs(&self) -> Vec<InputPath<'_>> {
+        let response = self.response.iter().map(|typed| ("RESPONSE", typed));
+        let record = self.record.iter().take(1).map(|typed| ("--record", typed));
+        let docs = self.docs.iter().map(|typed| ("--docs", typed));
+        let against = self.against.iter().map(|typed| ("--against", typed));
+        let all = response.chain(record).chain(docs).chain(against);
+        all.map(|(argument, typed)| (argument, Path::new(typed))).collect()
+    }
+
     fn options(&self) -> Result<PlanOptions> {
         let method = MethodOptions {
             name: Some(ROW.name.to_owned()),

@@ -15,6 +15,7 @@ use crate::eval::record::Writer;
 use crate::eval::record::reader::Record;
 use crate::eval::reuse::Replies;
 use crate::eval::variants::{Compared, Half, MOST};
+use crate::files::outputs::{self, InputPath};
 use crate::llm::once::Once;
 use crate::prompts::File;
 use crate::protocol::Row;
@@ -99,6 +100,8 @@ pub fn run(args: &Args) -> Result<()> {
     let half = Half::named(&args.half)?;
     let control = interrupt::listen()?;
     let variants = variants(args, &control)?;
+    let records: Vec<_> = variants.iter().map(|variant| ("-o", variant.record.as_path())).collect();
+    outputs::distinct(&records, &inputs(args))?;
     let dataset = half_of(args, half)?;
     std::fs::create_dir_all(&args.output).map_err(|e| MootError::io(&args.output, "create", e))?;
     let (name, count) = (dataset.identity.name.clone(), dataset.questions.len());
@@ -125,6 +128,17 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let head = format!("{} of {name}, {count} questions ({})\n\n", args.role, half.name());
     output::print(&escape::lines(&(head + &compared.table())))
+}
+
+/// Files and folders that are read, with their arguments.
+fn inputs(args: &Args) -> Vec<InputPath<'_>> {
+    let typed = [("DATASET", Some(&args.dataset)), ("--prompts", args.method.prompts.as_ref())];
+    let typed = typed.into_iter().chain([("--source-weights", args.method.source_weights.as_ref())]);
+    let typed = typed.filter_map(|(argument, path)| Some((argument, path?.as_path())));
+    let variants = args.variant.iter().map(|path| ("--variant", path.as_path()));
+    let reused = args.reuse.iter().map(|path| ("--reuse", path.as_path()));
+    let corpus = args.retrieve.corpus.iter().map(|typed| ("--corpus", Path::new(typed)));
+    typed.chain(variants).chain(reused).chain(corpus).collect()
 }
 
 /// The plan of all variants, side by side.

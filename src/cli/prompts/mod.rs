@@ -5,6 +5,7 @@ pub mod compare;
 use crate::cli::terminal::columns::{pad, width};
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
+use crate::files::outputs::write_new;
 use crate::methods::METHODS;
 use crate::methods::replaceable;
 use crate::prompts::File;
@@ -94,7 +95,7 @@ fn export(folder: &Path, files: &[File]) -> Result<()> {
         let path = folder.join(file.name);
         let parent = path.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent).map_err(|e| MootError::io(parent, "create", e))?;
-        std::fs::write(&path, file.text).map_err(|e| MootError::io(&path, "write", e))?;
+        write_new(&path, file.text.as_bytes())?;
     }
     output::print(&format!("{} prompts in {}\n", files.len(), folder.display()))
 }

@@ -8,11 +8,13 @@ use crate::cli::args::corpus::ClassifierArgs;
 use crate::cli::args::model;
 use crate::cli::show;
 use crate::cli::terminal::interrupt;
-use crate::cli::terminal::output;
+use crate::cli::terminal::{output, tell};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::computed_slices::SLICES;
+use crate::eval::datasets::{self, Options};
 use crate::eval::metrics::calibration;
+use crate::eval::predictions::Predictions;
 use crate::eval::record::reader::Record;
 use crate::eval::report;
 use crate::protocol::switches::Typed;
@@ -27,7 +29,8 @@ Examples:
   moot score madam.jsonl --conflict -m qwen2.5-coder-1.5b
   moot score rag.jsonl control.jsonl --changes
   moot score qacc.jsonl --slice conflicting --slice non-conflicting
-  moot score drag.jsonl naive.jsonl --slice gold-not-retrieved";
+  moot score drag.jsonl naive.jsonl --slice gold-not-retrieved
+  moot score madam.jsonl --predictions theirs.csv --dataset ramdocs.jsonl";
 
 /// Score records: exact match, F1, unknown and malformed replies, calls, with intervals; --all for every metric
 ///
@@ -36,8 +39,17 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Records, as `moot run -o` writes them
-    #[arg(required = true, value_name = "RECORD")]
+    #[arg(required_unless_present = "predictions", value_name = "RECORD")]
     pub records: Vec<PathBuf>,
+    /// Also score what another system answered: JSON lines or CSV with `id` and `answer` (or a list, `answers`), or a record
+    #[arg(long, value_name = "FILE", requires = "dataset", conflicts_with_all = ["conflict", "judge"])]
+    pub predictions: Vec<PathBuf>,
+    /// The dataset of the predictions, as `moot run` reads it
+    #[arg(long, value_name = "FILE", requires = "predictions")]
+    pub dataset: Option<PathBuf>,
+    /// The dataset or the form of --dataset, where they are not detected
+    #[arg(long, value_name = "NAME", requires = "dataset")]
+    pub format: Option<String>,
     /// Score only the questions of this slice; several give a column each.
     #[arg(long, value_name = "NAME", help = slice_help())]
     pub slice: Vec<String>,
@@ -85,7 +97,7 @@ fn slice_help() -> String {
 /// A record that cannot be read, or is corrupt; a slice that a record does not have.
 pub fn run(args: &Args) -> Result<()> {
     let typed = args.switches.typed()?;
-    if args.changes && args.records.len() < 2 {
+    if args.changes && args.records.len() + args.predictions.len() < 2 {
         return Err(MootError::Usage("--changes compares with the first record: expected two records or more".into()));
     }
     if !args.conflict && !typed.is_empty() {
@@ -93,6 +105,7 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(MootError::Usage(format!("{}: expected --conflict, whose labels it changes", names.join(", "))));
     }
     let mut records = args.records.iter().map(|path| show::read(path)).collect::<Result<Vec<_>>>()?;
+    records.extend(args.predicted()?);
     if args.conflict || args.judge {
         records = args.labelled(records, typed)?;
     }
@@ -127,6 +140,28 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 impl Args {
+    /// The predictions of other systems as records; says which questions and which predictions have no counterpart.
+    fn predicted(&self) -> Result<Vec<Record>> {
+        let Some(dataset) = &self.dataset else { return Ok(Vec::new()) };
+        let options = self.format.iter().try_fold(Options::default(), |options, typed| options.format(typed))?;
+        let dataset = datasets::load_with(dataset, &options)?;
+        let one = |path: &PathBuf| {
+            let Predictions { record, missing, unknown } = Predictions::read(path, &dataset)?;
+            let note = |ids: &[String], of: usize, what: &str| {
+                if !ids.is_empty() {
+                    let named = ids.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+                    let more = if ids.len() > 5 { ", ..." } else { "" };
+                    tell(&format!("note: {}: {} of {of} {what}: {named}{more}", path.display(), ids.len()));
+                }
+            };
+            note(&missing, dataset.questions.len(), "questions have no prediction and count as errors");
+            let all = record.questions.len() - missing.len() + unknown.len();
+            note(&unknown, all, "predictions are for no question of the dataset and are left out");
+            Ok(record)
+        };
+        self.predictions.iter().map(one).collect()
+    }
+
     /// `records` with the labels and verdicts that a model gives of their answers.
     fn labelled(&self, mut records: Vec<Record>, switches: Typed) -> Result<Vec<Record>> {
         let control = interrupt::listen()?;

@@ -1,6 +1,6 @@
 //! `moot sources build`.
 
-use super::{replace, share, write};
+use super::{share, write};
 use crate::cli::args::values;
 use crate::cli::terminal::output;
 use crate::cli::terminal::tell;
@@ -10,6 +10,7 @@ use crate::eval::sources::bench::pools::{Pools, pools};
 use crate::eval::sources::bench::{Built, Lies, Plan, Pool, build, reliabilities, synthetic};
 use crate::eval::sources::labels::CorpusLine;
 use crate::eval::sources::reliability::Prior;
+use crate::files::outputs::write_new;
 use crate::question::{Document, Question};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -165,8 +166,8 @@ fn save(built: &Built, folder: &Path) -> Result<()> {
     }
     let lines =
         |questions: &[Question]| questions.iter().map(|question| format!("{}\n", object(question))).collect::<String>();
-    replace(&folder.join(FILES[0]), &lines(&built.estimate))?;
-    replace(&folder.join(FILES[1]), &lines(&built.test))?;
+    write_new(&folder.join(FILES[0]), lines(&built.estimate).as_bytes())?;
+    write_new(&folder.join(FILES[1]), lines(&built.test).as_bytes())?;
     let all = built.estimate.iter().chain(&built.test);
     let all = all.flat_map(|question| question.documents.iter().map(move |document| (question, document)));
     let line = |(number, (question, document)): (usize, (&Question, &Document))| CorpusLine {
@@ -177,7 +178,7 @@ fn save(built: &Built, folder: &Path) -> Result<()> {
         label: document.label.clone().unwrap_or_default(),
     };
     let corpus: String = all.enumerate().map(line).map(|line| format!("{}\n", json!(line))).collect();
-    replace(&folder.join(FILES[2]), &corpus)?;
+    write_new(&folder.join(FILES[2]), corpus.as_bytes())?;
     write(&built.oracle, &folder.join(FILES[3]))
 }
 

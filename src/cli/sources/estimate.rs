@@ -10,6 +10,7 @@ use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
 use crate::eval::sources::merge::Gathered;
 use crate::eval::sources::{answers_of, estimate, note_classes};
+use crate::files::outputs;
 use crate::sources::{EstimatorSettings, QuestionAnswers, SourceWeights};
 use crate::transcript::QuestionRecord;
 use std::path::{Path, PathBuf};
@@ -108,6 +109,8 @@ impl LeftOut {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    let records: Vec<_> = args.records.iter().map(|path| ("RECORD", path.as_path())).collect();
+    outputs::distinct(&[("-o", &args.output)], &records)?;
     let typed = args.align.map(|typed| share("--align", typed)).transpose()?;
     let mut gathered = Gathered::default();
     let before = read_into(&mut gathered, args.update.as_slice())?;
@@ -149,6 +152,8 @@ fn finds_classes(header: &Header) -> bool {
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Result<()> {
+    let weights: Vec<_> = args.weights.iter().map(|path| ("FILE", path.as_path())).collect();
+    outputs::distinct(&[("-o", &args.output)], &weights)?;
     let mut gathered = Gathered::default();
     let before = read_into(&mut gathered, &args.weights)?;
     finish(gathered, &args.settings.resolve(before)?, &LeftOut::default(), &args.weights[0], &args.output)

@@ -3,10 +3,10 @@
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::sources::report::Report;
-use crate::files;
+use crate::files::outputs;
 use crate::sources::SourceWeights;
 use clap::Subcommand;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 mod build;
 mod estimate;
@@ -57,21 +57,13 @@ pub fn run(args: &Args) -> Result<()> {
 fn write(weights: &SourceWeights, path: &Path) -> Result<()> {
     let text = serde_json::to_string_pretty(weights)
         .map_err(|e| MootError::Usage(format!("the weights cannot be written as JSON: {e} (bug)")))?;
-    replace(path, &(text + "\n"))
+    outputs::write(path, (text + "\n").as_bytes())
 }
 
 /// A number from 0 to 1, to the digits typed: the nearest f32 to 0.9 is above 0.9.
 fn share(name: &str, typed: f32) -> Result<f64> {
     let share = typed.to_string().parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| MootError::Usage(format!("{name} {typed}: expected a number from 0 to 1")))
-}
-
-fn replace(path: &Path, text: &str) -> Result<()> {
-    files::output(path)?;
-    let mut building: PathBuf = path.into();
-    building.set_file_name(format!("building-{}", name(path)));
-    std::fs::write(&building, text).map_err(|e| MootError::io(&building, "write", e))?;
-    std::fs::rename(&building, path).map_err(|e| MootError::io(path, "write", e))
 }
 
 /// The file name without folders.

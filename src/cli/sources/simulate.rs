@@ -1,10 +1,10 @@
 //! `moot sources simulate`.
 
-use super::replace;
 use crate::cli::args::values;
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::sources::simulate::figures::{COLLAPSE, FIGURES, Figure, Outcome};
+use crate::files::outputs;
 use std::path::PathBuf;
 
 /// Simulate sources without a model: the paper's shapes, and copies among sources
@@ -43,7 +43,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
         let outcome = figure.run(args.trials, args.seed);
         output::print(&table(figure, &outcome, args.trials))?;
         if let Some(folder) = &args.output {
-            replace(&folder.join(format!("sources-{}.svg", figure.name)), &outcome.chart.svg())?;
+            let path = folder.join(format!("sources-{}.svg", figure.name));
+            outputs::write(&path, outcome.chart.svg().as_bytes())?;
         }
     }
     Ok(())

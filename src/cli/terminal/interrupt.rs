@@ -18,6 +18,17 @@ pub fn exit_code() -> u8 {
     CODE.load(Ordering::Relaxed)
 }
 
+/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail with an error. Called before another thread is started.
+pub fn keep_on_at_the_file_size_limit() {
+    #[cfg(unix)]
+    {
+        use nix::sys::signal::{SigSet, Signal};
+        let signals: SigSet = [Signal::SIGXFSZ].into_iter().collect();
+        // By default the signal ends the program without a word. Blocked rather than ignored: that needs no unsafe code.
+        let _ = signals.thread_block();
+    }
+}
+
 /// Installs the handlers and returns the control of the subcommand's work, which is shown on standard error. Once per process,
 /// and before another thread is started.
 ///

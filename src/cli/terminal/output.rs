@@ -2,6 +2,7 @@
 
 use crate::cli::terminal::columns::{width, wrap};
 use crate::error::{MootError, Result};
+use crate::escape;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -15,12 +16,20 @@ pub(in crate::cli) fn write(bytes: &[u8]) -> Result<ControlFlow<()>> {
     settled(send(io::stdout().lock(), bytes))
 }
 
-/// Prints the command's last text; colours are removed where they are not supported.
+/// Prints the command's last text; colours are removed where they are not supported, and other control characters everywhere.
 ///
 /// # Errors
 /// As [`write`].
 pub(in crate::cli) fn print(text: &str) -> Result<()> {
-    settled(send(anstream::stdout().lock(), text.as_bytes())).map(drop)
+    settled(send(anstream::stdout().lock(), escape::styled(text).as_bytes())).map(drop)
+}
+
+/// Prints a JSON text on a line of its own.
+///
+/// # Errors
+/// As [`write`].
+pub(in crate::cli) fn print_json(json: &str) -> Result<()> {
+    print(&(escape::json(json) + "\n"))
 }
 
 /// As [`print`], the lines as [`lines`] has them.

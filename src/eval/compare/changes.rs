@@ -4,6 +4,7 @@ use super::{chosen, pairs};
 use crate::answers::words::Level;
 use crate::error::{MootError, Result};
 use crate::eval::metrics::Scope;
+use crate::eval::queries;
 use crate::eval::record::reader::Record;
 use crate::transcript::QuestionRecord;
 use std::collections::BTreeSet;
@@ -54,11 +55,5 @@ fn concluded(record: &QuestionRecord) -> (BTreeSet<String>, bool, bool) {
 /// What a question's record concluded, in one line.
 #[must_use]
 pub(crate) fn outcome(record: &QuestionRecord) -> String {
-    match (&record.conclusion, &record.error) {
-        (_, Some(error)) => format!("error: {error}"),
-        (Some(c), _) if c.malformed => "malformed".into(),
-        (Some(c), _) if c.answers.is_empty() => "unknown".into(),
-        (Some(c), _) => c.answers.iter().map(|answer| answer.text.as_str()).collect::<Vec<_>>().join(" | "),
-        (None, None) => "nothing concluded".into(),
-    }
+    queries::outcome(record, " | ")
 }

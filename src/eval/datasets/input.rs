@@ -38,7 +38,7 @@ pub struct Item {
 }
 
 /// Items as they are read; an item that cannot be read is an error of its own.
-pub(super) type Items = Box<dyn Iterator<Item = Result<Item>>>;
+pub(in crate::eval) type Items = Box<dyn Iterator<Item = Result<Item>>>;
 
 /// Opens the items of `path`. `bare_nan` reads the bare words `NaN` and `Infinity` as null.
 ///

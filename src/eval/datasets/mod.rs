@@ -176,6 +176,14 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Dataset> {
     Ok(Dataset { identity, format: row.name, questions, skipped })
 }
 
+/// The items of a file in any of the forms that datasets have, whatever their fields.
+///
+/// # Errors
+/// As [`load_with`], for a file that cannot be split into items.
+pub(super) fn items(path: &Path) -> Result<input::Items> {
+    input::items(path, input::detect(path, "predictions")?, false)
+}
+
 #[derive(Default)]
 struct Gathered {
     questions: Vec<Question>,

@@ -27,6 +27,7 @@ pub struct Chain {
 
 /// Times of a line, in seconds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Times {
     /// Of the call, or of the question.
     #[serde(default)]
@@ -93,6 +94,7 @@ impl Chain {
         let here = self.hash(&line[..place]);
         let stated = line[place + CHAIN.len()..].split(|&byte| byte == b'"').next().unwrap_or_default();
         self.last = String::from_utf8_lossy(stated).into_owned();
+        // What stands behind the hash is checked by the line's shape.
         here == self.last
     }
 }

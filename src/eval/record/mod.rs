@@ -9,6 +9,7 @@ mod lines;
 mod method;
 pub mod reader;
 mod settings;
+mod shape;
 pub mod writer;
 
 pub use header::{DatasetIdentity, Forked, Header, INLINE, Replayed, VERSION};

@@ -1,16 +1,17 @@
 //! Reading a record back: the header, then one question after the other, each with its calls.
 
 use super::lines::{self, CallLine, Chain, QuestionEnd};
+use super::shape::{self, Behind, Fault};
 use super::{Header, INLINE, VERSION};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::files;
 use crate::jsonl::{MAX_LINE, json_fault, shortened};
 use crate::transcript::{CallRecord, QuestionRecord};
-use serde_json::Value;
+use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// How every record's first line starts: serde writes a struct's fields in their order.
@@ -151,18 +152,9 @@ impl<R: BufRead> Reader<R> {
                 return Ok(None);
             }
             self.line += 1;
-            let parsed = if self.hashed() && bytes.starts_with(lines::CALL) {
-                serde_json::from_slice(bytes.trim_ascii_end()).map(|call| Line::Call(Box::new(call)))
-            } else {
-                question(bytes.trim_ascii_end())
-            };
-            let line = match parsed {
-                Ok(line) => line,
-                Err(_) if !bytes.ends_with(b"\n") => {
-                    self.torn = true;
-                    return Ok(None);
-                }
-                Err(e) => return Err(self.complaint("a question's record", json_fault(&e))),
+            let Some(line) = self.parse(&bytes)? else {
+                self.torn = true;
+                return Ok(None);
             };
             self.follow(&bytes);
             let record = match line {
@@ -177,6 +169,28 @@ impl<R: BufRead> Reader<R> {
             if record.is_some() {
                 return Ok(record);
             }
+        }
+    }
+
+    /// A line behind the header; `None` where it was cut short.
+    fn parse(&self, bytes: &[u8]) -> Result<Option<Line>> {
+        let (text, cut) = (bytes.trim_ascii_end(), !bytes.ends_with(b"\n"));
+        let expected = "a question's record";
+        match shape::check(text, if self.hashed() { Behind::Times } else { Behind::NoHash }) {
+            Ok(()) => {}
+            Err(Fault::NoJson(_)) if cut => return Ok(None),
+            Err(Fault::NoJson(found)) => return Err(self.complaint(expected, found)),
+            Err(Fault::Wrong(expected, found)) => return Err(self.complaint(&expected, found)),
+        }
+        let parsed = if self.hashed() && text.starts_with(lines::CALL) {
+            serde_json::from_slice(text).map(|call| Line::Call(Box::new(call)))
+        } else {
+            question(text)
+        };
+        match parsed {
+            Ok(line) => Ok(Some(line)),
+            Err(_) if cut => Ok(None),
+            Err(e) => Err(self.complaint(expected, json_fault(&e))),
         }
     }
 
@@ -247,6 +261,17 @@ impl<R: BufRead> Reader<R> {
 enum Line {
     Call(Box<CallLine>),
     Question(Box<QuestionRecord>, QuestionEnd),
+}
+
+/// Whether the file at `path` begins as a record does.
+///
+/// # Errors
+/// [`MootError::Io`]; [`MootError::Input`] for anything but a regular file.
+pub fn is_record(path: &Path) -> Result<bool> {
+    let mut start = Vec::new();
+    let read = files::open(path)?.take(MARK.len() as u64).read_to_end(&mut start);
+    read.map_err(|e| MootError::io(path, "read", e))?;
+    Ok(start == MARK.as_bytes())
 }
 
 fn question(bytes: &[u8]) -> serde_json::Result<Line> {
@@ -351,6 +376,13 @@ impl Record {
     }
 }
 
+/// What is read of a header before its version is known.
+#[derive(Deserialize)]
+struct Mark {
+    moot_record: u64,
+    program: Option<String>,
+}
+
 /// The version is looked at before anything else: a newer header may have other fields.
 fn parse_header(bytes: &[u8], path: &Path) -> Result<Header> {
     let wrong =
@@ -359,14 +391,20 @@ fn parse_header(bytes: &[u8], path: &Path) -> Result<Header> {
     if bytes.is_empty() {
         return Err(wrong(expected(), "an empty file".into()));
     }
-    let value: Value = serde_json::from_slice(bytes.trim_ascii_end()).map_err(|e| wrong(expected(), json_fault(&e)))?;
-    let Some(version) = value.get("moot_record").and_then(Value::as_u64) else {
-        return Err(wrong(expected(), format!("{:?}", shortened(&String::from_utf8_lossy(bytes)))));
+    let text = bytes.trim_ascii_end();
+    match shape::check(text, Behind::Nothing) {
+        Ok(()) => {}
+        Err(Fault::NoJson(found)) => return Err(wrong(expected(), found)),
+        Err(Fault::Wrong(expected, found)) => return Err(wrong(expected, found)),
+    }
+    let Ok(mark) = serde_json::from_slice::<Mark>(text) else {
+        let start = String::from_utf8_lossy(&text[..text.len().min(200)]);
+        return Err(wrong(expected(), format!("{:?}", shortened(&start))));
     };
-    if version > u64::from(VERSION) {
-        let program = value.get("program").and_then(Value::as_str).unwrap_or("a later moot");
-        let found = format!("version {version}, written by {}", escape::excerpt(program));
+    if mark.moot_record > u64::from(VERSION) {
+        let program = mark.program.as_deref().unwrap_or("a later moot");
+        let found = format!("version {}, written by {}", mark.moot_record, escape::excerpt(program));
         return Err(wrong(format!("a record of version {VERSION} or older"), found));
     }
-    serde_json::from_value(value).map_err(|e| wrong("a record's header".into(), json_fault(&e)))
+    serde_json::from_slice(text).map_err(|e| wrong("a record's header".into(), json_fault(&e)))
 }

@@ -4,10 +4,10 @@ use super::lines::{self, Chain};
 use super::reader::{Journal, Journaled, MARK, Reader, altered};
 use super::{Header, differences};
 use crate::error::{MootError, Result};
-use crate::files;
+use crate::files::outputs::{self, Output};
 use crate::transcript::{CallRecord, QuestionRecord};
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -33,6 +33,12 @@ pub trait Storage: Send {
     /// # Errors
     /// The system's.
     fn cut(&mut self, length: u64) -> io::Result<()>;
+
+    /// Whether the file still has `length` bytes, the last of which are `end`: another program may have cut it.
+    ///
+    /// # Errors
+    /// The system's.
+    fn is_as_left(&mut self, length: u64, end: &[u8]) -> io::Result<bool>;
 }
 
 impl Storage for File {
@@ -48,7 +54,41 @@ impl Storage for File {
         self.set_len(length)?;
         self.seek(SeekFrom::Start(length)).map(drop)
     }
+
+    fn is_as_left(&mut self, length: u64, end: &[u8]) -> io::Result<bool> {
+        if self.metadata()?.len() != length {
+            return Ok(false);
+        }
+        let mut found = vec![0; end.len()];
+        self.seek(SeekFrom::Start(length - end.len() as u64))?;
+        self.read_exact(&mut found)?;
+        Ok(found == end)
+    }
 }
+
+/// A file that nobody reads before it is whole: it is synced once, at its end.
+struct Unfinished(File);
+
+impl Storage for Unfinished {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.0.cut(length)
+    }
+
+    fn is_as_left(&mut self, _: u64, _: &[u8]) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// Bytes at the end of a record that are compared before it is appended to: a line's hash and times.
+const END: usize = 200;
 
 /// What is appended to a record.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +122,8 @@ pub struct Writer {
     finished: HashSet<String>,
     /// Bytes of whole lines: what the file is cut back to when a write fails half way.
     length: u64,
+    /// The last of them, at most [`END`].
+    end: Vec<u8>,
     chain: Chain,
     /// Calls that were there when the record was opened.
     journal: Journal,
@@ -120,7 +162,7 @@ impl Writer {
         retry_errors: bool,
         storage: impl FnOnce(File) -> Box<dyn Storage>,
     ) -> Result<Self> {
-        files::output(path)?;
+        outputs::check(path)?;
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -136,12 +178,24 @@ impl Writer {
         }
     }
 
+    /// Writes a whole new record to `path`, where nothing may be: it appears there once `fill` has appended all of it.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] where something is at `path`; [`MootError::Io`]; those of `fill`. Nothing is left then.
+    pub fn write_new(path: &Path, header: &Header, fill: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let output = Output::create_new(path)?;
+        let mut writer = Self::new(Box::new(Unfinished(output.file()?)), path).begin(header)?;
+        fill(&mut writer)?;
+        output.finish()
+    }
+
     fn new(storage: Box<dyn Storage>, path: &Path) -> Self {
         Self {
             storage,
             path: path.into(),
             finished: HashSet::new(),
             length: 0,
+            end: Vec::new(),
             chain: Chain::default(),
             journal: Journal::new(),
             counts: HashMap::new(),
@@ -155,11 +209,7 @@ impl Writer {
         let line = chain.link(header).map_err(|e| MootError::io(&self.path, "write", e))?;
         self.write_bytes(&line)?;
         self.chain = chain;
-        // The name must last as long as the content; where folders cannot be synced, nothing is lost but that.
-        let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if let Ok(folder) = File::open(folder) {
-            let _ = folder.sync_all();
-        }
+        outputs::sync_folder(&self.path);
         Ok(self)
     }
 
@@ -186,9 +236,11 @@ impl Writer {
         }
         let (length, ended, chain) = (reader.whole(), reader.ended(), reader.hash_chain().clone());
         let mut journal = reader.into_journal();
+        let mut end = vec![0; (length as usize).min(END)];
+        file.seek(SeekFrom::Start(length - end.len() as u64)).and_then(|_| file.read_exact(&mut end)).map_err(wrong)?;
         let counts = journal.iter().map(|(id, calls)| (id.clone(), calls.len())).collect();
         journal.retain(|id, _| !finished.contains(id));
-        let mut writer = Self { finished, length, chain, journal, counts, ..Self::new(storage(file), path) };
+        let mut writer = Self { finished, length, end, chain, journal, counts, ..Self::new(storage(file), path) };
         writer.cut()?;
         if !ended {
             writer.write_bytes(b"\n")?;
@@ -246,7 +298,8 @@ impl Writer {
     ///
     /// # Errors
     /// [`MootError::Io`] where the system refuses (a full disk): the file then ends with the last whole line written before,
-    /// and nothing more can be appended, since later lines would stand on ones that are lost.
+    /// and nothing more can be appended, since later lines would stand on ones that are lost. [`MootError::Input`] where
+    /// another program changed the file: it stays as it is, and nothing more can be appended.
     pub fn append_all(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         if self.failed {
             let e = io::Error::other("an earlier write failed, and what comes later would stand on what was lost");
@@ -281,6 +334,10 @@ impl Writer {
     }
 
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        if !self.storage.is_as_left(self.length, &self.end).map_err(|e| MootError::io(&self.path, "read", e))? {
+            self.failed = true;
+            return Err(self.changed());
+        }
         let written = self.storage.write(bytes).and_then(|()| self.storage.sync());
         if let Err(e) = written {
             self.failed = true;
@@ -289,7 +346,24 @@ impl Writer {
             return Err(MootError::io(&self.path, "write", e));
         }
         self.length += bytes.len() as u64;
+        self.end.extend_from_slice(bytes);
+        self.end.drain(..self.end.len().saturating_sub(END));
         Ok(())
+    }
+
+    /// The error where the file is not as this writer left it. Writing on would leave a gap, which no reader could read.
+    fn changed(&self) -> MootError {
+        let length = self.length;
+        let found = match std::fs::metadata(&self.path) {
+            Ok(now) if now.len() != length => format!("{} bytes", now.len()),
+            _ => "other bytes at its end".to_owned(),
+        };
+        MootError::Input {
+            path: self.path.clone(),
+            line: None,
+            expected: format!("the record as this run wrote it, {length} bytes"),
+            found: format!("{found}: another program changed it; what it holds now stays, and the run ends"),
+        }
     }
 
     /// Ends the file after the last whole line.
@@ -348,7 +422,7 @@ fn is_fresh(file: &mut File) -> io::Result<bool> {
     let limit = 1 << 20;
     let read = file.take(limit).read_to_end(&mut rest)?;
     head.extend_from_slice(&rest);
-    Ok((read as u64) < limit && !head.contains(&b'\n') && serde_json::from_slice::<Value>(&head).is_err())
+    Ok((read as u64) < limit && !head.contains(&b'\n') && serde_json::from_slice::<IgnoredAny>(&head).is_err())
 }
 
 /// Whether a run with the header `now` can go on with the record at `path`.

@@ -12,6 +12,7 @@ use crate::error::{MootError, Result};
 use crate::eval::record::{Entry, Writer};
 use crate::protocol::ctx::Tools;
 use crate::question::Question;
+use crate::threads;
 use crate::transcript::QuestionRecord;
 use desk::{Desk, Finished, Message};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,10 +69,10 @@ pub fn run_all(
     let (next, workers) = (AtomicUsize::new(0), runs.first().map_or(0, |run| run.in_flight.max(1)).min(jobs.len()));
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
-        for _ in 0..workers {
+        threads::spawn_some(scope, workers, || {
             let (sender, works, jobs, next) = (sender.clone(), &works, &jobs, &next);
-            scope.spawn(move || answer_all(works, jobs, next, &sender));
-        }
+            move || answer_all(works, jobs, next, &sender)
+        })?;
         drop(sender);
         record_all(&receiver, &works, writers, &mut states, progress)
     })?;

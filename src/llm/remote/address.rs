@@ -121,7 +121,7 @@ impl Key {
     }
 
     /// Where `text` holds the key, as it is, with its slashes escaped as some JSON writers do, or with characters between
-    /// that cannot be seen and that [`escape`] would take out; in order, not overlapping. A key of fewer than
+    /// that are shown as nothing; in order, not overlapping. A key of fewer than
     /// [`SHORTEST_SECRET`] bytes that can be seen is not looked for.
     pub(crate) fn spans_in(&self, text: &str) -> Vec<Range<usize>> {
         if self.seen().map(char::len_utf8).sum::<usize>() < SHORTEST_SECRET {
@@ -129,7 +129,7 @@ impl Key {
         }
         let (mut spans, mut at) = (Vec::new(), 0);
         while let Some(c) = text[at..].chars().next() {
-            let length = if escape::is_unseen(c) { None } else { self.length_at(&text[at..]) };
+            let length = if escape::is_ignorable(c) { None } else { self.length_at(&text[at..]) };
             match length {
                 Some(length) => {
                     spans.push(at..at + length);
@@ -143,12 +143,12 @@ impl Key {
 
     /// The key's characters without those that cannot be seen.
     fn seen(&self) -> impl Iterator<Item = char> {
-        self.0.chars().filter(|c| !escape::is_unseen(*c))
+        self.0.chars().filter(|c| !escape::is_ignorable(*c))
     }
 
     /// Bytes that the key takes at the beginning of `text`; `None` where it is not there.
     fn length_at(&self, text: &str) -> Option<usize> {
-        let mut seen = text.char_indices().filter(|(_, c)| !escape::is_unseen(*c));
+        let mut seen = text.char_indices().filter(|(_, c)| !escape::is_ignorable(*c));
         let mut end = 0;
         for wanted in self.seen() {
             let (mut at, mut c) = seen.next()?;

@@ -3,7 +3,7 @@
 use super::address::{Address, Key};
 use super::fault::{Again, Fault};
 use super::in_process::InProcess;
-use super::inbound::{Bounds, Inbound, MAX_COMPLAINT, read_start};
+use super::inbound::{Bounds, Inbound, MAX_COMPLAINT, read_start, values};
 use super::patience::{self, Admission, Gate, Patience};
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
@@ -144,7 +144,7 @@ impl Client {
         let mut bytes = Vec::new();
         let mut reader = response.into_body().into_with_config().limit(bounds.wire()).reader();
         reader.read_to_end(&mut bytes).map_err(|e| bounds.fault(e))?;
-        self.inbound.json(&bytes)
+        self.inbound.json(&bytes, bounds.values())
     }
 
     /// A response of success; otherwise the server's message as an error.
@@ -159,7 +159,7 @@ impl Client {
         let body = read_start(response.body_mut().as_reader(), MAX_COMPLAINT).unwrap_or_default();
         // Parsed and written again, so that the key is found also where JSON escapes hide it, in what is no UTF-8 too.
         let text = self.inbound.text(&body);
-        let body = self.inbound.json(text.as_bytes()).map_or(text, |json| json.to_string());
+        let body = self.inbound.json(text.as_bytes(), values(MAX_COMPLAINT)).map_or(text, |json| json.to_string());
         Err(Fault::of_status(status, after, &body))
     }
 

@@ -1,6 +1,7 @@
 //! Faults between a call and a server's reply, each in one line, and whether a retry can help.
 
 use crate::fault::RemoteFault;
+use crate::jsonl;
 use std::time::Duration;
 use ureq::http::StatusCode;
 
@@ -95,9 +96,12 @@ impl Fault {
     }
 }
 
+/// Values of an error's body that are parsed; a longer one is shown as it is.
+const MOST_VALUES: usize = 10_000;
+
 /// The message in an error's body, `{"error": {"message": ...}}` or something like it, else its beginning, on one line.
 fn message(body: &str) -> String {
-    let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    let json: Option<serde_json::Value> = jsonl::parse_within(body.as_bytes(), MOST_VALUES).ok();
     let at = |path: &str| json.as_ref().and_then(|json| json.pointer(path)?.as_str());
     let text = ["/error/message", "/message", "/detail", "/error", "/status/error"]
         .iter()

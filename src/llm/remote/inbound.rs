@@ -5,14 +5,16 @@ use super::address::Key;
 use super::fault::{Again, Fault, beginning};
 use crate::fault::RemoteFault;
 use crate::generation::TokenLogprob;
+use crate::jsonl::{self, MAX_VALUES};
 use crate::llm::Call;
+use serde::Deserialize;
 use serde_json::Value;
 use std::io::{BufRead, Read};
 
 /// Bytes that are read of an error's body.
 pub(super) const MAX_COMPLAINT: u64 = 64 << 10;
 /// Bytes of any response at most.
-pub(super) const MAX_RESPONSE: u64 = 64 << 20;
+const MAX_RESPONSE: u64 = 64 << 20;
 /// Bytes that one token of a reply may have: the longest tokens of published vocabularies have 128.
 const TEXT_PER_TOKEN: usize = 256;
 /// Bytes of text beyond that.
@@ -23,6 +25,11 @@ const WIRE_PER_TOKEN: u64 = 4 << 10;
 const WIRE_PER_ALTERNATIVE: u64 = 512;
 /// Bytes of a response beyond that.
 const WIRE_SLACK: u64 = 64 << 10;
+/// Bytes of a list of models: hosted services have some hundred models, of 2 kB each.
+pub(super) const MAX_LIST: u64 = 8 << 20;
+/// Bytes of a response for each value of its JSON: an event has values of some 10 bytes each. Values take more memory than
+/// their bytes, which the bound of bytes alone would allow.
+const WIRE_PER_VALUE: u64 = 8;
 
 /// Bytes that the response to one call may have. A server that ignores `max_tokens` is cut off here.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +62,11 @@ impl Bounds {
         self.wire
     }
 
+    /// Values of the JSON in it.
+    pub(super) fn values(self) -> usize {
+        values(self.wire)
+    }
+
     /// # Errors
     /// `bytes` of text are more than the call's tokens can have.
     pub(super) fn check(self, bytes: usize) -> Result<(), Fault> {
@@ -81,6 +93,11 @@ impl Bounds {
             other => Fault::of(other),
         }
     }
+}
+
+/// Values that JSON of at most `bytes` bytes may hold.
+pub(super) fn values(bytes: u64) -> usize {
+    usize::try_from(bytes / WIRE_PER_VALUE).map_or(MAX_VALUES, |values| values.min(MAX_VALUES))
 }
 
 /// Takes the key out of what a server sends.
@@ -113,20 +130,38 @@ impl Inbound {
         beginning(&self.text(bytes).split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// Parses JSON and takes the key out of its strings and of the names of its fields.
+    /// Parses JSON of at most `most` values and takes the key out of its strings and of the names of its fields.
     ///
     /// # Errors
-    /// It is no UTF-8 or no JSON; the server may do better the next time.
-    pub(super) fn json(&self, bytes: &[u8]) -> Result<Value, Fault> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|e| Fault::broken(format!("the reply is no UTF-8 (byte {} of an event)", e.valid_up_to())))?;
-        let mut value: Value = serde_json::from_str(text)
-            .map_err(|e| Fault::broken(format!("the reply is no JSON: {e}: {}", self.excerpt(bytes))))?;
+    /// It is no UTF-8 or no JSON, or has more values; the server may do better the next time.
+    pub(super) fn json(&self, bytes: &[u8], most: usize) -> Result<Value, Fault> {
+        let mut value: Value = self.parse(bytes, most)?.map_err(|why| Fault::broken(format!("the reply has {why}")))?;
         self.hide_in_value(&mut value);
         Ok(value)
     }
 
-    fn hide_in_value(&self, value: &mut Value) {
+    /// Parses JSON of at most `most` values to a `T`. The key is left in its texts. The inner error says in which way JSON is no
+    /// `T`.
+    ///
+    /// # Errors
+    /// As [`Inbound::json`].
+    pub(super) fn parse<'a, T: Deserialize<'a>>(
+        &self,
+        bytes: &'a [u8],
+        most: usize,
+    ) -> Result<Result<T, String>, Fault> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| Fault::broken(format!("the reply is no UTF-8 (byte {} of an event)", e.valid_up_to())))?;
+        match jsonl::parse_within(text.as_bytes(), most) {
+            Ok(parsed) => Ok(Ok(parsed)),
+            // The message quotes a value of another kind as it stands.
+            Err(e) if e.is_data() => Ok(Err(self.excerpt(e.to_string().as_bytes()))),
+            Err(e) => Err(Fault::broken(format!("the reply is no JSON: {e}: {}", self.excerpt(bytes)))),
+        }
+    }
+
+    /// Takes the key out of strings and names of fields.
+    pub(super) fn hide_in_value(&self, value: &mut Value) {
         match value {
             Value::String(text) if self.key.as_ref().is_some_and(|key| key.is_in(text)) => *text = self.hide(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in_value(item)),
@@ -144,6 +179,9 @@ impl Inbound {
     /// Takes the key out of tokens that spell it together.
     pub(super) fn hide_in_tokens(&self, tokens: &mut [TokenLogprob]) {
         let Some(key) = &self.key else { return };
+        for other in tokens.iter_mut().flat_map(|token| &mut token.top).filter(|other| key.is_in(&other.text)) {
+            other.text = key.hide_in(&other.text);
+        }
         let text: String = tokens.iter().map(|token| token.text.as_str()).collect();
         let spans = key.spans_in(&text);
         let (mut at, mut next) = (0, 0);
@@ -232,7 +270,7 @@ impl<R: BufRead> Events<R> {
 #[cfg(test)]
 mod tests {
     use super::{Bounds, Inbound};
-    use crate::generation::TokenLogprob;
+    use crate::generation::{Alternative, TokenLogprob};
     use crate::llm::remote::Key;
 
     fn inbound() -> Inbound {
@@ -241,15 +279,19 @@ mod tests {
 
     #[test]
     fn the_key_is_taken_out_however_it_is_written() {
-        let value = inbound().json(br#"{"a": ["x sk-12\/345", {"b": "\u0073k-12/345"}], "c": 1}"#).unwrap();
+        let value = inbound().json(br#"{"a": ["x sk-12\/345", {"b": "\u0073k-12/345"}], "c": 1}"#, 99).unwrap();
         assert_eq!(value.to_string(), r#"{"a":["x (the key)",{"b":"(the key)"}],"c":1}"#);
-        let value = inbound().json(br#"{"sk-12\/345": {"x \u0073k-12/345": 1}}"#).unwrap();
+        let value = inbound().json(br#"{"sk-12\/345": {"x \u0073k-12/345": 1}}"#, 99).unwrap();
         assert_eq!(value.to_string(), r#"{"(the key)":{"x (the key)":1}}"#);
-        let broken = inbound().json(br#"{"a": "sk-12\/345 and sk-12/345"#).unwrap_err();
+        let broken = inbound().json(br#"{"a": "sk-12\/345 and sk-12/345"#, 99).unwrap_err();
         assert!(broken.reason.ends_with(r#"{"a": "(the key) and (the key)"#), "{}", broken.reason);
         // Messages leave out what cannot be seen, which would put the key together.
-        let value = inbound().json("[\"x s\u{feff}k-12\u{200b}\\\\/345 y\"]".as_bytes()).unwrap();
+        let value = inbound().json("[\"x s\u{feff}k-12\u{200b}\\\\/345 y\"]".as_bytes(), 99).unwrap();
         assert_eq!(value.to_string(), r#"["x (the key) y"]"#);
+        for ignored in ['\u{200d}', '\u{ad}', '\u{fe0f}', '\u{115f}', '\u{e0041}', '\u{202e}', '\u{34f}'] {
+            let split = format!("x s{ignored}k-12{ignored}/345 y");
+            assert_eq!(inbound().hide(&split), "x (the key) y", "{:x}", u32::from(ignored));
+        }
         let unseen = Inbound::new(Key::new(&"\u{feff}".repeat(9)));
         assert_eq!(unseen.hide("x \u{feff} y"), "x \u{feff} y");
         // A cut falls behind the key, not into it.
@@ -269,6 +311,10 @@ mod tests {
         let mut tokens: Vec<_> = ["It is ", "sk-", "12/", "345", "."].map(token).into();
         inbound().hide_in_tokens(&mut tokens);
         assert_eq!(tokens.iter().map(|token| token.text.as_str()).collect::<Vec<_>>(), ["It is ", "", "", "", "."]);
+        let other = Alternative { id: None, text: "a sk-12/345".into(), logprob: -2.0 };
+        let mut tokens = [TokenLogprob { top: vec![other], ..token("It") }];
+        inbound().hide_in_tokens(&mut tokens);
+        assert_eq!(tokens[0].top[0].text, "a (the key)");
     }
 
     /// A server that repeats the key all the time: quadratic time would be minutes.
@@ -290,5 +336,10 @@ mod tests {
         assert!(Bounds::of(1, 0).check(4096 + 257).unwrap_err().reason.contains("1 tokens have at most 4352 bytes"));
         assert!(Bounds::of(10, 5).wire() > Bounds::of(10, 0).wire());
         assert_eq!(Bounds::of(usize::MAX, 9).wire(), 64 << 20);
+        let lists = format!("[{}0]", "[],".repeat(100));
+        assert!(inbound().json(lists.as_bytes(), 201).is_ok());
+        let refused = inbound().json(lists.as_bytes(), 199).unwrap_err().reason;
+        assert!(refused.contains("more than 199 values"), "{refused}");
+        assert!(Bounds::of(0, 0).values() < 10_000 && Bounds::of(usize::MAX, 9).values() <= 1 << 20);
     }
 }

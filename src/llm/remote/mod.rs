@@ -8,6 +8,7 @@ mod address;
 mod client;
 mod dialect;
 pub(crate) mod fault;
+mod field;
 mod in_process;
 mod inbound;
 pub(crate) mod patience;
@@ -24,15 +25,18 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::fault::RemoteFault;
 use crate::generation::{Prompt, Thoughts, Usage};
-use crate::jsonl::shortened;
+use crate::jsonl::{MAX_VALUES, shortened};
 use crate::llm::thoughts;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
+use crate::threads;
 use client::{Attempt, Client, Stage};
 use dialect::Dialect;
 use fault::{Again, Fault};
-use inbound::{Bounds, MAX_COMPLAINT, MAX_RESPONSE, read_start};
+use field::Field;
+use inbound::{Bounds, Inbound, MAX_COMPLAINT, MAX_LIST, read_start};
 use request::{Fields, Refused};
 use scores::Scorer;
+use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
 use std::io::BufReader;
@@ -285,11 +289,14 @@ impl Llm for Remote {
         let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
         std::thread::scope(|scope| {
             let (sender, inbox) = channel();
-            for _ in 0..calls.len().min(self.calls) {
+            let started = threads::spawn_some(scope, calls.len().min(self.calls), || {
                 let (sender, stage, next) = (sender.clone(), &stage, &next);
-                scope.spawn(move || self.work(calls, next, stage, &sender));
-            }
+                move || self.work(calls, next, stage, &sender)
+            });
             drop(sender);
+            if let (Err(error), Some(first)) = (started, results.first_mut()) {
+                *first = Some(Err(error));
+            }
             loop {
                 match inbox.recv_timeout(TICK) {
                     Ok((at, result)) => {
@@ -340,29 +347,64 @@ struct Served {
     owner: Option<String>,
 }
 
+/// A list of models.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Listed {
+    data: Field<Entry>,
+}
+
+/// An entry of it. The context's length has another name on each kind of server.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    id: Field,
+    owned_by: Field,
+    max_model_len: Field,
+    meta: Field<Meta>,
+    context_length: Field,
+    context_window: Field,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Meta {
+    n_ctx: Field,
+}
+
+impl Entry {
+    fn served(&self, inbound: &Inbound) -> Option<Served> {
+        let n_ctx = self.meta.object().and_then(|meta| meta.n_ctx.whole());
+        let context = self.max_model_len.whole().or(n_ctx);
+        let context = context.or(self.context_length.whole()).or(self.context_window.whole());
+        let owner = self.owned_by.text().map(|owner| inbound.hide(owner));
+        Some(Served { id: inbound.hide(self.id.text()?), context, owner })
+    }
+}
+
 /// The models that the server lists; none where it lists nothing and the model is `named`.
 fn served(client: &Client, stage: &Stage, named: bool) -> Result<Vec<Served>> {
+    let inbound = &client.inbound;
     let listed = client.persist(("its list of models", 0), &stage.cancel, client.deadline(), |left| {
         let mut response = client.get(&stage.agent, "models", left)?;
-        let bytes = read_start(response.body_mut().as_reader(), MAX_RESPONSE)?;
-        // Another kind of server sends something else than JSON, and will again.
-        client.inbound.json(&bytes).map_err(|fault| Fault { again: Again::Never, ..fault })
+        // Another kind of server sends something else, and will again.
+        let never = |fault| Fault { again: Again::Never, ..fault };
+        let bytes = read_start(response.body_mut().as_reader(), MAX_LIST + 1)?;
+        if bytes.len() as u64 > MAX_LIST {
+            return Err(never(Fault::broken(format!("the reply is longer than {MAX_LIST} bytes"))));
+        }
+        let listed: Field<Listed> = inbound
+            .parse(&bytes, MAX_VALUES)
+            .map_err(never)?
+            .map_err(|why| never(Fault::broken(format!("the reply is no list of models: {why}"))))?;
+        let entries = listed.object().map_or(&[][..], |listed| listed.data.list());
+        Ok(entries.iter().filter_map(|entry| entry.object()?.served(inbound)).collect())
     });
-    let models = match listed {
-        Ok(listed) => listed["data"].as_array().cloned().unwrap_or_default(),
+    match listed {
         // Some servers have no list, only completions.
-        Err(MootError::Remote { kind: RemoteFault::Missing, .. }) if named => Vec::new(),
-        Err(e) => return Err(e),
-    };
-    let context = |model: &Value| {
-        let told = ["/max_model_len", "/meta/n_ctx", "/context_length", "/context_window"];
-        told.iter().find_map(|path| model.pointer(path)?.as_u64()).and_then(|context| usize::try_from(context).ok())
-    };
-    let entry = |model: &Value| {
-        let owner = model["owned_by"].as_str().map(str::to_owned);
-        Some(Served { id: model["id"].as_str()?.to_owned(), context: context(model), owner })
-    };
-    Ok(models.iter().filter_map(entry).collect())
+        Err(MootError::Remote { kind: RemoteFault::Missing, .. }) if named => Ok(Vec::new()),
+        listed => listed,
+    }
 }
 
 /// Names of the models that are `served`, of many the first.

@@ -51,7 +51,7 @@ pub(super) fn events(
             Ok(None) => return Err(Fault::broken("the stream was cut before its end")),
             Err(fault) => return Err(fault),
         };
-        match parse(&data, inbound).and_then(|chunk| received.take(&chunk, bounds)) {
+        match parse(&data, inbound, bounds).and_then(|chunk| received.take(&chunk, bounds, inbound)) {
             Err(_) if received.finish.is_some() => return Ok(received.without_key(inbound)),
             taken => taken?,
         }
@@ -70,19 +70,18 @@ pub(super) fn whole(body: &mut impl Read, bounds: Bounds, inbound: &Inbound) -> 
     let mut bytes = Vec::new();
     body.read_to_end(&mut bytes).map_err(|e| bounds.fault(e))?;
     let mut received = Received::default();
-    received.take(&parse(&bytes, inbound)?, bounds)?;
+    received.take(&parse(&bytes, inbound, bounds)?, bounds, inbound)?;
     match received.finish {
         Some(_) => Ok(received.without_key(inbound)),
         None => Err(Fault::broken("the reply has no `finish_reason`")),
     }
 }
 
-fn parse(data: &[u8], inbound: &Inbound) -> Result<Chunk, Fault> {
-    let value = inbound.json(data)?;
-    Chunk::deserialize(&value).map_err(|e| {
-        // The message quotes a value of another kind as it stands.
-        let why = inbound.excerpt(e.to_string().as_bytes());
-        Fault::broken(format!("the reply is no completion: {why}: {}", inbound.excerpt(value.to_string().as_bytes())))
+fn parse(data: &[u8], inbound: &Inbound, bounds: Bounds) -> Result<Chunk, Fault> {
+    inbound.parse(data, bounds.values())?.map_err(|why| {
+        // Parsed and written again, so that the key is found also where JSON escapes hide it.
+        let found = inbound.json(data, bounds.values()).map_or_else(|_| inbound.text(data), |value| value.to_string());
+        Fault::broken(format!("the reply is no completion: {why}: {}", inbound.excerpt(found.as_bytes())))
     })
 }
 
@@ -178,9 +177,11 @@ struct Details {
 }
 
 impl Received {
-    fn take(&mut self, chunk: &Chunk, bounds: Bounds) -> Result<(), Fault> {
+    fn take(&mut self, chunk: &Chunk, bounds: Bounds, inbound: &Inbound) -> Result<(), Fault> {
         if let Some(error) = &chunk.error {
-            return Err(error_event(error));
+            let mut error = error.clone();
+            inbound.hide_in_value(&mut error);
+            return Err(error_event(&error));
         }
         if let Some(counts) = &chunk.usage {
             self.count(counts);

@@ -114,7 +114,9 @@ pub(super) struct HashedFile {
 
 impl HashedFile {
     pub(super) fn create(path: PathBuf) -> Result<Self> {
-        let file = File::create(&path).map_err(|e| MootError::io(&path, "create", e))?;
+        // What a kill left there may be a link: it is not followed.
+        let _ = fs::remove_file(&path);
+        let file = File::create_new(&path).map_err(|e| MootError::io(&path, "create", e))?;
         Ok(Self { file: BufWriter::with_capacity(1 << 18, file), path, bytes: 0, hash: Sha256::new() })
     }
 

@@ -108,8 +108,6 @@ pub(super) fn write(dir: &Path, manifest: &Manifest, all: &[Option<Vec<InputFile
     let name = format!("inputs-{:06}.json", last.map_or(0, |last| last + 1));
     let path = dir.join(&name);
     let content = serde_json::to_vec(all).map_err(|e| MootError::io(&path, "write", e.into()))?;
-    // What a kill left there may be a link: it is not followed.
-    let _ = fs::remove_file(&path);
     let mut file = HashedFile::create(path)?;
     file.write(&content)?;
     Ok(InputsEntry { name, sum: file.finish()? })

@@ -10,7 +10,9 @@ pub use address::Address;
 
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
+use crate::escape;
 use crate::fault::RemoteFault;
+use crate::jsonl::{self, MAX_VALUES};
 use crate::llm::remote::fault::{Again, Fault, beginning};
 use crate::llm::remote::patience::{retry_after, sleep};
 use crate::llm::remote::{Key, Patience};
@@ -19,7 +21,8 @@ use crate::question::Passage;
 use crate::retrieval::fold;
 use crate::retrieval::index::full_text;
 use crate::retrieval::passage::{Embedder, Retriever, RetrieverIdentity, Side, Wanted};
-use points::{filter, point};
+use points::{Answer, Collection, Groups, Point, Points, filter, point};
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::Read;
@@ -29,12 +32,19 @@ use ureq::http::Method;
 
 /// Maximum size of a response in bytes; hundreds of passages are far below it.
 const MAX_ANSWER: u64 = 64 << 20;
+/// Values of a point in an answer: its number, its score and its passage have some 25.
+const VALUES_PER_POINT: usize = 64;
 /// Passages inserted per request.
 const BATCH: usize = 128;
 /// Maximum number of candidates, in all or of each source.
 const MOST: usize = 1024;
 /// Maximum number of sources in a search by source.
 const MOST_SOURCES: usize = 256;
+
+/// Values that an answer of at most `points` points may hold.
+fn values(points: usize) -> usize {
+    points.saturating_mul(VALUES_PER_POINT).saturating_add(1 << 10).min(MAX_VALUES)
+}
 
 /// A collection of passages on a server, and the embedder that its vectors were made by.
 pub struct Qdrant {
@@ -59,9 +69,9 @@ impl Qdrant {
     /// vectors have another length than the embedder's.
     pub fn open(address: Address, key: Option<Key>, patience: Patience, embedder: Arc<dyn Embedder>) -> Result<Self> {
         let this = Self::new(address, key, patience, embedder);
-        let told = this.ask("the collection", &Method::GET, "", None)?;
-        let vectors = &told["result"]["config"]["params"]["vectors"];
-        let (found, expected) = (vectors["size"].as_u64(), this.embedder.dimension());
+        let what = ("the collection", "its settings at /result/config/params/vectors");
+        let told: Answer<Collection> = this.ask(what, MAX_VALUES, &Method::GET, "", None)?;
+        let (found, expected) = (told.result.dimension(), this.embedder.dimension());
         if found == Some(expected as u64) {
             return Ok(this);
         }
@@ -79,10 +89,10 @@ impl Qdrant {
         let this = Self::new(address, key, patience, embedder);
         // Dot product: vectors are already normalised if the model normalises. On disk: such corpora exceed memory.
         let vectors = json!({ "size": this.embedder.dimension(), "distance": "Dot", "on_disk": true });
-        this.ask("the new collection", &Method::PUT, "", Some(&json!({ "vectors": vectors })))?;
+        this.tell("the new collection", "", &json!({ "vectors": vectors }))?;
         for (field, kind) in [("source", "keyword"), ("date_from", "integer"), ("date_until", "integer")] {
             let body = json!({ "field_name": field, "field_schema": kind });
-            this.ask("an index of its fields", &Method::PUT, "/index?wait=true", Some(&body))?;
+            this.tell("an index of its fields", "/index?wait=true", &body)?;
         }
         Ok(this)
     }
@@ -103,7 +113,7 @@ impl Qdrant {
                 .zip(batch.iter().zip(rows))
                 .map(|(id, (passage, vector))| point(id, passage, vector, self.embedder.identity()))
                 .collect();
-            self.ask("new points", &Method::PUT, "/points?wait=true", Some(&json!({ "points": points })))?;
+            self.tell("new points", "/points?wait=true", &json!({ "points": points }))?;
             id += batch.len() as u64;
         }
         Ok(())
@@ -132,21 +142,18 @@ impl Qdrant {
         if let Some(filter) = filter(&wanted.filter) {
             body["filter"] = filter;
         }
-        let (path, lists) = if wanted.by_source {
+        let points = if wanted.by_source {
             (body["group_by"], body["group_size"], body["limit"]) =
                 ("source".into(), limit.into(), MOST_SOURCES.into());
-            ("/points/query/groups", "/result/groups")
+            let (most, what) = (limit * MOST_SOURCES, ("the points", "a list at /result/groups"));
+            let told: Answer<Groups> =
+                self.ask(what, values(most), &Method::POST, "/points/query/groups", Some(&body))?;
+            told.result.groups.into_iter().flat_map(|group| group.hits).collect()
         } else {
             body["limit"] = limit.into();
-            ("/points/query", "/result/points")
-        };
-        let told = self.ask("the points", &Method::POST, path, Some(&body))?;
-        let broken = || self.error(RemoteFault::Broken, format!("expected a list at {lists}, found another answer"));
-        let list = told.pointer(lists).and_then(Value::as_array).ok_or_else(broken)?;
-        let points: Vec<&Value> = if wanted.by_source {
-            list.iter().flat_map(|group| group["hits"].as_array().into_iter().flatten()).collect()
-        } else {
-            list.iter().collect()
+            let what = ("the points", "a list at /result/points");
+            let told: Answer<Points> = self.ask(what, values(limit), &Method::POST, "/points/query", Some(&body))?;
+            told.result.points
         };
         let mut hits = points.into_iter().map(|point| self.hit(point)).collect::<Result<Vec<_>>>()?;
         // Qdrant does not define the order of equal scores.
@@ -155,26 +162,44 @@ impl Qdrant {
     }
 
     /// A point as a passage, with its number.
-    fn hit(&self, point: &Value) -> Result<(Hit, u64)> {
-        let id = point["id"].as_u64().unwrap_or(u64::MAX);
-        let made_by = point["payload"]["embedder"].as_str().unwrap_or_default();
+    fn hit(&self, point: Point) -> Result<(Hit, u64)> {
+        let id = point.id.unwrap_or(u64::MAX);
+        let made_by = point.payload.embedder.as_deref().unwrap_or_default();
         if !made_by.is_empty() && made_by != self.embedder.identity() {
+            let made_by = escape::excerpt(&self.hidden(made_by));
             let reason = format!("point {id} was embedded by {made_by}, the query by {}", self.embedder.identity());
             return Err(self.error(RemoteFault::Refused, reason));
         }
-        let passage = points::passage(&point["payload"]).map_err(|e| {
-            let reason = format!("point {id} is no passage of moot's: {}", crate::jsonl::json_fault(&e));
+        let passage = point.payload.passage(&|text| self.hidden(text)).map_err(|missing| {
+            let reason = format!("point {id} is no passage of moot's: missing field `{missing}`");
             self.error(RemoteFault::Refused, reason)
         })?;
-        let score = point["score"].as_f64().unwrap_or(f64::NEG_INFINITY) as f32;
+        let score = point.score.unwrap_or(f64::NEG_INFINITY) as f32;
         Ok((Hit { passage, score, copies: Vec::new() }, id))
     }
 
-    /// One request, with retries.
-    fn ask(&self, what: &str, method: &Method, path: &str, body: Option<&Value>) -> Result<Value> {
+    /// `text` without the key.
+    fn hidden(&self, text: &str) -> String {
+        self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text))
+    }
+
+    /// A request that changes the collection; what is answered says nothing more.
+    fn tell(&self, what: &str, path: &str, body: &Value) -> Result<()> {
+        self.ask::<IgnoredAny>((what, "JSON"), MAX_VALUES, &Method::PUT, path, Some(body)).map(drop)
+    }
+
+    /// One request, with retries. `what` names it and what is expected of its answer, which may hold `most` values.
+    fn ask<T: DeserializeOwned>(
+        &self,
+        (what, expected): (&str, &str),
+        most: usize,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<T> {
         let mut attempts = 1;
         loop {
-            let fault = match self.attempt(method, path, body) {
+            let fault = match self.attempt(method, path, body).and_then(|text| self.parse(&text, expected, most)) {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
             };
@@ -189,7 +214,17 @@ impl Qdrant {
         }
     }
 
-    fn attempt(&self, method: &Method, path: &str, body: Option<&Value>) -> std::result::Result<Value, Fault> {
+    fn parse<T: DeserializeOwned>(&self, text: &str, expected: &str, most: usize) -> std::result::Result<T, Fault> {
+        jsonl::parse_within(text.as_bytes(), most).map_err(|e| {
+            let reason = match e.is_data() {
+                true => format!("expected {expected}, found another answer ({})", self.hidden(&jsonl::json_fault(&e))),
+                false => format!("the answer is no JSON: {e}: {}", beginning(self.hidden(text).trim())),
+            };
+            Fault::new(RemoteFault::Broken, Again::Never, reason)
+        })
+    }
+
+    fn attempt(&self, method: &Method, path: &str, body: Option<&Value>) -> std::result::Result<String, Fault> {
         let mut request = ureq::http::Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.address.collection_url()))
@@ -208,19 +243,14 @@ impl Qdrant {
         let after = response.headers().get("retry-after").and_then(|value| retry_after(value.to_str().ok()?));
         let mut text = Vec::new();
         let read = response.body_mut().as_reader().take(MAX_ANSWER).read_to_end(&mut text);
-        let text = String::from_utf8_lossy(&text);
-        let hidden = |text: &str| self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text));
-        let text = hidden(&text);
+        let text = String::from_utf8_lossy(&text).into_owned();
         if !status.is_success() {
             // The message is decoded from JSON, whose escapes may hide the key.
-            let fault = Fault::of_status(status, after, &text);
-            return Err(Fault { reason: hidden(&fault.reason), ..fault });
+            let fault = Fault::of_status(status, after, &self.hidden(&text));
+            return Err(Fault { reason: self.hidden(&fault.reason), ..fault });
         }
         read.map_err(|e| Fault::broken(format!("the connection was cut: {e}")))?;
-        serde_json::from_str(&text).map_err(|e| {
-            let found = beginning(text.trim());
-            Fault::new(RemoteFault::Broken, Again::Never, format!("the answer is no JSON: {e}: {found}"))
-        })
+        Ok(text)
     }
 
     fn error(&self, kind: RemoteFault, reason: String) -> MootError {

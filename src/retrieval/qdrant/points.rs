@@ -1,8 +1,9 @@
 //! Passages as points of a collection, and filters in Qdrant's syntax.
 
-use crate::question::Passage;
+use crate::question::{Origin, Passage};
 use crate::retrieval::passage::Filter;
 use crate::unicode;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,14 +20,102 @@ pub(super) fn point(id: u64, passage: &Passage, vector: &[f32], embedder: &str) 
     json!({ "id": id, "vector": vector, "payload": payload })
 }
 
-/// The passage of a point.
-///
-/// # Errors
-/// A payload that [`point`] did not make.
-pub(super) fn passage(payload: &Value) -> Result<Passage, serde_json::Error> {
-    let mut passage: Passage = serde_json::from_value(payload.clone())?;
-    passage.source = passage.source.filter(|source| !source.is_empty());
-    Ok(passage)
+/// What every answer has: what was asked for.
+#[derive(Deserialize)]
+pub(super) struct Answer<T> {
+    pub(super) result: T,
+}
+
+/// A collection's settings.
+#[derive(Deserialize)]
+pub(super) struct Collection {
+    config: Config,
+}
+
+#[derive(Deserialize)]
+struct Config {
+    params: Params,
+}
+
+#[derive(Deserialize)]
+struct Params {
+    #[serde(default)]
+    vectors: Vectors,
+}
+
+#[derive(Default, Deserialize)]
+struct Vectors {
+    /// Absent where the collection has vectors under names.
+    size: Option<u64>,
+}
+
+impl Collection {
+    /// Numbers of a vector; `None` where vectors have names.
+    pub(super) fn dimension(&self) -> Option<u64> {
+        self.config.params.vectors.size
+    }
+}
+
+/// The points found for a query.
+#[derive(Deserialize)]
+pub(super) struct Points {
+    pub(super) points: Vec<Point>,
+}
+
+/// The points found for a query, by source.
+#[derive(Deserialize)]
+pub(super) struct Groups {
+    pub(super) groups: Vec<Group>,
+}
+
+/// Those of one source.
+#[derive(Deserialize)]
+pub(super) struct Group {
+    #[serde(default)]
+    pub(super) hits: Vec<Point>,
+}
+
+/// A point found.
+#[derive(Deserialize)]
+pub(super) struct Point {
+    pub(super) id: Option<u64>,
+    pub(super) score: Option<f64>,
+    #[serde(default)]
+    pub(super) payload: Payload,
+}
+
+/// The fields of a passage, each of which may be missing in a point of another program.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Payload {
+    pub(super) embedder: Option<String>,
+    text: Option<String>,
+    title: Option<String>,
+    source: Option<String>,
+    date: Option<String>,
+    url: Option<String>,
+    notes: Vec<String>,
+    origin: Option<Origin>,
+}
+
+impl Payload {
+    /// The passage; `hide` takes the key out of a text.
+    ///
+    /// # Errors
+    /// The field that is missing: [`point`] did not make it.
+    pub(super) fn passage(self, hide: &dyn Fn(&str) -> String) -> Result<Passage, &'static str> {
+        let hidden = |text: Option<String>| text.map(|text| hide(&text));
+        let origin = self.origin.ok_or("origin")?;
+        Ok(Passage {
+            text: hide(&self.text.ok_or("text")?),
+            title: hidden(self.title),
+            source: hidden(self.source).filter(|source| !source.is_empty()),
+            date: hidden(self.date),
+            url: hidden(self.url),
+            notes: self.notes.iter().map(|note| hide(note)).collect(),
+            origin: Origin { file: hide(&origin.file), id: hidden(origin.id), ..origin },
+        })
+    }
 }
 
 /// The equivalent of [`Filter::admits`]; `None` if everything is admitted.

@@ -5,6 +5,7 @@ use super::storage::WeightStorage;
 use crate::engine::EngineOptions;
 use crate::error::{MootError, Result};
 use crate::llm::remote::{Notice, Patience};
+use crate::threads;
 use moot_models::{DType, Device, LoadOptions, kernels};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
@@ -115,14 +116,23 @@ impl RuntimeOptions {
         }
         kernels::cpu::table().map_err(MootError::Usage)?;
         kernels::cpu::remark().into_iter().for_each(|remark| notice.tell(&format!("note: {remark}")));
-        let Some(threads) = self.threads else { return Ok(()) };
+        self.start_pool(notice)
+    }
+
+    /// Starts the threads that share computations; later calls have no effect. `notice` is told where the system allows fewer.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] for an impossible number; as [`threads::start_pool`].
+    pub(crate) fn start_pool(&self, notice: &Notice) -> Result<()> {
         // Each thread has a stack: a typing error must not create a hundred thousand.
         const MOST: usize = 1024;
-        if threads == 0 || threads > MOST {
+        if let Some(threads) = self.threads.filter(|threads| !(1..=MOST).contains(threads)) {
             return Err(MootError::Usage(format!("--threads {threads}: expected a number from 1 to {MOST}")));
         }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        pool.map_err(|e| MootError::Usage(format!("--threads {threads}: {e}")))
+        if let Some(fewer) = threads::start_pool(self.threads)? {
+            notice.tell(&format!("note: the system allows fewer threads than cores: computing with {fewer}"));
+        }
+        Ok(())
     }
 
     /// The first device, the type of dense weights and activations on it, and the other devices.

@@ -8,6 +8,7 @@ use crate::eval::record::Writer;
 use crate::eval::record::reader::Record;
 use crate::eval::reuse::Reusing;
 use crate::eval::runner::{self, Progress, Run};
+use crate::files;
 use crate::llm::Llm;
 use crate::protocol::ctx::Tools;
 use crate::workspace::control::Control;
@@ -135,9 +136,6 @@ fn write_answers(recording: &Recording, path: &Path) -> Result<Vec<Outcome>> {
     let all = answers::answers(&recording.dataset.questions, &records);
     let csv = path.extension().is_some_and(|end| end == "csv");
     let bytes = if csv { answers::csv(&all)? } else { answers::jsonl(&all)? };
-    // Beside it first: a full disk leaves the answers of the run before.
-    let part = path.with_extension("part");
-    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
-    written.map_err(|e| MootError::io(path, "write", e))?;
+    files::outputs::write(path, &bytes)?;
     Ok(all.iter().map(|answer| answer.outcome).collect())
 }

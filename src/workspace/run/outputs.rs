@@ -4,8 +4,9 @@
 //! takes it by that.
 
 use crate::error::{MootError, Result};
+use crate::files::outputs;
 use crate::llm::roles::Assignment;
-use crate::workspace::options::RunOptions;
+use crate::workspace::options::{PlanOptions, RunOptions};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -36,8 +37,8 @@ pub fn distinct_models(typed: &str) -> Result<Vec<String>> {
     Ok(models(typed)?.into_iter().map(str::to_owned).collect())
 }
 
-/// The record of each method with each model: the output itself where there is one of both, else files in a folder, which is
-/// made where it is missing.
+/// The record of each method with each model: files in a folder, which is made where it is missing; the output itself where
+/// there is one of both and it is no folder.
 ///
 /// # Errors
 /// [`MootError::Usage`] where the output cannot be a folder, where neither a record nor a table of answers is given, and for a
@@ -48,11 +49,11 @@ pub(super) fn of(run: &RunOptions, methods: &[&str], models: &[String]) -> Resul
         (None, Some(answers)) => answers.with_extension("record.jsonl"),
         (None, None) => return Err(MootError::Usage("no record to write: expected -o FILE, or --answers FILE".into())),
     };
-    if methods.len() * models.len() == 1 {
+    let records = methods.len() * models.len();
+    if records == 1 && !is_folder(&output) {
         return Ok(vec![vec![output]]);
     }
-    let records = methods.len() * models.len();
-    if run.answers.is_some() {
+    if records > 1 && run.answers.is_some() {
         let found = format!("{} methods and {} models", methods.len(), models.len());
         return Err(MootError::Usage(format!("--answers: expected one method and one model, found {found}")));
     }
@@ -70,6 +71,21 @@ pub(super) fn of(run: &RunOptions, methods: &[&str], models: &[String]) -> Resul
     }
     std::fs::create_dir_all(&output).map_err(|e| MootError::io(&output, "create", e))?;
     Ok(all)
+}
+
+/// Whether `path` is a folder, or is given as one: `runs/`.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.to_string_lossy().ends_with(std::path::is_separator)
+}
+
+/// Refuses outputs that are among what `options` read, or the same file.
+///
+/// # Errors
+/// As [`outputs::distinct`].
+pub(super) fn check_distinct(options: &PlanOptions, records: &[Vec<PathBuf>]) -> Result<()> {
+    let records = records.iter().flatten().map(|path| ("-o", path.as_path()));
+    let answers = options.run.iter().filter_map(|run| Some(("--answers", run.answers.as_deref()?)));
+    outputs::distinct(&records.chain(answers).collect::<Vec<_>>(), &options.inputs())
 }
 
 /// A model as a part of a file's name: the last part of a path or an address, letters, digits, dots, dashes.

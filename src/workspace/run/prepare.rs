@@ -28,6 +28,7 @@ impl Plan {
         let methods = models.iter().map(|_| options.method.resolve_all(&notice)).collect::<Result<Vec<_>>>()?;
         let names: Vec<&str> = methods.first().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
         let outputs = outputs::of(&run, &names, &models)?;
+        outputs::check_distinct(&options, &outputs)?;
         let replies = Arc::new(Replies::read(&run.reuse)?);
         let dataset = read(&run, &methods, &outputs, control)?;
         let mut plans = Vec::with_capacity(models.len());

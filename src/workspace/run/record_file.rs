@@ -4,10 +4,11 @@ use crate::error::{MootError, Result};
 use crate::eval::record::writer::must_match;
 use crate::eval::record::{DatasetIdentity, Reader};
 use crate::files;
+use crate::files::outputs::{self, identity};
 use crate::question::Document;
 use crate::workspace::method::MethodPlan;
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -18,19 +19,9 @@ use std::path::{Path, PathBuf};
 /// be written; [`MootError::Usage`] for a record of another dataset, method or settings. The models' part of the header is
 /// compared once they are known.
 pub(super) fn check(output: &Path, dataset: &DatasetIdentity, method: &MethodPlan) -> Result<()> {
-    let wrong = |expected: &str, found: String| {
-        Err(MootError::Input { path: output.into(), line: None, expected: expected.into(), found })
-    };
-    let folder = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        return wrong("a file in a folder that exists", format!("no folder {}", folder.display()));
-    }
-    if output.is_dir() {
-        return wrong("a file to write the record to", "a folder".into());
-    }
-    files::output(output)?;
+    outputs::check(output)?;
     if !output.exists() {
-        return creatable(folder, output);
+        return outputs::creatable(output);
     }
     OpenOptions::new().append(true).open(output).map_err(|e| MootError::io(output, "open", e))?;
     if !begun(output)? {
@@ -38,13 +29,6 @@ pub(super) fn check(output: &Path, dataset: &DatasetIdentity, method: &MethodPla
     }
     let recorded = Reader::open(output)?;
     must_match(output, recorded.header(), &method.known(recorded.header(), dataset))
-}
-
-/// Whether a file can be created in `folder`.
-fn creatable(folder: &Path, output: &Path) -> Result<()> {
-    let probe = folder.join(format!(".moot-{}", std::process::id()));
-    File::create_new(&probe).map_err(|e| MootError::io(output, "create", e))?;
-    fs::remove_file(&probe).map_err(|e| MootError::io(&probe, "remove", e))
 }
 
 /// Whether the first line is whole. An empty file, and a header that a kill cut short, are begun anew by the writer.
@@ -100,8 +84,8 @@ pub(super) fn unknown_sources(path: &Path, method: &MethodPlan) -> Result<Option
 /// The file that a run writes, to notice that it was removed or replaced.
 pub(super) struct Watched {
     path: PathBuf,
-    /// What tells the file from another of the same name; `None` where the system has nothing.
-    identity: Option<(u64, u64)>,
+    /// What tells the file from another of the same name.
+    identity: Option<outputs::Identity>,
 }
 
 impl Watched {
@@ -127,16 +111,4 @@ impl Watched {
             found: format!("{found}: it was removed meanwhile, and they are lost"),
         }
     }
-}
-
-/// Device and inode.
-#[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Path) -> Option<(u64, u64)> {
-    None
 }

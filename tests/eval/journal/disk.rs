@@ -28,6 +28,48 @@ impl Storage for Full {
         }
         Storage::cut(&mut self.file, length)
     }
+
+    fn is_as_left(&mut self, length: u64, end: &[u8]) -> io::Result<bool> {
+        self.file.is_as_left(length, end)
+    }
+}
+
+/// Another program cuts the record, or writes to it: writing on would leave a gap of zeros that no reader can read.
+#[test]
+fn a_record_that_another_program_changed_is_written_no_further() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    let record = |id: &str| super::super::answered(id, &["yes"], &[], &["yes"]);
+    let changes: [&dyn Fn(&Path); 4] = [
+        &|path| File::options().write(true).open(path).unwrap().set_len(100).unwrap(),
+        &|path| File::options().write(true).open(path).unwrap().set_len(0).unwrap(),
+        &|path| fs::write(path, fs::read(path).unwrap().repeat(2)).unwrap(),
+        &|path| fs::write(path, vec![b' '; fs::read(path).unwrap().len()]).unwrap(),
+    ];
+    for other in changes {
+        let _ = fs::remove_file(&path);
+        let mut writer = Writer::open(&path, &madam_header()).unwrap();
+        writer.append(&record("a")).unwrap();
+        other(&path);
+        let after = fs::read(&path).unwrap();
+        let error = writer.append(&record("b")).unwrap_err().to_string();
+        assert!(error.contains("expected the record as this run wrote it, ") && !error.contains('\n'), "{error}");
+        assert!(writer.append(&record("c")).unwrap_err().to_string().contains("an earlier write failed"));
+        drop(writer);
+        assert_eq!(fs::read(&path).unwrap(), after, "what is there stays");
+    }
+    // Cut within a line, the record is gone on with.
+    fs::remove_file(&path).unwrap();
+    let mut writer = Writer::open(&path, &madam_header()).unwrap();
+    writer.append(&record("a")).unwrap();
+    writer.append(&record("b")).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(fs::metadata(&path).unwrap().len() - 10).unwrap();
+    assert!(writer.append(&record("c")).is_err());
+    drop(writer);
+    let mut writer = Writer::open(&path, &madam_header()).unwrap();
+    assert_eq!(writer.finished().len(), 1);
+    writer.append(&record("b")).unwrap();
+    assert_eq!(Record::read(&path).unwrap().questions.len(), 2);
 }
 
 /// The run ends at once with the system's reason; what was whole stays, and the run goes on once there is room. In every

@@ -1,4 +1,7 @@
-//! Files as they are opened (leaf module): regular ones only. Reading a pipe may never return, and a device never ends.
+//! Files (leaf module): what is read are regular files, since reading a pipe may never return, and a device never ends; what
+//! is written appears whole ([`outputs`]).
+
+pub(crate) mod outputs;
 
 use crate::error::{MootError, Result};
 use std::fs::{File, Metadata};
@@ -42,26 +45,6 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     let refused = |e| MootError::io(path, "open", e);
     refuse_irregular(path, &std::fs::metadata(path).map_err(refused)?)?;
     File::open(path).map_err(refused)
-}
-
-/// Whether `path` can be an output: a regular file, or a new name in a folder that exists. It is not opened.
-///
-/// # Errors
-/// [`MootError::Io`]; [`MootError::Input`] for anything else.
-pub(crate) fn output(path: &Path) -> Result<()> {
-    match std::fs::metadata(path) {
-        Ok(found) => refuse_irregular(path, &found),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if folder.is_dir() {
-                return Ok(());
-            }
-            let (expected, found) =
-                ("a file in a folder that exists".to_owned(), format!("no folder {}", folder.display()));
-            Err(MootError::Input { path: path.into(), line: None, expected, found })
-        }
-        Err(e) => Err(MootError::io(path, "open", e)),
-    }
 }
 
 /// One line with its end, at most `limit` bytes of it; `None` where the line is longer. Empty at the end of the file.

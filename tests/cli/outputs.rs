@@ -1,0 +1,205 @@
+//! What commands write: never over what they read, whole or not at all, and within limits of the system.
+
+use super::program::{THREE, Workspace, moot, run, text};
+use crate::eval::{answered, header};
+use moot::eval::record::Writer;
+use moot::eval::record::reader::Record;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+#[cfg(unix)]
+use std::process::{Command, Stdio};
+
+/// A record of one question at `path`.
+fn record(path: &Path) {
+    let mut writer = Writer::open(path, &header()).unwrap();
+    writer.append(&answered("q0", &["yes"], &["no"], &["yes"])).unwrap();
+}
+
+/// A command in the folder of `place`, without a model: what is refused is refused before one is looked for.
+fn typed_in(place: &Workspace, typed: &str) -> Output {
+    let mut command = moot(typed.split(' '));
+    command.current_dir(place.path("")).env("MOOT_CACHE", place.path("cache")).env("MOOT_OFFLINE", "1");
+    command.output().unwrap()
+}
+
+/// Names and contents of the files in the folder of `place`.
+fn files(place: &Workspace) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(place.path("")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        all.push((name, fs::read(&path).unwrap_or_default()));
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn no_output_is_an_input_or_another_output() {
+    let place = Workspace::new();
+    for folder in ["corpus", "sub"] {
+        fs::create_dir(place.path(folder)).unwrap();
+    }
+    for name in ["q.jsonl", "corpus/a.csv", "docs.csv"] {
+        fs::copy(THREE, place.path(name)).unwrap();
+    }
+    fs::hard_link(place.path("q.jsonl"), place.path("hard.jsonl")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("q.jsonl", place.path("soft.jsonl")).unwrap();
+    record(&place.path("r.jsonl"));
+    for name in ["w.json", "v.json"] {
+        fs::write(place.path(name), "{}").unwrap();
+    }
+    let before = files(&place);
+    let read = "expected a file that the command does not read";
+    let another = "expected another file than that of -o";
+    let mut refused = vec![
+        ("run q.jsonl --answers q.jsonl", read),
+        ("run q.jsonl --answers ./sub/../q.jsonl", read),
+        ("run q.jsonl --answers z.jsonl -o z.jsonl", another),
+        ("run q.jsonl --answers sub/../z.jsonl -o z.jsonl", another),
+        ("run q.jsonl -o z.jsonl --answers docs.csv --corpus docs.csv", read),
+        ("run q.jsonl -o z.jsonl --answers docs.csv --corpus docs*.csv", read),
+        ("run q.jsonl -o z.jsonl --answers corpus/a.csv --corpus corpus", read),
+        ("run q.jsonl -o z.jsonl --answers r.jsonl --reuse r.jsonl", read),
+        ("conflict --record r.jsonl -o r.jsonl", read),
+        ("conflict --record r.jsonl 1 -o q.jsonl --docs q.jsonl:2", read),
+        ("report r.jsonl -o r.jsonl", read),
+        ("sources estimate r.jsonl -o r.jsonl", read),
+        ("sources merge w.json v.json -o w.json", read),
+        // These take no file that is there.
+        ("run q.jsonl -o q.jsonl", read),
+        ("merge r.jsonl -o r.jsonl", "exists already"),
+        ("replay r.jsonl -o r.jsonl", "exists already"),
+        ("fork r.jsonl 1 --drop 1 -o r.jsonl", "exists already"),
+        ("slices q.jsonl --kind imbalance -o q.jsonl", "exists already"),
+    ];
+    if cfg!(unix) {
+        refused.extend([("run q.jsonl --answers hard.jsonl", read), ("run q.jsonl --answers soft.jsonl", read)]);
+    }
+    for (typed, why) in refused {
+        let output = typed_in(&place, typed);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{typed}: {said}");
+        assert!(said.lines().count() <= 2, "one line and a hint: {typed}: {said}");
+        assert_eq!(files(&place), before, "{typed}");
+    }
+}
+
+#[test]
+fn files_with_names_of_unfinished_ones_are_left_alone() {
+    let place = Workspace::new();
+    record(&place.path("r.jsonl"));
+    let mine = ["y.part", "y.html.part", "y.csv.part", "y.new", "building-w.json", "w.json.part", "m.jsonl.part"];
+    for name in mine {
+        fs::write(place.path(name), "mine").unwrap();
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("y.part", place.path("z.html.part")).unwrap();
+    for typed in ["report r.jsonl -o y.html", "report r.jsonl -o z.html", "merge r.jsonl -o m.jsonl"] {
+        let output = typed_in(&place, typed);
+        assert!(output.status.success(), "{typed}: {}", text(&output.stderr));
+    }
+    fs::copy(THREE, place.path("set.jsonl")).unwrap();
+    run(place.moot(["run", "set.jsonl", "--answers", "y.csv", "--limit", "1"]));
+    for name in mine {
+        assert_eq!(fs::read_to_string(place.path(name)).unwrap(), "mine", "{name}");
+    }
+    assert!(fs::read_to_string(place.path("y.csv")).unwrap().starts_with("id,question"));
+    assert!(!files(&place).iter().any(|(name, _)| name.starts_with(".moot-")), "nothing unfinished is left");
+}
+
+#[test]
+fn one_method_takes_a_folder_of_records_as_several_do() {
+    let place = Workspace::new();
+    fs::copy(THREE, place.path("set.jsonl")).unwrap();
+    fs::create_dir(place.path("there")).unwrap();
+    for folder in ["new/", "there"] {
+        let mut command = moot(["run", "set.jsonl", "-o", folder, "--limit", "1", "--answers", "a.csv"]);
+        command.env("MOOT_CACHE", place.path("")).current_dir(place.path(""));
+        command.args(["--method", "closed-book", "--model", "tiny.gguf", "--offline", "--kv-memory", "64M"]);
+        let said = text(&run(command).stderr);
+        let path = place.path(folder).join("closed-book.tiny.jsonl");
+        assert_eq!(Record::read(&path).unwrap().questions.len(), 1, "{said}");
+    }
+    assert!(place.path("a.csv").exists());
+}
+
+/// The program after `limit`, a line of the shell's.
+#[cfg(unix)]
+fn limited(place: &Workspace, limit: &str, typed: &str) -> Output {
+    let line = format!("{limit}; exec \"$0\" {typed}");
+    let mut command = Command::new("sh");
+    command.args(["-c", &line, env!("CARGO_BIN_EXE_moot")]).current_dir(place.path(""));
+    command.env("MOOT_CACHE", place.path("")).env("MOOT_OFFLINE", "1");
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_limit_of_a_files_size_is_told_in_a_line() {
+    let place = Workspace::new();
+    fs::write(place.path("set.jsonl"), fs::read_to_string(THREE).unwrap().repeat(4)).unwrap();
+    let typed = "run set.jsonl -o out.jsonl --model tiny.gguf --kv-memory 64M --max-tokens 8";
+    let output = limited(&place, "ulimit -f 16", typed);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("out.jsonl: cannot write: "), "{said}");
+    // What was whole stays, and the run goes on without the limit.
+    assert!(!Record::read(&place.path("out.jsonl")).unwrap().torn);
+    assert!(limited(&place, "true", typed).status.success());
+    assert_eq!(Record::read(&place.path("out.jsonl")).unwrap().questions.len(), 12);
+    // A page is whole or not there.
+    let output = limited(&place, "ulimit -f 8", "report out.jsonl -o page.html");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("page.html: cannot write: "), "{}", text(&output.stderr));
+    assert!(!files(&place).iter().any(|(name, _)| name.starts_with(".moot-") || name == "page.html"));
+}
+
+/// The stack that is asked for is larger than the address space, so no thread can be started.
+#[cfg(unix)]
+#[test]
+fn without_threads_there_is_one_line() {
+    let place = Workspace::new();
+    record(&place.path("r.jsonl"));
+    let output = limited(&place, "export RUST_MIN_STACK=140737488355328", "report r.jsonl -o y.html");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("error: expected a further thread, found a limit of the system: "), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+}
+
+/// A replay that was killed leaves nothing under the name that it was to have.
+#[cfg(unix)]
+#[test]
+fn a_killed_replay_can_be_repeated() {
+    let place = Workspace::new();
+    run(place.run_of(20, "r.jsonl"));
+    let mut command = moot(["replay", "r.jsonl", "-o", "again.jsonl"]);
+    let mut child = command.current_dir(place.path("")).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let finished = place.path("again.jsonl").exists();
+    let output = typed_in(&place, "replay r.jsonl -o again.jsonl");
+    assert!(finished || output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(Record::read(&place.path("again.jsonl")).unwrap().questions.len(), 60);
+}
+
+#[test]
+fn a_record_whose_header_was_forged_is_refused() {
+    let place = Workspace::new();
+    record(&place.path("r.jsonl"));
+    let whole = fs::read_to_string(place.path("r.jsonl")).unwrap();
+    let (first, rest) = whole.split_once('\n').unwrap();
+    let forged = first.strip_suffix('}').unwrap();
+    let model = r#""model":{"name":"qwen2.5-72b","sha256":"ff","architecture":"llama","context":8192}"#;
+    fs::write(place.path("r.jsonl"), format!("{forged},{model}}}\n{rest}")).unwrap();
+    for typed in ["verify r.jsonl --hashes", "score r.jsonl", "report r.jsonl -o y.html", "show r.jsonl"] {
+        let output = typed_in(&place, typed);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{typed}: {said}");
+        assert!(said.contains("r.jsonl:1: ") && said.contains("found `model` twice"), "{typed}: {said}");
+    }
+}
