@@ -141,3 +141,20 @@ fn control_characters_take_no_more_room_than_others() {
     assert_eq!(text(&markup).len(), 2_000_001);
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
+
+#[test]
+fn a_tag_of_countless_attributes_is_refused() {
+    let expected = "a.html: expected at most 128 attributes in a tag, found more, at line 1";
+    for part in [" style=\"a\"", " a='b'", " a=b", " a", "<p a=\"b\" c=\"d\""] {
+        for open in ["<p", "</p", "<p class=\""] {
+            let read = one("a.html", format!("seen {open}{}>", part.repeat(100_000)).as_bytes());
+            match read {
+                Ok(text) => assert!(text.starts_with("seen"), "{open} {part}"),
+                Err(why) => assert_eq!(why, expected, "{open} {part}"),
+            }
+        }
+    }
+    assert_eq!(one("a.html", format!("seen <p{}>", " style=\"a\"".repeat(500)).as_bytes()).unwrap_err(), expected);
+    let some: String = (0..100).map(|i| format!(" a{i}=\"b\"")).collect();
+    assert_eq!(text(&format!("seen <b{some}>bold</b>")), "seen bold");
+}

@@ -23,7 +23,7 @@ use open::{MAX_OPEN, Open, TooDeep};
 use raised::{Child, Math, Raised};
 use style::Style;
 use text::{Source, Text};
-use tokens::{Tag, Token, tokens};
+use tokens::{MAX_ATTRIBUTES, Tag, Token, tokens};
 
 /// Metadata, text, and positions of the text; or the pair (expected, found) of a message.
 type Outcome = Result<(Fields, String, Position), (String, String)>;
@@ -52,11 +52,11 @@ pub(super) fn page(markup: String) -> Outcome {
 
 fn assemble(markup: &str) -> Result<(Fields, Text), (String, String)> {
     let mut reading = Reading::new(markup);
-    for Ok(token) in tokens(markup) {
-        reading.token(token).map_err(|TooDeep| {
-            let line = markup[..reading.at].bytes().filter(|&b| b == b'\n').count() + 1;
-            (format!("at most {MAX_OPEN} open elements"), format!("more, at line {line}"))
-        })?;
+    for token in tokens(markup) {
+        let found = |at: usize| format!("more, at line {}", markup[..at].bytes().filter(|&b| b == b'\n').count() + 1);
+        let token =
+            token.map_err(|_| (format!("at most {MAX_ATTRIBUTES} attributes in a tag"), found(reading.at)))?;
+        reading.token(token).map_err(|TooDeep| (format!("at most {MAX_OPEN} open elements"), found(reading.at)))?;
     }
     reading.settle(None);
     let Reading { mut fields, text, title, .. } = reading;
@@ -365,7 +365,7 @@ fn reference(text: &str) -> &str {
 /// Decodes a character reference.
 fn decode(reference: &str) -> String {
     let mut text = String::new();
-    for Ok(token) in tokens(reference) {
+    for token in tokens(reference).map_while(Result::ok) {
         if let Token::Text { text: part, .. } = token {
             text.push_str(&part);
         }

@@ -3,7 +3,10 @@
 
 use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::emitters::{Emitter, ForwardingEmitter};
-use html5gum::{Error, Span, StringReader, Tokenizer};
+use html5gum::{Error, Readable, Reader, Span, StringReader, Tokenizer};
+use std::cell::Cell;
+use std::fmt;
+use std::rc::Rc;
 
 /// Attributes that are read.
 const ATTRIBUTES: &[&str] = &[
@@ -22,6 +25,9 @@ const ATTRIBUTES: &[&str] = &[
     "role",
     "style",
 ];
+
+/// Attributes of one tag at most: the tokenizer's states call each other for each of them, and a stack has an end.
+pub(super) const MAX_ATTRIBUTES: usize = 128;
 
 /// A tag or a run of text.
 pub(super) enum Token {
@@ -58,11 +64,60 @@ impl Tag {
     }
 }
 
-pub(super) fn tokens(markup: &str) -> Tokenizer<StringReader<'_>, Quiet> {
-    let mut quiet = Quiet(CallbackEmitter::default());
+pub(super) fn tokens(markup: &str) -> Tokenizer<Bounded<'_>, Quiet> {
+    let attributes = Rc::new(Cell::new(0));
+    let collector = Collector { in_tag: Rc::clone(&attributes), ..Collector::default() };
+    let mut quiet = Quiet(CallbackEmitter::new(collector));
     // Otherwise the tokenizer reads the content of scripts as markup.
     quiet.0.naively_switch_states(true);
-    Tokenizer::new_with_emitter(markup, quiet)
+    Tokenizer::new_with_emitter(Bounded { markup: markup.to_reader(), attributes }, quiet)
+}
+
+/// A tag has more than [`MAX_ATTRIBUTES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooMany;
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "more than {MAX_ATTRIBUTES} attributes in a tag")
+    }
+}
+
+impl std::error::Error for TooMany {}
+
+/// The markup, up to a tag of too many attributes.
+pub(super) struct Bounded<'a> {
+    markup: StringReader<'a>,
+    /// Attributes of the tag that is being read.
+    attributes: Rc<Cell<usize>>,
+}
+
+impl Bounded<'_> {
+    fn check(&self) -> Result<(), TooMany> {
+        if self.attributes.get() > MAX_ATTRIBUTES { Err(TooMany) } else { Ok(()) }
+    }
+}
+
+impl Reader for Bounded<'_> {
+    type Error = TooMany;
+
+    fn read_byte(&mut self) -> Result<Option<u8>, TooMany> {
+        self.check()?;
+        let Ok(byte) = self.markup.read_byte();
+        Ok(byte)
+    }
+
+    fn read_until<'b>(&'b mut self, needle: &[u8], buffer: &'b mut [u8; 4]) -> Result<Option<&'b [u8]>, TooMany> {
+        self.check()?;
+        let Ok(bytes) = self.markup.read_until(needle, buffer);
+        Ok(bytes)
+    }
+
+    fn try_read_string(&mut self, text: &[u8], case_sensitive: bool) -> Result<bool, TooMany> {
+        self.check()?;
+        let Ok(read) = self.markup.try_read_string(text, case_sensitive);
+        Ok(read)
+    }
 }
 
 /// An emitter of [`Token`]s without the errors of the markup: the tokenizer has one for each control character, and holds them
@@ -90,17 +145,24 @@ pub(super) struct Collector {
     attributes: Vec<(&'static str, String)>,
     /// The attribute whose value comes next is in `attributes`, as the last one.
     is_read: bool,
+    /// Attributes of the tag so far, known ones or not, of end tags too.
+    in_tag: Rc<Cell<usize>>,
 }
 
 impl Callback<Token, usize> for Collector {
     fn handle_event(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> Option<Token> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let is_attribute = matches!(event, CallbackEvent::AttributeName { .. } | CallbackEvent::AttributeValue { .. });
+        if !is_attribute {
+            self.in_tag.set(0);
+        }
         match event {
             CallbackEvent::OpenStartTag { name } => {
                 self.name = text(name);
                 self.attributes.clear();
             }
             CallbackEvent::AttributeName { name } => {
+                self.in_tag.set(self.in_tag.get() + 1);
                 let known = ATTRIBUTES.iter().find(|known| known.as_bytes() == name);
                 // Of an attribute that is given twice the first one counts.
                 let new = known.filter(|known| !self.attributes.iter().any(|(given, _)| given == *known));
