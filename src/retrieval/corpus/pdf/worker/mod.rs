@@ -215,7 +215,8 @@ fn apart(command: &mut Command) {
 #[cfg(not(any(unix, windows)))]
 fn apart(_: &mut Command) {}
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::{Lost, Worker};
     use std::process::Command;
