@@ -65,8 +65,8 @@ pub(super) fn read(file: &[u8]) -> Option<Reply> {
     let waiting = idle().pop();
     if let Some(worker) = waiting {
         match worker.read(file, limits::time(file.len())) {
-            // What it read before may have killed it.
-            Err(Lost::Died(_)) => {}
+            // What it read before may have killed it, but took none of this file's processor time.
+            Err(Lost::Died(status)) if !status.is_some_and(out_of_time) => {}
             answer => return Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len())))),
         }
     }
