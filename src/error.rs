@@ -136,7 +136,7 @@ pub enum MootError {
         /// The first of these errors, with its question.
         first: String,
     },
-    /// `moot verify` found lines or calls that differ; what it printed says which.
+    /// `moot record verify` found lines or calls that differ; what it printed says which.
     #[error("the record differs from what was written, or its calls from the record")]
     Differ,
     /// A prompt or grammar of ours is broken, or a template refuses it.

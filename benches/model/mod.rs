@@ -23,7 +23,7 @@ pub(crate) fn engine(share_prefixes: bool) -> Option<moot::llm::local::Local> {
     match models::open(&name, &options(share_prefixes), Cancel::default(), &mut |_| {}) {
         Ok(llm) => Some(llm),
         Err(error) => {
-            eprintln!("skipped: {error}\n`moot bench --model {name}` fetches it; {VARIABLE} names another model");
+            eprintln!("skipped: {error}\n`moot lab bench --model {name}` fetches it; {VARIABLE} names another model");
             None
         }
     }

@@ -1,4 +1,4 @@
-"""Recorded calls with forced lengths on both sides: llama-server with slots, and `moot bench --calls`."""
+"""Recorded calls with forced lengths on both sides: llama-server with slots, and `moot lab bench --calls`."""
 
 import json
 import sys

@@ -204,7 +204,7 @@ def libraries():
 
 
 def of_moot(args, name, note):
-    """`moot bench`, with and without sums in a fixed order, in processes of their own."""
+    """`moot lab bench`, with and without sums in a fixed order, in processes of their own."""
     for side, extra in [("moot", []), ("exact", ["--exact"])]:
         if side in args.skip:
             continue

@@ -1,7 +1,7 @@
 """Recorded calls through llama-server, timed: `server.py PROGRAM GGUF CALLS THREADS SLOTS IN_FLIGHT
 [OPTIONS OF THE SERVER]`.
 
-CALLS is the output of `moot calls`. The calls of a stage are sent at once, stages in order, IN_FLIGHT questions at a
+CALLS is the output of `moot record calls`. The calls of a stage are sent at once, stages in order, IN_FLIGHT questions at a
 time, each call forced to its recorded length. This separate program also starts the server, so that --prefix applies to
 both. Prints one JSON object.
 """

@@ -1,4 +1,4 @@
-//! Records, read as `moot score`, `moot show` and `moot verify` read them.
+//! Records, read as `moot score`, `moot record show` and `moot record verify` read them.
 
 use super::{Bound, folder, tokens, words};
 use crate::json;

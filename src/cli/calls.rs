@@ -1,4 +1,4 @@
-//! `moot calls`: prints a run's calls, to send the same work to another server.
+//! `moot record calls`: prints a run's calls, to send the same work to another server.
 
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};

@@ -17,7 +17,7 @@ const AGAINST: Style = AnsiColor::Red.on_default();
 /// Columns before the evidence of a claim.
 const MARGIN: usize = 4;
 
-/// An assessment as `moot show` prints it, and whether it is all that the record holds: some methods also answer.
+/// An assessment as `moot record show` prints it, and whether it is all that the record holds: some methods also answer.
 pub(super) fn shown(record: &QuestionRecord) -> Option<(String, bool)> {
     let assessment = Assessment::of(record, Neither::LeftOut)?;
     let alone = record.calls.iter().all(|call| ROW.all_roles().any(|role| role == call.role));

@@ -1,4 +1,4 @@
-//! `moot fork`: a recorded debate goes on otherwise.
+//! `moot record fork`: a recorded debate goes on otherwise.
 
 use crate::cli::args::again;
 use crate::cli::args::values;
@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  moot fork madam.jsonl bridge --drop 3                       the whole debate without document 3
-  moot fork madam.jsonl bridge --round 2 --edit diary.md=new.txt
-  moot fork madam.jsonl 4 --round 2 --tell \"The diary was written decades later.\" -o told.jsonl";
+  moot record fork madam.jsonl bridge --drop 3                       the whole debate without document 3
+  moot record fork madam.jsonl bridge --round 2 --edit diary.md=new.txt
+  moot record fork madam.jsonl 4 --round 2 --tell \"The diary was written decades later.\" -o told.jsonl";
 
 /// Hold a recorded debate again from a round on: without a document, with another text, or with a word to everyone
 ///
@@ -37,7 +37,7 @@ pub struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
-    /// The question: its number in the list of `moot show`, its id, or part of its text
+    /// The question: its number in the list of `moot record show`, its id, or part of its text
     #[arg(value_name = "QUESTION")]
     pub question: String,
     /// The first round that is held again

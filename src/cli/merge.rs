@@ -1,4 +1,4 @@
-//! `moot merge`: records of parts of a run as one.
+//! `moot record merge`: records of parts of a run as one.
 
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::output;
@@ -10,7 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   moot run set.jsonl -o part1.jsonl --shard 1/2
   moot run set.jsonl -o part2.jsonl --shard 2/2
-  moot merge part1.jsonl part2.jsonl -o whole.jsonl";
+  moot record merge part1.jsonl part2.jsonl -o whole.jsonl";
 
 /// Put records of the same run together (`moot run --shard`); also turns a record of an older version into one of today's
 ///

@@ -1,4 +1,4 @@
-//! `moot replay`: a recorded run again, without a model.
+//! `moot record replay`: a recorded run again, without a model.
 
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::output;
@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  moot replay madam.jsonl                       what the parsers of today make of its replies
-  moot replay madam.jsonl -o again.jsonl && moot compare madam.jsonl again.jsonl --changed";
+  moot record replay madam.jsonl                       what the parsers of today make of its replies
+  moot record replay madam.jsonl -o again.jsonl && moot compare madam.jsonl again.jsonl --changed";
 
 /// Run a method again on the replies of a record, without a model: with the parsers, votes and prompts of this program
 ///

@@ -1,4 +1,4 @@
-//! `moot reproduce`: a paper's table, what it needs, and our numbers beside the published ones.
+//! `moot lab reproduce`: a paper's table, what it needs, and our numbers beside the published ones.
 
 use crate::cli::args::corpus;
 use crate::cli::args::model;
@@ -26,10 +26,10 @@ use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
-  moot reproduce                                   the tables
-  moot reproduce madam-rag-1                       its datasets, methods, settings and published numbers
-  moot reproduce madam-rag-1 --data ramdocs=RAMDocs_test.jsonl -o repro/ --limit 100
-  moot reproduce madam-rag-1 -o repro/ --format markdown    what is recorded, without a run";
+  moot lab reproduce                                   the tables
+  moot lab reproduce madam-rag-1                       its datasets, methods, settings and published numbers
+  moot lab reproduce madam-rag-1 --data ramdocs=RAMDocs_test.jsonl -o repro/ --limit 100
+  moot lab reproduce madam-rag-1 -o repro/ --format markdown    what is recorded, without a run";
 
 /// Reproduce a table of one of the papers: what it needs, and published numbers beside ours
 ///

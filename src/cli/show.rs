@@ -1,4 +1,4 @@
-//! `moot show`: prints a recorded debate.
+//! `moot record show`: prints a recorded debate.
 
 use crate::cli::claims;
 use crate::cli::debate;
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  moot show madam.jsonl           the questions and their answers
-  moot show madam.jsonl 3         the debate about the third
-  moot show madam.jsonl bridge    the one whose text holds \"bridge\"";
+  moot record show madam.jsonl           the questions and their answers
+  moot record show madam.jsonl 3         the debate about the third
+  moot record show madam.jsonl bridge    the one whose text holds \"bridge\"";
 
 /// Print a recorded debate, or list the questions of a record
 #[derive(Debug, clap::Args)]
@@ -69,7 +69,7 @@ pub(super) fn read_whole(path: &Path) -> Result<(Record, Ledger)> {
     if let Some(line) = ledger.altered.first() {
         let count = ledger.altered.len();
         note(&format!(
-            "{count} lines are not as they were written, first line {line} (`moot verify --hashes` lists them)"
+            "{count} lines are not as they were written, first line {line} (`moot record verify --hashes` lists them)"
         ));
     }
     Ok((record, ledger))

@@ -1,4 +1,4 @@
-//! `moot slices`: datasets of controlled conflicts, built from labelled documents.
+//! `moot lab slices`: datasets of controlled conflicts, built from labelled documents.
 
 use crate::cli::args::values;
 use crate::cli::terminal::output;
@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  moot slices ramdocs.jsonl --kind imbalance -o imbalance.jsonl
-  moot slices contraqa.json ambigdocs.json --kind detection -o conflictbench.jsonl
-  moot slices TruthfulQA.csv --documents found.jsonl --kind binary -o two-options.jsonl
+  moot lab slices ramdocs.jsonl --kind imbalance -o imbalance.jsonl
+  moot lab slices contraqa.json ambigdocs.json --kind detection -o conflictbench.jsonl
+  moot lab slices TruthfulQA.csv --documents found.jsonl --kind binary -o two-options.jsonl
   moot run imbalance.jsonl -o madam.jsonl
   moot score madam.jsonl --slice imbalance-1v1 --slice imbalance-1v2 --slice imbalance-1v3";
 

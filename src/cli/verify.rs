@@ -1,4 +1,4 @@
-//! `moot verify`: repeats recorded calls in other batches.
+//! `moot record verify`: repeats recorded calls in other batches.
 
 use crate::cli::args::model;
 use crate::cli::args::values;
@@ -18,9 +18,9 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  moot verify madam.jsonl --hashes
-  moot verify madam.jsonl --sample 20
-  moot verify madam.jsonl --model elsewhere/model.gguf --threads 1 --step-tokens 64";
+  moot record verify madam.jsonl --hashes
+  moot record verify madam.jsonl --sample 20
+  moot record verify madam.jsonl --model elsewhere/model.gguf --threads 1 --step-tokens 64";
 
 /// Check that a record is as it was written, then repeat its calls in other batches and check that every token is the same
 ///

@@ -1,4 +1,4 @@
-//! `moot why`: which source turned an answer.
+//! `moot record why`: which source turned an answer.
 
 use crate::cli::args::again;
 use crate::cli::args::values;
@@ -20,9 +20,9 @@ use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
-  moot why madam.jsonl bridge          the debate again without each document in turn
-  moot why madam.jsonl --limit 10      the first ten questions, and which sources turn answers
-  moot why madam.jsonl bridge --json";
+  moot record why madam.jsonl bridge          the debate again without each document in turn
+  moot record why madam.jsonl --limit 10      the first ten questions, and which sources turn answers
+  moot record why madam.jsonl bridge --json";
 
 /// Leave out one document after the other, and say which of them turned the answer and what that took
 ///
@@ -34,7 +34,7 @@ pub struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
-    /// A question: its number in the list of `moot show`, its id, or part of its text; by default all of them
+    /// A question: its number in the list of `moot record show`, its id, or part of its text; by default all of them
     #[arg(value_name = "QUESTION")]
     pub question: Option<String>,
     /// Only the first N questions of the record

@@ -58,7 +58,7 @@ pub struct Cited {
 /// A document, and where it is to be found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Citation {
-    /// Its number, from 1, as `moot show` prints it.
+    /// Its number, from 1, as `moot record show` prints it.
     pub document: usize,
     /// Its name.
     pub name: String,

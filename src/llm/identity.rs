@@ -3,10 +3,10 @@
 //! | projection | for |
 //! |---|---|
 //! | the whole | a question that goes on after an interruption ([`eval::runner`](crate::eval::runner)) |
-//! | [`Identity::deciding`] | calls of one question ([`protocol::ctx`](crate::protocol::ctx)), `moot fork`, replies of other records (`--reuse`) |
+//! | [`Identity::deciding`] | calls of one question ([`protocol::ctx`](crate::protocol::ctx)), `moot record fork`, replies of other records (`--reuse`) |
 //! | [`Identity::replayed`] | replies of one run, which are told apart by less ([`replay`](super::replay), [`once`](super::once)) |
 //! | [`Identity::prompted`] | a key for calls that may be equal |
-//! | [`Identity::difference`] | a run told again (`moot replay`): how a call differs from the one in its place |
+//! | [`Identity::difference`] | a run told again (`moot record replay`): how a call differs from the one in its place |
 //!
 //! A new field of a call or of its record is a compile error here until it is said whether it decides.
 

@@ -28,7 +28,7 @@ pub struct Built {
     pub preset: Option<&'static str>,
     /// Prompts that replace the program's.
     pub prompts: OwnPrompts,
-    /// A round and a text: the text is the last paragraph of every prompt from that round on (`moot fork --tell`).
+    /// A round and a text: the text is the last paragraph of every prompt from that round on (`moot record fork --tell`).
     pub note: Option<Note>,
 }
 

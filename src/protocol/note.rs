@@ -1,6 +1,6 @@
 //! A text that the user adds to the calls of a debate.
 
-/// A text of the user's that calls are told in a debate that goes on from some round (`moot fork --tell`).
+/// A text of the user's that calls are told in a debate that goes on from some round (`moot record fork --tell`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The first round whose calls are told, from 1.

@@ -231,7 +231,7 @@ fn open_models(plan: &Plan, entailment: bool, control: &Control) -> Result<Roles
 /// Failures to find, load or reach a model.
 pub(crate) fn start(options: &PlanOptions, purpose: Purpose<'_>, think: usize, control: &Control) -> Result<Roles> {
     if let WeightStorage::Random(_) = options.runtime.weights {
-        return Err(MootError::Usage("--weights random: untrained weights are for moot bench only".into()));
+        return Err(MootError::Usage("--weights random: untrained weights are for moot lab bench only".into()));
     }
     let resolved: Options = options.runtime.resolve(control.notice())?;
     let assignment = Assignment::parse(&options.model)?;

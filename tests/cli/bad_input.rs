@@ -57,7 +57,7 @@ fn what_was_mistyped_exits_with_2() {
         ("bench --weights random:q9_k", &["'random:q9_k'", "--weights", "q4_k"]),
         (
             "ask Q --docs docs -m tiny.gguf --weights random",
-            &["--weights random: untrained weights are for moot bench only"],
+            &["--weights random: untrained weights are for moot lab bench only"],
         ),
     ] {
         refused(folder.path(), typed, 2, parts);

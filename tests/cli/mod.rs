@@ -327,7 +327,11 @@ fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
     let refused = |args: &run::Args| prepared(args).err().unwrap().to_string();
     // The data set itself, and another file that is no record.
     let itself = run::Args { output: Some(args.dataset.clone()), ..arguments(folder.path(), "closed-book") };
-    assert!(refused(&itself).contains("set.jsonl:1: expected a record of moot"), "{}", refused(&itself));
+    assert!(
+        refused(&itself).contains("set.jsonl: expected a file that the command does not read"),
+        "{}",
+        refused(&itself)
+    );
     assert_eq!(fs::read_to_string(&args.dataset).unwrap(), LINE.repeat(5), "it is left alone");
     // A record of another run: what differs is told as when the model is there.
     ran(&args, Tools::new(&llm)).unwrap();

@@ -1,6 +1,6 @@
 //! End to end on a real model, SmolLM2-135M from the user's cache: what is said is not judged, that it is said is.
 //!
-//! `moot bench --model smollm2-135m` fetches the model; `cargo test --release -- --ignored cli::real` runs these.
+//! `moot lab bench --model smollm2-135m` fetches the model; `cargo test --release -- --ignored cli::real` runs these.
 
 use super::program::{DEMO, THREE, moot, reads_like_a_record, run, text, wait_for};
 use moot::answers::words::Level;
@@ -15,7 +15,7 @@ fn on_smollm<'a>(typed: impl IntoIterator<Item = &'a str>) -> Command {
 }
 
 #[test]
-#[ignore = "needs smollm2-135m in the cache (moot bench --model smollm2-135m fetches it)"]
+#[ignore = "needs smollm2-135m in the cache (moot lab bench --model smollm2-135m fetches it)"]
 fn the_demo_is_debated() {
     let output = run(on_smollm(["ask", "In which year was Mira Tolland born?", "--docs", DEMO]));
     let debate = text(&output.stdout);
@@ -29,7 +29,7 @@ fn the_demo_is_debated() {
 }
 
 #[test]
-#[ignore = "needs smollm2-135m in the cache (moot bench --model smollm2-135m fetches it)"]
+#[ignore = "needs smollm2-135m in the cache (moot lab bench --model smollm2-135m fetches it)"]
 fn three_questions_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.jsonl");
@@ -54,7 +54,7 @@ fn three_questions_survive_a_kill() {
 
 /// SmolLM2 takes answers from the worked example of its prompt: none of them becomes a conclusion.
 #[test]
-#[ignore = "needs smollm2-135m in the cache (moot bench --model smollm2-135m fetches it)"]
+#[ignore = "needs smollm2-135m in the cache (moot lab bench --model smollm2-135m fetches it)"]
 fn no_conclusion_is_a_worked_example() {
     let folder = tempfile::tempdir().unwrap();
     for method in ["madam-rag", "concatenated"] {

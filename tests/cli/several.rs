@@ -115,7 +115,7 @@ fn a_model_elsewhere_joins_the_debate_and_its_key_is_nowhere() {
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     assert!(!printed.contains("sk-secret") && !said.contains("sk-secret"));
     assert!(server.received()[0].head.to_ascii_lowercase().contains("authorization: bearer sk-secret"));
-    assert!(said.contains("#tiny: answers") && said.contains("tiny.gguf was not made to think"), "{said}");
+    assert!(said.contains("#tiny: answers") && said.contains("tiny.gguf has no thinking mode"), "{said}");
     fs::write(workspace.path("asked.jsonl"), &printed).unwrap();
     let record = Record::read(&workspace.path("asked.jsonl")).unwrap();
     assert_eq!(record.header.model_of("aggregator").name, format!("{}#tiny", server.base));
@@ -221,10 +221,10 @@ fn several_methods_that_cannot_be_are_refused_before_a_model_is_loaded() {
     };
     for (typed, said) in [
         (&["-o", "x.jsonl", "--method", "madam-rag,concatenated"][..], "expected a folder for 2 records"),
-        (&["-o", "runs", "--method", "closed-book,closed-book"], "closed-book stands there twice"),
+        (&["-o", "runs", "--method", "closed-book,closed-book"], "closed-book is given twice"),
         (&["-o", "runs", "--method", "closed-book,shouting"], "no method is called \"shouting\""),
         (&["-o", "runs", "--method", "closed-book,concatenated", "--rounds", "2"], "has a switch \"rounds\""),
-        (&["-o", "runs", "--model", "tiny.gguf,tiny.gguf"], "tiny.gguf stands there twice"),
+        (&["-o", "runs", "--model", "tiny.gguf,tiny.gguf"], "tiny.gguf is given twice"),
         (
             &["-o", "runs", "--method", "closed-book,concatenated", "--answers", "a.csv"],
             "expected one method and one model",

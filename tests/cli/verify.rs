@@ -1,4 +1,4 @@
-//! `moot verify` on records of real runs of the tiny model, whole and spoilt.
+//! `moot record verify` on records of real runs of the tiny model, whole and spoilt.
 
 use super::program::{Workspace, moot, run, text};
 use moot::eval::record::reader::Record;

@@ -22,11 +22,11 @@ mod recorded;
 
 const EXAMPLES: &str = "\
 Examples:
-  moot bench --model smollm2-135m
-  moot bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json
-  moot bench --model llama-3.1-8b --weights random:q4_k
-  moot bench --prompt 1536 --shared 1024 --group 8 --rows 8,64
-  moot calls out.jsonl > calls.jsonl && moot bench --calls calls.jsonl";
+  moot lab bench --model smollm2-135m
+  moot lab bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json
+  moot lab bench --model llama-3.1-8b --weights random:q4_k
+  moot lab bench --prompt 1536 --shared 1024 --group 8 --rows 8,64
+  moot record calls out.jsonl > calls.jsonl && moot lab bench --calls calls.jsonl";
 
 /// Measure prefill and decoding speed by rows, and their share of this machine's limits
 #[derive(Debug, clap::Args)]

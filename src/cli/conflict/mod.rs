@@ -134,7 +134,7 @@ pub fn run(args: &Args) -> Result<()> {
             let path = args.output.as_deref().unwrap_or(Path::new(""));
             let ended = workspace.record_all(path, &questions);
             let path = printable(&path.display().to_string());
-            tell(&format!("recorded in {path}; `moot score {path}` scores it, `moot show {path} N` shows one"));
+            tell(&format!("recorded in {path}; `moot score {path}` scores it, `moot record show {path} N` shows one"));
             return ended;
         }
     };

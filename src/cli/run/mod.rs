@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "SEED", default_value = "0")]
     #[arg(value_parser = values::whole::<u64>, allow_negative_numbers = true)]
     pub sample_seed: u64,
-    /// Only part I of N parts of the questions, taken after --limit or --sample; `moot merge` puts the records together
+    /// Only part I of N parts of the questions, taken after --limit or --sample; `moot record merge` puts the records together
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<(usize, usize)>,
     /// Record nothing: count questions, calls and tokens, measure a few calls, and say how long the run will take

@@ -61,10 +61,10 @@ pub struct Header {
     /// The embedder of the method's texts. Absent if no text was embedded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedder: Option<String>,
-    /// Of a replay (`moot replay`), the record that it was made from.
+    /// Of a replay (`moot record replay`), the record that it was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// Of a debate that went on otherwise (`moot fork`), where it comes from and what was changed.
+    /// Of a debate that went on otherwise (`moot record fork`), where it comes from and what was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Forked>,
     /// The last hash of each record whose replies stand for the model's (`moot run --reuse`).

@@ -54,8 +54,7 @@ fn assemble(markup: &str) -> Result<(Fields, Text), (String, String)> {
     let mut reading = Reading::new(markup);
     for token in tokens(markup) {
         let found = |at: usize| format!("more, at line {}", markup[..at].bytes().filter(|&b| b == b'\n').count() + 1);
-        let token =
-            token.map_err(|_| (format!("at most {MAX_ATTRIBUTES} attributes in a tag"), found(reading.at)))?;
+        let token = token.map_err(|_| (format!("at most {MAX_ATTRIBUTES} attributes in a tag"), found(reading.at)))?;
         reading.token(token).map_err(|TooDeep| (format!("at most {MAX_OPEN} open elements"), found(reading.at)))?;
     }
     reading.settle(None);
