@@ -10,7 +10,8 @@ use moot_kernels::ops::{attention, norm, rope, sample, swiglu};
 use moot_kernels::{AttentionPlan, CUDA, PAGE, SequenceRows, Weight};
 
 fn gpu() -> Device {
-    assert!(CUDA, "expected a build with --features cuda");
+    let built = CUDA;
+    assert!(built, "expected a build with --features cuda");
     moot_kernels::open_cuda(0).unwrap_or_else(|error| panic!("expected an NVIDIA GPU: {error}"))
 }
 

@@ -2,10 +2,10 @@
 
 use super::added::{AddedToken, AddedTokens};
 use super::blueprint::{Blueprint, Subwords};
+use super::coder::Tokenizer;
 use super::entry::Entry;
 use super::pipeline::Pipeline;
 use super::table::{Spelling, TokenKind, TokenTable, byte_escape};
-use super::tokenizer::Tokenizer;
 use crate::error::{ModelError, Result};
 use std::collections::{HashMap, HashSet};
 use tokenizers::ModelWrapper;

@@ -1,9 +1,9 @@
 //! Tokenizers from files.
 
 use super::casing::Casing;
+use super::coder::Tokenizer;
 use super::files::read_text;
 use super::special::SpecialTokens;
-use super::tokenizer::Tokenizer;
 use super::{gguf, json};
 use crate::error::Result;
 use crate::weights::Metadata;

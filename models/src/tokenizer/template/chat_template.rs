@@ -1,9 +1,9 @@
 //! A model's chat template, compiled, and conversations rendered with it.
 
 use super::super::chat::{Message, Role, Segment, Thinking, fold_system, join_turns};
+use super::super::coder::Tokenizer;
 use super::super::files::{read_optional, read_text};
 use super::super::python::Date;
-use super::super::tokenizer::Tokenizer;
 use super::slots::{Slot, cut};
 use super::{budget, checked, filters, operators, source};
 use crate::error::{ModelError, Result};

@@ -276,7 +276,6 @@ mod tests {
             let path = file.unwrap().path();
             let source = without_generation_tags(&std::fs::read_to_string(&path).unwrap());
             let depth = depth(&source);
-            eprintln!("{path:?} {}", depth.reached);
             assert!(depth.reached * 3 < MAX_DEPTH && depth.statements.is_empty(), "{path:?}: {}", depth.reached);
         }
     }
