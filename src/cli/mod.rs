@@ -45,6 +45,7 @@ pub struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "a process has one value")]
 enum Command {
     Ask(ask::Args),
     Run(run::Args),
@@ -76,6 +77,7 @@ enum Command {
 
 /// What is done with one record.
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "a process has one value")]
 enum OfRecord {
     Show(show::Args),
     Calls(calls::Args),
@@ -88,6 +90,7 @@ enum OfRecord {
 
 /// What researchers and developers measure.
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "a process has one value")]
 enum OfLab {
     Reproduce(reproduce::Args),
     Slices(slices::Args),

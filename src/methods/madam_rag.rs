@@ -122,7 +122,9 @@ impl Method for MadamRag {
             let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
             let aggregating = stage.len();
             let told = |index| self.told(index, &replies, verdict.as_ref());
-            stage.extend((0..question.documents.len()).map(|index| agent(question, index, round, told(index))));
+            stage.extend(
+                (0..question.documents.len()).map(|index| agent(question, index, round, told(index).as_deref())),
+            );
             let mut made = ctx.ask_all(&stage)?;
             let now = made.split_off(aggregating);
             verdict = made.pop().or(verdict);
@@ -183,7 +185,7 @@ fn spoken(replies: &[CallRecord]) -> impl Iterator<Item = String> + '_ {
 }
 
 /// The call of the agent of document `index`, which reads the lines `told` of the round before.
-pub(super) fn agent(question: &Question, index: usize, round: usize, told: Option<Vec<String>>) -> Ask {
+pub(super) fn agent(question: &Question, index: usize, round: usize, told: Option<&[String]>) -> Ask {
     let values = json!({
         "question": question.text,
         "document": question.documents[index].text.trim(),

@@ -21,7 +21,8 @@ pub(crate) fn note(dir: &Path, manifest: &Manifest, control: &Control) {
     }
     match Compared::new(dir, manifest) {
         Compared::Recorded(changes) if !changes.is_empty() => {
-            control.note(&format!("{shown} is older than its files: {} (moot index update {shown})", counted(&changes)))
+            control
+                .note(&format!("{shown} is older than its files: {} (moot index update {shown})", counted(&changes)));
         }
         Compared::ByTime(newer) if newer > 0 => {
             let files = if newer == 1 { "1 file was" } else { &format!("{newer} files were") };

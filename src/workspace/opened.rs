@@ -48,16 +48,16 @@ impl Workspace {
         if !single {
             let corpus = options.corpus.clone();
             plan.check(corpus.is_given())?;
-            return Self::open_tools(plan, corpus, None, None, control);
+            return Self::open_tools(plan, &corpus, None, None, control);
         }
         let Asked { question, corpus, listed } = Asked::read(options, plan.method().row(), control)?;
         plan.check(corpus.is_given())?;
-        Self::open_tools(plan, corpus, listed, Some(question), control)
+        Self::open_tools(plan, &corpus, listed, Some(question), control)
     }
 
     fn open_tools(
         plan: Plan,
-        corpus: CorpusOptions,
+        corpus: &CorpusOptions,
         listed: Option<Corpus>,
         question: Option<Question>,
         control: &Control,
@@ -66,7 +66,7 @@ impl Workspace {
         let PlanOptions { runtime, classifier, .. } = options;
         runtime.set_threads(&control.notice())?;
         let is_built = corpus.is_built(listed.is_some());
-        let retriever = open_retriever(&plan, &corpus, listed, control)?;
+        let retriever = open_retriever(&plan, corpus, listed, control)?;
         let embedding = plan.methods().iter().find(|method| method.row().needs.embedder).or(plan.methods().first());
         let embedder = match embedding {
             Some(method) => corpus.open_embedder(method.row(), runtime.offline, control)?,

@@ -14,10 +14,12 @@ fn tokenizer(change: impl FnOnce(&mut Value)) -> Result<Tokenizer, ModelError> {
     Tokenizer::from_json(Path::new("tokenizer.json"), &document.to_string(), &SpecialTokens::default())
 }
 
+#[allow(clippy::needless_pass_by_value)]
 fn with_normalizers(steps: Vec<Value>) -> Result<Tokenizer, ModelError> {
     tokenizer(|document| document["normalizer"] = json!({"type": "Sequence", "normalizers": steps}))
 }
 
+#[allow(clippy::needless_pass_by_value)]
 fn with_splitters(steps: Vec<Value>) -> Result<Tokenizer, ModelError> {
     tokenizer(|document| document["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": steps}))
 }

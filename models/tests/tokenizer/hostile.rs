@@ -199,7 +199,7 @@ fn messages_do_not_repeat_a_file() {
         &|d| d["model"] = json!({"type": "Unigram", "vocab": text()}),
         &|d| d["model"] = json!({"type": "Unigram", "unk_id": 0, "vocab": [[long, 0.0], [long, 0.0]]}),
         &|d| {
-            d["model"] = json!({"type": "WordPiece", "continuing_subword_prefix": long, "vocab": {}, "max_input_chars_per_word": 9})
+            d["model"] = json!({"type": "WordPiece", "continuing_subword_prefix": long, "vocab": {}, "max_input_chars_per_word": 9});
         },
         &|d| d["model"]["continuing_subword_prefix"] = text(),
         &|d| d["model"]["unk_token"] = text(),
@@ -210,7 +210,7 @@ fn messages_do_not_repeat_a_file() {
         &|d| d["normalizer"] = json!({"type": "Replace", "pattern": {"Regex": format!("({long}")}, "content": ""}),
         &|d| {
             d["pre_tokenizer"] =
-                json!({"type": "Split", "pattern": {"Regex": format!("({long}")}, "behavior": long, "invert": false})
+                json!({"type": "Split", "pattern": {"Regex": format!("({long}")}, "behavior": long, "invert": false});
         },
         &|d| d["pre_tokenizer"] = json!({"type": "Digits", "individual_digits": long}),
         &|d| d["decoder"] = json!({"type": long}),

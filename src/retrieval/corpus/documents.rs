@@ -118,7 +118,7 @@ impl Documents {
         self.read += 1;
         match reader(&entry) {
             Ok(reader) => {
-                self.open = Some(Open { entry, reader, taken: 0, ahead: VecDeque::new(), notes: Notes::default() })
+                self.open = Some(Open { entry, reader, taken: 0, ahead: VecDeque::new(), notes: Notes::default() });
             }
             Err(e) => {
                 self.finished += entry.length;

@@ -146,7 +146,7 @@ impl Flow {
 
 /// A text whose paragraphs may hold text boxes: a box follows the paragraph that it is anchored in, or the box would be
 /// read as a part of the sentence around it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Story {
     text: Layer,
     /// Open boxes, each within the one before it.
@@ -162,12 +162,6 @@ struct Layer {
     /// Open paragraphs and cells.
     paragraphs: usize,
     cells: usize,
-}
-
-impl Default for Story {
-    fn default() -> Self {
-        Self { text: Layer::default(), boxes: Vec::new() }
-    }
 }
 
 impl Story {

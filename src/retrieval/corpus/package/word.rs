@@ -60,11 +60,12 @@ impl Look {
     fn set(&mut self, name: &str, tag: &Tag<'_>) {
         match name {
             "vanish" => {
-                self.hidden = tag.value("val").is_none_or(|value| !matches!(value.as_str(), "0" | "false" | "off"))
+                self.hidden = tag.value("val").is_none_or(|value| !matches!(value.as_str(), "0" | "false" | "off"));
             }
             // In half points: below 1 pt nothing can be read.
             "sz" => {
-                self.hidden |= tag.value("val").and_then(|value| value.parse::<u32>().ok()).is_some_and(|size| size < 2)
+                self.hidden |=
+                    tag.value("val").and_then(|value| value.parse::<u32>().ok()).is_some_and(|size| size < 2);
             }
             "vertAlign" => {
                 self.level = match tag.value("val").as_deref() {

@@ -108,7 +108,7 @@ impl OpenSheet {
         let name = several.then(|| sheet.name.clone());
         let title = sheet.caption(header).or_else(|| name.clone());
         let columns = match header {
-            Some(at) => Columns::of_header(sheet.values(at)),
+            Some(at) => Columns::of_header(&sheet.values(at)),
             None => Columns::unnamed(sheet.width()),
         };
         let rows = sheet.rows.split_off(header.map_or(0, |at| at + 1)).into_iter();

@@ -185,7 +185,7 @@ fn cells(book: &mut Book, stream: &[u8], globals: &Globals) -> Result<usize, Fau
     let mut sheet =
         Cells { book, globals, hidden_rows: HashSet::new(), hidden_columns: Vec::new(), formula: None, depth: 0 };
     let mut records = Records(stream);
-    while let Some(record) = records.next() {
+    for record in records.by_ref() {
         match record.kind {
             // Charts within a sheet have records of their own.
             BOF => sheet.depth += 1,

@@ -25,7 +25,7 @@ pub(in crate::retrieval::corpus) struct Columns {
 
 impl Columns {
     /// The columns that a header names.
-    pub(in crate::retrieval::corpus) fn of_header(names: Vec<String>) -> Self {
+    pub(in crate::retrieval::corpus) fn of_header(names: &[String]) -> Self {
         let known: Vec<String> = names.iter().map(|name| name.trim().to_lowercase()).collect();
         let find = |wanted: &[&str]| wanted.iter().find_map(|wanted| known.iter().position(|name| name == wanted));
         Self {
@@ -41,13 +41,13 @@ impl Columns {
 
     /// The columns of a file without a header: a number, a text, optionally a title (DPR, MS MARCO).
     pub(super) fn numbered(count: usize) -> Self {
-        let names = ["id", "text", "title"].iter().take(count).map(|&name| name.to_owned()).collect();
-        Self::of_header(names)
+        let names: Vec<String> = ["id", "text", "title"].iter().take(count).map(|&name| name.to_owned()).collect();
+        Self::of_header(&names)
     }
 
     /// Columns without names: "column 1".
     pub(in crate::retrieval::corpus) fn unnamed(count: usize) -> Self {
-        let columns = Self::of_header(vec![String::new(); count]);
+        let columns = Self::of_header(&vec![String::new(); count]);
         // A single column is a list of texts.
         Self { text: (count == 1).then_some(0), ..columns }
     }

@@ -44,7 +44,9 @@ impl Form {
         }
         let headed = first.iter().any(|name| !name.trim_ascii().is_empty() && !is_number(name));
         let columns = if headed {
-            Columns::of_header(first.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect())
+            Columns::of_header(
+                &first.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect::<Vec<_>>(),
+            )
         } else {
             Columns::unnamed(first.len())
         };
@@ -84,7 +86,7 @@ fn delimiter(sample: &[u8], own: u8) -> u8 {
     let named = |delimiter: u8| {
         let first = records(sample, delimiter, true).into_iter().next();
         let names = first.iter().flat_map(ByteRecord::iter).map(|name| String::from_utf8_lossy(name).into_owned());
-        Columns::of_header(names.collect()).has_text()
+        Columns::of_header(&names.collect::<Vec<_>>()).has_text()
     };
     if evenness(own).is_some_and(|(even, _)| even >= 80 || named(own)) {
         return own;
