@@ -190,7 +190,7 @@ impl Object {
         }
     }
 
-    /// An object that was parsed elsewhere; `prefix` comes before its fields' names in errors: empty, or "[2].".
+    /// An object that was parsed elsewhere; `prefix` comes before its fields' names in errors: empty, or `[2].`.
     #[must_use]
     pub fn new(path: &Path, line: usize, prefix: String, fields: Map<String, Value>) -> Self {
         Self { path: path.into(), line, prefix, fields }
@@ -316,7 +316,7 @@ impl Object {
         Some(Self { path: self.path.clone(), line: self.line, prefix, fields: fields.clone() })
     }
 
-    /// An object within this one, whose fields' names are written behind `prefix` ("documents[2].").
+    /// An object within this one, whose fields' names are written behind `prefix` (`documents[2].`).
     #[must_use]
     pub fn within(&self, prefix: &str, fields: Map<String, Value>) -> Self {
         Self { path: self.path.clone(), line: self.line, prefix: self.prefix.clone() + prefix, fields }

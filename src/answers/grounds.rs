@@ -1,7 +1,7 @@
 //! Whether documents hold an answer, and whether a prompt's worked example gives it.
 //!
 //! No paper asks for it. Small models take their answer from the worked example of their prompt or from a document's title, and
-//! make up years. [`settle`](crate::protocol::settle) marks and refuses answers by it.
+//! make up years. `settle` marks and refuses answers by it.
 
 use crate::answers::equality::dates;
 use crate::answers::unknown::is_unknown;

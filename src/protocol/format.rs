@@ -35,7 +35,7 @@ impl Format {
     /// The grammar of a reply in this format, rendered with `values` where there are any.
     ///
     /// # Errors
-    /// [`MootError::Prompt`] for values that the grammar names and `values` lacks.
+    /// `MootError::Prompt` for values that the grammar names and `values` lacks.
     pub fn grammar(&self, values: &Value) -> Result<Option<Grammar>> {
         let Some(file) = self.grammar else { return Ok(None) };
         let lark = if values.is_null() { Arc::from(file.text) } else { Arc::from(file.render(values)?) };

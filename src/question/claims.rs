@@ -8,7 +8,7 @@ use std::ops::Range;
 pub struct Claim {
     /// The statement.
     pub text: String,
-    /// How each document relates to it, in the order of [`Question::documents`]; empty where the dataset does not say.
+    /// How each document relates to it, in the order of `Question::documents`; empty where the dataset does not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<ClaimRelation>,
     /// Whether some documents support it and others contradict it; `None` where the dataset does not say.
@@ -117,7 +117,7 @@ pub enum LabelFault {
 pub struct Quote {
     /// Exactly as in the document, line ends included.
     pub text: String,
-    /// Characters (not bytes) of [`Document::text`], from 0.
+    /// Characters (not bytes) of `Document::text`, from 0.
     pub characters: Range<usize>,
 }
 

@@ -64,7 +64,7 @@ struct Module {
 }
 
 impl Recipe {
-    /// The recipe of `folder`: its own files first, then what `known` says; `limit` is [`TextSettings::limit`].
+    /// The recipe of `folder`: its own files first, then what `known` says; `limit` is `TextSettings::limit`.
     ///
     /// # Errors
     /// A malformed file, a module or a pooling that is not supported, and a folder that does not state its pooling and has

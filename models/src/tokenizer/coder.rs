@@ -236,7 +236,7 @@ impl Tokenizer {
         self.added.id(text)
     }
 
-    /// Whether files beside `tokenizer.json` changed its normaliser ([`Casing`]).
+    /// Whether files beside `tokenizer.json` changed its normaliser (`Casing`).
     #[must_use]
     pub fn recased(&self) -> bool {
         self.recased

@@ -13,7 +13,7 @@ impl Tokenizer {
     /// Reads a Hugging Face `tokenizer.json`, with the special tokens that the files beside it name.
     ///
     /// # Errors
-    /// [`ModelError::Io`] when unreadable, [`ModelError::Format`] and [`ModelError::Field`] when it is no sound BPE or
+    /// `ModelError::Io` when unreadable, `ModelError::Format` and `ModelError::Field` when it is no sound BPE or
     /// WordPiece tokenizer or uses a pipeline step this program does not know.
     pub fn from_file(path: &Path, special: &SpecialTokens) -> Result<Self> {
         Self::from_json(path, &read_text(path)?, special)
@@ -47,7 +47,7 @@ impl Tokenizer {
     /// Builds the tokenizer from a GGUF file's own vocabulary.
     ///
     /// # Errors
-    /// [`ModelError::Field`] naming the field: an unknown model or splitter (with the known ones), arrays of unequal
+    /// `ModelError::Field` naming the field: an unknown model or splitter (with the known ones), arrays of unequal
     /// length, a merge of unknown tokens, an id out of range.
     pub fn from_gguf(metadata: &Metadata) -> Result<Self> {
         gguf::read(metadata)?.build()

@@ -27,8 +27,8 @@ impl SpecialTokens {
     /// `generation_config.json`, `config.json` (all ids that end generation); each may be absent.
     ///
     /// # Errors
-    /// [`ModelError::Io`] when one is there and unreadable, [`ModelError::Format`] when it is not JSON,
-    /// [`ModelError::Field`] when a field has a form that Hugging Face does not write.
+    /// `ModelError::Io` when one is there and unreadable, `ModelError::Format` when it is not JSON,
+    /// `ModelError::Field` when a field has a form that Hugging Face does not write.
     pub fn from_dir(dir: &Path) -> Result<Self> {
         let mut special = Self::default();
         for name in ["tokenizer_config.json", "special_tokens_map.json"] {

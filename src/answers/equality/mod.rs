@@ -2,7 +2,7 @@
 //!
 //! | who asks | rule |
 //! |---|---|
-//! | metrics, datasets, slices | [`Level::Scored`](crate::answers::words::Level::Scored): the papers' words |
+//! | metrics, datasets, slices | [`Level::Scored`]: the papers' words |
 //! | votes, MADAM-RAG's early stop, repeated answers | [`Level::Voted`] and its classes [`exact`]; [`protocol::equality`](crate::protocol::equality) adds the comparisons by meaning |
 //! | the assessment: which documents stand for and against a concluded answer ([`vote::by_stance`](super::vote::by_stance)) | [`likeness`] and [`agree`]: words, numbers and dates |
 //!

@@ -26,7 +26,7 @@ pub struct WhereArgs {
 /// From moot's own cache only, unless --hub is given.
 #[derive(Debug, clap::Args)]
 pub struct RmArgs {
-    /// A short name of the catalog, or hf:org/repo[/file.gguf][@revision]
+    /// A short name of the catalog, or hf:org/repo (also with /file.gguf and @revision)
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Also from the hub's cache, which other programs share

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Never uses the network; for a model that is not on this machine, prints the catalog's figures.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo[/file.gguf][@revision]
+    /// A short name of the catalog, a .gguf file, a model folder, or hf:org/repo (also with /file.gguf and @revision)
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Number of agents at once

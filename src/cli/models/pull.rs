@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Fetch a model and verify it; a broken download is resumed
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A short name of the catalog, or hf:org/repo[/file.gguf][@revision]
+    /// A short name of the catalog, or hf:org/repo (also with /file.gguf and @revision)
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Only verify the local copy

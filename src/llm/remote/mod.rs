@@ -244,7 +244,7 @@ impl Remote {
     /// Answers one call on the thread of the caller.
     ///
     /// # Errors
-    /// [`MootError::Remote`](crate::MootError::Remote): the server cannot answer it, or did not answer as the protocol says.
+    /// [`MootError::Remote`]: the server cannot answer it, or did not answer as the protocol says.
     pub fn answer_here(&self, call: &Call) -> Result<Reply> {
         self.answer_one(call, &self.client.stage(self.cancel.child()))
     }

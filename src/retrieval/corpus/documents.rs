@@ -40,7 +40,7 @@ impl Open {
     }
 }
 
-/// Iterator over the documents of a [`Corpus`]; ends after the first error. A corpus without any text is an error.
+/// Iterator over the documents of a `Corpus`; ends after the first error. A corpus without any text is an error.
 pub struct Documents {
     entries: std::vec::IntoIter<Entry>,
     open: Option<Open>,
@@ -72,7 +72,7 @@ impl Documents {
         }
     }
 
-    /// Bytes read so far, of [`Corpus::bytes`].
+    /// Bytes read so far, of `Corpus::bytes`.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.finished + self.open.as_ref().map_or(0, |open| open.reader.bytes().min(open.entry.length))
@@ -199,7 +199,7 @@ impl Drop for Documents {
     }
 }
 
-/// Iterator over the passages of a [`Corpus`], in the order of its documents; ends after the first error.
+/// Iterator over the passages of a `Corpus`, in the order of its documents; ends after the first error.
 pub struct Passages {
     documents: Documents,
     chunking: Chunking,

@@ -1,4 +1,4 @@
-//! A corpus: files of many kinds as one stream of documents, split into one stream of [`Passage`]s.
+//! A corpus: files of many kinds as one stream of documents, split into one stream of `Passage`s.
 //!
 //! Only file names are kept in memory: a file is opened when it is reached, tables and JSONL are read record by record. So
 //! memory is bounded by the largest document.
@@ -137,7 +137,7 @@ impl Corpus {
     /// sorted by name, each once.
     ///
     /// # Errors
-    /// [`MootError::Input`] or [`MootError::Io`] for the first path that is missing, of an unsupported kind or without any
+    /// `MootError::Input` or `MootError::Io` for the first path that is missing, of an unsupported kind or without any
     /// file to read.
     pub fn open(paths: &[String]) -> Result<Self> {
         walk::walk(paths)

@@ -95,7 +95,7 @@ pub struct SegmentEntry {
     pub files: BTreeMap<String, FileSum>,
 }
 
-/// The record of the files that were read: [`super::InputFile`]s of each build.
+/// The record of the files that were read: `super::InputFile`s of each build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputsEntry {
