@@ -1,6 +1,7 @@
-//! Exact copies among whole documents: the same words in the same order, whatever white space and case.
+//! Exact copies among whole documents: the same words in the same order, whatever white space, case and spelling of a character.
 
 use super::SHORT;
+use crate::unicode;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
@@ -18,11 +19,11 @@ impl Exact {
     pub(in crate::retrieval) fn original(&mut self, text: &str, title: Option<&str>, index: usize) -> Option<usize> {
         let (mut hash, mut count) = (Sha256::new(), 0);
         for word in text.split_whitespace() {
-            hash.update(word.to_lowercase());
+            hash.update(unicode::folded(word).as_bytes());
             hash.update([0]);
             count += 1;
         }
-        let title = title.unwrap_or_default().unicode_words().map(str::to_lowercase).collect::<Vec<_>>().join(" ");
+        let title = unicode::folded(title.unwrap_or_default()).unicode_words().collect::<Vec<_>>().join(" ");
         let alike = self.taken.entry(hash.finalize().into()).or_default();
         let differ = |other: &str| count < SHORT && !title.is_empty() && !other.is_empty() && title != other;
         let original = alike.iter().find(|(_, other)| !differ(other)).map(|(index, _)| *index);
@@ -46,9 +47,10 @@ mod tests {
             "It opened in 1791.",
             "It opened in 1790",
             "It opened in 1790.",
+            "It opened\u{a0}in １７９０.",
         ];
         let found: Vec<_> = texts.iter().enumerate().map(|(at, text)| exact.original(text, None, at)).collect();
-        assert_eq!(found, [None, Some(0), None, None, Some(0)]);
+        assert_eq!(found, [None, Some(0), None, None, Some(0), Some(0)]);
     }
 
     #[test]
