@@ -66,7 +66,7 @@ pub fn beginning(text: &str, most: usize) -> String {
 /// Characters of an [`excerpt`].
 const EXCERPT: usize = 300;
 
-/// The beginning of [`line`], as much as a message takes: a library's message repeats what it found, however long it is.
+/// The beginning of [`line()`], as much as a message takes: a library's message repeats what it found, however long it is.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     // Of a long text the beginning alone is looked at: white space that is folded ends the excerpt early.

@@ -139,7 +139,7 @@ fn answered(record: &QuestionRecord) -> Answered {
     }
 }
 
-/// The columns of [`csv`].
+/// The columns of [`csv()`].
 pub const COLUMNS: [&str; 9] =
     ["id", "question", "outcome", "answer", "supported_by", "opposed_by", "mentioned_in", "explanation", "error"];
 
