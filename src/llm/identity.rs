@@ -8,7 +8,7 @@
 //! | [`Identity::prompted`] | a key for calls that may be equal |
 //! | [`Identity::difference`] | a run told again (`moot record replay`): how a call differs from the one in its place |
 //!
-//! A new field of a call or of its record is a compile error here until it is said whether it decides.
+//! A new field of a call or of its record does not compile until this file says whether two calls may differ in it.
 
 use super::Call;
 use crate::generation::{Logprobs, Message, Prompt, Sampling, Segment};

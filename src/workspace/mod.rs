@@ -33,6 +33,6 @@ pub use options::{
 };
 pub use plan::Plan;
 pub use recorded::Recorded;
-pub use run::{DryRun, Recording, RunReport, distinct_models, model_label};
+pub use run::{DryRun, Recording, RunReport, model_label};
 pub use single::find_models;
 pub(crate) use single::open_single;

@@ -66,7 +66,7 @@ impl Storage for File {
     }
 }
 
-/// A file that nobody reads before it is whole: it is synced once, at its end.
+/// A file that is read only when it is complete, so it is synced once, at its end.
 struct Unfinished(File);
 
 impl Storage for Unfinished {

@@ -9,5 +9,5 @@ mod recording;
 
 pub use batch::RunReport;
 pub use dry::DryRun;
-pub use outputs::{distinct_models, model_label};
+pub use outputs::model_label;
 pub use recording::Recording;

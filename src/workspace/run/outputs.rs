@@ -29,14 +29,6 @@ pub(super) fn models(typed: &str) -> Result<Vec<&str>> {
     }
 }
 
-/// The number of models that `typed` names for runs of their own.
-///
-/// # Errors
-/// As [`Plan::each`](crate::workspace::Plan::each).
-pub fn distinct_models(typed: &str) -> Result<Vec<String>> {
-    Ok(models(typed)?.into_iter().map(str::to_owned).collect())
-}
-
 /// The record of each method with each model: files in a folder, which is made where it is missing; the output itself where
 /// there is one of both and it is no folder.
 ///
