@@ -96,15 +96,16 @@ impl Draft {
         self.source
     }
 
-    /// Learns that `token` was chosen at the place of draft token number `place`; whether the next row of logits follows it.
-    pub(super) fn learn(&mut self, place: usize, token: Option<u32>) -> bool {
-        let Some(&guess) = self.tokens.get(place) else { return false };
+    /// Learns that `token` was chosen at the position of draft token number `index`; returns whether the next row of logits
+    /// follows it.
+    pub(super) fn learn(&mut self, index: usize, token: Option<u32>) -> bool {
+        let Some(&guess) = self.tokens.get(index) else { return false };
         let right = token == Some(guess);
         match self.source {
             Source::Grammar => self.grammar.learn(right),
             Source::Lookup => self.lookup.learn(right),
         }
-        right && place < self.computed
+        right && index < self.computed
     }
 }
 
@@ -150,8 +151,8 @@ fn look_up(known: &[u32]) -> &[u32] {
     for run in RUNS {
         let Some(before) = known.len().checked_sub(run).filter(|&before| before > 0) else { continue };
         let newest = &known[before..];
-        if let Some(place) = known[..known.len() - 1].windows(run).rposition(|window| window == newest) {
-            return &known[place + run..];
+        if let Some(start) = known[..known.len() - 1].windows(run).rposition(|window| window == newest) {
+            return &known[start + run..];
         }
     }
     &[]
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_run_and_its_last_place_are_looked_up() {
+    fn the_last_occurrence_of_the_longest_run_is_looked_up() {
         // 1 2 3 came twice; after it 4 the first time, 5 the second.
         let known = [9, 1, 2, 3, 4, 7, 1, 2, 3, 5, 8, 1, 2, 3];
         assert_eq!(look_up(&known), [5, 8, 1, 2, 3]);

@@ -20,28 +20,28 @@ pub(super) enum Next {
 }
 
 /// The next token of each running sequence; `None` if it does not sample in this step. Rows of `logits` are those of
-/// the sequences at `places`, as many as each has there; on a GPU, where nothing is drafted, one each.
+/// the `sampling` sequences, each an index and its number of rows; on a GPU, where nothing is drafted, one each.
 ///
 /// # Errors
 /// The device failed.
 pub(super) fn next(
     logits: &Tensor,
-    places: &[(usize, usize)],
+    sampling: &[(usize, usize)],
     running: &mut [Sequence],
     model: &Model,
 ) -> Result<Vec<Option<Next>>> {
     let mut next: Vec<Option<Next>> = running.iter().map(|_| None).collect();
-    if places.is_empty() {
+    if sampling.is_empty() {
         return Ok(next);
     }
     if logits.device().is_cuda() {
-        let places: Vec<usize> = places.iter().map(|(place, _)| *place).collect();
-        on_gpu(logits, &places, running, model, &mut next)?;
+        let indices: Vec<usize> = sampling.iter().map(|(index, _)| *index).collect();
+        on_gpu(logits, &indices, running, model, &mut next)?;
     } else {
         let logits = logits.to_device(&Device::Cpu).map_err(failed)?;
         let mut row = 0;
-        for &(place, count) in places {
-            next[place] = Some(Next::Logits(logits.narrow(0, row, count).map_err(failed)?));
+        for &(index, count) in sampling {
+            next[index] = Some(Next::Logits(logits.narrow(0, row, count).map_err(failed)?));
             row += count;
         }
     }
@@ -60,21 +60,21 @@ const LIKELIEST: Choice = Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_
 
 fn on_gpu(
     logits: &Tensor,
-    places: &[usize],
+    indices: &[usize],
     running: &mut [Sequence],
     model: &Model,
     next: &mut [Option<Next>],
 ) -> Result<()> {
     let mut samples = vec![false; running.len()];
-    places.iter().for_each(|&place| samples[place] = true);
+    indices.iter().for_each(|&index| samples[index] = true);
     // Grammars are asked while the GPU still computes the logits.
     let choice = |(sequence, samples): (&mut Sequence, bool)| samples.then(|| row_choice(sequence, model));
     let mut row_choices: Vec<Option<RowChoice>> = running.par_iter_mut().zip(samples).map(choice).collect();
-    let (mut choices, mut masks) = (Vec::with_capacity(places.len()), Vec::new());
+    let (mut choices, mut masks) = (Vec::with_capacity(indices.len()), Vec::new());
     let words = model.tokenizer.vocab_size().div_ceil(32);
-    for &place in places {
+    for &index in indices {
         let mut choice = LIKELIEST;
-        match row_choices[place].take() {
+        match row_choices[index].take() {
             Some(Ok((own, mask))) => {
                 choice = own;
                 if let Some(mask) = mask {
@@ -82,17 +82,17 @@ fn on_gpu(
                     masks.extend(mask);
                 }
             }
-            Some(Err(error)) => next[place] = Some(Next::Failed(error)),
+            Some(Err(error)) => next[index] = Some(Next::Failed(error)),
             None => {}
         }
         choices.push(choice);
     }
     let tokens = sample(logits, model.tokenizer.vocab_size(), &choices, &masks).map_err(failed)?;
-    for (row, (&place, token)) in places.iter().zip(tokens).enumerate() {
-        if next[place].is_some() {
+    for (row, (&index, token)) in indices.iter().zip(tokens).enumerate() {
+        if next[index].is_some() {
             continue;
         }
-        next[place] = Some(if reports_logprobs(&running[place]) {
+        next[index] = Some(if reports_logprobs(&running[index]) {
             // Copied first, because reading back a view reads all rows.
             let row = logits.narrow(0, row, 1).and_then(|row| row.force_contiguous()?.to_device(&Device::Cpu));
             Next::Logits(row.map_err(failed)?)

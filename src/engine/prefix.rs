@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The tokens of a full page.
 pub(crate) type PageTokens = [u32; PAGE];
 
-/// A node by its place in the arena.
+/// A node by its index in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NodeId(usize);
 
@@ -32,7 +32,7 @@ struct Node {
 #[derive(Debug)]
 pub(crate) struct PrefixTree {
     nodes: Vec<Node>,
-    /// Arena places without a node.
+    /// Arena slots without a node.
     vacant: Vec<NodeId>,
     free: Vec<u32>,
     /// Nodes that no sequence holds.

@@ -29,19 +29,19 @@ fn extend_by<'a>(
     rows: impl Iterator<Item = &'a [f32]>,
     model: &Model,
 ) -> Result<Option<Finish>> {
-    for (place, logits) in rows.enumerate() {
+    for (index, logits) in rows.enumerate() {
         let known = sequence.tokens.len();
         let token = choose(sequence, logits, model)?.ok_or_else(|| unsound(model))?;
         let finish = append(sequence, token, model)?;
         if finish.is_some() {
             return Ok(finish);
         }
-        // Where thoughts ended, other tokens follow than the one chosen: no draft token stands there.
+        // Where thoughts ended, more tokens than the chosen one were appended, so no draft token can be right.
         let chosen = match &sequence.tokens[known..] {
             [token] => Some(*token),
             _ => None,
         };
-        if !sequence.draft.learn(place, chosen) {
+        if !sequence.draft.learn(index, chosen) {
             break;
         }
         sequence.cached += 1;

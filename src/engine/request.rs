@@ -144,7 +144,7 @@ pub struct Completion {
 /// Natural logarithms of probabilities at one position, before temperature and grammar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenLogprobs {
-    /// The token that stands there.
+    /// The token at this position.
     pub token: u32,
     /// Its own.
     pub logprob: f32,

@@ -18,7 +18,7 @@ pub(super) struct Step {
     pub logits: Tensor,
     /// Running sequences in the order of their rows, and how many each has: after its last known token, then after each
     /// draft token.
-    pub places: Vec<(usize, usize)>,
+    pub sampling: Vec<(usize, usize)>,
     /// Scored tokens of prefills, each with its running sequence; those of a sequence are in the order of positions.
     pub scores: Vec<(usize, TokenLogprobs)>,
     /// When it began.
@@ -55,11 +55,11 @@ pub(super) fn run(
     let batch = Batch::new(tokens, rows, needed);
     stats.page_reads += batch.plan().page_reads();
     stats.page_reads_unshared += batch.plan().page_reads_unshared();
-    let places: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
+    let sampling: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
     let mut hidden = model.decoder.hidden(&batch, kv)?;
     let mut scores = Vec::new();
     if !targets.is_empty() {
-        let count = places.iter().map(|(_, count)| count).sum();
+        let count = sampling.iter().map(|(_, count)| count).sum();
         let narrow = |start, len| hidden.narrow(0, start, len).map_err(super::next_token::failed);
         scores = scoring::score(model, &narrow(count, targets.len())?, &targets)?;
         hidden = narrow(0, count)?;
@@ -67,7 +67,7 @@ pub(super) fn run(
     let logits = model.decoder.logits(&hidden)?;
     stats.steps += 1;
     stats.scored += scores.len();
-    Ok(Step { logits, places, scores, started })
+    Ok(Step { logits, sampling, scores, started })
 }
 
 /// Packs the tokens of `chunks`; with the tokens to score, one a row of [`Packed::scored`].

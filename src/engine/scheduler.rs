@@ -73,7 +73,7 @@ pub(super) struct Scheduler {
 /// One sequence's part of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// Its place in [`Scheduler::running`].
+    /// Its index in [`Scheduler::running`].
     pub sequence: usize,
     /// Position of its first token.
     pub start: usize,
@@ -126,9 +126,9 @@ impl Scheduler {
         out
     }
 
-    /// Takes out the running sequence at `place`.
-    pub(super) fn finish(&mut self, place: usize) -> Sequence {
-        let mut sequence = self.running.remove(place);
+    /// Takes out running sequence `index`.
+    pub(super) fn finish(&mut self, index: usize) -> Sequence {
+        let mut sequence = self.running.remove(index);
         sequence.release(&mut self.tree);
         sequence
     }
@@ -140,15 +140,15 @@ impl Scheduler {
         let mut chunks = Vec::new();
         let mut room = self.limits.tokens;
         let rows = self.running.iter().map(Sequence::pending).sum();
-        for place in self.order() {
+        for index in self.order() {
             if room == 0 {
                 break;
             }
-            let prefills = self.running[place].pending() > 1;
-            let len = self.chunk(place, room, rows, &mut chunks);
+            let prefills = self.running[index].pending() > 1;
+            let len = self.chunk(index, room, rows, &mut chunks);
             room -= len;
             if len > 0 {
-                self.running[place].last_step = self.step;
+                self.running[index].last_step = self.step;
                 if prefills {
                     self.last_prefill = self.step;
                 }
@@ -158,7 +158,7 @@ impl Scheduler {
         chunks
     }
 
-    /// Places in the order in which they get room: rows that decode, the one that waits longest first, so that they take
+    /// Indices in the order in which sequences get room: rows that decode, the one that waits longest first, so that they take
     /// turns where a step has no room for all; then prompts in the order of arrival, so that one is soon done and its
     /// siblings find its pages. Where decoding leaves no room for them, every other step begins with the first prompt.
     fn order(&mut self) -> Vec<usize> {
@@ -169,8 +169,8 @@ impl Scheduler {
         }
         let overdue = first_prompt.filter(|_| self.step > self.last_prefill + 1);
         let mut order: Vec<usize> = (0..self.running.len()).collect();
-        order.sort_by_key(|&place| match &self.running[place] {
-            _ if overdue == Some(place) => (0, 0),
+        order.sort_by_key(|&index| match &self.running[index] {
+            _ if overdue == Some(index) => (0, 0),
             sequence if decodes(sequence) => (1, sequence.last_step),
             _ => (2, 0),
         });
@@ -197,9 +197,9 @@ impl Scheduler {
         }
     }
 
-    /// Schedules at most `room` tokens of the sequence at `place`, with `rows` pending in all sequences; how many it got.
-    fn chunk(&mut self, place: usize, room: usize, rows: usize, chunks: &mut Vec<Chunk>) -> usize {
-        let sequence = &mut self.running[place];
+    /// Schedules at most `room` tokens of sequence `index`, with `rows` pending in all sequences; returns the number scheduled.
+    fn chunk(&mut self, index: usize, room: usize, rows: usize, chunks: &mut Vec<Chunk>) -> usize {
+        let sequence = &mut self.running[index];
         if self.limits.share {
             sequence.adopt(&mut self.tree);
         }
@@ -225,7 +225,7 @@ impl Scheduler {
         }
         sequence.advance(len, guessed, &mut self.tree, self.limits.share);
         let (pages, len) = (sequence.pages(&self.tree), len + guessed);
-        chunks.push(Chunk { sequence: place, start, len, guessed, pages, scored, samples });
+        chunks.push(Chunk { sequence: index, start, len, guessed, pages, scored, samples });
         len
     }
 }

@@ -16,7 +16,7 @@ const BLOCK: usize = 64;
 
 /// A token to score by the row of logits before it.
 pub(super) struct Target<'a> {
-    /// Its sequence's place among the running ones.
+    /// Its sequence's index among the running ones.
     pub sequence: usize,
     pub token: u32,
     pub logprobs: &'a Logprobs,

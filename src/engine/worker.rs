@@ -81,9 +81,9 @@ impl Worker {
         let named = self.model.tokenizer.vocab_size().min(vocab);
         let watch = request.logprobs.as_ref().map_or(&[][..], |logprobs| &logprobs.watch);
         let ids = [("the prompt", &request.prompt[..], vocab), ("the prefill", &request.prefill, named)];
-        for (place, ids, vocab) in ids.into_iter().chain([("the watch list", watch, named)]) {
+        for (part, ids, vocab) in ids.into_iter().chain([("the watch list", watch, named)]) {
             if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
-                return Err(MootError::Usage(format!("token {id} of {place}: the model knows those below {vocab}")));
+                return Err(MootError::Usage(format!("token {id} of {part}: expected an id below {vocab}")));
             }
         }
         self.scheduler.check(request)
@@ -117,12 +117,12 @@ impl Worker {
         step.map(Some)
     }
 
-    /// Hands scores to their sequences, and each sequence that samples what it continues with.
+    /// Gives scores to their sequences, and its next token to each sequence that samples.
     fn sample(&mut self, step: Step) -> Result<Vec<Option<Next>>> {
         for (sequence, score) in step.scores {
             self.scheduler.running[sequence].scores.push(score);
         }
-        let next = next_token::next(&step.logits, &step.places, &mut self.scheduler.running, &self.model);
+        let next = next_token::next(&step.logits, &step.sampling, &mut self.scheduler.running, &self.model);
         let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
         stats.forward_seconds += step.started.elapsed().as_secs_f64();
         next
@@ -155,10 +155,10 @@ impl Worker {
             .unzip();
         self.count_right(&right);
         let mut ended = Vec::new();
-        // From the last one, so that earlier places stay valid.
-        for (place, outcome) in outcomes.into_iter().enumerate().rev() {
+        // From the last one, so that earlier indices stay valid.
+        for (index, outcome) in outcomes.into_iter().enumerate().rev() {
             if let Some(outcome) = outcome.transpose() {
-                ended.push((self.scheduler.finish(place), outcome));
+                ended.push((self.scheduler.finish(index), outcome));
             }
         }
         self.count_pages();

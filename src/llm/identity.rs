@@ -1,12 +1,12 @@
-//! What makes two calls one call: the fields that decide a reply, of a call to be sent and of a recorded one.
+//! When two calls are equal: the fields that decide a reply, of a call to be sent and of a recorded one.
 //!
 //! | projection | for |
 //! |---|---|
 //! | the whole | a question that goes on after an interruption ([`eval::runner`](crate::eval::runner)) |
 //! | [`Identity::deciding`] | calls of one question ([`protocol::ctx`](crate::protocol::ctx)), `moot record fork`, replies of other records (`--reuse`) |
-//! | [`Identity::replayed`] | replies of one run, which are told apart by less ([`replay`](super::replay), [`once`](super::once)) |
+//! | [`Identity::replayed`] | replies of one run, which fewer fields distinguish ([`replay`](super::replay), [`once`](super::once)) |
 //! | [`Identity::prompted`] | a key for calls that may be equal |
-//! | [`Identity::difference`] | a run told again (`moot record replay`): how a call differs from the one in its place |
+//! | [`Identity::difference`] | a replayed run (`moot record replay`): how a call differs from the recorded call that answers it |
 //!
 //! A new field of a call or of its record does not compile until this file says whether two calls may differ in it.
 
@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// All of a call that decides its reply, but for the model and the texts of format files, which headers of records name. `None` is
-/// what a projection leaves out, and what a record of version 1 does not say of a single call.
+/// a field that a projection leaves out, or that a record of version 1 does not have for each call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Identity<'a> {
     role: Option<&'a str>,
@@ -52,7 +52,7 @@ impl<'a> Identity<'a> {
         Self { seed, ..self }
     }
 
-    /// What tells the calls of one run apart, in records of every version: all but the role, the sampling, the thoughts, the
+    /// The fields that distinguish the calls of one run, in records of every version: all but the role, the sampling, the thoughts, the
     /// log-probabilities and the format, which a run gives to each of its prompts in one way.
     #[must_use]
     pub fn replayed(self) -> Self {
@@ -65,7 +65,7 @@ impl<'a> Identity<'a> {
         Self { prefill: &[], score: false, max_tokens: 0, seed: None, stop: &[], role: self.role, ..self.replayed() }
     }
 
-    /// The identity as text. The values of a format have an order in it, so it is for projections without them.
+    /// The identity as text. It depends on the order of a format's values, so it is for projections without them.
     #[must_use]
     pub fn key(&self) -> Key {
         serde_json::json!(self).to_string()
@@ -139,7 +139,7 @@ impl<'a> From<&'a Call> for Identity<'a> {
 impl<'a> From<&'a CallRecord> for Identity<'a> {
     fn from(call: &'a CallRecord) -> Self {
         let CallRecord {
-            // Where the call stood.
+            // The call's position in the debate.
             number: _,
             round: _,
             stage: _,
@@ -148,7 +148,7 @@ impl<'a> From<&'a CallRecord> for Identity<'a> {
             taken_from: _,
             // The prompt's file; what was sent decides.
             prompt: _,
-            // What held the reply, and the reply.
+            // The constraint of the reply, and the reply.
             grammar: _,
             reply: _,
             raw: _,
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(Identity::from(&recorded).difference(&Identity::from(&sent)), None);
         let other = Call { max_tokens: 21, ..sent.clone() };
         assert_eq!(Identity::from(&recorded).difference(&Identity::from(&other)), Some("the token limit"));
-        // Version 1 says neither thoughts nor sampling of a call.
+        // Version 1 has neither thoughts nor sampling of a call.
         let old = CallRecord { think: None, sampling: None, ..recorded };
         assert_ne!(Identity::from(&old), Identity::from(&sent));
         assert_eq!(Identity::from(&old).difference(&Identity::from(&sent)), None);

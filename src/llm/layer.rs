@@ -1,4 +1,4 @@
-//! A model in front of another: it answers some calls itself, or changes or watches them; everything else is the other's.
+//! A model in front of another: it answers some calls itself, or changes or watches them; everything else is that of the model behind it.
 
 use crate::engine::Stats;
 use crate::error::{MootError, Result};
@@ -61,21 +61,21 @@ pub(crate) fn answer_known(
     mut known: impl FnMut(&Call) -> Option<Reply>,
 ) -> Vec<Result<Reply>> {
     let mut results: Vec<Option<Result<Reply>>> = Vec::with_capacity(calls.len());
-    let (mut left, mut places) = (Vec::new(), Vec::new());
-    for (place, call) in calls.iter().enumerate() {
+    let (mut left, mut indices) = (Vec::new(), Vec::new());
+    for (index, call) in calls.iter().enumerate() {
         let reply = known(call);
         if let Some(reply) = &reply {
-            on_reply(place, reply);
+            on_reply(index, reply);
         } else {
             left.push(call.clone());
-            places.push(place);
+            indices.push(index);
         }
         results.push(reply.map(Ok));
     }
     if !left.is_empty() {
-        let answered = llm.answer(&left, on_failure, &mut |place, reply| on_reply(places[place], reply));
-        for (place, result) in places.iter().zip(answered) {
-            results[*place] = Some(result);
+        let answered = llm.answer(&left, on_failure, &mut |index, reply| on_reply(indices[index], reply));
+        for (index, result) in indices.iter().zip(answered) {
+            results[*index] = Some(result);
         }
     }
     let missing = || Err(MootError::Engine("a model gave no result for a call (bug)".into()));

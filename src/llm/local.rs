@@ -254,7 +254,7 @@ fn is_open(prompt: &[Segment]) -> bool {
     matches!(prompt.last(), Some(Segment::Scaffold(text)) if text.trim_end().ends_with(OPEN))
 }
 
-/// `error` with the call's own name in the place of "request".
+/// `error` with the call's own name instead of "request".
 fn named(error: MootError, call: &Call) -> MootError {
     match error {
         MootError::TooLong { needed, prompt, generate, limit_name, limit, .. } => {

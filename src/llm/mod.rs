@@ -216,7 +216,7 @@ pub enum OnFailure {
     Continue,
 }
 
-/// Hears of each reply of a stage as it arrives: the call's place in the stage, and the reply.
+/// Receives each reply of a stage as it arrives, with the call's index in the stage.
 pub type OnReply<'a> = dyn FnMut(usize, &Reply) + 'a;
 
 /// Anything that answers calls: the engine in this process, a server, a script, a record.
@@ -241,14 +241,14 @@ pub trait Llm: Send + Sync {
     }
 
     /// Whether the model of `role` gives the same reply to the same call (same seed, or greedy), so that a call of a question that
-    /// was answered need not be made again. So are models of this process; of a server it is not known.
+    /// was answered need not be made again. True for models of this process; of a server it is not known.
     fn is_deterministic(&self, role: &str) -> bool {
         let _ = role;
         false
     }
 
-    /// Whether `call` could ever run, as far as that is known without running it. A model that is elsewhere, or not loaded, does
-    /// not know.
+    /// Whether `call` could ever run, as far as that is known without running it. For a model
+    /// that is remote or not loaded it is not known, and no error.
     ///
     /// # Errors
     /// [`MootError::TooLong`] with the numbers; a prompt that cannot be rendered.
@@ -280,7 +280,7 @@ pub trait Llm: Send + Sync {
     }
 }
 
-/// All results, or the first error by place that is not a consequence of another ([`MootError::Interrupted`]).
+/// All results, or the first error by index that is not a consequence of another ([`MootError::Interrupted`]).
 ///
 /// # Errors
 /// That error.
@@ -306,11 +306,11 @@ pub(crate) fn answer_in_order(
     mut reply: impl FnMut(&Call) -> Result<Reply>,
 ) -> Vec<Result<Reply>> {
     let mut results = Vec::with_capacity(calls.len());
-    for (place, call) in calls.iter().enumerate() {
+    for (index, call) in calls.iter().enumerate() {
         let result = reply(call);
         let failed = result.is_err();
         if let Ok(reply) = &result {
-            on_reply(place, reply);
+            on_reply(index, reply);
         }
         results.push(result);
         if failed && on_failure == OnFailure::Cancel {

@@ -1,7 +1,7 @@
 //! A model that is asked each call once: equal calls of several runs have one reply.
 //!
 //! Variants of one prompt are compared by runs that share most of their calls: a variant of the aggregator's prompt changes no
-//! agent's first reply. On the CPU a reply depends on nothing but what [`Replay`] knows a call by, so it may be taken over.
+//! agent's first reply. On the CPU a reply depends only on the fields by which [`Replay`] identifies a call, so equal calls share a reply.
 
 use crate::error::{MootError, Result};
 use crate::llm::identity::Key;
@@ -50,24 +50,24 @@ impl<'a> Once<'a> {
         self.lock().shared
     }
 
-    /// What is known stays right where a worker ended within its turn.
+    /// A panic of another worker does not matter: replies that were learned stay right.
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the model the calls at `places`, which this worker has taken.
+    /// Asks the model the calls at `indices`, which this worker has taken.
     fn ask(
         &self,
-        (calls, places): (&[Call], &[usize]),
+        (calls, indices): (&[Call], &[usize]),
         on_failure: OnFailure,
         on_reply: &mut OnReply<'_>,
     ) -> Vec<Result<Reply>> {
-        let taken: Vec<Call> = places.iter().map(|place| calls[*place].clone()).collect();
+        let taken: Vec<Call> = indices.iter().map(|index| calls[*index].clone()).collect();
         let _release = Release { once: self, calls: &taken };
-        self.llm.answer(&taken, on_failure, &mut |place, reply| {
-            self.lock().learn(&taken[place], reply, self.llm);
+        self.llm.answer(&taken, on_failure, &mut |index, reply| {
+            self.lock().learn(&taken[index], reply, self.llm);
             self.ended.notify_all();
-            on_reply(places[place], reply);
+            on_reply(indices[index], reply);
         })
     }
 }
@@ -115,12 +115,12 @@ impl Layer for Once<'_> {
         loop {
             let (mut mine, mut replied) = (Vec::new(), Vec::new());
             let mut known = self.lock();
-            for (place, call) in calls.iter().enumerate().filter(|(place, _)| results[*place].is_none()) {
+            for (index, call) in calls.iter().enumerate().filter(|(index, _)| results[*index].is_none()) {
                 if let Some(reply) = known.reply(call) {
                     known.shared += 1;
-                    replied.push((place, reply));
+                    replied.push((index, reply));
                 } else if known.take(call) {
-                    mine.push(place);
+                    mine.push(index);
                 }
             }
             if mine.is_empty() && replied.is_empty() && results.iter().any(Option::is_none) {
@@ -128,13 +128,13 @@ impl Layer for Once<'_> {
                 continue;
             }
             drop(known);
-            for (place, reply) in replied {
-                on_reply(place, &reply);
-                results[place] = Some(Ok(reply));
+            for (index, reply) in replied {
+                on_reply(index, &reply);
+                results[index] = Some(Ok(reply));
             }
             if !mine.is_empty() {
-                for (place, result) in mine.iter().zip(self.ask((calls, &mine), on_failure, on_reply)) {
-                    results[*place] = Some(result);
+                for (index, result) in mine.iter().zip(self.ask((calls, &mine), on_failure, on_reply)) {
+                    results[*index] = Some(result);
                 }
             }
             let failed = results.iter().flatten().any(Result::is_err);

@@ -6,7 +6,7 @@ use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Rep
 use crate::transcript::CallRecord;
 use std::collections::{BTreeMap, HashMap};
 
-/// A model that replies as it did in a recorded run. A call is known by [`Identity::replayed`].
+/// A model that replies as it did in a recorded run. [`Identity::replayed`] identifies a call.
 pub struct Replay {
     identity: ModelIdentity,
     roles: BTreeMap<String, ModelIdentity>,
@@ -53,7 +53,7 @@ impl Replay {
         self.replies.get(&Self::key(call))
     }
 
-    /// What `call` is known by.
+    /// The key of `call`.
     #[must_use]
     pub(crate) fn key(call: &Call) -> Key {
         Identity::from(call).replayed().key()

@@ -14,9 +14,9 @@ use std::thread::Builder;
 pub struct Assignment {
     /// Distinct names, in the order typed.
     pub models: Vec<String>,
-    /// By role, a place in `models`.
+    /// By role, an index in `models`.
     roles: Vec<(String, usize)>,
-    /// A place in `models`, for every role not named.
+    /// The index in `models` for every role not named.
     rest: Option<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Assignment {
                 return wrong("a name is missing".into());
             }
             let known = this.models.iter().position(|model| model == name);
-            let place = known.unwrap_or_else(|| {
+            let index = known.unwrap_or_else(|| {
                 this.models.push(name.to_owned());
                 this.models.len() - 1
             });
@@ -48,9 +48,9 @@ impl Assignment {
                 Some(role) if this.roles.iter().any(|(known, _)| known == role) => {
                     return wrong(format!("{role} has two models"));
                 }
-                Some(role) => this.roles.push((role.to_owned(), place)),
+                Some(role) => this.roles.push((role.to_owned(), index)),
                 None if this.rest.is_some() => return wrong("two models for the same roles".into()),
-                None => this.rest = Some(place),
+                None => this.rest = Some(index),
             }
         }
         Ok(this)
@@ -67,7 +67,7 @@ impl Assignment {
         }
     }
 
-    /// A place in [`Assignment::models`] for each of `roles`, which are those of `method`.
+    /// An index in [`Assignment::models`] for each of `roles`, which are those of `method`.
     ///
     /// # Errors
     /// [`MootError::Usage`] for a role that the method has not, and for one that has no model.
@@ -76,19 +76,19 @@ impl Assignment {
         if let Some((unknown, _)) = self.roles.iter().find(|(role, _)| !roles.contains(&role.as_str())) {
             return Err(MootError::Usage(format!("{method} has no role {unknown:?} (it has: {list})")));
         }
-        let place = |role: &str| {
-            let named = self.roles.iter().find(|(known, _)| known == role).map(|(_, place)| *place);
+        let index = |role: &str| {
+            let named = self.roles.iter().find(|(known, _)| known == role).map(|(_, index)| *index);
             named.or(self.rest).ok_or_else(|| {
                 MootError::Usage(format!(
                     "{method}: no model for the role {role:?} (add {role}=NAME, or NAME for the rest)"
                 ))
             })
         };
-        let places: BTreeMap<String, usize> =
-            roles.iter().map(|role| Ok(((*role).to_owned(), place(role)?))).collect::<Result<_>>()?;
-        match (0..self.models.len()).find(|place| !places.values().any(|taken| taken == place)) {
+        let indices: BTreeMap<String, usize> =
+            roles.iter().map(|role| Ok(((*role).to_owned(), index(role)?))).collect::<Result<_>>()?;
+        match (0..self.models.len()).find(|index| !indices.values().any(|taken| taken == index)) {
             Some(idle) => Err(MootError::Usage(format!("{method}: no role is left for {}", self.models[idle]))),
-            None => Ok(places),
+            None => Ok(indices),
         }
     }
 }
@@ -100,19 +100,19 @@ fn is_role(text: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
 }
 
-/// Models, and which of them answers for whom. Calls of one stage that go to different models are in flight together.
+/// Models, and the roles that each of them answers. Calls of one stage that go to different models are in flight together.
 pub struct Roles {
     models: Vec<Box<dyn Llm>>,
     roles: BTreeMap<String, usize>,
-    /// Whose identity stands for all.
+    /// The model whose identity is reported for all.
     first: usize,
 }
 
 impl Roles {
-    /// `roles` are places in `models`; `first` is the one that answers for roles not named there.
+    /// `roles` are indices in `models`; `first` is the one that answers for roles not named there.
     #[must_use]
     pub fn new(models: Vec<Box<dyn Llm>>, roles: BTreeMap<String, usize>, first: usize) -> Self {
-        assert!(roles.values().chain([&first]).all(|&place| place < models.len()), "every role has a model (bug)");
+        assert!(roles.values().chain([&first]).all(|&index| index < models.len()), "every role has a model (bug)");
         Self { models, roles, first }
     }
 
@@ -133,26 +133,26 @@ impl Roles {
             let (sender, inbox) = channel();
             let asked: Vec<_> = groups
                 .iter()
-                .map(|(&model, places)| {
+                .map(|(&model, indices)| {
                     let (sender, llm) = (sender.clone(), &self.models[model]);
                     let ask = move || {
-                        let own: Vec<Call> = places.iter().map(|&place| calls[place].clone()).collect();
-                        // The receiver lives as long as this scope: a send that fails has no one left to inform.
-                        let forward = &mut |at: usize, reply: &Reply| drop(sender.send((places[at], reply.clone())));
+                        let own: Vec<Call> = indices.iter().map(|&index| calls[index].clone()).collect();
+                        // The receiver lives as long as this scope, so the result of the send can be ignored.
+                        let forward = &mut |at: usize, reply: &Reply| drop(sender.send((indices[at], reply.clone())));
                         llm.answer(&own, on_failure, forward)
                     };
                     // Where the system starts no further thread, this one asks.
-                    (places, Builder::new().spawn_scoped(scope, ask.clone()).map_err(|_| ask()))
+                    (indices, Builder::new().spawn_scoped(scope, ask.clone()).map_err(|_| ask()))
                 })
                 .collect();
             drop(sender);
-            inbox.iter().for_each(|(place, reply)| on_reply(place, &reply));
-            for (places, asked) in asked {
+            inbox.iter().for_each(|(index, reply)| on_reply(index, &reply));
+            for (indices, asked) in asked {
                 let own = match asked {
                     Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                     Err(own) => own,
                 };
-                places.iter().zip(own).for_each(|(&place, result)| results[place] = Some(result));
+                indices.iter().zip(own).for_each(|(&index, result)| results[index] = Some(result));
             }
         });
         results.into_iter().map(|result| result.expect("a model gives one result a call (bug)")).collect()
@@ -187,8 +187,8 @@ impl Llm for Roles {
     /// A failure cancels the calls of the same model; calls that other models have are waited for.
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (place, call) in calls.iter().enumerate() {
-            groups.entry(self.index(&call.role)).or_default().push(place);
+        for (index, call) in calls.iter().enumerate() {
+            groups.entry(self.index(&call.role)).or_default().push(index);
         }
         match groups.first_key_value() {
             None => Vec::new(),

@@ -21,7 +21,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Each reply is what `script` makes of its call.
+    /// `script` makes each reply from its call.
     pub fn new(script: impl Fn(&Call) -> String + Send + Sync + 'static) -> Self {
         Self::with_script(move |call| Ok(Some(script(call))))
     }
@@ -163,9 +163,9 @@ impl Llm for Scripted {
         }
         let order: Vec<usize> =
             if self.backwards { (0..calls.len()).rev().collect() } else { (0..calls.len()).collect() };
-        for place in order {
-            if let Ok(reply) = &results[place] {
-                on_reply(place, reply);
+        for index in order {
+            if let Ok(reply) = &results[index] {
+                on_reply(index, reply);
             }
         }
         results

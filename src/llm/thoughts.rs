@@ -5,7 +5,7 @@ pub(crate) const OPEN: &str = "<think>";
 /// How they end.
 pub(crate) const CLOSE: &str = "</think>";
 
-/// Parts the thoughts that stand at the beginning of `text` from what follows them. A thought that does not end leaves
+/// Splits the thoughts at the beginning of `text` from the reply after them. A thought that does not end leaves
 /// nothing of the reply; the opening marker may be missing, since some templates write it into the prompt.
 #[must_use]
 pub(crate) fn split(text: &str) -> (Option<String>, &str) {

@@ -43,18 +43,18 @@ struct State {
 /// One of the models that take turns.
 pub struct Turn {
     turns: Arc<Turns>,
-    place: usize,
+    index: usize,
 }
 
 impl Turns {
-    /// Waits until the model at `place` is loaded, and loads it when its turn has come. It stays loaded until the returned
+    /// Waits until model `index` is loaded, and loads it when its turn has come. It stays loaded until the returned
     /// guard is dropped.
-    fn enter(&self, place: usize, calls: usize) -> Result<Entered<'_>> {
+    fn enter(&self, index: usize, calls: usize) -> Result<Entered<'_>> {
         let mut state = self.lock();
-        state.waiting[place] += calls;
+        state.waiting[index] += calls;
         loop {
-            if let Some(turn) = self.turn(&mut state, place).transpose() {
-                state.waiting[place] -= calls;
+            if let Some(turn) = self.turn(&mut state, index).transpose() {
+                state.waiting[index] -= calls;
                 state.busy += usize::from(turn.is_ok());
                 self.changed.notify_all();
                 return turn.map(|llm| Entered { turns: self, llm: Some(llm) });
@@ -64,21 +64,21 @@ impl Turns {
         }
     }
 
-    /// The model at `place` if it is loaded or can be loaded now; `None` to keep waiting.
-    fn turn(&self, state: &mut State, place: usize) -> Result<Option<Arc<dyn Llm>>> {
+    /// Model `index` if it is loaded or can be loaded now; `None` to keep waiting.
+    fn turn(&self, state: &mut State, index: usize) -> Result<Option<Arc<dyn Llm>>> {
         if self.cancel.is_cancelled() {
             return Err(MootError::Interrupted);
         }
         match &state.loaded {
-            Some((at, llm)) if *at == place => return Ok(Some(llm.clone())),
-            _ if !state.is_free() || state.most_wanted() != place => return Ok(None),
+            Some((at, llm)) if *at == index => return Ok(Some(llm.clone())),
+            _ if !state.is_free() || state.most_wanted() != index => return Ok(None),
             _ => {}
         }
         // Loads under the lock, because no call can be answered meanwhile. The old model is unloaded first: memory holds one.
         state.unload();
-        let llm: Arc<dyn Llm> = (self.members[place].1)()?.into();
+        let llm: Arc<dyn Llm> = (self.members[index].1)()?.into();
         state.loads += 1;
-        state.loaded = Some((place, llm.clone()));
+        state.loaded = Some((index, llm.clone()));
         Ok(Some(llm))
     }
 
@@ -95,13 +95,13 @@ impl State {
 
     /// The member that most calls wait for; of equals the first.
     fn most_wanted(&self) -> usize {
-        let by_calls = |&place: &usize| (self.waiting[place], std::cmp::Reverse(place));
+        let by_calls = |&index: &usize| (self.waiting[index], std::cmp::Reverse(index));
         (0..self.waiting.len()).max_by_key(by_calls).unwrap_or(0)
     }
 
     fn unload(&mut self) {
-        if let Some((place, llm)) = self.loaded.take() {
-            let past = &mut self.stats[place];
+        if let Some((index, llm)) = self.loaded.take() {
+            let past = &mut self.stats[index];
             *past = [past.take(), llm.engine_stats()].into_iter().flatten().reduce(Stats::and);
         }
     }
@@ -137,10 +137,10 @@ impl Turn {
             stats: vec![None; count],
         };
         let turns = Arc::new(Turns { members, state: Mutex::new(state), changed: Condvar::new(), cancel });
-        (0..count).map(|place| Self { turns: turns.clone(), place }).collect()
+        (0..count).map(|index| Self { turns: turns.clone(), index }).collect()
     }
 
-    /// How often a model was loaded so far, of all that take turns.
+    /// Number of loads so far, of all models that take turns.
     #[must_use]
     pub fn loads(&self) -> usize {
         self.turns.lock().loads
@@ -149,7 +149,7 @@ impl Turn {
 
 impl Llm for Turn {
     fn identity(&self) -> &ModelIdentity {
-        &self.turns.members[self.place].0
+        &self.turns.members[self.index].0
     }
 
     /// Models that take turns are models of this process.
@@ -163,7 +163,7 @@ impl Llm for Turn {
 
     /// Waits for this model's turn: its vocabulary is not known before.
     fn token(&self, role: &str, text: &str) -> Option<u32> {
-        let entered = self.turns.enter(self.place, 1).ok()?;
+        let entered = self.turns.enter(self.index, 1).ok()?;
         entered.llm.as_ref()?.token(role, text)
     }
 
@@ -171,7 +171,7 @@ impl Llm for Turn {
         if calls.is_empty() {
             return Vec::new();
         }
-        match self.turns.enter(self.place, calls.len()) {
+        match self.turns.enter(self.index, calls.len()) {
             Ok(entered) => {
                 let llm = entered.llm.as_ref().expect("an entered turn has its model (bug)");
                 llm.answer(calls, on_failure, on_reply)
@@ -185,7 +185,7 @@ impl Llm for Turn {
 
     fn engine_stats(&self) -> Option<Stats> {
         let state = self.turns.lock();
-        let now = state.loaded.as_ref().filter(|(at, _)| *at == self.place).and_then(|(_, llm)| llm.engine_stats());
-        [state.stats[self.place], now].into_iter().flatten().reduce(Stats::and)
+        let now = state.loaded.as_ref().filter(|(at, _)| *at == self.index).and_then(|(_, llm)| llm.engine_stats());
+        [state.stats[self.index], now].into_iter().flatten().reduce(Stats::and)
     }
 }

@@ -1,4 +1,4 @@
-//! The baseline without documents: what the model says from memory (MADAM-RAG, appendix E, "No RAG").
+//! The baseline without documents: the model answers from memory (MADAM-RAG, appendix E, "No RAG").
 
 use crate::answers::vote;
 use crate::error::Result;

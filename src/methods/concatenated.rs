@@ -45,7 +45,7 @@ impl Method for Concatenated {
     }
 }
 
-/// What [`READER`] shows: the question and its documents.
+/// The values of [`READER`]: the question and its documents.
 pub(super) fn values(question: &Question) -> Value {
     json!({ "question": question.text, "documents": all_texts(question) })
 }

@@ -72,7 +72,7 @@ A malformed action or verdict ends the retrieval debate; a malformed last verdic
 
 /// The names of the debaters, as the judge chooses between them.
 const DEBATERS: [&str; 2] = ["Proponent Agent", "Challenger Agent"];
-/// The challenger's place among them.
+/// The challenger's index among them.
 const CHALLENGER_WINS: usize = 1;
 
 struct Drag {
@@ -208,7 +208,7 @@ enum Change {
 /// The change that an action makes; `None` where the pool stays as it is, so that the debate has converged.
 fn change(pool: &[Query], action: &Map<String, Value>) -> Option<Change> {
     let new = action.get("new").and_then(Value::as_str)?;
-    let old = action.get("old").and_then(Value::as_u64).and_then(|place| usize::try_from(place).ok());
+    let old = action.get("old").and_then(Value::as_u64).and_then(|index| usize::try_from(index).ok());
     let known = pool.iter().position(|query| Level::Voted.equal(&query.text, new));
     match (old, known) {
         (None, None) => Some(Change::Add(new.to_owned())),
@@ -230,8 +230,8 @@ impl Change {
     fn apply(self, pool: &mut Vec<Query>, documents: Vec<usize>) {
         match self {
             Self::Add(text) => pool.push(Query { text, documents }),
-            Self::Replace(place, text) => pool[place] = Query { text, documents },
-            Self::Drop(place) => drop(pool.remove(place)),
+            Self::Replace(index, text) => pool[index] = Query { text, documents },
+            Self::Drop(index) => drop(pool.remove(index)),
         }
     }
 }

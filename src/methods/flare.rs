@@ -118,7 +118,7 @@ impl Method for Flare {
         }
         match (answer_in(&chain), last) {
             (Some(text), Some(last)) => Ok(Conclusion {
-                // That nothing is known is no answer.
+                // "Unknown" is no answer.
                 answers: (!is_unknown(&text)).then(|| vote::mentioned(&text, ctx.documents())).into_iter().collect(),
                 explanation: chain,
                 rounds,
@@ -131,7 +131,7 @@ impl Method for Flare {
 }
 
 impl Flare {
-    /// Section 3.2.2: what an unsure sentence asks of the retriever.
+    /// Section 3.2.2: the queries of an unsure sentence.
     fn queries(
         &self,
         question: &Question,

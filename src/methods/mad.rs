@@ -60,7 +60,7 @@ impl Method for Mad {
         let first = Ask::new("agent", FIRST, values, &ANSWER).samples(self.agents);
         let mut agents = ctx.ask_all(&[sampled(first)])?;
         for round in 2..=self.rounds {
-            let asks: Vec<Ask> = (0..agents.len()).map(|place| sampled(later(&agents, place, round))).collect();
+            let asks: Vec<Ask> = (0..agents.len()).map(|index| sampled(later(&agents, index, round))).collect();
             agents = ctx.ask_all(&asks)?;
         }
         let votes = vote::count(agents.iter().filter_map(CallRecord::answer));
@@ -77,11 +77,11 @@ impl Method for Mad {
     }
 }
 
-/// The next turn of the agent at `place`, which reads the others' last replies.
-fn later(agents: &[CallRecord], place: usize, round: usize) -> Ask {
-    let others = agents.iter().enumerate().filter(|(other, _)| *other != place);
+/// The next turn of agent `index`, which reads the others' last replies.
+fn later(agents: &[CallRecord], index: usize, round: usize) -> Ask {
+    let others = agents.iter().enumerate().filter(|(other, _)| *other != index);
     let replies: Vec<&str> = others.map(|(_, call)| call.reply.trim()).collect();
-    let mut turns = agents[place].messages.clone();
-    turns.push(Message::new(Role::Assistant, agents[place].reply.trim()));
+    let mut turns = agents[index].messages.clone();
+    turns.push(Message::new(Role::Assistant, agents[index].reply.trim()));
     Ask::new("agent", LATER, json!({ "replies": replies }), &ANSWER).round(round).after(turns)
 }

@@ -81,7 +81,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
     build,
 };
 
-/// What agents of a later round read of the round before.
+/// The part of the round before that agents of a later round read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum History {
     /// The aggregator's answers and explanation (section 4).
@@ -201,7 +201,7 @@ pub(super) fn shuffle(lines: &mut [String], ctx: &Ctx<'_>) {
     lines.shuffle(&mut ChaCha8Rng::seed_from_u64(ctx.seed("shuffle", 1, 0)));
 }
 
-/// The agent's reply in some round gives the answer that it gave `before`; a malformed reply keeps nothing.
+/// Whether the agent's reply `now` gives the answer that it gave `before`; a malformed reply keeps nothing.
 pub(super) fn keeps(before: &CallRecord, now: &CallRecord) -> bool {
     match (before.answer(), now.answer()) {
         (Some(before), Some(now)) => Level::Voted.equal(before, now),
@@ -209,7 +209,7 @@ pub(super) fn keeps(before: &CallRecord, now: &CallRecord) -> bool {
     }
 }
 
-/// The agent read its document, and that does not give the answer.
+/// Whether the agent replied in its format that its document does not give the answer.
 pub(super) fn is_unknown(call: &CallRecord) -> bool {
     matches!(call.parsed, Parsed::Answer { answer: None, .. })
 }

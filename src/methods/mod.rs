@@ -119,7 +119,7 @@ pub fn preset(name: &str) -> Result<(&'static Row, &'static Preset)> {
     }
 }
 
-/// Every prompt of every method, entailment's among them, by name: what can be replaced.
+/// Every prompt of every method, entailment's among them, by name: all that `--prompts` can replace.
 #[must_use]
 pub fn replaceable() -> Replaceable {
     let files = METHODS.iter().flat_map(|row| row.prompts.iter().copied()).chain([entailment::PROMPT]);

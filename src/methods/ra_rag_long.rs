@@ -40,7 +40,7 @@ pub(crate) static ROW: Row = Row {
    The paper's sources answer from their long responses; here from their documents.
 4. Each question is decided by a weighted vote (`--source-weights`, else 1 each). One without a positive sum is left out.
 5. The writer makes a text of the questions and their answers. Documents of a source that won more votes than it lost support it.
-An empty draft or text is malformed. Where a list is malformed, the question itself, or the fact, takes its place; both are
+An empty draft or text is malformed. Where a list is malformed, the question itself, or the fact, is used instead; both are
 recorded. Without a single answer nothing is written, and the conclusion is unknown.",
     calls: "3 + facts + facts x questions x sources, at most",
     headline: "",
@@ -87,7 +87,7 @@ struct Decided {
     answer: String,
     /// The sum of the votes for it.
     votes: f64,
-    /// What each source answered, by its place; one of each class of equal answers stands for all.
+    /// Each source's answer, by the source's index. Equal answers are written as the first of their class.
     said: Vec<Option<String>>,
 }
 
@@ -109,7 +109,7 @@ impl Method for RaRagLong {
         let asks: Vec<Ask> = asked
             .iter()
             .enumerate()
-            .flat_map(|(place, text)| sources.iter().map(move |source| source.ask(text).round(place + 1)))
+            .flat_map(|(index, text)| sources.iter().map(move |source| source.ask(text).round(index + 1)))
             .collect();
         let replies = ctx.ask_all(&asks)?;
         let mut decided = Vec::new();
@@ -202,29 +202,29 @@ fn concluded(text: &CallRecord, decided: &[Decided], sources: &[Source]) -> Conc
         ..Conclusion::default()
     };
     let Parsed::Text(written) = &text.parsed else { return Conclusion { malformed: true, ..conclusion } };
-    let wins = |pair: &Decided, place: usize| -> i64 {
-        pair.said[place].as_ref().map_or(0, |said| if Level::Voted.equal(said, &pair.answer) { 1 } else { -1 })
+    let wins = |pair: &Decided, index: usize| -> i64 {
+        pair.said[index].as_ref().map_or(0, |said| if Level::Voted.equal(said, &pair.answer) { 1 } else { -1 })
     };
     let documents = |keep: &dyn Fn(usize) -> bool| -> Vec<usize> {
-        let kept = sources.iter().enumerate().filter(|(place, _)| keep(*place));
+        let kept = sources.iter().enumerate().filter(|(index, _)| keep(*index));
         let mut numbers: Vec<usize> = kept.flat_map(|(_, source)| source.numbers.clone()).collect();
         numbers.sort_unstable();
         numbers
     };
-    let balance = |place: usize| decided.iter().map(|pair| wins(pair, place)).sum::<i64>();
+    let balance = |index: usize| decided.iter().map(|pair| wins(pair, index)).sum::<i64>();
     let answer = Answer {
-        supporters: documents(&|place| balance(place) > 0),
-        opponents: documents(&|place| balance(place) < 0),
+        supporters: documents(&|index| balance(index) > 0),
+        opponents: documents(&|index| balance(index) < 0),
         ..Answer::new(written)
     };
     let mut rejected: Vec<Answer> = Vec::new();
     for pair in decided {
         let says =
-            |answer: &str, place: usize| pair.said[place].as_deref().is_some_and(|s| Level::Voted.equal(s, answer));
+            |answer: &str, index: usize| pair.said[index].as_deref().is_some_and(|s| Level::Voted.equal(s, answer));
         let other = pair.said.iter().flatten().filter(|said| !Level::Voted.equal(said, &pair.answer)).cloned();
         rejected.extend(Level::Voted.without_repeats(other).into_iter().map(|said| Answer {
-            supporters: documents(&|place| says(&said, place)),
-            opponents: documents(&|place| says(&pair.answer, place)),
+            supporters: documents(&|index| says(&said, index)),
+            opponents: documents(&|index| says(&pair.answer, index)),
             ..Answer::new(&format!("{} {said}", pair.question))
         }));
     }

@@ -119,7 +119,7 @@ fn reader(question: &Question, prompt: File, values: Value) -> Ask {
     short_answer(question, Ask::new("reader", prompt, values, &TEXT))
 }
 
-/// What the second prompt shows of a claim.
+/// The values of a claim in the second prompt.
 fn shown(question: &Question, claim: &JudgedClaim) -> Value {
     let quotes = |relation| -> Vec<Value> {
         let quoted = claim.of(relation).filter_map(|label| Some((label.document + 1, label.quote.as_ref()?)));

@@ -61,7 +61,7 @@ impl Method for Arbitration {
         let replies = ctx.ask_all(&asks)?;
         let mut stances: Vec<Option<&str>> = vec![None; question.documents.len()];
         for (unit, call) in units.iter().zip(&replies) {
-            unit.iter().for_each(|&place| stances[place] = call.answer());
+            unit.iter().for_each(|&index| stances[index] = call.answer());
         }
         let groups = groups(question, &replies, ctx);
         let malformed = replies.iter().all(|call| call.parsed == Parsed::Malformed);
@@ -80,22 +80,22 @@ impl Method for Arbitration {
     }
 }
 
-/// Documents by source unit: the places of those that say the same in the same words.
+/// Documents by source unit: the indices of those that have the same words.
 fn units(documents: &[Document]) -> Vec<Vec<usize>> {
     let texts: Vec<&str> = documents.iter().map(|document| document.text.as_str()).collect();
     fold::groups(&texts)
 }
 
-fn extractor(question: &Question, place: usize) -> Ask {
-    let values = json!({ "question": question.text, "document": shown(&question.documents[place]) });
-    Ask::new("extractor", EXTRACTOR, values, &ANSWER).document(place)
+fn extractor(question: &Question, index: usize) -> Ask {
+    let values = json!({ "question": question.text, "document": shown(&question.documents[index]) });
+    Ask::new("extractor", EXTRACTOR, values, &ANSWER).document(index)
 }
 
 fn groups(question: &Question, replies: &[CallRecord], ctx: &mut Ctx<'_>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for call in replies {
         let Some(answer) = call.answer() else { continue };
-        let Some(document) = call.document.and_then(|place| question.documents.get(place)) else { continue };
+        let Some(document) = call.document.and_then(|index| question.documents.get(index)) else { continue };
         let sentence = evidence::sentence(&document.text, answer, &question.text).unwrap_or_else(|| {
             ctx.fall_back("no sentence of the source holds its answer: the extractor's own words are the evidence");
             call.explanation().unwrap_or_default().to_owned()

@@ -89,7 +89,7 @@ impl Method for SpeculativeRag {
         let drafts: Vec<Ask> = subsets.iter().map(|subset| drafter(question, &documents, subset)).collect();
         let drafts = ctx.ask_all(&drafts)?;
         if self.aggregate {
-            let responses = drafts.iter().enumerate().map(|(place, draft)| spoken(place, draft));
+            let responses = drafts.iter().enumerate().map(|(index, draft)| spoken(index, draft));
             let values = json!({ "question": question.text, "responses": responses.collect::<Vec<_>>() });
             let verdict = ctx.ask(Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(2))?;
             return Ok(Conclusion { rounds: 1, ..vote::reader(&verdict, ctx.documents()) });
@@ -109,7 +109,7 @@ impl Method for SpeculativeRag {
 }
 
 impl SpeculativeRag {
-    /// Section 3.2: subsets of one document of each cluster, each once, as places of documents in ascending order.
+    /// Section 3.2: subsets of one document of each cluster, each once, as indices of documents in ascending order.
     fn subsets(&self, ctx: &mut Ctx<'_>, documents: &[String]) -> Result<Vec<Vec<usize>>> {
         let size = self.clusters.min(documents.len());
         let mut random = ChaCha8Rng::seed_from_u64(ctx.seed("subsets", 1, 0));
@@ -124,8 +124,8 @@ impl SpeculativeRag {
             return Ok(unique(self.drafts, possible, draw));
         };
         let mut clusters = vec![Vec::new(); size];
-        for (place, cluster) in k_means(&vectors, size, ctx.seed("clusters", 1, 0)).into_iter().enumerate() {
-            clusters[cluster].push(place);
+        for (index, cluster) in k_means(&vectors, size, ctx.seed("clusters", 1, 0)).into_iter().enumerate() {
+            clusters[cluster].push(index);
         }
         clusters.retain(|members| !members.is_empty());
         let possible = clusters.iter().map(|members| members.len() as f64).product();
@@ -149,20 +149,20 @@ fn unique(wanted: usize, possible: f64, mut draw: impl FnMut() -> Vec<usize>) ->
 }
 
 fn drafter(question: &Question, documents: &[String], subset: &[usize]) -> Ask {
-    let documents: Vec<&String> = subset.iter().map(|&place| &documents[place]).collect();
+    let documents: Vec<&String> = subset.iter().map(|&index| &documents[index]).collect();
     let values = json!({ "question": question.text, "documents": documents, "options": offered(question) });
     Ask::new("drafter", DRAFTER, values, &THOUGHT)
 }
 
 /// A draft as the aggregator reads it.
-fn spoken(place: usize, draft: &CallRecord) -> String {
+fn spoken(index: usize, draft: &CallRecord) -> String {
     let text = match &draft.parsed {
         Parsed::Answer { answer, explanation } => {
             format!("{}. Rationale: {explanation}", answer.as_deref().unwrap_or("unknown"))
         }
         _ => draft.reply.trim().to_owned(),
     };
-    format!("Response {}: {text}", place + 1)
+    format!("Response {}: {text}", index + 1)
 }
 
 /// Section 3.4: the drafts that give an answer, each with the logarithm of its product of scores.
@@ -200,7 +200,7 @@ fn scored<'a>(
     let calls = ctx.ask_all(&asks)?;
     let scores = calls.chunks(4).map(|calls| {
         let [rationale, whole, consistency, reflection] = [0, 1, 2, 3].map(|i| f64::from(calls[i].total_score()));
-        // P(answer | question, subset, rationale) is what is left of the whole reply's probability.
+        // P(answer | question, subset, rationale) is the remaining factor of the whole reply's probability.
         ln_of_sum(rationale, (whole - rationale).min(0.0)) + consistency + reflection
     });
     Ok(answered.iter().zip(scores).map(|((draft, ..), score)| (*draft, score)).collect())

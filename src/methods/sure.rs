@@ -104,11 +104,11 @@ impl Method for Sure {
             ctx.fall_back("no verdict could be read: the first candidate won");
         }
         let scores = scores(candidates.len(), &verdicts);
-        let best = (0..candidates.len()).rev().max_by_key(|&place| scores[place]).unwrap_or(0);
-        let rejected = (0..candidates.len()).filter(|&place| place != best);
+        let best = (0..candidates.len()).rev().max_by_key(|&index| scores[index]).unwrap_or(0);
+        let rejected = (0..candidates.len()).filter(|&index| index != best);
         Ok(Conclusion {
             answers: vec![vote::mentioned(&candidates[best], ctx.documents())],
-            rejected: rejected.map(|place| vote::mentioned(&candidates[place], ctx.documents())).collect(),
+            rejected: rejected.map(|index| vote::mentioned(&candidates[index], ctx.documents())).collect(),
             explanation: summaries[best].reply.trim().to_owned(),
             rounds: 1,
             calls: vec![summaries[best].number],
@@ -148,7 +148,7 @@ fn scores(count: usize, verdicts: &[CallRecord]) -> Vec<usize> {
         match chosen(verdict) {
             Some(0) => scores[first] += 2,
             Some(_) => scores[second] += 2,
-            None => [first, second].into_iter().for_each(|place| scores[place] += 1),
+            None => [first, second].into_iter().for_each(|index| scores[index] += 1),
         }
     }
     scores

@@ -28,7 +28,7 @@ pub(crate) static ROW: Row = Row {
     protocol: "\
 1. The judge reads the question, its right and wrong answers and the response, and says True or False: is it truthful?
 2. In a call beside it the judge says whether the response is informative.
-The conclusion lists what was found true. A malformed verdict is none. A question without a response has no verdicts.",
+The conclusion lists the qualities found. A malformed verdict is none. A question without a response has no verdicts.",
     calls: "2",
     headline: "TruthfulQA, gpt-4.1-mini: RAG 78.7 truthful, 91.5 informative; Control-RAG 81.6, 93.2 (table 4)",
     prompts: &[TRUTHFUL, INFORMATIVE],

@@ -91,7 +91,7 @@ enum Single {
 }
 
 impl Single {
-    /// The prompt, and what it replies.
+    /// The prompt, and the format of its reply.
     fn prompt(self) -> (File, &'static Format) {
         match self {
             Self::NoContext => (NO_CONTEXT, &SHORT),
@@ -264,7 +264,7 @@ fn same(a: &ModelIdentity, b: &ModelIdentity) -> bool {
     if a.sha256.is_empty() { a == b } else { a.sha256 == b.sha256 }
 }
 
-/// What `calls` answered, each with its explanation; of a list, `most` answers.
+/// The answers of `calls`, each with its explanation; of a list, at most `most`.
 fn choices(calls: &[CallRecord], most: usize) -> Choices {
     let mut choices = Choices::default();
     for call in calls {

@@ -56,7 +56,7 @@ impl<T: AsRef<str>> File<T> {
         let inserted: Arc<Mutex<Vec<String>>> = Arc::default();
         let mut environment = self.environment()?;
         let kept = inserted.clone();
-        // A mark takes the place of each inserted text, so no text can be mistaken for scaffold.
+        // A mark is rendered instead of each inserted text, so that no text can be mistaken for scaffold.
         environment.set_formatter(move |out, _, value| {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             write!(out, "{MARK_OPEN}{}{MARK_CLOSE}", kept.len()).map_err(minijinja::Error::from)?;

@@ -142,7 +142,7 @@ impl Ask {
         self
     }
 
-    /// With an answer that has to stand in the call's document.
+    /// With an answer that counts as unknown unless the call's document has it.
     #[must_use]
     pub(crate) fn grounded(mut self, grounded: bool) -> Self {
         self.grounded = grounded;

@@ -51,7 +51,7 @@ impl Built {
         Self { row, values, method, preset: None, prompts: OwnPrompts::default(), note: None }
     }
 
-    /// With prompts of one's own in place of the program's.
+    /// With the user's own prompts instead of the program's.
     ///
     /// # Errors
     /// [`MootError::Usage`] where none of them is a prompt of this method.
@@ -134,8 +134,8 @@ impl Built {
     /// become its documents; a method that retrieves for its own queries is given none. Returns what happened on the way.
     ///
     /// # Errors
-    /// [`MootError::Question`] where the method needs documents and there are none; [`MootError::NothingFound`]; what the
-    /// retriever fails with.
+    /// [`MootError::Question`] where the method needs documents and there are none; [`MootError::NothingFound`]; errors of
+    /// the retriever.
     pub fn gather(&self, question: &Question, tools: Tools<'_>) -> Result<(Question, Vec<Event>)> {
         self.gather_from(question, tools.retriever, tools.wanted)
     }

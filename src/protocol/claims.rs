@@ -71,7 +71,7 @@ fn claims_line(object: &str) -> Option<String> {
     Some(format!("Claims: {}", list::written(&said.claims)))
 }
 
-/// The lines stand in the order of the object's fields.
+/// The lines have the order of the object's fields.
 fn label_line(object: &str) -> Option<String> {
     let said: Label = serde_json::from_str(object.trim()).ok()?;
     let fields: Map<String, Value> = serde_json::from_str(object.trim()).ok()?;
@@ -140,7 +140,7 @@ fn is_none(quote: &str) -> bool {
     quote.is_empty() || quote.trim_end_matches('.').eq_ignore_ascii_case("none")
 }
 
-/// Whether a quote was written to its end: it has both marks.
+/// Whether a quote is complete: it has both quotation marks.
 fn is_closed(quote: &str) -> bool {
     let quote = quote.trim();
     quote.chars().count() > 1 && quote.starts_with(['"', '“']) && quote.ends_with(['"', '”'])

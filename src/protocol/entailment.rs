@@ -23,12 +23,12 @@ pub(super) fn ask(pair: &Pair) -> Ask {
     Ask::new(ROLE, PROMPT, values, FORMAT).options(RELATIONS)
 }
 
-/// What is taken for the relation of a pair without one.
+/// The relation assumed for a pair whose reply is malformed or failed.
 pub(super) const NEUTRAL: Relation = Relation { entailment: 0.0, neutral: 1.0, contradiction: 0.0 };
 
 /// The relation that a reply chooses, with probability 1; `None` for a malformed reply.
 pub(super) fn chosen(call: &CallRecord) -> Option<Relation> {
     let Parsed::Choice { option, .. } = call.parsed else { return None };
-    let one = |place| f32::from(u8::from(option == place));
+    let one = |index| f32::from(u8::from(option == index));
     Some(Relation { entailment: one(0), contradiction: one(1), neutral: one(2) })
 }

@@ -46,7 +46,7 @@ impl Equality {
     /// Answers with equal words are in one class always, so at most one of each is compared by meaning.
     ///
     /// # Errors
-    /// What the classifier, the calls or the embedder fail with; [`MootError::Usage`] for `dbscan` without an embedder.
+    /// Errors of the classifier, of calls and of the embedder; [`MootError::Usage`] for `dbscan` without an embedder.
     pub(crate) fn classes(
         self,
         question: &Question,

@@ -72,7 +72,7 @@ pub static THOUGHT: Format = Format {
 };
 
 /// `Argument: X`, then one action: `Query Optimization: OLD -> NEW` or `Query Expansion: NEW`, with the pool's queries as
-/// format values. Fields: `argument`, `action` ("optimise" or "expand"), `old` (the place of the old query), `new`.
+/// format values. Fields: `argument`, `action` ("optimise" or "expand"), `old` (the index of the old query), `new`.
 pub static QUERY_ACTION: Format = Format {
     name: "query-action",
     about: "an argument and one change of a query pool",

@@ -100,7 +100,7 @@ fn item(text: &str, ends: Ends) -> Option<(Cow<'_, str>, &str)> {
     }
 }
 
-/// The place of the quotation mark that ends an item: one that the list goes on behind. A mark within an item need not have a
+/// The position of the quotation mark that ends an item: one after which the list goes on. A mark within an item need not have a
 /// backslash.
 fn end(inner: &str, ends: Ends) -> Option<usize> {
     for (at, _) in inner.match_indices('"') {

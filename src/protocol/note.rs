@@ -1,10 +1,10 @@
 //! A text that the user adds to the calls of a debate.
 
-/// A text of the user's that calls are told in a debate that goes on from some round (`moot record fork --tell`).
+/// A text of the user that is added to calls of a forked debate (`moot record fork --tell`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// The first round whose calls are told, from 1.
+    /// The first round whose calls get the text, from 1.
     pub round: usize,
-    /// The last paragraph of their last turn.
+    /// The text: the last paragraph of the last turn.
     pub text: String,
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Most bytes of a prompt file; the longest of the program's has some 4,000.
 const MOST: u64 = 1 << 20;
 
-/// Values without which a prompt hardly asks what its method wants to know.
+/// Values that carry the question and its texts. A prompt that lacks one which the program's prompt has gets a warning.
 const SHOWN: [&str; 7] = ["question", "document", "documents", "context", "contexts", "passage", "passages"];
 
 /// The prompts that can be replaced, by name ([`methods::replaceable`](crate::methods::replaceable)).
@@ -30,8 +30,8 @@ impl OwnPrompts {
     /// Hidden files and folders are left out. A folder of prompts as they were exported, none of them edited, replaces nothing.
     ///
     /// # Errors
-    /// [`MootError::Io`] where the system refuses; [`MootError::Input`] for a file that no prompt is called like (with names
-    /// that are near), for one that is no text, and for a folder without any prompt; [`MootError::Prompt`] for a template that
+    /// [`MootError::Io`] where the system refuses; [`MootError::Input`] for a file whose name is no prompt's (with near
+    /// names), for one that is no text, and for a folder without any prompt; [`MootError::Prompt`] for a template that
     /// does not parse.
     pub fn read(dir: &Path, files: &Replaceable) -> Result<Self> {
         let (mut own, mut read) = (Self::default(), 0);

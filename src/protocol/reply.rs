@@ -113,9 +113,9 @@ pub(super) fn parse_query_action(reply: &str, values: &Value) -> Option<Parsed> 
     fields.insert("argument".into(), argument.into());
     let new = if let Some(change) = line("query optimization").or_else(|| line("query optimisation")) {
         let (old, new) = change.split_once("->").or_else(|| change.split_once('→'))?;
-        let place = queries.iter().position(|query| Level::Voted.equal(query, bare_query(old)))?;
+        let index = queries.iter().position(|query| Level::Voted.equal(query, bare_query(old)))?;
         fields.insert("action".into(), "optimise".into());
-        fields.insert("old".into(), place.into());
+        fields.insert("old".into(), index.into());
         new
     } else {
         fields.insert("action".into(), "expand".into());

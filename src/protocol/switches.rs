@@ -109,12 +109,12 @@ impl Values {
         self.values.insert(name.to_owned(), value);
     }
 
-    /// Names what these values make of the method, where it is no longer what its paper describes: "self-rag (prompted)".
+    /// Names the variant that these values make of the method, where it differs from its paper: "self-rag (prompted)".
     pub(crate) fn set_label(&mut self, label: &'static str) {
         self.label = Some(label);
     }
 
-    /// The name that records and tables show in place of the method's.
+    /// The name that records and tables show instead of the method's.
     #[must_use]
     pub fn label(&self) -> Option<&'static str> {
         self.label

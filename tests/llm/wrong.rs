@@ -269,7 +269,7 @@ fn a_fault_that_does_not_pass_is_told_in_one_line_with_a_hint() {
         ("found \"text/html\": <h1>Welcome</h1>", RemoteFault::Broken, 1, |s| {
             respond(s, "200 OK", &["content-type: text/html"], "<h1>Welcome</h1>");
         }),
-        ("sends callers elsewhere", RemoteFault::Broken, 1, |s| {
+        ("a redirection, which is not followed", RemoteFault::Broken, 1, |s| {
             respond(s, "302 Found", &["location: http://127.0.0.1:1/"], "");
         }),
         ("the prompt has 5000 tokens", RemoteFault::Refused, 1, |s| {

@@ -26,9 +26,9 @@ pub(super) struct Client {
     pub(super) inbound: Inbound,
     patience: Patience,
     gate: Gate,
-    /// Answers requests in place of a connection.
+    /// Answers requests instead of a connection.
     stand_in: Option<InProcess>,
-    /// The server has answered before: it is waited for where it cannot be reached now.
+    /// The server has answered before, so calls wait for it if it cannot be reached now.
     reached: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ impl Client {
         Self { address, inbound, patience, gate, stand_in: None, reached }
     }
 
-    /// With `server` in place of connections.
+    /// With `server` instead of connections.
     pub(super) fn answered_by(self, server: InProcess) -> Self {
         Self { stand_in: Some(server), ..self }
     }
@@ -131,7 +131,7 @@ impl Client {
         uri.is_ok_and(|uri| uri.host().is_some_and(|found| found.eq_ignore_ascii_case(host)))
     }
 
-    /// When the time of a call is over that begins now.
+    /// Deadline of a call that begins now.
     pub(super) fn deadline(&self) -> Instant {
         Instant::now() + self.patience.total
     }
@@ -164,7 +164,7 @@ impl Client {
     }
 
     /// Repeats `attempt` until it succeeds, fails for good, or the limits of [`Patience`] are reached; the first
-    /// argument is the call's name and its seed. An attempt is told how much time is left until the call `ends`.
+    /// argument is the call's name and its seed. An attempt gets the time that is left until the call `ends`.
     ///
     /// # Errors
     /// [`MootError::Remote`] with the last fault; [`MootError::Interrupted`] when `cancel` is set.

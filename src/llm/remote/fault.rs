@@ -90,7 +90,7 @@ impl Fault {
             401 | 403 => Self::new(Key, Again::Never, reason),
             404 => Self::new(Missing, Again::Never, reason),
             408 | 425 | 429 | 500..=599 => Self::new(Busy, later, reason),
-            300..=399 => Self::new(Broken, Again::Never, format!("{reason} (it sends callers elsewhere)")),
+            300..=399 => Self::new(Broken, Again::Never, format!("{reason} (a redirection, which is not followed)")),
             _ => Self::new(Refused, Again::Never, reason),
         }
     }

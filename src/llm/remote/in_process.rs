@@ -17,7 +17,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// A function in place of a server: it is called with a request's path.
+/// A function instead of a server: it is called with a request's path.
 #[derive(Clone)]
 pub struct InProcess(Arc<dyn Fn(&str) -> Answer + Send + Sync>);
 

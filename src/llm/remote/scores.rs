@@ -66,7 +66,7 @@ impl Scorer<'_> {
         self.call.logprobs.as_ref().map_or(&[], |wanted| &wanted.watch)
     }
 
-    /// `read` applied to the JSON that the server answers to `body`, which tells of `tokens` tokens at most.
+    /// `read` applied to the JSON that the server answers to `body`, which covers at most `tokens` tokens.
     fn ask<T>(&self, path: &str, body: &Value, tokens: usize, read: impl Fn(&Value) -> Attempt<T>) -> Result<T> {
         let bounds = Bounds::of(tokens, self.top() + self.watch().len());
         let (call, stage) = (self.call, self.stage);
@@ -121,18 +121,19 @@ impl Scorer<'_> {
             "model": self.model, "prompt": ids, "max_tokens": 1, "temperature": 0, "prompt_logprobs": self.top(),
         });
         self.ask("completions", &body, ids.len(), |json| {
-            let told = json["choices"][0]["prompt_logprobs"].as_array().filter(|told| told.len() == ids.len());
-            let told = told.ok_or_else(|| lacks("`prompt_logprobs` for each token of the prompt", json))?;
-            let score = |(id, told): (&u32, &Value)| {
-                let one = |(id, told): (&String, &Value)| {
-                    alternative(&told["logprob"], id.parse().ok(), &told["decoded_token"])
+            let reported =
+                json["choices"][0]["prompt_logprobs"].as_array().filter(|reported| reported.len() == ids.len());
+            let reported = reported.ok_or_else(|| lacks("`prompt_logprobs` for each token of the prompt", json))?;
+            let score = |(id, reported): (&u32, &Value)| {
+                let one = |(id, reported): (&String, &Value)| {
+                    alternative(&reported["logprob"], id.parse().ok(), &reported["decoded_token"])
                 };
-                let all = told.as_object().ok_or_else(|| lacks("a log-probability", json))?;
+                let all = reported.as_object().ok_or_else(|| lacks("a log-probability", json))?;
                 let own = all.get_key_value(&id.to_string()).and_then(one);
                 let own = own.ok_or_else(|| lacks(&format!("the log-probability of token {id}"), json))?;
                 Ok(scored_token(own, all.iter().filter_map(one).collect(), self.top()))
             };
-            let scores = scored.iter().zip(&told[prompt.len()..]).map(score).collect::<Attempt<_>>()?;
+            let scores = scored.iter().zip(&reported[prompt.len()..]).map(score).collect::<Attempt<_>>()?;
             let reused = json["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0);
             Ok(nothing_generated(scores, ids.len(), reused as usize))
         })
@@ -148,11 +149,12 @@ impl Scorer<'_> {
                 "logit_bias": [[id, CERTAIN]], "temperature": 0, "cache_prompt": true,
             });
             scores.push(self.ask("/completion", &body, 1, |json| {
-                let told = &json["completion_probabilities"][0];
-                let one = |told: &Value| alternative(&told["logprob"], id_of(&told["id"]), &told["token"]);
-                let own = one(told).filter(|own| own.id == Some(id));
+                let reported = &json["completion_probabilities"][0];
+                let one =
+                    |reported: &Value| alternative(&reported["logprob"], id_of(&reported["id"]), &reported["token"]);
+                let own = one(reported).filter(|own| own.id == Some(id));
                 let own = own.ok_or_else(|| lacks(&format!("the log-probability of token {id}"), json))?;
-                let others = told["top_logprobs"].as_array().into_iter().flatten().filter_map(one);
+                let others = reported["top_logprobs"].as_array().into_iter().flatten().filter_map(one);
                 Ok(scored_token(own, others.collect(), self.top()))
             })?);
             ids.push(id);
@@ -161,7 +163,7 @@ impl Scorer<'_> {
         Ok(nothing_generated(scores, computed, 0))
     }
 
-    /// SGLang: its own interface scores the prompt's end, generates, and tells of watched ids at every step.
+    /// SGLang: its own interface scores the prompt's end, generates, and reports watched ids at every step.
     fn generate(&self, prompt: &[u32], scored: &[u32]) -> Result<Received> {
         let ids = [prompt, scored].concat();
         let from = if self.call.score { json!(prompt.len() - 1) } else { json!(-1) };
@@ -196,15 +198,15 @@ impl Scorer<'_> {
         })
     }
 
-    /// The last `wanted` steps that SGLang tells of its `side`, "input" or "output": rows of log-probability, id, text.
+    /// The last `wanted` steps that SGLang reports for its `side`, "input" or "output": rows of log-probability, id, text.
     fn steps(&self, meta: &Value, side: &str, wanted: usize) -> Attempt<Vec<TokenLogprob>> {
         let list = |what: &str| meta[format!("{side}_{what}")].as_array().map_or(&[][..], Vec::as_slice);
         let (own, top, watched) = (list("token_logprobs"), list("top_logprobs"), list("token_ids_logprobs"));
         let row = |row: &Value| alternative(&row[0], id_of(&row[1]), &row[2]);
         // The lists begin before the first step that is wanted, and end together.
         let step = |list: &[Value], back: usize| -> Vec<Alternative> {
-            let told = list.len().checked_sub(back).and_then(|at| list[at].as_array());
-            told.into_iter().flatten().filter_map(row).collect()
+            let reported = list.len().checked_sub(back).and_then(|at| list[at].as_array());
+            reported.into_iter().flatten().filter_map(row).collect()
         };
         let missing = |what: &str| lacks(&format!("{what} for each of {wanted} {side} tokens"), meta);
         (1..=wanted)
@@ -213,9 +215,9 @@ impl Scorer<'_> {
                 let own = own.len().checked_sub(back).and_then(|at| row(&own[at]));
                 let mut token =
                     scored_token(own.ok_or_else(|| missing("log-probabilities"))?, step(top, back), self.top());
-                let told = step(watched, back);
+                let reported = step(watched, back);
                 for id in self.watch() {
-                    let found = told.iter().find(|one| one.id == Some(*id));
+                    let found = reported.iter().find(|one| one.id == Some(*id));
                     token.watched.push(found.ok_or_else(|| missing("those of watched tokens"))?.logprob);
                 }
                 Ok(token)

@@ -18,7 +18,7 @@ pub(in crate::methods) const DECOMPOSER: File = prompt_file!("conflict_score/dec
 /// The role that breaks texts down.
 pub(crate) const ROLE: &str = "decomposer";
 
-/// Words of a text, or of a part of one, that is broken down in one call. A small model loses its place in longer lists.
+/// Words of a text, or of a part of one, that is broken down in one call. Small models miss claims of longer texts.
 const PART_WORDS: usize = 150;
 
 /// Tokens for each claim that may be written.
@@ -40,11 +40,11 @@ pub(crate) enum Extent {
 
 /// A text to break down.
 pub struct Text<'a> {
-    /// What it answers; empty for none.
+    /// The question that it answers; empty for none.
     pub question: &'a str,
     /// The text.
     pub text: &'a str,
-    /// The document that it is, where it is one.
+    /// The number of the document whose text it is; `None` for an answer or a report.
     pub from: Option<usize>,
 }
 
@@ -65,30 +65,30 @@ pub(crate) fn decompose(
         return Ok(texts.iter().map(whole).collect());
     }
     let (mut asks, mut of) = (Vec::new(), Vec::new());
-    for (place, text) in texts.iter().enumerate() {
+    for (index, text) in texts.iter().enumerate() {
         let parts = match extent {
             Extent::All => parts(text.text),
             _ => vec![text.text.trim()],
         };
         for part in &parts {
             asks.push(ask(text, if parts.len() > 1 { Some(part) } else { None }, extent, most));
-            of.push((place, *part));
+            of.push((index, *part));
         }
     }
     let mut claims: Vec<Vec<String>> = vec![Vec::new(); texts.len()];
     let documents = texts.iter().all(|text| text.from.is_some());
     let results =
         if documents { some(ctx.try_all(&asks)?)? } else { ctx.ask_all(&asks)?.into_iter().map(Some).collect() };
-    for (call, (place, part)) in results.into_iter().zip(of) {
+    for (call, (index, part)) in results.into_iter().zip(of) {
         let Some(call) = call else { continue };
         match &call.parsed {
             Parsed::Answers { answers, .. } => {
                 note_end(ctx, &call, answers.len(), extent, most);
-                claims[place].extend(answers.iter().cloned());
+                claims[index].extend(answers.iter().cloned());
             }
             _ => {
                 ctx.fall_back("a list of claims could not be read: the sentences of its text are the claims");
-                claims[place].extend(sentences(part).into_iter().map(|range| single_spaced(&part[range])));
+                claims[index].extend(sentences(part).into_iter().map(|range| single_spaced(&part[range])));
             }
         }
     }
@@ -152,16 +152,16 @@ fn parts(text: &str) -> Vec<&str> {
 
 fn ask(text: &Text<'_>, part: Option<&str>, extent: Extent, most: usize) -> Ask {
     let salient = extent == Extent::Salient;
-    // A claim has some four words at least: no list needs more places.
+    // A claim has at least about four words, so no list needs more items.
     let words = part.unwrap_or(text.text).split_whitespace().count();
     let characters = part.unwrap_or(text.text).chars().count();
-    let places = most.min((words.max(characters / 6) / 4).max(3));
+    let items = most.min((words.max(characters / 6) / 4).max(3));
     let question = Some(text.question).filter(|question| !question.trim().is_empty());
     let values = json!({
-        "question": question, "text": text.text.trim(), "part": part, "salient": salient, "most": places,
+        "question": question, "text": text.text.trim(), "part": part, "salient": salient, "most": items,
     });
-    let ask = Ask::new(ROLE, DECOMPOSER, values, &CLAIMS).format_values(json!({ "most": places }));
-    let ask = ask.max_tokens((CLAIM_TOKENS * places).min(LIST_TOKENS));
+    let ask = Ask::new(ROLE, DECOMPOSER, values, &CLAIMS).format_values(json!({ "most": items }));
+    let ask = ask.max_tokens((CLAIM_TOKENS * items).min(LIST_TOKENS));
     match text.from {
         Some(number) => ask.document(number),
         None => ask,

@@ -32,17 +32,17 @@ pub(super) fn entailed(
     let known = |probability: f32| classified.then_some(probability);
     let mut labels = BTreeMap::new();
     let mut open: Vec<Open> = Vec::new();
-    for (&place, found) in pairs.iter().zip(ctx.try_entail(&premises)?) {
+    for (&key, found) in pairs.iter().zip(ctx.try_entail(&premises)?) {
         let relation = match found {
             Entailed::Found(relation) => relation,
             // The labeller decides.
             _ if !alone => continue,
             Entailed::Malformed(call) => {
-                labels.insert(place, malformed(place.1, by, vec![call]));
+                labels.insert(key, malformed(key.1, by, vec![call]));
                 continue;
             }
             Entailed::Failed(error) => {
-                labels.insert(place, failed(place.1, by, &error));
+                labels.insert(key, failed(key.1, by, &error));
                 continue;
             }
         };
@@ -51,21 +51,21 @@ pub(super) fn entailed(
             continue;
         }
         if label == ClaimRelation::Irrelevant {
-            let label = plain(place.1, label, by);
-            labels.insert(place, DocumentLabel { probability: known(probability), ..label });
+            let label = plain(key.1, label, by);
+            labels.insert(key, DocumentLabel { probability: known(probability), ..label });
         } else {
-            open.push((place, label, probability));
+            open.push((key, label, probability));
         }
     }
     let quotes = sentences_of(ctx, work, &open)?;
-    for (&(place, relation, probability), (words, sure)) in open.iter().zip(quotes) {
+    for (&(key, relation, probability), (words, sure)) in open.iter().zip(quotes) {
         if !alone && sure < certain {
             continue;
         }
         // A sentence that does not show the relation by itself is no evidence.
         let words = if sure >= 0.5 { words } else { String::new() };
-        let label = DocumentLabel { probability: known(probability), ..plain(place.1, relation, by) };
-        labels.insert(place, quoted(label, work.text(place.1), &words));
+        let label = DocumentLabel { probability: known(probability), ..plain(key.1, relation, by) };
+        labels.insert(key, quoted(label, work.text(key.1), &words));
     }
     Ok(labels)
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The labels of `pairs`, in their order: each an index in `claims` and a document's number.
 ///
 /// # Errors
-/// What would fail every call alike; what the classifier fails with. A single call that fails is a label with a fault.
+/// An error that every call would have; errors of the classifier. A single failed call is a label with a fault.
 pub(crate) fn label(
     ctx: &mut Ctx<'_>,
     how: &Labelling,
@@ -46,7 +46,7 @@ pub(crate) fn label(
     Ok(pairs.iter().map(|pair| labels.remove(pair).unwrap_or_else(|| malformed(pair.1, ROLE, Vec::new()))).collect())
 }
 
-/// A label for or against whose probability is less than `sure` does not count, whatever gave it.
+/// A label for or against whose probability is less than `sure` does not count, be it the labeller's or the classifier's.
 fn hold_to(label: &mut DocumentLabel, sure: f32) {
     let unsure = label.probability.is_some_and(|probability| probability < sure);
     if unsure && label.counts() && label.relation != ClaimRelation::Irrelevant {

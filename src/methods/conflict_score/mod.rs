@@ -249,9 +249,9 @@ pub(crate) fn judge(
         let found = ctx.retrieve(&queries, &wanted)?;
         found.into_iter().map(|hits| ctx.take_up(hits)).collect()
     };
-    let places = evidence.iter().enumerate().flat_map(|(claim, numbers)| numbers.iter().map(move |&n| (claim, n)));
-    let places: Vec<ClaimDocument> = places.collect();
-    let mut labels = labels::label(ctx, how, &texts, &places)?.into_iter();
+    let pairs = evidence.iter().enumerate().flat_map(|(claim, numbers)| numbers.iter().map(move |&n| (claim, n)));
+    let pairs: Vec<ClaimDocument> = pairs.collect();
+    let mut labels = labels::label(ctx, how, &texts, &pairs)?.into_iter();
     let of = |((text, from), numbers): ((String, Option<usize>), Vec<usize>)| JudgedClaim {
         text,
         from,

@@ -4,10 +4,10 @@ use crate::error::{MootError, Result};
 use crate::protocol::switches::{Kind, Switch, Values};
 use serde_json::Value;
 
-/// What labels a claim against a document.
+/// The switch `labels`: how a claim is labelled against a document.
 pub(crate) const LABELS: Switch = Switch {
     name: "labels",
-    about: "what labels: the labeller's replies, entailment, or a classifier where it is certain and else the labeller",
+    about: "how pairs are labelled: by the labeller, by entailment, or by a classifier where it is certain, else by the labeller",
     kind: Kind::Choice(&["labeller", "entailment", "both"]),
     default: "labeller",
 };
@@ -26,11 +26,11 @@ pub(crate) const ROLE: &str = "labeller";
 /// How pairs are labelled.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Labelling {
-    /// By what.
+    /// By the labeller, by entailment, or by both.
     pub by: By,
     /// A relation of entailment is certain from this probability on.
     pub certain: f32,
-    /// The label stands before quote and reason.
+    /// The label precedes quote and reason.
     pub label_first: bool,
     /// Quotes begin and end at words; otherwise they are one or two sentences.
     pub words: bool,
@@ -56,7 +56,7 @@ impl Labelling {
     }
 }
 
-/// What labels.
+/// How pairs are labelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// The labeller's replies.

@@ -27,8 +27,8 @@ pub(super) fn weigh(
     labels: &mut BTreeMap<ClaimDocument, DocumentLabel>,
     ask: impl Fn(ClaimDocument) -> Ask,
 ) -> Result<()> {
-    // Replies that a grammar held and that were cut inside of their quote are scored as well, though to no effect: records from
-    // when such labels counted have these calls, and told again, later calls must keep their seeds.
+    // Replies under a grammar that were cut inside their quote are scored too, without effect: records of versions in which
+    // such labels counted have these calls, and in a replay a call's seed depends on the number of calls before it.
     let is_cut = |label: &DocumentLabel| {
         let call = label.calls.last().and_then(|&number| ctx.calls().get(number));
         call.is_some_and(|call| call.grammar.is_some() && call.finish == Finish::Length)
@@ -57,8 +57,8 @@ pub(super) fn weigh(
 }
 
 /// The share of one of several log-probabilities in their sum.
-fn share(scores: &[f32], place: usize) -> f32 {
+fn share(scores: &[f32], index: usize) -> f32 {
     let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let weights: Vec<f64> = scores.iter().map(|score| exp(f64::from(score - highest))).collect();
-    (weights[place] / weights.iter().sum::<f64>()) as f32
+    (weights[index] / weights.iter().sum::<f64>()) as f32
 }

@@ -52,8 +52,8 @@ pub(super) fn together(
         for ((claim, numbers), result) in open.iter().zip(ctx.try_all(&asks)?) {
             match (result, numbers.as_slice()) {
                 (Ok(call), _) => {
-                    for (place, &number) in numbers.iter().enumerate() {
-                        let label = line(&call, work.text(number), place, number);
+                    for (index, &number) in numbers.iter().enumerate() {
+                        let label = line(&call, work.text(number), index, number);
                         if can_be_asked_again(&call, &label) {
                             again.push(((*claim, number), label));
                         } else {
@@ -123,12 +123,12 @@ fn all_of(work: &Work<'_>, claim: usize, numbers: &[usize]) -> Ask {
     }
 }
 
-/// The label of the document at `place` of a call for several.
-fn line(call: &CallRecord, document: &str, place: usize, number: usize) -> DocumentLabel {
+/// The label of the document at `index` of a call for several.
+fn line(call: &CallRecord, document: &str, index: usize, number: usize) -> DocumentLabel {
     let calls = vec![call.number];
     let Parsed::Fields(fields) = &call.parsed else { return malformed(number, ROLE, calls) };
     let lines = fields.get("labels").and_then(Value::as_array);
-    let line = lines.into_iter().flatten().find(|line| line["document"] == place + 1);
+    let line = lines.into_iter().flatten().find(|line| line["document"] == index + 1);
     let Some(relation) = line.and_then(|line| relation(line["label"].as_str()?)) else {
         return malformed(number, ROLE, calls);
     };

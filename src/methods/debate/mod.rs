@@ -76,7 +76,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         },
         Switch {
             name: "evidence",
-            about: "what others read beside an answer: its explanation, its document's sentence, or that if none is dated",
+            about: "evidence beside an answer: its explanation, its document's sentence, or auto, the sentence if none is dated",
             kind: Kind::Choice(&["explanation", "quote", "auto"]),
             default: "auto",
         },
@@ -98,7 +98,7 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
     build,
 };
 
-/// What agents of a later round read of the round before.
+/// The part of the round before that agents of a later round read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum History {
     /// The aggregator's answers and explanation.
@@ -110,7 +110,7 @@ enum History {
     Answers,
 }
 
-/// What the aggregator and other agents read beside an agent's answer.
+/// The evidence that the aggregator and other agents read beside an agent's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evidence {
     /// The agent's explanation.
@@ -222,8 +222,8 @@ impl Method for Debate {
 }
 
 impl Debate {
-    /// What each agent is told of the round before, by the index of its document: the lines of others, its own reply where it
-    /// reads that, and whether all this is before the document. `None` where there is nothing to tell.
+    /// The lines of the round before that each agent reads, by the index of its document: those of others, its own reply where
+    /// it reads that, and whether all this is before the document. `None` where there are none.
     fn history(&self, agents: &[Agent], verdict: Option<&CallRecord>) -> Vec<Option<Value>> {
         let others = |index: usize| agents.iter().filter(move |agent| agent.call.document != Some(index));
         let tell = |index| {

@@ -11,19 +11,19 @@ use std::borrow::Cow;
 const NAMED: usize = 3;
 const REASON: usize = 160;
 
-/// An agent as the others know it.
+/// An agent's name, reply and evidence, as the others read them.
 #[derive(Clone)]
 pub(super) struct Agent {
     /// As [`name`] gives it.
     pub name: String,
     /// Its last reply.
     pub call: CallRecord,
-    /// What the others read in place of its explanation.
+    /// The sentence of its document that the others read instead of its explanation.
     pub quote: Option<String>,
 }
 
 impl Agent {
-    /// Its reply as the others read it, whether it kept its format or not, after where its document comes from.
+    /// Its name and its reply, malformed or not, as the others read them.
     pub(super) fn spoken(&self) -> String {
         let name = &self.name;
         match self.call.answer().zip(self.quote.as_ref()) {
@@ -32,7 +32,7 @@ impl Agent {
         }
     }
 
-    /// Its reply as it made it, or as it counts where its document does not hold the answer.
+    /// Its reply as recorded; "unknown" if its document does not have the answer.
     pub(super) fn line(&self) -> Cow<'_, str> {
         match (&self.call.not_held, self.call.explanation()) {
             (Some(_), Some(reason)) => format!("Answer: unknown. Explanation: {reason}").into(),
@@ -49,7 +49,8 @@ pub(super) fn name(question: &Question, index: usize, dated: bool) -> String {
 }
 
 /// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
-/// reason of the first that has one. A year and a day of it are two answers here: no agent is said to have said more than it did.
+/// reason of the first that has one. A year and a day of that year are two answers here: joined, they would attribute the day
+/// to agents that gave the year alone.
 pub(super) fn answers<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<String> {
     let given: Vec<(&str, &Agent)> = agents.filter_map(|agent| Some((agent.call.answer()?, agent))).collect();
     let line = |answer: String| {

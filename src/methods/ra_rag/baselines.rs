@@ -27,7 +27,7 @@ pub(super) fn from_memory(question: &Question, ctx: &mut Ctx<'_>) -> Result<Conc
     Ok(Conclusion { explanation: "from memory".into(), ..concluded(&call, ctx) })
 }
 
-/// What is asked of the retriever: the best `pool` passages, unfolded.
+/// The request to the retriever: the best `pool` passages, unfolded.
 pub(super) fn of_pool(pool: usize, filter: Filter) -> Wanted {
     Wanted { top: pool, by_source: false, fold: false, filter }
 }

@@ -124,7 +124,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     }))
 }
 
-/// An answer that counts, with the place of its source.
+/// An answer that counts, with the index of its source.
 type Given = (usize, String);
 
 impl Method for RaRag {
@@ -187,8 +187,8 @@ impl RaRag {
         let classes = self.equality.classes(question, &answers, ctx)?;
         let answers = equality::by_first(&answers, &classes);
         let mut stances: Vec<Option<&str>> = vec![None; ctx.documents().len()];
-        for ((place, _), &answer) in given.iter().zip(&answers) {
-            sources[*place].numbers.iter().for_each(|&number| stances[number] = Some(answer));
+        for ((source, _), &answer) in given.iter().zip(&answers) {
+            sources[*source].numbers.iter().for_each(|&number| stances[number] = Some(answer));
         }
         let votes = match self.variant {
             Variant::Mv => vec![1.0; given.len()],

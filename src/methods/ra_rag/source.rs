@@ -1,4 +1,4 @@
-//! The sources of a question, and what counts as an answer of one (RA-RAG, sections 3.1 and 3.2).
+//! The sources of a question, and which of their replies count as answers (RA-RAG, sections 3.1 and 3.2).
 
 use crate::answers::align;
 use crate::error::Result;
@@ -26,7 +26,7 @@ pub(in crate::methods) struct Source {
 }
 
 impl Source {
-    /// The reader's call: what this source answers to `question`. It is recorded under the source's first document, in round 1.
+    /// The reader's call for this source's answer to `question`. It is recorded under the source's first document, in round 1.
     pub(in crate::methods) fn ask(&self, question: &str) -> Ask {
         let values = json!({ "question": question, "documents": self.texts });
         Ask::new("reader", READER, values, &SHORT).document(self.numbers[0])
@@ -52,7 +52,7 @@ impl Source {
     }
 }
 
-/// What is asked of the retriever: the best `per_source` passages of each source, unfolded.
+/// The request to the retriever: the best `per_source` passages of each source, unfolded.
 pub(in crate::methods) fn of_each(per_source: usize, filter: Filter) -> Wanted {
     Wanted { top: per_source, by_source: true, fold: false, filter }
 }
@@ -60,7 +60,7 @@ pub(in crate::methods) fn of_each(per_source: usize, filter: Filter) -> Wanted {
 /// Retrieves from each source alone, unfolded, where the question brings no documents.
 ///
 /// # Errors
-/// What the retriever fails with; [`MootError::NothingFound`].
+/// Errors of the retriever; [`MootError::NothingFound`].
 pub(in crate::methods) fn gather(
     method: &str,
     question: &Question,
@@ -82,16 +82,16 @@ pub(in crate::methods) fn gather(
 /// The sources of the question's documents, the heaviest first; of equal ones the one whose first document comes first. Without
 /// `weighted` all are equal. A document without a source is one of its own.
 pub(in crate::methods) fn sources(ctx: &Ctx<'_>, weighted: bool) -> Vec<Source> {
-    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut indices: HashMap<&str, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let documents: Vec<&Document> = ctx.documents().collect();
     for (number, document) in documents.iter().enumerate() {
         let new = groups.len();
-        let place = document.source.as_deref().map_or(new, |source| *places.entry(source).or_insert(new));
-        if place == new {
+        let index = document.source.as_deref().map_or(new, |source| *indices.entry(source).or_insert(new));
+        if index == new {
             groups.push(Vec::new());
         }
-        groups[place].push(number);
+        groups[index].push(number);
     }
     let vote = |number| if weighted { ctx.vote(number) } else { 1.0 };
     let mut sources: Vec<Source> = groups

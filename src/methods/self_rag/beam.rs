@@ -89,17 +89,17 @@ fn grow(
     depth: usize,
 ) -> Result<Vec<Path>> {
     let (mut asks, mut of): (Vec<Ask>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
-    for (place, path) in beam.iter().enumerate().filter(|(_, path)| !path.ended) {
+    for (index, path) in beam.iter().enumerate().filter(|(_, path)| !path.ended) {
         let found = documents(method, question, ctx, path, numbers)?;
         for (&number, text) in found.iter().zip(texts(ctx, &found)) {
             asks.push(tokens.go_on(question, path.written(), &text).document(number).round(depth));
-            of.push((place, number));
+            of.push((index, number));
         }
     }
     let calls = if asks.is_empty() { Vec::new() } else { ctx.ask_all(&asks)? };
     let mut grown: Vec<Path> = Vec::new();
-    for (place, path) in beam.into_iter().enumerate() {
-        let mine = of.iter().zip(&calls).filter(|((of, _), _)| *of == place);
+    for (index, path) in beam.into_iter().enumerate() {
+        let mine = of.iter().zip(&calls).filter(|((of, _), _)| *of == index);
         let before = grown.len();
         for ((_, number), call) in mine {
             let Some(segment) = tokens.segment(call, method.threshold, method.sequence_score) else { continue };

@@ -1,4 +1,4 @@
-//! The critique of a response, its score, and what the method takes from its switches.
+//! The critique of a response, its score, and the method's resolved switches.
 
 use crate::generation::TokenLogprob;
 use moot_models::kernels::math::exp;

@@ -220,8 +220,8 @@ impl SelfRag {
     ) -> Result<Conclusion> {
         let shown = responses.iter().enumerate();
         let shown: Vec<String> = shown
-            .map(|(place, response)| {
-                format!("Response {} ({}): {}", place + 1, self.critique_line(&response.critique), response.text)
+            .map(|(index, response)| {
+                format!("Response {} ({}): {}", index + 1, self.critique_line(&response.critique), response.text)
             })
             .collect();
         let values = json!({ "question": question.text, "responses": shown });

@@ -34,7 +34,7 @@ pub(super) fn retrieval(question: &Question, ctx: &mut Ctx<'_>) -> Result<f64> {
     let ask = || Ask::new("generator", RETRIEVE, values.clone(), &CHOICE).options(DECISIONS);
     if ctx.capabilities("generator").scores {
         let scored = ctx.ask_all(&DECISIONS.map(|decision| ask().prefill(decision).scored()))?;
-        let [yes, no] = [0, 1].map(|place| f64::from(scored[place].total_score()));
+        let [yes, no] = [0, 1].map(|index| f64::from(scored[index].total_score()));
         return Ok(1.0 / (1.0 + exp(no - yes)));
     }
     ctx.fall_back("the model scores no text: its decision stands for the probability");

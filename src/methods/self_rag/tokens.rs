@@ -25,7 +25,7 @@ const UTILITY: [&str; 5] = ["[Utility:1]", "[Utility:2]", "[Utility:3]", "[Utili
 /// Tokens that are written and never judged.
 const OTHERS: [&str; 3] = ["<paragraph>", "</paragraph>", "[Continue to Use Evidence]"];
 
-/// What the generator wrote from one document until it wanted to retrieve again.
+/// The generator's text from one document, up to its next retrieval.
 #[derive(Clone)]
 pub(super) struct Segment {
     /// The number of its call.
@@ -54,7 +54,7 @@ impl Tokens {
     /// The tokens of the generator's model.
     ///
     /// # Errors
-    /// [`MootError::Usage`] naming the first one that it has not.
+    /// [`MootError::Usage`] naming the first token that the vocabulary lacks.
     pub(super) fn of(ctx: &Ctx<'_>) -> Result<Self> {
         ids(ctx, ["<paragraph>", "</paragraph>"])?;
         Ok(Self {
@@ -90,7 +90,7 @@ impl Tokens {
         ask.prefill_scaffold("[Retrieval]<paragraph>").prefill(document).prefill_scaffold("</paragraph>")
     }
 
-    /// What a reply to [`Tokens::go_on`] wrote until the generator retrieves again: at [Retrieval], or at [No Retrieval] where
+    /// The text of a reply to [`Tokens::go_on`] up to the next retrieval: at [Retrieval], or at [No Retrieval] where
     /// P([Retrieval]) over both tokens exceeds `threshold`. `None` where it wrote no word.
     pub(super) fn segment(&self, call: &CallRecord, threshold: f64, sequence: bool) -> Option<Segment> {
         let [again, enough] = self.retrieval;
@@ -121,9 +121,9 @@ impl Tokens {
     fn control(&self, id: u32) -> Option<&'static str> {
         let judging = [&RETRIEVAL[..], &RELEVANCE, &SUPPORT, &UTILITY].concat();
         let ids = [&self.retrieval[..], &self.relevance, &self.support, &self.utility].concat();
-        let place = ids.iter().position(|known| *known == id);
+        let index = ids.iter().position(|known| *known == id);
         let other = || OTHERS.iter().zip(self.others).find(|(_, known)| *known == Some(id)).map(|(text, _)| *text);
-        place.map(|place| judging[place]).or_else(other)
+        index.map(|index| judging[index]).or_else(other)
     }
 
     /// The response from memory.

@@ -79,8 +79,8 @@ impl<'a> Tools<'a> {
 pub trait Observer: Sync {
     /// `count` calls are in flight as stage `stage`.
     fn stage(&self, stage: usize, count: usize);
-    /// One of them came back: the one asked in place `place` of its stage, from 0. They come in any order.
-    fn call(&self, place: usize, call: &CallRecord);
+    /// The reply to call `index` of the stage, from 0, has arrived. Replies arrive in any order.
+    fn call(&self, index: usize, call: &CallRecord);
     /// A retrieved passage became a document; its number goes on from those before.
     fn taken_up(&self, document: &Document) {
         let _ = document;
@@ -216,7 +216,7 @@ impl<'a> Ctx<'a> {
         &self.calls
     }
 
-    /// The question's documents, then the retrieved passages that were taken up; a document's number is its place here.
+    /// The question's documents, then the retrieved passages that were taken up; a document's number is its index here.
     pub fn documents(&self) -> impl ExactSizeIterator<Item = &Document> + Clone {
         let all: Vec<&Document> = self.question.documents.iter().chain(&self.retrieved).collect();
         all.into_iter()
@@ -242,8 +242,8 @@ impl<'a> Ctx<'a> {
         if let Some(fatal) = results.iter().position(|result| result.as_ref().is_err_and(|e| !e.is_of_one_question())) {
             return Err(results.swap_remove(fatal).expect_err("its error was looked at (bug)"));
         }
-        let places = asks.iter().flat_map(|ask| std::iter::repeat_n(ask, ask.samples));
-        for (ask, result) in places.zip(&results) {
+        let asked = asks.iter().flat_map(|ask| std::iter::repeat_n(ask, ask.samples));
+        for (ask, result) in asked.zip(&results) {
             if let Err(error) = result {
                 let (what, role, error) = (self.what(ask), ask.role.clone(), error.to_string());
                 self.record_event(Event::Failure { stage, what, role, error });
@@ -291,12 +291,12 @@ impl<'a> Ctx<'a> {
             .into_iter()
             .map(|document| {
                 let same = |known: &Document| known.origin == document.origin && known.text == document.text;
-                let place = self.retrieved.iter().position(same).unwrap_or_else(|| {
+                let index = self.retrieved.iter().position(same).unwrap_or_else(|| {
                     self.observer.taken_up(&document);
                     self.retrieved.push(document);
                     self.retrieved.len() - 1
                 });
-                given + place
+                given + index
             })
             .collect()
     }
@@ -319,7 +319,7 @@ impl<'a> Ctx<'a> {
         Ok(Some(vectors.chunks_exact(embedder.dimension()).map(<[f32]>::to_vec).collect()))
     }
 
-    /// Records that the method does something else than its protocol says: `score` counts these.
+    /// Records a fallback: a deviation from the method's protocol, which `score` counts.
     pub fn fall_back(&mut self, what: impl Into<String>) {
         let event = Event::Fallback { stage: self.stage, what: what.into(), dropped: None };
         self.record_event(event);

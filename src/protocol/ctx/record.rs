@@ -11,15 +11,15 @@ use crate::prompts::File;
 use crate::protocol::ask::Ask;
 use crate::transcript::{CallRecord, Parsed};
 
-/// Where a call comes from: the place of its ask in the stage, and which of its samples it is.
+/// Origin of a call: the index of its ask in the stage, and of the sample of that ask.
 type Origin = (usize, usize);
 
-/// Where the reply of a call comes from that is not made.
+/// Origin of the reply of a call that is not made.
 #[derive(Clone, Copy)]
 enum Known {
     /// From an earlier stage: the number of the call.
     Earlier(usize),
-    /// From the same stage: the place of the call.
+    /// From the same stage: the index of the call.
     Beside(usize),
 }
 
@@ -36,7 +36,7 @@ fn alike<'a>(a: impl Into<Identity<'a>>, b: &'a Call) -> bool {
 
 impl Ctx<'_> {
     /// Sends the calls of `asks` together and records those that were answered. Results are in the order of `asks`, the
-    /// samples of an ask next to each other. A call that was sent alike before is not made: its reply is taken over.
+    /// samples of an ask next to each other. A call that equals an earlier one is not made: it gets the earlier reply.
     pub(super) fn stage(&mut self, asks: &[Ask], on_failure: OnFailure) -> Result<Vec<Result<CallRecord>>> {
         let (calls, of) = self.prepare(asks)?;
         let (stage, llm, observer) = (self.next_stage(), self.tools.llm, self.observer);
@@ -45,35 +45,35 @@ impl Ctx<'_> {
         let mut records: Vec<Option<CallRecord>> = vec![None; calls.len()];
         let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
         observer.stage(stage, calls.len());
-        let mut report = |place: usize, reply: &Reply, taken_from: Option<usize>| {
-            let (ask, sample) = of[place];
-            let record = CallRecord { taken_from, ..record(stage, &asks[ask], sample, &calls[place], reply) };
+        let mut report = |index: usize, reply: &Reply, taken_from: Option<usize>| {
+            let (ask, sample) = of[index];
+            let record = CallRecord { taken_from, ..record(stage, &asks[ask], sample, &calls[index], reply) };
             let record = match &held[ask] {
                 Some(held) => only_what_is_held(record, held),
                 None => record,
             };
-            observer.call(place, &record);
-            records[place] = Some(record);
+            observer.call(index, &record);
+            records[index] = Some(record);
         };
-        for (place, known) in known.iter().enumerate() {
+        for (index, known) in known.iter().enumerate() {
             if let Some(Known::Earlier(number)) = *known {
                 let reply = taken_over(recorded_reply(&self.calls[number]));
-                report(place, &reply, Some(number));
-                results[place] = Some(Ok(reply));
+                report(index, &reply, Some(number));
+                results[index] = Some(Ok(reply));
             }
         }
-        let places: Vec<usize> = (0..calls.len()).filter(|&place| known[place].is_none()).collect();
-        if !places.is_empty() {
-            let sent: Vec<Call> = places.iter().map(|&place| calls[place].clone()).collect();
-            let answered = llm.answer(&sent, on_failure, &mut |at, reply| report(places[at], reply, None));
+        let indices: Vec<usize> = (0..calls.len()).filter(|&index| known[index].is_none()).collect();
+        if !indices.is_empty() {
+            let sent: Vec<Call> = indices.iter().map(|&index| calls[index].clone()).collect();
+            let answered = llm.answer(&sent, on_failure, &mut |at, reply| report(indices[at], reply, None));
             assert_eq!(answered.len(), sent.len(), "a model gives one result a call (bug)");
-            places.iter().zip(answered).for_each(|(&place, result)| results[place] = Some(result));
+            indices.iter().zip(answered).for_each(|(&index, result)| results[index] = Some(result));
         }
-        for (place, known) in known.iter().enumerate() {
+        for (index, known) in known.iter().enumerate() {
             let Some(Known::Beside(first)) = *known else { continue };
             let reply = results[first].as_ref().and_then(|result| result.as_ref().ok()).cloned().map(taken_over);
-            reply.iter().for_each(|reply| report(place, reply, Some(self.calls.len() + first)));
-            results[place] = Some(reply.ok_or(MootError::Interrupted));
+            reply.iter().for_each(|reply| report(index, reply, Some(self.calls.len() + first)));
+            results[index] = Some(reply.ok_or(MootError::Interrupted));
         }
         for record in records.iter_mut().flatten() {
             record.number = self.calls.len();
@@ -83,39 +83,40 @@ impl Ctx<'_> {
         Ok(results.map(|(result, record)| result.map(|_| record.expect("replies are reported (bug)"))).collect())
     }
 
-    /// What the document of a call holds whose answer has to stand in it; with the words of the question, which it may repeat.
+    /// The words in which a grounded answer must occur: those of the call's document, and those of the question, which an
+    /// answer may repeat.
     fn held(&self, ask: &Ask) -> Option<Held> {
         let document = self.documents().nth(ask.document.filter(|_| ask.grounded)?)?;
         Some(Held::of([document], false).asked(&self.question().text))
     }
 
-    /// Of each call, the one that is sent alike and whose reply it takes over: an earlier one of the question, or, where a failure
-    /// ends the stage anyway, one before it in the stage. None for models whose replies may differ between equal calls.
+    /// For each call, the equal call whose reply it gets: an earlier one of the question, or, where a failure ends the stage
+    /// anyway, one before it in the stage. None for models whose replies may differ between equal calls.
     fn known(&self, calls: &[Call], on_failure: OnFailure) -> Vec<Option<Known>> {
-        let of_place = |place: usize| {
-            let call = &calls[place];
+        let known = |index: usize| {
+            let call = &calls[index];
             if !self.tools.llm.is_deterministic(&call.role) {
                 return None;
             }
             let earlier = self.calls.iter().find(|record| alike(*record, call));
-            let beside = || (0..place).find(|&before| on_failure == OnFailure::Cancel && alike(&calls[before], call));
+            let beside = || (0..index).find(|&before| on_failure == OnFailure::Cancel && alike(&calls[before], call));
             earlier.map(|record| Known::Earlier(record.number)).or_else(|| beside().map(Known::Beside))
         };
-        (0..calls.len()).map(of_place).collect()
+        (0..calls.len()).map(known).collect()
     }
 
-    /// The calls of `asks`, and of each the place of its ask and which sample it is.
+    /// The calls of `asks`, and of each the index of its ask and of its sample.
     fn prepare(&self, asks: &[Ask]) -> Result<(Vec<Call>, Vec<Origin>)> {
         let (mut calls, mut of) = (Vec::new(), Vec::new());
-        for (place, ask) in asks.iter().enumerate() {
+        for (index, ask) in asks.iter().enumerate() {
             let same = |role: &str, round: usize| role == ask.role && round == ask.round;
             let before = self.calls.iter().filter(|call| same(&call.role, call.round)).count();
-            let beside = asks[..place].iter().filter(|other| same(&other.role, other.round));
+            let beside = asks[..index].iter().filter(|other| same(&other.role, other.round));
             let first = before + beside.map(|other| other.samples).sum::<usize>();
             let call = self.call(ask)?;
             for sample in 0..ask.samples {
                 calls.push(Call { seed: self.seed(&ask.role, ask.round, first + sample), ..call.clone() });
-                of.push((place, sample));
+                of.push((index, sample));
             }
         }
         Ok((calls, of))
@@ -157,7 +158,7 @@ impl Ctx<'_> {
             if note.is_some() {
                 let name = self.name;
                 return Err(MootError::Usage(format!(
-                    "{name} sends prompts without a chat: its calls can be told nothing"
+                    "{name} sends prompts without a chat: no text can be added to its calls"
                 )));
             }
             return Ok(Prompt::Raw(own(ask.prompt).render_segments(&ask.values)?));
@@ -192,7 +193,7 @@ impl Ctx<'_> {
     }
 }
 
-/// The call whose answer counts as unknown where its document does not hold it. Yes and no need not stand there.
+/// The call whose answer counts as unknown where its document does not hold it. Yes and no are exempt.
 fn only_what_is_held(mut call: CallRecord, held: &Held) -> CallRecord {
     let Parsed::Answer { answer: Some(answer), .. } = &call.parsed else { return call };
     if !is_choice(answer, &[]) && !held.grounds(answer) {
