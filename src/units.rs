@@ -1,5 +1,7 @@
 //! Numbers formatted for display (leaf module).
 
+use std::fmt::Display;
+
 /// `bytes` with a unit: "491 MB", "4.7 GB".
 #[must_use]
 pub fn readable(bytes: u64) -> String {
@@ -12,9 +14,31 @@ pub fn readable(bytes: u64) -> String {
     if number < 9.95 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
 }
 
+/// A number of weights in short form: "135 M", "7.6 B".
+#[must_use]
+pub fn compact(weights: u64) -> String {
+    match weights as f64 {
+        few if few < 1e6 => format!("{:.0} k", few / 1e3),
+        some if some < 1e9 => format!("{:.0} M", some / 1e6),
+        many => format!("{:.1} B", many / 1e9),
+    }
+}
+
+/// `count` with its noun: "1 record", "2 records".
+#[must_use]
+pub fn plural<N: Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == N::from(1) { one } else { several })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::readable;
+    use super::{plural, readable};
+
+    #[test]
+    fn nouns_have_their_number() {
+        let told = [0_usize, 1, 2].map(|count| plural(count, "reply", "replies"));
+        assert_eq!(told, ["0 replies", "1 reply", "2 replies"]);
+    }
 
     #[test]
     fn bytes_are_readable() {

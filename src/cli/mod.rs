@@ -16,14 +16,18 @@ pub mod merge;
 pub mod methods;
 pub mod models;
 pub mod prompts;
+mod records;
 pub mod replay;
 pub mod report;
+mod report_page;
 pub mod reproduce;
 pub mod run;
 pub mod score;
 pub mod show;
 pub mod slices;
 pub mod sources;
+#[cfg(test)]
+mod spelled;
 pub mod terminal;
 pub mod verify;
 pub mod why;

@@ -16,11 +16,12 @@ use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::methods;
 use crate::protocol::ctx::{Observer, Tools};
-use crate::protocol::{Built, Note};
+use crate::protocol::{Built, Interjection};
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, QuestionRecord};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -75,6 +76,22 @@ impl std::ops::AddAssign for Cost {
         self.computed += other.computed;
         self.usage += other.usage;
         self.seconds += other.seconds;
+    }
+}
+
+/// One line: calls by where their replies came from, and what the computed ones took.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kept, unchanged, computed, usage, seconds } = self;
+        if *kept > 0 {
+            write!(f, "{kept} of earlier rounds, ")?;
+        }
+        let (fresh, reused, out) = (usage.computed, usage.reused, usage.generated);
+        write!(
+            f,
+            "{unchanged} unchanged from the journal, {computed} computed: {fresh} prompt tokens, {reused} more from the \
+             cache, {out} generated, {seconds:.1} s"
+        )
     }
 }
 
@@ -196,11 +213,11 @@ impl Fork {
     ) -> Result<Course> {
         self.check(old)?;
         let started = Instant::now();
-        let note = match &self.change {
-            Change::Tell(text) => Some(Note { round: self.round, text: text.clone() }),
+        let interjection = match &self.change {
+            Change::Tell(text) => Some(Interjection { round: self.round, text: text.clone() }),
             _ => None,
         };
-        let method = Built { note, ..method };
+        let method = Built { interjection, ..method };
         let question = self.question(&old.question);
         let line = Line { llm: tools.llm, old, fork: self, state: Mutex::default() };
         let recorded = RecordedTools::new(header, old).before(tools);

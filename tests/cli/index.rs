@@ -61,7 +61,7 @@ fn a_folder_of_notes_is_indexed_searched_and_added_to() {
     fs::write(&more, "The tower is older than the bridge and the ferry: 1874.").unwrap();
     let more = more.display().to_string();
     let added = index(["add", &dir, &more]);
-    assert!(text(&added.stdout).contains("1 passages in") && text(&added.stdout).contains("4 in all"));
+    assert!(text(&added.stdout).contains("1 passage in") && text(&added.stdout).contains("4 in all"));
     assert_eq!(hits(&index(["search", &dir, "tower", "--json"])).len(), 1);
     let info = index(["info", &dir, "--verify", "--json"]);
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();
@@ -153,4 +153,18 @@ fn an_index_says_that_its_files_have_changed() {
     fs::write(&manifest, unfinished).unwrap();
     assert!(said(&["info", &dir]).contains("not compared: expected its files, "));
     assert!(said(&["search", &dir, "bridge"]).contains("cannot be compared with its files: expected its files, "));
+}
+
+#[test]
+fn passages_beyond_the_embedders_limit_are_counted() {
+    let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/encoders/bert");
+    let folder = tempfile::tempdir().unwrap();
+    let (notes, dir) = (folder.path().join("notes"), folder.path().join("notes.index").display().to_string());
+    fs::create_dir(&notes).unwrap();
+    fs::write(notes.join("long.txt"), "The bridge was opened. ".repeat(400)).unwrap();
+    fs::write(notes.join("short.txt"), "The bridge was opened in 1931.").unwrap();
+    let notes = notes.display().to_string();
+    let built = index(["build", &notes, "-o", &dir, "--embedder", tiny, "--words", "0"]);
+    let said = text(&built.stderr);
+    assert!(built.status.success() && said.contains("1 passage exceeds the embedder's limit"), "{said}");
 }

@@ -1,11 +1,12 @@
 //! Layout of a debate: replies, events, positions of passages, token counts.
 
-use super::{STRONG, View, WRONG};
+use super::view::{STRONG, View, WRONG};
 use crate::answers::words::Level;
 use crate::cli::terminal::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed};
+use crate::units::plural;
 use anstyle::{AnsiColor, Style};
 
 pub(super) const FAINT: Style = Style::new().dimmed();
@@ -88,9 +89,9 @@ impl Page {
         let known = known.map(|known| (format!("({known})"), FAINT));
         let note = before.map(|before| change(before, &call.parsed));
         let late = late.then(|| (format!("of round {}", call.round), FAINT));
-        let not_held = call.not_held.as_ref().map(|said| (format!("said {}, not in it", printable(said)), CHANGED));
+        let not_held =
+            call.not_held.as_ref().map(|said| (format!("said {}, not in its document", printable(said)), CHANGED));
         for (note, style) in not_held.into_iter().chain(note).chain(known).chain(late) {
-            let note = shorten(&note, room);
             match lines.last_mut() {
                 Some(line) if used + 2 + width(&note) <= room => {
                     line.push_str(&format!("  {style}{note}{style:#}"));
@@ -98,8 +99,10 @@ impl Page {
                 }
                 _ if short => {}
                 _ => {
-                    used = width(&note);
-                    lines.push(format!("{style}{note}{style:#}"));
+                    for part in wrap(&shorten(&note, 2 * room), room) {
+                        used = width(&part);
+                        lines.push(format!("{style}{part}{style:#}"));
+                    }
                 }
             }
         }
@@ -124,10 +127,12 @@ impl Page {
             Event::Retrieval { queries, hits, .. } => queries
                 .iter()
                 .zip(hits)
-                .map(|(query, hits)| line(format!("search: {query:?}, {} passages", hits.len())))
+                .map(|(query, hits)| line(format!("search: {query:?}, {}", plural(hits.len(), "passage", "passages"))))
                 .collect(),
-            Event::Entailment { pairs, by, .. } => line(format!("entailment of {} pairs by {by}", pairs.len())),
-            Event::Embedding { texts, by, .. } => line(format!("{texts} texts embedded by {by}")),
+            Event::Entailment { pairs, by, .. } => {
+                line(format!("entailment of {} by {by}", plural(pairs.len(), "pair", "pairs")))
+            }
+            Event::Embedding { texts, by, .. } => line(format!("{} embedded by {by}", plural(*texts, "text", "texts"))),
             Event::Failure { what, error, .. } => line(format!("{what} failed: {error}")),
             Event::Fallback { what, dropped: Some(_), .. } => line(what.clone()),
             Event::Fallback { what, .. } => line(format!("fallback: {what}")),
@@ -293,8 +298,7 @@ pub(super) fn ledger(calls: &[CallRecord], columns: usize) -> String {
     }
     let taken = calls.iter().filter(|call| call.taken_from.is_some()).count();
     if taken > 0 {
-        let equal = if taken == 1 { "1 call was" } else { &format!("{taken} calls were") };
-        let told = format!("{equal} not made: an equal one had been answered, and its reply was taken over");
+        let told = format!("{} of an equal call", plural(taken, "call took the reply", "calls took the reply"));
         text.push_str(&hang("", 2, &wrap(&told, columns - 2)));
     }
     text

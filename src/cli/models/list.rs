@@ -1,11 +1,12 @@
 //! `moot models list`: every name of the catalog, models that write and encoders.
 
-use super::{offline, print_json, table};
+use super::local::{offline, place};
+use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output;
 use crate::error::Result;
-use crate::units::readable;
+use crate::units::{compact, readable};
 use moot_models::memory::Footprint;
-use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, SourceUsed, Task};
+use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, Task};
 use serde::Serialize;
 
 /// List the models with short names, and which are on this machine
@@ -66,11 +67,11 @@ pub fn run(args: &Args) -> Result<()> {
         Catalog::embedded().models.iter().map(|entry| row(entry, &options)).collect::<Result<_>>()?;
     rows.retain(|row| !args.here || row.here.is_some());
     let mut encoders: Vec<Encoder> =
-        Catalog::embedded().encoders.iter().map(|entry| encoder(entry, &options)).collect();
+        Catalog::embedded().encoders.iter().map(|entry| encoder(entry, &options)).collect::<Result<_>>()?;
     encoders.retain(|encoder| !args.here || encoder.here.is_some());
     if args.json {
         let listed = rows.into_iter().map(Listed::Writes).chain(encoders.into_iter().map(Listed::Encodes));
-        return print_json(&listed.collect::<Vec<_>>());
+        return output::print_pretty_json(&listed.collect::<Vec<_>>());
     }
     let head = ["name", "weights", "quant", "file", "context", "licence", "here"].map(str::to_owned).to_vec();
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
@@ -87,16 +88,11 @@ pub fn run(args: &Args) -> Result<()> {
     output::print(&format!("\n{}", table(&lines)))
 }
 
-fn encoder(entry: &EncoderEntry, options: &Options) -> Encoder {
+fn encoder(entry: &EncoderEntry, options: &Options) -> Result<Encoder> {
     let task = if entry.task == Task::Embedding { "embedder" } else { "classifier" };
-    // Offline, so that what is not on this machine is an error.
-    let located = source::locate_encoder(&entry.alias, options, &mut |_| {}).ok();
-    let here = located.map(|(located, _)| place(&located.source));
-    Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here }
-}
-
-fn place(source: &SourceUsed) -> &'static str {
-    if *source == SourceUsed::Cache { "cache" } else { "hub cache" }
+    let copy = source::copies(&entry.alias, options)?.into_iter().next();
+    let here = copy.map(|copy| place(&copy.source));
+    Ok(Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here })
 }
 
 fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
@@ -120,20 +116,11 @@ fn cells(row: &Row) -> Vec<String> {
     let about = if row.estimated { "about " } else { "" };
     vec![
         row.name.clone(),
-        count(row.parameters),
+        compact(row.parameters),
         row.quant.clone(),
         format!("{about}{}", readable(row.bytes)),
         row.context.to_string(),
         row.licence.clone(),
         row.here.unwrap_or("-").to_owned(),
     ]
-}
-
-/// A number of weights in short form: "135 M", "7.6 B".
-pub(super) fn count(weights: u64) -> String {
-    match weights as f64 {
-        few if few < 1e6 => format!("{:.0} k", few / 1e3),
-        some if some < 1e9 => format!("{:.0} M", some / 1e6),
-        many => format!("{:.1} B", many / 1e9),
-    }
 }

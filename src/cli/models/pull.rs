@@ -1,6 +1,6 @@
-//! `moot models pull`: fetches a model and verifies it.
+//! `moot models pull`: fetches a model or an encoder and verifies it.
 
-use super::print_json;
+use super::local::locate;
 use crate::cli::terminal::Shown;
 use crate::cli::terminal::output;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use moot_models::source::{self, Options};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Fetch a model and verify it; a broken download is resumed
+/// Fetch a model or an encoder and verify it; a broken download is resumed
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A short name of the catalog, or hf:org/repo (also with /file.gguf and @revision)
@@ -40,7 +40,7 @@ struct Pulled {
 pub fn run(args: &Args) -> Result<()> {
     let options = Options { cache: source::default_cache()?, offline: args.offline };
     let mut shown = Shown::new(&args.name);
-    let located = source::locate(&args.name, &options, &mut |progress| shown.show(&progress))?;
+    let located = locate(&args.name, &options, &mut |progress| shown.show(&progress))?;
     let pulled = Pulled {
         name: args.name.clone(),
         bytes: source::model_bytes(&located.path),
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<()> {
         path: located.path,
     };
     if args.json {
-        return print_json(&pulled);
+        return output::print_pretty_json(&pulled);
     }
     let Pulled { path, bytes, sha256, .. } = &pulled;
     let path = escape::line(&path.display().to_string());

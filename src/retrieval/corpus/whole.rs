@@ -1,9 +1,11 @@
 //! Files that are one document: text, markdown, HTML, RTF, mail, notebooks.
 
-use super::document::{Fields, Position};
+use super::document::{Document, Fields, Position};
+use super::entry::{Entry, Kind};
 use super::notes::Notes;
 use super::position::Cursor;
-use super::{Document, Entry, Kind, Reader, html, mail, notebook, rtf};
+use super::reader::Reader;
+use super::{html, mail, notebook, rtf};
 use crate::charset;
 use crate::error::Result;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
@@ -56,12 +58,13 @@ impl Whole {
                 let (title, text) = notebook::read(&self.decoded()?, &mut self.notes).map_err(wrong)?;
                 (Fields { title, ..Fields::default() }, text, Position::Extracted)
             }
-            kind => {
+            kind @ (Kind::Text | Kind::Markdown) => {
                 let file = self.decoded()?;
                 let (fields, body) = if kind == Kind::Markdown { markdown(&file) } else { plain(&file) };
                 let (characters, newlines) = Cursor::new(&file).at(body);
                 (fields, file[body..].to_owned(), Position::File { characters, newlines })
             }
+            _ => return Err(self.entry.misrouted()),
         };
         if text.trim().is_empty() {
             return Err(input(&self.entry.path, None, "text", "an empty document"));
