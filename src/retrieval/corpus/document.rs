@@ -1,7 +1,8 @@
 //! A document of a corpus, before it is split into passages.
 
+use super::entry::{Entry, file_name};
 use super::position::Cursor;
-use super::{Entry, source};
+use super::source;
 use crate::question::{Origin, Passage};
 use crate::retrieval::chunk::Chunking;
 use crate::unicode::into_nfc;
@@ -116,7 +117,7 @@ impl Document {
             source: source.map(into_nfc),
             date,
             url,
-            file: super::file_name(&entry.path),
+            file: file_name(&entry.path),
             id,
             notes: Vec::new(),
             position,

@@ -1,8 +1,11 @@
 //! A corpus read file by file: its documents, and their passages.
 
 use super::document::Document;
+use super::entry::{Entry, Kind};
 use super::notes::{Noted, Notes};
-use super::{Entry, Kind, Reader, Skipped, package, pdf, record, sheets, table, whole};
+use super::reader::Reader;
+use super::skipped::Skipped;
+use super::{package, pdf, record, sheets, table, whole};
 use crate::error::{MootError, Result};
 use crate::escape::excerpt;
 use crate::question::Passage;

@@ -6,6 +6,7 @@
 mod bad;
 mod document;
 mod documents;
+mod entry;
 mod flow;
 mod html;
 mod mail;
@@ -15,6 +16,7 @@ mod notes;
 mod package;
 mod pdf;
 mod position;
+mod reader;
 mod record;
 mod rtf;
 mod sheets;
@@ -27,100 +29,19 @@ mod whole;
 pub use document::Document;
 pub(super) use document::Fields;
 pub use documents::{Documents, Passages};
+pub use entry::file_name;
+pub(super) use entry::{Entry, Kind};
 pub use notes::Noted;
 pub use pdf::{PDF_WORKER, read_pdf_in, serve_pdf};
-pub use skipped::{told_notes, told_skipped};
-pub use walk::Skipped;
+pub use skipped::{Skipped, told_notes, told_skipped};
 pub(crate) use walk::is_index;
 
-use crate::charset::Decoded;
 use crate::error::Result;
 use crate::retrieval::chunk::Chunking;
-use notes::Notes;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// File kinds, by file name extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    Markdown,
-    Html,
-    Pdf,
-    Docx,
-    Odt,
-    Epub,
-    Pptx,
-    Rtf,
-    Mail,
-    Notebook,
-    Xlsx,
-    Xls,
-    Ods,
-    Jsonl,
-    Comma,
-    Tab,
-}
-
-/// The supported extensions, for messages.
-pub(super) const KINDS: &str = ".txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or \
-    .jsonl";
-
-impl Kind {
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "txt" => Some(Self::Text),
-            "md" | "markdown" => Some(Self::Markdown),
-            "html" | "htm" | "xhtml" => Some(Self::Html),
-            "pdf" => Some(Self::Pdf),
-            "docx" | "docm" => Some(Self::Docx),
-            "odt" => Some(Self::Odt),
-            "epub" => Some(Self::Epub),
-            "pptx" | "pptm" | "ppsx" => Some(Self::Pptx),
-            "rtf" => Some(Self::Rtf),
-            "eml" => Some(Self::Mail),
-            "ipynb" => Some(Self::Notebook),
-            "xlsx" | "xlsm" => Some(Self::Xlsx),
-            "xls" => Some(Self::Xls),
-            "ods" => Some(Self::Ods),
-            "jsonl" | "ndjson" => Some(Self::Jsonl),
-            "csv" => Some(Self::Comma),
-            "tsv" => Some(Self::Tab),
-            _ => None,
-        }
-    }
-}
-
-/// A file of the corpus.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) path: PathBuf,
-    pub(super) kind: Kind,
-    /// Source of its documents if they name none: the folder below the given one.
-    folder: Option<String>,
-    /// Found in a folder or by a glob, not named explicitly: skipped, not refused, if it cannot be read.
-    pub(super) found: bool,
-    /// In bytes.
-    length: u64,
-    /// The only line to be read, of JSONL.
-    pub(super) line: Option<usize>,
-    /// The content, where it was read already: that of standard input.
-    content: Option<Arc<Decoded>>,
-}
-
-impl Entry {
-    /// Whether its documents are rows of sheets, whose ids are the sheets' names.
-    pub(super) fn is_workbook(&self) -> bool {
-        matches!(self.kind, Kind::Xlsx | Kind::Xls | Kind::Ods)
-    }
-
-    /// Whether its documents are parts of one text: pages, chapters or slides.
-    pub(super) fn is_divided(&self) -> bool {
-        matches!(self.kind, Kind::Pdf | Kind::Epub | Kind::Pptx)
-    }
-}
+use walk::Listing;
 
 /// The files of a corpus, in order.
 #[derive(Debug, Clone)]
@@ -132,15 +53,15 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Lists the files that `paths` name, without reading them. A path is a file of a supported kind, a line of one (`file.jsonl:17`), a folder (recursively, without hidden files), a glob, or `-`:
-    /// standard input as one text or HTML page, which is read at once. Files come in the order given, those of a folder
-    /// sorted by name, each once.
+    /// Lists the files that `paths` name, without reading them. A path is a file of a supported kind, a line of one
+    /// (`file.jsonl:17`), a folder (recursively, without hidden files), a glob, or `-`: standard input as one text or HTML
+    /// page, which is read at once. Files come in the order given, those of a folder sorted by name, each once.
     ///
     /// # Errors
     /// `MootError::Input` or `MootError::Io` for the first path that is missing, of an unsupported kind or without any
     /// file to read.
     pub fn open(paths: &[String]) -> Result<Self> {
-        walk::walk(paths)
+        Ok(Self::of(walk::walk(paths)?))
     }
 
     /// As [`Corpus::open`], of those of `paths` that are still there. Returned beside it are the others: paths that do not
@@ -149,7 +70,12 @@ impl Corpus {
     /// # Errors
     /// As [`Corpus::open`], for paths that exist.
     pub fn existing(paths: &[String]) -> Result<(Self, Vec<PathBuf>)> {
-        walk::existing(paths)
+        let (listing, gone) = walk::existing(paths)?;
+        Ok((Self::of(listing), gone))
+    }
+
+    fn of(listing: Listing) -> Self {
+        Self { entries: listing.entries, skipped: listing.skipped, part: false }
     }
 
     /// Number of files to read.
@@ -224,40 +150,5 @@ impl Corpus {
     #[must_use]
     pub fn passages(&self, chunking: Chunking) -> Passages {
         Passages::new(self.documents(), chunking)
-    }
-}
-
-/// The name of the file at `path` in positions and records: its path, with bytes that are not UTF-8 as `\xff`, so that two
-/// files never have one name.
-#[must_use]
-pub fn file_name(path: &Path) -> String {
-    let mut name = String::new();
-    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
-        name.push_str(chunk.valid());
-        name.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
-    }
-    name
-}
-
-/// Reads the documents of one file.
-trait Reader: Send {
-    /// The next document; `None` after an error.
-    ///
-    /// # Errors
-    /// A file that cannot be read or does not match its extension.
-    fn next(&mut self) -> Option<Result<Document>>;
-
-    /// Bytes of the file consumed so far.
-    fn bytes(&self) -> u64;
-
-    /// Notes on the file, for all of its documents: what is missing from the text, and what was assumed. Those of a PDF or an
-    /// EPUB are complete once `next` has returned `None`; those of another file when it has returned a document.
-    fn notes(&self) -> Notes {
-        Notes::default()
-    }
-
-    /// Records and lines that were left out, one line each: "2 records without text".
-    fn left_out(&self) -> Vec<String> {
-        Vec::new()
     }
 }

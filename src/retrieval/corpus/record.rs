@@ -1,9 +1,10 @@
 //! JSONL: one document per line, with FlashRAG's, BEIR's or moot's own field names.
 
 use super::bad::{Bad, without_text};
-use super::document::{Fields, Position};
+use super::document::{Document, Fields, Position};
+use super::entry::Entry;
 use super::notes::Notes;
-use super::{Document, Entry, Reader};
+use super::reader::Reader;
 use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
 use crate::retrieval::text::input;

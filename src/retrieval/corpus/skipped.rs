@@ -1,7 +1,25 @@
 //! What was skipped, and notes on what was read, in few lines.
 
-use super::{Noted, Skipped};
-use std::path::Path;
+use super::notes::Noted;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A file, folder or record that was skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// One line: "not .txt, .md, ...".
+    pub why: String,
+    /// It could not be looked into: whether it holds files is not known.
+    pub unread: bool,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.why)
+    }
+}
 
 /// Items of one kind and reason that are named.
 const NAMED: usize = 3;

@@ -1,54 +1,45 @@
 //! Finds the files of a corpus from the paths typed.
 
-use super::{Corpus, Entry, KINDS, Kind, source};
+use super::entry::{Entry, KINDS, Kind};
+use super::skipped::Skipped;
+use super::source;
 use crate::error::{MootError, Result};
 use crate::retrieval::text::{self, input, irregular};
 use std::collections::HashSet;
-use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// A file, folder or record that was skipped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// One line: "not .txt, .md, ...".
-    pub why: String,
-    /// It could not be looked into: whether it holds files is not known.
-    pub unread: bool,
+/// The files of a corpus, in order, and what was skipped.
+#[derive(Default)]
+pub(super) struct Listing {
+    pub(super) entries: Vec<Entry>,
+    pub(super) skipped: Vec<Skipped>,
 }
 
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.why)
-    }
-}
-
-/// As [`Corpus::open`].
-pub(super) fn walk(paths: &[String]) -> Result<Corpus> {
+/// As [`super::Corpus::open`].
+pub(super) fn walk(paths: &[String]) -> Result<Listing> {
     if paths.is_empty() {
         return Err(MootError::Usage("no corpus: expected files or folders".into()));
     }
-    let mut walk = Walk::new();
+    let mut walk = Walk::default();
     for path in paths {
         if let Some(gone) = walk.named(path)? {
             return Err(gone);
         }
     }
-    Ok(walk.corpus)
+    Ok(walk.listing)
 }
 
-/// As [`Corpus::existing`].
-pub(super) fn existing(paths: &[String]) -> Result<(Corpus, Vec<PathBuf>)> {
-    let (mut walk, mut gone) = (Walk::new(), Vec::new());
+/// As [`super::Corpus::existing`].
+pub(super) fn existing(paths: &[String]) -> Result<(Listing, Vec<PathBuf>)> {
+    let (mut walk, mut gone) = (Walk::default(), Vec::new());
     for path in paths {
         if walk.named(path)?.is_some() {
             gone.push(literal(path));
         }
     }
-    Ok((walk.corpus, gone))
+    Ok((walk.listing, gone))
 }
 
 /// The reason for skipping the folder of an index.
@@ -94,15 +85,9 @@ fn numbered(typed: &str) -> Option<(&Path, usize)> {
     (Kind::of(path) == Some(Kind::Jsonl) && path.is_file()).then_some((path, line))
 }
 
-impl Entry {
-    /// A file that was named itself.
-    fn new(path: &Path, kind: Kind, length: u64) -> Self {
-        Self { path: path.to_owned(), kind, folder: None, found: false, length, line: None, content: None }
-    }
-}
-
+#[derive(Default)]
 struct Walk {
-    corpus: Corpus,
+    listing: Listing,
     /// Canonical paths of files and folders already visited: no file is read twice, and loops of links end.
     seen: HashSet<PathBuf>,
     /// Number of files found a second time.
@@ -110,11 +95,6 @@ struct Walk {
 }
 
 impl Walk {
-    fn new() -> Self {
-        let corpus = Corpus { entries: Vec::new(), skipped: Vec::new(), part: false };
-        Self { corpus, seen: HashSet::new(), again: 0 }
-    }
-
     /// Adds the files of a typed path. Returns the error of a path that is not there, or holds no file to read.
     fn named(&mut self, typed: &str) -> Result<Option<MootError>> {
         if typed == "-" {
@@ -143,7 +123,7 @@ impl Walk {
                 let (path, line) = numbered(typed).unwrap_or((path, 1));
                 let length = fs::metadata(path).map_err(|e| MootError::io(path, "open", e))?.len();
                 let entry = Entry::new(path, Kind::Jsonl, length);
-                self.corpus.entries.push(Entry { line: Some(line), ..entry });
+                self.listing.entries.push(Entry { line: Some(line), ..entry });
                 Ok(None)
             }
             Err(_) if typed.contains(['*', '?', '[']) => self.glob(typed),
@@ -165,7 +145,7 @@ impl Walk {
         };
         let kind = if begins("<!doctype html") || begins("<html") { Kind::Html } else { Kind::Text };
         let entry = Entry::new(name, kind, content.text.len() as u64);
-        self.corpus.entries.push(Entry { content: Some(content.into()), ..entry });
+        self.listing.entries.push(Entry { content: Some(content.into()), ..entry });
         Ok(())
     }
 
@@ -282,20 +262,20 @@ impl Walk {
             return Ok(());
         }
         let folder = root.and_then(|root| source::folder(root, path));
-        self.corpus.entries.push(Entry { folder, found, ..Entry::new(path, kind, length) });
+        self.listing.entries.push(Entry { folder, found, ..Entry::new(path, kind, length) });
         Ok(())
     }
 
     fn found_files(&self) -> usize {
-        self.corpus.entries.len() + self.again
+        self.listing.entries.len() + self.again
     }
 
     fn skip(&mut self, path: &Path, why: &str) {
-        self.corpus.skipped.push(Skipped { path: path.to_owned(), why: why.to_owned(), unread: false });
+        self.listing.skipped.push(Skipped { path: path.to_owned(), why: why.to_owned(), unread: false });
     }
 
     fn unread(&mut self, path: &Path, why: &str) {
-        self.corpus.skipped.push(Skipped { path: path.to_owned(), why: why.to_owned(), unread: true });
+        self.listing.skipped.push(Skipped { path: path.to_owned(), why: why.to_owned(), unread: true });
     }
 
     /// The error of a folder or a glob that gave no file.
@@ -303,7 +283,7 @@ impl Walk {
         if self.found_files() > before {
             return None;
         }
-        let found = match self.corpus.skipped.last() {
+        let found = match self.listing.skipped.last() {
             None => "nothing".to_owned(),
             Some(last) => format!("only other things ({last})"),
         };

@@ -1,9 +1,11 @@
 //! Files that are one document: text, markdown, HTML, RTF, mail, notebooks.
 
-use super::document::{Fields, Position};
+use super::document::{Document, Fields, Position};
+use super::entry::{Entry, Kind};
 use super::notes::Notes;
 use super::position::Cursor;
-use super::{Document, Entry, Kind, Reader, html, mail, notebook, rtf};
+use super::reader::Reader;
+use super::{html, mail, notebook, rtf};
 use crate::charset;
 use crate::error::Result;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};

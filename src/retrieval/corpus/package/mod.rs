@@ -6,6 +6,7 @@
 mod archive;
 mod epub;
 pub(super) mod odt;
+mod read;
 pub(super) mod relations;
 mod slides;
 mod word;
@@ -13,30 +14,19 @@ pub(super) mod xml;
 
 pub(super) use archive::{Fault, Package, fault};
 
-use super::document::{Fields, Position};
+use super::document::Document;
+use super::entry::{Entry, Kind};
 use super::notes::Notes;
-use super::{Document, Entry, Kind, Reader};
+use super::reader::Reader;
 use crate::error::Result;
 use crate::retrieval::text::{self, input};
+use read::{Read, Text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Maximum bytes of a file: pictures make it long.
 pub(super) const MAX_FILE: u64 = 512 << 20;
 /// Maximum bytes of text of a file.
 pub(super) const MAX_TEXT: usize = 64 << 20;
-
-/// The text of a part of a package.
-struct Text {
-    fields: Fields,
-    text: String,
-    position: Position,
-}
-
-/// The texts of a package, and notes on what is missing from them.
-struct Read {
-    texts: Vec<Text>,
-    notes: Notes,
-}
 
 /// The documents of a package: one, or one a chapter or slide.
 pub(super) struct Parts {

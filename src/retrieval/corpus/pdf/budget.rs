@@ -1,6 +1,7 @@
 //! Limits on the bytes that a PDF file decodes to.
 
-use super::decode::{Filter, MAX_STREAM, decoded_length};
+use super::decode::{Filter, decoded_length};
+use super::output::MAX_STREAM;
 use super::reply::Refusal;
 use super::widths;
 use hayro_font::hayro_syntax::Filter as Named;

@@ -4,17 +4,11 @@
 //! before hayro decodes it, with the same leniency and with a limit.
 
 use super::inflate::inflate;
+use super::output::{MAX_STREAM, Output, TooLarge};
 use std::borrow::Cow;
-
-/// Maximum decoded bytes of one stream, after each of its filters.
-pub(super) const MAX_STREAM: usize = 64 << 20;
 
 /// Maximum filters of one stream; real files have one or two.
 const MAX_FILTERS: usize = 8;
-
-/// More than [`MAX_STREAM`] bytes, or more than [`MAX_FILTERS`] filters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLarge;
 
 /// A filter of streams (PDF 32000-1, section 7.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +63,7 @@ pub(super) fn decoded<'d>(filters: &[Filter], early: bool, data: &'d [u8]) -> Re
     }
     let mut held = Cow::Borrowed(data);
     for filter in filters {
-        let mut output = Output { bytes: Vec::new() };
+        let mut output = Output::default();
         match filter {
             Filter::Picture => return Ok(Cow::Borrowed(&[])),
             Filter::Crypt => continue,
@@ -79,42 +73,9 @@ pub(super) fn decoded<'d>(filters: &[Filter], early: bool, data: &'d [u8]) -> Re
             Filter::Hex => hex(&held, &mut output)?,
             Filter::Base85 => base85(&held, &mut output)?,
         }
-        held = Cow::Owned(output.bytes);
+        held = Cow::Owned(output.into_bytes());
     }
     if held.len() > MAX_STREAM { Err(TooLarge) } else { Ok(held) }
-}
-
-/// Decoded bytes, bounded by [`MAX_STREAM`].
-pub(super) struct Output {
-    bytes: Vec<u8>,
-}
-
-impl Output {
-    fn room(&self, more: usize) -> Result<(), TooLarge> {
-        if self.bytes.len() + more > MAX_STREAM { Err(TooLarge) } else { Ok(()) }
-    }
-
-    pub(super) fn push(&mut self, byte: u8) -> Result<(), TooLarge> {
-        self.room(1)?;
-        self.bytes.push(byte);
-        Ok(())
-    }
-
-    pub(super) fn extend(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
-        self.room(bytes.len())?;
-        self.bytes.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    /// Appends `length` bytes from `distance` before the end; nothing if that is before the start.
-    pub(super) fn repeat(&mut self, distance: usize, length: usize) -> Result<(), TooLarge> {
-        let Some(start) = self.bytes.len().checked_sub(distance) else { return Ok(()) };
-        self.room(length)?;
-        for at in start..start + length {
-            self.bytes.push(self.bytes[at]);
-        }
-        Ok(())
-    }
 }
 
 fn run_length(data: &[u8], output: &mut Output) -> Result<(), TooLarge> {
@@ -188,7 +149,7 @@ fn lzw(data: &[u8], early: bool, output: &mut Output) -> Result<(), TooLarge> {
         }
         count -= width;
         let code = (held >> count & ((1 << width) - 1)) as usize;
-        let at = output.bytes.len();
+        let at = output.len();
         match code {
             CLEAR => {
                 entries.clear();
@@ -212,7 +173,7 @@ fn lzw(data: &[u8], early: bool, output: &mut Output) -> Result<(), TooLarge> {
         if let Some((start, length)) = previous.filter(|_| entries.len() < 4096 - 258) {
             entries.push((start, length + 1));
         }
-        previous = Some((at, output.bytes.len() - at));
+        previous = Some((at, output.len() - at));
     }
 }
 

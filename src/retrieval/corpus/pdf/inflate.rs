@@ -3,7 +3,7 @@
 //! hayro-syntax has no bound. This decoder is exactly as lenient as hayro's (a port of pdf.js's): both stop at the same bit
 //! of broken data, so that the length measured here is the length that hayro decodes.
 
-use super::decode::{Output, TooLarge};
+use super::output::{Output, TooLarge};
 
 /// Order in which the lengths of the code length code are stored.
 const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];

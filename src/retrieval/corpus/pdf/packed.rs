@@ -4,8 +4,9 @@
 //! uses them (`budget`).
 
 use super::budget::{Budget, Excess};
-use super::decode::{Filter, MAX_STREAM, decoded};
+use super::decode::{Filter, decoded};
 use super::lexer::{Lexer, Token};
+use super::output::MAX_STREAM;
 use super::page_tree::PageTree;
 
 /// Maximum nesting of dictionaries and arrays in a stream's dictionary.

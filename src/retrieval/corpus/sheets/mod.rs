@@ -8,11 +8,12 @@ mod ods;
 mod xls;
 mod xlsx;
 
-use super::document::Position;
+use super::document::{Document, Position};
+use super::entry::{Entry, Kind};
 use super::notes::Notes;
 use super::package::{Fault, MAX_FILE, fault};
+use super::reader::Reader;
 use super::table::Columns;
-use super::{Document, Entry, Kind, Reader};
 use crate::error::{MootError, Result};
 use crate::retrieval::text::{self, input};
 use grid::{Book, Row, Sheet};

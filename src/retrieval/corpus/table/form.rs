@@ -3,7 +3,7 @@
 use super::columns::Columns;
 use crate::charset::{self, Transcoder};
 use crate::error::{MootError, Result};
-use crate::retrieval::corpus::Kind;
+use crate::retrieval::corpus::entry::Kind;
 use crate::retrieval::text::{self, input};
 use csv::ByteRecord;
 use std::fs::File;

@@ -6,9 +6,10 @@ mod columns;
 mod form;
 
 use super::bad::{Bad, without_text};
-use super::document::Position;
+use super::document::{Document, Position};
+use super::entry::Entry;
 use super::notes::Notes;
-use super::{Document, Entry, Reader};
+use super::reader::Reader;
 use crate::error::{MootError, Result};
 use crate::retrieval::text::input;
 use bounded::Bounded;
