@@ -12,6 +12,16 @@ pub fn readable(bytes: u64) -> String {
     if number < 9.95 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
 }
 
+/// A number of weights in short form: "135 M", "7.6 B".
+#[must_use]
+pub fn compact(weights: u64) -> String {
+    match weights as f64 {
+        few if few < 1e6 => format!("{:.0} k", few / 1e3),
+        some if some < 1e9 => format!("{:.0} M", some / 1e6),
+        many => format!("{:.1} B", many / 1e9),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::readable;

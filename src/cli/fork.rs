@@ -2,14 +2,14 @@
 
 use crate::cli::args::again;
 use crate::cli::args::values;
-use crate::cli::compare::beside;
+use crate::cli::debate::beside;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{self, Change as Compared};
-use crate::eval::fork::{self, Change, Cost, Course, Fork};
+use crate::eval::fork::{self, Change, Course, Fork};
 use crate::eval::queries;
 use crate::eval::record::Writer;
 use crate::files::outputs::refuse_existing;
@@ -107,22 +107,11 @@ fn text(fork: &Fork, old: &QuestionRecord, course: &Course, saved: Option<&Path>
     } else {
         format!("the same answer: {now}")
     };
-    text.push_str(&format!("\nAnswer  {}\nCalls   {}\n", printable(&verdict), calls(&course.cost)));
+    text.push_str(&format!("\nAnswer  {}\nCalls   {}\n", printable(&verdict), course.cost));
     if let Some(path) = saved {
         text.push_str(&format!("Saved   {}\n", printable(&path.display().to_string())));
     }
     Ok(text)
-}
-
-/// Calls by where their replies came from, and what the computed ones took.
-pub(super) fn calls(cost: &Cost) -> String {
-    let Cost { kept, unchanged, computed, usage, seconds } = cost;
-    let kept = if *kept == 0 { String::new() } else { format!("{kept} of earlier rounds, ") };
-    let (fresh, reused, out) = (usage.computed, usage.reused, usage.generated);
-    format!(
-        "{kept}{unchanged} unchanged from the journal, {computed} computed: {fresh} prompt tokens, {reused} more from the \
-         cache, {out} generated, {seconds:.1} s"
-    )
 }
 
 fn change(args: &Args, old: &QuestionRecord) -> Result<Change> {

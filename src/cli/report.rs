@@ -1,14 +1,12 @@
 //! `moot report`: records as one HTML page.
 
-use crate::cli::show;
+use crate::cli::report_page;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
-use crate::eval::compare;
 use crate::files;
-use crate::report::{self, Input, Options};
+use crate::report::{self, Options};
 use std::io::Read;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -55,48 +53,14 @@ pub fn run(args: &Args) -> Result<()> {
     let records: Vec<_> = args.records.iter().map(|path| ("RECORD", path.as_path())).collect();
     files::outputs::distinct(&[("-o", &args.output)], &records)?;
     check(&args.output)?;
-    let inputs = read(&args.records)?;
+    let inputs = report_page::read(&args.records)?;
     let (records, debates) = (inputs.len(), inputs.iter().map(|input| input.record.questions.len()).sum::<usize>());
-    let compare = options(&inputs, &args.metric, &args.slice, args.all_slices, args.across_datasets);
+    let compare = report_page::options(&inputs, &args.metric, &args.slice, args.all_slices, args.across_datasets);
     let page = report::page(inputs, &Options { title: args.title.clone(), compare, changed: false })?;
     files::outputs::write(&args.output, page.as_bytes())?;
     let size = page.len() as f64 / 1e6;
     let path = printable(&args.output.display().to_string());
     output::print(&format!("{path}: {records} records, {debates} debates, {size:.1} MB\n"))
-}
-
-/// The page on standard output, for `moot compare --format html`.
-///
-/// # Errors
-/// As [`run`].
-pub fn print(paths: &[PathBuf], options: impl FnOnce(&[Input]) -> Options) -> Result<()> {
-    let inputs = read(paths)?;
-    let options = options(&inputs);
-    match output::write(report::page(inputs, &options)?.as_bytes())? {
-        ControlFlow::Continue(()) | ControlFlow::Break(()) => Ok(()),
-    }
-}
-
-/// What is compared.
-#[must_use]
-pub fn options(
-    inputs: &[Input],
-    metric: &[String],
-    slice: &[String],
-    all: bool,
-    across_datasets: bool,
-) -> compare::Options {
-    let every = || {
-        let slices = inputs.iter().flat_map(|input| compare::slices(std::slice::from_ref(&input.record)));
-        slices.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
-    };
-    compare::Options { slices: if all { every() } else { slice.to_vec() }, metrics: metric.to_vec(), across_datasets }
-}
-
-/// Reads records, and says on standard error what is left out of them.
-fn read(paths: &[PathBuf]) -> Result<Vec<Input>> {
-    let one = |path: &PathBuf| show::read_whole(path).map(|(record, ledger)| Input { record, ledger });
-    paths.iter().map(one).collect()
 }
 
 /// Refuses an output that is there and was not written by this command: a record may be named by mistake.

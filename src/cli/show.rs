@@ -3,11 +3,11 @@
 use crate::cli::claims;
 use crate::cli::debate;
 use crate::cli::debate::{STRONG, View};
+use crate::cli::records;
 use crate::cli::terminal::columns::{printable, wrap};
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::eval::queries::{Judged, find, gold_in_words, ordered, outcome};
-use crate::eval::record::reader::{Ledger, Record};
 use crate::transcript::QuestionRecord;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub struct Args {
 /// # Errors
 /// A record that cannot be read or is corrupt; a question that is not in it, or an ambiguous one.
 pub fn run(args: &Args) -> Result<()> {
-    let record = read(&args.record)?;
+    let record = records::read(&args.record)?;
     if let Some(label) = &record.header.label {
         output::print(&format!("{}\n", printable(label)))?;
     }
@@ -46,33 +46,6 @@ pub fn run(args: &Args) -> Result<()> {
         (None, [only]) => show(only, args.full),
         (None, questions) => output::print_lines(&list(questions)),
     }
-}
-
-/// Reads a record, and says on standard error what is left out of it.
-///
-/// # Errors
-/// As [`Record::read`].
-pub fn read(path: &Path) -> Result<Record> {
-    Ok(read_whole(path)?.0)
-}
-
-/// As [`read`], with what the file has beside its questions.
-///
-/// # Errors
-/// As [`Record::read`].
-pub(super) fn read_whole(path: &Path) -> Result<(Record, Ledger)> {
-    let (record, ledger) = Record::read_whole(path)?;
-    let note = |text: &str| anstream::eprintln!("note: {}: {text}", printable(&path.display().to_string()));
-    if record.torn {
-        note("the last line was cut short and is left out");
-    }
-    if let Some(line) = ledger.altered.first() {
-        let count = ledger.altered.len();
-        note(&format!(
-            "{count} lines are not as they were written, first line {line} (`moot record verify --hashes` lists them)"
-        ));
-    }
-    Ok((record, ledger))
 }
 
 /// The questions, a line each with the outcome.

@@ -2,7 +2,6 @@
 
 use crate::cli::args::again;
 use crate::cli::args::values;
-use crate::cli::fork::calls;
 use crate::cli::terminal::columns::{printable, shorten};
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
@@ -134,7 +133,7 @@ fn text(why: &Why, columns: usize) -> String {
         aligned(&rows),
         printable(&verdict),
         // The sum over debates that are held at once would be more than the clock's.
-        calls(&Cost { seconds: why.elapsed, ..why.cost })
+        Cost { seconds: why.elapsed, ..why.cost }
     )
 }
 
@@ -162,5 +161,5 @@ fn summary(all: &[Why], seconds: f64) -> String {
     for (name, (documents, turned)) in groups.into_iter().take(10) {
         text.push_str(&format!("  {turned} of {documents} documents {} turned one\n", printable(&name)));
     }
-    text + &format!("Calls   {}\n", calls(&cost))
+    text + &format!("Calls   {cost}\n")
 }

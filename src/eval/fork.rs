@@ -21,6 +21,7 @@ use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, QuestionRecord};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -75,6 +76,22 @@ impl std::ops::AddAssign for Cost {
         self.computed += other.computed;
         self.usage += other.usage;
         self.seconds += other.seconds;
+    }
+}
+
+/// One line: calls by where their replies came from, and what the computed ones took.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kept, unchanged, computed, usage, seconds } = self;
+        if *kept > 0 {
+            write!(f, "{kept} of earlier rounds, ")?;
+        }
+        let (fresh, reused, out) = (usage.computed, usage.reused, usage.generated);
+        write!(
+            f,
+            "{unchanged} unchanged from the journal, {computed} computed: {fresh} prompt tokens, {reused} more from the \
+             cache, {out} generated, {seconds:.1} s"
+        )
     }
 }
 

@@ -163,16 +163,54 @@ fn files_of_the_top_do_not_reach_their_neighbours_by_super() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// Folders whose files may still form circles.
-const CIRCLES: [&str; 1] = ["cli/"];
-
 #[test]
 fn files_do_not_use_each_other_in_a_circle() {
     let found = circles(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-    let files =
-        |circle: &str| circle.split_once('(').map_or("", |(_, files)| files).split(')').next().unwrap().to_owned();
-    let allowed =
-        |circle: &str| CIRCLES.iter().any(|folder| files(circle).split(", ").all(|file| file.starts_with(folder)));
-    let wrong: Vec<&String> = found.iter().filter(|circle| !allowed(circle)).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Modules of `cli` that its subcommands share.
+const SHARED: &[&str] = &["advice", "args", "claims", "debate", "records", "report_page", "terminal"];
+
+/// `ask.rs:12 uses run`, for every use of a subcommand by another file of the command line than `mod.rs`.
+fn uses_of_subcommands(cli: &Path) -> Vec<String> {
+    let (mut paths, mut wrong) = (Vec::new(), Vec::new());
+    files(cli, &mut paths);
+    paths.sort();
+    for path in paths.into_iter().filter(|path| *path != cli.join("mod.rs")) {
+        let below = path.strip_prefix(cli).unwrap();
+        let first = below.components().next().unwrap().as_os_str().to_str().unwrap();
+        let own = first.strip_suffix(".rs").unwrap_or(first);
+        for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
+            let used = named(&line.replace("crate::cli::{", "crate::{").replace("crate::cli::", "crate::"));
+            let others = used.iter().filter(|name| line.contains("crate::cli::") && *name != own);
+            let others = others.filter(|name| !SHARED.contains(&name.as_str()));
+            wrong.extend(others.map(|name| format!("{}:{} uses {name}", below.display(), number + 1)));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn no_subcommand_uses_another() {
+    let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+    let wrong = uses_of_subcommands(&cli);
+    assert!(wrong.is_empty(), "what subcommands share goes to a module of SHARED:\n{}", wrong.join("\n"));
+    for name in SHARED {
+        assert!(cli.join(format!("{name}.rs")).exists() || cli.join(name).is_dir(), "SHARED: {name} is gone");
+    }
+}
+
+#[test]
+fn a_use_of_another_subcommand_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("mod.rs", "use crate::cli::ask;\n");
+    write("ask.rs", "use crate::cli::args::values;\nuse crate::cli::run::Args;\nuse crate::eval::run;\n");
+    write("run/mod.rs", "use crate::cli::run::dry;\nuse crate::cli::{ask, terminal};\n");
+    assert_eq!(uses_of_subcommands(folder.path()), ["ask.rs:2 uses run", "run/mod.rs:2 uses ask"]);
 }

@@ -1,5 +1,6 @@
 //! Parsers of numeric arguments; errors state what was expected.
 
+use crate::error::MootError;
 use std::str::FromStr;
 
 /// Largest accepted count; sums of a few of them cannot overflow.
@@ -47,6 +48,15 @@ pub(in crate::cli) fn whole<T: FromStr>(typed: &str) -> Result<T, String> {
 /// As [`count`].
 pub(in crate::cli) fn number(typed: &str) -> Result<f32, String> {
     typed.parse().map_err(|_| "expected a number, as 0.7".to_owned())
+}
+
+/// A number from 0 to 1, to the digits typed: the nearest f32 to 0.9 is above 0.9.
+///
+/// # Errors
+/// [`MootError::Usage`] with the name of the argument.
+pub(in crate::cli) fn share(name: &str, typed: f32) -> Result<f64, MootError> {
+    let share = typed.to_string().parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| MootError::Usage(format!("{name} {typed}: expected a number from 0 to 1")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,12 @@
 //! `moot bench`: tokens per second by rows, and the limits of this machine, measured in the same call.
 
-use crate::cli::args::model;
-use crate::cli::args::values;
+mod args;
+mod ceilings;
+mod machine;
+mod recorded;
+
+pub use args::Args;
+
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
 use crate::engine::{Engine, Event, Request};
@@ -9,67 +14,13 @@ use crate::error::{MootError, Result};
 use crate::llm::Llm;
 use crate::llm::local::Local;
 use crate::workspace::open_single;
-use moot_models::kernels::cpu::{self, limits};
+use machine::{device, peak_resident_bytes};
+use moot_models::kernels::cpu::limits;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Instant;
-
-mod ceilings;
-mod recorded;
-
-const EXAMPLES: &str = "\
-Examples:
-  moot lab bench --model smollm2-135m
-  moot lab bench --prompt 512 --generate 64 --rows 1,8,32 --shared-prefix --json
-  moot lab bench --model llama-3.1-8b --weights random:q4_k
-  moot lab bench --prompt 1536 --shared 1024 --group 8 --rows 8,64
-  moot record calls out.jsonl > calls.jsonl && moot lab bench --calls calls.jsonl";
-
-/// Measure prefill and decoding speed by rows, and their share of this machine's limits
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Args {
-    /// Prompt tokens per row
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = values::count, allow_negative_numbers = true)]
-    pub prompt: usize,
-    /// Tokens generated per row
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = values::count, allow_negative_numbers = true)]
-    pub generate: usize,
-    /// Numbers of rows to measure
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,8")]
-    #[arg(value_parser = values::count, allow_negative_numbers = true)]
-    pub rows: Vec<usize>,
-    /// All rows share their prompt except the last token
-    #[arg(long)]
-    pub shared_prefix: bool,
-    /// Rows of a group share the first N tokens of their prompts
-    #[arg(long, value_name = "N", conflicts_with = "shared_prefix", value_parser = values::count)]
-    #[arg(allow_negative_numbers = true)]
-    pub shared: Option<usize>,
-    /// Rows per group (the agents of a question); by default all rows
-    #[arg(long, value_name = "N", requires = "shared", value_parser = values::count, allow_negative_numbers = true)]
-    pub group: Option<usize>,
-    /// Measurements per number of rows; medians are reported
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count, allow_negative_numbers = true)]
-    pub repeat: usize,
-    /// Run recorded calls instead, as printed by `moot calls`, each forced to its recorded length
-    #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["prompt", "generate", "rows", "shared_prefix", "shared", "repeat"])]
-    pub calls: Option<PathBuf>,
-    /// With --calls: questions in flight; the calls of a stage are always sent at once
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "calls", value_parser = values::count)]
-    #[arg(allow_negative_numbers = true)]
-    pub in_flight: usize,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub json: bool,
-    /// Model and runtime arguments.
-    #[command(flatten)]
-    pub model: model::ModelArgs,
-}
 
 /// The result for one number of rows.
 #[derive(Debug, Clone, Serialize)]
@@ -275,25 +226,4 @@ fn median(mut runs: Vec<Measured>) -> Measured {
     runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let middle = runs.len() / 2;
     runs.swap_remove(middle)
-}
-
-fn device(llm: &Local) -> String {
-    if llm.engine().model().decoder.is_on_cpu() {
-        cpu::table().map_or("cpu".into(), |table| table.name.to_owned())
-    } else {
-        "gpu".into()
-    }
-}
-
-/// Peak resident memory of this process; its current memory if the system does not report the peak.
-fn peak_resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.map(|kib| kib * 1024).unwrap_or_else(|| {
-        let mut system = sysinfo::System::new();
-        let Ok(pid) = sysinfo::get_current_pid() else { return 0 };
-        system.refresh_processes(sysinfo::ProcessesToUpdate::Some(&[pid]), true);
-        system.process(pid).map_or(0, sysinfo::Process::memory)
-    })
 }

@@ -1,6 +1,7 @@
 //! `moot bench --calls`: repeats a run's calls with forced lengths, the same work that another server can be given.
 
-use super::{Args, device, peak_resident_bytes};
+use super::args::Args;
+use super::machine::{device, peak_resident_bytes};
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
 use crate::engine::{Event, Request};

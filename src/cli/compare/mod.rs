@@ -1,10 +1,10 @@
 //! `moot compare`: records beside each other.
 
-pub(super) mod beside;
 pub mod terminal;
 
-use crate::cli::report;
-use crate::cli::show;
+use crate::cli::debate::beside;
+use crate::cli::records;
+use crate::cli::report_page;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.format == Format::Html {
         return page(args);
     }
-    let records = args.records.iter().map(|path| show::read(path)).collect::<Result<Vec<_>>>()?;
+    let records = args.records.iter().map(|path| records::read(path)).collect::<Result<Vec<_>>>()?;
     let slices = if args.all_slices { compare::slices(&records) } else { args.slice.clone() };
     let options = Options { slices, metrics: args.metric.clone(), across_datasets: args.across_datasets };
     let compared = compare::compare(&records, &options)?;
@@ -100,9 +100,9 @@ fn page(args: &Args) -> Result<()> {
     if let Some(Some(wanted)) = &args.changed {
         return Err(MootError::Usage(format!("--changed {wanted:?} with --format html: the page has every question")));
     }
-    report::print(&args.records, |inputs| crate::report::Options {
+    report_page::print(&args.records, |inputs| crate::report::Options {
         title: String::new(),
-        compare: report::options(inputs, &args.metric, &args.slice, args.all_slices, args.across_datasets),
+        compare: report_page::options(inputs, &args.metric, &args.slice, args.all_slices, args.across_datasets),
         changed: true,
     })
 }

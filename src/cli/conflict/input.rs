@@ -1,6 +1,6 @@
 //! What `moot conflict` is given: a text and documents, or the answers of a record.
 
-use super::Args;
+use super::args::Args;
 use crate::cli::terminal::columns::printable;
 use crate::error::{MootError, Result};
 use crate::eval::queries;

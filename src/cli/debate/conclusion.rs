@@ -1,7 +1,7 @@
 //! Layout of a conclusion: the summary of many documents, answers with documents for and against each, what was withdrawn.
 
 use super::page::{CUT, FAINT, Page, hang};
-use super::{STRONG, WRONG};
+use super::view::{STRONG, WRONG};
 use crate::assess::Verdict;
 use crate::assess::verdict::{Stand, Voice, quoted};
 use crate::cli::terminal::columns::{printable, shorten, wrap};

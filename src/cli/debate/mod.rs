@@ -2,43 +2,26 @@
 //!
 //! Colour carries no information of its own; an `anstream` around the writer removes it for pipes and `NO_COLOR`.
 
+pub(super) mod beside;
 mod conclusion;
 pub(super) mod live;
 mod page;
+mod view;
+
+pub(super) use view::STRONG;
+pub use view::View;
 
 use crate::assess::Verdict;
 use crate::cli::terminal::columns::{printable, wrap};
 use crate::protocol::ctx::Observer;
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
-use anstyle::{AnsiColor, Style};
 use live::Live;
 use page::{Page, ledger};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
-
-pub(super) const STRONG: Style = Style::new().bold();
-const WRONG: Style = AnsiColor::Red.on_default();
-
-/// How a debate is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct View {
-    /// Width in columns, of at least 40.
-    pub columns: usize,
-    /// Everything: whole reasons, and every document by name, however many there are.
-    pub full: bool,
-    /// With the sentences that show each answer.
-    pub quotes: bool,
-}
-
-impl View {
-    /// `columns` wide, without quotes, many documents in short.
-    #[must_use]
-    pub fn of(columns: usize) -> Self {
-        Self { columns, full: false, quotes: false }
-    }
-}
+use view::WRONG;
 
 /// Prints one question's debate. Calls are printed in the order asked, each as soon as all earlier ones have arrived, so
 /// that a live debate reads like a recorded one; with [`DebatePrinter::as_they_arrive`] each at once.

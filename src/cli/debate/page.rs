@@ -1,6 +1,6 @@
 //! Layout of a debate: replies, events, positions of passages, token counts.
 
-use super::{STRONG, View, WRONG};
+use super::view::{STRONG, View, WRONG};
 use crate::answers::words::Level;
 use crate::cli::terminal::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;

@@ -1,6 +1,6 @@
 //! `moot index info`: describes an index.
 
-use crate::cli::models::{print_json, table};
+use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output;
 use crate::error::Result;
 use crate::retrieval::index::{BuildEntry, Dense, Index};
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<()> {
         not_compared,
         verified: args.verify,
     };
-    if args.json { print_json(&info) } else { output::print_lines(&text(&info)) }
+    if args.json { output::print_pretty_json(&info) } else { output::print_lines(&text(&info)) }
 }
 
 fn files(info: &Info<'_>) -> String {

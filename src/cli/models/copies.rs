@@ -1,6 +1,7 @@
 //! `moot models where` and `moot models rm`: the copies on this machine.
 
-use super::{offline, print_json, table};
+use super::local::offline;
+use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output;
 use crate::cli::terminal::output::under_home;
 use crate::error::{MootError, Result};
@@ -72,7 +73,7 @@ pub fn run_where(args: &WhereArgs) -> Result<()> {
     let locations = source::cache_locations(&options);
     let found = Where { cache: locations.cache, hub_cache: locations.hub_cache, hub: locations.endpoint, models };
     if args.json {
-        return print_json(&found);
+        return output::print_pretty_json(&found);
     }
     let mut text = String::new();
     if args.name.is_none() {
@@ -127,7 +128,7 @@ pub fn run_rm(args: &RmArgs) -> Result<()> {
         done.removed.push(copy.path);
     }
     if args.json {
-        return print_json(&done);
+        return output::print_pretty_json(&done);
     }
     let mut text: String = done
         .removed

@@ -1,13 +1,13 @@
 //! `moot models info`: describes a model and its memory needs; a model not on this machine is described by the catalog.
 
-use super::list::count;
-use super::{offline, print_json, table};
+use super::local::offline;
 use crate::cli::args::values;
+use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output;
 use crate::cli::terminal::output::under_home;
 use crate::error::{MootError, Result};
 use crate::memory::{self, Memory};
-use crate::units::readable;
+use crate::units::{compact, readable};
 use moot_models::arch;
 use moot_models::memory::{Footprint, Needed, StoredType};
 use moot_models::source::{self, Catalog, CatalogEntry, Copy, Options};
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<()> {
             args.name
         )));
     }
-    if args.json { print_json(&info) } else { output::print(&text(&info)) }
+    if args.json { output::print_pretty_json(&info) } else { output::print(&text(&info)) }
 }
 
 /// The description of a copy on this machine.
@@ -192,14 +192,14 @@ fn text(info: &Info) -> String {
         row(if i == 0 { "from" } else { "" }, source.clone());
     }
     row("architecture", info.architecture.clone());
-    row("weights", format!("{} ({})", count(info.parameters), info.parameters));
+    row("weights", format!("{} ({})", compact(info.parameters), info.parameters));
     for (i, stored) in info.types.iter().enumerate() {
         let StoredType { name, tensors, weights, bytes, held_as } = stored;
         let held_as = held_as.map_or(String::new(), |held| format!(", held as {held}"));
         let name_of_row = if i == 0 { "stored as" } else { "" };
         row(
             name_of_row,
-            format!("{name}{held_as}: {tensors} tensors, {}, {about}{}", count(*weights), readable(*bytes)),
+            format!("{name}{held_as}: {tensors} tensors, {}, {about}{}", compact(*weights), readable(*bytes)),
         );
     }
     row("file", format!("{about}{}", readable(info.file_bytes)));

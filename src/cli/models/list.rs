@@ -1,11 +1,12 @@
 //! `moot models list`: every name of the catalog, models that write and encoders.
 
-use super::{offline, print_json, table};
+use super::local::{offline, place};
+use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output;
 use crate::error::Result;
-use crate::units::readable;
+use crate::units::{compact, readable};
 use moot_models::memory::Footprint;
-use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, SourceUsed, Task};
+use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, Task};
 use serde::Serialize;
 
 /// List the models with short names, and which are on this machine
@@ -70,7 +71,7 @@ pub fn run(args: &Args) -> Result<()> {
     encoders.retain(|encoder| !args.here || encoder.here.is_some());
     if args.json {
         let listed = rows.into_iter().map(Listed::Writes).chain(encoders.into_iter().map(Listed::Encodes));
-        return print_json(&listed.collect::<Vec<_>>());
+        return output::print_pretty_json(&listed.collect::<Vec<_>>());
     }
     let head = ["name", "weights", "quant", "file", "context", "licence", "here"].map(str::to_owned).to_vec();
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
@@ -95,10 +96,6 @@ fn encoder(entry: &EncoderEntry, options: &Options) -> Encoder {
     Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here }
 }
 
-fn place(source: &SourceUsed) -> &'static str {
-    if *source == SourceUsed::Cache { "cache" } else { "hub cache" }
-}
-
 fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
     let footprint = Footprint::planned(&entry.shape, &entry.quant);
     let copy = source::copies(&entry.alias, options)?.into_iter().next();
@@ -120,20 +117,11 @@ fn cells(row: &Row) -> Vec<String> {
     let about = if row.estimated { "about " } else { "" };
     vec![
         row.name.clone(),
-        count(row.parameters),
+        compact(row.parameters),
         row.quant.clone(),
         format!("{about}{}", readable(row.bytes)),
         row.context.to_string(),
         row.licence.clone(),
         row.here.unwrap_or("-").to_owned(),
     ]
-}
-
-/// A number of weights in short form: "135 M", "7.6 B".
-pub(super) fn count(weights: u64) -> String {
-    match weights as f64 {
-        few if few < 1e6 => format!("{:.0} k", few / 1e3),
-        some if some < 1e9 => format!("{:.0} M", some / 1e6),
-        many => format!("{:.1} B", many / 1e9),
-    }
 }

@@ -3,14 +3,11 @@
 pub mod copies;
 pub mod info;
 pub mod list;
+mod local;
 pub mod pull;
 pub mod verify;
 
-use crate::cli::terminal::output;
-use crate::error::{MootError, Result};
-use crate::escape;
-use moot_models::source::{self, Options};
-use serde::Serialize;
+use crate::error::Result;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,29 +48,4 @@ pub fn run(args: &Args) -> Result<()> {
         Command::Rm(args) => copies::run_rm(args),
         Command::Verify(args) => verify::run(args),
     }
-}
-
-/// No subcommand but `pull` uses the network.
-fn offline() -> Result<Options> {
-    Ok(Options { cache: source::default_cache()?, offline: true })
-}
-
-/// One JSON object, over several lines.
-pub(in crate::cli) fn print_json(value: &impl Serialize) -> Result<()> {
-    let json = serde_json::to_string_pretty(value).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
-    output::print(&format!("{}\n", escape::json(&json)))
-}
-
-/// Rows as aligned columns, without trailing spaces.
-pub(in crate::cli) fn table(rows: &[Vec<String>]) -> String {
-    use crate::cli::terminal::columns::{pad, width};
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| escape::cell(cell)).collect()).collect();
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
-    let widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| pad(cell, width)).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
 }

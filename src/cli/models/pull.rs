@@ -1,6 +1,5 @@
 //! `moot models pull`: fetches a model and verifies it.
 
-use super::print_json;
 use crate::cli::terminal::Shown;
 use crate::cli::terminal::output;
 use crate::error::Result;
@@ -49,7 +48,7 @@ pub fn run(args: &Args) -> Result<()> {
         path: located.path,
     };
     if args.json {
-        return print_json(&pulled);
+        return output::print_pretty_json(&pulled);
     }
     let Pulled { path, bytes, sha256, .. } = &pulled;
     let path = escape::line(&path.display().to_string());

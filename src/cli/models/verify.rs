@@ -1,6 +1,7 @@
 //! `moot models verify`: reads models again, byte by byte.
 
-use super::{offline, print_json, table};
+use super::local::offline;
+use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output::{self, under_home};
 use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
@@ -61,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     if args.json {
-        print_json(&rows)?;
+        output::print_pretty_json(&rows)?;
     } else if rows.is_empty() && wrong.is_empty() {
         output::print("no model of the catalog is here\n")?;
     } else {

@@ -6,7 +6,7 @@ mod table;
 use crate::cli::args::Switches;
 use crate::cli::args::corpus::ClassifierArgs;
 use crate::cli::args::model;
-use crate::cli::show;
+use crate::cli::records;
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::{output, tell};
 use crate::error::{MootError, Result};
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<()> {
         let names: Vec<&str> = typed.keys().map(String::as_str).collect();
         return Err(MootError::Usage(format!("{}: expected --conflict, whose labels it changes", names.join(", "))));
     }
-    let mut records = args.records.iter().map(|path| show::read(path)).collect::<Result<Vec<_>>>()?;
+    let mut records = args.records.iter().map(|path| records::read(path)).collect::<Result<Vec<_>>>()?;
     records.extend(args.predicted()?);
     if args.conflict || args.judge {
         records = args.labelled(records, typed)?;

@@ -1,6 +1,6 @@
 //! `moot sources build`.
 
-use super::{share, write};
+use super::weights::write;
 use crate::cli::args::values;
 use crate::cli::terminal::output;
 use crate::cli::terminal::tell;
@@ -72,7 +72,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let reliability = planted(args)?;
-    let coverage = share("--coverage", args.coverage)?;
+    let coverage = values::share("--coverage", args.coverage)?;
     let lies = if args.shared_lie { Lies::Shared } else { Lies::Own };
     if args.wrong < 2 && lies == Lies::Own {
         let why = "all liars would tell the same lie: expected at least 2, or --shared-lie";
@@ -113,9 +113,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 fn planted(args: &Args) -> Result<Vec<f64>> {
     if !args.reliability.is_empty() {
-        return args.reliability.iter().map(|&p| share("--reliability", p)).collect();
+        return args.reliability.iter().map(|&p| values::share("--reliability", p)).collect();
     }
-    let mean = share("--mean", args.mean)?;
+    let mean = values::share("--mean", args.mean)?;
     if mean <= 0.0 || mean >= 1.0 {
         return Err(MootError::Usage(format!("--mean {mean}: expected a number between 0 and 1")));
     }

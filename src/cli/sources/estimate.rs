@@ -1,6 +1,6 @@
 //! `moot sources estimate` and `moot sources merge`.
 
-use super::{name, print, share, write};
+use super::weights::{print, write};
 use crate::answers::align;
 use crate::cli::args::values;
 use crate::cli::terminal::tell;
@@ -111,7 +111,7 @@ impl LeftOut {
 pub(super) fn run(args: &Args) -> Result<()> {
     let records: Vec<_> = args.records.iter().map(|path| ("RECORD", path.as_path())).collect();
     outputs::distinct(&[("-o", &args.output)], &records)?;
-    let typed = args.align.map(|typed| share("--align", typed)).transpose()?;
+    let typed = args.align.map(|typed| values::share("--align", typed)).transpose()?;
     let mut gathered = Gathered::default();
     let before = read_into(&mut gathered, args.update.as_slice())?;
     let settings = args.settings.resolve(before)?;
@@ -237,4 +237,9 @@ fn finish(gathered: Gathered, settings: &EstimatorSettings, left: &LeftOut, firs
     let weights = SourceWeights { records: gathered.records, ..estimate(gathered.questions, settings) };
     write(&weights, output)?;
     print(&weights)
+}
+
+/// The file name without folders.
+fn name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

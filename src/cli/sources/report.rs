@@ -35,7 +35,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let least = super::share("--align", args.align)?;
+    let least = values::share("--align", args.align)?;
     let weights = args.source_weights.as_deref().map(SourceWeights::read).transpose()?;
     let mut questions: Vec<QuestionRecord> = Vec::new();
     for path in &args.records {

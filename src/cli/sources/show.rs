@@ -1,10 +1,11 @@
 //! `moot sources show`.
 
-use crate::cli::terminal::columns::{pad, printable, shorten, width, wrap};
+use super::weights::table;
+use crate::cli::terminal::columns::{printable, shorten, wrap};
 use crate::cli::terminal::output;
 use crate::error::Result;
 use crate::eval::sources::report::{Cost, Report};
-use crate::sources::{SourceEstimate, SourceWeights};
+use crate::sources::SourceWeights;
 use std::path::PathBuf;
 
 /// Print the weights of a file, which sources move together, and the questions that cost a source most
@@ -45,37 +46,6 @@ pub(super) fn run(args: &Args) -> Result<()> {
         text.push_str(&format!("\nQuestions that cost a source most (margin of the others' votes)\n{asked}"));
     }
     output::print(&text)
-}
-
-/// A row a source, the heaviest first.
-pub(super) fn table(weights: &SourceWeights) -> String {
-    let mut rows: Vec<_> = weights.sources.iter().collect();
-    let weight = |estimate: &SourceEstimate| estimate.weight.unwrap_or(f64::NEG_INFINITY);
-    rows.sort_by(|(a, x), (b, y)| weight(y).total_cmp(&weight(x)).then(a.cmp(b)));
-    let column = rows.iter().map(|(source, _)| width(&printable(source))).max().unwrap_or(0).max("source".len());
-    let head = format!(
-        "{:>8}  {:>18}  {:>9}  {:>8}  {:>7}  {:>7}",
-        "weight", "95 %", "agreement", "coverage", "answers", "dropped"
-    );
-    let mut text = format!("{}  {head}\n", pad("source", column));
-    for (source, estimate) in rows {
-        let number = |number: Option<f64>| number.map_or("none".to_owned(), |number| format!("{number:.3}"));
-        let interval = estimate.interval.map_or(String::new(), |(low, high)| format!("[{low:.3}, {high:.3}]"));
-        let coverage = estimate.answers as f64 / estimate.asked.max(1) as f64;
-        text.push_str(&format!(
-            "{}  {:>8}  {interval:>18}  {:>9}  {coverage:>8.3}  {:>7}  {:>7}\n",
-            pad(&printable(source), column),
-            number(estimate.weight),
-            number(estimate.agreement),
-            estimate.answers,
-            estimate.dropped,
-        ));
-    }
-    if weights.iterations == 0 {
-        return text;
-    }
-    let state = if weights.converged { "stood still" } else { "still moved" };
-    text + &format!("{} questions; weights {state} after {} iterations\n", weights.questions, weights.iterations)
 }
 
 /// The pairs that move together, the least likely coincidence first.

@@ -1,5 +1,7 @@
 //! Text in a terminal's columns: shortened, wrapped and padded.
 
+use crate::escape;
+
 pub use crate::escape::line as printable;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -85,6 +87,20 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 #[must_use]
 pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Rows as aligned columns, without trailing spaces.
+#[must_use]
+pub fn table(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| escape::cell(cell)).collect()).collect();
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
+    let widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| pad(cell, width)).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
 /// The start of a long word up to its last sign between parts; all of it where none stands in its second half.

@@ -3,6 +3,7 @@
 use crate::cli::terminal::columns::{width, wrap};
 use crate::error::{MootError, Result};
 use crate::escape;
+use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,15 @@ pub(in crate::cli) fn print(text: &str) -> Result<()> {
 /// As [`write`].
 pub(in crate::cli) fn print_json(json: &str) -> Result<()> {
     print(&(escape::json(json) + "\n"))
+}
+
+/// Prints a value as JSON, over several lines.
+///
+/// # Errors
+/// As [`write`].
+pub(in crate::cli) fn print_pretty_json(value: &impl Serialize) -> Result<()> {
+    let json = serde_json::to_string_pretty(value).map_err(|e| MootError::Usage(format!("{e} (bug)")))?;
+    print(&format!("{}\n", escape::json(&json)))
 }
 
 /// As [`print`], the lines as [`lines`] has them.

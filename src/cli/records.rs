@@ -1,0 +1,33 @@
+//! Records as subcommands read them: what is left out is said on standard error.
+
+use crate::cli::terminal::columns::printable;
+use crate::error::Result;
+use crate::eval::record::reader::{Ledger, Record};
+use std::path::Path;
+
+/// Reads a record, and says on standard error what is left out of it.
+///
+/// # Errors
+/// As [`Record::read`].
+pub(super) fn read(path: &Path) -> Result<Record> {
+    Ok(read_whole(path)?.0)
+}
+
+/// As [`read`], with what the file has beside its questions.
+///
+/// # Errors
+/// As [`Record::read`].
+pub(super) fn read_whole(path: &Path) -> Result<(Record, Ledger)> {
+    let (record, ledger) = Record::read_whole(path)?;
+    let note = |text: &str| anstream::eprintln!("note: {}: {text}", printable(&path.display().to_string()));
+    if record.torn {
+        note("the last line was cut short and is left out");
+    }
+    if let Some(line) = ledger.altered.first() {
+        let count = ledger.altered.len();
+        note(&format!(
+            "{count} lines are not as they were written, first line {line} (`moot record verify --hashes` lists them)"
+        ));
+    }
+    Ok((record, ledger))
+}
