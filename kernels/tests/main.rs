@@ -1,6 +1,8 @@
 //! The ops as the models call them, against their references.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod structure;
+
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::ops::{attention, kv_store::Slots, linear, norm, rope};

@@ -2,7 +2,7 @@
 
 use super::cached::Cached;
 use super::lanes::{self, Lanes, exp};
-use crate::ops::attention::PAGE;
+use crate::pages::PAGE;
 use std::ops::Range;
 
 /// Most queries that share a page's loaded keys.

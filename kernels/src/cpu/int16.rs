@@ -10,12 +10,11 @@
 
 use super::lanes::{Bytes, Ints, Lanes, scaled_within};
 use super::linear::PANEL;
-use super::{Aligned, Table};
-use rayon::prelude::*;
+use super::memory::Aligned;
 use std::ops::Range;
 
 /// Inputs that share a scale.
-const SPAN: usize = 128;
+pub(super) const SPAN: usize = 128;
 
 /// Largest integer: `128 * 4095²` is just below `2^31`.
 const LARGEST: f32 = 4095.0;
@@ -29,27 +28,6 @@ pub(crate) struct Int16 {
     pub values: Vec<i16>,
     /// `[rows, spans]`
     pub scales: Vec<f32>,
-}
-
-impl Int16 {
-    /// Quantises `x`, `[rows, inputs]`, by `table`'s kernel; `inputs` is a multiple of 32.
-    pub(crate) fn new(table: &'static Table, x: &[f32], rows: usize, inputs: usize) -> Self {
-        let spans = inputs.div_ceil(SPAN);
-        let mut values: Vec<i16> = Vec::with_capacity(rows * inputs);
-        let mut scales: Vec<f32> = Vec::with_capacity(rows * spans);
-        let pieces = values.spare_capacity_mut()[..rows * inputs].par_chunks_mut(inputs);
-        let pieces = pieces.zip(scales.spare_capacity_mut()[..rows * spans].par_chunks_mut(spans));
-        pieces.zip(x.par_chunks(inputs)).with_min_len(16).for_each(|((values, scales), x)| {
-            // SAFETY: the table was chosen by what this machine can run; the slices are those of one row.
-            unsafe { (table.quantise_i16)(x, values.as_mut_ptr().cast(), scales.as_mut_ptr().cast()) }
-        });
-        // SAFETY: they have these capacities, and every row of both was written.
-        unsafe {
-            values.set_len(rows * inputs);
-            scales.set_len(rows * spans);
-        }
-        Self { inputs, values, scales }
-    }
 }
 
 /// Bytes of a panel.

@@ -11,6 +11,7 @@
 
 #![allow(unsafe_code)]
 
+mod activations;
 // On other processors its tests run it over tiles emulated in plain Rust.
 #[cfg(any(test, target_arch = "x86_64"))]
 mod amx;
@@ -32,6 +33,7 @@ mod quantise;
 mod rope;
 mod rowwise;
 mod scan;
+mod storage;
 mod swiglu;
 mod table;
 #[cfg(test)]
@@ -53,6 +55,8 @@ pub(crate) use quantise::{CHUNK, Int8, RowChunk};
 pub use rowwise::Activation;
 pub(crate) use rowwise::LayerNorm;
 pub(crate) use scan::ScanCall;
+pub use storage::Storage;
+pub(crate) use storage::padded;
 pub use table::{Table, remark, table, tables};
 pub(crate) use unpack::row_of_blocks;
 

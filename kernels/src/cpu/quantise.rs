@@ -1,11 +1,6 @@
 //! Activations quantised to int8: blocks of 32 with one scale each, made once for all weights that take the same input.
 
-use super::Table;
 use super::lanes::{Lanes, scaled_within};
-use rayon::prelude::*;
-
-/// Rows up to which a layer's input is quantised on the calling thread.
-const ROWS_ALONE: usize = 4;
 
 /// Inputs that share a scale.
 pub(crate) const BLOCK: usize = 32;
@@ -100,19 +95,6 @@ impl Int8 {
         (input / CHUNK * self.rows + row) * CHUNK + input % CHUNK
     }
 
-    /// Quantises `x`, `[rows, inputs]`, by `table`'s kernel; on the calling thread where there are few rows.
-    pub(crate) fn fill(&mut self, table: &'static Table, x: &[f32]) {
-        let (rows, inputs) = (self.rows, self.inputs);
-        let chunks = self.values.par_chunks_mut(CHUNK).zip(self.scales.par_chunks_mut(CHUNK / BLOCK));
-        let chunks =
-            chunks.zip(self.sums.par_chunks_mut(CHUNK / 16)).zip(self.min_factors.par_chunks_mut(CHUNK / BLOCK));
-        let chunks = chunks.take(inputs.div_ceil(CHUNK) * rows);
-        let alone = if rows <= ROWS_ALONE { usize::MAX } else { 16 };
-        chunks.enumerate().with_min_len(alone).for_each(|(chunk, (((values, scales), sums), min_factors))| {
-            fill_one(table, x, (rows, inputs), chunk, RowChunk { values, scales, sums, min_factors });
-        });
-    }
-
     /// The places of all values, as parts of one chunk and up to `rows_each` rows: the first row and the chunk's first
     /// input of each part, and where its rows go.
     pub(crate) fn parts(&mut self, rows_each: usize) -> Vec<(usize, usize, RowChunk<'_>)> {
@@ -133,37 +115,17 @@ impl Int8 {
         }
         parts
     }
-
-    /// As [`Self::fill`], without the thread pool, which may not exist yet.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn fill_here(&mut self, table: &'static Table, x: &[f32]) {
-        let (rows, inputs) = (self.rows, self.inputs);
-        let chunks = self.values.chunks_mut(CHUNK).zip(self.scales.chunks_mut(CHUNK / BLOCK));
-        let chunks = chunks.zip(self.sums.chunks_mut(CHUNK / 16)).zip(self.min_factors.chunks_mut(CHUNK / BLOCK));
-        let chunks = chunks.take(inputs.div_ceil(CHUNK) * rows);
-        for (chunk, (((values, scales), sums), min_factors)) in chunks.enumerate() {
-            fill_one(table, x, (rows, inputs), chunk, RowChunk { values, scales, sums, min_factors });
-        }
-    }
-}
-
-/// RowChunk `number` of `x`, `[rows, inputs]`.
-fn fill_one(table: &'static Table, x: &[f32], (rows, inputs): (usize, usize), number: usize, chunk: RowChunk<'_>) {
-    let from = number / rows * CHUNK;
-    let x = &x[number % rows * inputs..][from..inputs.min(from + CHUNK)];
-    // SAFETY: the table was chosen by what this machine can run; the slices are those of one chunk.
-    unsafe { (table.quantise_i8)(x, chunk) }
 }
 
 /// Where the results for one chunk of some rows go; the kernel takes one row.
 pub(crate) struct RowChunk<'a> {
-    values: &'a mut [i8],
+    pub(super) values: &'a mut [i8],
     /// One for [`BLOCK`] values.
-    scales: &'a mut [f32],
+    pub(super) scales: &'a mut [f32],
     /// One for sixteen values.
-    sums: &'a mut [Sums],
+    pub(super) sums: &'a mut [Sums],
     /// One for [`BLOCK`] values.
-    min_factors: &'a mut [f32],
+    pub(super) min_factors: &'a mut [f32],
 }
 
 impl<'a> RowChunk<'a> {

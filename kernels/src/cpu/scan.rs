@@ -6,7 +6,7 @@
 //! alone.
 
 use super::lanes::{Lanes, sum as total};
-use crate::ops::scan::Storage;
+use super::storage::Storage;
 use std::ops::Range;
 
 /// Rows that one query is compared with at once: enough sums to hide the latency of an addition.

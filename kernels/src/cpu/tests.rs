@@ -2,7 +2,7 @@
 
 use super::table::{PORTABLE, choose};
 use super::*;
-use crate::ops::attention::PAGE;
+use crate::pages::PAGE;
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use half::f16;

@@ -1,7 +1,7 @@
 //! Attention over pages: spans side by side, then their merge.
 
-use super::Argument::{F32, Pointer, U32};
-use super::{Element, Kernel, Launch, Module};
+use super::kernel::Argument::{F32, Pointer, U32};
+use super::kernel::{Element, Kernel, Launch, Module};
 use crate::ops::cascade::Cascade;
 
 /// Sizes of a head that kernels are compiled for.

@@ -1,7 +1,7 @@
 //! Launches of an encoder's operations between its products, in f32.
 
-use super::Argument::{F32, Pointer, U32};
-use super::{Argument, Kernel, Launch, Module};
+use super::kernel::Argument::{F32, Pointer, U32};
+use super::kernel::{Argument, Kernel, Launch, Module};
 
 /// Queries of a block of [`bidirectional`].
 const QUERIES: usize = 64;

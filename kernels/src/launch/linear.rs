@@ -1,7 +1,7 @@
 //! Launches of the linear layer whose bits do not depend on the number of rows.
 
-use super::Argument::{Pointer, U32};
-use super::{Argument, Element, Kernel, Launch, Module};
+use super::kernel::Argument::{Pointer, U32};
+use super::kernel::{Argument, Element, Kernel, Launch, Module};
 
 /// Rows up to which a block is sixteen of them; both kernels give the same bits, so this is a matter of speed alone.
 const FEW: usize = 64;

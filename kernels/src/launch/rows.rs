@@ -1,7 +1,7 @@
 //! Launches of norms, rotations and activations, which work on each row by itself.
 
-use super::Argument::{F32, Pointer, U32};
-use super::{Argument, Element, Kernel, Launch, Module};
+use super::kernel::Argument::{F32, Pointer, U32};
+use super::kernel::{Argument, Element, Kernel, Launch, Module};
 
 /// Threads for `work` independent items: whole warps, at most `most` threads.
 fn threads(work: usize, most: usize) -> u32 {

@@ -1,7 +1,7 @@
 //! The launch of sampling.
 
-use super::Argument::{Pointer, U32};
-use super::{Kernel, Launch, Module};
+use super::kernel::Argument::{Pointer, U32};
+use super::kernel::{Kernel, Launch, Module};
 
 /// The mask of a row that may take any token.
 pub const NO_MASK: u32 = u32::MAX;

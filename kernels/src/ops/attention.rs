@@ -4,13 +4,11 @@ use super::cascade::Cascade;
 use super::{PerDevice, cpu_table, f32_slice, slice, upload};
 use crate::cpu::{AttentionCall, Cached, Task, Tile, Visit};
 use crate::launch::{self, AttentionShape, Element};
+use crate::pages::{PAGE, SequenceRows};
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Tokens of a KV page: one per lane of the widest vectors.
-pub const PAGE: usize = 16;
 
 /// Rows of a tile: enough to read a page for many, few enough that their running sums stay in L2.
 const TILE_ROWS: usize = 32;
@@ -20,17 +18,6 @@ const TASKS_PER_THREAD: usize = 4;
 
 /// Queries of a task are a multiple of this, the most that share a loaded key, unless threads would have no task at all.
 const TASK_QUERIES: usize = 8;
-
-/// The new tokens of one sequence in a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SequenceRows {
-    /// Position of the first new token; the others follow it.
-    pub start: usize,
-    /// New tokens.
-    pub len: usize,
-    /// The sequence's pages in the order of positions, the new tokens' included.
-    pub pages: Vec<u32>,
-}
 
 /// The plan of a step on a GPU, shared by all layers.
 #[derive(Debug)]

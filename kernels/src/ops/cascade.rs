@@ -5,7 +5,7 @@
 //! of its own, and sequences that share a span's pages are in one work: the pages are read once for all of them. A span
 //! that they share in part is one work too, with the common pages first and then each sequence's own.
 
-use super::attention::{PAGE, SequenceRows};
+use crate::pages::{PAGE, SequenceRows};
 
 /// Pages of a span.
 pub const SPAN: usize = 8;

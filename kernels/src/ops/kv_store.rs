@@ -4,8 +4,8 @@
 //! time without a horizontal sum; values are `[pages, kv_heads, PAGE, head_dim]`. On the CPU both are f32, or f16: rounded
 //! to the nearest, ties to even, what is beyond its range to its largest number.
 
-use super::attention::PAGE;
 use super::{PerDevice, f32_slice, upload};
+use crate::pages::PAGE;
 use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Result, Tensor, bail};
 use half::f16;
 use half::slice::HalfFloatSliceExt;

@@ -36,6 +36,7 @@ mod emulated;
 #[cfg(target_arch = "x86_64")]
 mod offer;
 mod partial;
+mod task;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -44,30 +45,23 @@ mod trapped;
 mod window;
 
 use super::block_linear::BlockCall;
-use super::block_linear::recipe::{self, BlockInputs};
+use super::block_linear::recipe;
 use super::blocks::{FORMATS, LANES, by_format};
 use super::lanes::{Ints, Lanes, OFFSET};
 use super::quantise::{BLOCK, CHUNK};
-use super::unpack::{self, HalfPanel};
+use super::unpack;
 use partial::Partial;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use task::{ChunkTask, PRODUCTS, Segment};
 use tiles::{Shapes, Tiles};
 use window::Window;
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use offer::{agree, offered};
+pub(super) use task::{PANELS, ROWS};
 #[cfg(target_arch = "x86_64")]
 pub(super) use tiles::Hardware;
-
-/// Rows of a tile.
-pub(super) const ROWS: usize = 16;
-
-/// Products of a segment.
-const PRODUCTS: usize = 4;
-
-/// Panels that are multiplied together: a tile of activations is loaded once for all of them.
-pub(super) const PANELS: usize = 2;
 
 /// Inputs unpacked at once: those of a segment of most types.
 const INPUTS: usize = 128;
@@ -80,77 +74,6 @@ struct Slots([MaybeUninit<[[i32; LANES]; ROWS]>; PRODUCTS]);
 const fn shapes(step: usize) -> Shapes {
     let (rows, codes, sums) = ((ROWS as u8, step as u8), (step as u8 / 4, 64), (ROWS as u8, 64));
     Shapes::new([rows, rows, rows, rows, codes, codes, sums, sums])
-}
-
-/// A chunk of up to [`PANELS`] panels, and rows that it is multiplied with.
-#[derive(Clone, Copy)]
-struct ChunkTask<'a> {
-    call: &'a BlockCall<'a>,
-    /// Of all panels, unpacked.
-    halves: *const HalfPanel,
-    /// The first of the panels.
-    panel: usize,
-    panels: usize,
-    /// First input of the chunk.
-    from: usize,
-    /// Inputs of the chunk.
-    len: usize,
-    rows: &'a Range<usize>,
-    /// Values of the first row's chunk; those of the next row follow.
-    values: *const u8,
-    /// And what else there is of its first block.
-    inputs: BlockInputs,
-}
-
-impl<'a> ChunkTask<'a> {
-    /// # Safety
-    /// The rows and the inputs exist.
-    #[inline(always)]
-    unsafe fn new(
-        call: &'a BlockCall<'a>,
-        halves: *const HalfPanel,
-        panels: Range<usize>,
-        inputs: Range<usize>,
-        rows: &'a Range<usize>,
-    ) -> Self {
-        let (x, at) = (call.x, call.x.offset(rows.start, inputs.start));
-        // SAFETY: the caller's.
-        unsafe {
-            Self {
-                call,
-                halves,
-                panel: panels.start,
-                panels: panels.len(),
-                from: inputs.start,
-                len: inputs.len(),
-                rows,
-                values: x.values.as_ptr().add(at).cast(),
-                inputs: BlockInputs::new(x, at),
-            }
-        }
-    }
-}
-
-/// Up to [`PRODUCTS`] products of one step each: sixteen rows by half a panel, from input `input` of the chunk on.
-#[derive(Clone, Copy)]
-struct Segment {
-    /// The first of the rows, counted from the first of the task.
-    row: usize,
-    input: usize,
-    /// Counted from the first half of the task's first panel.
-    half: usize,
-}
-
-impl Segment {
-    /// The segment of `inputs` behind this one: all halves, then the next inputs, then the next rows.
-    #[inline(always)]
-    fn next(self, inputs: usize, task: &ChunkTask<'_>) -> Self {
-        match self {
-            Self { half, .. } if half + 1 < 2 * task.panels => Self { half: half + 1, ..self },
-            Self { input, .. } if input + inputs < task.len => Self { half: 0, input: input + inputs, ..self },
-            Self { row, .. } => Self { half: 0, input: 0, row: row + ROWS },
-        }
-    }
 }
 
 /// Computes the columns of `panels` for `rows`.

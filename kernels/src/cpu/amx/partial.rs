@@ -1,6 +1,6 @@
 //! Results that more inputs are to be added to.
 
-use super::{PANELS, ROWS as TILE_ROWS, Segment};
+use super::task::{PANELS, ROWS as TILE_ROWS, Segment};
 use crate::cpu::blocks::LANES;
 use crate::cpu::lanes::Lanes;
 use std::mem::MaybeUninit;

@@ -1,6 +1,6 @@
 //! The part of the output that a segment completes.
 
-use super::{ChunkTask, ROWS, Segment};
+use super::task::{ChunkTask, ROWS, Segment};
 use crate::cpu::blocks::LANES;
 use crate::cpu::lanes::Lanes;
 use crate::cpu::linear::PANEL;

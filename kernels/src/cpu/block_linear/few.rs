@@ -1,7 +1,8 @@
 //! Few rows: codes are unpacked in registers and multiplied at once.
 
+use super::call::BlockCall;
 use super::recipe::{self, BlockInputs};
-use super::{BlockCall, groups_of, multiply_codes, products, sum_of_step, zero_of};
+use super::step::{groups_of, multiply_codes, products, sum_of_step, zero_of};
 use crate::cpu::blocks::{FORMATS, Format, LANES};
 use crate::cpu::lanes::{Ints, Lanes};
 use crate::cpu::linear::PANEL;

@@ -1,7 +1,8 @@
 //! Many rows: codes unpacked once into L1, multiplied in register tiles.
 
+use super::call::ChunkTask;
 use super::recipe::{self, BlockInputs};
-use super::{ChunkTask, groups_of, multiply_codes, products, sum_of_step, zero_of};
+use super::step::{groups_of, multiply_codes, products, sum_of_step, zero_of};
 use crate::cpu::blocks::{FORMATS, Format, LANES, Width};
 use crate::cpu::lanes::{Bytes, Ints, Lanes};
 use crate::cpu::linear::PANEL;

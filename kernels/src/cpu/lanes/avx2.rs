@@ -1,6 +1,6 @@
 //! Two registers of 256 bits.
 
-use super::{Bytes, Ints, Lanes};
+use super::traits::{Bytes, Ints, Lanes};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 use std::mem::transmute;

@@ -1,6 +1,6 @@
 //! One register of 512 bits.
 
-use super::{Bytes, Ints, Lanes, OFFSET};
+use super::traits::{Bytes, Ints, Lanes, OFFSET};
 use std::arch::{asm, x86_64::*};
 use std::mem::transmute;
 

@@ -1,7 +1,7 @@
 //! AVX2's lanes with AVX-VNNI's products of bytes: four products and their sum in one instruction.
 
-use super::Ints;
 use super::avx2::{Avx2Bytes, Ymm};
+use super::traits::Ints;
 use std::arch::x86_64::*;
 
 /// AVX-VNNI: products of bytes are added up as i32 at once.

@@ -5,11 +5,16 @@
 //! exact sum lies on a side of the middle that `s` no longer shows. The vectors only detect such lanes; they are rare,
 //! and [`exact`] computes the vector again.
 
-use super::quarters;
 use std::arch::x86_64::*;
 
 /// Sixteen lanes.
 type Quarters = [__m128; 4];
+
+/// The results of `f` for each of four registers of 128 bits. A closure is no call: every x86-64 processor has SSE2.
+#[inline(always)]
+pub(super) fn quarters<T>(f: impl Fn(usize) -> T) -> [T; 4] {
+    [f(0), f(1), f(2), f(3)]
+}
 
 /// `a * b + c`, rounded once: the bits of [`f32::mul_add`], up to the payload of NaN.
 #[inline(always)]

@@ -13,6 +13,7 @@ mod neon;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
+mod traits;
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx_vnni::AvxVnni;
@@ -25,117 +26,7 @@ pub(super) use neon::Neon;
 pub(super) use portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(super) use sse2::Sse2;
-
-/// Sixteen f32 lanes. Every method is lane-wise and gives the same bits in every implementation; none reduces across
-/// lanes in an order that another implementation would not follow.
-///
-/// # Safety
-/// Methods may only be called where the implementation's instructions exist, and pointers must be valid for sixteen
-/// values (of any alignment).
-pub(super) trait Lanes: Copy {
-    /// Sixteen i32.
-    type Ints: Ints<Floats = Self>;
-    /// Sixty-four bytes.
-    type Bytes: Bytes;
-
-    unsafe fn splat(x: f32) -> Self;
-    unsafe fn load(from: *const f32) -> Self;
-    unsafe fn load_f16(from: *const u16) -> Self;
-    unsafe fn load_bf16(from: *const u16) -> Self;
-    unsafe fn load_u8(from: *const u8) -> Self;
-    unsafe fn load_i8(from: *const i8) -> Self;
-    unsafe fn store(self, to: *mut f32);
-    /// `self * b + c`, rounded once.
-    unsafe fn fma(self, b: Self, c: Self) -> Self;
-    unsafe fn sub(self, b: Self) -> Self;
-    unsafe fn mul(self, b: Self) -> Self;
-    unsafe fn max(self, b: Self) -> Self;
-    unsafe fn min(self, b: Self) -> Self;
-    unsafe fn div(self, b: Self) -> Self;
-    /// 2 to the power of lanes that hold whole numbers from -126 to 127.
-    unsafe fn exp2_whole(self) -> Self;
-    /// The largest lane; lanes are numbers.
-    unsafe fn largest(self) -> f32;
-    /// The sum of lanes that are each 0 or NaN: the one sum that no order changes.
-    unsafe fn sum_of_zeros(self) -> f32;
-    /// Prefetches the cache line at `at`, which need not exist.
-    unsafe fn prefetch(at: *const u8);
-    /// The nearest whole numbers, ties to even, of lanes within [-127, 127].
-    unsafe fn rounded_i8(self) -> [i8; 16];
-    /// The nearest whole numbers, ties to even, of lanes within [-32767, 32767].
-    unsafe fn store_rounded_i16(self, to: *mut i16);
-}
-
-/// Sixteen i32 sums of integer products, exact.
-///
-/// # Safety
-/// As [`Lanes`].
-pub(super) trait Ints: Copy {
-    type Floats: Lanes<Ints = Self>;
-    /// Whether codes of eight bits are multiplied as `code - 128`: where the products of unsigned bytes would overflow
-    /// the instruction's 16-bit sums.
-    const EIGHT_IS_SIGNED: bool;
-    /// Sums of products of bytes before they are added to the i32 sums; where the instruction's results are narrower,
-    /// one widening serves several of them.
-    type Products: Copy;
-    /// Whether [`Self::Products`] are int16: two for each lane, the first of inputs 0 and 1 of every group of four, the
-    /// second of inputs 2 and 3. They wrap, so what they are in the end has to fit, and every pair of products.
-    const NARROW: bool;
-
-    unsafe fn splat(x: i32) -> Self;
-    #[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
-    unsafe fn load(from: *const i32) -> Self;
-    /// Starts [`Self::Products`] that [`Self::add`] will add to these sums. Where they are [`Self::NARROW`], they start
-    /// at `-zero` times the sum of `pairs`, each two int16.
-    unsafe fn products<const N: usize>(self, zero: i16, pairs: [i32; N]) -> Self::Products;
-    /// Adds `Σ_j codes[4 i + j] * x_j`, four signed bytes `x` for each lane `i`. `codes` are unsigned, below 64 unless
-    /// `EIGHT`; see [`Self::EIGHT_IS_SIGNED`].
-    unsafe fn multiply<const EIGHT: bool>(
-        products: Self::Products,
-        codes: <Self::Floats as Lanes>::Bytes,
-        x: i32,
-    ) -> Self::Products;
-    /// Adds products that began with [`Self::products`] of the same sums.
-    unsafe fn add(self, products: Self::Products) -> Self;
-    /// Adds `Σ_j codes[2 i + j] * x_j`, two int16 `x` and codes for each lane `i`; the sums must fit an i32.
-    unsafe fn dot_i16(self, int16: <Self::Floats as Lanes>::Bytes, x: i32) -> Self;
-    /// The nearest float, ties to even: exact below 2^24.
-    unsafe fn to_floats(self) -> Self::Floats;
-    /// [`OFFSET`] more than each, exactly; they are below 2^22.
-    #[allow(dead_code, reason = "only used with AMX, which is compiled for x86-64")]
-    #[inline(always)]
-    unsafe fn to_offset_floats(self) -> Self::Floats {
-        // SAFETY: the caller's.
-        unsafe { self.to_floats().sub(Self::Floats::splat(-OFFSET)) }
-    }
-}
-
-/// 1.5 * 2^23. Floats less than 2^22 from here are all whole numbers, and the bits of `OFFSET + n` are those of `OFFSET`
-/// plus `n`.
-pub(super) const OFFSET: f32 = 12_582_912.0;
-
-/// Sixty-four bytes, to unpack codes.
-///
-/// # Safety
-/// As [`Lanes`]; pointers are valid for sixty-four bytes.
-pub(super) trait Bytes: Copy {
-    unsafe fn load(from: *const u8) -> Self;
-    unsafe fn store(self, to: *mut u8);
-    unsafe fn or(self, b: Self) -> Self;
-    /// `byte - b`, which may wrap.
-    unsafe fn sub(self, b: u8) -> Self;
-    /// `(byte >> n) & mask`; `mask` has no bit that a shift of wider lanes would fill from a neighbour.
-    unsafe fn right(self, n: u32, mask: u8) -> Self;
-    /// `(byte << n) & mask`, likewise.
-    unsafe fn left(self, n: u32, mask: u8) -> Self;
-}
-
-/// The results of `f` for each of four registers of 128 bits. A closure is no call: every x86-64 processor has SSE2.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn quarters<T>(f: impl Fn(usize) -> T) -> [T; 4] {
-    [f(0), f(1), f(2), f(3)]
-}
+pub(super) use traits::{Bytes, Ints, Lanes, OFFSET};
 
 /// The sum of all lanes in one fixed order: the upper half is added to the lower, four times.
 #[inline(always)]

@@ -3,7 +3,7 @@
 //! Instructions that had no stable intrinsic in the oldest Rust that this is built with are in assembly: `fcvtl`,
 //! `sdot`, `prfm`.
 
-use super::{Bytes, Ints, Lanes};
+use super::traits::{Bytes, Ints, Lanes};
 use std::arch::aarch64::*;
 use std::arch::asm;
 use std::mem::transmute;

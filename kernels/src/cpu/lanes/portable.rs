@@ -1,6 +1,6 @@
 //! Plain Rust: the definition of the other implementations' results, and what processors without another use.
 
-use super::{Bytes, Ints, Lanes};
+use super::traits::{Bytes, Ints, Lanes};
 use half::{bf16, f16};
 
 #[derive(Clone, Copy)]

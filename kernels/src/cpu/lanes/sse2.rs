@@ -1,7 +1,7 @@
 //! Four registers of 128 bits, with the instructions of every x86-64 processor.
 
-use super::fma::fma;
-use super::{Bytes, Ints, Lanes, quarters};
+use super::fma::{fma, quarters};
+use super::traits::{Bytes, Ints, Lanes};
 use std::arch::x86_64::*;
 use std::mem::transmute;
 

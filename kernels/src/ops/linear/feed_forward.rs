@@ -5,7 +5,7 @@
 //! leaves them quantised.
 
 use super::multiply::{Affine, Inputs, Layer, multiply};
-use super::{Data, Packed, Weight};
+use super::weight::{Data, Packed, Weight};
 use crate::cpu::{BlockCall, CHUNK, Format, Int8, PANEL, RowChunk, Table};
 use crate::ops::{cpu_table, f32_slice};
 use candle_core::{Device, Result, Storage, Tensor, bail};
@@ -18,8 +18,20 @@ const TASK_ROWS: usize = 128;
 /// Tasks of a thread at least: with fewer, the separate operations divide the work more evenly.
 const TASKS_OF_THREAD: usize = 4;
 
+impl Weight {
+    /// A decoder's feed-forward layers, `down(silu(gate(x)) * up(x))`, in one pass: inner activations are quantised
+    /// while they are in the cache. The bits are those of the separate operations. `None` where weights are not
+    /// quantised and on the CPU, or there is too little to do for all threads: the caller then applies them separately.
+    ///
+    /// # Errors
+    /// Shapes that do not fit.
+    pub fn feed_forward(gate: &Self, up: &Self, down: &Affine<'_>, x: &Tensor) -> Result<Option<Tensor>> {
+        in_one_pass(gate, up, down, x)
+    }
+}
+
 /// `None` where weights are not quantised and on the CPU, or there is too little to do for all threads.
-pub(super) fn in_one_pass(gate: &Weight, up: &Weight, down: &Affine<'_>, x: &Tensor) -> Result<Option<Tensor>> {
+fn in_one_pass(gate: &Weight, up: &Weight, down: &Affine<'_>, x: &Tensor) -> Result<Option<Tensor>> {
     let (Some(gate), Some(up), Data::Packed(packed)) = (Blocks::of(gate), Blocks::of(up), &down.weight.data) else {
         return Ok(None);
     };

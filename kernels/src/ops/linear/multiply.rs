@@ -1,7 +1,8 @@
 //! The product on the CPU: several weights that take one input, cut into tasks.
 
-use super::{Packed, Weight, elements};
+use super::weight::{Data, Packed, Weight, elements};
 use crate::cpu::{Activation, BlockCall, Int8, Int16, Int16Call, LinearCall, PANEL, Table};
+use crate::ops::exact_linear::exact_linear;
 use crate::ops::{cpu_table, f32_slice};
 use candle_core::{Device, Layout, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
@@ -16,6 +17,51 @@ const TILE_ROWS: usize = 12;
 
 /// Rows of a task at most where weights are int16, which need no unpacking, so that small tasks cost nothing.
 const INT16_ROWS: usize = 192;
+
+impl Weight {
+    /// `x · wᵀ`: `[rows, inputs]` to `[rows, outputs]`.
+    ///
+    /// # Errors
+    /// Shapes or types that do not fit.
+    pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let mut outs = Self::apply_all(&[self.affine(None)], x)?;
+        outs.pop().ok_or_else(|| candle_core::Error::Msg("one weight gave no result (bug)".into()))
+    }
+
+    /// A linear layer of this weight without an activation.
+    #[must_use]
+    pub fn affine<'a>(&'a self, bias: Option<&'a Tensor>) -> Affine<'a> {
+        Affine { weight: self, bias, activation: Activation::None }
+    }
+
+    /// `activation(x · wᵀ + bias)` for several layers that take the same input: it is quantised once, threads
+    /// synchronise once, and bias and activation are applied while the product is in the cache.
+    ///
+    /// # Errors
+    /// Shapes or types that do not fit.
+    pub fn apply_all(layers: &[Affine<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
+        if layers.iter().any(|layer| !matches!(layer.weight.data, Data::Packed(_))) {
+            return layers.iter().map(|layer| affine_reference(layer, x)).collect();
+        }
+        let held: Vec<_> = layers.iter().map(|layer| Some(layer.bias?.storage_and_layout())).collect();
+        let biases = layers.iter().zip(&held).map(|(layer, held)| layer.bias(held)).collect::<Result<Vec<_>>>()?;
+        let mut calls = Vec::with_capacity(layers.len());
+        for (layer, bias) in layers.iter().zip(&biases) {
+            let Data::Packed(packed) = &layer.weight.data else { bail!("a weight has left the CPU (bug)") };
+            let finish = bias.as_deref().map(|bias| (bias, layer.activation));
+            calls.push(Layer { packed, outputs: layer.weight.outputs, inputs: layer.weight.inputs, finish });
+        }
+        apply_layers(&calls, x)
+    }
+
+    fn matmul(&self, x: &Tensor) -> Result<Tensor> {
+        match &self.data {
+            Data::Tensor(tensor) => x.matmul(&tensor.t()?),
+            Data::Exact(tensor) => exact_linear(x, tensor),
+            Data::Packed(_) => self.apply(x),
+        }
+    }
+}
 
 /// One linear layer of [`Weight::apply_all`].
 #[derive(Debug, Clone, Copy)]

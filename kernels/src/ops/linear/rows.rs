@@ -1,16 +1,29 @@
 //! Rows by id: an embedding.
 
-use super::{Packed, elements};
+use super::weight::{Data, Packed, Weight, elements};
 use crate::cpu::{Elements, PANEL, i16_panel_bytes, row_of_blocks, row_of_i16};
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, bail};
+use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 use half::{bf16, f16};
 use rayon::prelude::*;
 
+impl Weight {
+    /// The rows that `ids` name: `[tokens]` (u32) to `[tokens, inputs]`.
+    ///
+    /// # Errors
+    /// An id that is not below `outputs`.
+    pub fn rows(&self, ids: &Tensor) -> Result<Tensor> {
+        match &self.data {
+            Data::Packed(packed) => ids.apply_op1_no_bwd(&Rows { packed, outputs: self.outputs, inputs: self.inputs }),
+            Data::Tensor(tensor) | Data::Exact(tensor) => tensor.index_select(ids, 0),
+        }
+    }
+}
+
 /// `[tokens]` (u32) to `[tokens, inputs]`.
-pub(super) struct Rows<'a> {
-    pub packed: &'a Packed,
-    pub outputs: usize,
-    pub inputs: usize,
+struct Rows<'a> {
+    packed: &'a Packed,
+    outputs: usize,
+    inputs: usize,
 }
 
 impl CustomOp1 for Rows<'_> {
