@@ -1,8 +1,6 @@
-//! config.json: typed getters, and the fields that all architectures share.
+//! config.json: typed getters.
 
-use super::rope;
 use crate::error::{ModelError, Result, shortened};
-use crate::spec::{Bias, ContextLimit, DecoderSpec, Layout, Output, QkNorm};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -168,50 +166,4 @@ fn unsound(path: &Path, found: &str) -> ModelError {
         expected: "a JSON object of at most 1 MiB".into(),
         found: shortened(found),
     }
-}
-
-/// A spec from the shared fields; no bias, no window, the plain layout. Heads are rotated whole, or refused.
-pub(super) fn spec(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
-    let spec = partly_rotated(config, architecture)?;
-    if spec.rope.dims == spec.head_dim {
-        return Ok(spec);
-    }
-    let parameters = config.section("rope_parameters")?.filter(|section| section.has("partial_rotary_factor"));
-    let holder = parameters.as_ref().unwrap_or(config);
-    Err(holder.wrong("partial_rotary_factor", &format!("1 (partial rotation is not known of {architecture})")))
-}
-
-/// As [`spec`], of an architecture whose heads may be rotated in part.
-pub(super) fn partly_rotated(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
-    config.refuse("quantization_config", |_| false, "weights that are not quantised (or a GGUF file of the model)")?;
-    config.refuse("hidden_act", |value| value == "silu", "\"silu\"")?;
-    config.refuse("mlp_bias", |value| value == false, "false")?;
-    let heads = config.usize("num_attention_heads")?;
-    let hidden = config.usize("hidden_size")?;
-    let head_dim = match config.optional_usize("head_dim")? {
-        Some(dim) => dim,
-        None => hidden.checked_div(heads).unwrap_or(0),
-    };
-    let context = config.usize("max_position_embeddings")?;
-    let (rope, reach) = rope::of_config(config, head_dim, context)?;
-    let mut spec = DecoderSpec {
-        architecture,
-        vocab: config.optional_usize("vocab_size")?.unwrap_or(0),
-        hidden,
-        layers: config.usize("num_hidden_layers")?,
-        heads,
-        kv_heads: config.optional_usize("num_key_value_heads")?.unwrap_or(heads),
-        head_dim,
-        intermediate: config.usize("intermediate_size")?,
-        context,
-        limit: ContextLimit::Trained,
-        norm_eps: config.f64("rms_norm_eps")? as f32,
-        rope,
-        bias: Bias::None,
-        qk_norm: QkNorm::None,
-        output: if config.flag("tie_word_embeddings")? { Output::Tied } else { Output::Own },
-        layout: Layout::PLAIN,
-    };
-    spec.limit_context(reach, |claimed| ContextLimit::ShortRope { claimed });
-    Ok(spec)
 }

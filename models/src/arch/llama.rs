@@ -1,6 +1,7 @@
 //! Llama 2 and 3, SmolLM2 and their kin; GGUF files interleave the rows of queries and keys.
 
-use super::{Arch, config, gguf};
+use super::row::Arch;
+use super::{gguf, hugging_face};
 use crate::spec::{Bias, DecoderSpec, Layout, QkRows};
 
 pub(super) const ARCH: Arch = Arch {
@@ -13,6 +14,6 @@ pub(super) const ARCH: Arch = Arch {
     }),
     from_config: |config| {
         let bias = if config.flag("attention_bias")? { Bias::Attention } else { Bias::None };
-        Ok(DecoderSpec { bias, ..config::spec(config, "llama")? })
+        Ok(DecoderSpec { bias, ..hugging_face::spec(config, "llama")? })
     },
 };

@@ -1,6 +1,7 @@
 //! Mistral 7B and models of its shape: Llama with, in its first versions, a sliding window.
 
-use super::{Arch, config};
+use super::hugging_face;
+use super::row::Arch;
 use crate::spec::ContextLimit;
 
 pub(super) const ARCH: Arch = Arch {
@@ -9,7 +10,7 @@ pub(super) const ARCH: Arch = Arch {
     about: "Mistral 7B and Nemo (GGUF files say llama); where attention slides, the context is the window",
     from_gguf: None,
     from_config: |config| {
-        let mut spec = config::spec(config, "mistral")?;
+        let mut spec = hugging_face::spec(config, "mistral")?;
         spec.limit_context(config.window()?, |claimed| ContextLimit::SlidingWindow { claimed });
         Ok(spec)
     },

@@ -2,6 +2,7 @@
 
 mod config;
 mod gguf;
+mod hugging_face;
 mod llama;
 mod mistral;
 pub mod names;
@@ -9,28 +10,17 @@ mod phi3;
 mod qwen2;
 mod qwen3;
 mod rope;
+mod row;
+
+pub use config::Config;
+pub use row::Arch;
 
 use crate::error::{ModelError, Result};
 use crate::spec::{Bias, DecoderSpec, Output};
-use crate::weights::{Gguf, Metadata, Weights};
-pub use config::Config;
+use crate::weights::{Gguf, Weights};
 use names::{BlockTensor, Name, Naming};
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// A row of [`ARCHS`].
-pub struct Arch {
-    /// Its name in this program; with `from_gguf`, GGUF's `general.architecture` too.
-    pub name: &'static str,
-    /// `model_type` in config.json.
-    pub model_type: &'static str,
-    /// A description, one line.
-    pub about: &'static str,
-    /// Reads a GGUF's metadata. None where GGUF files count it to another row.
-    pub from_gguf: Option<fn(&Metadata) -> Result<DecoderSpec>>,
-    /// Reads a config.json.
-    pub from_config: fn(&Config) -> Result<DecoderSpec>,
-}
 
 /// Every architecture there is.
 pub const ARCHS: &[Arch] = &[llama::ARCH, mistral::ARCH, qwen2::ARCH, qwen3::ARCH, phi3::ARCH];
@@ -50,7 +40,7 @@ pub fn spec(weights: &Weights) -> Result<DecoderSpec> {
         }
         Weights::Random(random) => return Ok(random.spec().clone()),
     };
-    let naming = Naming::of(weights);
+    let naming = weights.naming();
     spec.vocab = *weights.shape(&naming.name(Name::Embedding))?.first().unwrap_or(&0);
     // A GGUF says so by leaving the tensor out; some folders carry both the switch and a copy.
     if !weights.contains(&naming.name(Name::Output)) {

@@ -1,7 +1,6 @@
 //! Names of a decoder's tensors in GGUF files and in transformers folders.
 
 use crate::spec::{Bias, DecoderSpec, Output, Projections, QkNorm};
-use crate::weights::Weights;
 
 /// A tensor of a decoder, by its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,15 +64,6 @@ pub enum Naming {
 }
 
 impl Naming {
-    /// The names that `weights` use.
-    #[must_use]
-    pub fn of(weights: &Weights) -> Self {
-        match weights {
-            Weights::Gguf(_) | Weights::Random(_) => Self::Gguf,
-            Weights::Safetensors(_) => Self::HuggingFace,
-        }
-    }
-
     /// The tensor's name in the file.
     #[must_use]
     pub fn name(self, name: Name) -> String {

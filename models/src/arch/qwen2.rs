@@ -1,6 +1,7 @@
 //! Qwen2 and Qwen2.5: biases on queries, keys and values.
 
-use super::{Arch, config, gguf};
+use super::row::Arch;
+use super::{gguf, hugging_face};
 use crate::spec::{Bias, ContextLimit, DecoderSpec};
 
 pub(super) const ARCH: Arch = Arch {
@@ -9,7 +10,7 @@ pub(super) const ARCH: Arch = Arch {
     about: "Qwen2 and Qwen2.5, dense",
     from_gguf: Some(|metadata| Ok(DecoderSpec { bias: Bias::Qkv, ..gguf::spec(metadata, "qwen2")? })),
     from_config: |config| {
-        let mut spec = DecoderSpec { bias: Bias::Qkv, ..config::spec(config, "qwen2")? };
+        let mut spec = DecoderSpec { bias: Bias::Qkv, ..hugging_face::spec(config, "qwen2")? };
         if config.flag("use_sliding_window")? {
             spec.limit_context(config.window()?, |claimed| ContextLimit::SlidingWindow { claimed });
         }

@@ -1,6 +1,7 @@
 //! Qwen3, dense: every head's queries and keys are normed; a head's width is free.
 
-use super::{Arch, config, gguf};
+use super::row::Arch;
+use super::{gguf, hugging_face};
 use crate::spec::{Bias, ContextLimit, DecoderSpec, QkNorm};
 
 pub(super) const ARCH: Arch = Arch {
@@ -10,7 +11,7 @@ pub(super) const ARCH: Arch = Arch {
     from_gguf: Some(|metadata| Ok(DecoderSpec { qk_norm: QkNorm::PerHead, ..gguf::spec(metadata, "qwen3")? })),
     from_config: |config| {
         let bias = if config.flag("attention_bias")? { Bias::Attention } else { Bias::None };
-        let mut spec = DecoderSpec { bias, qk_norm: QkNorm::PerHead, ..config::spec(config, "qwen3")? };
+        let mut spec = DecoderSpec { bias, qk_norm: QkNorm::PerHead, ..hugging_face::spec(config, "qwen3")? };
         // transformers would take 128 here, a GGUF hidden / heads: no file leaves it out.
         if !config.has("head_dim") {
             return Err(config.wrong("head_dim", "a non-negative integer"));

@@ -1,6 +1,6 @@
 //! Rotary embeddings and their scalings, from both kinds of file.
 
-use super::Config;
+use super::config::Config;
 use crate::error::{ModelError, Result};
 use crate::spec::{ContextLimit, DecoderSpec, Rope, RopeScaling};
 use crate::weights::{Metadata, Weights};

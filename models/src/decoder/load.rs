@@ -18,7 +18,7 @@ impl Decoder {
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
         // A model that was here before.
         options.devices().try_for_each(release_unused)?;
-        let loader = Loader { spec: &spec, naming: Naming::of(weights), weights, options, device: &options.device };
+        let loader = Loader { spec: &spec, naming: weights.naming(), weights, options, device: &options.device };
         let last = Loader { device: options.last_device(), ..loader };
         let vocabulary = |name| TensorSlice { name, of: spec.vocab, first: 0, rows: spec.vocab, inputs: spec.hidden };
         let embedding = |loader: &Loader<'_>| {

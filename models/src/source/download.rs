@@ -1,11 +1,10 @@
 //! Files from a hub into its cache, resumed where a connection broke and checked when they are whole.
 
-use super::catalog::HubAddress;
+use super::address::HubAddress;
 use super::client::{Client, Fault, Head};
 use super::hash::model_hash;
 use super::hub::Hub;
 use super::repository::{self, INDEX, Wanted};
-use hf_hub::{Repo, RepoType};
 use std::fs::{File, OpenOptions};
 use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -50,10 +49,6 @@ impl Refusal {
         let (Self::Unreachable(line) | Self::Denied(line) | Self::Disk(line) | Self::Failed(line)) = self;
         line.replace('\n', " ")
     }
-}
-
-pub(super) fn repo(address: &HubAddress) -> Repo {
-    Repo::with_revision(address.repo.clone(), RepoType::Model, address.revision.clone())
 }
 
 /// One download of one model.
@@ -144,7 +139,7 @@ impl Download<'_> {
     fn attempt(&self, client: &Client, name: &str, part: &mut Option<PathBuf>) -> Result<PathBuf, Error> {
         let url = format!("{}/{}/resolve/{}/{name}", self.hub.endpoint, self.address.repo, self.revision());
         let head = client.head(&url)?;
-        let cache = self.hub.cache.repo(repo(self.address));
+        let cache = self.hub.cache.repo(self.address.repository());
         let plain = |text: &str| Path::new(text).components().all(|part| matches!(part, Component::Normal(_)));
         if !plain(&head.etag) || !plain(&head.commit) || !plain(name) {
             return Err(Error::Wrong(format!("{name}: the hub's etag or commit is no name of a file")));

@@ -1,10 +1,8 @@
 //! The catalog's encoders: their sources, and settings that their files do not contain.
 
-use super::catalog::{Catalog, HubAddress};
+use super::address::HubAddress;
 use crate::encoder::{Pooling, Prefixes};
-use crate::error::ModelError;
 use serde::Deserialize;
-use std::path::Path;
 
 /// One encoder: its task, its sources, and how its vectors are computed.
 #[derive(Debug, Clone, Deserialize)]
@@ -60,6 +58,12 @@ pub struct FolderWheel {
 }
 
 impl EncoderEntry {
+    /// Name of its folder in this program's cache: the wheel's, else the repository's.
+    pub(super) fn folder(&self) -> &str {
+        let repository = self.hub.repo.rsplit('/').next().unwrap_or_default();
+        self.wheel.as_ref().map_or(repository, |wheel| &wheel.name)
+    }
+
     /// The prefixes of queries and passages.
     #[must_use]
     pub fn prefixes(&self) -> Prefixes {
@@ -78,41 +82,5 @@ impl EncoderEntry {
             return Err(("pooling", "one where task is embedding, and none where it is not", String::new()));
         }
         Ok(())
-    }
-}
-
-impl Catalog {
-    /// The encoder called `alias`.
-    ///
-    /// # Errors
-    /// [`ModelError::UnknownModel`] with similar names; [`ModelError::NotAModel`] for a decoder's alias.
-    pub fn encoder_named(&self, alias: &str) -> crate::Result<&EncoderEntry> {
-        if let Some(entry) = self.encoders.iter().find(|entry| entry.alias == alias) {
-            return Ok(entry);
-        }
-        if self.models.iter().any(|model| model.alias == alias) {
-            let known: Vec<&str> = self.encoders.iter().map(|entry| entry.alias.as_str()).collect();
-            return Err(ModelError::NotAModel {
-                path: alias.into(),
-                expected: format!("an encoder: a folder, hf:org/repo, or one of {}", known.join(", ")),
-                found: "a model that writes text".into(),
-            });
-        }
-        Err(ModelError::UnknownModel { encoder: true, name: alias.to_owned(), near: self.near(alias) })
-    }
-
-    /// The encoder whose alias, repository or hub-cache folder is in the path of `path`.
-    #[must_use]
-    pub fn encoder_at(&self, path: &Path) -> Option<&EncoderEntry> {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        // In the hub's cache, `snapshots/COMMIT` follows the repository's folder.
-        let names: Vec<String> =
-            path.components().rev().take(3).map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
-        self.encoders.iter().find(|entry| {
-            let repo = entry.hub.repo.to_lowercase();
-            let name = repo.rsplit('/').next().unwrap_or_default();
-            let cached = format!("models--{}", repo.replace('/', "--"));
-            names.first().is_some_and(|last| *last == entry.alias || last == name) || names.contains(&cached)
-        })
     }
 }

@@ -2,18 +2,12 @@
 //!
 //! `HF_HOME`, `HF_HUB_CACHE`, `HF_ENDPOINT`, `HF_TOKEN` and `HF_HUB_OFFLINE` have the same meaning as in those tools.
 
-use super::FetchEvent;
-use super::catalog::HubAddress;
-use super::download::{Download, Event, Refusal};
+use super::address::HubAddress;
 use super::repository::{self, INDEX, Wanted};
 use hf_hub::Cache;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::path::PathBuf;
 use std::time::Duration;
-
-/// Connection timeout of the hub, name resolution included.
-const CONNECT: Duration = Duration::from_secs(5);
 
 /// Silence timeout once connected. The hub's redirect to storage can take several seconds.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -94,55 +88,7 @@ impl Hub {
 
     /// The repository's folder in the cache.
     pub(super) fn repository(&self, address: &HubAddress) -> PathBuf {
-        self.cache.path().join(super::download::repo(address).folder_name())
-    }
-
-    /// Fetches the model from the hub into the cache; `notes` is the folder of stored hashes.
-    ///
-    /// # Errors
-    /// The reason; within seconds if the hub does not answer.
-    pub(super) fn fetch(
-        &self,
-        address: &HubAddress,
-        notes: &Path,
-        progress: &mut dyn FnMut(FetchEvent),
-    ) -> Result<PathBuf, Refusal> {
-        // Names are resolved at the system's own pace, so this is a thread that is left to itself when it falls silent.
-        let (sender, receiver) = channel();
-        let (hub, address, notes) = (self.clone(), address.clone(), notes.to_owned());
-        std::thread::spawn(move || {
-            let result = reach(&hub.endpoint, CONNECT).map_err(Refusal::Unreachable).and_then(|()| {
-                let _ = sender.send(Event::Connected);
-                Download { hub: &hub, address: &address, notes: &notes, events: sender.clone() }.run()
-            });
-            let _ = sender.send(Event::Done(result));
-        });
-        self.wait(&receiver, progress)
-    }
-
-    /// Forwards events until the download ends or the silence timeout expires.
-    fn wait(&self, events: &Receiver<Event>, progress: &mut dyn FnMut(FetchEvent)) -> Result<PathBuf, Refusal> {
-        let mut patience = CONNECT;
-        loop {
-            match events.recv_timeout(patience) {
-                Ok(Event::Connected) => patience = self.silence,
-                Ok(Event::Bytes { done, total }) => {
-                    progress(FetchEvent::Bytes { done, total });
-                    // The whole file is hashed before the next event.
-                    let hashing = Duration::from_secs(total / (50 << 20));
-                    patience = if done == total { self.silence + hashing } else { self.silence };
-                }
-                Ok(Event::NextFile { index, count }) => progress(FetchEvent::NextFile { index, count }),
-                Ok(Event::Done(result)) => return result,
-                Err(RecvTimeoutError::Timeout) => {
-                    let line = format!("no answer from {} in {} seconds", self.endpoint, patience.as_secs());
-                    return Err(Refusal::Unreachable(line));
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Refusal::Failed("the hub's client stopped".into()));
-                }
-            }
-        }
+        self.cache.path().join(address.repository().folder_name())
     }
 }
 
@@ -176,7 +122,3 @@ pub(super) fn reach(url: &str, patience: Duration) -> Result<(), String> {
     }
     Err(last)
 }
-
-#[cfg(test)]
-#[path = "hub_tests.rs"]
-mod tests;

@@ -4,11 +4,13 @@
 mod fake;
 
 use super::super::hash::hex;
+use super::super::repository::INDEX;
 use super::super::search::Search;
 use super::super::wheel::Python;
 use super::super::{Catalog, CatalogEntry, Options, SourceUsed};
 use super::*;
 use fake::{COMMIT, Fake};
+use hf_hub::Cache;
 use sha2::{Digest, Sha256};
 use std::net::TcpListener;
 use std::sync::Mutex;

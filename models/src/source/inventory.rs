@@ -1,9 +1,11 @@
 //! The copies of models on this machine: reads file names and sizes only, without network.
 
-use super::catalog::{Catalog, CatalogEntry, HubAddress};
+use super::address::HubAddress;
+use super::catalog::{Catalog, CatalogEntry};
 use super::hub::Hub;
+use super::located::SourceUsed;
 use super::name::Name;
-use super::{Options, SourceUsed};
+use super::options::Options;
 use crate::error::{ModelError, Result};
 use std::path::{Path, PathBuf};
 

@@ -3,14 +3,19 @@
 //! A name is a path that exists, `hf:organisation/repository[/file.gguf][@revision]`, or an alias of the catalog, with
 //! `:q8_0` after it for another quantisation.
 
+mod address;
 mod catalog;
 mod client;
 mod download;
 mod encoders;
+mod event;
+mod fetch;
 mod hash;
 mod hub;
 mod inventory;
+mod located;
 mod name;
+mod options;
 mod partial;
 mod reach;
 mod repository;
@@ -19,11 +24,15 @@ mod shape;
 mod verify;
 mod wheel;
 
-pub use catalog::{Catalog, CatalogEntry, HubAddress, Wheels};
+pub use address::HubAddress;
+pub use catalog::{Catalog, CatalogEntry, Wheels};
 pub use encoders::{EncoderEntry, FolderWheel, Task};
+pub use event::FetchEvent;
 pub use hash::{model_hash, sha256_file};
 pub use inventory::{CacheLocations, Copy, cache_locations, copies, folder_bytes, model_bytes, remove};
+pub use located::{Located, SourceUsed};
 pub use name::Name;
+pub use options::{Options, default_cache, offline_by_environment};
 pub use reach::{Reached, sources};
 pub use shape::{RopeScaling, Shape};
 pub use verify::{Known, Verified, verify};
@@ -31,96 +40,7 @@ pub use verify::{Known, Verified, verify};
 use crate::error::{ModelError, Result};
 use hub::Hub;
 use search::Search;
-use std::fmt;
-use std::path::PathBuf;
 use wheel::Python;
-
-/// Options of a search for a model.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Folder of fetched models and their recorded hashes; by default [`default_cache`].
-    pub cache: PathBuf,
-    /// Never use the network.
-    pub offline: bool,
-}
-
-/// A model that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// The source that had it.
-    pub source: SourceUsed,
-}
-
-/// The source that had the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SourceUsed {
-    /// The user named the path.
-    Path,
-    /// This program's cache.
-    Cache,
-    /// The hub's cache on this machine.
-    HubCache(HubAddress),
-    /// The hub.
-    Hub(HubAddress),
-    /// Python wheels: the first package, and the number of packages.
-    Wheels {
-        /// Name and version of the first.
-        package: String,
-        /// Number of packages.
-        count: usize,
-    },
-}
-
-impl fmt::Display for SourceUsed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path => write!(f, "the path given"),
-            Self::Cache => write!(f, "cache"),
-            Self::HubCache(address) => write!(f, "hub cache ({address})"),
-            Self::Hub(address) => write!(f, "hub ({address})"),
-            Self::Wheels { package, count: 1 } => write!(f, "wheels ({package})"),
-            Self::Wheels { package, count } => write!(f, "wheels ({package} and {} more)", count - 1),
-        }
-    }
-}
-
-/// Progress of [`locate`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FetchEvent {
-    /// A source is asked.
-    Trying {
-        /// Its name.
-        source: String,
-    },
-    /// Bytes of the current file.
-    Bytes {
-        /// Received so far.
-        done: u64,
-        /// In all.
-        total: u64,
-    },
-    /// The next of several files is being fetched.
-    NextFile {
-        /// From 1.
-        index: usize,
-        /// In all.
-        count: usize,
-    },
-    /// The source that had it; sent once, last.
-    Using {
-        /// Its name.
-        source: String,
-    },
-    /// A source did not have it.
-    Failed {
-        /// Its name.
-        source: String,
-        /// One line.
-        reason: String,
-    },
-}
 
 /// Finds the model `name`, fetching it if needed.
 ///
@@ -178,37 +98,6 @@ pub fn locate_encoder(
     let known = known.or_else(|| catalog.encoder_at(&path)).cloned();
     progress(FetchEvent::Using { source: source.to_string() });
     Ok((Located { path, source }, known))
-}
-
-/// The environment variable that forbids network use, if one does: `MOOT_OFFLINE`, or the hub tools' `HF_HUB_OFFLINE`.
-#[must_use]
-pub fn offline_by_environment() -> Option<&'static str> {
-    let says_no = |value: String| matches!(value.to_lowercase().as_str(), "" | "0" | "false" | "no" | "off");
-    ["MOOT_OFFLINE", "HF_HUB_OFFLINE"].into_iter().find(|name| std::env::var(name).is_ok_and(|value| !says_no(value)))
-}
-
-/// The cache's folder: `$MOOT_CACHE`, else `$XDG_CACHE_HOME/moot`, else `~/.cache/moot`.
-///
-/// # Errors
-/// [`ModelError::Io`] if there is no home folder either.
-pub fn default_cache() -> Result<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(cache) = variable("MOOT_CACHE") {
-        return Ok(cache);
-    }
-    // The XDG specification says to ignore a relative path.
-    if let Some(caches) = variable("XDG_CACHE_HOME").filter(|path| path.is_absolute()) {
-        return Ok(caches.join("moot"));
-    }
-    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    home.map(|home| home.join(".cache").join("moot")).ok_or_else(|| ModelError::Io {
-        path: "~/.cache/moot".into(),
-        action: "find",
-        source: std::io::Error::new(
-            std::io::ErrorKind::NotFound,
-            "there is no home folder; MOOT_CACHE can name a folder",
-        ),
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Parsing of model names.
 
-use super::catalog::HubAddress;
+use super::address::HubAddress;
 use crate::error::{ModelError, Result};
 use std::path::{Path, PathBuf};
 

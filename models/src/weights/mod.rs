@@ -22,6 +22,7 @@ pub use random::{Random, RandomOptions, storage_of};
 pub use rows::{Order, Rows};
 pub use safetensors::Safetensors;
 
+use crate::arch::names::Naming;
 use crate::error::{ModelError, Result};
 use crate::spec::DecoderSpec;
 use ::safetensors::Dtype;
@@ -71,6 +72,15 @@ impl Weights {
         }
         refuse_pickle(path)?;
         Gguf::open(path).map(Self::Gguf)
+    }
+
+    /// The names of their tensors.
+    #[must_use]
+    pub fn naming(&self) -> Naming {
+        match self {
+            Self::Gguf(_) | Self::Random(_) => Naming::Gguf,
+            Self::Safetensors(_) => Naming::HuggingFace,
+        }
     }
 
     /// Random weights in the shape of `spec`.

@@ -1,0 +1,189 @@
+//! How an encoder's texts are prepared and its output pooled, as a sentence-transformers folder describes it.
+
+use super::pooling::{MASKS, Pooling, Prefixes};
+use crate::arch::Config;
+use crate::error::{ModelError, Result, shortened};
+use crate::source::EncoderEntry;
+use serde::Deserialize;
+use std::path::Path;
+
+/// Pooling of an encoder's output, and preparation of its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// How tokens become one vector.
+    pub pooling: Pooling,
+    /// Whether vectors are normalised to length 1. Models without it are trained for the dot product.
+    pub normalise: bool,
+    /// Prefixes of queries and passages.
+    pub prefixes: Prefixes,
+    /// Whether the folder or the catalog says so. Where neither does, prefixes are empty, which may be wrong.
+    pub prefixes_known: bool,
+    /// Tokens of a text at most, special ones included.
+    pub limit: usize,
+}
+
+#[derive(Deserialize)]
+struct Module {
+    #[serde(default)]
+    path: String,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl Recipe {
+    /// The recipe of `folder`: its own files first, then what `known` says; `limit` is `TextSettings::limit`.
+    ///
+    /// # Errors
+    /// A malformed file, a module or a pooling that is not supported, and a folder that does not state its pooling and has
+    /// no row in the catalog: a guess would give wrong vectors without an error.
+    pub fn of(folder: &Path, known: Option<&EncoderEntry>, limit: usize) -> Result<Self> {
+        let own = modules(folder)?;
+        let known_pooling = || known.and_then(|known| known.pooling.map(|pooling| (pooling, known.normalise)));
+        let (pooling, normalise) = own.or_else(known_pooling).ok_or_else(|| ModelError::NotAModel {
+            path: folder.to_owned(),
+            expected:
+                "modules.json and 1_Pooling/config.json, as sentence-transformers write them, or the folder of an \
+                       embedding model of the catalog, under its name"
+                    .into(),
+            found: "a model that does not say how its tokens become one vector".into(),
+        })?;
+        let prefixes = prompts(folder)?.or_else(|| known.map(EncoderEntry::prefixes));
+        let prefixes_known = prefixes.is_some();
+        Ok(Self { pooling, normalise, prefixes: prefixes.unwrap_or_default(), prefixes_known, limit })
+    }
+
+    /// One line for the user where something that changes vectors is not known.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let note = "no prefixes are known for queries and passages, so none are used; if the model's card asks for some, \
+                    put them under \"prompts\" (\"query\", \"passage\") in its config_sentence_transformers.json";
+        (!self.prefixes_known).then(|| note.to_owned())
+    }
+
+    /// One text's vector from those of its tokens, `[tokens, hidden]`.
+    #[must_use]
+    pub fn pool(&self, tokens: &[f32], hidden: usize) -> Vec<f32> {
+        let tokens = match self.pooling {
+            Pooling::Mean => tokens,
+            Pooling::Cls => &tokens[..hidden],
+            // In front of the closing token.
+            Pooling::Masks => &tokens[tokens.len() - (MASKS + 1) * hidden..tokens.len() - hidden],
+        };
+        let mut vector = tokens[..hidden].to_vec();
+        if tokens.len() > hidden {
+            for row in tokens.chunks_exact(hidden).skip(1) {
+                vector.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            }
+            let count = (tokens.len() / hidden) as f32;
+            vector.iter_mut().for_each(|x| *x /= count);
+        }
+        if self.normalise {
+            let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+            // As the reference: a vector of zeros stays one.
+            vector.iter_mut().for_each(|x| *x /= length.max(1e-12));
+        }
+        vector
+    }
+}
+
+/// Pooling and normalisation that `modules.json` says; `None` without one.
+fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
+    let path = folder.join("modules.json");
+    let Some(text) = read(&path)? else { return Ok(None) };
+    let modules: Vec<Module> = serde_json::from_str(&text).map_err(|error| ModelError::Format {
+        path: path.clone(),
+        format: "modules.json",
+        place: format!("line {}", error.line()),
+        expected: "a list of modules with type and path".into(),
+        found: shortened(&error.to_string()),
+    })?;
+    let (mut pooling, mut normalise) = (None, false);
+    for (index, module) in modules.iter().enumerate() {
+        match module.kind.rsplit('.').next().unwrap_or_default() {
+            "Transformer" if index == 0 && module.path.is_empty() => {}
+            "Pooling" if index == 1 => pooling = Some(pooling_of(folder, &module.path)?),
+            "Normalize" if index == 2 => normalise = true,
+            _ => {
+                return Err(ModelError::Field {
+                    path,
+                    field: format!("module {index}"),
+                    expected: "Transformer at the folder itself, Pooling, and perhaps Normalize".into(),
+                    found: shortened(&format!("{} at {:?}", module.kind, module.path)),
+                });
+            }
+        }
+    }
+    pooling.map(|pooling| Some((pooling, normalise))).ok_or_else(|| ModelError::Field {
+        path,
+        field: "module 1".into(),
+        expected: "Pooling".into(),
+        found: "none".into(),
+    })
+}
+
+fn pooling_of(folder: &Path, module: &str) -> Result<Pooling> {
+    let plain = !module.is_empty() && !module.contains(['/', '\\', ':']) && module != "..";
+    if !plain {
+        return Err(ModelError::Field {
+            path: folder.join("modules.json"),
+            field: "path of Pooling".into(),
+            expected: "a folder of this one".into(),
+            found: shortened(&format!("{module:?}")),
+        });
+    }
+    let config = Config::open(&folder.join(module).join("config.json"))?;
+    config.refuse("include_prompt", |value| value == true, "true")?;
+    // Later versions write one word, earlier ones a switch for every mode.
+    if let Some(mode) = config.optional_str("pooling_mode")? {
+        return match mode {
+            "mean" => Ok(Pooling::Mean),
+            "cls" => Ok(Pooling::Cls),
+            _ => Err(config.wrong("pooling_mode", "mean or cls")),
+        };
+    }
+    for other in ["max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken"] {
+        config.refuse(&format!("pooling_mode_{other}"), |value| value == false, "false (mean and cls are built)")?;
+    }
+    match (config.flag("pooling_mode_mean_tokens")?, config.flag("pooling_mode_cls_token")?) {
+        (true, false) => Ok(Pooling::Mean),
+        (false, true) => Ok(Pooling::Cls),
+        _ => Err(config.wrong("pooling_mode_mean_tokens", "either it or pooling_mode_cls_token to be true")),
+    }
+}
+
+/// The prompts of `config_sentence_transformers.json`; `None` where it has none.
+fn prompts(folder: &Path) -> Result<Option<Prefixes>> {
+    let path = folder.join("config_sentence_transformers.json");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let config = Config::open(&path)?;
+    let Some(prompts) = config.section("prompts")? else { return Ok(None) };
+    let default = match config.optional_str("default_prompt_name")? {
+        Some(name) => prompts.str(name)?.to_owned(),
+        None => String::new(),
+    };
+    let first = |names: &[&str]| -> Result<Option<String>> {
+        for name in names {
+            if let Some(text) = prompts.optional_str(name)? {
+                return Ok(Some(text.to_owned()));
+            }
+        }
+        Ok(None)
+    };
+    let (query, passage) = (first(&["query"])?, first(&["passage", "document", "corpus"])?);
+    // Newer versions write empty prompts into every model, so they state nothing.
+    if default.is_empty() && query.as_deref().unwrap_or("").is_empty() && passage.as_deref().unwrap_or("").is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Prefixes { query: query.unwrap_or_else(|| default.clone()), passage: passage.unwrap_or(default) }))
+}
+
+/// The text of `path`; `None` where there is no such file.
+fn read(path: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ModelError::Io { path: path.to_owned(), action: "read", source }),
+    }
+}
