@@ -156,35 +156,42 @@ fn copies_are_found_and_removed() {
     refused(&moot(folder.path(), "models rm tiny.gguf"), 1, &["of your own"]);
 }
 
-/// A hub with one file, `org/name/tiny.gguf`; its endpoint.
-fn hub() -> String {
+/// A hub with the files of one repository; its endpoint.
+fn hub(repository: &'static str, files: Vec<(&'static str, Vec<u8>)>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let bytes = fs::read(TINY).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-            let request: Vec<String> = lines.take_while(|line| !line.is_empty()).map(|l| l.to_lowercase()).collect();
-            let _ = stream.write_all(&answer(&request, &bytes));
+            let request: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+            let _ = stream.write_all(&answer(&request, repository, &files));
         }
     });
     endpoint
 }
 
-fn answer(request: &[String], bytes: &[u8]) -> Vec<u8> {
+fn answer(request: &[String], repository: &str, files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let Some(path) = request.first().and_then(|line| line.split(' ').nth(1)) else { return vec![] };
-    if path != "/org/name/resolve/main/tiny.gguf" {
-        return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
+    if path == format!("/api/models/{repository}/revision/main") {
+        let names: Vec<Value> = files.iter().map(|(name, _)| serde_json::json!({ "rfilename": name })).collect();
+        let body = serde_json::json!({ "siblings": names, "sha": "c1" }).to_string();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        return (head + &body).into_bytes();
     }
-    let range = request.iter().find_map(|line| line.strip_prefix("range: bytes="));
-    let part = if range == Some("0-0") { &bytes[..1] } else { bytes };
+    let name = path.strip_prefix(&format!("/{repository}/resolve/main/"));
+    let Some((name, bytes)) = files.iter().find(|(file, _)| Some(*file) == name) else {
+        return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
+    };
+    let probe = request.iter().any(|line| line.eq_ignore_ascii_case("range: bytes=0-0"));
+    let part = if probe { &bytes[..1] } else { bytes };
     let head = format!(
-        "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes 0-{}/{}\r\nETag: \"e1\"\r\n\
+        "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes 0-{}/{}\r\nETag: \"{}\"\r\n\
          X-Repo-Commit: c1\r\nConnection: close\r\n\r\n",
         part.len(),
         part.len() - 1,
-        bytes.len()
+        bytes.len(),
+        name.replace('/', "-")
     );
     [head.as_bytes(), part].concat()
 }
@@ -192,7 +199,7 @@ fn answer(request: &[String], bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_model_of_the_hub_is_pulled_used_and_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let endpoint = hub();
+    let endpoint = hub("org/name", vec![("tiny.gguf", fs::read(TINY).unwrap())]);
     let on_hub = |typed: &str| moot_at(folder.path(), &endpoint, typed);
     let name = "hf:org/name/tiny.gguf";
     refused(&on_hub(&format!("models pull {name} --offline")), 1, &["offline"]);
@@ -208,6 +215,52 @@ fn a_model_of_the_hub_is_pulled_used_and_removed() {
     assert_eq!(freed, Some(fs::metadata(TINY).unwrap().len()));
     assert!(!path.exists());
     refused(&on_hub("models pull hf:org/name/other.gguf"), 1, &["404", "other.gguf"]);
+}
+
+#[test]
+fn an_encoder_is_pulled_found_verified_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let files: Vec<(&str, Vec<u8>)> = vec![
+        ("config.json", b"{}".to_vec()),
+        ("tokenizer.json", b"{ }".to_vec()),
+        ("model.safetensors", b"weights".to_vec()),
+        ("1_Pooling/config.json", b"{  }".to_vec()),
+    ];
+    let bytes: u64 = files.iter().map(|(_, content)| content.len() as u64).sum();
+    let endpoint = hub("sentence-transformers/all-MiniLM-L6-v2", files);
+    let name = "all-minilm-l6-v2";
+    refused(&moot(folder.path(), &format!("models pull {name} --offline")), 1, &[name, "offline"]);
+    assert!(done(&moot(folder.path(), &format!("models where {name}"))).contains("models pull"));
+    let pulled = json(&moot_at(folder.path(), &endpoint, &format!("models pull {name} --json")));
+    let repository = folder.path().join("hf/hub/models--sentence-transformers--all-MiniLM-L6-v2");
+    assert_eq!(pulled["path"], repository.join("snapshots/c1").to_str().unwrap());
+    assert_eq!(pulled["bytes"], bytes);
+    let found = json(&moot(folder.path(), "models where --json"));
+    assert_eq!((&found["models"][0]["name"], &found["models"][0]["bytes"]), (&name.into(), &bytes.into()));
+    assert_eq!(json(&moot(folder.path(), "models list --here --json"))[0]["here"], "hub cache");
+    let verified = json(&moot(folder.path(), "models verify --json"));
+    assert_eq!(verified.as_array().unwrap().len(), 4);
+    refused(&moot(folder.path(), &format!("models info {name}")), 1, &["an encoder, for --embedder"]);
+    refused(&moot(folder.path(), &format!("models rm {name}")), 2, &["--hub"]);
+    assert_eq!(json(&moot(folder.path(), &format!("models rm {name} --hub --json")))["freed"], bytes);
+    assert!(!repository.join("snapshots/c1").exists());
+    // `.lock` files, which other programs may hold, stay.
+    let blobs = fs::read_dir(repository.join("blobs")).unwrap().map(|file| file.unwrap().path());
+    assert!(blobs.into_iter().all(|file| file.extension().is_some_and(|ending| ending == "lock")));
+}
+
+#[test]
+fn an_encoder_of_the_own_cache_is_compared_with_the_catalog_and_removed_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("cache/models/all-MiniLM-L6-v2");
+    fs::create_dir_all(own.join("1_Pooling")).unwrap();
+    fs::write(own.join("model.safetensors"), "other").unwrap();
+    fs::write(own.join("1_Pooling/config.json"), "{}").unwrap();
+    let name = "all-minilm-l6-v2";
+    refused(&moot(folder.path(), &format!("models verify {name}")), 1, &["model.safetensors", "53aa5117"]);
+    let removed = json(&moot(folder.path(), &format!("models rm {name} --json")));
+    assert_eq!((&removed["freed"], own.exists()), (&7.into(), false));
+    refused(&moot(folder.path(), &format!("models rm {name}")), 2, &["is not here"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::address::HubAddress;
 use super::catalog::{Catalog, CatalogEntry};
+use super::encoders::EncoderEntry;
 use super::hub::Hub;
 use super::located::SourceUsed;
 use super::name::Name;
@@ -45,7 +46,7 @@ pub fn cache_locations(options: &Options) -> CacheLocations {
     }
 }
 
-/// The copies of the model `name`, in order of use. Not verified.
+/// The copies of the model or encoder `name`, in order of use. Not verified.
 ///
 /// # Errors
 /// [`ModelError::UnknownModel`] with near names; [`ModelError::Io`] for a path that does not exist.
@@ -54,7 +55,13 @@ pub fn copies(name: &str, options: &Options) -> Result<Vec<Copy>> {
     Ok(match Name::parse(name)? {
         Name::Path(path) => vec![copy(path, SourceUsed::Path)],
         Name::Hub(address) => hub_copy(&hub, &address).into_iter().collect(),
-        Name::Alias(alias) => alias_copies(&hub, &*Catalog::embedded().find(&alias)?, options),
+        Name::Alias(alias) => {
+            let catalog = Catalog::embedded();
+            match catalog.encoders.iter().find(|entry| entry.alias == alias) {
+                Some(entry) => encoder_copies(&hub, entry, options),
+                None => alias_copies(&hub, &*catalog.find(&alias)?, options),
+            }
+        }
     })
 }
 
@@ -62,6 +69,12 @@ fn alias_copies(hub: &Hub, entry: &CatalogEntry, options: &Options) -> Vec<Copy>
     let own = entry.file().map(|file| options.cache.join("models").join(file)).filter(|path| path.is_file());
     let own = own.map(|path| copy(path, SourceUsed::Cache));
     own.into_iter().chain(entry.hub.iter().filter_map(|address| hub_copy(hub, address))).collect()
+}
+
+fn encoder_copies(hub: &Hub, entry: &EncoderEntry, options: &Options) -> Vec<Copy> {
+    let own = Some(options.cache.join("models").join(entry.folder())).filter(|path| path.is_dir());
+    let own = own.map(|path| copy(path, SourceUsed::Cache));
+    own.into_iter().chain(hub_copy(hub, &entry.hub)).collect()
 }
 
 fn hub_copy(hub: &Hub, address: &HubAddress) -> Option<Copy> {
@@ -72,20 +85,31 @@ fn copy(path: PathBuf, source: SourceUsed) -> Copy {
     Copy { bytes: model_bytes(&path), path, source }
 }
 
-/// Bytes of a model's files: the file with its splits, or all files in the folder.
+/// Bytes of a model's files: the file with its splits, or all files of the folder.
 #[must_use]
 pub fn model_bytes(path: &Path) -> u64 {
     files(path).iter().filter_map(|file| std::fs::metadata(file).ok()).map(|status| status.len()).sum()
 }
 
-/// The files that are the model.
+/// The files that are the model: those of a folder, and of the folders in it (an encoder's `1_Pooling`).
 pub(super) fn files(path: &Path) -> Vec<PathBuf> {
     if path.is_dir() {
-        let listed = std::fs::read_dir(path).into_iter().flatten().flatten();
-        return listed.map(|file| file.path()).filter(|file| file.is_file()).collect();
+        let inner = subfolders(path);
+        let folders = std::iter::once(path).chain(inner.iter().map(PathBuf::as_path));
+        return folders.flat_map(listed).filter(|file| file.is_file()).collect();
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     super::repository::splits(&name).iter().map(|split| path.with_file_name(split)).collect()
+}
+
+/// The folders of a model's folder, without links and hidden ones.
+fn subfolders(folder: &Path) -> Vec<PathBuf> {
+    let hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    listed(folder).into_iter().filter(|path| path.is_dir() && !path.is_symlink() && !hidden(path)).collect()
+}
+
+fn listed(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path()).collect()
 }
 
 /// Bytes of all files under `folder`; links are not followed and count as nothing.
@@ -112,10 +136,11 @@ pub fn folder_bytes(folder: &Path) -> u64 {
 /// [`ModelError::NotAModel`] for a file outside the caches; [`ModelError::Io`].
 pub fn remove(copy: &Copy) -> Result<u64> {
     match &copy.source {
-        SourceUsed::Cache => {
-            delete(&copy.path)?;
+        SourceUsed::Cache if copy.path.is_dir() => {
+            std::fs::remove_dir_all(&copy.path).map_err(|source| not_removed(&copy.path, source))?;
             Ok(copy.bytes)
         }
+        SourceUsed::Cache => delete(&copy.path).map(|()| copy.bytes),
         SourceUsed::HubCache(_) => remove_from_hub(&copy.path),
         _ => Err(ModelError::NotAModel {
             path: copy.path.clone(),
@@ -126,7 +151,11 @@ pub fn remove(copy: &Copy) -> Result<u64> {
 }
 
 fn delete(path: &Path) -> Result<()> {
-    std::fs::remove_file(path).map_err(|source| ModelError::Io { path: path.to_owned(), action: "remove", source })
+    std::fs::remove_file(path).map_err(|source| not_removed(path, source))
+}
+
+fn not_removed(path: &Path, source: std::io::Error) -> ModelError {
+    ModelError::Io { path: path.to_owned(), action: "remove", source }
 }
 
 fn remove_from_hub(path: &Path) -> Result<u64> {
@@ -144,9 +173,11 @@ fn remove_from_hub(path: &Path) -> Result<u64> {
         delete(&blob)?;
         freed += bytes;
     }
-    // Remove the snapshot's folder if it is empty.
+    // Remove the snapshot's folders if they are empty.
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
-    let _ = folder.map(std::fs::remove_dir);
+    for folder in folder.into_iter().flat_map(|folder| subfolders(folder).into_iter().chain([folder.to_owned()])) {
+        let _ = std::fs::remove_dir(folder);
+    }
     Ok(freed)
 }
 

@@ -355,3 +355,14 @@ fn a_file_of_the_hubs_cache_goes_when_no_revision_has_it() {
     assert_eq!((remove(&two).unwrap(), blob.exists()), (5, false));
     assert!(!one.path.parent().unwrap().exists());
 }
+
+#[test]
+fn every_name_of_the_catalog_has_a_list_of_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let catalog = Catalog::embedded();
+    assert_eq!(catalog.aliases().count(), catalog.models.len() + catalog.encoders.len());
+    for alias in catalog.aliases() {
+        let own = copies(alias, &offline(folder.path())).unwrap();
+        assert!(own.iter().all(|copy| copy.source != SourceUsed::Cache), "{alias}");
+    }
+}

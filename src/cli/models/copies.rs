@@ -1,17 +1,17 @@
 //! `moot models where` and `moot models rm`: the copies on this machine.
 
-use super::local::offline;
+use super::local::{names, offline};
 use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output;
 use crate::cli::terminal::output::under_home;
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::units::readable;
-use moot_models::source::{self, Catalog, Copy, Options, SourceUsed};
+use moot_models::source::{self, Copy, Options, SourceUsed};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Print the cache folders and every copy of a model in them
+/// Print the cache folders and every copy of a model or an encoder in them
 #[derive(Debug, clap::Args)]
 pub struct WhereArgs {
     /// One model; by default all on this machine
@@ -22,7 +22,7 @@ pub struct WhereArgs {
     pub json: bool,
 }
 
-/// Remove a model from the cache
+/// Remove a model or an encoder from the cache
 ///
 /// From moot's own cache only, unless --hub is given.
 #[derive(Debug, clap::Args)]
@@ -63,7 +63,7 @@ pub fn run_where(args: &WhereArgs) -> Result<()> {
     let options = offline()?;
     let names = match &args.name {
         Some(name) => vec![name.clone()],
-        None => Catalog::embedded().models.into_iter().map(|entry| entry.alias).collect(),
+        None => names(),
     };
     let mut models = Vec::new();
     for name in names {

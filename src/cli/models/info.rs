@@ -75,8 +75,11 @@ struct Plan {
 /// An unknown name, an invalid file, more tokens than the model's context.
 pub fn run(args: &Args) -> Result<()> {
     let options = offline()?;
-    let copy = source::copies(&args.name, &options)?.into_iter().next();
     let catalog = Catalog::embedded();
+    if catalog.has_encoder(&args.name) {
+        catalog.find(&args.name)?;
+    }
+    let copy = source::copies(&args.name, &options)?.into_iter().next();
     let entry = catalog.find(&args.name).ok();
     let entry = entry.as_deref();
     let info = match (copy, entry) {

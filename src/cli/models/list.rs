@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<()> {
         Catalog::embedded().models.iter().map(|entry| row(entry, &options)).collect::<Result<_>>()?;
     rows.retain(|row| !args.here || row.here.is_some());
     let mut encoders: Vec<Encoder> =
-        Catalog::embedded().encoders.iter().map(|entry| encoder(entry, &options)).collect();
+        Catalog::embedded().encoders.iter().map(|entry| encoder(entry, &options)).collect::<Result<_>>()?;
     encoders.retain(|encoder| !args.here || encoder.here.is_some());
     if args.json {
         let listed = rows.into_iter().map(Listed::Writes).chain(encoders.into_iter().map(Listed::Encodes));
@@ -88,12 +88,11 @@ pub fn run(args: &Args) -> Result<()> {
     output::print(&format!("\n{}", table(&lines)))
 }
 
-fn encoder(entry: &EncoderEntry, options: &Options) -> Encoder {
+fn encoder(entry: &EncoderEntry, options: &Options) -> Result<Encoder> {
     let task = if entry.task == Task::Embedding { "embedder" } else { "classifier" };
-    // Offline, so that what is not on this machine is an error.
-    let located = source::locate_encoder(&entry.alias, options, &mut |_| {}).ok();
-    let here = located.map(|(located, _)| place(&located.source));
-    Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here }
+    let copy = source::copies(&entry.alias, options)?.into_iter().next();
+    let here = copy.map(|copy| place(&copy.source));
+    Ok(Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here })
 }
 
 fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {

@@ -13,11 +13,12 @@ const EXAMPLES: &str = "\
 Examples:
   moot models list
   moot models pull qwen2.5-7b
+  moot models pull all-minilm-l6-v2
   moot models info llama-3.1-8b --agents 8 --tokens 2048
   moot models verify
   moot models rm qwen2.5-7b";
 
-/// List, fetch, describe, find and remove models
+/// List, fetch, describe, find and remove models and encoders
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -1,5 +1,6 @@
-//! `moot models pull`: fetches a model and verifies it.
+//! `moot models pull`: fetches a model or an encoder and verifies it.
 
+use super::local::locate;
 use crate::cli::terminal::Shown;
 use crate::cli::terminal::output;
 use crate::error::Result;
@@ -9,7 +10,7 @@ use moot_models::source::{self, Options};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Fetch a model and verify it; a broken download is resumed
+/// Fetch a model or an encoder and verify it; a broken download is resumed
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A short name of the catalog, or hf:org/repo (also with /file.gguf and @revision)
@@ -39,7 +40,7 @@ struct Pulled {
 pub fn run(args: &Args) -> Result<()> {
     let options = Options { cache: source::default_cache()?, offline: args.offline };
     let mut shown = Shown::new(&args.name);
-    let located = source::locate(&args.name, &options, &mut |progress| shown.show(&progress))?;
+    let located = locate(&args.name, &options, &mut |progress| shown.show(&progress))?;
     let pulled = Pulled {
         name: args.name.clone(),
         bytes: source::model_bytes(&located.path),

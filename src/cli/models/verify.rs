@@ -1,11 +1,11 @@
 //! `moot models verify`: reads models again, byte by byte.
 
-use super::local::offline;
+use super::local::{self, offline};
 use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output::{self, under_home};
 use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
-use moot_models::source::{self, Catalog};
+use moot_models::source;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -38,11 +38,7 @@ struct Row {
 /// A name that is not known or not here; the first file that differs, after all were read.
 pub fn run(args: &Args) -> Result<()> {
     let options = offline()?;
-    let names = if args.names.is_empty() {
-        Catalog::embedded().models.into_iter().map(|entry| entry.alias).collect()
-    } else {
-        args.names.clone()
-    };
+    let names = if args.names.is_empty() { local::names() } else { args.names.clone() };
     let (mut rows, mut wrong) = (Vec::new(), Vec::new());
     for name in names {
         let copies = source::copies(&name, &options)?;
