@@ -4,6 +4,21 @@
 //! kernel is chosen by the tensor's device. On the CPU every op follows one numeric recipe on every instruction set
 //! (see [`cpu`]), and elementary functions are our own ([`math`]), so a row's bits depend neither on its neighbours nor
 //! on the machine's vector width nor on its C library.
+//!
+//! A weight is packed once, and serves a linear layer and an embedding:
+//!
+//! ```
+//! use candle_core::{Device, Tensor};
+//! use moot_kernels::Weight;
+//!
+//! let matrix = Tensor::new(&[[1_f32, 2.0], [3.0, 4.0], [5.0, 6.0]], &Device::Cpu)?;
+//! let weight = Weight::new(&matrix)?;
+//! let x = Tensor::new(&[[1_f32, 1.0], [0.0, 2.0]], &Device::Cpu)?;
+//! assert_eq!(weight.apply(&x)?.to_vec2::<f32>()?, [[3.0, 7.0, 11.0], [4.0, 8.0, 12.0]]);
+//! let ids = Tensor::new(&[2_u32], &Device::Cpu)?;
+//! assert_eq!(weight.rows(&ids)?.to_vec2::<f32>()?, [[5.0, 6.0]]);
+//! # Ok::<(), candle_core::Error>(())
+//! ```
 
 mod backtrace;
 pub mod cpu;
