@@ -219,10 +219,11 @@ impl MootError {
     }
 }
 
-/// `text`, in which options are named as on the command line (`--max-tokens`), with each name as `spell` writes it. Errors
-/// and hints go through it where settings come from somewhere else: a JSON body, a keyword argument.
+/// `text`, in which options are named as on the command line (`--max-tokens`), with each name as `spell` writes it; one that
+/// it does not know stays. A face that takes options from somewhere else passes errors and hints through it: from a JSON
+/// body, with [`field_of`](crate::workspace::field_of).
 #[must_use]
-pub fn with_options_spelled(text: &str, spell: impl Fn(&str) -> String) -> String {
+pub fn with_options_spelled(text: &str, spell: impl Fn(&str) -> Option<String>) -> String {
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let mut parts = text.split("--");
     let mut spelled = parts.next().unwrap_or_default().to_owned();
@@ -230,12 +231,16 @@ pub fn with_options_spelled(text: &str, spell: impl Fn(&str) -> String) -> Strin
         let end = part.find(|c| !is_name(c)).unwrap_or(part.len());
         let name = part[..end].trim_end_matches('-');
         let begins = !spelled.ends_with(|c: char| c.is_alphanumeric());
-        if begins && name.starts_with(|c: char| c.is_ascii_lowercase()) {
-            spelled.push_str(&spell(name));
-            spelled.push_str(&part[name.len()..]);
-        } else {
-            spelled.push_str("--");
-            spelled.push_str(part);
+        let is_option = begins && name.starts_with(|c: char| c.is_ascii_lowercase());
+        match spell(name).filter(|_| is_option) {
+            Some(other) => {
+                spelled.push_str(&other);
+                spelled.push_str(&part[name.len()..]);
+            }
+            None => {
+                spelled.push_str("--");
+                spelled.push_str(part);
+            }
         }
     }
     spelled
@@ -305,13 +310,14 @@ mod tests {
 
     #[test]
     fn options_are_named_as_the_face_spells_them() {
-        let spell = |name: &str| name.replace('-', "_");
+        let spell = |name: &str| (name != "features").then(|| name.replace('-', "_"));
         for (text, expected) in [
             ("--max-tokens 0: a reply needs at least one token", "max_tokens 0: a reply needs at least one token"),
             ("expected --corpus PATH, or --method closed-book", "expected corpus PATH, or method closed-book"),
             ("a--b, -- and --, --5", "a--b, -- and --, --5"),
             ("raise --kv-memory, shorten", "raise kv_memory, shorten"),
             ("no option", "no option"),
+            ("build with --features cuda", "build with --features cuda"),
         ] {
             assert_eq!(with_options_spelled(text, spell), expected);
         }

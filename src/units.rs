@@ -1,5 +1,7 @@
 //! Numbers formatted for display (leaf module).
 
+use std::fmt::Display;
+
 /// `bytes` with a unit: "491 MB", "4.7 GB".
 #[must_use]
 pub fn readable(bytes: u64) -> String {
@@ -22,9 +24,21 @@ pub fn compact(weights: u64) -> String {
     }
 }
 
+/// `count` with its noun: "1 record", "2 records".
+#[must_use]
+pub fn plural<N: Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == N::from(1) { one } else { several })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::readable;
+    use super::{plural, readable};
+
+    #[test]
+    fn nouns_have_their_number() {
+        let told = [0_usize, 1, 2].map(|count| plural(count, "reply", "replies"));
+        assert_eq!(told, ["0 replies", "1 reply", "2 replies"]);
+    }
 
     #[test]
     fn bytes_are_readable() {

@@ -11,7 +11,7 @@ use moot::eval::metrics::{METRICS, calibration};
 use moot::eval::record::reader::Record;
 use moot::eval::replay::Replay;
 use moot::eval::verify::Sample;
-use moot::eval::{answers, report};
+use moot::eval::{answers, scores};
 use moot::transcript::QuestionRecord;
 use moot::{MootError, Result};
 use std::fs;
@@ -31,13 +31,13 @@ pub(super) fn record(bytes: &[u8]) -> Result<()> {
     let mut measured = Vec::new();
     for metric in METRICS {
         if let Some(value) = metric.over(&questions) {
-            let _ = report::figure(metric.unit, value, true);
+            let _ = scores::figure(metric.unit, value, true);
             measured.push(metric.name);
         }
     }
     let _ = calibration::report(&questions);
     for slice in SLICES {
-        let _ = report::slice(&record, slice.name);
+        let _ = scores::slice(&record, slice.name);
     }
     let asked: Vec<_> = record.questions.iter().map(|question| question.question.clone()).collect();
     let answered = answers::answers(&asked, &record.questions);

@@ -92,7 +92,11 @@ fn asks(args: &Args) -> Result<()> {
 }
 
 impl Args {
-    fn options(&self) -> Result<PlanOptions> {
+    /// As the plan takes them.
+    ///
+    /// # Errors
+    /// As [`method::MethodArgs::options`].
+    pub(super) fn options(&self) -> Result<PlanOptions> {
         Ok(PlanOptions {
             question: self.question.clone(),
             documents: DocumentOptions { paths: self.docs.clone(), whole: self.whole },

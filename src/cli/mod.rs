@@ -26,6 +26,8 @@ pub mod score;
 pub mod show;
 pub mod slices;
 pub mod sources;
+#[cfg(test)]
+mod spelled;
 pub mod terminal;
 pub mod verify;
 pub mod why;

@@ -6,6 +6,7 @@ use crate::cli::terminal::output;
 use crate::error::{MootError, Result};
 use crate::files;
 use crate::report::{self, Options};
+use crate::units::plural;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +61,8 @@ pub fn run(args: &Args) -> Result<()> {
     files::outputs::write(&args.output, page.as_bytes())?;
     let size = page.len() as f64 / 1e6;
     let path = printable(&args.output.display().to_string());
-    output::print(&format!("{path}: {records} records, {debates} debates, {size:.1} MB\n"))
+    let (records, debates) = (plural(records, "record", "records"), plural(debates, "debate", "debates"));
+    output::print(&format!("{path}: {records}, {debates}, {size:.1} MB\n"))
 }
 
 /// Refuses an output that is there and was not written by this command: a record may be named by mistake.

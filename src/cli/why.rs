@@ -9,7 +9,7 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::fork::Cost;
 use crate::eval::queries;
-use crate::eval::report::aligned;
+use crate::eval::scores::aligned;
 use crate::eval::why::{self, Why, Whys};
 use crate::transcript::QuestionRecord;
 use crate::workspace::Recorded;

@@ -16,7 +16,7 @@ use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Llm, OnFailure, OnReply, Reply};
 use crate::methods;
 use crate::protocol::ctx::{Observer, Tools};
-use crate::protocol::{Built, Note};
+use crate::protocol::{Built, Interjection};
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, QuestionRecord};
 use serde::Serialize;
@@ -213,11 +213,11 @@ impl Fork {
     ) -> Result<Course> {
         self.check(old)?;
         let started = Instant::now();
-        let note = match &self.change {
-            Change::Tell(text) => Some(Note { round: self.round, text: text.clone() }),
+        let interjection = match &self.change {
+            Change::Tell(text) => Some(Interjection { round: self.round, text: text.clone() }),
             _ => None,
         };
-        let method = Built { note, ..method };
+        let method = Built { interjection, ..method };
         let question = self.question(&old.question);
         let line = Line { llm: tools.llm, old, fork: self, state: Mutex::default() };
         let recorded = RecordedTools::new(header, old).before(tools);

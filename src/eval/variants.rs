@@ -3,7 +3,7 @@
 
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
-use crate::eval::report::{Difference, Scores, aligned, cell, compare, score};
+use crate::eval::scores::{Difference, Scores, aligned, cell, compare, score};
 use crate::question::Question;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -160,6 +160,6 @@ impl Compared {
     /// The same for programs, with every metric.
     #[must_use]
     pub fn json(&self) -> Value {
-        json!({ "variants": self.names, "scores": crate::eval::report::json(&self.scores, &self.differences) })
+        json!({ "variants": self.names, "scores": crate::eval::scores::json(&self.scores, &self.differences) })
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{MootError, Result};
 use crate::prompts;
 use crate::protocol::ctx::{Ctx, Observer, Settings, Tools};
-use crate::protocol::note::Note;
+use crate::protocol::interjection::Interjection;
 use crate::protocol::own_prompts::OwnPrompts;
 use crate::protocol::presets::Preset;
 use crate::protocol::row::{Method, Row};
@@ -29,7 +29,7 @@ pub struct Built {
     /// Prompts that replace the program's.
     pub prompts: OwnPrompts,
     /// A round and a text: the text is the last paragraph of every prompt from that round on (`moot record fork --tell`).
-    pub note: Option<Note>,
+    pub interjection: Option<Interjection>,
 }
 
 impl std::fmt::Debug for Built {
@@ -48,7 +48,7 @@ impl Built {
     /// The method of `row` with the program's prompts, of no preset.
     #[must_use]
     pub fn new(row: &'static Row, values: Values, method: Box<dyn Method>) -> Self {
-        Self { row, values, method, preset: None, prompts: OwnPrompts::default(), note: None }
+        Self { row, values, method, preset: None, prompts: OwnPrompts::default(), interjection: None }
     }
 
     /// With the user's own prompts instead of the program's.
@@ -117,7 +117,7 @@ impl Built {
         let mut ctx = Ctx::new(self.row.name, self.row.files().collect(), question, tools, settings, observer)
             .after(events)
             .prompts(&self.prompts);
-        ctx.note = self.note.as_ref();
+        ctx.interjection = self.interjection.as_ref();
         let (conclusion, error) = match self.method.answer(question, &mut ctx) {
             Ok(conclusion) => {
                 let conclusion = Conclusion { weights: ctx.known_weights(), ..conclusion };

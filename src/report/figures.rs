@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// The metrics that are drawn.
 const METRICS: [(&str, &str); 2] = [("em", "exact match"), ("f1", "F1")];
-/// As `eval::report` draws: the same records give the same intervals.
+/// As `eval::scores` draws: the same records give the same intervals.
 const SEED: u64 = 0;
 
 /// A question's place on an x axis; `None` where it has none.

@@ -4,7 +4,7 @@ use super::part::Part;
 use crate::escape;
 use crate::eval::compare::{Compared, Cost, Side, SliceComparison};
 use crate::eval::metrics::{METRICS, Metric, Unit};
-use crate::eval::report::figure;
+use crate::eval::scores::figure;
 use crate::eval::stats::Estimate;
 use serde_json::{Value, json};
 

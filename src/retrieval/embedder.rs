@@ -71,13 +71,6 @@ impl LocalEmbedder {
     pub fn note(&self) -> Option<String> {
         self.model.recipe().note()
     }
-
-    /// Number of texts so far that were longer than the model's limit ([`EmbeddingModel::recipe`]) and were embedded by
-    /// their beginnings.
-    #[must_use]
-    pub fn truncated(&self) -> u64 {
-        self.truncated.load(Ordering::Relaxed)
-    }
 }
 
 impl Embedder for LocalEmbedder {
@@ -97,6 +90,10 @@ impl Embedder for LocalEmbedder {
 
     fn identity(&self) -> &str {
         &self.identity
+    }
+
+    fn truncated(&self) -> u64 {
+        self.truncated.load(Ordering::Relaxed)
     }
 }
 

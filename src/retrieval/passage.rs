@@ -29,6 +29,11 @@ pub trait Embedder: Send + Sync {
 
     /// Identity of the embedder: name, hash of the weights, pooling and prefixes. An index stores it and refuses others.
     fn identity(&self) -> &str;
+
+    /// Number of texts so far that were longer than the model's limit, and whose vectors are of their beginnings.
+    fn truncated(&self) -> u64 {
+        0
+    }
 }
 
 /// Restricts retrieval by source and date.
@@ -76,11 +81,16 @@ impl Filter {
         (self.from.is_some() || self.until.is_some()) && !date.is_some_and(is_dated)
     }
 
-    /// Checks that `from` is not after `until`.
+    /// Checks that `from` and `until` are dates, and that `from` is not after `until`.
     ///
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> std::result::Result<(), String> {
+        for (option, date) in [("--from", &self.from), ("--until", &self.until)] {
+            if let Some(date) = date {
+                check_date(date).map_err(|expected| format!("{option} {date}: {expected}"))?;
+            }
+        }
         match (&self.from, &self.until) {
             (Some(from), Some(until)) if order(from, until).is_gt() => {
                 Err(format!("expected --from before --until, found {from} and {until}"))

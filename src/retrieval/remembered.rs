@@ -61,6 +61,11 @@ impl Embedder for Remembering {
     fn identity(&self) -> &str {
         self.inner.identity()
     }
+
+    /// Texts whose vectors are known are not counted again.
+    fn truncated(&self) -> u64 {
+        self.inner.truncated()
+    }
 }
 
 /// The file: a line of text, then records of a text's hash, its vector, and a hash of both.

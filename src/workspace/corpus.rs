@@ -14,6 +14,7 @@ use crate::workspace::embedder::EmbedderOptions;
 use crate::workspace::index_state;
 use crate::workspace::indexing::ListedCorpus;
 use crate::workspace::options::CorpusOptions;
+use crate::workspace::ranges::count;
 use moot_models::source::default_cache;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -45,12 +46,28 @@ impl CorpusOptions {
         Filter { sources: self.sources.clone(), from: self.from.clone(), until: self.until.clone() }
     }
 
-    /// Checks the dates.
+    /// Checks the dates and the number of passages.
     ///
     /// # Errors
-    /// A first date after the last one.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// A date that is none, a first date after the last one, no passages.
+    pub(super) fn check(&self) -> Result<()> {
+        self.top.map_or(Ok(()), |top| count("--top", top))?;
         self.filter().check().map_err(MootError::Usage)
+    }
+
+    /// The options that are set and say what is searched for and how.
+    pub(super) fn search_options(&self) -> impl Iterator<Item = &'static str> {
+        let set = [
+            ("--cutoff", self.cutoff.is_some()),
+            ("--top", self.top.is_some()),
+            ("--by-source", self.by_source),
+            ("--source", !self.sources.is_empty()),
+            ("--from", self.from.is_some()),
+            ("--until", self.until.is_some()),
+            ("--no-fold", !self.fold),
+            ("--retriever", self.retriever.is_some()),
+        ];
+        set.into_iter().filter(|(_, set)| *set).map(|(option, _)| option)
     }
 
     fn embedder(&self, offline: bool) -> EmbedderOptions {

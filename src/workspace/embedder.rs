@@ -3,6 +3,7 @@
 use crate::error::{MootError, Result};
 use crate::retrieval::index::Dense;
 use crate::retrieval::{Embedder, EmbedderOptions as Encoder, LocalEmbedder};
+use crate::units::plural;
 use crate::workspace::control::Control;
 use crate::workspace::models::{Opening, device};
 use moot_models::encoder::EncoderOptions;
@@ -75,7 +76,7 @@ impl EmbedderOptions {
     }
 
     fn open(&self, name: &str, control: &Control) -> Result<Arc<dyn Embedder>> {
-        let (device, _) = device("--device of the embedder", &self.device, &control.notice())?;
+        let (device, _) = device("device of the embedder", &self.device, &control.notice())?;
         let options = Encoder { offline: self.offline, load: EncoderOptions::on(device), ..Encoder::default() };
         let watch = &control.watch;
         let embedder =
@@ -83,5 +84,14 @@ impl EmbedderOptions {
         watch.opening(&Opening::Loaded { name, thinks: true, remark: None });
         embedder.note().iter().for_each(|note| control.note(&format!("{name}: {note}")));
         Ok(Arc::new(embedder))
+    }
+}
+
+/// Notes how many of the texts that `embedder` has embedded were cut to its limit.
+pub(crate) fn note_truncated(embedder: Option<&dyn Embedder>, control: &Control) {
+    let count = embedder.map_or(0, Embedder::truncated);
+    if count > 0 {
+        let texts = plural(count, "passage exceeds", "passages exceed");
+        control.note(&format!("{texts} the embedder's limit: vectors are of the beginnings"));
     }
 }

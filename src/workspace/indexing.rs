@@ -7,6 +7,7 @@ use crate::retrieval::chunk::Chunking;
 use crate::retrieval::corpus::{Corpus, Skipped, told_notes, told_skipped};
 use crate::retrieval::index::Builder;
 use crate::workspace::control::{Control, Phase};
+use crate::workspace::embedder::note_truncated;
 use std::sync::Arc;
 
 /// A corpus whose files are listed, and how its documents are split.
@@ -77,6 +78,7 @@ impl ListedCorpus {
             if control.is_stopped() { Err(MootError::Interrupted) } else { Ok(()) }
         });
         control.watch.indexing(total, None);
+        note_truncated(embedder.map(AsRef::as_ref), control);
         if let Err(MootError::Interrupted) = built {
             let passages = builder.manifest().passages();
             control.note(&format!("{passages} passages are kept; the same command goes on"));

@@ -14,6 +14,7 @@ use crate::question::Document;
 use crate::retrieval::Retriever;
 use crate::sources::{SourceWeights, WeightsIdentity};
 use crate::workspace::options::MethodOptions;
+use crate::workspace::ranges::{count, count_or_none};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A method with everything that its answers depend on but models, documents and tools.
@@ -138,6 +139,8 @@ impl MethodOptions {
         if self.max_tokens == 0 {
             return Err(MootError::Usage("--max-tokens 0: a reply needs at least one token".into()));
         }
+        count("--max-tokens", self.max_tokens)?;
+        count_or_none("--think", self.think)?;
         let settings = Settings {
             seed: self.seed,
             max_tokens: self.max_tokens,
@@ -150,12 +153,16 @@ impl MethodOptions {
     }
 
     fn sampling(&self) -> Result<Sampling> {
+        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
+            return Err(MootError::Usage(format!("--top-p {}: expected a number above 0 and up to 1", self.top_p)));
+        }
+        let narrowed = [("--top-k", self.top_k > 0), ("--top-p", self.top_p < 1.0)];
+        if let Some((option, _)) = narrowed.iter().find(|(_, set)| *set && self.temperature.is_none()) {
+            return Err(MootError::Usage(format!("{option}: expected --temperature beside it, found none")));
+        }
         let Some(temperature) = self.temperature.filter(|&t| t != 0.0) else { return Ok(Sampling::Greedy) };
         if !(temperature > 0.0 && temperature.is_finite()) {
             return Err(MootError::Usage(format!("--temperature {temperature}: expected a number of at least 0")));
-        }
-        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
-            return Err(MootError::Usage(format!("--top-p {}: expected a number above 0 and up to 1", self.top_p)));
         }
         Ok(Sampling::Seeded { temperature, top_k: self.top_k, top_p: self.top_p })
     }

@@ -15,13 +15,16 @@ pub mod models;
 mod opened;
 mod options;
 mod plan;
+mod ranges;
 mod recorded;
 mod run;
 mod single;
+mod spelling;
 
 pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
 pub use control::{Control, Phase, Unwatched, Watch};
 pub(crate) use corpus::note_undated;
+pub(crate) use embedder::note_truncated;
 pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};
 pub(crate) use index_state::{Compared, counted, note as note_state};
 pub use indexing::ListedCorpus;
@@ -32,7 +35,11 @@ pub use options::{
     ClassifierOptions, CorpusOptions, DEFAULT_MODEL, DocumentOptions, MethodOptions, PlanOptions, RunOptions,
 };
 pub use plan::Plan;
+pub(crate) use ranges::{MAX_BYTES, MAX_COUNT, MAX_SECONDS};
 pub use recorded::Recorded;
 pub use run::{DryRun, Recording, RunReport, model_label};
 pub use single::find_models;
 pub(crate) use single::open_single;
+#[cfg(test)]
+pub(crate) use spelling::SPELLINGS;
+pub use spelling::field_of;

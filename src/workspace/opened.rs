@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::llm::Capabilities;
 use crate::llm::roles::Assignment;
 use crate::llm::roles::Roles;
-use crate::nli::{self, Classifier, LocalClassifier};
+use crate::nli::{self, Classifier, Counts, LocalClassifier};
 use crate::protocol::ctx::{Observer, Tools};
 use crate::protocol::entailment;
 use crate::question::Question;
@@ -13,6 +13,7 @@ use crate::retrieval::corpus::Corpus;
 use crate::retrieval::{Batched, Embedder, Retriever, Wanted};
 use crate::sources::SourceWeights;
 use crate::transcript::{Event, QuestionRecord};
+use crate::units::plural;
 use crate::workspace::control::{Control, Phase};
 use crate::workspace::documents::Asked;
 use crate::workspace::models::{Opening, Purpose, device, open_all};
@@ -171,8 +172,15 @@ impl Workspace {
         if let Some(counts) = self.classifier.as_ref().map(|classifier| classifier.counts()).filter(|c| c.pairs > 0) {
             let (pairs, batches) = (counts.pairs, counts.batches);
             self.control.note(&format!("{pairs} pairs classified in {batches} batches, {:.1} s", counts.seconds));
+            cut_hypotheses(counts).iter().for_each(|line| self.control.note(line));
         }
     }
+}
+
+/// The line on pairs whose hypothesis exceeds the classifier's limit.
+fn cut_hypotheses(counts: Counts) -> Option<String> {
+    let pairs = plural(counts.truncated, "hypothesis exceeds", "hypotheses exceed");
+    (counts.truncated > 0).then(|| format!("{pairs} the classifier's limit: the beginnings were classified"))
 }
 
 fn open_retriever(
@@ -256,5 +264,19 @@ fn note_gathered(question: &Question, events: &[Event], control: &Control) {
         let passages = if passages == 1 { "1 passage" } else { &format!("{passages} passages") };
         let documents = if documents == 1 { "1 document" } else { &format!("{documents} documents") };
         control.note(&format!("{passages} of {documents} found and read"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut_hypotheses;
+    use crate::nli::Counts;
+
+    #[test]
+    fn hypotheses_that_were_cut_are_counted() {
+        let of = |truncated| cut_hypotheses(Counts { pairs: 9, truncated, ..Counts::default() });
+        assert_eq!(of(0), None);
+        assert!(of(1).unwrap().starts_with("1 hypothesis exceeds "));
+        assert!(of(2).unwrap().starts_with("2 hypotheses exceed "));
     }
 }

@@ -6,7 +6,7 @@ use crate::methods::ASK;
 use crate::methods::conflict_score::settings;
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
-use crate::workspace::options::PlanOptions;
+use crate::workspace::options::{PlanOptions, RunOptions};
 use crate::workspace::run::Recording;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Plan {
                 _ => Err(MootError::Usage("expected one model, found several".into())),
             };
         }
-        options.corpus.check()?;
+        check_options(&options)?;
         let method = Arc::new(options.method.resolve(ASK, &control.notice())?);
         Ok(Self { options, methods: vec![method], batches: Vec::new(), recorded: false })
     }
@@ -45,9 +45,9 @@ impl Plan {
     /// A plan for a method that is resolved already.
     ///
     /// # Errors
-    /// Dates of the corpus that cannot be.
+    /// A value that has no meaning, options that exclude each other.
     pub(crate) fn with_method(options: PlanOptions, method: MethodPlan) -> Result<Self> {
-        options.corpus.check()?;
+        check_options(&options)?;
         Ok(Self { options, methods: vec![Arc::new(method)], batches: Vec::new(), recorded: false })
     }
 
@@ -58,7 +58,7 @@ impl Plan {
 
     /// A plan for `batches` of recordings, whose methods are those of the first.
     pub(crate) fn of_batches(options: PlanOptions, batches: Vec<Vec<Recording>>) -> Result<Self> {
-        options.corpus.check()?;
+        check_options(&options)?;
         let methods = batches.first().into_iter().flatten().map(|recording| recording.method.clone()).collect();
         Ok(Self { options, methods, batches, recorded: false })
     }
@@ -102,6 +102,33 @@ impl Plan {
             Some(row) => Err(MootError::Usage(format!("{} retrieves: expected --corpus PATH, found none", row.name))),
             None => Ok(()),
         }
+    }
+}
+
+/// Checks what does not depend on the method, because only the command line's parser would refuse it: values out of range,
+/// and options that exclude or require each other.
+fn check_options(options: &PlanOptions) -> Result<()> {
+    options.corpus.check()?;
+    options.runtime.check()?;
+    options.run.as_ref().map_or(Ok(()), RunOptions::check)?;
+    let (documents, corpus) = (&options.documents, &options.corpus);
+    let wrong = |text: String| Err(MootError::Usage(text));
+    let mut set = corpus.search_options();
+    match (documents.paths.is_empty(), corpus.is_given()) {
+        (false, true) => return wrong("--docs: expected either this or --corpus, found both".into()),
+        (false, false) if options.run.is_some() => {
+            return wrong("--docs: a run reads its dataset's documents or a --corpus".into());
+        }
+        (true, false) => match set.next() {
+            Some(option) => return wrong(format!("{option}: expected --docs or --corpus beside it, found neither")),
+            None if documents.whole => return wrong("--whole: expected --docs beside it, found none".into()),
+            None => {}
+        },
+        _ => {}
+    }
+    match set.find(|option| documents.whole && ["--top", "--by-source", "--retriever"].contains(option)) {
+        Some(option) => wrong(format!("{option}: expected either this or --whole, found both")),
+        None => Ok(()),
     }
 }
 

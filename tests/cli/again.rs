@@ -113,7 +113,7 @@ fn a_table_is_listed_described_run_and_read_again() {
     );
     let ours = |said: &str| said.lines().filter(|line| line.contains("RAMDocs EM") && line.contains('[')).count();
     assert_eq!(ours(&said), 2, "{said}");
-    assert_eq!(text(&again().stderr).matches("0 questions (3 were there)").count(), 2);
+    assert_eq!(text(&again().stderr).matches("0 questions (3 recorded before)").count(), 2);
     let typed = ["reproduce", "madam-rag-1", "-o", "repro", "--model", "tiny.gguf", "--format", "csv"];
     let csv = text(&run(here(&workspace, &typed)).stdout);
     assert!(csv.starts_with("method,measure,Llama-3.3-70B") || csv.starts_with("method,measure,SelfRAG"), "{csv}");

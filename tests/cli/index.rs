@@ -154,3 +154,17 @@ fn an_index_says_that_its_files_have_changed() {
     assert!(said(&["info", &dir]).contains("not compared: expected its files, "));
     assert!(said(&["search", &dir, "bridge"]).contains("cannot be compared with its files: expected its files, "));
 }
+
+#[test]
+fn passages_beyond_the_embedders_limit_are_counted() {
+    let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/encoders/bert");
+    let folder = tempfile::tempdir().unwrap();
+    let (notes, dir) = (folder.path().join("notes"), folder.path().join("notes.index").display().to_string());
+    fs::create_dir(&notes).unwrap();
+    fs::write(notes.join("long.txt"), "The bridge was opened. ".repeat(400)).unwrap();
+    fs::write(notes.join("short.txt"), "The bridge was opened in 1931.").unwrap();
+    let notes = notes.display().to_string();
+    let built = index(["build", &notes, "-o", &dir, "--embedder", tiny, "--words", "0"]);
+    let said = text(&built.stderr);
+    assert!(built.status.success() && said.contains("1 passage exceeds the embedder's limit"), "{said}");
+}

@@ -188,7 +188,7 @@ fn a_killed_run_goes_on_as_if_nothing_had_been() {
     let whole = killed.iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
 
     let resumed = run(workspace.run_of(8, "out.jsonl"));
-    assert!(text(&resumed.stderr).contains(" were there)"), "{}", text(&resumed.stderr));
+    assert!(text(&resumed.stderr).contains(" recorded before)"), "{}", text(&resumed.stderr));
     assert!(fs::read(&path).unwrap().starts_with(&killed[..whole]), "what was finished has changed");
     run(workspace.run_of(8, "at_once.jsonl"));
     let both = [replies(&path), replies(&workspace.path("at_once.jsonl"))];
@@ -196,7 +196,7 @@ fn a_killed_run_goes_on_as_if_nothing_had_been() {
     assert_eq!(both[0], both[1]);
 
     let again = run(workspace.run_of(8, "out.jsonl"));
-    assert!(text(&again.stderr).contains("0 questions (24 were there)"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("0 questions (24 recorded before)"), "{}", text(&again.stderr));
     reads_like_a_record(&path, 24);
 }
 

@@ -103,7 +103,7 @@ fn variants_are_compared_recorded_and_gone_on_with() {
     // The same prompt by its folder and name.
     let all = compare(&place, &[&["--role", "madam_rag/agent"], &variant[..]].concat());
     assert!(all.status.success(), "{}", text(&all.stderr));
-    assert!(text(&all.stderr).contains("2 questions (1 were there)"), "{}", text(&all.stderr));
+    assert!(text(&all.stderr).contains("2 questions (1 recorded before)"), "{}", text(&all.stderr));
     let table = text(&all.stdout);
     assert!(table.starts_with("madam_rag/agent of three.jsonl, 3 questions (both)\n"), "{table}");
     for part in ["in-use", "short", "em", "malformed-replies", "Difference from in-use", "(3 in both)"] {

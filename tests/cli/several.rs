@@ -192,10 +192,10 @@ fn several_methods_and_models_are_a_record_each() {
         .collect();
     assert!(shared.len() == 2 && shared.iter().all(|&tokens| tokens > 100), "{said}");
     let again = run_of("one-round,every-answer", "tiny.gguf,other.gguf");
-    assert_eq!(again.matches("0 questions (3 were there)").count(), 4, "{again}");
+    assert_eq!(again.matches("0 questions (3 recorded before)").count(), 4, "{again}");
     // One more method later goes into the same folder.
     let more = run_of("every-answer,one-round,paper", "tiny.gguf");
-    assert_eq!(more.matches("0 questions (3 were there)").count(), 2, "{more}");
+    assert_eq!(more.matches("0 questions (3 recorded before)").count(), 2, "{more}");
     assert_eq!(records(&workspace.path("runs")).len(), 5);
     let compared = run(moot(
         ["compare"]
@@ -288,6 +288,6 @@ fn questions_without_gold_get_answers_with_citations() {
     let words: Vec<&str> = score.split_whitespace().collect();
     assert!(words.join(" ").contains("no question has gold answers"), "{score}");
     fs::remove_file(workspace.path("answers.csv")).unwrap();
-    assert!(batch().contains("0 questions (2 were there)"));
+    assert!(batch().contains("0 questions (2 recorded before)"));
     assert_eq!(fs::read_to_string(workspace.path("answers.csv")).unwrap(), table, "from the record");
 }

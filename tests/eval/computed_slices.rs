@@ -4,7 +4,7 @@ use super::{answered, header};
 use moot::MootError;
 use moot::eval::computed_slices::{SLICES, gold_retrieved};
 use moot::eval::record::reader::Record;
-use moot::eval::report;
+use moot::eval::scores;
 use moot::question::{Document, Gold, Hit, Origin, Passage};
 use moot::transcript::{Event, QuestionRecord};
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ fn computed_slices_are_scored_as_a_datasets_own() {
     named.question.slices = vec!["2hop".into()];
     let all = record(vec![there(), named, bare("neither")]);
     let ids = |name: &str| {
-        let part = report::slice(&all, name).unwrap();
+        let part = scores::slice(&all, name).unwrap();
         assert_eq!(part.path.display().to_string(), format!("drag.jsonl [{name}]"));
         assert_eq!(part.header.dataset.unwrap().questions, part.questions.len());
         part.questions.into_iter().map(|question| question.question.id).collect::<Vec<_>>()
@@ -80,18 +80,18 @@ fn computed_slices_are_scored_as_a_datasets_own() {
         (vec!["there".to_owned()], vec!["named".to_owned()], vec!["named".to_owned()])
     );
     // An unknown name lists both kinds; a computed slice may be empty, which is another error.
-    match report::slice(&all, "gold").err().unwrap() {
+    match scores::slice(&all, "gold").err().unwrap() {
         MootError::UnknownName { kind: "slice", known, .. } => {
             assert_eq!(known, "2hop, gold-retrieved, gold-not-retrieved");
         }
         other => panic!("{other:?}"),
     }
-    let empty = report::slice(&record(vec![there()]), "gold-not-retrieved").err().unwrap().to_string();
+    let empty = scores::slice(&record(vec![there()]), "gold-not-retrieved").err().unwrap().to_string();
     assert!(empty.contains("drag.jsonl: no question is in the slice gold-not-retrieved"), "{empty}");
     // A dataset's own slice of that name is what it says.
     let mut own = there();
     own.question.slices = vec!["gold-not-retrieved".into()];
-    assert_eq!(report::slice(&record(vec![own]), "gold-not-retrieved").unwrap().questions.len(), 1);
+    assert_eq!(scores::slice(&record(vec![own]), "gold-not-retrieved").unwrap().questions.len(), 1);
 }
 
 #[test]

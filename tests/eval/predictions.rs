@@ -5,7 +5,7 @@ use moot::eval::datasets::{self, Dataset};
 use moot::eval::metrics::METRICS;
 use moot::eval::predictions::{METHOD, METRICS_OF_ANSWERS, Predictions};
 use moot::eval::record::Writer;
-use moot::eval::report;
+use moot::eval::scores;
 use moot::methods::METHODS;
 use serde_json::Value;
 use std::fs;
@@ -32,7 +32,7 @@ fn read(name: &str, content: &str) -> Result<Predictions, String> {
 }
 
 fn value(predictions: &Predictions, metric: &str) -> Option<f64> {
-    let scores = report::score(&predictions.record);
+    let scores = scores::score(&predictions.record);
     let row = scores.rows.iter().find(|(row, _)| row.name == metric).unwrap();
     row.1.map(|estimate| estimate.mean)
 }

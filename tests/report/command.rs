@@ -12,7 +12,7 @@ fn a_record_becomes_a_page_and_a_page_is_renewed() {
     let typed = ["report", RECORD, "-o", page.to_str().unwrap(), "--title", "Three <questions>"];
     for _ in 0..2 {
         let output = run(moot(typed));
-        assert!(text(&output.stdout).contains("1 records, ") && text(&output.stdout).ends_with(" MB\n"));
+        assert!(text(&output.stdout).contains("1 record, ") && text(&output.stdout).ends_with(" MB\n"));
     }
     let written = fs::read_to_string(&page).unwrap();
     assert!(written.starts_with("<!doctype html>") && written.contains("<h1>Three &lt;questions&gt;</h1>"));

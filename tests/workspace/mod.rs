@@ -4,7 +4,7 @@ use moot::MootError;
 use moot::error::with_options_spelled;
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::Tools;
-use moot::workspace::{Control, MethodOptions, Plan, PlanOptions, RunOptions, Watch};
+use moot::workspace::{Control, MethodOptions, Plan, PlanOptions, RunOptions, Watch, field_of};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -63,14 +63,69 @@ fn a_question_alone_is_debated_and_a_method_that_is_named_has_no_preset() {
 fn errors_name_the_option_and_each_face_spells_it() {
     let wrong = refused(json!({ "method": { "max_tokens": 0 } }));
     assert_eq!(wrong, "--max-tokens 0: a reply needs at least one token");
-    let spelled = with_options_spelled(&wrong, |name| name.replace('-', "_"));
-    assert_eq!(spelled, "max_tokens 0: a reply needs at least one token");
+    let spelled = with_options_spelled(&wrong, field_of);
+    assert_eq!(spelled, "method.max_tokens 0: a reply needs at least one token");
     let wrong = refused(json!({ "method": { "temperature": -1.0 } }));
     assert!(wrong.starts_with("--temperature -1"), "{wrong}");
     let wrong = refused(json!({ "corpus": { "paths": ["x"], "from": "2020", "until": "2010" } }));
     assert!(wrong.contains("2020") && wrong.contains("2010"), "{wrong}");
     let unknown = plan(json!({ "method": { "name": "oracle" } })).err().unwrap();
     assert!(matches!(unknown, MootError::UnknownName { kind: "method", .. }));
+}
+
+#[test]
+fn values_that_the_command_line_refuses_are_refused_from_json() {
+    let searched = |name: &str, value: Value| json!({ "corpus": { "paths": ["x"], name: value } });
+    let method = |name: &str, value: Value| json!({ "method": { name: value } });
+    let runtime = |name: &str, value: Value| json!({ "runtime": { name: value } });
+    let run = |name: &str, value: Value| json!({ "run": { "output": "o", name: value } });
+    let cases = [
+        (searched("top", json!(0)), "--top 0: expected a whole number from 1 to 1000000000"),
+        (searched("from", json!("20-01-01")), "--from 20-01-01: expected a date"),
+        (searched("until", json!("2018-13")), "--until 2018-13: expected a month"),
+        (method("max_tokens", json!(2_000_000_000)), "--max-tokens 2000000000: expected"),
+        (method("think", json!(2_000_000_000)), "--think 2000000000: expected"),
+        (method("top_k", json!(40)), "--top-k: expected --temperature"),
+        (method("top_p", json!(0.5)), "--top-p: expected --temperature"),
+        (method("top_p", json!(1.5)), "--top-p 1.5: expected"),
+        (runtime("threads", json!(0)), "--threads 0: expected"),
+        (runtime("max_rows", json!(0)), "--max-rows 0: expected"),
+        (runtime("step_tokens", json!(0)), "--step-tokens 0: expected"),
+        (runtime("kv_memory", json!(2_000_000_000_000_000_u64)), "--kv-memory 2000000000000000: expected"),
+        (runtime("memory", json!(2_000_000_000_000_000_u64)), "--memory 2000000000000000: expected"),
+        (runtime("remote_calls", json!(0)), "--remote-calls 0: expected"),
+        (runtime("remote_timeout", json!(0)), "--remote-timeout 0: expected"),
+        (runtime("remote_retries", json!(2_000_000_000)), "--remote-retries 2000000000: expected"),
+        (run("limit", json!(0)), "--limit 0: expected"),
+        (run("sample", json!(0)), "--sample 0: expected"),
+        (run("in_flight", json!(0)), "--in-flight 0: expected"),
+        (run("shard", json!([3, 2])), "--shard 3/2: expected a part from 1 to 2"),
+        (run("answers", json!("answers.txt")), "--answers answers.txt: expected a file that ends in .csv or .jsonl"),
+    ];
+    for (body, expected) in cases {
+        let wrong = refused(body.clone());
+        assert!(wrong.starts_with(expected), "{body}: {wrong}");
+    }
+}
+
+#[test]
+fn options_that_exclude_or_require_each_other_are_refused_from_json() {
+    let cases = [
+        (json!({ "documents": { "paths": ["a"] }, "corpus": { "paths": ["b"] } }), "--docs: "),
+        (json!({ "corpus": { "top": 3 } }), "--top: "),
+        (json!({ "corpus": { "fold": false } }), "--no-fold: "),
+        (json!({ "documents": { "whole": true } }), "--whole: "),
+        (json!({ "documents": { "paths": ["a"], "whole": true }, "corpus": { "top": 3 } }), "--top: "),
+        (json!({ "documents": { "paths": ["a"], "whole": true }, "corpus": { "by_source": true } }), "--by-source: "),
+        (json!({ "run": { "output": "o", "limit": 1, "sample": 1 } }), "--sample: "),
+        (json!({ "run": { "output": "o", "dry_run": true, "reuse": ["r.jsonl"] } }), "--reuse: "),
+    ];
+    for (body, expected) in cases {
+        let wrong = refused(body.clone());
+        assert!(wrong.starts_with(expected), "{body}: {wrong}");
+    }
+    assert!(plan(json!({ "documents": { "paths": ["a"] }, "corpus": { "top": 3 } })).is_ok());
+    assert!(plan(json!({ "documents": { "paths": ["a"], "whole": true }, "corpus": { "fold": false } })).is_ok());
 }
 
 const LINE: &str = r#"{"question":"When?","documents":[{"text":"In 1902.","type":"correct","answer":"1902"}],"disambig_entity":[],"gold_answers":["1902"],"wrong_answers":[]}"#;

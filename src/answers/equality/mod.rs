@@ -1,6 +1,8 @@
-//! Which answers are equal: the one place that decides it (RA-RAG, section 3.1 and appendices H and I).
+//! Classes of equal answers (RA-RAG, section 3.1 and appendices H and I), and the comparison of numbers and dates.
 //!
-//! | who asks | rule |
+//! What a word is, and which words are equal, is [`words`](super::words)'s; SQuAD's metrics alone keep their published rule.
+//!
+//! | caller | rule |
 //! |---|---|
 //! | metrics, datasets, slices | [`Level::Scored`]: the papers' words |
 //! | votes, MADAM-RAG's early stop, repeated answers | [`Level::Voted`] and its classes [`exact`]; [`protocol::equality`](crate::protocol::equality) adds the comparisons by meaning |

@@ -3,8 +3,8 @@
 use crate::cli::args::values;
 use crate::engine::EngineOptions;
 use crate::llm::remote::Patience;
-use crate::workspace::DEFAULT_MODEL;
 use crate::workspace::models::{RuntimeOptions, WeightStorage};
+use crate::workspace::{DEFAULT_MODEL, MAX_BYTES};
 
 /// As typed.
 #[derive(Debug, Clone, clap::Args)]
@@ -91,7 +91,7 @@ pub(in crate::cli) fn bytes(typed: &str) -> Result<usize, String> {
         _ => return Err(wrong()),
     };
     let number: f64 = digits.parse().map_err(|_| wrong())?;
-    if !(0.0..1e15).contains(&(number * unit)) {
+    if !(0.0..MAX_BYTES as f64).contains(&(number * unit)) {
         return Err(wrong());
     }
     Ok((number * unit) as usize)

@@ -1,18 +1,16 @@
 //! Parsers of numeric arguments; errors state what was expected.
 
 use crate::error::MootError;
+use crate::workspace::{MAX_COUNT, MAX_SECONDS};
 use std::str::FromStr;
-
-/// Largest accepted count; sums of a few of them cannot overflow.
-const MOST: usize = 1_000_000_000;
 
 /// A whole number from 1.
 ///
 /// # Errors
 /// The expected value.
 pub(in crate::cli) fn count(typed: &str) -> Result<usize, String> {
-    let number = typed.parse().ok().filter(|number| (1..=MOST).contains(number));
-    number.ok_or_else(|| format!("expected a whole number from 1 to {MOST}"))
+    let number = typed.parse().ok().filter(|number| (1..=MAX_COUNT).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from 1 to {MAX_COUNT}"))
 }
 
 /// A count that may also be 0.
@@ -20,8 +18,8 @@ pub(in crate::cli) fn count(typed: &str) -> Result<usize, String> {
 /// # Errors
 /// As [`count`].
 pub(in crate::cli) fn count_or_none(typed: &str) -> Result<usize, String> {
-    let number = typed.parse().ok().filter(|number| (0..=MOST).contains(number));
-    number.ok_or_else(|| format!("expected a whole number from 0 to {MOST}"))
+    let number = typed.parse().ok().filter(|number| (0..=MAX_COUNT).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from 0 to {MAX_COUNT}"))
 }
 
 /// Seconds: a whole number from 1 to one day.
@@ -29,9 +27,8 @@ pub(in crate::cli) fn count_or_none(typed: &str) -> Result<usize, String> {
 /// # Errors
 /// As [`count`].
 pub(in crate::cli) fn seconds(typed: &str) -> Result<u64, String> {
-    const DAY: u64 = 24 * 60 * 60;
-    let number = typed.parse().ok().filter(|number| (1..=DAY).contains(number));
-    number.ok_or_else(|| format!("expected whole seconds from 1 to {DAY}"))
+    let number = typed.parse().ok().filter(|number| (1..=MAX_SECONDS).contains(number));
+    number.ok_or_else(|| format!("expected whole seconds from 1 to {MAX_SECONDS}"))
 }
 
 /// A whole number from 0.

@@ -12,7 +12,7 @@ use crate::escape;
 use crate::eval::compare::{self, Change, Compared, Options, tables};
 use crate::eval::queries;
 use crate::eval::record::reader::Record;
-use crate::eval::report::aligned;
+use crate::eval::scores::aligned;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use crate::cli::terminal::columns::{shorten_middle, wrap};
 use crate::eval::compare::Compared;
 use crate::eval::compare::tables::{self, NOTE, Table};
-use crate::eval::report::{self, aligned};
+use crate::eval::scores::{self, aligned};
 use std::ops::Range;
 
 /// Columns of a record's name in tables; the legend has it whole.
@@ -41,5 +41,5 @@ fn divided(table: &Table, columns: usize) -> String {
         rows[0].iter_mut().for_each(|name| *name = shorten_middle(name, NAME));
         aligned(&rows)
     };
-    report::divided(records, columns, of).join("\n")
+    scores::divided(records, columns, of).join("\n")
 }

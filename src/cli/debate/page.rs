@@ -6,6 +6,7 @@ use crate::cli::terminal::columns::{pad, printable, shorten, shorten_middle, wid
 use crate::generation::Usage;
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed};
+use crate::units::plural;
 use anstyle::{AnsiColor, Style};
 
 pub(super) const FAINT: Style = Style::new().dimmed();
@@ -88,9 +89,9 @@ impl Page {
         let known = known.map(|known| (format!("({known})"), FAINT));
         let note = before.map(|before| change(before, &call.parsed));
         let late = late.then(|| (format!("of round {}", call.round), FAINT));
-        let not_held = call.not_held.as_ref().map(|said| (format!("said {}, not in it", printable(said)), CHANGED));
+        let not_held =
+            call.not_held.as_ref().map(|said| (format!("said {}, not in its document", printable(said)), CHANGED));
         for (note, style) in not_held.into_iter().chain(note).chain(known).chain(late) {
-            let note = shorten(&note, room);
             match lines.last_mut() {
                 Some(line) if used + 2 + width(&note) <= room => {
                     line.push_str(&format!("  {style}{note}{style:#}"));
@@ -98,8 +99,10 @@ impl Page {
                 }
                 _ if short => {}
                 _ => {
-                    used = width(&note);
-                    lines.push(format!("{style}{note}{style:#}"));
+                    for part in wrap(&shorten(&note, 2 * room), room) {
+                        used = width(&part);
+                        lines.push(format!("{style}{part}{style:#}"));
+                    }
                 }
             }
         }
@@ -293,8 +296,7 @@ pub(super) fn ledger(calls: &[CallRecord], columns: usize) -> String {
     }
     let taken = calls.iter().filter(|call| call.taken_from.is_some()).count();
     if taken > 0 {
-        let equal = if taken == 1 { "1 call was" } else { &format!("{taken} calls were") };
-        let told = format!("{equal} not made: an equal one had been answered, and its reply was taken over");
+        let told = format!("{} of an equal call", plural(taken, "call took the reply", "calls took the reply"));
         text.push_str(&hang("", 2, &wrap(&told, columns - 2)));
     }
     text

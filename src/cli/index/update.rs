@@ -9,7 +9,7 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::question::Passage;
 use crate::retrieval::index::{Builder, Changes, Limits, Manifest, Updated};
-use crate::workspace::{ListedCorpus, Phase, counted};
+use crate::workspace::{ListedCorpus, Phase, counted, note_truncated};
 use std::path::{Path, PathBuf};
 
 /// Bring an index up to date with its files: changed, new and deleted ones
@@ -62,6 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
             if control.is_stopped() { Err(MootError::Interrupted) } else { Ok(()) }
         });
         control.watch.indexing(total, None);
+        note_truncated(embedder.as_deref(), &control);
         if let Err(MootError::Interrupted) = updated {
             tell("the index is as it was; the same command goes on with the vectors computed so far");
         }

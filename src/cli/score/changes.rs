@@ -2,7 +2,7 @@
 
 use crate::eval::metrics::changes::against;
 use crate::eval::record::reader::Record;
-use crate::eval::report::aligned;
+use crate::eval::scores::aligned;
 use crate::transcript::QuestionRecord;
 use std::collections::HashMap;
 

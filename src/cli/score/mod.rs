@@ -16,7 +16,7 @@ use crate::eval::datasets::{self, Options};
 use crate::eval::metrics::calibration;
 use crate::eval::predictions::Predictions;
 use crate::eval::record::reader::Record;
-use crate::eval::report;
+use crate::eval::scores;
 use crate::protocol::switches::Typed;
 use crate::workspace::{CONFLICT, JUDGE, MethodOptions, PlanOptions, labelled};
 use std::path::PathBuf;
@@ -113,15 +113,15 @@ pub fn run(args: &Args) -> Result<()> {
     let groups: Vec<Vec<Record>> = if args.slice.is_empty() {
         vec![records]
     } else {
-        let sliced = |name: &String| records.iter().map(|record| report::slice(record, name)).collect();
+        let sliced = |name: &String| records.iter().map(|record| scores::slice(record, name)).collect();
         args.slice.iter().map(sliced).collect::<Result<_>>()?
     };
-    let scores: Vec<_> = groups.iter().flatten().map(report::score).collect();
+    let scores: Vec<_> = groups.iter().flatten().map(scores::score).collect();
     let compared =
-        |group: &Vec<Record>| group.iter().skip(1).map(|other| report::compare(&group[0], other)).collect::<Vec<_>>();
+        |group: &Vec<Record>| group.iter().skip(1).map(|other| scores::compare(&group[0], other)).collect::<Vec<_>>();
     let differences: Vec<_> = groups.iter().flat_map(compared).collect();
     if args.json {
-        return output::print(&format!("{}\n", escape::json(&report::json(&scores, &differences).to_string())));
+        return output::print(&format!("{}\n", escape::json(&scores::json(&scores, &differences).to_string())));
     }
     let mut table = table::table(&scores, &differences, args.all, output::columns());
     if args.calibration {

@@ -2,7 +2,7 @@
 
 use crate::cli::terminal::columns::{printable, wrap};
 use crate::eval::metrics::{METRICS, Metric};
-use crate::eval::report::{self, Difference, Scores};
+use crate::eval::scores::{self, Difference, Scores};
 use crate::eval::stats::Estimate;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -34,7 +34,7 @@ pub(super) fn table(scores: &[Scores], differences: &[Difference], all: bool, co
     let mut text = String::new();
     for (number, score) in scores.iter().enumerate() {
         let (label, margin) = if scores.len() > 1 { (letter(number) + "  ", 3) } else { (String::new(), 0) };
-        let lines = wrap(&report::describe(score), columns - margin);
+        let lines = wrap(&scores::describe(score), columns - margin);
         lines.iter().enumerate().for_each(|(i, line)| {
             let label = if i == 0 { label.clone() } else { " ".repeat(margin) };
             text.push_str(&format!("{label}{line}\n"));
@@ -81,7 +81,7 @@ fn applying(scores: &[Scores]) -> Vec<usize> {
 /// The values below each other in as many tables as the width needs, each with as many records as fit.
 fn blocks(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool, columns: usize) -> String {
     let made = |part: Range<usize>| block(places, &heads[part.clone()], &values[part], signed);
-    report::divided(heads.len(), columns, made).concat()
+    scores::divided(heads.len(), columns, made).concat()
 }
 
 fn block(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool) -> String {
@@ -91,10 +91,10 @@ fn block(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool) ->
     }
     rows.extend(places.iter().map(|&place| {
         let metric = &METRICS[place];
-        let cells = values.iter().map(|rows| report::cell(metric, rows[place].1, signed));
+        let cells = values.iter().map(|rows| scores::cell(metric, rows[place].1, signed));
         std::iter::once(metric.name.to_owned()).chain(cells).collect::<Vec<_>>()
     }));
-    format!("\n{}", report::aligned(&rows))
+    format!("\n{}", scores::aligned(&rows))
 }
 
 /// A record's name in the table: a letter, after Z a number.

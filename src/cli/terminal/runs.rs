@@ -5,6 +5,7 @@ use crate::cli::terminal::progress::tell;
 use crate::error::MootError;
 use crate::eval::answers::Outcome;
 use crate::eval::runner::Progress;
+use crate::units::plural;
 use crate::workspace::RunReport;
 use std::path::Path;
 
@@ -26,7 +27,7 @@ pub(in crate::cli) fn told(reports: Vec<RunReport>) -> Option<MootError> {
 /// The line on a table of answers.
 fn answered(path: &Path, outcomes: &[Outcome]) -> String {
     let count = |wanted: Outcome| outcomes.iter().filter(|outcome| **outcome == wanted).count();
-    let kinds = [(Outcome::Unknown, "unknown"), (Outcome::Malformed, "malformed"), (Outcome::Error, "errors")];
+    let kinds = [(Outcome::Unknown, "unknown"), (Outcome::Malformed, "malformed"), (Outcome::Error, "failed")];
     let others = kinds.map(|(outcome, name)| (count(outcome), name)).into_iter().filter(|(count, _)| *count > 0);
     let others: String = others.map(|(count, name)| format!(", {count} {name}")).collect();
     let path = printable(&path.display().to_string());
@@ -36,21 +37,22 @@ fn answered(path: &Path, outcomes: &[Outcome]) -> String {
 /// What a run did: questions, calls, tokens.
 fn summary(progress: &Progress) -> String {
     let new = progress.done - progress.before;
-    let earlier = if progress.before > 0 { format!(" ({} were there)", progress.before) } else { String::new() };
+    let earlier = if progress.before > 0 { format!(" ({} recorded before)", progress.before) } else { String::new() };
     let journal = match progress.from_journal {
         0 => String::new(),
         calls => format!(" ({calls} from the journal)"),
     };
     let taken_over = match progress.taken_over {
         0 => String::new(),
-        calls => format!(" ({calls} not made: equal ones had been answered)"),
+        calls => format!(" ({calls} took the reply of an equal call)"),
     };
     format!(
-        "{new} questions{earlier} in {:.1} s: {} calls{journal}{taken_over}, {} malformed replies, {} errors, {} tokens in ({} reused), {} out",
+        "{}{earlier} in {:.1} s: {}{journal}{taken_over}, {}, {}, {} tokens in ({} reused), {} out",
+        plural(new, "question", "questions"),
         progress.elapsed.as_secs_f64(),
-        progress.calls,
-        progress.malformed,
-        progress.errors,
+        plural(progress.calls, "call", "calls"),
+        plural(progress.malformed, "malformed reply", "malformed replies"),
+        plural(progress.errors, "error", "errors"),
         progress.usage.prompt,
         progress.usage.reused,
         progress.usage.generated

@@ -12,7 +12,7 @@ use crate::error::{MootError, Result};
 use crate::eval::metrics::{METRICS, Metric, Scope, Unit};
 use crate::eval::record::differences;
 use crate::eval::record::reader::Record;
-use crate::eval::report;
+use crate::eval::scores;
 use crate::eval::stats::Estimate;
 use crate::generation::Usage;
 use crate::question::{Document, Question};
@@ -181,7 +181,7 @@ pub fn compare(records: &[Record], options: &Options) -> Result<Compared> {
     }
     let mut parts = vec![part(None, records, &metrics)];
     for slice in &options.slices {
-        let of_slice = |record: &Record| report::slice(record, slice);
+        let of_slice = |record: &Record| scores::slice(record, slice);
         let sliced = records.iter().map(of_slice).collect::<Result<Vec<_>>>()?;
         parts.push(part(Some(slice.clone()), &sliced, &metrics));
     }
@@ -291,7 +291,7 @@ fn part(slice: Option<String>, records: &[Record], metrics: &[&'static Metric]) 
     let side = |(place, record): (usize, &Record)| {
         let mut questions: Vec<&QuestionRecord> = record.questions.iter().collect();
         questions.sort_by(|a, b| a.question.id.cmp(&b.question.id));
-        let value = |metric: &&'static Metric| (metric.name, report::estimate(metric, &questions));
+        let value = |metric: &&'static Metric| (metric.name, scores::estimate(metric, &questions));
         Side {
             questions: questions.len(),
             values: metrics.par_iter().map(value).collect(),
@@ -306,7 +306,7 @@ fn against(first: &Record, other: &Record, metrics: &[&'static Metric]) -> Again
     let pairs = pairs(first, other);
     let contrast = |metric: &&'static Metric| Contrast {
         metric: metric.name,
-        difference: report::difference(metric, &pairs),
+        difference: scores::difference(metric, &pairs),
         outcomes: outcomes(metric, &pairs),
     };
     Against {

@@ -4,7 +4,7 @@ use super::{Change, Compared, Contrast, Described, Outcomes, Side, SliceComparis
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::metrics::{METRICS, Unit};
-use crate::eval::report::figure;
+use crate::eval::scores::figure;
 use crate::eval::stats::Estimate;
 use std::path::Path;
 

@@ -9,7 +9,7 @@ pub use tables::all as tables;
 use crate::error::{MootError, Result};
 use crate::eval::metrics::METRICS;
 use crate::eval::record::reader::Record;
-use crate::eval::report;
+use crate::eval::scores;
 use crate::eval::stats::Estimate;
 use serde::Serialize;
 
@@ -78,13 +78,13 @@ fn ours(record: &Record, column: &Column) -> Result<Option<Estimate>> {
         if !record.questions.iter().any(within) {
             return Ok(None);
         }
-        slice = report::slice(record, column.slice)?;
+        slice = scores::slice(record, column.slice)?;
         &slice
     };
     let mut questions: Vec<_> = record.questions.iter().collect();
     questions.sort_by(|a, b| a.question.id.cmp(&b.question.id));
     let metric = METRICS.iter().find(|metric| metric.name == column.metric);
-    let estimate = metric.and_then(|metric| report::estimate(metric, &questions));
+    let estimate = metric.and_then(|metric| scores::estimate(metric, &questions));
     Ok(estimate.map(|e| Estimate {
         mean: e.mean * column.scale,
         low: e.low * column.scale,

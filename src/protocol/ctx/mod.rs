@@ -15,7 +15,7 @@ use crate::nli::Classifier;
 use crate::prompts::File;
 use crate::protocol::ask::Ask;
 use crate::protocol::search::{nothing_found, search};
-use crate::protocol::{Note, OwnPrompts};
+use crate::protocol::{Interjection, OwnPrompts};
 use crate::question::{Document, Hit, Question};
 use crate::retrieval::{Embedder, Filter, Retriever, Side, Wanted, documents};
 use crate::sources::SourceWeights;
@@ -112,7 +112,7 @@ pub struct Ctx<'a> {
     events: Vec<Event>,
     stage: usize,
     prompts: Option<&'a OwnPrompts>,
-    pub(super) note: Option<&'a Note>,
+    pub(super) interjection: Option<&'a Interjection>,
 }
 
 impl<'a> Ctx<'a> {
@@ -138,7 +138,7 @@ impl<'a> Ctx<'a> {
             events,
             stage: 0,
             prompts: None,
-            note: None,
+            interjection: None,
         }
     }
 

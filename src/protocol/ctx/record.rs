@@ -153,9 +153,9 @@ impl Ctx<'_> {
 
     fn prompt(&self, ask: &Ask) -> Result<Prompt> {
         let own = |file: File| self.prompts.map_or(file, |prompts| prompts.of(file));
-        let note = self.note.filter(|note| note.round <= ask.round);
+        let interjection = self.interjection.filter(|text| text.round <= ask.round);
         if ask.raw {
-            if note.is_some() {
+            if interjection.is_some() {
                 let name = self.name;
                 return Err(MootError::Usage(format!(
                     "{name} sends prompts without a chat: no text can be added to its calls"
@@ -169,8 +169,8 @@ impl Ctx<'_> {
         }
         messages.extend_from_slice(&ask.turns);
         let mut last = own(ask.prompt).render(&ask.values)?;
-        if let Some(note) = note {
-            last = format!("{}\n\n{}", last.trim_end(), note.text);
+        if let Some(interjection) = interjection {
+            last = format!("{}\n\n{}", last.trim_end(), interjection.text);
         }
         messages.push(Message::new(Role::User, last));
         Ok(Prompt::Chat(messages))

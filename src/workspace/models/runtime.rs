@@ -6,6 +6,7 @@ use crate::engine::EngineOptions;
 use crate::error::{MootError, Result};
 use crate::llm::remote::{Notice, Patience};
 use crate::threads;
+use crate::workspace::ranges::{MAX_BYTES, MAX_SECONDS, count, count_or_none, within};
 use moot_models::{DType, Device, LoadOptions, kernels};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
@@ -70,7 +71,32 @@ impl Default for RuntimeOptions {
     }
 }
 
+/// Most threads: each has a stack, and a typing error must not create a hundred thousand.
+const MAX_THREADS: u64 = 1024;
+
 impl RuntimeOptions {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] for one out of range.
+    pub(in crate::workspace) fn check(&self) -> Result<()> {
+        self.check_threads()?;
+        count("--max-rows", self.max_rows)?;
+        count("--remote-calls", self.remote_calls)?;
+        count_or_none("--remote-retries", self.remote_retries)?;
+        within("--remote-timeout", self.remote_timeout, 1..=MAX_SECONDS)?;
+        self.step_tokens.map_or(Ok(()), |tokens| count("--step-tokens", tokens))?;
+        let memory = [("--kv-memory", self.kv_memory), ("--memory", self.memory)];
+        let checked = |(option, bytes): (&str, Option<usize>)| {
+            bytes.map_or(Ok(()), |bytes| within(option, bytes as u64, 0..=MAX_BYTES as u64))
+        };
+        memory.into_iter().try_for_each(checked)
+    }
+
+    fn check_threads(&self) -> Result<()> {
+        self.threads.map_or(Ok(()), |threads| within("--threads", threads as u64, 1..=MAX_THREADS))
+    }
+
     /// Creates the thread pool, opens the devices, and returns the options of models. `notice` receives notes.
     ///
     /// # Errors
@@ -124,11 +150,7 @@ impl RuntimeOptions {
     /// # Errors
     /// [`MootError::Usage`] for an impossible number; as [`threads::start_pool`].
     pub(crate) fn start_pool(&self, notice: &Notice) -> Result<()> {
-        // Each thread has a stack: a typing error must not create a hundred thousand.
-        const MOST: usize = 1024;
-        if let Some(threads) = self.threads.filter(|threads| !(1..=MOST).contains(threads)) {
-            return Err(MootError::Usage(format!("--threads {threads}: expected a number from 1 to {MOST}")));
-        }
+        self.check_threads()?;
         if let Some(fewer) = threads::start_pool(self.threads)? {
             notice.tell(&format!("note: the system allows fewer threads than cores: computing with {fewer}"));
         }

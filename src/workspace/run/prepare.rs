@@ -11,6 +11,7 @@ use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
 use crate::workspace::options::{PlanOptions, RunOptions};
 use crate::workspace::plan::Plan;
+use crate::workspace::ranges::count;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ impl Plan {
     /// run's record.
     pub fn each(options: PlanOptions, control: &Control) -> Result<Vec<Self>> {
         let Some(run) = options.run.clone() else { return Ok(vec![Self::of(options, control)?]) };
+        run.check()?;
         let models: Vec<String> = outputs::models(&options.model)?.into_iter().map(str::to_owned).collect();
         let notice = control.notice();
         let methods = models.iter().map(|_| options.method.resolve_all(&notice)).collect::<Result<Vec<_>>>()?;
@@ -40,6 +42,32 @@ impl Plan {
             plans.push(Self::of_batches(PlanOptions { model, ..options.clone() }, vec![batch])?);
         }
         Ok(plans)
+    }
+}
+
+impl RunOptions {
+    /// Checks numbers and names, before a file is read.
+    ///
+    /// # Errors
+    /// A number out of range, a table of answers of another form, options that exclude each other.
+    pub(in crate::workspace) fn check(&self) -> Result<()> {
+        let counts = [("--limit", self.limit), ("--sample", self.sample), ("--in-flight", Some(self.in_flight))];
+        counts.into_iter().try_for_each(|(option, number)| number.map_or(Ok(()), |number| count(option, number)))?;
+        let wrong = |text: String| Err(MootError::Usage(text));
+        if let Some((part, parts)) = self.shard.filter(|(part, parts)| !(1..=*parts).contains(part)) {
+            return wrong(format!("--shard {part}/{parts}: expected a part from 1 to {parts}"));
+        }
+        let is_table = |path: &PathBuf| path.extension().is_some_and(|end| end == "csv" || end == "jsonl");
+        if let Some(path) = self.answers.as_ref().filter(|path| !is_table(path)) {
+            return wrong(format!("--answers {}: expected a file that ends in .csv or .jsonl", path.display()));
+        }
+        if self.limit.is_some() && self.sample.is_some() {
+            return wrong("--sample: expected either this or --limit, found both".into());
+        }
+        if self.dry_run && !self.reuse.is_empty() {
+            return wrong("--reuse: expected either this or --dry-run, found both".into());
+        }
+        Ok(())
     }
 }
 
@@ -70,9 +98,6 @@ fn read(
         control.note(&line);
     }
     if let Some((part, parts)) = run.shard {
-        if !(1..=parts).contains(&part) {
-            return Err(MootError::Usage(format!("--shard {part}/{parts}: expected a part from 1 to {parts}")));
-        }
         let mut index = 0;
         dataset.questions.retain(|_| {
             index += 1;

@@ -6,7 +6,7 @@ use super::{prompt, typed, usage_error};
 use crate::eval::header;
 use moot::eval::record::Writer;
 use moot::eval::record::reader::Record;
-use moot::eval::{datasets, report};
+use moot::eval::{datasets, scores};
 use moot::generation::Sampling;
 use moot::llm::roles::{Assignment, Roles};
 use moot::llm::scripted::Scripted;
@@ -312,11 +312,11 @@ fn qacc_is_scored_by_slices() {
     drop(writer);
     let record = Record::read(&record).unwrap();
     let mean = |record: &Record, name: &str| {
-        let scores = report::score(record);
+        let scores = scores::score(record);
         let (_, estimate) = scores.rows.iter().find(|(metric, _)| metric.name == name).unwrap();
         estimate.as_ref().unwrap().mean
     };
-    let slice = |name| report::slice(&record, name).unwrap();
+    let slice = |name| scores::slice(&record, name).unwrap();
     for metric in ["squad-em", "squad-f1"] {
         assert_eq!(mean(&slice("conflicting"), metric), 0.5, "{metric}");
         assert_eq!(mean(&slice("non-conflicting"), metric), 1.0, "{metric}");

@@ -1,6 +1,6 @@
 use super::{answered, header};
 use moot::eval::record::reader::Record;
-use moot::eval::report;
+use moot::eval::scores;
 use moot::methods;
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ fn record(name: &str, answers: &[(&str, &str)]) -> Record {
 #[test]
 fn the_order_of_lines_changes_no_number() {
     let mut a = record("a.jsonl", &[("1", "yes"), ("2", "no"), ("3", "yes"), ("4", "maybe")]);
-    let forwards = report::json(&[report::score(&a)], &[]);
+    let forwards = scores::json(&[scores::score(&a)], &[]);
     a.questions.reverse();
-    assert_eq!(report::json(&[report::score(&a)], &[]), forwards);
+    assert_eq!(scores::json(&[scores::score(&a)], &[]), forwards);
     assert_eq!(forwards["records"][0]["metrics"]["em"]["mean"], 0.5);
     assert_eq!(forwards["records"][0]["metrics"]["em"]["n"], 4);
     assert_eq!(forwards["records"][0]["questions"], 4);
@@ -24,9 +24,9 @@ fn the_order_of_lines_changes_no_number() {
 fn two_records_are_compared_on_what_both_have() {
     let a = record("a.jsonl", &[("1", "yes"), ("2", "no"), ("3", "yes")]);
     let b = record("b.jsonl", &[("4", "no"), ("3", "yes"), ("2", "yes")]);
-    let difference = report::compare(&a, &b);
+    let difference = scores::compare(&a, &b);
     assert_eq!((difference.common, difference.unpaired), (2, 2));
-    let json = report::json(&[], &[difference]);
+    let json = scores::json(&[], &[difference]);
     assert_eq!(json["differences"][0]["metrics"]["em"]["mean"], 0.5);
     assert_eq!(json["differences"][0]["metrics"]["calls"]["mean"], 0.0);
 }
@@ -38,8 +38,8 @@ fn a_label_stands_in_the_place_of_the_methods_name() {
     let unlabelled = serde_json::to_value(&a.header).unwrap();
     assert!(unlabelled.get("label").is_none());
     a.header.label = Some("echo (prompted)".into());
-    assert_eq!(report::json(&[report::score(&a)], &[])["records"][0]["method"], "echo (prompted)");
-    let described = report::describe(&report::score(&a));
+    assert_eq!(scores::json(&[scores::score(&a)], &[])["records"][0]["method"], "echo (prompted)");
+    let described = scores::describe(&scores::score(&a));
     assert!(described.starts_with("a.jsonl: echo (prompted) on some.jsonl with scripted: "), "{described}");
     let read: moot::eval::record::Header = serde_json::from_value(serde_json::to_value(&a.header).unwrap()).unwrap();
     assert_eq!((read.shown_method().as_str(), read.method.as_str()), ("echo (prompted)", "echo"));
@@ -47,11 +47,11 @@ fn a_label_stands_in_the_place_of_the_methods_name() {
     assert!(described.ends_with(" 0 malformed, 0 fallbacks\n"), "{described}");
     let fallback = |dropped| moot::transcript::Event::Fallback { stage: 0, what: "nothing was found".into(), dropped };
     a.questions[0].events = vec![fallback(None), fallback(Some(0)), fallback(None)];
-    let described = report::describe(&report::score(&a));
+    let described = scores::describe(&scores::score(&a));
     assert!(described.ends_with(" 0 malformed, 2 fallbacks\n"), "{described}");
-    assert_eq!(report::json(&[report::score(&a)], &[])["records"][0]["fallbacks"], 2);
+    assert_eq!(scores::json(&[scores::score(&a)], &[])["records"][0]["fallbacks"], 2);
     a.header.preset = Some("loud".into());
-    let described = report::describe(&report::score(&a));
+    let described = scores::describe(&scores::score(&a));
     assert!(
         described.starts_with("a.jsonl: echo (prompted), preset loud on some.jsonl with scripted: "),
         "{described}"
@@ -77,12 +77,12 @@ fn slices_are_scored_alone() {
     let mut a = record("a.jsonl", &[("1", "yes"), ("2", "no"), ("3", "yes")]);
     a.questions[0].question.slices = vec!["hard".into()];
     a.questions[1].question.slices = vec!["hard".into(), "old".into()];
-    let hard = report::slice(&a, "hard").unwrap();
-    let json = report::json(&[report::score(&hard)], &[]);
+    let hard = scores::slice(&a, "hard").unwrap();
+    let json = scores::json(&[scores::score(&hard)], &[]);
     assert_eq!(json["records"][0]["record"], "a.jsonl [hard]");
     assert_eq!(json["records"][0]["questions"], 2);
     assert_eq!(json["records"][0]["metrics"]["em"]["mean"], 0.5);
-    let error = report::slice(&a, "easy").unwrap_err().to_string();
+    let error = scores::slice(&a, "easy").unwrap_err().to_string();
     assert_eq!(error, "no slice is called \"easy\" (known: hard, old, gold-retrieved, gold-not-retrieved)");
 }
 
@@ -90,7 +90,7 @@ fn slices_are_scored_alone() {
 fn metrics_over_the_run_are_compared_in_pairs() {
     let a = record("a.jsonl", &[("1", "no"), ("2", "no"), ("3", "yes"), ("4", "yes")]);
     let b = record("b.jsonl", &[("1", "yes"), ("2", "no"), ("3", "yes"), ("4", "yes")]);
-    let json = report::json(&[report::score(&a), report::score(&b)], &[report::compare(&a, &b)]);
+    let json = scores::json(&[scores::score(&a), scores::score(&b)], &[scores::compare(&a, &b)]);
     let of = |i: usize, name: &str| json["records"][i]["metrics"][name]["mean"].as_f64().unwrap();
     assert_eq!((of(0, "accuracy-yes"), of(1, "accuracy-yes")), (0.5, 0.75));
     let difference = &json["differences"][0]["metrics"];
