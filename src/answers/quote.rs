@@ -6,7 +6,7 @@
 
 use crate::question::Quote;
 use crate::retrieval::chunk::sentences::sentences;
-use crate::unicode::{self, levels};
+use crate::unicode::{self, baseline};
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::GraphemeCursor;
 
@@ -37,7 +37,7 @@ impl SingleSpaced {
                     text.push(' ');
                     end = next;
                 }
-            } else if let Some((word, bytes)) = levels::spelled_run(&text, &original[at..]) {
+            } else if let Some((word, bytes)) = baseline::spelled_run(&text, &original[at..]) {
                 text.push_str(&word);
                 end = at + bytes;
             } else {

@@ -1,6 +1,7 @@
 //! Converts retrieved passages to documents.
 
 use crate::question::{Document, Hit, Origin};
+use crate::retrieval::corpus::Kind;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -21,9 +22,7 @@ pub fn merged_documents(hits: Vec<Hit>) -> Vec<Document> {
 
 /// Whether two positions are in one document: a file, or a record of a file that holds several.
 fn same_document(a: &Origin, b: &Origin) -> bool {
-    let ending = Path::new(&a.file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let records =
-        ["jsonl", "ndjson", "csv", "tsv", "xlsx", "xlsm", "xls", "ods"].contains(&ending.to_ascii_lowercase().as_str());
+    let records = Kind::of(Path::new(&a.file)).is_some_and(Kind::holds_records);
     // A server's passages have no file of their own.
     let known = !a.file.is_empty();
     known && a.file == b.file && (!records || (a.line == b.line && a.id == b.id))

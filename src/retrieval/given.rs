@@ -127,7 +127,7 @@ pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>, fold: bool) ->
 /// [`MootError::Io`] for a missing file, [`MootError::Input`] for one that cannot be read, is empty, or holds records.
 pub fn text(path: &Path) -> Result<String> {
     match Kind::of(path) {
-        Some(Kind::Jsonl | Kind::Comma | Kind::Tab | Kind::Xlsx | Kind::Xls | Kind::Ods) => {
+        Some(kind) if kind.holds_records() => {
             let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
             Err(input(path, None, "a text", found.unwrap_or_default()))
         }

@@ -9,7 +9,7 @@
 //!
 //! Case is folded alike for every language, so the Turkish dotless `ı` is no `i`. A text in ASCII takes no table look-up.
 
-pub(crate) mod levels;
+pub(crate) mod baseline;
 
 use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfkc_quick};
@@ -32,7 +32,7 @@ pub fn into_nfc(text: String) -> String {
     }
 }
 
-/// The text in plain characters: exponents with a caret ([`levels`]), typographic punctuation in ASCII, characters that cannot be
+/// The text in plain characters: exponents with a caret ([`baseline`]), typographic punctuation in ASCII, characters that cannot be
 /// seen left out, the rest in Normalization Form KC.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
@@ -40,7 +40,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let composed = nfc(text);
-    let spelled = match levels::spelled(&composed) {
+    let spelled = match baseline::spelled(&composed) {
         Cow::Owned(spelled) => Cow::Owned(spelled),
         Cow::Borrowed(_) => composed,
     };

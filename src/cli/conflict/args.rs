@@ -26,7 +26,7 @@ pub struct Args {
     /// The text whose claims are checked: a .txt or .md file, or - for standard input
     #[arg(value_name = "RESPONSE", conflicts_with = "record")]
     pub response: Option<String>,
-    /// The documents: .txt, .md, .jsonl, a line of it (file.jsonl:17), folders, globs
+    /// The documents: files as `moot index build` reads them, a line of .jsonl (file.jsonl:17), folders, globs
     #[arg(short, long, value_name = "PATH", num_args = 1.., conflicts_with = "against")]
     pub docs: Vec<String>,
     /// Or a corpus in which evidence is searched for each claim: files, folders and globs, or an index

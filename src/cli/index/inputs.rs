@@ -3,15 +3,14 @@
 use crate::cli::args::values;
 use crate::error::Result;
 use crate::retrieval::chunk::{Chunking, Overlap};
-use crate::retrieval::corpus::Corpus;
+use crate::retrieval::corpus::{Corpus, listed_endings};
 use crate::workspace::ListedCorpus;
 
 /// A corpus and how it is split.
 #[derive(Debug, clap::Args)]
 pub struct IndexedArgs {
-    /// Files, folders, globs, and - for standard input: .txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv,
-    /// .tsv, .jsonl
-    #[arg(value_name = "CORPUS", required = true, num_args = 1..)]
+    /// The files of the corpus.
+    #[arg(value_name = "CORPUS", required = true, num_args = 1.., help = corpus_help())]
     pub corpus: Vec<String>,
     /// Words per passage; 0 does not split documents
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = values::count_or_none)]
@@ -21,6 +20,11 @@ pub struct IndexedArgs {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::count_or_none)]
     #[arg(allow_negative_numbers = true)]
     pub overlap: usize,
+}
+
+/// The help of CORPUS, with the kinds of files from their table.
+fn corpus_help() -> String {
+    format!("Files, folders, globs, and - for standard input: {}", listed_endings())
 }
 
 impl IndexedArgs {

@@ -1,6 +1,8 @@
 //! A file of a corpus, its kind, and its name.
 
 use crate::charset::Decoded;
+use crate::error::MootError;
+use crate::retrieval::text::input;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,31 +28,56 @@ pub(in crate::retrieval) enum Kind {
     Tab,
 }
 
-/// The supported extensions, for messages.
-pub(super) const KINDS: &str =
-    ".txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or .jsonl";
+/// The endings of each kind, without the dot. Messages and help name the first of each, in this order.
+pub(super) const ENDINGS: &[(Kind, &[&str])] = &[
+    (Kind::Text, &["txt"]),
+    (Kind::Markdown, &["md", "markdown"]),
+    (Kind::Html, &["html", "htm", "xhtml"]),
+    (Kind::Pdf, &["pdf"]),
+    (Kind::Docx, &["docx", "docm"]),
+    (Kind::Odt, &["odt"]),
+    (Kind::Rtf, &["rtf"]),
+    (Kind::Epub, &["epub"]),
+    (Kind::Pptx, &["pptx", "pptm", "ppsx"]),
+    (Kind::Mail, &["eml"]),
+    (Kind::Notebook, &["ipynb"]),
+    (Kind::Xlsx, &["xlsx", "xlsm"]),
+    (Kind::Xls, &["xls"]),
+    (Kind::Ods, &["ods"]),
+    (Kind::Comma, &["csv"]),
+    (Kind::Tab, &["tsv"]),
+    (Kind::Jsonl, &["jsonl", "ndjson"]),
+];
+
+/// The endings of files that are read: ".txt, .md, ... or .jsonl".
+#[must_use]
+pub fn listed_endings() -> String {
+    let mut names: Vec<String> = ENDINGS.iter().map(|(_, endings)| format!(".{}", endings[0])).collect();
+    let last = names.pop().unwrap_or_default();
+    format!("{} or {last}", names.join(", "))
+}
 
 impl Kind {
     pub(in crate::retrieval) fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "txt" => Some(Self::Text),
-            "md" | "markdown" => Some(Self::Markdown),
-            "html" | "htm" | "xhtml" => Some(Self::Html),
-            "pdf" => Some(Self::Pdf),
-            "docx" | "docm" => Some(Self::Docx),
-            "odt" => Some(Self::Odt),
-            "epub" => Some(Self::Epub),
-            "pptx" | "pptm" | "ppsx" => Some(Self::Pptx),
-            "rtf" => Some(Self::Rtf),
-            "eml" => Some(Self::Mail),
-            "ipynb" => Some(Self::Notebook),
-            "xlsx" | "xlsm" => Some(Self::Xlsx),
-            "xls" => Some(Self::Xls),
-            "ods" => Some(Self::Ods),
-            "jsonl" | "ndjson" => Some(Self::Jsonl),
-            "csv" => Some(Self::Comma),
-            "tsv" => Some(Self::Tab),
-            _ => None,
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        ENDINGS.iter().find(|(_, endings)| endings.contains(&ending.as_str())).map(|(kind, _)| *kind)
+    }
+
+    /// Whether a file holds several documents, each a record or a row.
+    pub(in crate::retrieval) fn holds_records(self) -> bool {
+        match self {
+            Self::Jsonl | Self::Comma | Self::Tab | Self::Xlsx | Self::Xls | Self::Ods => true,
+            Self::Text
+            | Self::Markdown
+            | Self::Html
+            | Self::Pdf
+            | Self::Docx
+            | Self::Odt
+            | Self::Epub
+            | Self::Pptx
+            | Self::Rtf
+            | Self::Mail
+            | Self::Notebook => false,
         }
     }
 }
@@ -78,6 +105,11 @@ impl Entry {
         Self { path: path.to_owned(), kind, folder: None, found: false, length, line: None, content: None }
     }
 
+    /// The error of a reader that was opened for a kind that it does not read.
+    pub(super) fn misrouted(&self) -> MootError {
+        input(&self.path, None, "a kind of file that its reader reads (bug)", format!("{:?}", self.kind))
+    }
+
     /// Whether its documents are rows of sheets, whose ids are the sheets' names.
     pub(in crate::retrieval) fn is_workbook(&self) -> bool {
         matches!(self.kind, Kind::Xlsx | Kind::Xls | Kind::Ods)
@@ -99,4 +131,23 @@ pub fn file_name(path: &Path) -> String {
         name.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ENDINGS, Kind, listed_endings};
+    use std::path::Path;
+
+    #[test]
+    fn endings_are_listed_once_and_in_one_order() {
+        let all: Vec<&str> = ENDINGS.iter().flat_map(|(_, endings)| *endings).copied().collect();
+        let different: std::collections::BTreeSet<&str> = all.iter().copied().collect();
+        assert_eq!(all.len(), different.len());
+        assert_eq!(
+            listed_endings(),
+            ".txt, .md, .html, .pdf, .docx, .odt, .rtf, .epub, .pptx, .eml, .ipynb, .xlsx, .xls, .ods, .csv, .tsv or .jsonl"
+        );
+        assert_eq!(Kind::of(Path::new("A.DOCM")), Some(Kind::Docx));
+        assert_eq!((Kind::of(Path::new("a.png")), Kind::of(Path::new("txt"))), (None, None));
+    }
 }

@@ -1,6 +1,6 @@
 //! Text assembled from runs of letters: white space within a run is collapsed, breaks between runs are kept.
 
-use crate::unicode::levels::{self, Level};
+use crate::unicode::baseline::{self, Shift};
 use std::borrow::Cow;
 
 /// White space between two runs of text.
@@ -58,7 +58,7 @@ pub(super) struct Flow {
     /// White space since the last letter; the widest counts.
     gap: Gap,
     /// A raised or lowered run: how it is written depends on the character behind it.
-    run: Option<(Level, String)>,
+    run: Option<(Shift, String)>,
 }
 
 impl Default for Flow {
@@ -85,7 +85,7 @@ impl Flow {
     }
 
     /// As [`Flow::push`]; `level` says whether the letters stand above or below the line.
-    pub(super) fn push_at(&mut self, text: &str, level: Option<Level>) {
+    pub(super) fn push_at(&mut self, text: &str, level: Option<Shift>) {
         let Some(level) = level else { return self.push(text) };
         match &mut self.run {
             Some((open, run)) if *open == level => run.push_str(text),
@@ -124,11 +124,11 @@ impl Flow {
     fn write_run(&mut self, after: Option<char>) {
         let Some((level, run)) = self.run.take() else { return };
         let before = if self.text.is_empty() || self.gap == Gap::None {
-            Cow::Borrowed(levels::tail(&self.text))
+            Cow::Borrowed(baseline::tail(&self.text))
         } else {
-            Cow::Owned(format!("{}{}", levels::tail(&self.text), self.gap.text()))
+            Cow::Owned(format!("{}{}", baseline::tail(&self.text), self.gap.text()))
         };
-        let written = levels::written(&before, run.trim(), after, level);
+        let written = baseline::written(&before, run.trim(), after, level);
         self.push(&written);
         if run.ends_with(char::is_whitespace) {
             self.widen(Gap::Space);
@@ -241,22 +241,22 @@ impl Layer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flow, Gap, Level, Story};
+    use super::{Flow, Gap, Shift, Story};
 
     #[test]
     fn raised_runs_are_written_with_what_stands_around_them() {
         let mut flow = Flow::default();
         flow.push("In 1788");
-        flow.push_at("1", Some(Level::Raised));
-        flow.push_at("2", Some(Level::Raised));
+        flow.push_at("1", Some(Shift::Raised));
+        flow.push_at("2", Some(Shift::Raised));
         flow.push(" the mill cost 10");
-        flow.push_at("6 ", Some(Level::Raised));
+        flow.push_at("6 ", Some(Shift::Raised));
         flow.push("crowns, H");
-        flow.push_at("2", Some(Level::Lowered));
+        flow.push_at("2", Some(Shift::Lowered));
         flow.push("O of 10");
-        flow.push_at("3", Some(Level::Raised));
+        flow.push_at("3", Some(Shift::Raised));
         flow.widen(Gap::Paragraph);
-        flow.push_at("3", Some(Level::Raised));
+        flow.push_at("3", Some(Shift::Raised));
         assert_eq!(flow.finish(), "In 1788 [12] the mill cost 10^6 crowns, H2O of 10^3\n\n[3]");
     }
 

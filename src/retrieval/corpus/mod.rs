@@ -29,7 +29,7 @@ mod whole;
 pub use document::Document;
 pub(super) use document::Fields;
 pub use documents::{Documents, Passages};
-pub use entry::file_name;
+pub use entry::{file_name, listed_endings};
 pub(super) use entry::{Entry, Kind};
 pub use notes::Noted;
 pub use pdf::{PDF_WORKER, read_pdf_in, serve_pdf};

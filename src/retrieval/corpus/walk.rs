@@ -1,6 +1,6 @@
 //! Finds the files of a corpus from the paths typed.
 
-use super::entry::{Entry, KINDS, Kind};
+use super::entry::{Entry, Kind, listed_endings};
 use super::skipped::Skipped;
 use super::source;
 use crate::error::{MootError, Result};
@@ -116,7 +116,7 @@ impl Walk {
                     return Err(input(path, None, "a regular file, or a folder", kind));
                 }
                 let found = path.extension().map_or("no ending".into(), |e| format!(".{}", e.to_string_lossy()));
-                let kind = Kind::of(path).ok_or_else(|| input(path, None, &format!("{KINDS}, or a folder"), found))?;
+                let kind = Kind::of(path).ok_or_else(|| input(path, None, &format!("{}, or a folder", listed_endings()), found))?;
                 self.file(path, kind, None, false).map(|()| None)
             }
             Err(_) if numbered(typed).is_some() => {
@@ -233,7 +233,7 @@ impl Walk {
                 match fs::symlink_metadata(path) {
                     // A path that is longer than the system takes may be that of a folder.
                     Err(e) if e.kind() == ErrorKind::InvalidFilename => self.unread(path, &format!("cannot open: {e}")),
-                    _ => self.skip(path, &format!("not {KINDS}")),
+                    _ => self.skip(path, &format!("not {}", listed_endings())),
                 }
                 Ok(())
             }
@@ -287,6 +287,6 @@ impl Walk {
             None => "nothing".to_owned(),
             Some(last) => format!("only other things ({last})"),
         };
-        Some(input(place, None, &format!("at least one {KINDS} file"), found))
+        Some(input(place, None, &format!("at least one {} file", listed_endings()), found))
     }
 }

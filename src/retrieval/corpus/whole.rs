@@ -58,12 +58,13 @@ impl Whole {
                 let (title, text) = notebook::read(&self.decoded()?, &mut self.notes).map_err(wrong)?;
                 (Fields { title, ..Fields::default() }, text, Position::Extracted)
             }
-            kind => {
+            kind @ (Kind::Text | Kind::Markdown) => {
                 let file = self.decoded()?;
                 let (fields, body) = if kind == Kind::Markdown { markdown(&file) } else { plain(&file) };
                 let (characters, newlines) = Cursor::new(&file).at(body);
                 (fields, file[body..].to_owned(), Position::File { characters, newlines })
             }
+            _ => return Err(self.entry.misrouted()),
         };
         if text.trim().is_empty() {
             return Err(input(&self.entry.path, None, "text", "an empty document"));

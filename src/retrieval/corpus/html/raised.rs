@@ -4,7 +4,7 @@ use super::style::Style;
 use super::text::{Source, Text};
 use super::tokens::Tag;
 use crate::retrieval::corpus::flow::Gap;
-use crate::unicode::levels::{self, Level};
+use crate::unicode::baseline::{self, Shift};
 
 /// Bytes of a run at most; a longer one is text in another size.
 const MAX_RUN: usize = 64;
@@ -20,7 +20,7 @@ const ROLES: &[&str] = &["doc-noteref", "noteref"];
 /// A run that is being read, or was read and waits for the character behind it.
 pub(super) struct Raised {
     /// Of a reference to a note on the line, none.
-    level: Option<Level>,
+    level: Option<Shift>,
     is_note: bool,
     /// The element that it is, and elements of that name within it.
     name: String,
@@ -34,19 +34,19 @@ impl Raised {
     /// The run that `tag` begins; `in_note_link` is set within a link to a place of the same page.
     pub(super) fn begin(tag: &Tag, style: Style, in_note_link: bool) -> Option<Self> {
         let level = match tag.name.as_str() {
-            "sup" => Some(Level::Raised),
-            "sub" => Some(Level::Lowered),
+            "sup" => Some(Shift::Raised),
+            "sub" => Some(Shift::Lowered),
             _ => style.level,
         };
         let is_reference = tag.says("class", REFERENCES) || tag.says("role", ROLES) || tag.says("epub:type", ROLES);
-        let is_mark = level == Some(Level::Raised) && (in_note_link || tag.says("class", MARKS));
+        let is_mark = level == Some(Shift::Raised) && (in_note_link || tag.says("class", MARKS));
         let is_note = is_reference || is_mark;
         let run = Self { level, is_note, name: tag.name.clone(), depth: 1, ended: false, pieces: Vec::new(), bytes: 0 };
         (level.is_some() || is_reference).then_some(run)
     }
 
     /// A script of MathML, which [`Math`] ends.
-    pub(super) fn script(level: Level) -> Self {
+    pub(super) fn script(level: Shift) -> Self {
         Self {
             level: Some(level),
             is_note: false,
@@ -65,7 +65,7 @@ impl Raised {
     /// A start tag within the run.
     pub(super) fn start(&mut self, tag: &Tag) {
         self.depth += usize::from(tag.name == self.name);
-        self.is_note |= self.level == Some(Level::Raised) && (is_same_page(tag) || tag.says("role", ROLES));
+        self.is_note |= self.level == Some(Shift::Raised) && (is_same_page(tag) || tag.says("role", ROLES));
     }
 
     pub(super) fn end(&mut self, name: &str) {
@@ -100,9 +100,9 @@ impl Raised {
             let source = Source { from: first.from, to: last.to, same: false };
             let text = if self.name.is_empty() {
                 out.close_up();
-                levels::script(run, level)
+                baseline::script(run, level)
             } else {
-                levels::written(&out.before(), run, after, level)
+                baseline::written(&out.before(), run, after, level)
             };
             return out.push(&text, source, context);
         }
@@ -137,7 +137,7 @@ enum Kind {
 /// What a child of an element means.
 pub(super) enum Child {
     Plain,
-    Script(Level),
+    Script(Shift),
     Denominator,
 }
 
@@ -155,8 +155,8 @@ impl Math {
             Some((depth, kind, children)) if *depth == self.depth => {
                 *children += 1;
                 match (*kind, *children) {
-                    (Kind::Raised, 2) | (Kind::Both, 3) => Child::Script(Level::Raised),
-                    (Kind::Lowered | Kind::Both, 2) => Child::Script(Level::Lowered),
+                    (Kind::Raised, 2) | (Kind::Both, 3) => Child::Script(Shift::Raised),
+                    (Kind::Lowered | Kind::Both, 2) => Child::Script(Shift::Lowered),
                     (Kind::Fraction, 2) => Child::Denominator,
                     _ => Child::Plain,
                 }

@@ -1,7 +1,7 @@
 //! Visibility of an element by its `style` attribute. Style sheets, colours and positions are ignored.
 
 use super::length;
-use crate::unicode::levels::Level;
+use crate::unicode::baseline::Shift;
 
 /// Values of `display`; a declaration with another one is ignored, as in CSS.
 #[rustfmt::skip]
@@ -32,7 +32,7 @@ pub(super) struct Style {
     /// Whether `font-size` or `font` set a size too small to read.
     pub(super) sizeless: Option<bool>,
     /// `vertical-align`.
-    pub(super) level: Option<Level>,
+    pub(super) level: Option<Shift>,
 }
 
 /// The value of a property: the last valid declaration counts, an important one before others.
@@ -58,7 +58,7 @@ struct Declared {
     struck: Cascade<bool>,
     invisible: Cascade<Option<bool>>,
     sizeless: Cascade<Option<bool>>,
-    level: Cascade<Option<Level>>,
+    level: Cascade<Option<Shift>>,
 }
 
 impl Style {
@@ -106,8 +106,8 @@ impl Declared {
             }
             "vertical-align" => {
                 let level = match value {
-                    "super" => Some(Level::Raised),
-                    "sub" => Some(Level::Lowered),
+                    "super" => Some(Shift::Raised),
+                    "sub" => Some(Shift::Lowered),
                     _ => None,
                 };
                 self.level.declare(Some(level), important);
@@ -167,7 +167,7 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Level, Style};
+    use super::{Shift, Style};
 
     #[test]
     fn declarations() {
@@ -201,7 +201,7 @@ mod tests {
             ("font: bold 0/0 a", sizeless(true)),
             ("font: 400 0 a", sizeless(true)),
             ("font: 12px/1.5 serif", sizeless(false)),
-            ("vertical-align:super", Style { level: Some(Level::Raised), ..Style::default() }),
+            ("vertical-align:super", Style { level: Some(Shift::Raised), ..Style::default() }),
             ("opacity:.9;line-height:0;\\", Style::default()),
         ] {
             assert_eq!(Style::read(text), expected, "{text}");

@@ -49,7 +49,8 @@ impl Parts {
             Kind::Docx => word::read,
             Kind::Odt => odt::read,
             Kind::Pptx => slides::read,
-            _ => epub::read,
+            Kind::Epub => epub::read,
+            _ => return Err(self.entry.misrouted()),
         };
         // A panic in the archive's reader fails this file alone.
         let read = match catch_unwind(AssertUnwindSafe(|| read(bytes))) {

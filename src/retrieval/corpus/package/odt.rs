@@ -8,7 +8,7 @@ use super::{Fault, Package, Read, Text, fault};
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::flow::{Gap, Story};
 use crate::retrieval::corpus::notes::Notes;
-use crate::unicode::levels::Level;
+use crate::unicode::baseline::Shift;
 use std::collections::HashMap;
 
 /// Elements that are left out with all they hold.
@@ -70,7 +70,7 @@ pub(in crate::retrieval::corpus) fn refuse_encrypted(package: &mut Package) -> R
 #[derive(Debug, Clone, Copy, Default)]
 struct Look {
     hidden: bool,
-    level: Option<Level>,
+    level: Option<Shift>,
 }
 
 impl Look {
@@ -85,11 +85,11 @@ impl Look {
         // "super 58%", "sub 58%", or percent above the line.
         let position = tag.value("text-position").unwrap_or_default();
         self.level = match position.split_whitespace().next().map(|word| word.trim_end_matches('%')) {
-            Some("super") => Some(Level::Raised),
-            Some("sub") => Some(Level::Lowered),
+            Some("super") => Some(Shift::Raised),
+            Some("sub") => Some(Shift::Lowered),
             Some(number) => match number.parse::<f64>() {
-                Ok(percent) if percent > 0.0 => Some(Level::Raised),
-                Ok(percent) if percent < 0.0 => Some(Level::Lowered),
+                Ok(percent) if percent > 0.0 => Some(Shift::Raised),
+                Ok(percent) if percent < 0.0 => Some(Shift::Lowered),
                 _ => self.level,
             },
             None => self.level,
@@ -109,7 +109,7 @@ struct Reading {
     out: usize,
     in_notes: usize,
     /// The levels of the open paragraphs and spans.
-    levels: Vec<Option<Level>>,
+    levels: Vec<Option<Shift>>,
     /// Embedded objects.
     objects: usize,
 }

@@ -8,7 +8,7 @@ use super::{Fault, Package, Read, Text, fault};
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::flow::{Gap, Story};
 use crate::retrieval::corpus::notes::Notes;
-use crate::unicode::levels::Level;
+use crate::unicode::baseline::Shift;
 
 const PRESENTATION: &str = "ppt/presentation.xml";
 /// Most slides of a presentation.
@@ -105,7 +105,7 @@ struct Reading {
     out: usize,
     /// The open shape is a placeholder whose text is left out.
     unread_shape: bool,
-    level: Option<Level>,
+    level: Option<Shift>,
     /// Open elements of letters.
     texts: usize,
 }
@@ -129,8 +129,8 @@ impl Visit for Reading {
             "rPr" => {
                 self.level =
                     match tag.value("baseline").and_then(|value| value.trim_end_matches('%').parse::<f64>().ok()) {
-                        Some(percent) if percent > 0.0 => Some(Level::Raised),
-                        Some(percent) if percent < 0.0 => Some(Level::Lowered),
+                        Some(percent) if percent > 0.0 => Some(Shift::Raised),
+                        Some(percent) if percent < 0.0 => Some(Shift::Lowered),
                         _ => None,
                     }
             }

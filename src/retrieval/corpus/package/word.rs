@@ -8,7 +8,7 @@ use super::{Fault, Package, Read, Text};
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::flow::{Gap, Story};
 use crate::retrieval::corpus::notes::Notes;
-use crate::unicode::levels::Level;
+use crate::unicode::baseline::Shift;
 use std::collections::HashMap;
 
 /// Elements that are left out with all they hold. Deleted text has elements of its own (`delText`), which are not read; `rt` is
@@ -52,7 +52,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Look {
     hidden: bool,
-    level: Option<Level>,
+    level: Option<Shift>,
 }
 
 impl Look {
@@ -69,15 +69,15 @@ impl Look {
             }
             "vertAlign" => {
                 self.level = match tag.value("val").as_deref() {
-                    Some("superscript") => Some(Level::Raised),
-                    Some("subscript") => Some(Level::Lowered),
+                    Some("superscript") => Some(Shift::Raised),
+                    Some("subscript") => Some(Shift::Lowered),
                     _ => None,
                 }
             }
             // In half points above the line.
             "position" => match tag.value("val").and_then(|value| value.parse::<i32>().ok()) {
-                Some(points) if points > 0 => self.level = Some(Level::Raised),
-                Some(points) if points < 0 => self.level = Some(Level::Lowered),
+                Some(points) if points > 0 => self.level = Some(Shift::Raised),
+                Some(points) if points < 0 => self.level = Some(Shift::Lowered),
                 _ => {}
             },
             _ => {}
@@ -120,7 +120,7 @@ struct Reading {
     /// For each open paragraph and run, how it is shown.
     runs: Vec<Look>,
     /// Levels of the open parts of formulas: `10^6` is an element with a base and a superscript.
-    formula: Vec<Level>,
+    formula: Vec<Shift>,
     /// Open properties of paragraphs, whose run properties are those of the paragraph mark.
     properties: usize,
     /// Open elements of letters.
@@ -167,8 +167,8 @@ impl Visit for Reading {
             "t" => self.texts += 1,
             "tc" => self.story.start_cell(),
             "txbxContent" => self.story.open_box(),
-            "sup" => self.formula.push(Level::Raised),
-            "sub" => self.formula.push(Level::Lowered),
+            "sup" => self.formula.push(Shift::Raised),
+            "sub" => self.formula.push(Shift::Lowered),
             "rad" if self.seen() => self.push("\u{221a}"),
             "tab" | "ptab" if self.properties == 0 => self.story.flow().widen(Gap::Space),
             "br" | "cr" => self.story.flow().widen(Gap::Line),

@@ -7,7 +7,7 @@ mod fonts;
 
 use super::document::Fields;
 use super::flow::{Gap, Story, first_words};
-use crate::unicode::levels::Level;
+use crate::unicode::baseline::Shift;
 use fonts::{Fonts, Letters};
 
 /// Maximum nesting depth of groups.
@@ -39,7 +39,7 @@ struct Group {
     hidden: bool,
     small: bool,
     deleted: bool,
-    level: Option<Level>,
+    level: Option<Shift>,
     /// Number of its font; `None` is the default one.
     font: Option<i64>,
     /// Letters after `\u` that stand in for it.
@@ -315,12 +315,12 @@ impl Reading<'_> {
             "deleted" => self.group().deleted = on,
             // In half points: below 1 pt nothing can be read.
             "fs" => self.group().small = number.is_some_and(|size| size < 2),
-            "super" => self.group().level = on.then_some(Level::Raised),
-            "sub" => self.group().level = on.then_some(Level::Lowered),
+            "super" => self.group().level = on.then_some(Shift::Raised),
+            "sub" => self.group().level = on.then_some(Shift::Lowered),
             "nosupersub" => self.group().level = None,
             // Half points above or below the line.
-            "up" => self.group().level = on.then_some(Level::Raised),
-            "dn" => self.group().level = on.then_some(Level::Lowered),
+            "up" => self.group().level = on.then_some(Shift::Raised),
+            "dn" => self.group().level = on.then_some(Shift::Lowered),
             "plain" => {
                 let Group { target, fallback, boxed, .. } = *self.group();
                 *self.group() = Group { target, fallback, boxed, ..FIRST };

@@ -57,7 +57,8 @@ impl Sheets {
         let read = match self.entry.kind {
             Kind::Ods => ods::read,
             Kind::Xls => xls::read,
-            _ => xlsx::read,
+            Kind::Xlsx => xlsx::read,
+            _ => return Err(self.entry.misrouted()),
         };
         // A panic in the archive's reader fails this file alone.
         let read = catch_unwind(AssertUnwindSafe(|| read(bytes)));

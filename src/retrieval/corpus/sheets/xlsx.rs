@@ -5,7 +5,7 @@ use super::number::Format;
 use crate::retrieval::corpus::flow::Flow;
 use crate::retrieval::corpus::package::xml::{self, Tag, Visit};
 use crate::retrieval::corpus::package::{Fault, Package, fault, relations};
-use crate::unicode::levels::Level;
+use crate::unicode::baseline::Shift;
 use std::collections::HashMap;
 
 const WORKBOOK: &str = "xl/workbook.xml";
@@ -149,7 +149,7 @@ impl Visit for Styles {
 #[derive(Default)]
 struct Letters {
     flow: Flow,
-    level: Option<Level>,
+    level: Option<Shift>,
     texts: usize,
     readings: usize,
 }
@@ -162,8 +162,8 @@ impl Letters {
             "r" => self.level = None,
             "vertAlign" => {
                 self.level = match tag.value("val").as_deref() {
-                    Some("superscript") => Some(Level::Raised),
-                    Some("subscript") => Some(Level::Lowered),
+                    Some("superscript") => Some(Shift::Raised),
+                    Some("subscript") => Some(Shift::Lowered),
                     _ => None,
                 }
             }

@@ -5,14 +5,14 @@
 //! that: those rules reverse runs of letters, and reversing them twice restores them.
 
 use super::judge::is_from_right;
-use crate::unicode::levels::Level;
+use crate::unicode::baseline::Shift;
 use unicode_bidi::{BidiInfo, Level as Embedding};
 
 /// A letter of a line, or a space.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     pub(super) text: String,
-    pub(super) level: Option<Level>,
+    pub(super) level: Option<Shift>,
 }
 
 /// Puts items that stand from left to right into reading order, in a text that is written from the right or not.

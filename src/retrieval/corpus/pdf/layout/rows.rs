@@ -1,7 +1,7 @@
 //! Words and rows of a page.
 
 use super::glyph::Glyph;
-use crate::unicode::levels::Level;
+use crate::unicode::baseline::Shift;
 use std::ops::Range;
 
 /// Minimum gap along the line between words: a narrow space is 0.25 of the letters' height, letter-spacing less than 0.1.
@@ -23,7 +23,7 @@ pub(super) struct Word {
     pub(super) x1: f64,
     pub(super) y: f64,
     pub(super) size: f64,
-    pub(super) level: Option<Level>,
+    pub(super) level: Option<Shift>,
     pub(super) is_blank: bool,
 }
 
@@ -128,9 +128,9 @@ fn continues(word: &Word, glyph: &Glyph) -> bool {
 
 /// Moves raised and lowered words to the row of the word that they belong to.
 fn levelled(mut rows: Vec<Row>) -> Vec<Row> {
-    let mut moves: Vec<(usize, usize, usize, Level)> = Vec::new();
+    let mut moves: Vec<(usize, usize, usize, Shift)> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let mut last: Option<(f64, usize, Level)> = None;
+        let mut last: Option<(f64, usize, Shift)> = None;
         for (index, word) in row.words.iter().enumerate().filter(|(_, word)| !word.is_blank) {
             let beside = last.filter(|(end, ..)| word.x0 - end < 0.4 * word.size).map(|(_, to, level)| (to, level));
             let found = beside.or_else(|| base_of(word, at, &rows));
@@ -151,7 +151,7 @@ fn levelled(mut rows: Vec<Row>) -> Vec<Row> {
 }
 
 /// The row of the word that `word` of row `at` is raised or lowered beside, if it is.
-fn base_of(word: &Word, at: usize, rows: &[Row]) -> Option<(usize, Level)> {
+fn base_of(word: &Word, at: usize, rows: &[Row]) -> Option<(usize, Shift)> {
     let near = |index: &usize| (rows[*index].y - word.y).abs() < word.size.max(rows[*index].size);
     let above = (0..at).rev().take_while(near).take(NEAR_ROWS);
     let below = (at + 1..rows.len()).take_while(near).take(NEAR_ROWS);
@@ -159,7 +159,7 @@ fn base_of(word: &Word, at: usize, rows: &[Row]) -> Option<(usize, Level)> {
 }
 
 /// The level of `word` beside a word of `row`: smaller letters, or a clear step right behind it.
-fn level_beside(word: &Word, row: &Row) -> Option<Level> {
+fn level_beside(word: &Word, row: &Row) -> Option<Shift> {
     let behind = row.words.partition_point(|other| other.x0 <= word.x0);
     let solid = |other: &&Word| !other.is_blank;
     let before = row.words[..behind].iter().rev().take(NEAR_ROWS).find(solid).filter(|base| {
@@ -178,10 +178,10 @@ fn level_beside(word: &Word, row: &Row) -> Option<Level> {
     let step = (word.y - base.y) / base.size;
     let small = word.size <= 0.85 * base.size;
     match step {
-        0.12..0.8 if small => Some(Level::Raised),
-        -0.5..-0.06 if small => Some(Level::Lowered),
-        0.25..0.55 if word.size <= 1.05 * base.size => Some(Level::Raised),
-        -0.4..-0.15 if word.size <= 1.05 * base.size => Some(Level::Lowered),
+        0.12..0.8 if small => Some(Shift::Raised),
+        -0.5..-0.06 if small => Some(Shift::Lowered),
+        0.25..0.55 if word.size <= 1.05 * base.size => Some(Shift::Raised),
+        -0.4..-0.15 if word.size <= 1.05 * base.size => Some(Shift::Lowered),
         _ => None,
     }
 }

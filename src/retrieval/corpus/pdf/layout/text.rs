@@ -4,7 +4,7 @@ use super::direction::{Item, reading_order};
 use super::glyph::Glyph;
 use super::judge::is_from_right;
 use super::rows::{Row, WORD, Word};
-use crate::unicode::levels;
+use crate::unicode::baseline;
 
 /// Minimum distance between paragraphs of few lines, in letter heights; lines are 1.2 apart, with wide spacing 1.5.
 const PARAGRAPH: f64 = 1.9;
@@ -116,7 +116,7 @@ fn is_copy(word: &Word, copy: &Word, glyphs: &[Glyph]) -> bool {
     shared > COPY * (word.x1 - word.x0).max(copy.x1 - copy.x0) && letters(word).eq(letters(copy))
 }
 
-/// Writes items in reading order; runs above and below the line as [`levels::written`] does.
+/// Writes items in reading order; runs above and below the line as [`baseline::written`] does.
 fn write(text: &mut String, items: &[Item]) {
     let mut rest = items;
     while let Some(first) = rest.first() {
@@ -127,7 +127,7 @@ fn write(text: &mut String, items: &[Item]) {
             None => text.push_str(&letters),
             Some(level) => {
                 let next = after.first().and_then(|item| item.text.chars().next());
-                text.push_str(&levels::written(text, &letters, next, level));
+                text.push_str(&baseline::written(text, &letters, next, level));
             }
         }
         rest = after;

@@ -25,7 +25,7 @@ use std::borrow::Cow;
 
 /// Whether a run is above or below the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(crate) enum Shift {
     Raised,
     Lowered,
 }
@@ -47,7 +47,7 @@ const ENDINGS: &[&str] = &[
 const NOTE_SIGNS: &[char] = &['*', '\u{2020}', '\u{2021}', '\u{a7}', '\u{b6}', '\u{2016}', '#'];
 
 /// What is written for `run` at `level`, behind the text `before` of the same document and in front of the character `after`.
-pub(crate) fn written(before: &str, run: &str, after: Option<char>, level: Level) -> String {
+pub(crate) fn written(before: &str, run: &str, after: Option<char>, level: Shift) -> String {
     let run = run.trim();
     let before = tail(before);
     if run.is_empty() {
@@ -57,16 +57,16 @@ pub(crate) fn written(before: &str, run: &str, after: Option<char>, level: Level
         return spaced(before, run);
     }
     match level {
-        Level::Raised => raised(before, run, after),
-        Level::Lowered => lowered(before, run),
+        Shift::Raised => raised(before, run, after),
+        Shift::Lowered => lowered(before, run),
     }
 }
 
 /// `run` at `level` in a formula, whose base is known to take it.
-pub(crate) fn script(run: &str, level: Level) -> String {
+pub(crate) fn script(run: &str, level: Shift) -> String {
     match level {
-        Level::Raised => exponent(run.trim()),
-        Level::Lowered => format!("_{}", run.trim()),
+        Shift::Raised => exponent(run.trim()),
+        Shift::Lowered => format!("_{}", run.trim()),
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn spelled_run(before: &str, text: &str) -> Option<(String, usize)> {
 }
 
 /// The level of a superscript or subscript of Unicode, and the character on the line.
-fn plain(c: char) -> Option<(Level, char)> {
+fn plain(c: char) -> Option<(Shift, char)> {
     const RAISED: &str =
         "\u{2070}\u{b9}\u{b2}\u{b3}\u{2074}\u{2075}\u{2076}\u{2077}\u{2078}\u{2079}\u{207a}\u{207b}\u{2071}\u{207f}";
     const LOWERED: &str = "\u{2080}\u{2081}\u{2082}\u{2083}\u{2084}\u{2085}\u{2086}\u{2087}\u{2088}\u{2089}\u{208a}\u{208b}\u{1d62}\u{2099}";
@@ -110,8 +110,8 @@ fn plain(c: char) -> Option<(Level, char)> {
         return None;
     }
     let find = |set: &str| set.chars().position(|one| one == c).and_then(|at| ON_LINE.chars().nth(at));
-    let raised = find(RAISED).map(|plain| (Level::Raised, plain));
-    raised.or_else(|| find(LOWERED).map(|plain| (Level::Lowered, plain)))
+    let raised = find(RAISED).map(|plain| (Shift::Raised, plain));
+    raised.or_else(|| find(LOWERED).map(|plain| (Shift::Lowered, plain)))
 }
 
 fn raised(before: &str, run: &str, after: Option<char>) -> String {
@@ -271,10 +271,10 @@ pub(crate) fn tail(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Level, spelled, written};
+    use super::{Shift, spelled, written};
 
     fn raised(before: &str, run: &str) -> String {
-        format!("{before}{}", written(before, run, Some(' '), Level::Raised))
+        format!("{before}{}", written(before, run, Some(' '), Shift::Raised))
     }
 
     #[test]
@@ -329,14 +329,14 @@ mod tests {
             assert_eq!(raised(before, run), expected);
         }
         let fraction = |before, run, after, level| format!("{before}{}", written(before, run, Some(after), level));
-        assert_eq!(fraction("1", "1", '/', Level::Raised), "1 1");
-        assert_eq!(fraction("1 1/", "2", ' ', Level::Lowered), "1 1/2");
-        assert_eq!(fraction("the ", "14", 'C', Level::Raised), "the 14");
+        assert_eq!(fraction("1", "1", '/', Shift::Raised), "1 1");
+        assert_eq!(fraction("1 1/", "2", ' ', Shift::Lowered), "1 1/2");
+        assert_eq!(fraction("the ", "14", 'C', Shift::Raised), "the 14");
     }
 
     #[test]
     fn lowered_numbers_are_attached_to_letters() {
-        let lowered = |before: &str, run| format!("{before}{}", written(before, run, None, Level::Lowered));
+        let lowered = |before: &str, run| format!("{before}{}", written(before, run, None, Shift::Lowered));
         for (before, run, expected) in
             [("H", "2", "H2"), ("(OH)", "2", "(OH)2"), ("x", "i", "x_i"), ("101", "2", "101_2"), ("V", "max", "V_max")]
         {
