@@ -43,7 +43,7 @@ impl Worker {
         self.count_pages();
         let step = self.run(&chunks);
         let next = step.and_then(|step| step.map_or_else(|| Ok(Vec::new()), |step| self.sample(step)));
-        self.settle(next);
+        self.extend(next);
     }
 
     /// Accepts submitted requests; blocks while there is nothing to do. False once the handle is dropped and all is done.
@@ -133,7 +133,7 @@ impl Worker {
     }
 
     /// Samples for every row, sends the events, and takes out sequences that ended.
-    fn settle(&mut self, next: Result<Vec<Option<Next>>>) {
+    fn extend(&mut self, next: Result<Vec<Option<Next>>>) {
         let next = match next {
             Ok(next) => next,
             Err(error) => return self.fail_all(&error),

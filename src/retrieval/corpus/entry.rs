@@ -29,7 +29,7 @@ pub(in crate::retrieval) enum Kind {
 }
 
 /// The endings of each kind, without the dot. Messages and help name the first of each, in this order.
-pub(super) const ENDINGS: &[(Kind, &[&str])] = &[
+pub(super) const KIND_ENDINGS: &[(Kind, &[&str])] = &[
     (Kind::Text, &["txt"]),
     (Kind::Markdown, &["md", "markdown"]),
     (Kind::Html, &["html", "htm", "xhtml"]),
@@ -52,7 +52,7 @@ pub(super) const ENDINGS: &[(Kind, &[&str])] = &[
 /// The endings of files that are read: ".txt, .md, ... or .jsonl".
 #[must_use]
 pub fn listed_endings() -> String {
-    let mut names: Vec<String> = ENDINGS.iter().map(|(_, endings)| format!(".{}", endings[0])).collect();
+    let mut names: Vec<String> = KIND_ENDINGS.iter().map(|(_, endings)| format!(".{}", endings[0])).collect();
     let last = names.pop().unwrap_or_default();
     format!("{} or {last}", names.join(", "))
 }
@@ -60,7 +60,7 @@ pub fn listed_endings() -> String {
 impl Kind {
     pub(in crate::retrieval) fn of(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-        ENDINGS.iter().find(|(_, endings)| endings.contains(&ending.as_str())).map(|(kind, _)| *kind)
+        KIND_ENDINGS.iter().find(|(_, endings)| endings.contains(&ending.as_str())).map(|(kind, _)| *kind)
     }
 
     /// Whether a file holds several documents, each a record or a row.
@@ -135,12 +135,12 @@ pub fn file_name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENDINGS, Kind, listed_endings};
+    use super::{KIND_ENDINGS, Kind, listed_endings};
     use std::path::Path;
 
     #[test]
     fn endings_are_listed_once_and_in_one_order() {
-        let all: Vec<&str> = ENDINGS.iter().flat_map(|(_, endings)| *endings).copied().collect();
+        let all: Vec<&str> = KIND_ENDINGS.iter().flat_map(|(_, endings)| *endings).copied().collect();
         let different: std::collections::BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(all.len(), different.len());
         assert_eq!(
