@@ -351,7 +351,7 @@ impl Event {
             Self::Retrieval { seconds, .. } | Self::Entailment { seconds, .. } | Self::Embedding { seconds, .. } => {
                 Some(seconds)
             }
-            _ => None,
+            Self::Failure { .. } | Self::Fallback { .. } => None,
         }
     }
 }

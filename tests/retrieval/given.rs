@@ -150,10 +150,7 @@ fn globs_match_by_name_and_nothing_twice() {
     assert_eq!(names(&found), ["a.txt", "b.txt", "c.md"]);
     assert!(found.skipped[0].ends_with("a.txt: given before"));
     let wrong = given(&f, &["*.jsonl"]).unwrap_err();
-    assert_eq!(
-        wrong,
-        format!("*.jsonl: expected at least one {} file, found nothing", listed_endings())
-    );
+    assert_eq!(wrong, format!("*.jsonl: expected at least one {} file, found nothing", listed_endings()));
 }
 
 #[test]

@@ -63,23 +63,40 @@ impl Kind {
         KIND_ENDINGS.iter().find(|(_, endings)| endings.contains(&ending.as_str())).map(|(kind, _)| *kind)
     }
 
-    /// Whether a file holds several documents, each a record or a row.
-    pub(in crate::retrieval) fn holds_records(self) -> bool {
+    /// What a file of this kind is divided into.
+    fn shape(self) -> Shape {
         match self {
-            Self::Jsonl | Self::Comma | Self::Tab | Self::Xlsx | Self::Xls | Self::Ods => true,
             Self::Text
             | Self::Markdown
             | Self::Html
-            | Self::Pdf
             | Self::Docx
             | Self::Odt
-            | Self::Epub
-            | Self::Pptx
             | Self::Rtf
             | Self::Mail
-            | Self::Notebook => false,
+            | Self::Notebook => Shape::Whole,
+            Self::Pdf | Self::Epub | Self::Pptx => Shape::Parts,
+            Self::Jsonl | Self::Comma | Self::Tab => Shape::Records,
+            Self::Xlsx | Self::Xls | Self::Ods => Shape::Sheets,
         }
     }
+
+    /// Whether a file holds several documents, each a record or a row.
+    pub(in crate::retrieval) fn holds_records(self) -> bool {
+        matches!(self.shape(), Shape::Records | Shape::Sheets)
+    }
+}
+
+/// What a file is divided into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// One document.
+    Whole,
+    /// Parts of one text: pages, chapters or slides.
+    Parts,
+    /// Documents, one a record.
+    Records,
+    /// Sheets whose rows are documents.
+    Sheets,
 }
 
 /// A file of the corpus.
@@ -112,12 +129,12 @@ impl Entry {
 
     /// Whether its documents are rows of sheets, whose ids are the sheets' names.
     pub(in crate::retrieval) fn is_workbook(&self) -> bool {
-        matches!(self.kind, Kind::Xlsx | Kind::Xls | Kind::Ods)
+        self.kind.shape() == Shape::Sheets
     }
 
     /// Whether its documents are parts of one text: pages, chapters or slides.
     pub(in crate::retrieval) fn is_divided(&self) -> bool {
-        matches!(self.kind, Kind::Pdf | Kind::Epub | Kind::Pptx)
+        self.kind.shape() == Shape::Parts
     }
 }
 

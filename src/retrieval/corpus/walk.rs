@@ -116,7 +116,8 @@ impl Walk {
                     return Err(input(path, None, "a regular file, or a folder", kind));
                 }
                 let found = path.extension().map_or("no ending".into(), |e| format!(".{}", e.to_string_lossy()));
-                let kind = Kind::of(path).ok_or_else(|| input(path, None, &format!("{}, or a folder", listed_endings()), found))?;
+                let kind = Kind::of(path)
+                    .ok_or_else(|| input(path, None, &format!("{}, or a folder", listed_endings()), found))?;
                 self.file(path, kind, None, false).map(|()| None)
             }
             Err(_) if numbered(typed).is_some() => {

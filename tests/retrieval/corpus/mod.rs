@@ -112,7 +112,10 @@ fn what_is_named_itself_must_be_sound() {
     let f = folder(&[("p.png", b"P")]);
     assert_eq!(
         open(&f, &["corpus"]).unwrap_err(),
-        format!("corpus: expected at least one {0} file, found only other things (corpus/p.png: not {0})", listed_endings())
+        format!(
+            "corpus: expected at least one {0} file, found only other things (corpus/p.png: not {0})",
+            listed_endings()
+        )
     );
     assert!(open(&f, &["none"]).unwrap_err().starts_with("none: cannot open: No such file"));
     assert!(open(&f, &["corpus/*.md"]).unwrap_err().ends_with("found nothing"));
