@@ -12,6 +12,7 @@ use crate::eval::judgement::Outcome;
 use crate::eval::metrics::changes::{earlier, is_changed};
 use crate::question::{Answer, Conclusion, Document, Gold, JudgedClaim, Question};
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
+use crate::units::plural;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -282,7 +283,7 @@ fn event(event: &Event, texts: &mut Texts) -> Value {
                 });
                 std::iter::once(format!("{query:?}")).chain(titles).collect::<Vec<_>>().join("\n")
             });
-            told("search", format!("{} queries", queries.len()), found.collect())
+            told("search", plural(queries.len(), "query", "queries"), found.collect())
         }
         Event::Entailment { pairs, relations, by, .. } => {
             let rows = pairs.iter().zip(relations).map(|(pair, relation)| {
@@ -291,10 +292,10 @@ fn event(event: &Event, texts: &mut Texts) -> Value {
                     relation.entailment, relation.neutral, relation.contradiction, pair.premise, pair.hypothesis
                 )
             });
-            told("entailment", format!("{} pairs classified by {by}", pairs.len()), rows.collect())
+            told("entailment", format!("{} classified by {by}", plural(pairs.len(), "pair", "pairs")), rows.collect())
         }
         Event::Embedding { texts: count, by, .. } => {
-            told("embedding", format!("{count} texts embedded by {by}"), vec![])
+            told("embedding", format!("{} embedded by {by}", plural(*count, "text", "texts")), vec![])
         }
         Event::Failure { what, error, .. } => told("failure", format!("{what} failed: {error}"), vec![]),
         Event::Fallback { what, dropped: Some(_), .. } => told("dropped", what.clone(), vec![]),

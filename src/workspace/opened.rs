@@ -166,12 +166,14 @@ impl Workspace {
     /// Notes what retrieval and entailment did together for questions in flight.
     pub fn note_counts(&self) {
         if let Some(counts) = self.retriever.as_ref().map(Batched::counts).filter(|counts| counts.queries > 0) {
-            let (queries, batches) = (counts.queries, counts.batches);
-            self.control.note(&format!("{queries} queries in {batches} searches, {:.1} s", counts.seconds));
+            let queries = plural(counts.queries, "query", "queries");
+            let searches = plural(counts.batches, "search", "searches");
+            self.control.note(&format!("{queries} in {searches}, {:.1} s", counts.seconds));
         }
         if let Some(counts) = self.classifier.as_ref().map(|classifier| classifier.counts()).filter(|c| c.pairs > 0) {
-            let (pairs, batches) = (counts.pairs, counts.batches);
-            self.control.note(&format!("{pairs} pairs classified in {batches} batches, {:.1} s", counts.seconds));
+            let pairs = plural(counts.pairs, "pair", "pairs");
+            let batches = plural(counts.batches, "batch", "batches");
+            self.control.note(&format!("{pairs} classified in {batches}, {:.1} s", counts.seconds));
             cut_hypotheses(counts).iter().for_each(|line| self.control.note(line));
         }
     }
@@ -261,8 +263,8 @@ fn note_gathered(question: &Question, events: &[Event], control: &Control) {
     };
     let (passages, documents) = (events.iter().filter_map(found).sum::<usize>(), question.documents.len());
     if passages > 0 {
-        let passages = if passages == 1 { "1 passage" } else { &format!("{passages} passages") };
-        let documents = if documents == 1 { "1 document" } else { &format!("{documents} documents") };
+        let passages = plural(passages, "passage", "passages");
+        let documents = plural(documents, "document", "documents");
         control.note(&format!("{passages} of {documents} found and read"));
     }
 }

@@ -61,7 +61,7 @@ fn a_folder_of_notes_is_indexed_searched_and_added_to() {
     fs::write(&more, "The tower is older than the bridge and the ferry: 1874.").unwrap();
     let more = more.display().to_string();
     let added = index(["add", &dir, &more]);
-    assert!(text(&added.stdout).contains("1 passages in") && text(&added.stdout).contains("4 in all"));
+    assert!(text(&added.stdout).contains("1 passage in") && text(&added.stdout).contains("4 in all"));
     assert_eq!(hits(&index(["search", &dir, "tower", "--json"])).len(), 1);
     let info = index(["info", &dir, "--verify", "--json"]);
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();

@@ -127,10 +127,12 @@ impl Page {
             Event::Retrieval { queries, hits, .. } => queries
                 .iter()
                 .zip(hits)
-                .map(|(query, hits)| line(format!("search: {query:?}, {} passages", hits.len())))
+                .map(|(query, hits)| line(format!("search: {query:?}, {}", plural(hits.len(), "passage", "passages"))))
                 .collect(),
-            Event::Entailment { pairs, by, .. } => line(format!("entailment of {} pairs by {by}", pairs.len())),
-            Event::Embedding { texts, by, .. } => line(format!("{texts} texts embedded by {by}")),
+            Event::Entailment { pairs, by, .. } => {
+                line(format!("entailment of {} by {by}", plural(pairs.len(), "pair", "pairs")))
+            }
+            Event::Embedding { texts, by, .. } => line(format!("{} embedded by {by}", plural(*texts, "text", "texts"))),
             Event::Failure { what, error, .. } => line(format!("{what} failed: {error}")),
             Event::Fallback { what, dropped: Some(_), .. } => line(what.clone()),
             Event::Fallback { what, .. } => line(format!("fallback: {what}")),

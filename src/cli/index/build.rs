@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::escape;
 use crate::retrieval::Embedder;
 use crate::retrieval::index::{Builder, Limits, Manifest, storage_named};
-use crate::units::readable;
+use crate::units::{plural, readable};
 use crate::workspace::{Control, ListedCorpus};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,8 +101,9 @@ fn run(
     let manifest = builder.manifest();
     let (added, seconds) = (manifest.passages() - before, start.elapsed().as_secs_f64());
     output::print(&format!(
-        "{}: {added} passages in {seconds:.1} s ({:.0} passages/s), {} in all, {}\n",
+        "{}: {} in {seconds:.1} s ({:.0} passages/s), {} in all, {}\n",
         escape::line(&dir.display().to_string()),
+        plural(added, "passage", "passages"),
         added as f64 / seconds.max(1e-3),
         manifest.passages(),
         readable(manifest.bytes())

@@ -2,6 +2,7 @@
 
 use crate::cli::terminal::columns::printable;
 use crate::eval::dry::{Pass, Probe};
+use crate::units::plural;
 use crate::workspace::DryRun;
 use indicatif::HumanDuration;
 use std::collections::BTreeMap;
@@ -30,12 +31,16 @@ pub(super) fn text(run: &DryRun<'_>) -> String {
     if passes[1].malformed > 0 {
         let count = passes[1].malformed;
         lines.push(format!(
-            "note: {count} made-up replies did not keep their format; such methods may ask more than this"
+            "note: {} did not keep the format; such methods may ask more than this",
+            plural(count, "made-up reply", "made-up replies")
         ));
     }
     if let Some((id, reason)) = passes[0].failed.first() {
         let count = passes[0].failed.len();
-        lines.push(printable(&format!("note: {count} questions would end in an error; {id}: {reason}")));
+        lines.push(printable(&format!(
+            "note: {} would end in an error; {id}: {reason}",
+            plural(count, "question", "questions")
+        )));
     }
     lines.join("\n") + "\n"
 }

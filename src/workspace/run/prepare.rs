@@ -7,6 +7,7 @@ use crate::error::{MootError, Result};
 use crate::escape::line;
 use crate::eval::datasets::{self, Dataset};
 use crate::eval::reuse::Replies;
+use crate::units::plural;
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
 use crate::workspace::options::{PlanOptions, RunOptions};
@@ -114,6 +115,6 @@ fn note_skipped(skipped: &[String], control: &Control) {
         control.note(&format!("skipped {}", line(error)));
     }
     if !skipped.is_empty() {
-        control.note(&format!("{} bad items of the dataset were skipped", skipped.len()));
+        control.note(&format!("{} of the dataset skipped", plural(skipped.len(), "bad item", "bad items")));
     }
 }
