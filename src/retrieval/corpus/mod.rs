@@ -27,6 +27,7 @@ mod whole;
 pub use document::Document;
 pub(super) use document::Fields;
 pub use documents::{Documents, Passages};
+pub(crate) use metadata::bounded;
 pub use notes::Noted;
 pub use pdf::{PDF_WORKER, read_pdf_in, serve_pdf};
 pub use skipped::{told_notes, told_skipped};
