@@ -110,13 +110,14 @@ impl Hub {
         // Names are resolved at the system's own pace, so this is a thread that is left to itself when it falls silent.
         let (sender, receiver) = channel();
         let (hub, address, notes) = (self.clone(), address.clone(), notes.to_owned());
-        std::thread::spawn(move || {
+        let fetch = move || {
             let result = reach(&hub.endpoint, CONNECT).map_err(Refusal::Unreachable).and_then(|()| {
                 let _ = sender.send(Event::Connected);
                 Download { hub: &hub, address: &address, notes: &notes, events: sender.clone() }.run()
             });
             let _ = sender.send(Event::Done(result));
-        });
+        };
+        std::thread::Builder::new().spawn(fetch).map_err(|e| Refusal::Failed(no_thread(&e)))?;
         self.wait(&receiver, progress)
     }
 
@@ -144,6 +145,11 @@ impl Hub {
             }
         }
     }
+}
+
+/// The reason of a failure to start a thread.
+pub(super) fn no_thread(error: &std::io::Error) -> String {
+    format!("expected a further thread, found a limit of the system: {error}")
 }
 
 /// Whether a proxy is configured: then a direct connection says nothing about the host.
