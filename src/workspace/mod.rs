@@ -24,7 +24,7 @@ pub use control::{Control, Phase, Unwatched, Watch};
 pub(crate) use corpus::note_undated;
 pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};
 pub(crate) use index_state::{Compared, counted, note as note_state};
-pub use indexing::ListedCorpus;
+pub use indexing::{ListedCorpus, note_pdf_workers};
 pub use method::MethodPlan;
 pub use opened::Workspace;
 pub(crate) use opened::start;

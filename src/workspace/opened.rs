@@ -15,6 +15,7 @@ use crate::sources::SourceWeights;
 use crate::transcript::{Event, QuestionRecord};
 use crate::workspace::control::{Control, Phase};
 use crate::workspace::documents::Asked;
+use crate::workspace::indexing::note_pdf_workers;
 use crate::workspace::models::{Opening, Purpose, device, open_all};
 use crate::workspace::models::{Options, WeightStorage};
 use crate::workspace::options::{ClassifierOptions, CorpusOptions, PlanOptions};
@@ -172,6 +173,7 @@ impl Workspace {
             let (pairs, batches) = (counts.pairs, counts.batches);
             self.control.note(&format!("{pairs} pairs classified in {batches} batches, {:.1} s", counts.seconds));
         }
+        note_pdf_workers(&self.control);
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) use document::Fields;
 pub use documents::{Documents, Passages};
 pub(crate) use metadata::bounded;
 pub use notes::Noted;
-pub use pdf::{PDF_WORKER, read_pdf_in, serve_pdf};
+pub use pdf::{PDF_WORKER, PdfWorkers, pdf_workers, read_pdf_in, serve_pdf};
 pub use skipped::{told_notes, told_skipped};
 pub use walk::Skipped;
 pub(crate) use walk::is_index;
