@@ -181,7 +181,7 @@ fn with_few_threads_there_is_one_line_or_a_result() {
     let bench = "lab bench --calls calls.jsonl --in-flight 4 --model tiny.gguf --kv-memory 64M --threads 1";
     let nowhere = "HF_ENDPOINT=http://127.0.0.1:9 PIP_INDEX_URL=http://127.0.0.1:9/simple";
     let mut ended_well = [0; 4];
-    for gibibytes in (3..=23).step_by(2) {
+    for gibibytes in (3..=17).step_by(2) {
         let limit =
             format!("ulimit -v {}; export RUST_MIN_STACK=2147483648 {nowhere}; unset MOOT_OFFLINE", gibibytes << 20);
         let index = format!("index build a.pdf -o index{gibibytes} --embedder none");

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 
 /// What opens a file to be written.
-const WRITES: &[&str] = &["File::create", "File::options", "fs::write", "fs::copy", "OpenOptions::new"];
+const WRITES: &[&str] = &["File::create", "File::options", "fs::write", "fs::copy", "OpenOptions::new", "tempfile_in"];
 
 /// The files of `src` that may, and what they write.
 const WRITERS: &[(&str, &str)] = &[
+    ("doctor/mod.rs", "a file without a name: asks whether the cache can be written"),
     ("doctor/self_test.rs", "a model of its own in a temporary folder"),
     ("eval/record/writer.rs", "records, which are appended to"),
     ("files/mod.rs", "private files of the cache"),
