@@ -97,3 +97,39 @@ fn every_target_has_a_test_and_a_corpus() {
     assert!(targets::TARGETS.iter().map(|target| target.name).eq(tested));
     assert!(targets::TARGETS.iter().all(|target| run::corpus(target).len() >= 3));
 }
+
+/// Bytes that a page or a text may take for each of its own: what `docs/limits-input.md` says.
+const FACTOR: usize = 40;
+
+/// Pages that take the most: short blocks, character references, words, control characters.
+#[test]
+fn pages_take_a_bounded_multiple_of_their_bytes() {
+    let parts = [
+        "<p>a",
+        "<li>x</li>",
+        "a<br>",
+        "<td>1",
+        "&#97;",
+        "&gt",
+        "a\r",
+        "a ",
+        "1<sup>2</sup> ",
+        "<a href=b>c</a>",
+        "<b hidden></b>",
+        "\u{1}\u{2}",
+        "a\n\n",
+    ];
+    let most = parts.into_iter().flat_map(|part| ["html", "text"].map(|name| (name, part))).map(|(name, part)| {
+        let input = part.repeat((2 << 20) / part.len());
+        let entry = targets::TARGETS.iter().find(|target| target.name == name).unwrap().entry;
+        let ((), peak) = allocator::peak(|| drop(entry(input.as_bytes())));
+        assert!(peak < (1 << 20) + FACTOR * input.len(), "{name}, {part:?}: {} bytes a byte", peak / input.len());
+        (peak / input.len(), name, part)
+    });
+    let most = most.max();
+    // Shown with --nocapture.
+    #[allow(clippy::print_stderr)]
+    {
+        eprintln!("bytes for each byte: {most:?}");
+    }
+}

@@ -16,9 +16,10 @@ const MOST: usize = 64;
 /// Most bytes of source of the compiled grammars kept.
 const MOST_BYTES: usize = 1 << 20;
 
-/// llguidance's bound on the work for one mask, five times its default: a mask that takes 70 ms is slow, but one that is refused
-/// ends the reply.
-const MASK_FUEL: u64 = 1_000_000;
+/// llguidance's bound on the work for one mask, fifty times its default, some 300 ms. A slow mask is rare, and one that is
+/// refused ends the reply: "Answer: No. Explanation" takes 1,200,000 over the 152,000 tokens of Qwen2.5, since "No." may be an
+/// abbreviation that the answer goes on behind.
+const MASK_FUEL: u64 = 10_000_000;
 
 /// Bytes of a token that grammars offer. The trie of tokens takes none of more than 1024 bytes; longer ones are runs of one
 /// character, as the 1024 spaces of GLM-4, and shorter tokens spell them too.
@@ -96,8 +97,12 @@ fn factory(tokenizer: &Tokenizer, eos: u32) -> std::result::Result<ParserFactory
     if bytes > MOST_TOKEN_BYTES {
         return Err(format!("expected at most {MOST_TOKEN_BYTES} bytes of tokens, found {bytes}"));
     }
+    factory_over(&words, eos)
+}
+
+fn factory_over(words: &[Vec<u8>], eos: u32) -> std::result::Result<ParserFactory, String> {
     let info = TokRxInfo::new(words.len() as u32, eos);
-    let env = Arc::new(ApproximateTokEnv::new(TokTrie::from(&info, &words)));
+    let env = Arc::new(ApproximateTokEnv::new(TokTrie::from(&info, words)));
     let mut factory = ParserFactory::new_simple(&(env as _)).map_err(|e| e.to_string())?;
     factory.quiet();
     factory.limits_mut().step_lexer_fuel = MASK_FUEL;
@@ -214,7 +219,7 @@ impl<T> Cache<T> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Cache, MOST_TOKEN_BYTES, factory, words};
+    use super::{Cache, MOST_TOKEN_BYTES, Matcher, TokTrie, TopLevelGrammar, factory, factory_over, words};
     use moot_models::tokenizer::{SpecialTokens, Tokenizer};
     use std::path::Path;
 
@@ -243,6 +248,35 @@ mod tests {
         let long: Vec<String> = (0..MOST_TOKEN_BYTES / 500 + 1).map(|id| format!("{id:0500}")).collect();
         let refused = factory(&vocabulary(&long), 0).err().unwrap();
         assert!(refused.starts_with("expected at most 4194303 bytes of tokens, found"), "{refused}");
+    }
+
+    /// A vocabulary of the size of Qwen2.5's: what a mask costs grows with it.
+    #[test]
+    fn masks_behind_a_short_answer_stay_within_the_limit() {
+        let letters = || b'a'..=b'z';
+        let mut words: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        words.extend(('\u{80}'..='\u{ffff}').map(|character| character.to_string().into_bytes()));
+        for (a, b, c) in letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| (a, b, c)))) {
+            words.extend([
+                vec![a, b, c],
+                vec![b' ', a, b, c],
+                vec![b' ', a - 32, b, c, b':'],
+                vec![b'.', b' ', a, b, c],
+            ]);
+        }
+        let end = words.len() as u32;
+        words.push(vec![TokTrie::SPECIAL_TOKEN_MARKER]);
+        let factory = factory_over(&words, end).unwrap();
+        let lark = include_str!("../prompts/reply/answer.lark");
+        for reply in
+            ["Answer: No. Explanation: So.", "Answer: St. Gall. Explanation: So.", "Answer: U.S. Explanation: So."]
+        {
+            let mut matcher = Matcher::new(factory.create_parser(TopLevelGrammar::from_lark(lark.to_owned())));
+            for byte in reply.bytes() {
+                matcher.compute_mask().unwrap_or_else(|reason| panic!("{reply}: {reason}"));
+                matcher.consume_token(u32::from(byte)).unwrap();
+            }
+        }
     }
 
     fn filled(sources: &[&str]) -> Cache<usize> {

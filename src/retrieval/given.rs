@@ -295,7 +295,7 @@ impl<'a> Gathering<'a> {
             return Err(object.complaint("at least one document in `documents`", "an empty list".into()));
         }
         for (i, object) in documents.iter().enumerate() {
-            let mut document = json_document(object)?.composed();
+            let mut document = corpus::bounded(json_document(object)?.composed());
             if object.has("type") {
                 let answer = object.optional_string("answer")?.unwrap_or_default();
                 document.label = Some(Label { kind: object.string("type")?, answer });

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum bytes of the file: 170,000 vectors of 384 numbers. A full one is begun again.
@@ -18,18 +19,30 @@ const HASH: usize = 16;
 /// An embedder that keeps the vectors of passages in a file.
 pub(crate) struct Remembering {
     inner: Arc<dyn Embedder>,
-    store: Mutex<Store>,
+    /// `None` without a usable file.
+    store: Option<Mutex<Store>>,
+    /// Vectors of passages: those taken from the file, and those computed.
+    kept: AtomicU64,
+    computed: AtomicU64,
 }
 
 impl Remembering {
     /// Keeps the vectors of `inner` in the folder `dir`, which this user alone can read. Without a usable file, or while another
     /// process writes it, nothing is kept: the file only saves time.
     #[must_use]
-    pub(crate) fn over(inner: Arc<dyn Embedder>, dir: &Path) -> Arc<dyn Embedder> {
-        match Store::open(dir, inner.as_ref()) {
-            Ok(store) => Arc::new(Self { inner, store: Mutex::new(store) }),
-            Err(_) => inner,
-        }
+    pub(crate) fn over(inner: Arc<dyn Embedder>, dir: &Path) -> Arc<Self> {
+        let store = Store::open(dir, inner.as_ref()).ok().map(Mutex::new);
+        Arc::new(Self { inner, store, kept: AtomicU64::new(0), computed: AtomicU64::new(0) })
+    }
+
+    /// How many vectors of passages were taken from the file, and how many were computed.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.kept.load(Ordering::Relaxed), self.computed.load(Ordering::Relaxed))
+    }
+
+    fn count(&self, texts: usize, computed: usize) {
+        self.kept.fetch_add((texts - computed) as u64, Ordering::Relaxed);
+        self.computed.fetch_add(computed as u64, Ordering::Relaxed);
     }
 }
 
@@ -38,11 +51,16 @@ impl Embedder for Remembering {
         if side == Side::Query {
             return self.inner.embed(texts, side);
         }
+        let Some(store) = &self.store else {
+            self.count(texts.len(), texts.len());
+            return self.inner.embed(texts, side);
+        };
         let dimension = self.inner.dimension();
         let keys: Vec<[u8; HASH]> = texts.iter().map(|text| short_hash(&[text.as_bytes()])).collect();
-        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let mut vectors: Vec<Option<Vec<f32>>> = keys.iter().map(|key| store.get(key)).collect();
         let new: Vec<usize> = (0..texts.len()).filter(|at| vectors[*at].is_none()).collect();
+        self.count(texts.len(), new.len());
         if !new.is_empty() {
             let embedded = self.inner.embed(&new.iter().map(|at| texts[*at]).collect::<Vec<_>>(), side)?;
             for (at, vector) in new.iter().zip(embedded.chunks_exact(dimension)) {
@@ -206,18 +224,25 @@ mod tests {
         let embedder = Remembering::over(inner.clone(), &dir);
         assert_eq!(embedder.embed(&["a", "bb", "a"], Side::Passage).unwrap(), [1.0, 0.5, 2.0, 0.5, 1.0, 0.5]);
         assert_eq!((count(), embedder.embed(&["a"], Side::Query).unwrap(), count()), (3, vec![1.0, 0.5], 1));
+        assert_eq!(embedder.counts(), (0, 3));
         drop(embedder);
         let path = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&dir), mode(&path)), (0o700, 0o600));
+        }
         // A record that was cut is forgotten, and nothing before it.
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, [&bytes[..], b"cut"].concat()).unwrap();
         let embedder = Remembering::over(inner.clone(), &dir);
         assert_eq!(embedder.embed(&["ccc", "bb", "a"], Side::Passage).unwrap(), [3.0, 0.5, 2.0, 0.5, 1.0, 0.5]);
-        assert_eq!(count(), 1);
+        assert_eq!((count(), embedder.counts()), (1, (2, 1)));
         // While one process writes, another one embeds everything.
         let other = Remembering::over(inner.clone(), &dir);
         other.embed(&["ccc"], Side::Passage).unwrap();
-        assert_eq!(count(), 1);
+        assert_eq!((count(), other.counts()), (1, (0, 1)));
         drop(embedder);
         let mut bytes = fs::read(&path).unwrap();
         let last = bytes.len() - 20;

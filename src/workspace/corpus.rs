@@ -225,10 +225,15 @@ fn indexed(
         outputs::write(&lines, counted.lines.join("\n").as_bytes())?;
     }
     // A passage that any corpus held before keeps its vector.
-    let embedder = embedder.map(|embedder| Remembering::over(embedder.clone(), &cache.join("vectors")));
+    let remembering = embedder.map(|embedder| Remembering::over(embedder.clone(), &cache.join("vectors")));
+    let embedder = remembering.clone().map(|remembering| remembering as Arc<dyn Embedder>);
     let filled = listed.fill(&mut builder, total, embedder.as_ref(), control);
     files::make_private(&folder);
-    filled.map(|()| dir)
+    filled?;
+    if let Some((kept, computed)) = remembering.map(|remembering| remembering.counts()) {
+        control.note(&format!("{kept} vectors were kept from earlier runs, {computed} computed"));
+    }
+    Ok(dir)
 }
 
 /// Whether the build of the index in `dir` is finished.

@@ -4,7 +4,7 @@ use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::Embedder;
 use crate::retrieval::chunk::Chunking;
-use crate::retrieval::corpus::{Corpus, Skipped, told_notes, told_skipped};
+use crate::retrieval::corpus::{Corpus, Skipped, pdf_workers, told_notes, told_skipped};
 use crate::retrieval::index::Builder;
 use crate::workspace::control::{Control, Phase};
 use crate::workspace::embedder::note_truncated;
@@ -84,6 +84,15 @@ impl ListedCorpus {
             control.note(&format!("{passages} passages are kept; the same command goes on"));
         }
         built
+    }
+}
+
+/// Notes how many processes read PDF files, if any did.
+pub fn note_pdf_workers(control: &Control) {
+    let counts = pdf_workers();
+    if counts.started > 0 {
+        let (processes, lost) = (if counts.started == 1 { "process" } else { "processes" }, counts.lost);
+        control.note(&format!("PDF files were read in {} {processes}, {lost} of them ended by a file", counts.started));
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) use corpus::note_undated;
 pub(crate) use embedder::note_truncated;
 pub use embedder::{DEFAULT_EMBEDDER, EmbedderOptions};
 pub(crate) use index_state::{Compared, counted, note as note_state};
-pub use indexing::ListedCorpus;
+pub use indexing::{ListedCorpus, note_pdf_workers};
 pub use method::MethodPlan;
 pub use opened::Workspace;
 pub(crate) use opened::start;

@@ -16,6 +16,7 @@ use crate::transcript::{Event, QuestionRecord};
 use crate::units::plural;
 use crate::workspace::control::{Control, Phase};
 use crate::workspace::documents::Asked;
+use crate::workspace::indexing::note_pdf_workers;
 use crate::workspace::models::{Opening, Purpose, device, open_all};
 use crate::workspace::models::{Options, WeightStorage};
 use crate::workspace::options::{ClassifierOptions, CorpusOptions, PlanOptions};
@@ -176,6 +177,7 @@ impl Workspace {
             self.control.note(&format!("{pairs} classified in {batches}, {:.1} s", counts.seconds));
             cut_hypotheses(counts).iter().for_each(|line| self.control.note(line));
         }
+        note_pdf_workers(&self.control);
     }
 }
 

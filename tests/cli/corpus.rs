@@ -97,6 +97,36 @@ fn a_folder_is_indexed_once_debated_and_cited() {
     assert!(kept.len() == 1 && fs::read_dir(&kept[0]).unwrap().count() == 2, "an index, and what is left out of it");
 }
 
+/// What the cache copies from documents is this user's alone, whatever the process's umask.
+#[cfg(unix)]
+#[test]
+fn the_cache_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    fn modes(path: &Path, found: &mut Vec<(String, u32)>) {
+        let meta = fs::metadata(path).unwrap();
+        found.push((path.display().to_string(), meta.permissions().mode() & 0o777));
+        for entry in fs::read_dir(path).into_iter().flatten() {
+            modes(&entry.unwrap().path(), found);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (notes, cache, server) = (corpus(folder.path()), folder.path().join("cache"), server());
+    let secret = Path::new(&notes).join("council/bridge.md");
+    fs::write(secret.with_file_name("rubbish.txt"), b"\x01\x02\xff").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    // The folder is there already, open to all.
+    fs::create_dir_all(cache.join("corpora")).unwrap();
+    fs::set_permissions(cache.join("corpora"), fs::Permissions::from_mode(0o755)).unwrap();
+    let out = ask(&cache, &server, &["--corpus", &notes]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let mut found = Vec::new();
+    modes(&cache.join("corpora"), &mut found);
+    assert!(found.len() > 5, "{found:?}");
+    for (path, mode) in found {
+        assert_eq!(mode, if Path::new(&path).is_dir() { 0o700 } else { 0o600 }, "{path}");
+    }
+}
+
 #[test]
 fn sources_and_dates_choose() {
     let folder = tempfile::tempdir().unwrap();

@@ -170,6 +170,64 @@ fn without_threads_there_is_one_line() {
     assert_eq!(said.lines().count(), 2, "{said}");
 }
 
+/// As many threads as the address space has room for stacks: from none at all to enough.
+#[cfg(unix)]
+#[test]
+fn with_few_threads_there_is_one_line_or_a_result() {
+    let place = Workspace::new();
+    fs::write(place.path("a.pdf"), include_bytes!("../golden/pdf/text.pdf")).unwrap();
+    let calls = r#"{"question":"q","stage":0,"messages":[{"role":"user","content":"Who?"}],"completion_tokens":2}"#;
+    fs::write(place.path("calls.jsonl"), format!("{calls}\n{}\n", calls.replace("\"q\"", "\"r\""))).unwrap();
+    let bench = "lab bench --calls calls.jsonl --in-flight 4 --model tiny.gguf --kv-memory 64M --threads 1";
+    let nowhere = "HF_ENDPOINT=http://127.0.0.1:9 PIP_INDEX_URL=http://127.0.0.1:9/simple";
+    let mut ended_well = [0; 4];
+    for gibibytes in (3..=17).step_by(2) {
+        let limit =
+            format!("ulimit -v {}; export RUST_MIN_STACK=2147483648 {nowhere}; unset MOOT_OFFLINE", gibibytes << 20);
+        let index = format!("index build a.pdf -o index{gibibytes} --embedder none");
+        for (command, typed) in [index.as_str(), bench, "doctor", "models pull hf:no/model"].into_iter().enumerate() {
+            let output = limited(&place, &limit, typed);
+            let said = text(&output.stderr);
+            assert!(
+                !said.contains("panicked") && output.status.code() != Some(101),
+                "{typed}, {gibibytes} GiB: {said}"
+            );
+            ended_well[command] += usize::from(output.status.success());
+        }
+    }
+    // The model is nowhere.
+    assert!(ended_well[..3].iter().all(|count| *count > 0) && ended_well[3] == 0, "{ended_well:?}");
+}
+
+/// Memory of 4 GiB would not hold the list as values.
+#[cfg(unix)]
+#[test]
+fn a_list_of_models_of_countless_values_is_refused_in_a_line() {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            lines.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
+            let part = "[],".repeat(1 << 20);
+            // The reader leaves when it has enough.
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"data\":[");
+            let _ = (0..40).try_for_each(|_| stream.write_all(part.as_bytes()));
+        }
+    });
+    let place = Workspace::new();
+    fs::write(place.path("a.txt"), "The bridge opened in 1931.").unwrap();
+    let started = std::time::Instant::now();
+    let typed = format!("ask When? --docs a.txt --model http://{address}/v1");
+    let output = limited(&place, "ulimit -v 4194304", &typed);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the reply is longer than 8388608 bytes") && said.len() < 1000, "{said}");
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
 /// A replay that was killed leaves nothing under the name that it was to have.
 #[cfg(unix)]
 #[test]

@@ -48,6 +48,37 @@ fn what_is_no_regular_file_is_passed_over_and_that_is_said() {
     assert!(error.ends_with("found a device"), "{error}");
 }
 
+/// Folders within each other, `levels` of 200 characters.
+fn deep(at: &Path, levels: usize) -> std::path::PathBuf {
+    let path = (0..levels).fold(at.to_owned(), |path, _| path.join("d".repeat(200)));
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Such a path is made by moving folders: no call takes all of it.
+#[test]
+fn a_path_that_is_longer_than_the_system_takes_is_passed_over_and_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = folder.path().join("corpus");
+    let end = deep(&corpus, 15);
+    let other = folder.path().join("other");
+    fs::write(deep(&other, 10).join("lost.txt"), "lost").unwrap();
+    fs::rename(&other, end.join("other")).unwrap();
+    fs::write(end.join("deep.txt"), "deep").unwrap();
+    fs::write(corpus.join("z.txt"), "sound").unwrap();
+    let (texts, skipped) = read(&corpus).unwrap();
+    assert_eq!(texts, ["deep", "sound"]);
+    assert!(skipped.len() == 1 && skipped[0].contains("cannot open: File name too long"), "{skipped:?}");
+    let build = crate::cli::program::moot(["index", "build", "corpus", "-o", "index", "--embedder", "none"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = crate::cli::program::text(&build.stderr);
+    assert!(build.status.success() && said.contains("skipped corpus/"), "{said}");
+    let listed = moot::retrieval::given::load(&[corpus.display().to_string()]).unwrap();
+    assert_eq!((listed.documents.len(), listed.skipped.len()), (2, 1), "{:?}", listed.skipped);
+}
+
 #[test]
 fn links_do_not_lead_out_of_a_folder() {
     let outer = tempfile::tempdir().unwrap();

@@ -321,3 +321,16 @@ fn refused_fields_are_in_the_reply() {
     let whole = Server::start(|_, _, stream| reply(stream, "yes"));
     assert_eq!(answer(&whole, &call("what")).unwrap().dropped, Vec::<String>::new());
 }
+
+/// Each value takes more memory than its bytes.
+#[test]
+fn a_score_of_countless_values_is_refused() {
+    for kind in [VLLM, SGLANG, LLAMA_CPP] {
+        let body = format!(r#"{{"tokens":[{}0]}}"#, "[],".repeat(20_000));
+        let server = Server::start_as(kind, move |_, _, stream| {
+            respond(stream, "200 OK", &["content-type: application/json"], &body);
+        });
+        let error = answer(&server, &scored(Prompt::Raw(segments()), "yes")).unwrap_err().to_string();
+        assert!(error.contains("more than ") && error.contains(" values"), "{}: {error}", kind.owned_by);
+    }
+}

@@ -381,3 +381,11 @@ fn documents_are_composed() {
     let corpus = Corpus::open(&[f.path().join("q.jsonl").display().to_string()]).unwrap();
     assert!(matches!(read(&corpus, &wanted, None, true).unwrap(), Reading::Whole(given) if given.documents.len() == 1));
 }
+
+#[test]
+fn metadata_of_a_datasets_line_is_bounded() {
+    let long = "word ".repeat(200_000);
+    let line = serde_json::json!({"question": "Q?", "documents": [{"text": "t", "title": long, "source": long}]});
+    let found = one("q.jsonl", line.to_string().as_bytes()).unwrap();
+    assert_eq!((names(&found)[0].len(), found.documents[0].source.as_ref().unwrap().len()), (999, 999));
+}

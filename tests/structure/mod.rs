@@ -3,6 +3,7 @@
 #[path = "../../models/tests/structure/circles.rs"]
 mod circles;
 mod pages;
+mod writes;
 
 use circles::circles;
 use std::collections::{BTreeMap, BTreeSet};

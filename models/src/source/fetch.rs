@@ -3,7 +3,7 @@
 use super::address::HubAddress;
 use super::download::{Download, Event, Refusal};
 use super::event::FetchEvent;
-use super::hub::{Hub, reach};
+use super::hub::{Hub, no_thread, reach};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -25,13 +25,14 @@ impl Hub {
         // Names are resolved at the system's own pace, so this is a thread that is left to itself when it falls silent.
         let (sender, receiver) = channel();
         let (hub, address, notes) = (self.clone(), address.clone(), notes.to_owned());
-        std::thread::spawn(move || {
+        let fetch = move || {
             let result = reach(&hub.endpoint, CONNECT).map_err(Refusal::Unreachable).and_then(|()| {
                 let _ = sender.send(Event::Connected);
                 Download { hub: &hub, address: &address, notes: &notes, events: sender.clone() }.run()
             });
             let _ = sender.send(Event::Done(result));
-        });
+        };
+        std::thread::Builder::new().spawn(fetch).map_err(|e| Refusal::Failed(no_thread(&e)))?;
         self.wait(&receiver, progress)
     }
 

@@ -92,6 +92,11 @@ impl Hub {
     }
 }
 
+/// The reason of a failure to start a thread.
+pub(super) fn no_thread(error: &std::io::Error) -> String {
+    format!("expected a further thread, found a limit of the system: {error}")
+}
+
 /// Whether a proxy is configured: then a direct connection says nothing about the host.
 pub(super) fn proxied() -> bool {
     let proxies = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];

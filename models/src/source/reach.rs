@@ -1,8 +1,9 @@
 //! Checks whether the sources of models can be reached.
 
-use super::hub::{Hub, proxied, reach};
+use super::hub::{Hub, no_thread, proxied, reach};
 use super::wheel::Python;
 use std::sync::mpsc::channel;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Connection timeout for one source.
@@ -26,12 +27,18 @@ pub struct Reached {
 pub fn sources() -> Vec<Reached> {
     let hub = Hub::from_environment();
     let python = Python::from_environment();
-    let index = std::thread::spawn(move || match python.index() {
+    let unknown = |why| Reached { source: "wheels", address: "pip".into(), outcome: Err(why), proxied: false };
+    let index = move || match python.index() {
         Ok(address) => try_one("wheels", address),
-        Err(why) => Reached { source: "wheels", address: "pip".into(), outcome: Err(why), proxied: false },
-    });
+        Err(why) => unknown(why),
+    };
+    let index = Builder::new().spawn(index);
     let hub = try_one("hub", hub.endpoint);
-    index.join().map_or_else(|_| vec![hub.clone()], |index| vec![hub.clone(), index])
+    match index.map(JoinHandle::join) {
+        Ok(Ok(index)) => vec![hub, index],
+        Ok(Err(_)) => vec![hub],
+        Err(e) => vec![hub, unknown(no_thread(&e))],
+    }
 }
 
 fn try_one(source: &'static str, address: String) -> Reached {
@@ -39,9 +46,11 @@ fn try_one(source: &'static str, address: String) -> Reached {
     // Name resolution has no timeout of ours: it runs in its own thread, which is abandoned after the timeout.
     let (sender, receiver) = channel();
     let asked = address.clone();
-    std::thread::spawn(move || sender.send(reach(&asked, PATIENCE)));
     let late = |_| Err(format!("no answer in {} seconds", PATIENCE.as_secs()));
-    let outcome = receiver.recv_timeout(PATIENCE).unwrap_or_else(late);
+    let outcome = match Builder::new().spawn(move || sender.send(reach(&asked, PATIENCE))) {
+        Ok(_) => receiver.recv_timeout(PATIENCE).unwrap_or_else(late),
+        Err(e) => Err(no_thread(&e)),
+    };
     let outcome = outcome.map(|()| started.elapsed().as_secs_f64());
     // An address may contain a password.
     let shown = match (address.split_once("://"), address.rsplit_once('@')) {

@@ -10,9 +10,9 @@ use crate::generation::{Message, Thinking, Usage};
 use crate::jsonl::{Lines, json_fault};
 use crate::llm::Llm;
 use crate::llm::local::Local;
+use crate::threads;
 use crate::workspace::open_single;
 use serde::{Deserialize, Serialize};
-use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -141,10 +141,15 @@ fn answer_all(llm: &Local, questions: &[Stages], in_flight: usize) -> Result<Usa
         Ok(used)
     };
     thread::scope(|scope| {
-        let askers: Vec<_> = (0..in_flight.min(questions.len())).map(|_| scope.spawn(answer)).collect();
+        let (sender, results) = channel();
+        threads::spawn_some(scope, in_flight.min(questions.len()), || {
+            let sender = sender.clone();
+            move || drop(sender.send(answer()))
+        })?;
+        drop(sender);
         let mut used = Usage::default();
-        for asker in askers {
-            used += asker.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        for result in results {
+            used += result?;
         }
         Ok(used)
     })

@@ -9,7 +9,7 @@ use crate::escape;
 use crate::retrieval::Embedder;
 use crate::retrieval::index::{Builder, Limits, Manifest, storage_named};
 use crate::units::{plural, readable};
-use crate::workspace::{Control, ListedCorpus};
+use crate::workspace::{Control, ListedCorpus, note_pdf_workers};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -98,6 +98,7 @@ fn run(
     let start = Instant::now();
     let before = builder.manifest().passages();
     corpus.fill(&mut builder, total, embedder, control)?;
+    note_pdf_workers(control);
     let manifest = builder.manifest();
     let (added, seconds) = (manifest.passages() - before, start.elapsed().as_secs_f64());
     output::print(&format!(

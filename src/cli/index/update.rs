@@ -9,7 +9,7 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::question::Passage;
 use crate::retrieval::index::{Builder, Changes, Limits, Manifest, Updated};
-use crate::workspace::{ListedCorpus, Phase, counted, note_truncated};
+use crate::workspace::{ListedCorpus, Phase, counted, note_pdf_workers, note_truncated};
 use std::path::{Path, PathBuf};
 
 /// Bring an index up to date with its files: changed, new and deleted ones
@@ -67,6 +67,7 @@ pub fn run(args: &Args) -> Result<()> {
             tell("the index is as it was; the same command goes on with the vectors computed so far");
         }
         done = updated?;
+        note_pdf_workers(&control);
     }
     output::print(&line(&args.dir, &changes, done))
 }

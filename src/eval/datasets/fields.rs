@@ -3,7 +3,8 @@
 use super::Item;
 use crate::error::Result;
 use crate::jsonl::{self, Object};
-use crate::question::{Document, Label};
+use crate::question::{Document, Label, Question};
+use crate::retrieval::corpus;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -81,6 +82,16 @@ pub(super) fn host(url: &str) -> Option<String> {
 /// A label without an answer of its own.
 pub(super) fn kind(kind: &str) -> Option<Label> {
     Some(Label { kind: kind.to_owned(), answer: String::new() })
+}
+
+/// `question` with the names and the metadata of its documents bounded: prompts, records and terminals repeat them.
+pub(super) fn bounded(question: Question) -> Question {
+    let names = |documents: &[Document]| documents.iter().map(|document| document.name.len()).sum::<usize>();
+    let before = names(&question.documents);
+    let documents: Vec<Document> = question.documents.into_iter().map(corpus::bounded).collect();
+    // Names that were cut may be alike.
+    let documents = if names(&documents) < before { named(documents) } else { documents };
+    Question { documents, ..question }
 }
 
 /// Names documents by number where they have no name, and tells those of one name apart by their number.

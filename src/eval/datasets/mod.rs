@@ -153,7 +153,7 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Dataset> {
     let row = options.row.map_or_else(|| detect(path, form, options.skip_bad), Ok)?;
     let mut gathered = Gathered::default();
     for item in input::items(path, form, row.bare_nan)? {
-        let added = item.and_then(|item| gathered.add(row, (row.read)(&item)?.composed(), &item));
+        let added = item.and_then(|item| gathered.add(row, fields::bounded((row.read)(&item)?.composed()), &item));
         match added {
             Err(e) if options.skip_bad => gathered.skipped.push(e.to_string()),
             other => other?,

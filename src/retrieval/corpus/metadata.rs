@@ -2,6 +2,7 @@
 
 use super::document::Fields;
 use super::flow::{MAX_TITLE, words_within};
+use crate::question::Document;
 
 /// Bytes of a date.
 const MAX_DATE: usize = 100;
@@ -41,6 +42,20 @@ impl Fields {
             url: self.url.filter(|url| url.len() <= MAX_URL),
             id: within(self.id, MAX_TITLE),
         }
+    }
+}
+
+/// `document` of a line of a dataset, with its name and its metadata bounded as those of a corpus are. A placeholder stays: it
+/// is what the dataset calls the document.
+pub(crate) fn bounded(document: Document) -> Document {
+    let within = |value: String, most| if value.len() < most { value } else { words_within(&value, most) };
+    Document {
+        name: within(document.name, MAX_TITLE),
+        title: document.title.map(|title| within(title, MAX_TITLE)),
+        source: document.source.map(|source| within(source, MAX_TITLE)),
+        date: document.date.map(|date| within(date, MAX_DATE)),
+        url: document.url.filter(|url| url.len() <= MAX_URL),
+        ..document
     }
 }
 

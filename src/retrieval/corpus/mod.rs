@@ -31,8 +31,9 @@ pub(super) use document::Fields;
 pub use documents::{Documents, Passages};
 pub(super) use entry::{Entry, Kind};
 pub use entry::{file_name, listed_endings};
+pub(crate) use metadata::bounded;
 pub use notes::Noted;
-pub use pdf::{PDF_WORKER, read_pdf_in, serve_pdf};
+pub use pdf::{PDF_WORKER, PdfWorkers, pdf_workers, read_pdf_in, serve_pdf};
 pub use skipped::{Skipped, told_notes, told_skipped};
 pub(crate) use walk::is_index;
 

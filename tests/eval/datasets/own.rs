@@ -160,3 +160,21 @@ fn gold_of_version_1_is_read() {
     let question: Question = serde_json::from_value(question).unwrap();
     assert_eq!(question.gold.unwrap().answers, [["a"]]);
 }
+
+/// Prompts and records repeat names, sources and dates.
+#[test]
+fn metadata_is_bounded_and_names_stay_apart() {
+    let long = "word ".repeat(200_000);
+    let document = json!({"text": "t", "title": long, "source": long, "date": long, "url": long});
+    let short = json!({"text": "t", "title": "Untitled  ", "source": "a  b"});
+    let line = json!({"question": "Q?", "documents": [document, document, short], "answers": ["a"]});
+    let documents = load(&format!("{line}\n")).unwrap().questions.remove(0).documents;
+    for document in &documents[..2] {
+        let lengths = [&document.title, &document.source, &document.date].map(|field| field.as_ref().unwrap().len());
+        assert_eq!((lengths, &document.url), ([999, 999, 99], &None));
+        assert!(document.name.len() < 1100, "{}", document.name.len());
+    }
+    assert_ne!(documents[0].name, documents[1].name);
+    // What is short is as it was written.
+    assert_eq!((documents[2].name.as_str(), documents[2].source.as_deref()), ("Untitled  ", Some("a  b")));
+}

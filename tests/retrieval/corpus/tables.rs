@@ -1,6 +1,6 @@
 //! Tables and JSON lines that are not as they should be.
 
-use super::{folder, one, read};
+use super::{folder, one, passages, read};
 use moot::retrieval::corpus::Document;
 
 /// The texts of a table, and what was left out.
@@ -114,4 +114,18 @@ fn a_quotation_mark_that_is_not_closed_costs_what_follows_it() {
     assert!(said.starts_with("corpus/a.csv:2: expected a quotation mark that closes the one on this line, "), "{said}");
     let said = texts("a.csv", b"\"text\na\nb\n").unwrap_err();
     assert!(said.starts_with("corpus/a.csv:1: expected a quotation mark that closes the one on this line, "), "{said}");
+}
+
+#[test]
+fn lines_are_counted_with_every_line_end() {
+    for end in ["\n", "\r\n"] {
+        for last in ["", end] {
+            let table = ["text,title", "a,t", "", "\"b", "c\",u", "d,v,w", "", "", "e,x"].join(end) + last;
+            let lines: Vec<_> =
+                passages("a.csv", &table, 100, 0).into_iter().map(|passage| passage.origin.line).collect();
+            assert_eq!(lines, [Some(2), Some(4), Some(9)], "{table:?}");
+            let (_, skipped) = texts("a.csv", table.as_bytes()).unwrap();
+            assert!(skipped[0].contains("line 6: expected 2 columns"), "{table:?}: {skipped:?}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ mod widths;
 mod worker;
 
 pub(super) use worker::end_idle;
-pub use worker::{PDF_WORKER, read_pdf_in, serve_pdf};
+pub use worker::{PDF_WORKER, PdfWorkers, pdf_workers, read_pdf_in, serve_pdf};
 
 use super::document::{Document, Fields, Position};
 use super::entry::Entry;

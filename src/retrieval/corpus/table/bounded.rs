@@ -2,6 +2,7 @@
 
 use crate::charset::Transcoder;
 use crate::jsonl::MAX_LINE;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +16,17 @@ pub(super) struct Bounded {
     /// Where quotation marks mean something.
     quotes: Option<Quotes>,
     ended: bool,
+    /// Bytes read.
+    length: u64,
+    /// Offsets of the line feeds that were read and not passed.
+    line_feeds: VecDeque<u64>,
 }
 
 impl Bounded {
     /// Quotation marks mean something where there is a `delimiter` that they protect.
     pub(super) fn new(text: Transcoder<File>, delimiter: Option<u8>) -> Self {
-        Self { text, since: AtomicU64::default(), quotes: delimiter.map(Quotes::new), ended: false }
+        let quotes = delimiter.map(Quotes::new);
+        Self { text, since: AtomicU64::default(), quotes, ended: false, length: 0, line_feeds: VecDeque::new() }
     }
 
     /// Notes on the character set.
@@ -31,6 +37,15 @@ impl Bounded {
     /// A record was returned.
     pub(super) fn returned(&self) {
         self.since.store(0, Ordering::Relaxed);
+    }
+
+    /// The reader has passed the bytes before `end`: whether the last of them is a line feed.
+    pub(super) fn pass(&mut self, end: u64) -> bool {
+        let mut last = None;
+        while self.line_feeds.front().is_some_and(|at| *at < end) {
+            last = self.line_feeds.pop_front();
+        }
+        last.is_some_and(|at| at + 1 == end)
     }
 
     /// The line of the quotation mark that was not closed when the table ended, and the number of lines from there on.
@@ -48,6 +63,9 @@ impl Read for Bounded {
         let read = self.text.read(buffer)?;
         self.since.fetch_add(read as u64, Ordering::Relaxed);
         self.ended |= read == 0 && !buffer.is_empty();
+        let line_feeds = (self.length..).zip(&buffer[..read]).filter(|(_, byte)| **byte == b'\n');
+        self.line_feeds.extend(line_feeds.map(|(at, _)| at));
+        self.length += read as u64;
         if let Some(quotes) = &mut self.quotes {
             buffer[..read].iter().for_each(|byte| quotes.byte(*byte));
         }

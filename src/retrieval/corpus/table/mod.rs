@@ -34,6 +34,8 @@ pub(super) struct Table {
     bad: Bad,
     good: u64,
     ended: bool,
+    /// The current record ends with a line feed, not with a carriage return or the end of the file.
+    ends_line: bool,
 }
 
 impl Table {
@@ -63,7 +65,8 @@ impl Table {
         let (short, bad) = (Bad::default(), Bad::default());
         let reader = builder.from_reader(bounded);
         let (entry, record) = (entry.clone(), ByteRecord::new());
-        let mut table = Self { entry, reader, form, record, empty: 0, short, bad, good: 0, ended: false };
+        let mut table =
+            Self { entry, reader, form, record, empty: 0, short, bad, good: 0, ended: false, ends_line: false };
         table.skip_header()?;
         Ok(table)
     }
@@ -88,13 +91,23 @@ impl Table {
     /// Reads the next record into `self.record`. Returns whether there was one.
     fn advance(&mut self) -> Result<bool> {
         self.reader.get_ref().returned();
-        self.reader.read_byte_record(&mut self.record).map_err(|e| fault(&self.entry, &e))
+        let read = self.reader.read_byte_record(&mut self.record).map_err(|e| fault(&self.entry, &e))?;
+        let end = self.reader.position().byte();
+        self.ends_line = self.reader.get_mut().pass(end);
+        Ok(read)
+    }
+
+    /// The line on which the current record begins, counted from its end. The position of a record is where the one before it
+    /// ended: the second half of `\r\n` and blank lines are still to come there.
+    fn line(&self) -> u64 {
+        let within = self.record.iter().flatten().filter(|byte| **byte == b'\n').count() as u64;
+        self.reader.position().line().saturating_sub(within + u64::from(self.ends_line))
     }
 
     /// The next record that has text; `None` at the end.
     fn document(&mut self) -> Result<Option<Document>> {
         while self.advance()? {
-            let line = self.record.position().map_or(0, csv::Position::line);
+            let line = self.line();
             if let Some((wrong, lines)) = self.unclosed() {
                 self.bad.add(lines, &wrong);
                 break;

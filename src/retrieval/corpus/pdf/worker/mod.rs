@@ -12,8 +12,9 @@ use super::reply::{Refusal, Reply};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::Duration;
 
 /// The argument that makes the program a worker.
@@ -30,6 +31,24 @@ const MAX_KEPT: usize = 32 << 20;
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 /// Workers that wait for a file.
 static IDLE: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
+/// Workers that were started, and those of them that gave no answer.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// Processes that read PDF files, in this program's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PdfWorkers {
+    /// Processes started.
+    pub started: u64,
+    /// Those that died, were ended for taking too long, or answered something else.
+    pub lost: u64,
+}
+
+/// How many processes read PDF files so far.
+#[must_use]
+pub fn pdf_workers() -> PdfWorkers {
+    PdfWorkers { started: STARTED.load(Ordering::Relaxed), lost: LOST.load(Ordering::Relaxed) }
+}
 
 /// Reads PDF files in processes of `program` from now on: it is started with the one argument [`PDF_WORKER`], and has to
 /// call [`serve_pdf`] then. The first call counts.
@@ -63,6 +82,11 @@ pub(in crate::retrieval::corpus) fn end_idle() {
 pub(super) fn read(file: &[u8]) -> Option<Reply> {
     let program = PROGRAM.get()?;
     let waiting = idle().pop();
+    read_by(waiting, || Worker::start(worker_of(program)), file)
+}
+
+/// Reads a file in the worker that waits, or in a new one.
+fn read_by(waiting: Option<Worker>, start: impl FnOnce() -> io::Result<Worker>, file: &[u8]) -> Option<Reply> {
     if let Some(worker) = waiting {
         match worker.read(file, limits::time(file.len())) {
             // What it read before may have killed it, but took none of this file's processor time.
@@ -70,8 +94,7 @@ pub(super) fn read(file: &[u8]) -> Option<Reply> {
             answer => return Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len())))),
         }
     }
-    let worker = Worker::start(worker_of(program)).ok()?;
-    let answer = worker.read(file, limits::time(file.len()));
+    let answer = start().ok()?.read(file, limits::time(file.len()));
     Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len()))))
 }
 
@@ -88,6 +111,8 @@ enum Lost {
     Late,
     /// It said something else.
     Rubbish,
+    /// The system starts no thread to wait for it.
+    NoThread(io::Error),
 }
 
 impl Lost {
@@ -103,6 +128,7 @@ impl Lost {
                 let expected = format!("a PDF that can be read in {} GiB of memory", limits::MEMORY >> 30);
                 Refusal::new(expected, format!("one that ends the PDF reader{how}"))
             }
+            Self::NoThread(e) => Refusal::new("a further thread", format!("a limit of the system: {e}")),
             Self::Rubbish => Refusal::new("a PDF that can be read", "one whose reader gave an invalid answer"),
         }
     }
@@ -132,6 +158,7 @@ impl Worker {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         apart(&mut command);
         let mut child = command.spawn()?;
+        STARTED.fetch_add(1, Ordering::Relaxed);
         let (files, replies) = (child.stdin.take(), child.stdout.take());
         let replies = replies.ok_or(io::ErrorKind::BrokenPipe)?;
         Ok(Self { child, files, replies })
@@ -149,8 +176,10 @@ impl Worker {
                 }
                 Ok(reply)
             }
-            Err(Lost::Died(_)) => Err(Lost::Died(self.status())),
-            Err(lost) => Err(lost),
+            Err(lost) => {
+                LOST.fetch_add(1, Ordering::Relaxed);
+                Err(if matches!(lost, Lost::Died(_)) { Lost::Died(self.status()) } else { lost })
+            }
         }
     }
 
@@ -159,12 +188,13 @@ impl Worker {
         let Self { child, files, replies } = self;
         let (send, receive) = mpsc::channel();
         thread::scope(|scope| {
-            scope.spawn(move || {
+            let exchange = move || {
                 let written = files.as_mut().map_or(Ok(()), |files| frame::write(files, file));
                 // A worker that died has not read all, and says nothing.
                 let answer = frame::read(replies, MAX_REPLY);
                 let _ = send.send(written.and(answer));
-            });
+            };
+            Builder::new().spawn_scoped(scope, exchange).map_err(Lost::NoThread)?;
             match receive.recv_timeout(limit) {
                 Ok(Ok(Some(answer))) => Ok(answer),
                 Ok(Err(e)) if e.kind() == io::ErrorKind::InvalidData => Err(Lost::Rubbish),
@@ -218,15 +248,44 @@ fn apart(_: &mut Command) {}
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use super::{Lost, Worker};
+    use super::{Lost, Worker, pdf_workers, read_by};
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    /// Why a worker that runs `script` gives no answer.
-    fn lost(script: &str, limit: Duration) -> Lost {
+    fn worker(script: &str) -> std::io::Result<Worker> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
-        Worker::start(command).unwrap().read(&vec![b'x'; 200_000], limit).unwrap_err()
+        Worker::start(command)
+    }
+
+    /// Why a worker that runs `script` gives no answer.
+    fn lost(script: &str, limit: Duration) -> Lost {
+        worker(script).unwrap().read(&vec![b'x'; 200_000], limit).unwrap_err()
+    }
+
+    #[test]
+    fn a_file_that_uses_up_its_processor_time_is_read_once_and_another_one_again() {
+        let before = pdf_workers();
+        let mut again = 0;
+        let mut found = |first: &str, second: &str| {
+            let start = || {
+                again += 1;
+                worker(second)
+            };
+            read_by(Some(worker(first).unwrap()), start, b"x").unwrap().unwrap_err()
+        };
+        // The limit of processor time itself, which the shell sets as a worker does.
+        let refused = found("ulimit -S -t 1; while :; do :; done", "exit 5");
+        assert_eq!(
+            (refused.expected.as_str(), refused.found.as_str()),
+            ("a PDF that is read within 30 s", "one that takes longer")
+        );
+        let refused = found("kill -9 $$", "ulimit -S -t 1; while :; do :; done");
+        assert_eq!(refused.found, "one that takes longer");
+        assert_eq!(found("exit 3", "exit 5").found, "one that ends the PDF reader (exit status: 5)");
+        assert_eq!(again, 2, "the first was read once");
+        let after = pdf_workers();
+        assert!(after.started >= before.started + 5 && after.lost >= before.lost + 5, "{before:?} {after:?}");
     }
 
     #[test]
