@@ -52,9 +52,9 @@ pub enum Argument {
 /// A kernel of a module. Its name there is made when it is first looked up, not at every launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Kernel {
-    /// Where it is.
+    /// Its file.
     pub module: Module,
-    /// What its name begins with.
+    /// The beginning of its name.
     pub name: &'static str,
     /// The size of a head that it is compiled for, where there are several.
     pub head_dim: Option<usize>,

@@ -34,7 +34,7 @@ pub(crate) struct BlockCall<'a> {
 unsafe impl Sync for BlockCall<'_> {}
 
 impl BlockCall<'_> {
-    /// Where the first result of a row and a panel goes.
+    /// The address of the first result of a row and a panel.
     ///
     /// # Safety
     /// The output has them.

@@ -103,8 +103,8 @@ impl Weight {
             |row, (panel, chunk)| {
                 for column in 0..PANEL.min(outputs - panel * PANEL) {
                     read(panel * PANEL + column, row);
-                    for (place, value) in chunk.chunks_exact_mut(PANEL * N).zip(&*row) {
-                        place[column * N..][..N].copy_from_slice(&bytes(*value));
+                    for (input, value) in chunk.chunks_exact_mut(PANEL * N).zip(&*row) {
+                        input[column * N..][..N].copy_from_slice(&bytes(*value));
                     }
                 }
             },
