@@ -32,7 +32,7 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// With `instruction` where there is a place for `{instruction}`.
+    /// With `instruction` instead of `{instruction}`.
     #[must_use]
     pub fn instructed(&self, instruction: &str) -> Self {
         let put = |text: &str| text.replace("{instruction}", instruction);
@@ -126,7 +126,7 @@ fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
     let modules: Vec<Module> = serde_json::from_str(&text).map_err(|error| ModelError::Format {
         path: path.clone(),
         format: "modules.json",
-        place: format!("line {}", error.line()),
+        location: format!("line {}", error.line()),
         expected: "a list of modules with type and path".into(),
         found: shortened(&error.to_string()),
     })?;
