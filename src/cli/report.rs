@@ -77,7 +77,7 @@ pub fn print(paths: &[PathBuf], options: impl FnOnce(&[Input]) -> Options) -> Re
     }
 }
 
-/// What is compared.
+/// The selection of questions and metrics.
 #[must_use]
 pub fn options(
     inputs: &[Input],

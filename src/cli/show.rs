@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Reads a record, and says on standard error what is left out of it.
+/// Reads a record, and prints on standard error what is left out of it.
 ///
 /// # Errors
 /// As [`Record::read`].

@@ -1,6 +1,6 @@
-//! Which answers are equal: the one place that decides it (RA-RAG, section 3.1 and appendices H and I).
+//! Which answers are equal: the one module that decides it (RA-RAG, section 3.1 and appendices H and I).
 //!
-//! | who asks | rule |
+//! | use | rule |
 //! |---|---|
 //! | metrics, datasets, slices | [`Level::Scored`]: the papers' words |
 //! | votes, MADAM-RAG's early stop, repeated answers | [`Level::Voted`] and its classes [`exact`]; [`protocol::equality`](crate::protocol::equality) adds the comparisons by meaning |

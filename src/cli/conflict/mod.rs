@@ -1,4 +1,4 @@
-//! `moot conflict`: what a text claims, which documents support it and which contradict it.
+//! `moot conflict`: the claims of a text, and the documents that support and that contradict each.
 
 mod input;
 
@@ -52,10 +52,10 @@ pub struct Args {
     /// The answers of a record, with its documents; one question by number, id or text, or all of them (with -o)
     #[arg(long, value_names = ["RECORD", "QUESTION"], num_args = 1..=2)]
     pub record: Vec<String>,
-    /// Write what was done as a record, which show, calls, verify and score read
+    /// Also write a record, which show, calls, verify and score read
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What is printed
+    /// The output format
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub format: Form,
     /// How claims with neither supporters nor contradictors count in CS-R
@@ -71,15 +71,15 @@ pub struct Args {
     /// Do not constrain replies by a grammar: quotes are checked afterwards
     #[arg(long)]
     pub free_form: bool,
-    /// What classifies pairs, with --labels entailment or both.
+    /// The classifier of pairs, with --labels entailment or both.
     #[command(flatten)]
     pub classifier: corpus::ClassifierArgs,
-    /// Which model, and on what.
+    /// Model and device.
     #[command(flatten)]
     pub model: model::ModelArgs,
 }
 
-/// What is printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// For a terminal

@@ -69,7 +69,7 @@ impl Page {
     /// One reply: its speaker, the answer, how it changed since `before`, its round where that is over (`late`), and the reason.
     pub(super) fn turn(&self, call: &CallRecord, before: Option<&Parsed>, late: bool) -> String {
         let speaker = match call.document {
-            Some(place) => format!("  {:>1$} {2}", place + 1, self.digits, self.name(place, self.speaker)),
+            Some(number) => format!("  {:>1$} {2}", number + 1, self.digits, self.name(number, self.speaker)),
             None => format!("  {} {}", " ".repeat(self.digits), shorten(&printable(&call.role), self.speaker)),
         };
         let room = self.columns - self.margin();
@@ -84,7 +84,7 @@ impl Page {
         for line in &mut lines {
             *line = format!("{style}{line}{style:#}");
         }
-        let known = call.document.filter(|_| !short).and_then(|place| self.known(place, room - 2));
+        let known = call.document.filter(|_| !short).and_then(|number| self.known(number, room - 2));
         let known = known.map(|known| (format!("({known})"), FAINT));
         let note = before.map(|before| change(before, &call.parsed));
         let late = late.then(|| (format!("of round {}", call.round), FAINT));
@@ -163,12 +163,12 @@ impl Page {
     }
 
     /// "council, 1884-05-12": source and date of a document in at most `columns`; `None` where neither is known.
-    pub(super) fn known(&self, place: usize, columns: usize) -> Option<String> {
-        self.known.get(place)?.shown(columns)
+    pub(super) fn known(&self, number: usize, columns: usize) -> Option<String> {
+        self.known.get(number)?.shown(columns)
     }
 
-    pub(super) fn name(&self, place: usize, columns: usize) -> String {
-        self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten_middle(name, columns))
+    pub(super) fn name(&self, number: usize, columns: usize) -> String {
+        self.names.get(number).map_or_else(|| "?".to_owned(), |name| shorten_middle(name, columns))
     }
 }
 
@@ -207,7 +207,7 @@ fn copies(document: &Document, margin: usize, columns: usize) -> String {
     });
     let more = document.copies.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("{more} more"));
-    let said = format!("the same in other places, one voice: {}", named.chain(more).collect::<Vec<_>>().join("; "));
+    let said = format!("copies, counted once: {}", named.chain(more).collect::<Vec<_>>().join("; "));
     let lines: Vec<String> =
         wrap(&said, columns - margin).iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect();
     hang("", margin, &lines)
@@ -244,7 +244,7 @@ fn scored(call: &CallRecord) -> String {
     format!("scored {tokens} tokens: log-probability {total:.3}")
 }
 
-/// How an agent's answer changed since its last round.
+/// The change of an agent's answer since its last round.
 fn change(before: &Parsed, now: &Parsed) -> (String, Style) {
     let was = match before {
         Parsed::Answer { answer, .. } => answer.as_deref().unwrap_or("unknown"),
@@ -294,7 +294,7 @@ pub(super) fn ledger(calls: &[CallRecord], columns: usize) -> String {
     let taken = calls.iter().filter(|call| call.taken_from.is_some()).count();
     if taken > 0 {
         let equal = if taken == 1 { "1 call was" } else { &format!("{taken} calls were") };
-        let told = format!("{equal} not made: an equal one had been answered, and its reply was taken over");
+        let told = format!("{equal} not made: an equal one had been answered, and its reply was used again");
         text.push_str(&hang("", 2, &wrap(&told, columns - 2)));
     }
     text

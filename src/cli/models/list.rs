@@ -91,11 +91,11 @@ fn encoder(entry: &EncoderEntry, options: &Options) -> Encoder {
     let task = if entry.task == Task::Embedding { "embedder" } else { "classifier" };
     // Offline, so that what is not on this machine is an error.
     let located = source::locate_encoder(&entry.alias, options, &mut |_| {}).ok();
-    let here = located.map(|(located, _)| place(&located.source));
+    let here = located.map(|(located, _)| location(&located.source));
     Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here }
 }
 
-fn place(source: &SourceUsed) -> &'static str {
+fn location(source: &SourceUsed) -> &'static str {
     if *source == SourceUsed::Cache { "cache" } else { "hub cache" }
 }
 
@@ -112,7 +112,7 @@ fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
         estimated: known.is_none(),
         context: entry.shape.max_position_embeddings,
         licence: entry.licence.clone(),
-        here: copy.map(|copy| place(&copy.source)),
+        here: copy.map(|copy| location(&copy.source)),
     })
 }
 

@@ -38,7 +38,7 @@ enum Command {
     Simulate(simulate::Args),
 }
 
-/// Does what `args` ask for.
+/// Runs the subcommand.
 ///
 /// # Errors
 /// A record or a file of weights that cannot be read; records in which no source answered; a file that cannot be written.
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Writes a file of weights; what stood at `path` before is there until the new file is complete.
+/// Writes a file of weights; the file at `path` is kept until the new one is complete.
 fn write(weights: &SourceWeights, path: &Path) -> Result<()> {
     let text = serde_json::to_string_pretty(weights)
         .map_err(|e| MootError::Usage(format!("the weights cannot be written as JSON: {e} (bug)")))?;
