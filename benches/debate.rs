@@ -21,14 +21,14 @@ const REPLY: usize = 12;
 /// The history that the second round receives.
 const TOLD: &str = "Aggregator: All Correct Answers: [\"1931\", \"1933\"]. Explanation: Two towns.";
 
-/// The prompt of agent `place` in debate number `debate`: the same length, different text from the question on.
-fn prompt(engine: &Engine, debate: usize, place: usize, told: Option<&str>) -> Vec<u32> {
+/// The prompt of agent `agent` in debate number `debate`: the same length, different text from the question on.
+fn prompt(engine: &Engine, debate: usize, agent: usize, told: Option<&str>) -> Vec<u32> {
     let facts =
-        (1..=4).map(|i| format!("In {} its span {i} was painted by crew {}.", 1900 + 7 * i + place, debate + i));
+        (1..=4).map(|i| format!("In {} its span {i} was painted by crew {}.", 1900 + 7 * i + agent, debate + i));
     let values = json!({
         "question": format!("In which year did the bridge number {:05} open?", debate),
-        "document": format!("The bridge of town {place} opened in {}. {}", 1931 + place, facts.collect::<Vec<_>>().join(" ")),
-        "number": place + 1,
+        "document": format!("The bridge of town {agent} opened in {}. {}", 1931 + agent, facts.collect::<Vec<_>>().join(" ")),
+        "number": agent + 1,
         "history": told.map(|line| json!({ "own": "Answer: 1931. Explanation: The document says so.", "told": [line], "first": false })),
     });
     let content = AGENT.render(values).expect("a prompt of ours renders");
@@ -37,11 +37,11 @@ fn prompt(engine: &Engine, debate: usize, place: usize, told: Option<&str>) -> V
 }
 
 fn round(engine: &Engine, debate: usize) -> Vec<Vec<u32>> {
-    (0..AGENTS).map(|place| prompt(engine, debate, place, None)).collect()
+    (0..AGENTS).map(|agent| prompt(engine, debate, agent, None)).collect()
 }
 
 fn second_round(engine: &Engine, debate: usize) -> Vec<Vec<u32>> {
-    (0..AGENTS).map(|place| prompt(engine, debate, place, Some(TOLD))).collect()
+    (0..AGENTS).map(|agent| prompt(engine, debate, agent, Some(TOLD))).collect()
 }
 
 fn debate(criterion: &mut Criterion) {

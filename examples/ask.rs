@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     let conclusion = debate.conclusion.unwrap_or_default();
     println!("{question}");
     for answer in &conclusion.answers {
-        let named = |places: &[usize]| names(&debate.question.documents, places);
+        let named = |indices: &[usize]| names(&debate.question.documents, indices);
         println!("  {}", answer.text);
         println!("    for      {}", named(&answer.supporters));
         println!("    against  {}", named(&answer.opponents));
@@ -55,8 +55,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// An answer names its documents by their places in the question.
-fn names(documents: &[Document], places: &[usize]) -> String {
-    let names: Vec<&str> = places.iter().map(|&place| documents[place].name.as_str()).collect();
+/// An answer names its documents by their indices in the question.
+fn names(documents: &[Document], indices: &[usize]) -> String {
+    let names: Vec<&str> = indices.iter().map(|&index| documents[index].name.as_str()).collect();
     if names.is_empty() { "no document".into() } else { names.join(", ") }
 }

@@ -112,14 +112,14 @@ impl Method for EntailedAnswers {
 
         // 5. The conclusion names the calls whose replies it is, and who stands where.
         let mut judged: Vec<(f32, Answer)> = Vec::new();
-        for (place, answer) in answers.iter().enumerate() {
-            let row = &relations[place * numbers.len()..][..numbers.len()];
+        for (index, answer) in answers.iter().enumerate() {
+            let row = &relations[index * numbers.len()..][..numbers.len()];
             let of = |keep: fn(&Relation) -> bool| {
                 numbers.iter().zip(row).filter(|(_, relation)| keep(relation)).map(|(&number, _)| number).collect()
             };
             let supporters: Vec<usize> = of(|relation| relation.entailment > 0.5);
             let opponents: Vec<usize> = of(|relation| relation.contradiction > 0.5);
-            let score = scores[place].mean_score().unwrap_or(f32::NEG_INFINITY);
+            let score = scores[index].mean_score().unwrap_or(f32::NEG_INFINITY);
             judged.push((score, Answer { supporters, opponents, ..Answer::new(answer) }));
         }
         judged.sort_by(|(a, _), (b, _)| b.total_cmp(a));

@@ -45,7 +45,7 @@ fn main() -> Result<()> {
         println!("{:6.2}  {file}{known}", hit.score);
     }
 
-    // Then ask: passages of one document speak with one voice.
+    // Then ask: passages of one document have one agent.
     let documents = merged_documents(hits);
     if documents.is_empty() {
         println!("no passage is about the question");
@@ -63,7 +63,7 @@ fn main() -> Result<()> {
     }
     for answer in answers {
         let names: Vec<&str> =
-            answer.supporters.iter().map(|&place| debate.question.documents[place].name.as_str()).collect();
+            answer.supporters.iter().map(|&number| debate.question.documents[number].name.as_str()).collect();
         println!("  {} ({})", answer.text, names.join(", "));
     }
     Ok(())

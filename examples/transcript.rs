@@ -61,7 +61,7 @@ fn main() -> Result<()> {
 
 fn print_call(question: &Question, call: &CallRecord) {
     // An agent speaks for a document; the aggregator speaks for none.
-    let speaker = call.document.map_or(call.role.as_str(), |place| &question.documents[place].name);
+    let speaker = call.document.map_or(call.role.as_str(), |number| &question.documents[number].name);
     let read = match &call.parsed {
         Parsed::Answer { answer, .. } => answer.clone().unwrap_or_else(|| "unknown".into()),
         Parsed::Answers { answers, .. } => answers.join(" | "),

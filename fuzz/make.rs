@@ -22,7 +22,7 @@ fn writes() -> bool {
     std::env::var("MOOT_FUZZ_CORPUS").is_ok_and(|value| value == "write")
 }
 
-fn place(file: &str) -> PathBuf {
+fn path_of(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(file)
 }
 
@@ -74,7 +74,7 @@ fn make_records() {
     }
     for name in ["madam-rag", "conflict-report", "self-rag", "drag"] {
         let method = methods::build(name, &Typed::new()).unwrap();
-        let path = place(&format!("record/{name}.jsonl"));
+        let path = path_of(&format!("record/{name}.jsonl"));
         let _ = std::fs::remove_file(&path);
         let llm = Scripted::new(reply);
         let mut writer = Writer::open(&path, &header(&method)).unwrap();
@@ -171,7 +171,7 @@ fn make_packages() {
         ("a.ods", vec![part("content.xml", cells), part("sheets", "")]),
     ];
     for (name, parts) in files.into_iter().chain(more) {
-        std::fs::write(place(&format!("package/{name}")), pack(&parts, &mut Random::new(1, 1)).unwrap()).unwrap();
+        std::fs::write(path_of(&format!("package/{name}")), pack(&parts, &mut Random::new(1, 1)).unwrap()).unwrap();
     }
 }
 
@@ -220,9 +220,9 @@ fn make_pdfs() {
         ("form", form.bytes()),
         ("widths", widths.bytes()),
     ];
-    std::fs::create_dir_all(place("pdf")).unwrap();
+    std::fs::create_dir_all(path_of("pdf")).unwrap();
     for (name, bytes) in files {
-        std::fs::write(place(&format!("pdf/{name}.pdf")), bytes).unwrap();
+        std::fs::write(path_of(&format!("pdf/{name}.pdf")), bytes).unwrap();
     }
 }
 
@@ -302,7 +302,7 @@ fn make_workbooks() {
         .concat();
         let mut file = cfb::CompoundFile::create(std::io::Cursor::new(Vec::new())).unwrap();
         std::io::Write::write_all(&mut file.create_stream("/Workbook").unwrap(), &stream).unwrap();
-        let path = place(&format!("workbook/{name}"));
+        let path = path_of(&format!("workbook/{name}"));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, file.into_inner().into_inner()).unwrap();
     }

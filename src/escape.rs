@@ -37,7 +37,8 @@ pub fn is_ignorable(c: char) -> bool {
         )
 }
 
-/// `text` without what steers; white space stays as it is, but is no longer than a line where `one` is set.
+/// `text` without the characters that control a terminal or a reader; white space stays as it is, but is no longer than
+/// a line where `one` is set.
 fn harmless(text: &str, one: bool) -> String {
     let keep = |c: char| match c {
         '\n' if !one => Some(c),
@@ -117,7 +118,7 @@ fn style_at(text: &str) -> usize {
     }
 }
 
-/// A JSON text with what steers written as `\u` escapes: the same values.
+/// A JSON text with the characters that control a terminal or a reader as `\u` escapes: the same values.
 #[must_use]
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -144,7 +145,7 @@ mod tests {
         "a\x1b[2Jb\x1b]0;t\x07c\u{9b}31md\u{9d}e\x08\u{202e}f\u{61c}g\u{200b}h\u{e0041}i\u{2066}\u{2028}j\x7f";
 
     #[test]
-    fn nothing_that_steers_is_left() {
+    fn no_control_character_is_left() {
         for text in [line(HOSTILE), cell(HOSTILE), lines(HOSTILE)] {
             assert!(!text.chars().any(super::steers), "{text:?}");
             assert!(text.starts_with("a [2Jb") && text.contains("ghi"), "{text:?}");
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same_in_other_letters() {
+    fn escaped_json_has_the_same_value() {
         let value = serde_json::json!({ "model": HOSTILE, HOSTILE: [1, "\u{e9}\n"] });
         let text = json(&serde_json::to_string_pretty(&value).unwrap());
         assert!(!text.chars().any(|c| c != '\n' && super::steers(c)), "{text:?}");

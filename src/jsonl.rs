@@ -118,9 +118,9 @@ impl Iterator for Lines {
     }
 }
 
-/// Parses JSON that this program did not write, to a [`Value`] or to a type of the caller's. Every reader of files and of
-/// servers' replies calls it in place of `serde_json::from_slice` and `from_str`. Values are counted before memory is taken for
-/// them; [`json_fault`] puts the error into words.
+/// Parses JSON that this program did not write, to a [`Value`] or to a type of the caller's. Every reader of files and
+/// of servers' replies calls it instead of `serde_json::from_slice` and `from_str`. Values are counted before memory is
+/// taken for them; [`json_fault`] puts the error into words.
 ///
 /// ```
 /// let lists = format!("[{}0]", "[],".repeat(moot::jsonl::MAX_VALUES));
@@ -347,7 +347,7 @@ impl Object {
 #[must_use]
 pub fn json_fault(e: &serde_json::Error) -> String {
     let text = e.to_string();
-    // The place is at the end; a string that is quoted in the message may hold the same words.
+    // The position is at the end; a string that is quoted in the message may hold the same words.
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
     // An unknown name is repeated as it stands, line ends included.
     let reason = escape::excerpt(reason);

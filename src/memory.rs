@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_fit_is_refused_with_what_would() {
+    fn a_model_that_cannot_fit_is_refused_with_what_would_fit() {
         let footprint = planned("llama-3.2-1b");
         let needed = footprint.needed(&load(1, 2048));
         let exactly = Memory { total: needed.total(), available: needed.total() };

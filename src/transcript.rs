@@ -24,7 +24,8 @@ pub struct QuestionRecord {
     /// Events other than calls, in the order of their stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// The question's place among those of its run, from 0, in the dataset's order. Records before this field have none.
+    /// The question's index among those of its run, from 0, in the dataset's order. Records before this field have
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
     /// Wall time, waiting for neighbours included; of a question that was interrupted, the time until then included.
@@ -56,7 +57,7 @@ impl QuestionRecord {
 /// One call and its reply: everything that is needed to send it again.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CallRecord {
-    /// Its place in [`QuestionRecord::calls`], from 0. The reader of a record counts.
+    /// Its index in [`QuestionRecord::calls`], from 0. The reader of a record counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub number: usize,
     /// "agent", "aggregator", "reader".
@@ -136,10 +137,10 @@ pub struct CallRecord {
     /// The reply's answer, where the document of the call does not hold it and it counts as unknown (`Ask::grounded`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_held: Option<String>,
-    /// The call, by its number, that was sent alike before and whose reply this is: the call was not made.
+    /// The number of the earlier equal call whose reply this is; the call itself was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<usize>,
-    /// Its tokens; of a reply that was taken over those of the prompt alone, all of them reused.
+    /// Its tokens; of a call that was not made those of the prompt alone, all of them reused.
     pub usage: Usage,
     /// From submission to the last token.
     #[serde(default, skip_serializing_if = "is_no_time")]
@@ -246,7 +247,7 @@ pub enum Parsed {
     Text(String),
     /// One of the options that the call offered.
     Choice {
-        /// Its place among them, from 0.
+        /// Its index among them, from 0.
         option: usize,
         /// The reasons; empty where the format has none.
         explanation: String,

@@ -41,10 +41,10 @@ __device__ __forceinline__ float fold(float before, float after, const Shares &s
   return fmaf(after, s.after, before * s.before);
 }
 
-// Where sixteen bytes of a page's plane lie in shared memory, moved so that the eight rows of a matrix meet eight
+// Offset of sixteen bytes of a page's plane in shared memory, permuted so that the eight rows of a matrix meet eight
 // different sets of banks. Keys are rows of two such pieces, values of `DIM / 8`.
-__device__ __forceinline__ unsigned key_place(unsigned d, unsigned piece) { return d * 2 + (piece ^ (d >> 2 & 1)); }
-template <int DIM> __device__ __forceinline__ unsigned value_place(unsigned key, unsigned piece) {
+__device__ __forceinline__ unsigned key_offset(unsigned d, unsigned piece) { return d * 2 + (piece ^ (d >> 2 & 1)); }
+template <int DIM> __device__ __forceinline__ unsigned value_offset(unsigned key, unsigned piece) {
   const unsigned turned = DIM % 64 == 0 ? key & 7 : key >> 1 & 3;
   return key * (DIM / 8) + (piece ^ turned);
 }
@@ -72,10 +72,10 @@ template <class T, int DIM, int WARPS, bool PARTIAL> struct Attention {
     const size_t plane = ((size_t)visit.page * kv_heads + kv_head) * PLANE;
     constexpr unsigned PIECES = PLANE / 8;
     for (unsigned i = thread; i < PIECES; i += THREADS) {
-      copy_async(keys + key_place(i / 2, i % 2) * 8, k + plane + i * 8, true);
+      copy_async(keys + key_offset(i / 2, i % 2) * 8, k + plane + i * 8, true);
       const unsigned key = i / (DIM / 8), piece = i % (DIM / 8);
       // Unwritten memory may hold NaN, which a weight of zero does not remove.
-      copy_async(page_values + value_place<DIM>(key, piece) * 8, v + plane + i * 8, key < visit.keys);
+      copy_async(page_values + value_offset<DIM>(key, piece) * 8, v + plane + i * 8, key < visit.keys);
     }
   }
 
@@ -102,7 +102,7 @@ template <class T, int DIM, int WARPS, bool PARTIAL> struct Attention {
       for (int i = 0; i < 4; i++) scores[half][i] = 0.0f;
     for (int step = 0; step < DIM / 16; step++) {
       uint32_t b[4];
-      load_matrices_transposed(b, keys + key_place(step * 16 + lane % 16, lane / 16) * 8);
+      load_matrices_transposed(b, keys + key_offset(step * 16 + lane % 16, lane / 16) * 8);
       mma<T>(scores[0], q[step], b[0], b[1]);
       mma<T>(scores[1], q[step], b[2], b[3]);
     }
@@ -147,7 +147,7 @@ template <class T, int DIM, int WARPS, bool PARTIAL> struct Attention {
                            pack<T>(weights[1][0], weights[1][1]), pack<T>(weights[1][2], weights[1][3])};
     for (int pair = 0; pair < DIM / 16; pair++) {
       uint32_t b[4];
-      load_matrices_transposed(b, page_values + value_place<DIM>(lane % 16, pair * 2 + lane / 16) * 8);
+      load_matrices_transposed(b, page_values + value_offset<DIM>(lane % 16, pair * 2 + lane / 16) * 8);
       mma<T>(values[2 * pair], a, b[0], b[1]);
       mma<T>(values[2 * pair + 1], a, b[2], b[3]);
     }

@@ -13,8 +13,8 @@ __device__ __forceinline__ unsigned section_length(unsigned inputs) {
   return (inputs + STEP * SECTIONS - 1) / (STEP * SECTIONS) * STEP;
 }
 
-// Where piece `piece` (16 bytes) of a row of `STEP` numbers lies, moved so that eight rows meet eight sets of banks.
-__device__ __forceinline__ unsigned place(unsigned row, unsigned piece) { return row * 4 + (piece ^ (row >> 1 & 3)); }
+// Offset of piece `piece` (16 bytes) of a row of `STEP` numbers, permuted so that eight rows meet eight sets of banks.
+__device__ __forceinline__ unsigned offset(unsigned row, unsigned piece) { return row * 4 + (piece ^ (row >> 1 & 3)); }
 
 // Begins to load `ROWS` rows of `STEP` inputs from `from` on, by `THREADS` threads; beyond the matrix there are zeros.
 template <class T, unsigned ROWS, unsigned THREADS>
@@ -23,17 +23,17 @@ __device__ void load_rows(T *to, const T *matrix, unsigned row, unsigned rows, u
   for (unsigned i = thread; i < ROWS * 4; i += THREADS) {
     const unsigned r = i / 4, at = from + i % 4 * 8;
     const bool real = row + r < rows && at < end;
-    copy_async(to + place(r, i % 4) * 8, real ? matrix + (size_t)(row + r) * inputs + at : matrix, real);
+    copy_async(to + offset(r, i % 4) * 8, real ? matrix + (size_t)(row + r) * inputs + at : matrix, real);
   }
 }
 
 // Rows 0 to 15, inputs 16 * half on, as a left factor.
 template <class T> __device__ __forceinline__ void left(uint32_t (&a)[4], const T *rows, unsigned half, unsigned lane) {
-  load_matrices(a, rows + place(lane % 16, half * 2 + lane / 16) * 8);
+  load_matrices(a, rows + offset(lane % 16, half * 2 + lane / 16) * 8);
 }
 // Rows 0 to 15, as two right factors of eight outputs: b[0], b[1] and b[2], b[3].
 template <class T> __device__ __forceinline__ void right(uint32_t (&b)[4], const T *rows, unsigned half, unsigned lane) {
-  load_matrices(b, rows + place(lane % 8 + lane / 16 * 8, half * 2 + lane / 8 % 2) * 8);
+  load_matrices(b, rows + offset(lane % 8 + lane / 16 * 8, half * 2 + lane / 8 % 2) * 8);
 }
 
 template <class T> __device__ void store(T *y, unsigned row, unsigned output, unsigned rows, unsigned outputs, const float (&sum)[4]) {

@@ -56,14 +56,14 @@ __device__ void rotate(const T *x, const float *cosine, const float *sine, T *ou
 }
 
 // Rotates queries into `q_out` and keys into their pages `[pages, kv_heads, dim, PAGE]`, and puts values into theirs
-// `[pages, kv_heads, PAGE, dim]`. `slots[token]` is page * PAGE + the place in the page.
+// `[pages, kv_heads, PAGE, dim]`. `slots[token]` is page * PAGE + the offset in the page.
 template <class T>
 __device__ void rotate_store(const Projected<T> &q, const Projected<T> &k, const Projected<T> &v, const float *cosine,
                              const float *sine, const unsigned *slots, T *q_out, T *k_cache, T *v_cache, unsigned heads,
                              unsigned kv_heads, unsigned dim, float eps) {
   const unsigned half = dim / 2, lane = threadIdx.x % 32;
   const size_t token = blockIdx.x, angles = token * half;
-  const unsigned page = slots[token] / PAGE, place = slots[token] % PAGE;
+  const unsigned page = slots[token] / PAGE, offset = slots[token] % PAGE;
   for (unsigned i = threadIdx.x / 32; i < heads + 2 * kv_heads; i += blockDim.x / 32) {
     if (i < heads) {
       Head<T> head = q.head(token, i, dim);
@@ -77,12 +77,12 @@ __device__ void rotate_store(const Projected<T> &q, const Projected<T> &k, const
     if (i < heads + kv_heads) {
       Head<T> head = k.head(token, index, dim);
       head.measure(dim, eps);
-      T *to = k_cache + plane + place;
+      T *to = k_cache + plane + offset;
       for (unsigned d = lane; d < half; d += 32)
         head.turn(d, half, cosine[angles + d], sine[angles + d], to[d * PAGE], to[(d + half) * PAGE]);
     } else {
       const Head<T> head = v.head(token, index, dim);
-      for (unsigned d = lane; d < dim; d += 32) v_cache[plane + place * dim + d] = narrow<T>(head.biased(d));
+      for (unsigned d = lane; d < dim; d += 32) v_cache[plane + offset * dim + d] = narrow<T>(head.biased(d));
     }
   }
 }

@@ -12,7 +12,7 @@ struct Choice {
   unsigned top_k, mask;
 };
 
-// A number's place in the order of floats.
+// A number's rank in the order of floats.
 __device__ __forceinline__ unsigned rank_of(float x) {
   const unsigned bits = __float_as_uint(x);
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;

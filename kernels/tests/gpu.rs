@@ -69,7 +69,7 @@ fn columns_of_one_product_go_where_matrices_do() -> Result<()> {
 
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
-fn what_is_between_projections_and_attention_is_its_reference() -> Result<()> {
+fn the_step_between_projections_and_attention_equals_the_reference() -> Result<()> {
     let gpu = gpu();
     for (dtype, most) in TYPES {
         let (tokens, heads, kv_heads, dim) = (37, 6, 2, 64);

@@ -142,15 +142,15 @@ fn stores_as(dtype: DType, largest: f64, pages: usize, slots: &[u32]) -> Result<
     for slot in 0..pages * PAGE {
         let token = slots.iter().position(|taken| *taken as usize == slot);
         let expected = |new: &Tensor| token.map_or(Ok(vec![0; kv_heads * dim]), |token| bits(&new.get(token)?));
-        let (page, place) = (slot / PAGE, slot % PAGE);
-        assert_eq!(bits(&k_cache.get(page)?.narrow(2, place, 1)?)?, expected(&k)?, "key of slot {slot}");
-        assert_eq!(bits(&v_cache.get(page)?.narrow(1, place, 1)?)?, expected(&v)?, "value of slot {slot}");
+        let (page, offset) = (slot / PAGE, slot % PAGE);
+        assert_eq!(bits(&k_cache.get(page)?.narrow(2, offset, 1)?)?, expected(&k)?, "key of slot {slot}");
+        assert_eq!(bits(&v_cache.get(page)?.narrow(1, offset, 1)?)?, expected(&v)?, "value of slot {slot}");
     }
     Ok(())
 }
 
 #[test]
-fn stored_keys_and_values_are_what_attention_reads() -> Result<()> {
+fn attention_reads_the_stored_keys_and_values() -> Result<()> {
     let pages = [2, 0];
     stores(3, &(0..21).map(|p| pages[p / PAGE] * PAGE as u32 + (p % PAGE) as u32).collect::<Vec<_>>())
 }
@@ -206,7 +206,7 @@ fn through_int8(x: &[f32]) -> Vec<f64> {
 }
 
 #[test]
-fn rows_of_blocks_are_what_their_type_defines() -> Result<()> {
+fn rows_of_blocks_are_decoded_by_their_type() -> Result<()> {
     for dtype in BLOCK_TYPES {
         for (outputs, inputs) in [(1, 256), (70, 512), (33, 1280)] {
             let (weight, dense) = blocks(dtype, outputs, inputs)?;
@@ -254,7 +254,7 @@ fn a_row_of_a_matmul_by_blocks_does_not_depend_on_the_batch() -> Result<()> {
 }
 
 #[test]
-fn halves_are_multiplied_as_what_they_are() -> Result<()> {
+fn halves_give_the_bits_of_the_same_floats() -> Result<()> {
     for dtype in [DType::F16, DType::BF16] {
         let w = Tensor::randn(0_f32, 1.0, (70, 257), &Device::Cpu)?.to_dtype(dtype)?;
         let (narrow, wide) = (Weight::new(&w)?, Weight::new(&w.to_dtype(DType::F32)?)?);

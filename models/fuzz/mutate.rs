@@ -27,7 +27,7 @@ pub(crate) const EDGES: [u64; 20] = [
     u64::MAX,
 ];
 
-/// One change that knows nothing of the format.
+/// One change without knowledge of the format.
 pub(crate) fn blind(bytes: &mut Vec<u8>, random: &mut Random) {
     if bytes.is_empty() {
         bytes.push(random.next() as u8);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long each target runs unless `MOOT_FUZZ_SECONDS` says otherwise: enough to notice what is badly broken.
+/// How long each target runs unless `MOOT_FUZZ_SECONDS` says otherwise: enough to find gross faults.
 const SECONDS: u64 = 2;
 
 /// Longest time of one input, a hundred times what the slowest takes, since others use the machine too.
@@ -45,7 +45,7 @@ pub(crate) fn corpus(target: &Target) -> Vec<Vec<u8>> {
     files.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// Fuzzes the target called `name`; panics with the input's place at the first fault.
+/// Fuzzes the target called `name`; panics with the input's path at the first fault.
 pub(crate) fn target(name: &str) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();
     let seed = setting("MOOT_FUZZ_SEED", 1);
@@ -99,7 +99,7 @@ pub(crate) fn target(name: &str) {
 struct Fuzz {
     target: &'static Target,
     pool: Vec<Vec<u8>>,
-    /// Messages without their numbers and names: a poor man's coverage.
+    /// Messages without their numbers and names, as a cheap measure of coverage.
     outcomes: BTreeSet<String>,
     accepted: u64,
     /// Bytes held at once, and in bytes a byte of input.

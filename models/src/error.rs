@@ -25,7 +25,7 @@ pub enum ModelError {
     /// A file does not keep to its format.
     #[error(
         "{}: not a sound {format} file: {}: expected {}, found {}",
-        path.display(), shortened(.place), shortened(.expected), shortened(.found)
+        path.display(), shortened(.location), shortened(.expected), shortened(.found)
     )]
     Format {
         /// The file.
@@ -33,7 +33,7 @@ pub enum ModelError {
         /// "GGUF", "safetensors", "tokenizer.json", "config.json".
         format: &'static str,
         /// Where in the file: a field, a tensor, a byte offset.
-        place: String,
+        location: String,
         /// The expected content.
         expected: String,
         /// The content found.

@@ -1,4 +1,4 @@
-//! A model as people mean the word: weights, tokenizer and chat template of one file or folder.
+//! A model: weights, tokenizer and chat template of one file or folder.
 
 use crate::arch;
 use crate::decoder::{Decoder, LoadOptions};
@@ -32,8 +32,9 @@ impl Model {
         Ok(Self { path: path.to_owned(), ..model })
     }
 
-    /// A model of random weights in the shape of `spec`, for benches: it says nothing. Its vocabulary has a token for
-    /// every byte and `spec.vocab` in all, so a text has more tokens than the real model's would make of it.
+    /// A model of random weights in the shape of `spec`, for benches; its replies are random tokens. Its vocabulary has
+    /// a token for every byte and `spec.vocab` in all, so a text has more tokens than the real model's would make of
+    /// it.
     ///
     /// # Errors
     /// A vocabulary of fewer than 258 tokens, or no memory on the device.

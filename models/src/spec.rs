@@ -37,7 +37,7 @@ pub struct DecoderSpec {
     pub layout: Layout,
 }
 
-/// Why [`DecoderSpec::context`] is what it is.
+/// What limits [`DecoderSpec::context`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextLimit {
     /// The positions the model was made for.
@@ -90,7 +90,8 @@ pub enum RopeScaling {
         original: f64,
     },
     /// YaRN, <https://arxiv.org/abs/2309.00071>: speeds that turned less than `slow` times in the first training are
-    /// divided by `factor`, those that turned more than `fast` times are left, those between blended by their place.
+    /// divided by `factor`, those that turned more than `fast` times are left, those between are blended by their
+    /// number of turns.
     Yarn {
         /// Divides the slowest speeds.
         factor: f64,
@@ -182,8 +183,8 @@ impl DecoderSpec {
     #[must_use]
     pub fn file_row(&self, row: usize) -> usize {
         let (half, turned) = (self.head_dim / 2, self.rope.dims / 2);
-        let (head, place) = (row / self.head_dim, row % self.head_dim);
-        let (side, pair) = (place / half, place % half);
+        let (head, dim) = (row / self.head_dim, row % self.head_dim);
+        let (side, pair) = (dim / half, dim % half);
         let within = if pair >= turned {
             2 * turned + side * (half - turned) + pair - turned
         } else {

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// Most characters of a sentence that is shown.
 const MOST: usize = 200;
 
-/// Characters of words that tell nothing of what is asked ("was", "the").
+/// Characters of words that are too common to show the subject ("was", "the").
 const SHORT: usize = 3;
 
 /// The sentence of `document` that holds `answer`, cut around the answer where it is long. Of several it is the one with the
@@ -40,13 +40,13 @@ pub fn sentence(document: &str, answer: &str, question: &str) -> Option<String> 
     Some(format!("{}{gap}{found}", around(texts[before], &Level::Assessed.words(missing))))
 }
 
-/// The word is one of the question's subject, and not of the answer.
+/// Whether `word` is one of the question's subject, and not of the answer.
 fn tells(word: &str, answer: &Words) -> bool {
     word.chars().count() > SHORT && !answer.has(word)
 }
 
-/// The text on one line; where it has more than [`MOST`] characters, the words around the first place that has those of `wanted`
-/// next to each other, or one of them.
+/// The text on one line; where it has more than [`MOST`] characters, the words around the first position that has those
+/// of `wanted` next to each other, or one of them.
 fn around(text: &str, wanted: &Words) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let whole = words.join(" ");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_before_it_says_who_is_meant() {
+    fn the_sentence_before_names_the_subject() {
         let text = "A forum.\n\nI bought a vase by Mira Tolland! He said that she was born in 1913.";
         assert_eq!(
             sentence(text, "1913", ASKED).unwrap(),

@@ -19,8 +19,8 @@ pub fn is_choice(answer: &str, options: &[String]) -> bool {
         || options.iter().any(|option| Level::Voted.equal(option, answer))
 }
 
-/// What documents hold: the words and the dates of their texts, and their own dates. Titles and sources are labels: an answer
-/// that stands in them alone is no statement of a document.
+/// The content of documents: the words and the dates of their texts, and their own dates. Titles and sources are
+/// labels: an answer that only they have is no statement of a document.
 #[derive(Debug, Default)]
 pub struct Held {
     /// The words of each document, in order.
@@ -150,7 +150,7 @@ pub(crate) struct Example {
 const OPENS: &str = "Here is an example.";
 const CLOSES: &str = "Now do the same";
 
-/// What stands before an answer, in a worked example and in its candidates.
+/// The markers before an answer, in a worked example and in its candidates.
 const BEFORE: [&str; 5] = ["nswer: ", "nswer is: ", "Reply: ", "nswers: ", "answer=\""];
 
 impl Example {

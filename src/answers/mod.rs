@@ -1,4 +1,4 @@
-//! What an answer is: its words, when two are equal, what says that there is none, votes, and where a document holds it.
+//! Answers: their words, equality, phrases for no answer, votes, and their positions in documents.
 
 pub mod align;
 pub mod clusters;

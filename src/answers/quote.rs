@@ -1,8 +1,8 @@
 //! Quotes: where the words of a reply stand in a document.
 //!
-//! A reply writes white space as single spaces, a document has line ends and indentation. So quotes are looked for in the
-//! document with its white space made single spaces and its characters plain, and kept as the document has them, with their
-//! place. A quote begins and ends at words: "cost 10" is no quote of "cost 100".
+//! A reply writes white space as single spaces, a document has line ends and indentation. So quotes are looked for in
+//! the document with its white space made single spaces and its characters plain, and kept as the document has them,
+//! with their position. A quote begins and ends at words: "cost 10" is no quote of "cost 100".
 
 use crate::question::Quote;
 use crate::retrieval::chunk::sentences::sentences;
@@ -19,16 +19,17 @@ const PIECE: usize = 240;
 /// Characters of a quote of words at most, as the grammar says.
 const WORDS: usize = 400;
 
-/// A text in plain characters ([`unicode::plain`]) with single spaces, and the place of each of its bytes in the original.
+/// A text in plain characters ([`unicode::plain`]) with single spaces, and the offset of each of its bytes in the
+/// original.
 struct SingleSpaced {
     text: String,
-    /// For each byte of `text`, the place in the original of the characters that it belongs to; one more for the end.
-    places: Vec<usize>,
+    /// For each byte of `text`, the offset in the original of the characters that it belongs to; one more for the end.
+    offsets: Vec<usize>,
 }
 
 impl SingleSpaced {
     fn new(original: &str) -> Self {
-        let (mut text, mut places) = (String::with_capacity(original.len()), Vec::with_capacity(original.len() + 1));
+        let (mut text, mut offsets) = (String::with_capacity(original.len()), Vec::with_capacity(original.len() + 1));
         let (mut at, mut end) = (0, 0);
         while let Some(c) = original[at..].chars().next() {
             let next = at + length(&original[at..]);
@@ -44,15 +45,15 @@ impl SingleSpaced {
                 text.push_str(&unicode::plain(&original[at..next]));
                 end = next;
             }
-            places.resize(text.len(), at);
+            offsets.resize(text.len(), at);
             at = next.max(end);
         }
         if text.ends_with(' ') {
             text.pop();
-            end = places.pop().unwrap_or(end);
+            end = offsets.pop().unwrap_or(end);
         }
-        places.push(end);
-        Self { text, places }
+        offsets.push(end);
+        Self { text, offsets }
     }
 }
 
@@ -137,8 +138,9 @@ fn cut(text: &str) -> (&str, &str) {
     text.split_at(words)
 }
 
-/// The first place of `quote` in `document`: white space may differ, and the quotation marks or the ellipses around it; other
-/// characters are compared in plain form. `None` where it does not stand there, where it stands only inside of words or numbers, and where it is too short to show anything.
+/// The first occurrence of `quote` in `document`: white space may differ, and the quotation marks or the ellipses
+/// around it; other characters are compared in plain form. `None` if the document does not have the quote, or only
+/// inside of words or numbers, and if the quote is too short to show anything.
 #[must_use]
 pub fn locate(document: &str, quote: &str) -> Option<Quote> {
     let spaced = SingleSpaced::new(document);
@@ -147,15 +149,15 @@ pub fn locate(document: &str, quote: &str) -> Option<Quote> {
     let least = LEAST.min(spaced.text.chars().count());
     let found = candidates.into_iter().filter(|words| words.chars().count() >= least && !words.is_empty());
     let (start, words) = found.filter_map(|words| Some((whole(document, &spaced.text, words)?, words))).next()?;
-    let range = spaced.places[start]..spaced.places[start + words.len()];
+    let range = spaced.offsets[start]..spaced.offsets[start + words.len()];
     // A quote that ends before a space of the single-spaced text ends before the white space of the original.
     let text = document[range.clone()].trim_end();
     let first = document[..range.start].chars().count();
     Some(Quote { characters: first..first + text.chars().count(), text: text.to_owned() })
 }
 
-/// The first place in `text`, the single-spaced `document`, where `words` split no word and no number. The ends of [`pieces`]
-/// are allowed, which a sequence of more than [`PIECE`] letters has inside.
+/// The first position in `text`, the single-spaced `document`, where `words` split no word and no number. The ends of
+/// [`pieces`] are allowed, which a sequence of more than [`PIECE`] letters has inside.
 fn whole(document: &str, text: &str, words: &str) -> Option<usize> {
     let mut seams: Option<Vec<usize>> = None;
     let mut allowed = |at: usize| {
@@ -214,14 +216,14 @@ mod tests {
     use super::{SingleSpaced, locate, pieces, single_spaced};
 
     #[test]
-    fn a_single_spaced_text_has_the_places_of_the_original() {
+    fn a_single_spaced_text_has_the_offsets_of_the_original() {
         let text = " A  bridge\r\n\topened\u{a0}in Žilina. ";
         let spaced = SingleSpaced::new(text);
         assert_eq!(spaced.text, single_spaced(text));
-        assert_eq!(spaced.places.len(), spaced.text.len() + 1);
+        assert_eq!(spaced.offsets.len(), spaced.text.len() + 1);
         let at = spaced.text.find("opened").unwrap();
-        assert!(text[spaced.places[at]..].starts_with("opened"));
-        assert_eq!(&text[..*spaced.places.last().unwrap()], text.trim_end());
+        assert!(text[spaced.offsets[at]..].starts_with("opened"));
+        assert_eq!(&text[..*spaced.offsets.last().unwrap()], text.trim_end());
         assert_eq!(SingleSpaced::new(" \n ").text, "");
     }
 

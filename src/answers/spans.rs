@@ -22,8 +22,8 @@ pub(crate) fn ranges(reply: &str, tokens: &[TokenLogprob]) -> Vec<Range<usize>> 
             ranges.push(at..at + length);
             at += length;
             open = Some(ranges.len() - 1);
-        } else if let Some((place, gap)) = open.zip(rest.find(whole)) {
-            ranges[place].end = at + gap;
+        } else if let Some((index, gap)) = open.zip(rest.find(whole)) {
+            ranges[index].end = at + gap;
             at += gap + whole.len();
             ranges.push(at - whole.len()..at);
             open = None;
@@ -31,8 +31,8 @@ pub(crate) fn ranges(reply: &str, tokens: &[TokenLogprob]) -> Vec<Range<usize>> 
             ranges.push(at..at);
         }
     }
-    if let Some(place) = open {
-        ranges[place].end = reply.len();
+    if let Some(index) = open {
+        ranges[index].end = reply.len();
     }
     ranges
 }

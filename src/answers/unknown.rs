@@ -5,7 +5,7 @@
 
 use crate::answers::words::Level;
 
-/// Phrases in the place of an answer.
+/// Phrases that models write instead of an answer.
 const ABSENT: &[&str] = &[
     "unknown",
     "not known",
@@ -32,7 +32,7 @@ const ABSENT: &[&str] = &[
     "cant be determined",
 ];
 
-/// What an answer may be missing from.
+/// Texts from which an answer may be missing.
 const WHERE: &[&str] = &[
     "document",
     "documents",
@@ -49,9 +49,9 @@ const WHERE: &[&str] = &[
 /// Words between "in" and one of [`WHERE`].
 const WHICH: &[&str] =
     &["this", "that", "these", "those", "any", "given", "provided", "supplied", "available", "above"];
-/// Adverbs that change nothing of it.
+/// Adverbs that do not change the meaning.
 const MANNER: &[&str] = &["explicitly", "specifically", "directly", "clearly"];
-/// What a whole sentence begins with.
+/// Beginnings of whole sentences.
 const SUBJECTS: &[&str] = &[
     "it is",
     "its",
@@ -62,7 +62,7 @@ const SUBJECTS: &[&str] = &[
     "this information is",
     "that information is",
 ];
-/// What a document that is silent does not do, and what it would do it with.
+/// Verbs and objects of "the document does not say", "the text gives no information".
 const VERBS: &[&str] =
     &["say", "state", "mention", "specify", "tell", "give", "provide", "contain", "include", "indicate"];
 const OBJECTS: &[&str] = &[
@@ -97,16 +97,16 @@ pub fn begins_unknown(passage: &str) -> bool {
             .any(|phrase| words.strip_prefix(phrase).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
 }
 
-/// One of [`ABSENT`], with or without a subject before it and a place behind it.
+/// One of [`ABSENT`], with or without a subject before it and "in the document" after it.
 fn is_absent(words: &[&str]) -> bool {
-    let phrase = without_place(words).join(" ");
+    let phrase = without_where(words).join(" ");
     let bare = SUBJECTS.iter().find_map(|subject| phrase.strip_prefix(subject)?.strip_prefix(' '));
     ABSENT.contains(&bare.unwrap_or(&phrase))
 }
 
 /// `words` without "in the document" at their end.
-fn without_place<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
-    let Some((_, before)) = words.split_last().filter(|(place, _)| WHERE.contains(place)) else { return words };
+fn without_where<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
+    let Some((_, before)) = words.split_last().filter(|(last, _)| WHERE.contains(last)) else { return words };
     let which = before.iter().rev().take_while(|word| WHICH.contains(word) || **word == "of").count();
     match before[..before.len() - which].split_last() {
         Some((&("in" | "by" | "from" | "within"), phrase)) => phrase,
@@ -116,12 +116,12 @@ fn without_place<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
 
 /// "The document does not say", "the text gives no answer".
 fn is_silent(words: &[&str]) -> bool {
-    let Some(place) = words.iter().position(|word| WHERE.contains(word)) else { return false };
-    if !words[..place].iter().all(|word| WHICH.contains(word)) {
+    let Some(index) = words.iter().position(|word| WHERE.contains(word)) else { return false };
+    if !words[..index].iter().all(|word| WHICH.contains(word)) {
         return false;
     }
     let says = |verb: &str, object: &[&str]| VERBS.contains(&verb) && OBJECTS.contains(&object.join(" ").as_str());
-    match &words[place + 1..] {
+    match &words[index + 1..] {
         ["does" | "do" | "did", "not", verb, object @ ..] | ["doesnt" | "dont" | "didnt", verb, object @ ..] => {
             says(verb, object)
         }

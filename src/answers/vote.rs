@@ -34,12 +34,12 @@ fn voted(a: &str, b: &str) -> bool {
 }
 
 fn stand(text: &str, stances: &[Option<&str>], supports: fn(&str, &str) -> bool) -> Answer {
-    let places = |keep: &dyn Fn(&str) -> bool| {
-        stances.iter().enumerate().filter(|(_, stance)| stance.is_some_and(keep)).map(|(place, _)| place).collect()
+    let numbers = |keep: &dyn Fn(&str) -> bool| {
+        stances.iter().enumerate().filter(|(_, stance)| stance.is_some_and(keep)).map(|(number, _)| number).collect()
     };
     Answer {
-        supporters: places(&|stance| supports(text, stance)),
-        opponents: places(&|stance| !supports(text, stance)),
+        supporters: numbers(&|stance| supports(text, stance)),
+        opponents: numbers(&|stance| !supports(text, stance)),
         ..Answer::new(text)
     }
 }

@@ -1,4 +1,5 @@
-//! A record of labelled claims as people read it: by claim, who supports it and who contradicts it, with quotes and places.
+//! A record of labelled claims for readers: by claim, the documents that support it and that contradict it, with quotes
+//! and their positions.
 
 use super::score::{Neither, Scores, scores};
 use crate::methods::conflict_score::claims::ROLE;
@@ -23,9 +24,9 @@ pub struct Assessment {
     pub scores: Scores,
     /// How claims with neither supporters nor contradictors enter CS-R.
     pub neither: Neither,
-    /// What labelled, with the number of labels by each.
+    /// The labellers, with the number of labels of each.
     pub labelled_by: Vec<(String, usize)>,
-    /// What was left out: claims that were not checked, texts that could not be broken down.
+    /// Notes on omissions: claims that were not checked, texts that could not be broken down.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The model of the labeller, where the caller knows it: a record's header says so, its questions do not.
@@ -83,7 +84,7 @@ pub struct Claim {
 pub struct Evidence {
     /// The document's number, from 1.
     pub document: usize,
-    /// Exactly as in the document, with its place there.
+    /// Exactly as in the document, with its position there.
     pub quote: Quote,
     /// The line of the document's text on which the quote begins, from 1.
     pub line: usize,
@@ -159,7 +160,7 @@ impl Claim {
             (self.irrelevant.len(), "irrelevant"),
             (self.unsupported.len(), "that do not count"),
         ];
-        let told = counts.iter().enumerate().filter(|(place, (count, _))| *place < 2 || *count > 0);
+        let told = counts.iter().enumerate().filter(|(index, (count, _))| *index < 2 || *count > 0);
         told.map(|(_, (count, what))| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
     }
 
@@ -206,7 +207,7 @@ impl Assessment {
     /// The name of a document by its number, from 1.
     #[must_use]
     pub fn name(&self, number: usize) -> &str {
-        number.checked_sub(1).and_then(|place| self.documents.get(place)).map_or("?", |document| &document.name)
+        number.checked_sub(1).and_then(|index| self.documents.get(index)).map_or("?", |document| &document.name)
     }
 }
 
@@ -220,16 +221,16 @@ fn notes(record: &QuestionRecord) -> Vec<String> {
     record.events.iter().filter_map(note).collect()
 }
 
-/// The answers that were judged: the first ones, where others took their place.
+/// The answers that were judged: the first ones, where others replaced them.
 fn answers(record: &QuestionRecord) -> Vec<String> {
     let Some(conclusion) = &record.conclusion else { return Vec::new() };
     let judged = if conclusion.rejected.is_empty() { &conclusion.answers } else { &conclusion.rejected };
     judged.iter().map(|answer| answer.text.clone()).collect()
 }
 
-fn source((place, document): (usize, &crate::question::Document)) -> Source {
+fn source((index, document): (usize, &crate::question::Document)) -> Source {
     Source {
-        number: place + 1,
+        number: index + 1,
         name: document.name.clone(),
         source: document.source.clone(),
         date: document.date.clone(),
@@ -271,7 +272,7 @@ pub fn number(score: Option<f64>) -> String {
     score.map_or_else(|| "-".to_owned(), |score| format!("{score:.3}"))
 }
 
-/// One line of what was labelled and what does not count.
+/// One line: the number of labels, and of those that do not count.
 #[must_use]
 pub fn counts(assessment: &Assessment) -> String {
     let scores = &assessment.scores;
@@ -282,7 +283,7 @@ pub fn counts(assessment: &Assessment) -> String {
         parts = vec!["no labels".to_owned()];
     }
     for (count, what) in [
-        (scores.unquoted, "without a quote that stands in the document"),
+        (scores.unquoted, "without a quote that is in the document"),
         (scores.malformed, "malformed"),
         (scores.failed, "failed"),
         (scores.unsure, "not sure enough"),

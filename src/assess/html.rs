@@ -13,11 +13,11 @@ blockquote{margin:0 0 1rem;padding:.5rem 1rem;border-left:3px solid #999;white-s
 table{border-collapse:collapse}td,th{padding:.2rem .8rem;border:1px solid #ccc;text-align:left}
 .pair{display:grid;grid-template-columns:1fr 1fr;gap:1rem}.pair div{padding:.6rem 1rem;border-radius:.3rem}
 .for{background:#e7f5ea}.against{background:#fbe9e7}.conflict{color:#a32018;font-weight:600}
-.place,.reason,.unsupported{color:#555;font-size:.9rem}ul{padding-left:1.2rem}li{margin:.4rem 0}td,th{overflow-wrap:normal}
+.note,.reason,.unsupported{color:#555;font-size:.9rem}ul{padding-left:1.2rem}li{margin:.4rem 0}td,th{overflow-wrap:normal}
 pre{white-space:pre-wrap;font:inherit}mark{background:#fff0b3}
 @media(max-width:40rem){.pair{grid-template-columns:1fr}table{font-size:.85rem}td,th{padding:.2rem .4rem}}
 @media(prefers-color-scheme:dark){body{background:#16181a;color:#e6e6e6}.for{background:#173522}.against{background:#41201d}
-h2,td,th{border-color:#4a4d50}.conflict{color:#ff8a80}.place,.reason,.unsupported{color:#aaa}mark{background:#5c4d00;color:inherit}}";
+h2,td,th{border-color:#4a4d50}.conflict{color:#ff8a80}.note,.reason,.unsupported{color:#aaa}mark{background:#5c4d00;color:inherit}}";
 
 /// The page: scores, every claim with its evidence, and the documents with all quotes marked.
 #[must_use]
@@ -36,8 +36,8 @@ pub fn page(assessment: &Assessment) -> String {
     if assessment.claims.is_empty() {
         body.push_str("<p>no claims were found</p>\n");
     }
-    for (place, claim) in (1..).zip(&assessment.claims) {
-        body.push_str(&section(assessment, place, claim));
+    for (number, claim) in (1..).zip(&assessment.claims) {
+        body.push_str(&section(assessment, number, claim));
     }
     body.push_str("<h2>Documents</h2>\n");
     assessment.documents.iter().for_each(|document| body.push_str(&source(assessment, document)));
@@ -53,7 +53,7 @@ fn numbers(assessment: &Assessment) -> String {
     let scores = &assessment.scores;
     format!(
         "<table><tr><th>claims</th><th>conflicting</th><th>with neither</th><th>CS-C</th><th>CS-R</th></tr>\n\
-         <tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr></table>\n<p class=\"place\">{}</p>\n",
+         <tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr></table>\n<p class=\"note\">{}</p>\n",
         scores.claims,
         scores.conflicting,
         scores.neither,
@@ -63,21 +63,21 @@ fn numbers(assessment: &Assessment) -> String {
     )
 }
 
-fn section(assessment: &Assessment, place: usize, claim: &Claim) -> String {
-    let mut html = format!("<h2>{place}. {}", text(&claim.text));
+fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
+    let mut html = format!("<h2>{number}. {}", text(&claim.text));
     if let Some(number) = claim.from {
-        let _ = write!(html, " <span class=\"place\">from {}</span>", text(assessment.name(number)));
+        let _ = write!(html, " <span class=\"note\">from {}</span>", text(assessment.name(number)));
     }
     html.push_str("</h2>\n");
     if claim.conflict {
         let _ = writeln!(html, "<p class=\"conflict\">conflict: {}</p>", claim.tally());
     } else if !claim.supporters.is_empty() || !claim.contradictors.is_empty() {
-        let _ = writeln!(html, "<p class=\"place\">{}</p>", claim.tally());
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", claim.tally());
     }
     if let Some((for_it, against)) = claim.pair() {
         html.push_str("<div class=\"pair\">\n");
         for (class, evidence) in [("for", for_it), ("against", against)] {
-            // Told in words too: colours alone are not seen by every reader.
+            // In words too, because not every reader sees colours.
             let _ = writeln!(html, "<div class=\"{class}\"><b>{class}</b> {}</div>", quote(assessment, evidence));
         }
         html.push_str("</div>\n");
@@ -97,7 +97,7 @@ fn section(assessment: &Assessment, place: usize, claim: &Claim) -> String {
         }
     }
     if claim.supporters.is_empty() && claim.contradictors.is_empty() {
-        html.push_str("<p class=\"place\">no document supports or contradicts it</p>\n");
+        html.push_str("<p class=\"note\">no document supports or contradicts it</p>\n");
     }
     for unsupported in &claim.unsupported {
         let (name, why) = (text(assessment.name(unsupported.document)), text(&unsupported.why()));
@@ -109,7 +109,7 @@ fn section(assessment: &Assessment, place: usize, claim: &Claim) -> String {
 fn quote(assessment: &Assessment, evidence: &Evidence) -> String {
     let (number, characters) = (evidence.document, &evidence.quote.characters);
     let mut html = format!(
-        "“{}”<br><a class=\"place\" href=\"#d{number}-{}\">{}, line {}, characters {}-{}</a>",
+        "“{}”<br><a class=\"note\" href=\"#d{number}-{}\">{}, line {}, characters {}-{}</a>",
         text(&evidence.quote.text),
         characters.start,
         text(assessment.name(number)),
@@ -118,7 +118,7 @@ fn quote(assessment: &Assessment, evidence: &Evidence) -> String {
         characters.end
     );
     if let Some(sureness) = evidence.sureness() {
-        let _ = write!(html, " <span class=\"place\">{sureness}</span>");
+        let _ = write!(html, " <span class=\"note\">{sureness}</span>");
     }
     if !evidence.reason.is_empty() {
         let _ = write!(html, "<br><span class=\"reason\">{}</span>", text(&evidence.reason));
@@ -134,7 +134,7 @@ fn source(assessment: &Assessment, document: &Source) -> String {
     let mut ranges: Vec<Range<usize>> = quotes.map(|evidence| evidence.quote.characters.clone()).collect();
     ranges.sort_by_key(|range| (range.start, range.end));
     format!(
-        "<details id=\"d{0}\" open><summary>{0}. {1} <span class=\"place\">{2}</span></summary><pre>{3}</pre></details>\n",
+        "<details id=\"d{0}\" open><summary>{0}. {1} <span class=\"note\">{2}</span></summary><pre>{3}</pre></details>\n",
         document.number,
         text(&document.name),
         details.join(", "),
@@ -152,7 +152,7 @@ fn marked(number: usize, document: &str, ranges: &[Range<usize>]) -> String {
     let (mut html, mut at, mut anchor) = (String::new(), 0, None);
     for range in ranges {
         html.push_str(&part(at..range.start));
-        // Equal places have one anchor; what an earlier quote marked is not repeated.
+        // Equal positions have one anchor; what an earlier quote marked is not repeated.
         let id = if anchor == Some(range.start) { String::new() } else { format!(" id=\"d{number}-{}\"", range.start) };
         anchor = Some(range.start);
         let _ = write!(html, "<mark{id}>{}</mark>", part(at.max(range.start)..range.end));

@@ -28,8 +28,8 @@ pub fn page(assessment: &Assessment) -> String {
     if assessment.claims.is_empty() {
         page.push_str("No claims were found\n\n");
     }
-    for (place, claim) in (1..).zip(&assessment.claims) {
-        page.push_str(&section(assessment, place, claim));
+    for (number, claim) in (1..).zip(&assessment.claims) {
+        page.push_str(&section(assessment, number, claim));
     }
     page.push_str("## Documents\n\n");
     for document in &assessment.documents {
@@ -40,10 +40,10 @@ pub fn page(assessment: &Assessment) -> String {
     page
 }
 
-fn section(assessment: &Assessment, place: usize, claim: &Claim) -> String {
+fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
     let from = claim.from.map(|number| format!(" (from {})", inline(assessment.name(number)))).unwrap_or_default();
     let conflict = if claim.conflict { " **conflict**" } else { "" };
-    let mut text = format!("## {place}. {}{from}\n\n", inline(&claim.text));
+    let mut text = format!("## {number}. {}{from}\n\n", inline(&claim.text));
     if let Some((for_it, against)) = claim.pair() {
         let _ = writeln!(text, "| for | against |\n|---|---|\n| {} | {} |\n", cell(for_it), cell(against));
     }
@@ -56,7 +56,7 @@ fn section(assessment: &Assessment, place: usize, claim: &Claim) -> String {
     for (sign, evidence) in [("for", &claim.supporters), ("against", &claim.contradictors)] {
         for evidence in evidence {
             let name = inline(assessment.name(evidence.document));
-            let _ = writeln!(text, "- {sign}: {name}, {}: “{}”", place_of(evidence), inline(&evidence.quote.text));
+            let _ = writeln!(text, "- {sign}: {name}, {}: “{}”", location(evidence), inline(&evidence.quote.text));
             if !evidence.reason.is_empty() {
                 let _ = writeln!(text, "  {}", inline(&evidence.reason));
             }
@@ -75,7 +75,7 @@ fn cell(evidence: &Evidence) -> String {
 }
 
 /// "line 3, characters 40-71".
-fn place_of(evidence: &Evidence) -> String {
+fn location(evidence: &Evidence) -> String {
     let characters = &evidence.quote.characters;
     let sureness = evidence.sureness().map(|sureness| format!(", {sureness}")).unwrap_or_default();
     format!("line {}, characters {}-{}{sureness}", evidence.line, characters.start, characters.end)

@@ -1,6 +1,6 @@
 //! CS-C and CS-R (ConflictScore, section 3).
 //!
-//! D+ and D- are a claim's supporters and contradictors: labels that do not count (without a quote that stands in the
+//! D+ and D- are a claim's supporters and contradictors: labels that do not count (without a quote that is in the
 //! document, malformed, failed, not sure enough) are in neither.
 
 use crate::question::{ClaimRelation, JudgedClaim, LabelFault};
@@ -32,7 +32,7 @@ pub struct Scores {
     pub cs_r: Option<f64>,
     /// Labels, those included that do not count.
     pub labels: usize,
-    /// Labels without a quote that stands in the document.
+    /// Labels without a quote that is in the document.
     pub unquoted: usize,
     /// Malformed labels.
     pub malformed: usize,

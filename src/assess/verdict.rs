@@ -1,5 +1,5 @@
-//! What a debate concluded as readers see it: answers with the documents for and against each, what agrees at less precision,
-//! who withdrew, which answers were given up, and how often each answer was given.
+//! The conclusion of a debate for readers: answers with the documents for and against each, what agrees at less
+//! precision, who withdrew, which answers were given up, and how often each answer was given.
 //!
 //! A function of a record, old ones included: supporters and opponents are matched again by [`equality`], and marks are made
 //! again.
@@ -175,8 +175,8 @@ fn stand(
 }
 
 /// The first answer that a document supports.
-fn view(conclusion: &Conclusion, place: usize) -> Option<&str> {
-    let stands = |answer: &&Answer| answer.supporters.contains(&place);
+fn view(conclusion: &Conclusion, number: usize) -> Option<&str> {
+    let stands = |answer: &&Answer| answer.supporters.contains(&number);
     conclusion.answers.iter().chain(&conclusion.rejected).find(stands).map(|answer| answer.text.as_str())
 }
 
@@ -268,8 +268,8 @@ impl<'a> Agents<'a> {
     }
 }
 
-/// The sentence of a document that shows an answer: of those that hold the answer's words, or its date, the one that shares most
-/// words with `question`. Exactly as it stands there.
+/// The sentence of a document that shows an answer: of those that hold the answer's words, or its date, the one that
+/// shares most words with `question`. In the document's own characters.
 #[must_use]
 pub fn quoted<'a>(document: &'a Document, answer: &str, question: &str) -> Option<&'a str> {
     let asked = Level::Assessed.words(question);

@@ -3,7 +3,7 @@
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// Bytes in which a declaration is looked for. The HTML standard (section 13.2.3.2) has 1,024; pages with scripts in front
-/// of it are read all the same.
+/// of it are still read.
 const PRESCAN: usize = 8192;
 
 /// The character set by `<meta charset>`, `<meta http-equiv=content-type>` or the XML declaration of a page.

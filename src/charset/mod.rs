@@ -1,8 +1,8 @@
 //! Character sets of text files.
 //!
-//! A byte-order mark decides, then UTF-8 that is valid, then what the file declares, then what is detected (chardetng, which
-//! browsers use for pages without a declaration). What no person wrote as text is refused: a single-byte set decodes any
-//! bytes.
+//! A byte-order mark decides, then UTF-8 that is valid, then what the file declares, then what is detected (chardetng,
+//! which browsers use for pages without a declaration). Bytes that are not plausible as text are refused, because a
+//! single-byte set decodes any bytes.
 
 mod declared;
 mod plausible;
@@ -149,7 +149,7 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
     sound > 10 * broken
 }
 
-/// What bytes are that no character set makes a text of.
+/// The description of bytes that are text in no character set.
 fn not_utf8(bytes: &[u8]) -> String {
     let at = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
     format!("a binary file (no character set makes a text of it; not UTF-8 from byte {at})")
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_without_a_declaration_are_detected_and_told() {
+    fn undeclared_character_sets_are_detected_and_reported() {
         for (label, text) in [
             ("windows-1251", "Паром через Ладу впервые отплыл в 1904 году, а мост построен позже."),
             ("koi8-r", "Паром через Ладу впервые отплыл в 1904 году, а мост построен позже."),

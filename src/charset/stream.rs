@@ -40,7 +40,7 @@ pub(crate) fn transcoder(mut file: File) -> io::Result<Result<Transcoder<File>, 
         sample.truncate(if sample.contains(&0) { end & !1 } else { end });
     }
     let choice = choose(&sample, None).and_then(|choice| match choice.note() {
-        // What no set makes a text of is refused now.
+        // Bytes that are text in no set are refused here.
         Some(_) => decode(sample, None).map(|_| choice),
         None => Ok(choice),
     });

@@ -1,4 +1,4 @@
-//! What a small model can be trusted with, said once for each model after its first debate.
+//! Advice on small models, printed once for each model after its first debate.
 
 use crate::cli::terminal::columns::wrap;
 use crate::cli::terminal::output;
@@ -34,7 +34,7 @@ fn line(model: &str) -> Option<String> {
     Some(format!(
         "note: {model} is small, and does not judge reliably which of several answers is right ({found}). Compare the documents \
          for and against each answer, or let a larger model conclude: --model {model},aggregator=NAME. docs/models.md has the \
-         figures. This is said once."
+         figures. This note is printed once."
     ))
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use crate::workspace::DEFAULT_MODEL;
 
     #[test]
-    fn the_default_is_among_the_models_and_each_is_told_once() {
+    fn the_default_is_among_the_models_and_each_is_listed_once() {
         assert!(SMALL.iter().any(|(name, _)| *name == DEFAULT_MODEL));
         assert!(line(DEFAULT_MODEL).unwrap().contains("does not judge reliably") && line("qwen2.5-72b").is_none());
         let folder = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What to ask; may be left out where a dataset line brings its own question
+    /// The question; may be left out where a dataset line brings its own
     #[arg(value_name = "QUESTION")]
     pub question: Option<String>,
     /// Documents, each with an agent: files, folders, globs, a line of .jsonl (file.jsonl:17), - for standard input

@@ -35,9 +35,9 @@ pub(super) fn page(assessment: &Assessment, record: &QuestionRecord, columns: us
         let lines = response.lines().map(printable).filter(|line| !line.is_empty());
         lines.for_each(|line| text.push_str(&block(&line, 2, columns, FAINT)));
     }
-    for (place, claim) in (1..).zip(&assessment.claims) {
+    for (number, claim) in (1..).zip(&assessment.claims) {
         text.push('\n');
-        text.push_str(&one(assessment, place, claim, columns));
+        text.push_str(&one(assessment, number, claim, columns));
     }
     if assessment.claims.is_empty() {
         text.push_str("\nno claims were found\n");
@@ -57,8 +57,8 @@ fn block(text: &str, margin: usize, columns: usize, style: Style) -> String {
     lines.iter().map(|line| format!("{}{style}{line}{style:#}\n", " ".repeat(margin))).collect()
 }
 
-fn one(assessment: &Assessment, place: usize, claim: &Claim, columns: usize) -> String {
-    let label = pad(&place.to_string(), MARGIN);
+fn one(assessment: &Assessment, number: usize, claim: &Claim, columns: usize) -> String {
+    let label = pad(&number.to_string(), MARGIN);
     let from = claim.from.map(|number| format!("  (from {})", name(assessment, number))).unwrap_or_default();
     let lines = wrap(&(printable(&claim.text) + &from), columns - width(&label));
     let mut text = String::new();
@@ -93,7 +93,7 @@ fn one(assessment: &Assessment, place: usize, claim: &Claim, columns: usize) -> 
 /// "for  2 notes.md, line 3: “...”", and the reason below.
 fn entry(assessment: &Assessment, word: &str, style: Style, evidence: &Evidence, columns: usize) -> String {
     let margin = MARGIN + 9;
-    let quoted = format!("{}: “{}”", place(assessment, evidence), printable(&evidence.quote.text));
+    let quoted = format!("{}: “{}”", location(assessment, evidence), printable(&evidence.quote.text));
     let lines = wrap(&quoted, columns - margin);
     let label = format!("{}{style}{}{style:#}", " ".repeat(MARGIN), pad(word, 9));
     let mut text = String::new();
@@ -112,7 +112,7 @@ fn side_by_side(assessment: &Assessment, for_it: &Evidence, against: &Evidence, 
     const BETWEEN: &str = " │ ";
     let room = (columns - MARGIN - BETWEEN.chars().count()) / 2;
     let column = |word: &str, style: Style, evidence: &Evidence| -> Vec<(Style, String)> {
-        let head = wrap(&format!("{word}: {}", place(assessment, evidence)), room);
+        let head = wrap(&format!("{word}: {}", location(assessment, evidence)), room);
         let quote = wrap(&format!("“{}”", printable(&evidence.quote.text)), room);
         let reason = if evidence.reason.is_empty() { Vec::new() } else { wrap(&printable(&evidence.reason), room) };
         let styled = |style: Style, lines: Vec<String>| lines.into_iter().map(move |line| (style, line));
@@ -132,7 +132,7 @@ fn side_by_side(assessment: &Assessment, for_it: &Evidence, against: &Evidence, 
 }
 
 /// "2 notes.md, line 3".
-fn place(assessment: &Assessment, evidence: &Evidence) -> String {
+fn location(assessment: &Assessment, evidence: &Evidence) -> String {
     let characters = &evidence.quote.characters;
     let (line, start, end) = (evidence.line, characters.start, characters.end);
     let sureness = evidence.sureness().map(|sureness| format!(", {sureness}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `moot record fork`: a recorded debate goes on otherwise.
+//! `moot record fork`: a recorded debate is held again from a round on, with a change.
 
 use crate::cli::args::again;
 use crate::cli::args::values;
@@ -26,10 +26,11 @@ Examples:
   moot record fork madam.jsonl bridge --round 2 --edit diary.md=new.txt
   moot record fork madam.jsonl 4 --round 2 --tell \"The diary was written decades later.\" -o told.jsonl";
 
-/// Hold a recorded debate again from a round on: without a document, with another text, or with a word to everyone
+/// Hold a recorded debate again from a round on: without a document, with another text, or with a text added to every
+/// prompt
 ///
-/// Earlier rounds keep their recorded replies. From the round on, calls that are sent as recorded are answered from the record,
-/// all others by its model. Prints both courses side by side.
+/// Earlier rounds keep their recorded replies. From the round on, calls that equal a recorded one are answered from the
+/// record, all others by its model. Prints both courses side by side.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("change").required(true).args(["drop", "edit", "tell"]))]
@@ -49,7 +50,7 @@ pub struct Args {
     /// Give a document the text of a file
     #[arg(long, value_name = "DOC=FILE")]
     pub edit: Option<String>,
-    /// Tell every call this, at the end of its prompt
+    /// Add this text at the end of every prompt
     #[arg(long, value_name = "TEXT")]
     pub tell: Option<String>,
     /// Write the new course as a record that names its origin
@@ -58,7 +59,7 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// What the recorded run had.
+    /// Arguments for opening the recorded run again.
     #[command(flatten)]
     pub again: again::AgainArgs,
 }
@@ -135,7 +136,7 @@ fn change(args: &Args, old: &QuestionRecord) -> Result<Change> {
 /// The number, from 0, of the document that is typed as a number from 1 or as a name.
 fn document(old: &QuestionRecord, typed: &str) -> Result<usize> {
     let documents: Vec<&str> = old.question.documents.iter().chain(&old.retrieved).map(|d| d.name.as_str()).collect();
-    let by_name: Vec<usize> = (0..documents.len()).filter(|&place| documents[place] == typed).collect();
+    let by_name: Vec<usize> = (0..documents.len()).filter(|&number| documents[number] == typed).collect();
     let by_number = typed.parse::<usize>().ok().filter(|number| (1..=documents.len()).contains(number));
     match (by_name.as_slice(), by_number) {
         (&[only], _) => Ok(only),

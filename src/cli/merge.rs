@@ -26,7 +26,7 @@ pub struct Args {
     pub output: PathBuf,
 }
 
-/// Writes the new record and says what is in it.
+/// Writes the new record and prints its counts.
 ///
 /// # Errors
 /// As [`merge::merge`].

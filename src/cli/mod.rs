@@ -59,7 +59,7 @@ enum Command {
     Report(report::Args),
     Index(index::Args),
     Models(models::Args),
-    /// Work with a record: show it, repeat its calls, put parts together, go on otherwise
+    /// Work with a record: show it, repeat its calls, merge parts, fork a debate
     #[command(subcommand)]
     Record(OfRecord),
     Methods(methods::Args),
@@ -79,7 +79,7 @@ enum Command {
     ReadPdf,
 }
 
-/// What is done with one record.
+/// Commands on one record.
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "a process has one value")]
 enum OfRecord {
@@ -92,7 +92,7 @@ enum OfRecord {
     Why(why::Args),
 }
 
-/// What researchers and developers measure.
+/// Commands for researchers and developers.
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "a process has one value")]
 enum OfLab {

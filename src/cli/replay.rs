@@ -19,14 +19,15 @@ Examples:
 
 /// Run a method again on the replies of a record, without a model: with the parsers, votes and prompts of this program
 ///
-/// Says which replies are read otherwise, which conclusions change, and which prompts are not those that were answered.
+/// Prints which replies are parsed differently, which conclusions change, and which prompts differ from the recorded
+/// ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
-    /// Write what comes of it as a new record
+    /// Write the result as a new record
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The weights of sources that its votes carried
@@ -37,7 +38,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Runs the method again and says what changed.
+/// Runs the method again and prints the changes.
 ///
 /// # Errors
 /// A record that cannot be read or is altered; a method that this program does not have; other weights than recorded.
@@ -86,7 +87,7 @@ fn text(files: &[String], report: &Report) -> String {
     let Report { questions, calls, read_otherwise, newly_malformed, unused, .. } = report;
     lines.push(format!(
         "{questions} questions, {calls} calls: {} answered other prompts, {read_otherwise} replies read otherwise \
-         ({newly_malformed} newly malformed), {unused} recorded calls not made, {} questions conclude otherwise, {} cannot be told",
+         ({newly_malformed} newly malformed), {unused} recorded calls not made, {} questions conclude otherwise, {} cannot be replayed",
         report.prompts.len(),
         report.concluded_otherwise.len(),
         report.failed.len(),

@@ -62,13 +62,13 @@ pub struct Args {
     /// The weights of sources, for the rows that take them
     #[arg(long, value_name = "FILE")]
     pub source_weights: Option<PathBuf>,
-    /// How the table is printed
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
     /// The corpus, for the tables that search one.
     #[command(flatten)]
     pub retrieve: corpus::CorpusArgs,
-    /// What classifies pairs.
+    /// The classifier of pairs.
     #[command(flatten)]
     pub classifier: corpus::ClassifierArgs,
     /// Model and device.
@@ -76,7 +76,7 @@ pub struct Args {
     pub model: model::ModelArgs,
 }
 
-/// How a table is printed.
+/// The output format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// What the table needs, then its numbers, for a terminal

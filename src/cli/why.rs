@@ -23,7 +23,7 @@ Examples:
   moot record why madam.jsonl --limit 10      the first ten questions, and which sources turn answers
   moot record why madam.jsonl bridge --json";
 
-/// Leave out one document after the other, and say which of them turned the answer and what that took
+/// Leave out one document after the other; print which of them turned the answer, and the cost
 ///
 /// Calls that do not read the missing document are answered from the record; the others share their prefixes. For every method
 /// that reads documents, passages of a corpus included.
@@ -46,7 +46,7 @@ pub struct Args {
     /// Print one JSON object a question
     #[arg(long)]
     pub json: bool,
-    /// What the recorded run had.
+    /// Arguments for opening the recorded run again.
     #[command(flatten)]
     pub again: again::AgainArgs,
 }

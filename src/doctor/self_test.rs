@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_apart_or_no_number_is_not_close() {
+    fn distant_values_and_nan_are_not_close() {
         let [floats, blocks] = Stored::ALL.map(|stored| try_one(&decoder(stored).unwrap()).unwrap().alone);
         assert!(close(&floats, &blocks) && !same_bits(&floats, &[vec![0.0]]));
         for wrong in [f32::NAN, f32::INFINITY, 1e9, 0.0] {

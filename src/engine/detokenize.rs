@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_stop_text_is_sent_once_it_goes_on_otherwise() {
+    fn the_beginning_of_a_stop_text_is_sent_once_the_text_differs() {
         let mut d = Detokenizer::new(vec!["END.".into()]);
         d.push(b"EN");
         assert_eq!(d.ready(), None);

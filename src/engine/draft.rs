@@ -96,8 +96,8 @@ impl Draft {
         self.source
     }
 
-    /// Learns that `token` was chosen at the position of draft token number `index`; returns whether the next row of logits
-    /// follows it.
+    /// Learns that `token` was chosen at the position of draft token number `index`; returns whether the next row of
+    /// logits follows it.
     pub(super) fn learn(&mut self, index: usize, token: Option<u32>) -> bool {
         let Some(&guess) = self.tokens.get(index) else { return false };
         let right = token == Some(guess);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lookup_that_is_worth_nothing_is_left_out_but_now_and_then() {
+    fn a_useless_lookup_is_tried_only_now_and_then() {
         let known = repeating();
         let mut draft = Draft::new();
         let looked_up = |draft: &mut Draft, room, token| -> usize {

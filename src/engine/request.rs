@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 pub struct Request {
     /// Returned with every event: the caller's own number for this request.
     pub tag: usize,
-    /// Requests that belong together, as the calls of one method: tokens that a request takes over from another group's pages
+    /// Requests that belong together, as the calls of one method: tokens that a request reuses from another group's pages
     /// are counted apart. It changes nothing else.
     pub group: u32,
     /// At least one token.

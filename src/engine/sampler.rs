@@ -230,14 +230,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn greedy_takes_the_lowest_of_equals_and_refuses_what_is_no_number() {
+    fn greedy_takes_the_lowest_of_equals_and_refuses_nan() {
         assert_eq!(greedy(&[0.0, 2.0, 2.0], None), Some(1));
         assert_eq!(greedy(&[f32::NAN, f32::NEG_INFINITY], None), None);
         assert_eq!(greedy(&[f32::NAN, -5.0], None), Some(1));
     }
 
     #[test]
-    fn what_a_mask_forbids_is_never_chosen() {
+    fn masked_tokens_are_never_chosen() {
         let logits: Vec<f32> = (0..100).map(|id| (id * 37 % 100) as f32).collect();
         let allow = |ids: &[usize]| {
             let mut mask = vec![0; 4];
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn top_k_and_top_p_keep_what_they_say() {
+    fn top_k_and_top_p_keep_the_likeliest() {
         let logits = [1.0_f32.ln(), 2.0_f32.ln(), 3.0_f32.ln(), 4.0_f32.ln()];
         for (top_k, top_p, kept) in
             [(1, 1.0, vec![3]), (2, 1.0, vec![3, 2]), (0, 0.5, vec![3, 2]), (0, 1.0, vec![3, 2, 1, 0])]
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_choose_what_sorting_the_whole_vocabulary_would() {
+    fn cuts_agree_with_sorting_the_whole_vocabulary() {
         for logits in spreads(1).iter().chain(&spreads(2)) {
             for temperature in [0.01, 0.7, 1.0, 3.0] {
                 for top_k in [0, 50, 5000] {

@@ -158,9 +158,10 @@ impl Scheduler {
         chunks
     }
 
-    /// Indices in the order in which sequences get room: rows that decode, the one that waits longest first, so that they take
-    /// turns where a step has no room for all; then prompts in the order of arrival, so that one is soon done and its
-    /// siblings find its pages. Where decoding leaves no room for them, every other step begins with the first prompt.
+    /// Indices in the order in which sequences get room: rows that decode, the one that waits longest first, so that
+    /// they take turns where a step has no room for all; then prompts in the order of arrival, so that one is soon done
+    /// and its siblings find its pages. Where decoding leaves no room for them, every other step begins with the first
+    /// prompt.
     fn order(&mut self) -> Vec<usize> {
         let decodes = |sequence: &Sequence| sequence.pending() == 1;
         let first_prompt = self.running.iter().position(|sequence| !decodes(sequence));
@@ -197,7 +198,8 @@ impl Scheduler {
         }
     }
 
-    /// Schedules at most `room` tokens of sequence `index`, with `rows` pending in all sequences; returns the number scheduled.
+    /// Schedules at most `room` tokens of sequence `index`, with `rows` pending in all sequences; returns the number
+    /// scheduled.
     fn chunk(&mut self, index: usize, room: usize, rows: usize, chunks: &mut Vec<Chunk>) -> usize {
         let sequence = &mut self.running[index];
         if self.limits.share {

@@ -24,7 +24,7 @@ pub(super) struct Sequence {
     own: Vec<u32>,
     /// Pages it may still take; the scheduler keeps as many available.
     pub reserved: usize,
-    /// Tokens of the prompt and the prefill taken over from the prefix tree.
+    /// Tokens of the prompt and the prefill reused from the prefix tree.
     pub reused: usize,
     /// Those of them that a request of another group had computed.
     pub borrowed: usize,

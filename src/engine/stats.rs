@@ -28,7 +28,7 @@ pub struct Stats {
     pub page_reads: usize,
     /// Pages it would have read with every sequence alone.
     pub page_reads_unshared: usize,
-    /// Prompt tokens of finished requests that were taken over from requests of another group ([`super::Request::group`]).
+    /// Prompt tokens of finished requests that were reused from requests of another group ([`super::Request::group`]).
     pub reused_across_groups: usize,
     /// Pages of cached prefixes evicted.
     pub evicted: usize,

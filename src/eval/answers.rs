@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -31,7 +31,7 @@ pub struct Answered {
     pub id: String,
     /// Its text.
     pub question: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The concluded answers; empty unless `outcome` is [`Outcome::Answered`].
     pub answers: Vec<Cited>,
@@ -55,7 +55,7 @@ pub struct Cited {
     pub mentioned_in: Vec<Citation>,
 }
 
-/// A document, and where it is to be found.
+/// A document, and its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Citation {
     /// Its number, from 1, as `moot record show` prints it.
@@ -88,8 +88,9 @@ impl Citation {
     pub fn line(&self) -> String {
         let of: Vec<&str> = [&self.source, &self.date].into_iter().flatten().map(String::as_str).collect();
         let of = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
-        let place = self.position.as_ref().or(self.url.as_ref()).map(|place| format!(", {place}")).unwrap_or_default();
-        format!("{}{of}{place}", self.name)
+        let location =
+            self.position.as_ref().or(self.url.as_ref()).map(|location| format!(", {location}")).unwrap_or_default();
+        format!("{}{of}{location}", self.name)
     }
 }
 

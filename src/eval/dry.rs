@@ -1,4 +1,4 @@
-//! What a run would ask: a pass over its questions with made-up replies.
+//! The calls of a run, counted beforehand: a pass over its questions with made-up replies.
 //!
 //! A method's calls depend on replies: a debate ends when every agent keeps its answer. So there are two passes. In one all
 //! replies are alike, in the other each is different; for most methods the real number of calls lies between.
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// What a pass counted.
+/// The counts of a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pass {
     /// Questions that were gone through.
@@ -39,7 +39,7 @@ pub struct Pass {
 /// Goes through `questions` with made-up replies; every one is different where `differing` is set.
 ///
 /// # Errors
-/// What would end the run (see [`MootError::is_of_one_question`](crate::MootError::is_of_one_question)).
+/// An error that would end the run (see [`MootError::is_of_one_question`](crate::MootError::is_of_one_question)).
 pub fn pass(
     method: &Built,
     questions: &[Question],
@@ -132,13 +132,13 @@ impl Layer for Dry<'_> {
     }
 
     fn answer_stage(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
-        let by_schema = |place: usize, reply: &Reply| {
-            let held_by = calls[place].schema.as_ref().map(|schema| schema.name.to_string());
+        let by_schema = |index: usize, reply: &Reply| {
+            let held_by = calls[index].schema.as_ref().map(|schema| schema.name.to_string());
             Reply { held_by, ..reply.clone() }
         };
         let results =
-            self.scripted.answer(calls, on_failure, &mut |place, reply| on_reply(place, &by_schema(place, reply)));
-        results.into_iter().enumerate().map(|(place, result)| result.map(|reply| by_schema(place, &reply))).collect()
+            self.scripted.answer(calls, on_failure, &mut |index, reply| on_reply(index, &by_schema(index, reply)));
+        results.into_iter().enumerate().map(|(index, result)| result.map(|reply| by_schema(index, &reply))).collect()
     }
 }
 

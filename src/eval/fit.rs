@@ -29,7 +29,7 @@ pub(crate) fn check(questions: &[&Question], method: &Built, tools: Tools<'_>, s
     let measuring = Measuring { llm: tools.llm, refused: Mutex::new(None) };
     for question in longest {
         let tools = Tools { llm: &measuring, retriever: None, classifier: None, embedder: None, ..tools };
-        // What it concludes from empty replies, or why it fails, is of no interest.
+        // Its conclusion from empty replies, or its error, does not matter.
         let _ = method.record(question, tools, settings, &Silent);
         measuring.name(&question.id);
     }
@@ -78,7 +78,7 @@ impl Layer for Measuring<'_> {
         if calls.iter().any(|call| call.score || call.logprobs.is_some()) {
             return calls.iter().map(|_| Err(MootError::Interrupted)).collect();
         }
-        (0..calls.len()).for_each(|place| on_reply(place, &Reply::default()));
+        (0..calls.len()).for_each(|index| on_reply(index, &Reply::default()));
         calls.iter().map(|_| Ok(Reply::default())).collect()
     }
 }

@@ -1,8 +1,8 @@
-//! A recorded debate that goes on otherwise from some round: without a document, with another text in its place, or with a
-//! word to everyone.
+//! A fork: a recorded debate that is held again from some round on, without a document, with another text of a
+//! document, or with a text added to every prompt.
 //!
-//! The method runs again. Calls of earlier rounds keep their recorded replies, whatever they would say now: that is the past.
-//! From the round on, a call that is sent as a recorded one was is answered by its reply, and every other one by the model.
+//! The method runs again. Calls of earlier rounds keep their recorded replies, even if their prompts would differ now.
+//! From the round on, a call that equals a recorded one gets its reply, and the model answers every other one.
 
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
@@ -28,7 +28,7 @@ use std::time::Instant;
 /// What is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// The document of this number, from 0, is gone.
+    /// The document of this number, from 0, is removed.
     Drop(usize),
     /// It has this text.
     Edit(usize, String),
@@ -36,7 +36,7 @@ pub enum Change {
     Tell(String),
 }
 
-/// Where the debate goes on, and how.
+/// The round of a fork, and its change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
     /// The first round that is held again, from 1.
@@ -45,21 +45,21 @@ pub struct Fork {
     pub change: Change,
 }
 
-/// A debate that went on.
+/// A forked debate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// As a run would record it; a failure of the question's own is its error.
     pub record: QuestionRecord,
-    /// What it took.
+    /// Its cost.
     pub cost: Cost,
 }
 
-/// Calls of a debate that went on, by where their replies came from.
+/// Calls of a forked debate, by the origin of their replies.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Cost {
     /// Calls of earlier rounds, with their recorded replies.
     pub kept: usize,
-    /// Later calls that were sent as a recorded one was.
+    /// Later calls that equal a recorded one.
     pub unchanged: usize,
     /// Calls that the model answered.
     pub computed: usize,
@@ -118,7 +118,7 @@ pub fn method_of(record: &Record) -> Result<Built> {
     Ok(method)
 }
 
-/// The prompts, grammars and schemas that are other files now than the record's: their calls are computed anew.
+/// The prompts, grammars and schemas whose files differ from the record's: their calls are computed anew.
 #[must_use]
 pub fn other_files(header: &Header, method: &Built) -> Vec<String> {
     let hashes = method.hashes();
@@ -283,14 +283,14 @@ impl Fork {
     }
 }
 
-/// Which calls of earlier rounds were taken: by role, round and document, how many.
+/// The number of calls of earlier rounds that were used, by role, round and document.
 #[derive(Default)]
 struct Past {
     taken: HashMap<(String, usize, Option<usize>), usize>,
 }
 
 impl Past {
-    /// The recorded call of an earlier round that is in the place of the next call of this role, round and document.
+    /// The recorded call of an earlier round that answers the next call of this role, round and document.
     fn take<'a>(
         &mut self,
         fork: &Fork,
@@ -311,7 +311,7 @@ impl Past {
     }
 }
 
-/// The model of a debate that goes on.
+/// The model of a forked debate.
 struct Line<'a> {
     llm: &'a dyn Llm,
     old: &'a QuestionRecord,

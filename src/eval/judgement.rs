@@ -84,8 +84,8 @@ pub fn exact(record: &QuestionRecord) -> Option<f64> {
     single::choice(record).or_else(|| single::yes_no(record)).or_else(|| answers::exact_match(record, Rule::Contained))
 }
 
-/// Concluded answers that are not right: exact match lets those pass that are not known to be wrong. None for options, of which
-/// one is chosen.
+/// Concluded answers that are neither right nor known to be wrong: they do not change exact match. None for options, of
+/// which one is chosen.
 #[must_use]
 pub fn others(record: &QuestionRecord) -> usize {
     if !record.question.options.is_empty() {

@@ -8,7 +8,7 @@ use crate::transcript::QuestionRecord;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// What was put together.
+/// The counts of a merge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
     /// Questions written.
@@ -54,7 +54,7 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> Result<Merged> {
     let Some((header, _)) = header else {
         return Err(MootError::Usage("expected records to merge, found none".into()));
     };
-    journal.retain(|id, _| !all.places.contains_key(id));
+    journal.retain(|id, _| !all.indices.contains_key(id));
     let merged = Merged {
         questions: all.questions.len(),
         errors: all.questions.iter().filter(|(question, _)| question.error.is_some()).count(),
@@ -80,20 +80,20 @@ fn agree(first: &Header, from: &Path, own: &Header, path: &Path) -> Result<()> {
 #[derive(Default)]
 struct All {
     questions: Vec<(QuestionRecord, PathBuf)>,
-    places: HashMap<String, usize>,
+    indices: HashMap<String, usize>,
     repeated: usize,
 }
 
 impl All {
     fn add(&mut self, question: QuestionRecord, path: &Path) -> Result<()> {
-        let Some(&place) = self.places.get(&question.question.id) else {
-            self.places.insert(question.question.id.clone(), self.questions.len());
+        let Some(&index) = self.indices.get(&question.question.id) else {
+            self.indices.insert(question.question.id.clone(), self.questions.len());
             self.questions.push((question, path.into()));
             return Ok(());
         };
-        let (known, from) = &self.questions[place];
+        let (known, from) = &self.questions[index];
         match (known.error.is_some(), question.error.is_some()) {
-            (true, false) => self.questions[place] = (question, path.into()),
+            (true, false) => self.questions[index] = (question, path.into()),
             (_, true) => {}
             (false, false) if same(known, &question) => self.repeated += 1,
             (false, false) => {

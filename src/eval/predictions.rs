@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// The method that stands in the header of such a record; no row has this name.
+/// The method's name in the header of such a record; no row has this name.
 pub const METHOD: &str = "predictions";
 
-/// The metrics that an answer alone has. All others count calls, replies, rounds or tokens, of which nothing is known.
+/// The metrics that an answer alone has. All others count calls, replies, rounds or tokens, which predictions lack.
 pub const METRICS_OF_ANSWERS: &[&str] = &[
     "em",
     "precision",
@@ -48,7 +48,7 @@ pub const METRICS_OF_ANSWERS: &[&str] = &[
     "error",
 ];
 
-/// What a question without a prediction is recorded with.
+/// The error of a question without a prediction.
 const MISSING: &str = "no prediction";
 
 /// Predictions beside the questions of a dataset.
@@ -71,12 +71,12 @@ impl Predictions {
     pub fn read(path: &Path, dataset: &Dataset) -> Result<Self> {
         let (header, mut found) = if is_record(path)? { recorded(path)? } else { (header(), answered(path)?) };
         let mut missing = Vec::new();
-        let mut one = |(place, question): (usize, &Question)| match found.remove(&question.id) {
-            Some(record) => QuestionRecord { place: Some(place), ..about(record, question) },
+        let mut one = |(index, question): (usize, &Question)| match found.remove(&question.id) {
+            Some(record) => QuestionRecord { place: Some(index), ..about(record, question) },
             None => {
                 missing.push(question.id.clone());
                 let (question, error) = (question.clone(), Some(MISSING.to_owned()));
-                QuestionRecord { question, error, place: Some(place), ..QuestionRecord::default() }
+                QuestionRecord { question, error, place: Some(index), ..QuestionRecord::default() }
             }
         };
         let questions: Vec<QuestionRecord> = dataset.questions.iter().enumerate().map(&mut one).collect();

@@ -16,9 +16,9 @@ use std::fmt;
 #[must_use]
 pub fn ordered(questions: &[QuestionRecord]) -> Vec<&QuestionRecord> {
     let mut ordered: Vec<&QuestionRecord> = questions.iter().collect();
-    let places: BTreeSet<usize> = questions.iter().filter_map(|question| question.place).collect();
-    // Parts of one run that were merged may have the same places.
-    if places.len() == questions.len() {
+    let indices: BTreeSet<usize> = questions.iter().filter_map(|question| question.place).collect();
+    // Parts of one run that were merged may have the same indices.
+    if indices.len() == questions.len() {
         ordered.sort_by_key(|question| question.place);
     }
     ordered
@@ -50,9 +50,9 @@ pub fn find<'a>(questions: &'a [QuestionRecord], wanted: &str) -> Result<&'a Que
 
 fn ambiguous(questions: &[QuestionRecord], several: &[&QuestionRecord], wanted: &str) -> MootError {
     let held = |q: &QuestionRecord| several.iter().any(|other| std::ptr::eq(*other, q));
-    let places = ordered(questions).into_iter().zip(1_usize..).filter(|(q, _)| held(q));
+    let named = ordered(questions).into_iter().zip(1_usize..).filter(|(q, _)| held(q));
     let named: Vec<String> =
-        places.take(5).map(|(q, number)| format!("{number} (id {})", escape::line(&q.question.id))).collect();
+        named.take(5).map(|(q, number)| format!("{number} (id {})", escape::line(&q.question.id))).collect();
     let more = if several.len() > named.len() { ", ..." } else { "" };
     let count = several.len();
     MootError::Usage(format!("{count} questions hold {wanted:?}: {}{more}", named.join(", ")))

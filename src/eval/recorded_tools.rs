@@ -1,4 +1,4 @@
-//! The retriever and the classifier of a recorded question: what was found and classified is answered from its events.
+//! The retriever and the classifier of a recorded question, which answer from its events.
 
 use crate::error::{MootError, Result};
 use crate::eval::record::Header;
@@ -24,7 +24,7 @@ impl<'a> RecordedTools<'a> {
         Self { header, old, retriever: None, classifier: None, changed: None }
     }
 
-    /// What was not recorded is asked of the retriever and the classifier of `tools`.
+    /// Requests that were not recorded go to the retriever and the classifier of `tools`.
     pub(super) fn before(self, tools: Tools<'a>) -> Self {
         Self { retriever: tools.retriever, classifier: tools.classifier, ..self }
     }

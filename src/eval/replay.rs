@@ -1,8 +1,8 @@
-//! A recorded run told again without a model: parsers, votes and metrics of today on the replies of then.
+//! Replays a recorded run without a model: this program's parsers, votes and metrics on the recorded replies.
 //!
-//! The method runs again. Each call is answered from the record: by the recorded call that was sent alike, else by the one of
-//! the same role and seed, which is the same call with another prompt. What was retrieved and classified comes from the
-//! record's events.
+//! The method runs again. Each call is answered from the record: by the equal recorded call, else by the one of the
+//! same role and seed, which is the same call with another prompt. Results of searches and classified pairs come from
+//! the record's events.
 
 use crate::error::{MootError, Result};
 use crate::escape;
@@ -23,24 +23,24 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// What came of it.
+/// The result of a replay.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
-    /// Questions told again.
+    /// Questions replayed.
     pub questions: usize,
     /// Calls that the method made.
     pub calls: usize,
-    /// Replies that are read otherwise than they were.
+    /// Replies that are parsed to another value than recorded.
     pub read_otherwise: usize,
     /// Replies that kept their format then and do not now.
     pub newly_malformed: usize,
     /// Ids of the questions whose conclusion is another one.
     pub concluded_otherwise: Vec<String>,
-    /// Questions that cannot be told again: id and reason.
+    /// Questions that cannot be replayed: id and reason.
     pub failed: Vec<(String, String)>,
     /// Recorded calls that the method did not make this time.
     pub unused: usize,
-    /// Calls whose prompt is another one than was recorded.
+    /// Calls whose prompt differs from the recorded one.
     pub prompts: Vec<OtherPrompt>,
 }
 
@@ -53,7 +53,7 @@ pub struct OtherPrompt {
     pub call: String,
     /// What differs: "the prompt", "the token limit".
     pub differs: String,
-    /// The recorded text around the place where the prompts part, and today's.
+    /// The recorded text around the position where the prompts begin to differ, and today's.
     pub texts: Option<(String, String)>,
 }
 
@@ -61,7 +61,7 @@ pub struct OtherPrompt {
 pub struct Replay<'a> {
     record: &'a Record,
     method: Built,
-    /// The record's prompts of one's own, by today's names.
+    /// The user's prompts of the record, by today's names.
     own_prompts: BTreeMap<String, String>,
     weights: Option<&'a SourceWeights>,
     /// Files whose hash is another one than was recorded.
@@ -89,7 +89,7 @@ impl<'a> Replay<'a> {
         }
         if header.embedder.is_some() {
             let found = format!("{}, which embedded texts, and a record has no vectors", header.method);
-            return Err(refused("a method whose run can be told without a model".into(), found));
+            return Err(refused("a method whose run can be replayed without a model".into(), found));
         }
         let files = recorded.other_files(header, &prompts::hashes(recorded.row.files()));
         Ok(Self { record, files, method, own_prompts: recorded.own_prompts(header), weights })
@@ -112,7 +112,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Tells every question again.
+    /// Replays every question.
     ///
     /// # Errors
     /// What would end a run, as a prompt that cannot be rendered.
@@ -137,19 +137,20 @@ impl<'a> Replay<'a> {
 
     fn question(&self, old: &QuestionRecord) -> Result<(QuestionRecord, Report)> {
         let header = &self.record.header;
-        let told = Told { header, old, used: Mutex::new(vec![false; old.calls.len()]), prompts: Mutex::default() };
+        let told =
+            RecordedQuestion { header, old, used: Mutex::new(vec![false; old.calls.len()]), prompts: Mutex::default() };
         let recorded = RecordedTools::new(header, old);
         let tools = Tools { weights: self.weights, ..recorded.tools(&told) };
         let events = gathered(self.method.row, old);
         let (new, error) = self.method.record_gathered(&old.question, events, tools, &header.settings, &Silent);
         let error = match error {
             Some(error) if !error.is_of_one_question() => return Err(error),
-            // What the recorded run could not ask cannot be told: its error stands.
+            // A question that failed in the recorded run keeps its error.
             Some(_) if old.error.is_some() => old.error.clone(),
             error => error.map(|error| error.to_string()),
         };
         let mut new = QuestionRecord { seconds: old.seconds, place: old.place, error, ..new };
-        // Every recorded reply is given as it stands; which of them were taken over is not found again.
+        // Every recorded reply is given as it is; equal calls are not looked for again.
         for call in &mut new.calls {
             let then = old.calls.iter().find(|then| then.seed == call.seed && then.role == call.role);
             call.taken_from = then.and_then(|then| then.taken_from);
@@ -173,8 +174,8 @@ pub(super) fn gathered(row: &Row, old: &QuestionRecord) -> Vec<Event> {
     }
 }
 
-/// What a recorded question answers: calls, searches, pairs.
-struct Told<'a> {
+/// A recorded question as the model of its replay.
+struct RecordedQuestion<'a> {
     header: &'a Header,
     old: &'a QuestionRecord,
     /// By recorded call: whether its reply was given.
@@ -182,19 +183,19 @@ struct Told<'a> {
     prompts: Mutex<Vec<OtherPrompt>>,
 }
 
-impl Told<'_> {
+impl RecordedQuestion<'_> {
     fn reply(&self, call: &Call) -> Result<Reply> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = |place: &usize| {
-            !used[*place] && self.old.calls[*place].seed == call.seed && self.old.calls[*place].role == call.role
+        let free = |index: &usize| {
+            !used[*index] && self.old.calls[*index].seed == call.seed && self.old.calls[*index].role == call.role
         };
-        let places: Vec<usize> = (0..used.len()).filter(free).collect();
-        let alike = places.iter().find(|place| differs(&self.old.calls[**place], call).is_none());
-        let Some(&place) = alike.or(places.first()) else {
+        let candidates: Vec<usize> = (0..used.len()).filter(free).collect();
+        let alike = candidates.iter().find(|index| differs(&self.old.calls[**index], call).is_none());
+        let Some(&index) = alike.or(candidates.first()) else {
             return Err(MootError::Question(format!("{}: the recorded run made no such call", call.what)));
         };
-        used[place] = true;
-        let recorded = &self.old.calls[place];
+        used[index] = true;
+        let recorded = &self.old.calls[index];
         if let Some((differs, texts)) = differs(recorded, call) {
             let (question, call) = (self.old.question.id.clone(), call.what.clone());
             let other = OtherPrompt { question, call, differs: differs.to_owned(), texts };
@@ -233,21 +234,21 @@ impl Told<'_> {
     }
 }
 
-/// What of `call` is not as recorded, with the places where two prompts part.
+/// The part of `call` that differs from the recorded call, with both texts where two prompts differ.
 fn differs(recorded: &CallRecord, call: &Call) -> Option<(&'static str, Option<(String, String)>)> {
     let what = Identity::from(recorded).difference(&Identity::from(call))?;
     let text = |prompt: &Prompt| serde_json::to_string(prompt).unwrap_or_default();
     Some((what, (what == PROMPT).then(|| parting(&text(&recorded.sent()), &text(&call.prompt)))))
 }
 
-/// Up to 60 characters of each text from shortly before they part.
+/// Up to 60 characters of each text from shortly before their first difference.
 fn parting(a: &str, b: &str) -> (String, String) {
     let at = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
     let from = |text: &str| text.chars().skip(at.saturating_sub(20)).take(60).collect();
     (from(a), from(b))
 }
 
-impl Llm for Told<'_> {
+impl Llm for RecordedQuestion<'_> {
     fn identity(&self) -> &ModelIdentity {
         &self.header.model
     }
@@ -256,7 +257,7 @@ impl Llm for Told<'_> {
         self.header.model_of(role)
     }
 
-    /// The record does not say what its model could do.
+    /// A record does not have the capabilities of its model.
     fn capabilities(&self, _: &str) -> Capabilities {
         Capabilities::ALL
     }

@@ -1,5 +1,5 @@
-//! Replies of earlier records in place of a model's: variants of a method share most of their calls, and a call that is sent
-//! alike has the same reply.
+//! Replies of earlier records instead of a model's: variants of a method share most of their calls, and equal calls
+//! have the same reply.
 
 use crate::error::{MootError, Result};
 use crate::eval::record::Header;
@@ -56,7 +56,7 @@ impl Replies {
         &self.chains
     }
 
-    /// Whether replies may stand for those of a run with the header `now`: the same models where both have a role, the same
+    /// Whether replies may be used in a run with the header `now`: the same models where both have a role, the same
     /// reply formats, and constrained alike.
     ///
     /// # Errors
@@ -101,16 +101,16 @@ fn must_agree<T: PartialEq + std::fmt::Debug>(path: &Path, what: &str, there: &T
     if there == now {
         return Ok(());
     }
-    let told = |value: &T| crate::jsonl::shortened(&format!("{value:?}"));
+    let shown = |value: &T| crate::jsonl::shortened(&format!("{value:?}"));
     Err(MootError::Input {
         path: path.into(),
         line: Some(1),
-        expected: format!("a record whose replies this run would get: {what} {}", told(now)),
-        found: told(there),
+        expected: format!("a record whose replies this run would get: {what} {}", shown(now)),
+        found: shown(there),
     })
 }
 
-/// A model that is asked only what no record holds.
+/// A model that answers only the calls that no record holds.
 pub struct Reusing<'a> {
     llm: &'a dyn Llm,
     replies: &'a Replies,

@@ -139,7 +139,7 @@ pub(super) fn difference(metric: &Metric, pairs: &[(&QuestionRecord, &QuestionRe
     }
 }
 
-/// Whether `record` has what `metric` counts: predictions of another system have answers alone.
+/// Whether `metric` applies to `record`: predictions of another system have answers alone.
 fn applies(metric: &Metric, record: &Record) -> bool {
     record.header.method != predictions::METHOD || predictions::METRICS_OF_ANSWERS.contains(&metric.name)
 }

@@ -1,5 +1,5 @@
-//! Prompt variants compared: the halves of a dataset to choose and to confirm on, and a table of the metrics that a prompt
-//! moves, with paired bootstrap intervals of the difference from the first variant.
+//! Prompt variants compared: the halves of a dataset to choose and to confirm on, and a table of the metrics that a
+//! prompt changes, with paired bootstrap intervals of the difference from the first variant.
 
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::Record;
@@ -110,25 +110,25 @@ impl Compared {
         Self { names, scores, differences }
     }
 
-    /// Places in the rows of metrics that are shown: those of [`SHOWN`] with a value.
+    /// Indices of the rows of metrics that are shown: those of [`SHOWN`] with a value.
     fn shown(&self) -> Vec<usize> {
         let Some(first) = self.scores.first() else { return Vec::new() };
-        let place = |name: &&str| first.rows.iter().position(|(metric, _)| metric.name == *name);
-        let has_value = |place: &usize| self.scores.iter().any(|scores| scores.rows[*place].1.is_some());
-        SHOWN.iter().filter_map(place).filter(has_value).collect()
+        let row = |name: &&str| first.rows.iter().position(|(metric, _)| metric.name == *name);
+        let has_value = |row: &usize| self.scores.iter().any(|scores| scores.rows[*row].1.is_some());
+        SHOWN.iter().filter_map(row).filter(has_value).collect()
     }
 
     /// For people: a row of values a metric, then differences from the first variant with their intervals.
     #[must_use]
     pub fn table(&self) -> String {
-        let places = self.shown();
+        let rows_shown = self.shown();
         let head = |name: &str, rest: &mut dyn Iterator<Item = String>| {
             [name.to_owned()].into_iter().chain(rest).collect::<Vec<String>>()
         };
         let mut rows = vec![head("", &mut self.names.iter().cloned())];
-        for &place in &places {
-            let metric = self.scores[0].rows[place].0;
-            let value = |scores: &Scores| scores.rows[place].1.map_or("-".into(), |e| format!("{:.3}", e.mean));
+        for &row in &rows_shown {
+            let metric = self.scores[0].rows[row].0;
+            let value = |scores: &Scores| scores.rows[row].1.map_or("-".into(), |e| format!("{:.3}", e.mean));
             rows.push(head(metric.name, &mut self.scores.iter().map(value)));
         }
         let mut text = aligned(&rows);
@@ -140,12 +140,12 @@ impl Compared {
             self.names[0],
             self.differences.iter().map(|difference| difference.common).min().unwrap_or(0)
         ));
-        for group in places.chunks(BESIDE) {
-            let names = group.iter().map(|&place| self.scores[0].rows[place].0.name.to_owned());
+        for group in rows_shown.chunks(BESIDE) {
+            let names = group.iter().map(|&row| self.scores[0].rows[row].0.name.to_owned());
             let mut rows = vec![head("", &mut names.into_iter())];
             for (name, difference) in self.names.iter().skip(1).zip(&self.differences) {
-                let of = |&place: &usize| {
-                    let (metric, estimate) = difference.rows[place];
+                let of = |&row: &usize| {
+                    let (metric, estimate) = difference.rows[row];
                     let clear = estimate.is_some_and(|e| e.low > 0.0 || e.high < 0.0);
                     format!("{}{}", cell(metric, estimate, true), if clear { "*" } else { " " })
                 };

@@ -1,8 +1,8 @@
 //! Which source turned an answer: the debate held again without each document in turn.
 //!
 //! Calls that do not read the document that is left out are answered from the record, and what the model has to compute
-//! shares its prefixes with the other debates of the same question. A method that draws or shuffles by place may also change
-//! its answer because the places of the other documents change.
+//! shares its prefixes with the other debates of the same question. A method that draws or shuffles by index may also
+//! change its answer because the indices of the other documents change.
 
 use crate::error::Result;
 use crate::eval::compare::{answers_differ, outcome};
@@ -32,7 +32,7 @@ pub struct Why {
     pub em: Option<f64>,
     /// One a document, in their order.
     pub documents: Vec<Without>,
-    /// What all of it took. `seconds` is the sum over its debates, of which several are held at once.
+    /// The cost of all of it. `seconds` is the sum over its debates, of which several are held at once.
     pub cost: Cost,
     /// Seconds by the clock, from the start of its first debate to the end of its last one.
     pub elapsed: f64,
@@ -57,7 +57,7 @@ pub struct Without {
     pub em: Option<f64>,
     /// The answers are others than with it: it turned the answer.
     pub turned: bool,
-    /// What it took.
+    /// Its cost.
     pub cost: Cost,
 }
 
@@ -132,7 +132,7 @@ impl Whys<'_> {
     /// # Errors
     /// What would end a run; an error of `known`. No debate is begun after it.
     pub fn hold(&self, olds: &[&QuestionRecord], known: &mut dyn FnMut(Why) -> Result<()>) -> Result<()> {
-        let of = |(place, old): (usize, &&QuestionRecord)| (0..documents(old)).map(move |number| (place, number));
+        let of = |(index, old): (usize, &&QuestionRecord)| (0..documents(old)).map(move |number| (index, number));
         let jobs: Vec<Job> = olds.iter().enumerate().flat_map(of).collect();
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {

@@ -50,7 +50,7 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 /// One line with its end, at most `limit` bytes of it; `None` where the line is longer. Empty at the end of the file.
 ///
 /// # Errors
-/// What reading fails with.
+/// Errors of reading.
 pub(crate) fn line(lines: &mut impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     lines.take(limit.saturating_add(1)).read_until(b'\n', &mut bytes)?;

@@ -25,7 +25,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Begins a file that is new, or takes the place of the one at `path`. A link is followed: its target is replaced.
+    /// Begins a file that is new, or replaces the one at `path`. A link is followed: its target is replaced.
     ///
     /// # Errors
     /// [`MootError::Io`]; [`MootError::Input`] for anything but a regular file or a new name in a folder that exists.
@@ -105,7 +105,7 @@ impl Write for Output {
     }
 }
 
-/// Writes a file that is new, or takes the place of the one at `path`.
+/// Writes a file that is new, or replaces the one at `path`.
 ///
 /// # Errors
 /// As [`Output::create`] and [`Output::finish`].
@@ -195,8 +195,8 @@ pub(crate) type OutputPath<'a> = (&'a str, &'a Path);
 /// # Errors
 /// [`MootError::Usage`] with both arguments.
 pub(crate) fn distinct(outputs: &[OutputPath<'_>], inputs: &[InputPath<'_>]) -> Result<()> {
-    for (place, &(argument, path)) in outputs.iter().enumerate() {
-        if let Some((other, _)) = outputs[..place].iter().find(|(_, other)| is_same_output(path, other)) {
+    for (index, &(argument, path)) in outputs.iter().enumerate() {
+        if let Some((other, _)) = outputs[..index].iter().find(|(_, other)| is_same_output(path, other)) {
             let path = path.display();
             return Err(MootError::Usage(format!("{argument} {path}: expected another file than that of {other}")));
         }
@@ -238,22 +238,22 @@ fn is_read(path: &Path, typed: &Path) -> bool {
             && glob::glob(&text).is_ok_and(|mut found| found.any(|found| found.is_ok_and(|found| holds(&found))))
 }
 
-/// What tells a file from another: device and inode.
+/// The identity of a file: device and inode.
 #[cfg(unix)]
 pub(crate) type Identity = (u64, u64);
 
-/// What tells a file from another: its whole path. Two hard links to a file count as two files.
+/// The identity of a file: its whole path. Two hard links to a file count as two files.
 #[cfg(not(unix))]
 pub(crate) type Identity = PathBuf;
 
-/// What tells the file at `path` from another, links resolved; `None` where there is none.
+/// The identity of the file at `path`, links resolved; `None` where there is none.
 #[cfg(unix)]
 pub(crate) fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// What tells the file at `path` from another, links resolved; `None` where there is none.
+/// The identity of the file at `path`, links resolved; `None` where there is none.
 #[cfg(not(unix))]
 pub(crate) fn identity(path: &Path) -> Option<Identity> {
     fs::canonicalize(path).ok()

@@ -16,8 +16,8 @@ use crate::transcript::CallRecord;
 use serde::Serialize;
 use serde_json::Value;
 
-/// All of a call that decides its reply, but for the model and the texts of format files, which headers of records name. `None` is
-/// a field that a projection leaves out, or that a record of version 1 does not have for each call.
+/// All of a call that decides its reply, but for the model and the texts of format files, which headers of records
+/// name. `None` is a field that a projection leaves out, or that a record of version 1 does not have for each call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Identity<'a> {
     role: Option<&'a str>,
@@ -52,8 +52,8 @@ impl<'a> Identity<'a> {
         Self { seed, ..self }
     }
 
-    /// The fields that distinguish the calls of one run, in records of every version: all but the role, the sampling, the thoughts, the
-    /// log-probabilities and the format, which a run gives to each of its prompts in one way.
+    /// The fields that distinguish the calls of one run, in records of every version: all but the role, the sampling,
+    /// the thoughts, the log-probabilities and the format, which a run gives to each of its prompts in one way.
     #[must_use]
     pub fn replayed(self) -> Self {
         Self { role: None, think: None, sampling: None, logprobs: None, format: None, ..self }

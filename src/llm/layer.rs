@@ -1,4 +1,5 @@
-//! A model in front of another: it answers some calls itself, or changes or watches them; everything else is that of the model behind it.
+//! A model in front of another: it answers some calls itself, or changes or watches them; everything else is that of
+//! the model behind it.
 
 use crate::engine::Stats;
 use crate::error::{MootError, Result};

@@ -240,8 +240,8 @@ pub trait Llm: Send + Sync {
         None
     }
 
-    /// Whether the model of `role` gives the same reply to the same call (same seed, or greedy), so that a call of a question that
-    /// was answered need not be made again. True for models of this process; of a server it is not known.
+    /// Whether the model of `role` gives the same reply to the same call (same seed, or greedy), so that a call of a
+    /// question that was answered need not be made again. True for models of this process; of a server it is not known.
     fn is_deterministic(&self, role: &str) -> bool {
         let _ = role;
         false

@@ -1,7 +1,8 @@
 //! A model that is asked each call once: equal calls of several runs have one reply.
 //!
-//! Variants of one prompt are compared by runs that share most of their calls: a variant of the aggregator's prompt changes no
-//! agent's first reply. On the CPU a reply depends only on the fields by which [`Replay`] identifies a call, so equal calls share a reply.
+//! Variants of one prompt are compared by runs that share most of their calls: a variant of the aggregator's prompt
+//! changes no agent's first reply. On the CPU a reply depends only on the fields by which [`Replay`] identifies a call,
+//! so equal calls share a reply.
 
 use crate::error::{MootError, Result};
 use crate::llm::identity::Key;

@@ -100,7 +100,8 @@ fn is_role(text: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
 }
 
-/// Models, and the roles that each of them answers. Calls of one stage that go to different models are in flight together.
+/// Models, and the roles that each of them answers. Calls of one stage that go to different models are in flight
+/// together.
 pub struct Roles {
     models: Vec<Box<dyn Llm>>,
     roles: BTreeMap<String, usize>,

@@ -92,8 +92,8 @@ impl Method for SelfConsistency {
     }
 }
 
-/// The first reply whose answers most replies give; malformed replies do not vote. `equal` has one of each class of equal
-/// answers instead of every answer, in the order of the replies.
+/// The first reply whose answers most replies give; malformed replies do not vote. `equal` has one of each class of
+/// equal answers instead of every answer, in the order of the replies.
 fn winner<'a>(replies: &'a [CallRecord], equal: &[&str]) -> Option<&'a CallRecord> {
     let mut rest = equal;
     let mut sets: Vec<(&CallRecord, BTreeSet<String>)> = Vec::new();

@@ -45,8 +45,8 @@ impl LocalClassifier {
     /// Anything that prevents loading the named model; a model of the catalog that makes vectors; labels that are not
     /// entailment, neutral and contradiction.
     pub fn open(name: &str, options: &ClassifierOptions, progress: &mut dyn FnMut(FetchEvent)) -> Result<Self> {
-        let places = source::Options { cache: source::default_cache()?, offline: options.offline };
-        let (located, known) = source::locate_encoder(name, &places, progress)?;
+        let search = source::Options { cache: source::default_cache()?, offline: options.offline };
+        let (located, known) = source::locate_encoder(name, &search, progress)?;
         if known.as_ref().is_some_and(|known| known.task != Task::Nli) {
             return Err(MootError::Usage(format!("{name} makes vectors of texts and does not classify pairs")));
         }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_that_says_most_decides() {
+    fn the_window_with_the_least_neutral_probability_decides() {
         let of =
             |entailment: f32, neutral: f32| Relation { entailment, neutral, contradiction: 1.0 - entailment - neutral };
         assert_eq!(clearest([].into_iter()), None);

@@ -16,7 +16,7 @@ pub struct ScriptedClassifier {
 }
 
 impl ScriptedClassifier {
-    /// Each relation is what `script` makes of its pair; `None` is an error.
+    /// `script` gives the relation of each pair; `None` is an error.
     pub fn new(script: impl Fn(&Pair) -> Option<Relation> + Send + Sync + 'static) -> Self {
         let identity = ClassifierIdentity { name: "scripted".into(), kind: "scripted".into(), ..Default::default() };
         Self { identity, script: Box::new(script), asked: Mutex::default(), batches: Mutex::default() }

@@ -134,8 +134,8 @@ impl Built {
     /// become its documents; a method that retrieves for its own queries is given none. Returns what happened on the way.
     ///
     /// # Errors
-    /// [`MootError::Question`] where the method needs documents and there are none; [`MootError::NothingFound`]; errors of
-    /// the retriever.
+    /// [`MootError::Question`] where the method needs documents and there are none; [`MootError::NothingFound`]; errors
+    /// of the retriever.
     pub fn gather(&self, question: &Question, tools: Tools<'_>) -> Result<(Question, Vec<Event>)> {
         self.gather_from(question, tools.retriever, tools.wanted)
     }

@@ -71,8 +71,8 @@ pub static THOUGHT: Format = Format {
     parse: |text, _, _| reply::parse_thought(text),
 };
 
-/// `Argument: X`, then one action: `Query Optimization: OLD -> NEW` or `Query Expansion: NEW`, with the pool's queries as
-/// format values. Fields: `argument`, `action` ("optimise" or "expand"), `old` (the index of the old query), `new`.
+/// `Argument: X`, then one action: `Query Optimization: OLD -> NEW` or `Query Expansion: NEW`, with the pool's queries
+/// as format values. Fields: `argument`, `action` ("optimise" or "expand"), `old` (the index of the old query), `new`.
 pub static QUERY_ACTION: Format = Format {
     name: "query-action",
     about: "an argument and one change of a query pool",

@@ -100,8 +100,8 @@ fn item(text: &str, ends: Ends) -> Option<(Cow<'_, str>, &str)> {
     }
 }
 
-/// The position of the quotation mark that ends an item: one after which the list goes on. A mark within an item need not have a
-/// backslash.
+/// The position of the quotation mark that ends an item: one after which the list goes on. A mark within an item need
+/// not have a backslash.
 fn end(inner: &str, ends: Ends) -> Option<usize> {
     for (at, _) in inner.match_indices('"') {
         let (escaped, after) = (backslashes(&inner[..at]) % 2 == 1, &inner[at + 1..]);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_is_no_item() {
+    fn text_after_the_list_is_no_item() {
         let text = r#""C:\data\", "D:\logs\"]. Explanation: Agents 1 and 2 say "so"."#;
         let found = read(text).unwrap();
         assert_eq!(found.items, [r"C:\data\", r"D:\logs\"]);
@@ -269,7 +269,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_written_is_read(items in prop::collection::vec("[a-c\\\\\"'\\[\\]{},;:/u0-9é🌉“. ]{0,12}", 0..5)) {
+        fn a_written_value_is_read_back(items in prop::collection::vec("[a-c\\\\\"'\\[\\]{},;:/u0-9é🌉“. ]{0,12}", 0..5)) {
             let items: Vec<String> = items.iter().map(|item| super::one_line(item)).collect();
             let text = written(&items);
             let found = read(&text[1..]).unwrap();

@@ -1,4 +1,4 @@
-//! Prompts of one's own: texts that stand in for files of `src/prompts`, by name.
+//! The user's prompts: texts that replace files of `src/prompts`, by name.
 //!
 //! Grammars and schemas cannot be replaced: their parsers are compiled in, and a record's calls are repeated with the
 //! program's grammars.

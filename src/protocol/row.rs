@@ -24,7 +24,8 @@ pub trait Method: Send + Sync {
         None
     }
 
-    /// Its request to the retriever, which its protocol may fix; `user` is the request as typed. The record's header holds it.
+    /// Its request to the retriever, which its protocol may fix; `user` is the request as typed. The record's header
+    /// holds it.
     fn wanted(&self, user: Wanted) -> Wanted {
         user
     }
@@ -107,8 +108,8 @@ impl Needs {
         self.documents || self.passages || self.retriever
     }
 
-    /// Whether a corpus replaces documents that come with the question: true for methods that retrieve for their own queries.
-    /// Methods that debate over given documents keep these.
+    /// Whether a corpus replaces documents that come with the question: true for methods that retrieve for their own
+    /// queries. Methods that debate over given documents keep these.
     #[must_use]
     pub fn prefers_corpus(self) -> bool {
         self.passages || self.retriever

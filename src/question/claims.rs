@@ -74,7 +74,7 @@ pub struct DocumentLabel {
     /// The words of the document that show it; none for [`ClaimRelation::Irrelevant`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<Quote>,
-    /// What was given as a quote and does not stand in the document.
+    /// The text that was given as a quote and is not in the document.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub misquote: String,
     /// The reasons given; of a failed call its error.

@@ -1,4 +1,4 @@
-//! A question, its documents, what a dataset says is right, and what a method concluded.
+//! A question, its documents, the right answers of the dataset, and the conclusion of a method.
 
 mod claims;
 
@@ -276,7 +276,8 @@ pub struct Answer {
     /// Documents that hold the answer's words, where no agent spoke for them: a mention, for or against.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mentions: Vec<usize>,
-    /// What the documents lack of it, for concluded answers; empty where they hold it. Records before this field have none.
+    /// Marks of a concluded answer: what the documents lack of it; empty where they hold it. Records before this field
+    /// have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
 }
@@ -292,7 +293,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// As readers are told.
+    /// As shown to readers.
     #[must_use]
     pub fn told(self) -> &'static str {
         match self {
@@ -341,10 +342,10 @@ pub struct Conclusion {
     /// Claims with a label for each document, where the method labels claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<JudgedClaim>>,
-    /// What a judge said of the answer, where one judged it.
+    /// A judge's verdicts on the answer, where one judged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
-    /// What a judge said of the first answer, where another one took its place.
+    /// A judge's verdicts on the first answer, where another one replaced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_first: Option<Judged>,
 }

@@ -39,7 +39,7 @@ pub(super) struct Point {
 #[derive(Debug, Clone)]
 pub(super) struct Series {
     /// Chooses the colour and the marker.
-    pub(super) place: usize,
+    pub(super) index: usize,
     /// From left to right; joined by a line where there are several.
     pub(super) points: Vec<Point>,
 }
@@ -123,15 +123,15 @@ impl Chart {
         // Intervals at one level stand beside each other.
         let aside = (number as f64 - (count - 1.0) / 2.0) * (0.4 / count.max(4.0));
         let across = |x: f64| if self.logarithmic { self.at(x) } else { x + aside };
-        let colour = COLOURS[series.place % COLOURS.len()];
+        let colour = COLOURS[series.index % COLOURS.len()];
         let points: Vec<(f64, Estimate)> = series.points.iter().map(|p| (across(p.x), p.y)).collect();
         context.draw_series(LineSeries::new(points.iter().map(|(x, y)| (*x, y.mean)), colour.stroke_width(2)))?;
         context.draw_series(points.iter().map(|(x, y)| {
             ErrorBar::new_vertical(*x, y.low, y.mean.clamp(y.low, y.high), y.high, colour.stroke_width(1), 6)
         }))?;
         let at = points.iter().map(|(x, y)| (*x, y.mean));
-        // Records are told apart by the marker too.
-        match shape(series.place) {
+        // The marker distinguishes records too, for readers who cannot tell the colours apart.
+        match shape(series.index) {
             0 => context.draw_series(at.map(|at| Circle::new(at, 5, colour.filled()))).map(drop),
             1 => {
                 let square = || Rectangle::new([(-4, -4), (4, 4)], colour.filled());
@@ -142,7 +142,7 @@ impl Chart {
         }
     }
 
-    /// A value's place on the x axis.
+    /// A value's position on the x axis.
     fn at(&self, x: f64) -> f64 {
         if self.logarithmic { x.max(1.0).log10() } else { x }
     }
@@ -156,14 +156,14 @@ impl Chart {
 }
 
 /// Which of the four markers a record has.
-fn shape(place: usize) -> usize {
-    (place + place / COLOURS.len()) % 4
+fn shape(index: usize) -> usize {
+    (index + index / COLOURS.len()) % 4
 }
 
 type Context<'c, 'a> = ChartContext<'c, SVGBackend<'a>, Cartesian2d<Axis, RangedCoordf64>>;
 type Drawn<'a> = std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// A linear axis with labels at chosen places.
+/// A linear axis with labels at chosen values.
 struct Axis {
     inner: RangedCoordf64,
     ticks: Vec<f64>,
@@ -208,10 +208,10 @@ pub(super) fn short(number: f64) -> String {
 }
 
 /// The marker of a record as an SVG element, for legends.
-pub(super) fn legend(place: usize) -> String {
-    let RGBColor(r, g, b) = COLOURS[place % COLOURS.len()];
+pub(super) fn legend(index: usize) -> String {
+    let RGBColor(r, g, b) = COLOURS[index % COLOURS.len()];
     let colour = format!("#{r:02X}{g:02X}{b:02X}");
-    let shape = match shape(place) {
+    let shape = match shape(index) {
         0 => format!("<circle cx=\"8\" cy=\"8\" r=\"5\" fill=\"{colour}\"/>"),
         1 => format!("<rect x=\"3.5\" y=\"3.5\" width=\"9\" height=\"9\" fill=\"{colour}\"/>"),
         2 => format!("<polygon points=\"8,2 14,13 2,13\" fill=\"{colour}\"/>"),

@@ -43,14 +43,14 @@ pub(super) fn question(runs: &[Option<&QuestionRecord>], texts: &mut Texts) -> V
 #[derive(Default)]
 struct Documents {
     list: Vec<Value>,
-    places: HashMap<String, usize>,
+    numbers: HashMap<String, usize>,
 }
 
 impl Documents {
     fn add(&mut self, document: &Document, texts: &mut Texts) -> usize {
         let value = document_of(document, texts);
         let list = &mut self.list;
-        *self.places.entry(value.to_string()).or_insert_with(|| {
+        *self.numbers.entry(value.to_string()).or_insert_with(|| {
             list.push(value);
             list.len() - 1
         })

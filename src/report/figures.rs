@@ -18,7 +18,7 @@ const METRICS: [(&str, &str); 2] = [("em", "exact match"), ("f1", "F1")];
 /// As `eval::scores` draws: the same records give the same intervals.
 const SEED: u64 = 0;
 
-/// A question's place on an x axis; `None` where it has none.
+/// A question's position on an x axis; `None` where it has none.
 type GroupOf = fn(&QuestionRecord) -> Option<usize>;
 
 /// A chart over levels of questions.
@@ -59,7 +59,7 @@ pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
         return Ok((figures, vec!["No charts: no question has gold answers.".into()]));
     }
     let tokens =
-        |metric| part.records.iter().enumerate().map(|(place, record)| against_tokens(place, record, metric)).collect();
+        |metric| part.records.iter().enumerate().map(|(index, record)| against_tokens(index, record, metric)).collect();
     if part.records.len() < 2 {
         missing.push("Score against tokens: there is one record alone.".into());
     } else {
@@ -76,7 +76,7 @@ pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
     }
     for kind in &KINDS {
         let lines = |metric: &'static str| -> Vec<Series> {
-            part.records.iter().enumerate().map(|(place, record)| by_level(place, record, kind.level, metric)).collect()
+            part.records.iter().enumerate().map(|(index, record)| by_level(index, record, kind.level, metric)).collect()
         };
         let words = (kind.title, kind.x, kind.about);
         if levels(&lines(METRICS[0].0)) < 2 {
@@ -124,14 +124,14 @@ fn figure(
 
 fn row(part: &Part, line: &Series, point: &Point) -> Value {
     let Estimate { mean, low, high, n } = point.y;
-    let name = crate::escape::line(&part.compared.records[line.place].name);
+    let name = crate::escape::line(&part.compared.records[line.index].name);
     json!([name, short(point.x), format!("{mean:.3}"), format!("{low:.3} to {high:.3}"), n])
 }
 
 /// The legend: a marker and a name a record.
 pub(super) fn legends(part: &Part) -> Vec<Value> {
     let names = part.compared.records.iter().map(|record| crate::escape::line(&record.name));
-    names.enumerate().map(|(place, name)| json!({ "name": name, "key": legend(place) })).collect()
+    names.enumerate().map(|(index, name)| json!({ "name": name, "key": legend(index) })).collect()
 }
 
 fn sorted(record: &Record) -> Vec<&QuestionRecord> {
@@ -140,17 +140,17 @@ fn sorted(record: &Record) -> Vec<&QuestionRecord> {
     questions
 }
 
-fn against_tokens(place: usize, record: &Record, metric: &str) -> Series {
+fn against_tokens(index: usize, record: &Record, metric: &str) -> Series {
     let questions = sorted(record);
     let values: Vec<f64> = questions.iter().filter_map(|question| value(named(metric), question)).collect();
     let spent =
         questions.iter().flat_map(|question| &question.calls).map(|call| call.usage.prompt + call.usage.generated);
     let mean = spent.sum::<usize>() as f64 / questions.len().max(1) as f64;
     let point = bootstrap(&values, RESAMPLES, SEED).map(|y| Point { x: mean.max(1.0), y });
-    Series { place, points: point.into_iter().collect() }
+    Series { index, points: point.into_iter().collect() }
 }
 
-fn by_level(place: usize, record: &Record, level: GroupOf, metric: &str) -> Series {
+fn by_level(index: usize, record: &Record, level: GroupOf, metric: &str) -> Series {
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for question in sorted(record) {
         if let (Some(level), Some(score)) = (level(question), value(named(metric), question)) {
@@ -159,7 +159,7 @@ fn by_level(place: usize, record: &Record, level: GroupOf, metric: &str) -> Seri
     }
     let point =
         |(level, scores): (usize, Vec<f64>)| Some(Point { x: level as f64, y: bootstrap(&scores, RESAMPLES, SEED)? });
-    Series { place, points: groups.into_iter().filter_map(point).collect() }
+    Series { index, points: groups.into_iter().filter_map(point).collect() }
 }
 
 fn misinformation(record: &QuestionRecord) -> Option<usize> {
@@ -185,14 +185,14 @@ fn imbalance(record: &QuestionRecord) -> Option<usize> {
 
 /// Lines of records whose concluding role answers in each round, and of records that differ in `rounds` alone.
 fn by_rounds(part: &Part, metric: &str) -> Vec<Series> {
-    let within = part.records.iter().enumerate().map(|(place, record)| {
+    let within = part.records.iter().enumerate().map(|(index, record)| {
         let most = record.questions.iter().flat_map(|question| verdicts(question)).map(|call| call.round).max();
         let point = |round: usize| {
             let values: Vec<f64> = sorted(record).iter().filter_map(|q| after(q, round, metric)).collect();
             Some(Point { x: round as f64, y: bootstrap(&values, RESAMPLES, SEED)? })
         };
         let points = (1..=most.filter(|&most| most > 1).unwrap_or(0)).filter_map(point).collect();
-        Series { place, points }
+        Series { index, points }
     });
     within.chain(between(part, metric)).collect()
 }
@@ -232,21 +232,21 @@ fn between(part: &Part, metric: &str) -> Vec<Series> {
         Some((format!("{} {} {switches}", record.header.shown_method(), record.header.model.name), rounds))
     };
     let mut groups: BTreeMap<String, Vec<(u64, usize)>> = BTreeMap::new();
-    for (place, record) in part.records.iter().enumerate() {
+    for (index, record) in part.records.iter().enumerate() {
         if let Some((key, rounds)) = key(record) {
-            groups.entry(key).or_default().push((rounds, place));
+            groups.entry(key).or_default().push((rounds, index));
         }
     }
     let line = |mut records: Vec<(u64, usize)>| {
         records.sort_unstable();
         records.dedup_by_key(|(rounds, _)| *rounds);
-        let place = records.first().filter(|_| records.len() > 1)?.1;
-        let point = |&(rounds, place): &(u64, usize)| {
+        let index = records.first().filter(|_| records.len() > 1)?.1;
+        let point = |&(rounds, index): &(u64, usize)| {
             let scores: Vec<f64> =
-                sorted(&part.records[place]).iter().filter_map(|q| value(named(metric), q)).collect();
+                sorted(&part.records[index]).iter().filter_map(|q| value(named(metric), q)).collect();
             Some(Point { x: rounds as f64, y: bootstrap(&scores, RESAMPLES, SEED)? })
         };
-        Some(Series { place, points: records.iter().filter_map(point).collect() })
+        Some(Series { index, points: records.iter().filter_map(point).collect() })
     };
     groups.into_values().filter_map(line).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A shorter quotation is a word, not a place.
+/// Characters of a quotation at least: a shorter one is a single word, which would be marked all over the text.
 const SHORTEST_QUOTE: usize = 8;
 /// Most spans of one answer in one document.
 const MOST: usize = 20;
@@ -38,14 +38,14 @@ impl Text {
     }
 
     /// Where `words` stand as whole words, whatever their case.
-    fn places(&self, words: &str) -> Vec<Range<usize>> {
+    fn occurrences(&self, words: &str) -> Vec<Range<usize>> {
         let wanted: Vec<char> = words.trim().chars().map(fold).collect();
         let mut found = Vec::new();
         if wanted.is_empty() || wanted.len() > self.folded.len() {
             return found;
         }
         let part_of_word =
-            |place: Option<usize>| place.and_then(|place| self.folded.get(place)).is_some_and(|c| c.is_alphanumeric());
+            |at: Option<usize>| at.and_then(|at| self.folded.get(at)).is_some_and(|c| c.is_alphanumeric());
         let mut at = 0;
         while at + wanted.len() <= self.folded.len() && found.len() < MOST {
             let end = at + wanted.len();
@@ -83,13 +83,13 @@ pub(super) fn of(record: &QuestionRecord) -> BTreeMap<usize, Vec<Value>> {
         let mut spans: Vec<(Range<usize>, &str)> = Vec::new();
         for (kind, answers) in [("answer", &conclusion.answers), ("other", &conclusion.rejected)] {
             for answer in answers {
-                spans.extend(text.places(&answer.text).into_iter().map(|range| (range, kind)));
+                spans.extend(text.occurrences(&answer.text).into_iter().map(|range| (range, kind)));
             }
         }
-        let about = record.calls.iter().filter(|call| call.document.is_none_or(|place| place == number));
+        let about = record.calls.iter().filter(|call| call.document.is_none_or(|document| document == number));
         for call in about {
             for quotation in quotations(&call.reply) {
-                spans.extend(text.places(quotation).into_iter().map(|range| (range, "quote")));
+                spans.extend(text.occurrences(quotation).into_iter().map(|range| (range, "quote")));
             }
         }
         spans.sort_by_key(|(range, kind)| (range.start, range.end, *kind));
@@ -134,11 +134,11 @@ mod tests {
     #[test]
     fn words_are_found_whole_and_in_any_case() {
         let text = Text::new("Opened in 1889; the 18890 did not. It OPENED\nIN 1889");
-        assert_eq!(text.places("1889"), [10..14, 48..52]);
-        assert_eq!(text.places(" opened in 1889 "), [0..14, 38..52]);
+        assert_eq!(text.occurrences("1889"), [10..14, 48..52]);
+        assert_eq!(text.occurrences(" opened in 1889 "), [0..14, 38..52]);
         assert!(
-            text.places("").is_empty()
-                && text.places("1889 and more than the text has in it, by far and wide").is_empty()
+            text.occurrences("").is_empty()
+                && text.occurrences("1889 and more than the text has in it, by far and wide").is_empty()
         );
     }
 

@@ -135,17 +135,17 @@ fn group(part: &Part) -> Result<Value> {
 
 /// The questions of all records of a part: those of the first in their order, then those that it does not have.
 fn rows(part: &Part) -> Vec<Row<'_>> {
-    let mut places: HashMap<[u8; 32], usize> = HashMap::new();
+    let mut indices: HashMap<[u8; 32], usize> = HashMap::new();
     let mut rows: Vec<Row<'_>> = Vec::new();
     for (number, record) in part.records.iter().enumerate() {
         let mut questions: Vec<&QuestionRecord> = record.questions.iter().collect();
         questions.sort_by(|a, b| natural(&a.question.id).cmp(&natural(&b.question.id)));
         for question in questions {
-            let place = *places.entry(content(&question.question)).or_insert_with(|| {
+            let index = *indices.entry(content(&question.question)).or_insert_with(|| {
                 rows.push(vec![None; part.records.len()]);
                 rows.len() - 1
             });
-            rows[place][number] = Some(question);
+            rows[index][number] = Some(question);
         }
     }
     rows

@@ -34,15 +34,15 @@ impl<'a> Known<'a> {
     }
 
     fn cut_from<'t>(&self, first: usize, text: &'t str, pieces: &mut Vec<&'t str>) {
-        let found = (first..self.0.len()).find_map(|place| Some((place, text.find(self.0[place])?)));
-        let Some((place, at)) = found else {
+        let found = (first..self.0.len()).find_map(|index| Some((index, text.find(self.0[index])?)));
+        let Some((index, at)) = found else {
             return pieces.extend(text.split_inclusive('\n'));
         };
-        let end = at + self.0[place].len();
-        // Longer texts stand in neither part.
-        self.cut_from(place, &text[..at], pieces);
+        let end = at + self.0[index].len();
+        // Longer texts are in neither part.
+        self.cut_from(index, &text[..at], pieces);
         pieces.push(&text[at..end]);
-        self.cut_from(place, &text[end..], pieces);
+        self.cut_from(index, &text[end..], pieces);
     }
 
     fn numbers(&self, text: &str, texts: &mut Texts) -> Vec<usize> {

@@ -43,13 +43,13 @@ fn estimate(side: &Side, name: &str) -> Option<Estimate> {
 
 /// A metric as rows with a bar each: one record a row.
 fn panel(compared: &Compared, slice: &SliceComparison, name: &str) -> Value {
-    let rows = compared.records.iter().zip(&slice.sides).enumerate().map(|(place, (record, side))| {
+    let rows = compared.records.iter().zip(&slice.sides).enumerate().map(|(index, (record, side))| {
         let value = estimate(side, name);
         let contrast = side.against.as_ref().and_then(|against| against.rows.iter().find(|row| row.metric == name));
         let difference = contrast.and_then(|contrast| contrast.difference);
         json!({
             "name": escape::line(&record.name),
-            "key": super::chart::legend(place),
+            "key": super::chart::legend(index),
             "questions": side.questions,
             "value": value.map(|e| shown(Unit::Share, e.mean, false)),
             "interval": value.map(|e| interval(Unit::Share, e, false)),
@@ -95,11 +95,11 @@ fn clear(e: Estimate) -> bool {
 /// A table: metrics down, records across.
 fn values(compared: &Compared, slice: &SliceComparison) -> Value {
     let Some(first) = slice.sides.first() else { return Value::Null };
-    let applies = |place: &usize| slice.sides.iter().any(|side| side.values[*place].1.is_some());
-    let rows = (0..first.values.len()).filter(applies).map(|place| {
-        let name = first.values[place].0;
+    let applies = |index: &usize| slice.sides.iter().any(|side| side.values[*index].1.is_some());
+    let rows = (0..first.values.len()).filter(applies).map(|index| {
+        let name = first.values[index].0;
         let unit = metric(name).map_or(Unit::Count, |metric| metric.unit);
-        let cells = slice.sides.iter().map(|side| cell(unit, side.values[place].1, false)).collect::<Vec<_>>();
+        let cells = slice.sides.iter().map(|side| cell(unit, side.values[index].1, false)).collect::<Vec<_>>();
         json!({ "name": name, "formula": metric(name).map(|metric| metric.formula), "cells": cells })
     });
     json!({ "names": names(compared), "rows": rows.collect::<Vec<_>>() })
@@ -118,12 +118,12 @@ fn names(compared: &Compared) -> Vec<String> {
 fn differences(compared: &Compared, slice: &SliceComparison) -> Value {
     let others: Vec<_> = slice.sides.iter().filter_map(|side| side.against.as_ref()).collect();
     let Some(first) = others.first() else { return Value::Null };
-    let applies = |place: &usize| others.iter().any(|against| against.rows[*place].difference.is_some());
-    let rows = (0..first.rows.len()).filter(applies).map(|place| {
-        let name = first.rows[place].metric;
+    let applies = |index: &usize| others.iter().any(|against| against.rows[*index].difference.is_some());
+    let rows = (0..first.rows.len()).filter(applies).map(|index| {
+        let name = first.rows[index].metric;
         let unit = metric(name).map_or(Unit::Count, |metric| metric.unit);
         let cells = others.iter().map(|against| {
-            let row = &against.rows[place];
+            let row = &against.rows[index];
             json!({ "difference": cell(unit, row.difference, true), "outcomes": row.outcomes })
         });
         json!({ "name": name, "formula": metric(name).map(|metric| metric.formula), "cells": cells.collect::<Vec<_>>() })
@@ -150,8 +150,8 @@ fn costs(compared: &Compared, slice: &SliceComparison) -> Vec<Value> {
 pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push('\u{202f}');
         }
         out.push(digit);

@@ -8,20 +8,20 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct Texts {
     list: Vec<String>,
-    places: HashMap<String, usize>,
+    numbers: HashMap<String, usize>,
 }
 
 impl Texts {
     /// The number of `text`.
     pub(super) fn add(&mut self, text: &str) -> usize {
         let shown = escape::lines(text);
-        if let Some(&place) = self.places.get(&shown) {
-            return place;
+        if let Some(&number) = self.numbers.get(&shown) {
+            return number;
         }
-        let place = self.list.len();
+        let number = self.list.len();
         self.list.push(shown.clone());
-        self.places.insert(shown, place);
-        place
+        self.numbers.insert(shown, number);
+        number
     }
 
     /// As [`Texts::add`], `null` for an empty text.

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Converts hits to documents, one for each document of the corpus: its passages become one text, in the order of the
-/// document, because one source does not confirm or oppose itself. The place of a document is that of its best passage,
+/// document, because one source does not confirm or oppose itself. A document has the rank of its best passage,
 /// whose position is its origin; positions of the others are its parts.
 #[must_use]
 pub fn merged_documents(hits: Vec<Hit>) -> Vec<Document> {
@@ -76,12 +76,12 @@ fn named(mut documents: Vec<Document>) -> Vec<Document> {
     }
     for document in &mut documents {
         if let Some(origin) = document.origin.as_ref().filter(|_| uses[&document.name] > 1) {
-            let place = match (origin.line, origin.page) {
+            let position = match (origin.line, origin.page) {
                 (Some(line), _) => format!(":{line}"),
                 (None, Some(page)) => format!(", page {page}"),
                 (None, None) => format!(", from {}", origin.characters.start),
             };
-            document.name.push_str(&place);
+            document.name.push_str(&position);
         }
     }
     documents

@@ -35,8 +35,8 @@ impl LocalEmbedder {
     /// # Errors
     /// Anything that prevents loading the named model; a model of the catalog that makes no vectors.
     pub fn open(name: &str, options: &EmbedderOptions, progress: &mut dyn FnMut(FetchEvent)) -> Result<Self> {
-        let places = source::Options { cache: source::default_cache()?, offline: options.offline };
-        let (located, known) = source::locate_encoder(name, &places, progress)?;
+        let search = source::Options { cache: source::default_cache()?, offline: options.offline };
+        let (located, known) = source::locate_encoder(name, &search, progress)?;
         if known.as_ref().is_some_and(|known| known.task != Task::Embedding) {
             return Err(MootError::Usage(format!("{name} classifies pairs of texts and makes no vectors of them")));
         }

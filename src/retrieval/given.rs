@@ -100,9 +100,9 @@ pub fn load(paths: &[String]) -> Result<Given> {
     }
 }
 
-/// Reads the documents of `corpus` that `filter` admits, as far as `room` has place for them. With `fold`, an exact copy of a
-/// document (white space and case aside) becomes one of its copies, with a note: it is no voice of its own. A dataset's line
-/// brings all of its documents whatever the room.
+/// Reads the documents of `corpus` that `filter` admits, up to the size of `room`. With `fold`, an exact copy of a
+/// document (white space and case aside) becomes one of its copies, with a note: copies do not count twice. A dataset's
+/// line brings all of its documents whatever the room.
 ///
 /// # Errors
 /// [`MootError::Input`] or [`MootError::Io`] for the first file that was named and is binary, not UTF-8, empty or
@@ -234,29 +234,29 @@ impl<'a> Gathering<'a> {
             None => document.file.clone(),
         };
         let characters = 0..document.text.chars().count() as u64;
-        let place = Origin { file: document.file.clone(), id: document.id.clone(), line, page: None, characters };
+        let position = Origin { file: document.file.clone(), id: document.id.clone(), line, page: None, characters };
         let (by_folder, by_heading) = (document.by_folder, document.by_heading);
         let corpus::Document { text, title, source, date, url, notes, .. } = document;
         // The text shows its heading; a file is known by its name.
         let title = title.filter(|_| !by_heading);
         let name = title.clone().unwrap_or_else(|| named(&entry.path, line));
         let document = Document { name, text, title, source, date, url, notes, ..Document::default() }.composed();
-        if self.admits(by_folder, &document) && !self.fold(entry, place, &document) {
+        if self.admits(by_folder, &document) && !self.fold(entry, position, &document) {
             self.take(origin, by_folder, document);
         }
     }
 
     /// Adds an exact copy of a document to its copies; whether it was one.
-    fn fold(&mut self, entry: &Entry, place: Origin, document: &Document) -> bool {
+    fn fold(&mut self, entry: &Entry, position: Origin, document: &Document) -> bool {
         let Some(taken) = &mut self.taken else { return false };
         let Some(at) = taken.original(&document.text, document.title.as_deref(), self.given.documents.len()) else {
             return false;
         };
         let Document { text, title, source, date, url, notes, .. } = document.clone();
-        let line = place.line.map(|line| format!("line {line} is ")).unwrap_or_default();
-        let note = format!("{line}a copy of {}; both are one voice", self.origins[at]);
+        let line = position.line.map(|line| format!("line {line} is ")).unwrap_or_default();
+        let note = format!("{line}a copy of {}; the two count as one document", self.origins[at]);
         self.notes.push(Noted { path: entry.path.clone(), note });
-        self.given.documents[at].copies.push(Passage { text, title, source, date, url, notes, origin: place });
+        self.given.documents[at].copies.push(Passage { text, title, source, date, url, notes, origin: position });
         true
     }
 
@@ -381,7 +381,8 @@ impl<'a> Gathering<'a> {
         Ok(self.given)
     }
 
-    /// A folder that all documents without a source of their own come from tells none of them apart, so it is no source.
+    /// A folder from which all documents without a source of their own come does not distinguish them, so it is no
+    /// source.
     fn forget_only_folder(&mut self) {
         if self.folders.len() == 1 {
             let documents = self.given.documents.iter_mut().zip(&self.by_folder);
@@ -396,7 +397,7 @@ fn dataset_line(entry: &Entry) -> Result<Option<(usize, String)>> {
         return Ok(None);
     }
     for numbered in Lines::open(&entry.path)? {
-        // Faults are told by the reader of records.
+        // The reader of records reports faults.
         let Ok((number, text)) = numbered else { return Ok(None) };
         if entry.line.is_none_or(|wanted| wanted == number) {
             let asked = Object::parse(&entry.path, number, &text).is_ok_and(|object| object.has("documents"));

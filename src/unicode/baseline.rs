@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_of_unicode_are_spelled_alike() {
+    fn characters_of_unicode_are_spelled_the_same() {
         for (text, expected) in [
             ("10\u{2076} crowns, 10\u{207b}\u{b3} m\u{b2}", "10^6 crowns, 10^-3 m^2"),
             ("in 1788\u{b3} by", "in 1788 [3] by"),

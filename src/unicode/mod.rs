@@ -117,7 +117,7 @@ pub fn unmarked(text: &str) -> Cow<'_, str> {
     Cow::Owned(into_nfc(bare))
 }
 
-/// What ASCII has in the place of a character of typography; nothing for one that cannot be seen.
+/// The ASCII form of a typographic character; empty for an invisible one.
 fn ascii_of(c: char) -> Option<&'static str> {
     Some(match c {
         '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{b4}' | '\u{2bc}' => "'",

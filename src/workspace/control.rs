@@ -8,7 +8,7 @@ use crate::workspace::models::Opening;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What an interruption finds in progress.
+/// The phase of the work, which decides what an interruption does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Models are found and loaded: nothing that must be finished.

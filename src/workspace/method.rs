@@ -122,7 +122,7 @@ impl MethodOptions {
         Ok(all)
     }
 
-    /// The prompts in place of the program's. A note says which of them never show the question or the documents.
+    /// The prompts that replace the program's. A note names those that never show the question or the documents.
     fn own_prompts(&self, notice: &Notice) -> Result<OwnPrompts> {
         let Some(dir) = &self.prompts else { return Ok(OwnPrompts::default()) };
         let all = methods::replaceable();

@@ -24,7 +24,7 @@ use crate::workspace::plan::Plan;
 use moot_models::encoder::EncoderOptions;
 use std::sync::Arc;
 
-/// What a plan opens. It answers questions and runs datasets as often as it is asked to.
+/// An open plan. It answers questions and runs datasets any number of times.
 pub struct Workspace {
     pub(super) plan: Plan,
     pub(super) control: Control,
@@ -164,7 +164,7 @@ impl Workspace {
         error.map_or(Ok(record), Err)
     }
 
-    /// Notes what retrieval and entailment did together for questions in flight.
+    /// Notes the searches and classifications that were computed together for questions in flight.
     pub fn note_counts(&self) {
         if let Some(counts) = self.retriever.as_ref().map(Batched::counts).filter(|counts| counts.queries > 0) {
             let queries = plural(counts.queries, "query", "queries");

@@ -1,4 +1,5 @@
-//! What a face fills in: the settings of a plan as the user gave them. Every field has a default, and every struct is JSON.
+//! The settings of a plan as the user gave them; a face fills them in. Every field has a default, and every struct is
+//! JSON.
 //!
 //! The command line, a JSON body and a program fill the same structs. [`Plan::of`](super::Plan::of) says what they mean.
 
@@ -17,15 +18,15 @@ pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanOptions {
-    /// What is asked; may be left out where a dataset's line brings its own question, and for a run.
+    /// The question; may be left out where a dataset's line brings its own question, and for a run.
     pub question: Option<String>,
     /// Documents given by hand.
     pub documents: DocumentOptions,
-    /// What is searched for documents.
+    /// The corpus that is searched for documents.
     pub corpus: CorpusOptions,
     /// The method and its settings.
     pub method: MethodOptions,
-    /// What classifies pairs of texts.
+    /// The classifier of pairs of texts.
     pub classifier: ClassifierOptions,
     /// A model, or one for each role: `agent=A,aggregator=B`.
     pub model: String,
@@ -78,7 +79,7 @@ pub struct DocumentOptions {
     pub whole: bool,
 }
 
-/// What is searched for documents.
+/// The corpus that is searched for documents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusOptions {
@@ -135,7 +136,7 @@ pub struct MethodOptions {
     /// Its switches, by name.
     #[serde(deserialize_with = "switches")]
     pub switches: Typed,
-    /// A folder of prompts in place of the program's.
+    /// A folder of prompts instead of the program's.
     pub prompts: Option<PathBuf>,
     /// The weights of sources, as `moot sources estimate` writes them.
     pub source_weights: Option<PathBuf>,
@@ -185,7 +186,7 @@ fn switches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Typed, D::Erro
     Ok(given.into_iter().map(|(name, value)| (name, text(value))).collect())
 }
 
-/// What classifies pairs of texts.
+/// The classifier of pairs of texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassifierOptions {
@@ -229,7 +230,7 @@ pub struct RunOptions {
     pub in_flight: usize,
     /// Questions that were recorded with an error are asked again.
     pub retry_errors: bool,
-    /// Records whose replies are taken for calls that are sent alike.
+    /// Records whose replies are taken for equal calls.
     pub reuse: Vec<PathBuf>,
 }
 

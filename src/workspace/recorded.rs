@@ -14,7 +14,7 @@ use crate::workspace::options::PlanOptions;
 use crate::workspace::plan::Plan;
 use std::path::Path;
 
-/// A record with what its run had.
+/// A record with its models and tools.
 pub struct Recorded {
     /// The record.
     pub record: Record,
@@ -95,7 +95,7 @@ fn weights(options: &PlanOptions, record: &Record) -> Result<Option<(SourceWeigh
     )))
 }
 
-/// A debate that goes on must not mix the replies of two models.
+/// A continued debate must not mix the replies of two models.
 fn same_model(record: &Record, role: &str, models: &Roles, control: &Control) -> Result<()> {
     let (then, now) = (record.header.model_of(role), models.identity_of(role));
     let same = if then.sha256.is_empty() { then.name == now.name } else { then.sha256 == now.sha256 };

@@ -1,4 +1,4 @@
-//! One text in other characters: what each comparison takes for the same.
+//! One text in different characters: which of them each comparison treats as equal.
 
 use moot::answers::equality::{Likeness, agree, likeness};
 use moot::answers::grounds::Held;

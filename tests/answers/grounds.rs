@@ -91,16 +91,16 @@ fn an_answer_without_supporter_or_ground_is_marked_in_the_record() {
     let marks: Vec<&[Mark]> = conclusion.answers.iter().map(|answer| &answer.marks[..]).collect();
     assert_eq!(marks, [&[][..], &[Mark::NoSupporter], &[Mark::NoSupporter, Mark::NotInDocuments]]);
     assert!(serde_json::to_string(&record).unwrap().contains(r#""marks":["no-supporter","not-in-documents"]"#));
-    // A reader has no agents: what no document mentions is not in the documents.
+    // A reader has no agents: an answer that no document mentions is not in the documents.
     let llm = Scripted::list([r#"All Correct Answers: ["1931", "1950"]. Explanation: So it is."#]);
     let method = methods::build("concatenated", &typed(&[])).unwrap();
     let read = method.answer(&asked, Tools::new(&llm), &Settings::default(), &Silent).unwrap().conclusion.unwrap();
     assert!(read.answers[0].marks.is_empty() && read.answers[1].marks == [Mark::NotInDocuments]);
 }
 
-/// "Minutes" is what two documents are called, and no document says it.
+/// "Minutes" is the title of two documents; it is not in the text of any.
 #[test]
-fn a_title_or_a_source_is_no_statement_of_a_document() {
+fn titles_and_sources_are_not_the_text_of_a_document() {
     let mut asked = question(&["She was born in 1931, they say.", "She lived in Sandholm."]);
     asked.documents[0].title = Some("Minutes".into());
     asked.documents[1].source = Some("Norrby Council".into());
@@ -126,7 +126,7 @@ fn a_title_or_a_source_is_no_statement_of_a_document() {
     assert!(!Held::of([&passage], true).grounds("Minutes") && Held::of([&passage], true).grounds("1884"));
     let given = Document { origin: None, ..passage.clone() };
     assert!(Held::of([&given], true).grounds("Minutes"));
-    // What stands in a title is still not taken from the worked example.
+    // Words of a title are still not taken from the worked example.
     asked.documents[0].title = Some("The cello".into());
     let conclusion = concluded(&asked, r#"["cello"]"#).conclusion.unwrap();
     assert!(conclusion.refused.is_empty() && conclusion.answers[0].marks.contains(&Mark::NotInDocuments));

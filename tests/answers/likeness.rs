@@ -44,15 +44,15 @@ fn dates_of_different_precision_agree_and_other_dates_do_not() {
     // Which number is the month is not known: it agrees with both readings, which differ from each other.
     assert_eq!(likeness("4/5/1952", "4 May 1952"), Likeness::Same);
     assert_eq!(likeness("4/5/1952", "5 April 1952"), Likeness::Same);
-    // Neither holds all that is known of the other.
+    // Neither date has all parts of the other.
     assert_eq!(likeness("14 June", "June 1952"), Likeness::Different);
     assert_eq!(likeness("May", "May 1952"), Likeness::Different);
 }
 
 #[test]
-fn the_most_precise_stands_for_those_that_agree_with_it() {
+fn the_most_precise_of_agreeing_answers_is_kept() {
     assert_eq!(distinct(["1952", "14.6.1952", "June 1952", "14 June 1952", "..."]), ["14.6.1952"]);
-    // Two days of one year: the year agrees with both, and stands.
+    // Two days of one year: the year agrees with both, and is kept.
     assert_eq!(distinct(["1952", "14.6.1952", "3.5.1952"]), ["1952", "14.6.1952", "3.5.1952"]);
     assert_eq!(most_precise("1952", ["June 1952", "14.6.1952", "1951"]), "14.6.1952");
     assert_eq!(most_precise("1952", ["14.6.1952", "3.5.1952"]), "1952");
@@ -90,7 +90,7 @@ fn the_stances_of_an_assessment_agree_at_different_precision() {
     let stances = [Some("14.6.1952"), Some("1952"), Some("1951"), Some("June 1951"), None];
     let (answers, rejected) = vote::by_stance(&["June 1952".to_owned()], &stances);
     assert_eq!((&answers[0].supporters[..], &answers[0].opponents[..]), (&[0, 1][..], &[2, 3][..]));
-    // Of the other answers the more precise stands for both.
+    // Of the other two answers the more precise one is kept for both.
     assert_eq!(rejected.len(), 1);
     assert_eq!((rejected[0].text.as_str(), &rejected[0].supporters[..]), ("June 1951", &[2, 3][..]));
     let (answers, rejected) = vote::by_stance(&["7.2".to_owned()], &[Some("72"), Some("7.2 million")]);

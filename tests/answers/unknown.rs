@@ -53,7 +53,7 @@ fn answers_that_look_like_none() {
 }
 
 #[test]
-fn a_passage_that_begins_so_tells_nothing() {
+fn a_passage_that_begins_like_unknown_is_recognised() {
     assert!(begins_unknown("I don't know of any such person, but here is a guess.") && begins_unknown("I do not know"));
     assert!(!begins_unknown("I do not knowingly lie.") && !begins_unknown("The bridge opened."));
 }

@@ -51,7 +51,7 @@ fn matching_is_by_whole_words() {
 proptest! {
     #[test]
     fn normalising_twice_changes_nothing(text in "\\PC{0,40}") {
-        // Marks that punctuation held apart may change places without it.
+        // Marks that punctuation held apart may be swapped without it.
         let text: String = text.chars().filter(|&c| !is_combining_mark(c)).collect();
         for level in [Scored, Voted] {
             let once = level.normalised(&text);
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_left_twice(answers in prop::collection::vec("[a-c.]{0,2}", 0..8)) {
+    fn no_answer_is_kept_twice(answers in prop::collection::vec("[a-c.]{0,2}", 0..8)) {
         let kept = Voted.without_repeats(answers.clone());
         for (i, a) in kept.iter().enumerate() {
             prop_assert!(!kept[..i].iter().any(|b| Voted.equal(a, b)));
@@ -89,20 +89,20 @@ proptest! {
     }
 
     #[test]
-    fn every_agent_that_spoke_stands_somewhere(
+    fn every_agent_with_an_answer_supports_one(
         concluded in prop::collection::vec("[b-e]{1}( [b-e])?", 0..3),
         stances in prop::collection::vec(prop::option::of("[b-e]{1}( [b-e])?"), 0..6),
     ) {
         let stances: Vec<Option<&str>> = stances.iter().map(Option::as_deref).collect();
         let (answers, rejected) = vote::by_stance(&concluded, &stances);
         prop_assert_eq!(answers.len(), concluded.len());
-        for (place, stance) in stances.iter().enumerate() {
+        for (index, stance) in stances.iter().enumerate() {
             for answer in answers.iter().chain(&rejected) {
-                let stands = (answer.supporters.contains(&place), answer.opponents.contains(&place));
+                let stands = (answer.supporters.contains(&index), answer.opponents.contains(&index));
                 let want = if stance.is_none() { (false, false) } else { (stands.0, !stands.0) };
                 prop_assert_eq!(stands, want);
             }
-            let backed = answers.iter().chain(&rejected).any(|answer| answer.supporters.contains(&place));
+            let backed = answers.iter().chain(&rejected).any(|answer| answer.supporters.contains(&index));
             prop_assert_eq!(backed, stance.is_some());
         }
     }
@@ -154,9 +154,9 @@ fn a_letter_that_ends_a_name_is_no_article() {
     assert!(!moot::answers::equality::agree("A. Smith", "B. Smith"));
 }
 
-/// A list of a long reply: quadratic time would be minutes.
+/// A list in a long reply: in quadratic time the test would take minutes.
 #[test]
-fn many_answers_are_told_apart_in_linear_time() {
+fn many_answers_are_grouped_in_linear_time() {
     let answers = (0..100_000).map(|number| format!("answer {}", number % 60_000));
     let started = std::time::Instant::now();
     assert_eq!(Voted.without_repeats(answers).len(), 60_000);

@@ -60,13 +60,13 @@ fn scores_are_those_of_the_definition() {
 }
 
 #[test]
-fn what_is_undefined_is_no_number() {
+fn undefined_scores_have_no_number() {
     let none = scores(&[], Neither::Zero);
     assert_eq!((none.claims, none.cs_c, none.cs_r), (0, None, None));
     let silent = scores(&["00", "", "0"], Neither::LeftOut);
     assert_eq!((silent.cs_c, silent.cs_r, silent.neither), (Some(0.0), None, 3));
     assert_eq!(scores(&["00", "0"], Neither::Zero).cs_r, Some(0.0));
-    // Where no label was read, nothing is known: not that there is no conflict.
+    // Without a label that could be read the result is unknown, which is not the same as no conflict.
     for neither in [Neither::LeftOut, Neither::Zero] {
         let unlabelled = scores(&["!x", "x"], neither);
         assert_eq!((unlabelled.cs_c, unlabelled.cs_r, unlabelled.claims), (None, None, 2));
@@ -78,14 +78,14 @@ fn what_is_undefined_is_no_number() {
 fn labels_that_do_not_count_are_counted_apart() {
     let found = scores(&["+?", "?!", "x+", "?-"], Neither::LeftOut);
     assert_eq!((found.unquoted, found.malformed, found.failed, found.labels), (3, 1, 1, 8));
-    // Neither the first nor the last is a conflict: the quote of one side does not stand in its document.
+    // Neither the first nor the last is a conflict: the quote of one side is not in its document.
     assert_eq!((found.conflicting, found.neither), (0, 1));
     assert!((found.cs_r.unwrap() - 1.0 / 3.0).abs() < 1e-12);
     assert!(claim("x", "0+-").conflicts() && !claim("x", "?+").conflicts() && !claim("x", "-").conflicts());
 }
 
 #[test]
-fn a_quote_stands_where_it_says_or_not_at_all() {
+fn a_quote_is_at_its_offsets_or_absent() {
     let quote = |text: &str, characters| Quote { text: text.into(), characters };
     let document = "Žilina:\nopened in 1931.";
     assert!(quote("opened in 1931", 8..22).stands_in(document));

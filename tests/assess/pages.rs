@@ -42,7 +42,7 @@ fn record() -> QuestionRecord {
 }
 
 #[test]
-fn an_assessment_has_every_claim_with_places() {
+fn an_assessment_has_every_claim_with_the_origins_of_its_quotes() {
     let found = Assessment::of(&record(), Neither::LeftOut).unwrap();
     let first = &found.claims[0];
     assert!(first.conflict && first.supporters.len() == 1 && first.contradictors.len() == 1);

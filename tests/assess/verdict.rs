@@ -74,7 +74,7 @@ fn an_old_record_is_matched_again() {
 }
 
 #[test]
-fn a_withdrawal_is_told_from_an_agent_that_never_knew() {
+fn a_withdrawal_differs_from_an_agent_that_never_answered() {
     let rounds: &[&[Option<&str>]] =
         &[&[Some("1952"), Some("1950"), None], &[Some("1952"), Some("1951"), None], &[Some("1952"), None, None]];
     let verdict = Verdict::of(&record(&["It opened in 1952.", "Soup.", "Tea."], rounds, &["1952"])).unwrap();
@@ -83,7 +83,7 @@ fn a_withdrawal_is_told_from_an_agent_that_never_knew() {
     assert_eq!(verdict.tally, [("1952".to_owned(), 1), ("unknown".to_owned(), 2)]);
 }
 
-/// An answer of round 1 that no agent holds at the end is not among the concluded answers: the verdict lists it as given up.
+/// An answer of round 1 that no agent gives at the end is not among the concluded answers: the verdict lists it as given up.
 #[test]
 fn answers_that_no_agent_keeps_are_given_up() {
     let texts = ["It opened in 1884.", "It opened in 1848.", "It opened in 1884, they say.", "Soup."];
@@ -99,7 +99,7 @@ fn answers_that_no_agent_keeps_are_given_up() {
     let verdict = Verdict::of(&record(&texts, rounds, &["Minutes"])).unwrap();
     assert_eq!(verdict.given_up, [given_up("1884", &[0, 2], Some("Minutes")), given_up("1848", &[1], Some("Minutes"))]);
     assert!(verdict.withdrawn.is_empty() && verdict.rejected.is_empty());
-    // One that another agent holds at the end, or that the conclusion names, stands there already.
+    // One that another agent gives at the end, or that the conclusion names, is listed there already.
     let held: &[&[Option<&str>]] = &[&[Some("1884"), Some("1848")], &[Some("1848"), Some("1850")]];
     assert_eq!(Verdict::of(&record(&texts[..2], held, &["1848", "1884"])).unwrap().given_up, []);
     let lost = Verdict::of(&record(&texts[..2], held, &["1850"])).unwrap().given_up;

@@ -42,7 +42,7 @@ fn a_fork_shows_both_courses_counts_its_calls_and_is_saved() {
     assert!(later.into_iter().all(|call| call.messages.last().unwrap().content.ends_with("Beware of the diary.")));
     let compared = text(&run(here(&workspace, &["compare", "out.jsonl", "told.jsonl"])).stdout);
     assert!(compared.contains("1 (2)"), "one pair, two questions in the first alone: {compared}");
-    // Every call of it can be repeated: the prompts of the past are those that were answered.
+    // Every call can be repeated, because the recorded prompts are those that were answered.
     let verified = text(&with_model(&workspace, &["verify", "told.jsonl"]).stdout);
     assert!(verified.contains("all the same"), "{verified}");
     let json: Value = serde_json::from_slice(&forked(&["--drop", "1", "--json"]).stdout).unwrap();
@@ -55,7 +55,7 @@ fn a_fork_shows_both_courses_counts_its_calls_and_is_saved() {
 }
 
 #[test]
-fn what_cannot_be_forked_is_refused_before_the_model_is_loaded() {
+fn impossible_forks_are_refused_before_the_model_is_loaded() {
     let workspace = recorded();
     for (typed, code, said) in [
         (&["fork", "out.jsonl", "1"][..], 2, "--drop"),
@@ -76,7 +76,7 @@ fn what_cannot_be_forked_is_refused_before_the_model_is_loaded() {
 }
 
 #[test]
-fn each_document_is_left_out_and_the_cost_is_told() {
+fn each_document_is_left_out_and_the_cost_is_reported() {
     let workspace = recorded();
     let said = text(&with_model(&workspace, &["why", "out.jsonl", "1"]).stdout);
     let record = Record::read(&workspace.path("out.jsonl")).unwrap();

@@ -1,4 +1,4 @@
-//! What goes wrong at the command line: one line says what, at most one more what to do, and the exit code whose
+//! Errors at the command line: one line for the error, at most one more for the remedy, and an exit code that shows whose
 //! fault it is. The program itself, on the tiny model.
 
 use std::fs;
@@ -33,7 +33,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_was_mistyped_exits_with_2() {
+fn mistyped_arguments_exit_with_2() {
     let folder = folder();
     for (typed, parts) in [
         ("aks", &["unrecognized subcommand 'aks'"][..]),
@@ -65,7 +65,7 @@ fn what_was_mistyped_exits_with_2() {
 }
 
 #[test]
-fn what_files_are_to_blame_for_exits_with_1() {
+fn faults_of_files_exit_with_1() {
     let folder = folder();
     let dataset = r#"{"question":"Q","documents":[],"disambig_entity":[],"gold_answers":[],"wrong_answers":[]}"#;
     fs::write(folder.path().join("set.jsonl"), dataset).unwrap();
@@ -86,7 +86,7 @@ fn what_files_are_to_blame_for_exits_with_1() {
     }
 }
 
-/// Nothing that stands in a file or in its name can break the line or steer the terminal.
+/// No text of a file and no name of one can break the line or control the terminal.
 #[test]
 fn a_message_is_one_line_whatever_it_quotes() {
     let folder = folder();
@@ -155,7 +155,7 @@ fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
             assert!(all.contains(option) && !short.contains(option), "{option}");
         }
         assert!(all.contains("--model") && all.contains("--method"));
-        // A switch that methods mean differently says what it means in each.
+        // The help of a switch that differs between methods gives its meaning in each.
         let words = all.split_whitespace().collect::<Vec<_>>().join(" ");
         for meaning in ["a document; several are sampled (majority-vote)", "(self-consistency)"] {
             let (_, samples) = words.split_once("--samples").unwrap();
@@ -170,11 +170,11 @@ fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
     }
     let ask = said(&["ask", "--help"]);
     assert!(ask.contains("documents read whole [default: 40]"), "{ask}");
-    // A command with few options has the help that it had.
+    // A command with few options has one help, without `--help-all`.
     assert!(!said(&["merge", "--help"]).contains("--help-all"));
 }
 
-/// What a message advises must not lose a file, and an address is told from a name.
+/// The advice of a message must not lose a file, and an address is distinguished from a name.
 #[test]
 fn hints_do_no_harm() {
     let folder = folder();

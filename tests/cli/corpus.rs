@@ -69,7 +69,7 @@ fn a_folder_is_indexed_once_debated_and_cited() {
     assert!(said.contains("indexing 6 passages of 6 files, once") && skips(&first) == 2, "{said}");
     let squeezed = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(squeezed.contains("notes/council/bridge.md:4 (characters 25-"), "{out}");
-    assert!(squeezed.contains("the same in other places, one voice: "), "{out}");
+    assert!(squeezed.contains("copies, counted once: "), "{out}");
     let cited = squeezed.split("Passages").nth(1).unwrap();
     assert!(["blog", "forum", "mirror"].iter().all(|source| cited.contains(source)), "{out}");
     assert_eq!(out.matches(" 1933").count(), 2, "three copies are one agent and one line against: {out}");
@@ -163,7 +163,7 @@ fn given(cache: &Path, server: &Server, typed: &[&str], stdin: &str) -> (Vec<Val
     let mut command = moot(fixed.into_iter().chain(typed.iter().copied()));
     command.env("MOOT_CACHE", cache).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A program that reads no input may have ended.
+    // A program that does not read its input may have ended.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     let out = child.wait_with_output().unwrap();
     let said = text(&out.stderr).clone();
@@ -173,7 +173,7 @@ fn given(cache: &Path, server: &Server, typed: &[&str], stdin: &str) -> (Vec<Val
 }
 
 #[test]
-fn given_documents_are_read_filtered_or_searched_and_it_is_said() {
+fn given_documents_are_read_filtered_or_searched_and_the_choice_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (notes, cache, server) = (corpus(folder.path()), folder.path().join("cache"), server());
     let (all, said) = given(&cache, &server, &["--docs", &notes, "-"], "<html><p>It opened in 1933.");
@@ -188,7 +188,7 @@ fn given_documents_are_read_filtered_or_searched_and_it_is_said() {
     let (council, _) = given(&cache, &server, &["--docs", &notes, "--source", "council"], "");
     assert_eq!(council.len(), 1);
 
-    // The soup is about no bridge; three copies are one voice.
+    // The soup is about no bridge; three copies count once.
     let (found, said) = given(&cache, &server, &["--docs", &notes, "--top", "3", "--retriever", "bm25"], "");
     assert!(said.contains("--retriever was given: the documents are searched"), "{said}");
     assert_eq!(found.len(), 2, "{found:?}");
@@ -231,7 +231,7 @@ fn a_search_comes_before_the_model() {
 }
 
 #[test]
-fn what_is_mistyped_is_said_before_any_model_is_asked_for() {
+fn mistyped_arguments_are_reported_before_a_model_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let notes = corpus(folder.path());
     for (typed, expected) in [

@@ -84,7 +84,7 @@ fn a_file_of_queries_is_answered_line_by_line() {
 }
 
 #[test]
-fn what_is_wrong_is_one_line_and_a_hint() {
+fn errors_are_one_line_and_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let dir = built(folder.path());
     let notes = folder.path().join("notes").display().to_string();
@@ -127,7 +127,7 @@ fn what_is_wrong_is_one_line_and_a_hint() {
 }
 
 #[test]
-fn an_index_says_that_its_files_have_changed() {
+fn a_search_reports_changed_files_of_its_index() {
     let folder = tempfile::tempdir().unwrap();
     let dir = built(folder.path());
     let said = |typed: &[&str]| {

@@ -38,7 +38,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells the child what to do: a word and a path.
+/// The task of the child process: a word and a path.
 const COMMAND: &str = "MOOT_TEST_COMMAND";
 
 /// Not a test: a subcommand in a process of its own.
@@ -109,7 +109,7 @@ fn calls_are_one_object_a_line() {
 }
 
 #[test]
-fn a_reader_who_leaves_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = recorded(folder.path(), 1);
     // Longer than any pipe's buffer.
@@ -149,7 +149,7 @@ fn questions_are_listed_in_the_datasets_order_where_it_is_known() {
     let known = [of("c", Some(2)), of("a", Some(0)), of("b", Some(1))];
     assert_eq!(ids(&known), ["a", "b", "c"]);
     assert_eq!(queries::find(&known, "3").unwrap().question.id, "c");
-    // Older records have no places, and merged parts may have the same ones: as recorded.
+    // Older records have no indices, and merged parts may have the same ones: the order is the recorded one.
     assert_eq!(ids(&[of("c", None), of("a", None)]), ["c", "a"]);
     assert_eq!(ids(&[of("c", Some(1)), of("a", Some(0)), of("b", Some(0))]), ["c", "a", "b"]);
 }
@@ -209,7 +209,7 @@ fn prepared(args: &run::Args) -> moot::Result<Plan> {
     Plan::of(args.options()?, &Control::default())
 }
 
-/// Runs it with these tools in place of a model's.
+/// Runs it with these tools instead of a model's.
 fn ran(args: &run::Args, tools: Tools<'_>) -> moot::Result<()> {
     let reports = prepared(args)?.run(tools, &Control::default())?;
     reports.into_iter().find_map(|report| report.unanswered).map_or(Ok(()), Err)
@@ -232,9 +232,9 @@ fn a_dataset_is_run_and_gone_on_with() {
     assert!(ran(&args, Tools::new(&llm)).unwrap_err().to_string().contains("settings.seed 0 there, 1 now"));
 }
 
-/// What is searched, and what is wanted of it, can change a number: it is recorded, and another record is begun for another.
+/// The corpus and the settings of the search can change results, so they are recorded, and other ones begin another record.
 #[test]
-fn the_header_says_what_was_searched() {
+fn the_header_names_the_corpus() {
     let folder = tempfile::tempdir().unwrap();
     let (llm, shelf) = (Scripted::new(|_| "no format".into()), Shelf::default());
     let searching = Tools { retriever: Some(&shelf), ..Tools::new(&llm) };
@@ -333,7 +333,7 @@ fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
         refused(&itself)
     );
     assert_eq!(fs::read_to_string(&args.dataset).unwrap(), LINE.repeat(5), "it is left alone");
-    // A record of another run: what differs is told as when the model is there.
+    // A record of another run: the difference is reported as with a model.
     ran(&args, Tools::new(&llm)).unwrap();
     for (method, typed, said) in [
         ("closed-book", ["--seed", "1"], "settings.seed 0 there, 1 now"),
@@ -354,7 +354,7 @@ fn an_output_that_cannot_be_the_record_is_refused_before_a_model_is_needed() {
 }
 
 #[test]
-fn what_was_typed_is_checked_before_a_model_is_needed() {
+fn arguments_are_checked_before_a_model_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let wrong = prepared(&arguments(folder.path(), "shouting")).err().unwrap();
     assert!(matches!(wrong, MootError::UnknownName { .. }));

@@ -96,7 +96,7 @@ fn every_alias_has_a_plan_without_a_network() {
 }
 
 #[test]
-fn a_file_says_itself_what_it_is() {
+fn info_is_read_from_the_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(TINY, folder.path().join("tiny.gguf")).unwrap();
     let info = json(&moot(folder.path(), "models info tiny.gguf --agents 3 --tokens 100 --json"));
@@ -113,7 +113,7 @@ fn a_file_says_itself_what_it_is() {
 
 /// The same file, with the type of one matrix changed in its table of tensors: 64 rows of 64 in blocks of 32.
 #[test]
-fn a_type_that_is_held_as_another_is_named_with_both() {
+fn a_type_that_is_stored_as_another_is_shown_with_both_names() {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = fs::read(TINY).unwrap();
     let name = b"blk.0.attn_q.weight";
@@ -145,9 +145,9 @@ fn copies_are_found_and_removed() {
     let file = folder.path().join("cache/models").join(entry.file().unwrap());
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "abc").unwrap();
-    let places = json(&moot(folder.path(), "models where --json"));
-    assert_eq!(places["hub_cache"], folder.path().join("hf/hub").to_str().unwrap());
-    assert_eq!((&places["models"][0]["name"], &places["models"][0]["bytes"]), (&entry.alias.clone().into(), &3.into()));
+    let found = json(&moot(folder.path(), "models where --json"));
+    assert_eq!(found["hub_cache"], folder.path().join("hf/hub").to_str().unwrap());
+    assert_eq!((&found["models"][0]["name"], &found["models"][0]["bytes"]), (&entry.alias.clone().into(), &3.into()));
     let removed = json(&moot(folder.path(), &format!("models rm {} --json", entry.alias)));
     assert_eq!((&removed["freed"], file.exists()), (&3.into(), false));
     refused(&moot(folder.path(), &format!("models rm {}", entry.alias)), 2, &["is not here"]);
@@ -301,7 +301,7 @@ fn the_doctor_looks_at_everything() {
 }
 
 #[test]
-fn the_doctor_says_what_is_broken() {
+fn the_doctor_names_faults() {
     let folder = tempfile::tempdir().unwrap();
     // A cache that is a file, and a kernel table that no machine has.
     fs::write(folder.path().join("cache"), "").unwrap();

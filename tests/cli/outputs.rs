@@ -16,17 +16,17 @@ fn record(path: &Path) {
     writer.append(&answered("q0", &["yes"], &["no"], &["yes"])).unwrap();
 }
 
-/// A command in the folder of `place`, without a model: what is refused is refused before one is looked for.
-fn typed_in(place: &Workspace, typed: &str) -> Output {
+/// A command in the folder of `workspace`, without a model: it refuses before it looks for one.
+fn typed_in(workspace: &Workspace, typed: &str) -> Output {
     let mut command = moot(typed.split(' '));
-    command.current_dir(place.path("")).env("MOOT_CACHE", place.path("cache")).env("MOOT_OFFLINE", "1");
+    command.current_dir(workspace.path("")).env("MOOT_CACHE", workspace.path("cache")).env("MOOT_OFFLINE", "1");
     command.output().unwrap()
 }
 
-/// Names and contents of the files in the folder of `place`.
-fn files(place: &Workspace) -> Vec<(String, Vec<u8>)> {
+/// Names and contents of the files in the folder of `workspace`.
+fn files(workspace: &Workspace) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(place.path("")).unwrap() {
+    for entry in fs::read_dir(workspace.path("")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         all.push((name, fs::read(&path).unwrap_or_default()));
@@ -37,21 +37,21 @@ fn files(place: &Workspace) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn no_output_is_an_input_or_another_output() {
-    let place = Workspace::new();
+    let workspace = Workspace::new();
     for folder in ["corpus", "sub"] {
-        fs::create_dir(place.path(folder)).unwrap();
+        fs::create_dir(workspace.path(folder)).unwrap();
     }
     for name in ["q.jsonl", "corpus/a.csv", "docs.csv"] {
-        fs::copy(THREE, place.path(name)).unwrap();
+        fs::copy(THREE, workspace.path(name)).unwrap();
     }
-    fs::hard_link(place.path("q.jsonl"), place.path("hard.jsonl")).unwrap();
+    fs::hard_link(workspace.path("q.jsonl"), workspace.path("hard.jsonl")).unwrap();
     #[cfg(unix)]
-    std::os::unix::fs::symlink("q.jsonl", place.path("soft.jsonl")).unwrap();
-    record(&place.path("r.jsonl"));
+    std::os::unix::fs::symlink("q.jsonl", workspace.path("soft.jsonl")).unwrap();
+    record(&workspace.path("r.jsonl"));
     for name in ["w.json", "v.json"] {
-        fs::write(place.path(name), "{}").unwrap();
+        fs::write(workspace.path(name), "{}").unwrap();
     }
-    let before = files(&place);
+    let before = files(&workspace);
     let read = "expected a file that the command does not read";
     let another = "expected another file than that of -o";
     let mut refused = vec![
@@ -79,91 +79,91 @@ fn no_output_is_an_input_or_another_output() {
         refused.extend([("run q.jsonl --answers hard.jsonl", read), ("run q.jsonl --answers soft.jsonl", read)]);
     }
     for (typed, why) in refused {
-        let output = typed_in(&place, typed);
+        let output = typed_in(&workspace, typed);
         let said = text(&output.stderr);
         assert!(!output.status.success() && said.contains(why), "{typed}: {said}");
         assert!(said.lines().count() <= 2, "one line and a hint: {typed}: {said}");
-        assert_eq!(files(&place), before, "{typed}");
+        assert_eq!(files(&workspace), before, "{typed}");
     }
 }
 
 #[test]
 fn files_with_names_of_unfinished_ones_are_left_alone() {
-    let place = Workspace::new();
-    record(&place.path("r.jsonl"));
+    let workspace = Workspace::new();
+    record(&workspace.path("r.jsonl"));
     let mine = ["y.part", "y.html.part", "y.csv.part", "y.new", "building-w.json", "w.json.part", "m.jsonl.part"];
     for name in mine {
-        fs::write(place.path(name), "mine").unwrap();
+        fs::write(workspace.path(name), "mine").unwrap();
     }
     #[cfg(unix)]
-    std::os::unix::fs::symlink("y.part", place.path("z.html.part")).unwrap();
+    std::os::unix::fs::symlink("y.part", workspace.path("z.html.part")).unwrap();
     for typed in ["report r.jsonl -o y.html", "report r.jsonl -o z.html", "merge r.jsonl -o m.jsonl"] {
-        let output = typed_in(&place, typed);
+        let output = typed_in(&workspace, typed);
         assert!(output.status.success(), "{typed}: {}", text(&output.stderr));
     }
-    fs::copy(THREE, place.path("set.jsonl")).unwrap();
-    run(place.moot(["run", "set.jsonl", "--answers", "y.csv", "--limit", "1"]));
+    fs::copy(THREE, workspace.path("set.jsonl")).unwrap();
+    run(workspace.moot(["run", "set.jsonl", "--answers", "y.csv", "--limit", "1"]));
     for name in mine {
-        assert_eq!(fs::read_to_string(place.path(name)).unwrap(), "mine", "{name}");
+        assert_eq!(fs::read_to_string(workspace.path(name)).unwrap(), "mine", "{name}");
     }
-    assert!(fs::read_to_string(place.path("y.csv")).unwrap().starts_with("id,question"));
-    assert!(!files(&place).iter().any(|(name, _)| name.starts_with(".moot-")), "nothing unfinished is left");
+    assert!(fs::read_to_string(workspace.path("y.csv")).unwrap().starts_with("id,question"));
+    assert!(!files(&workspace).iter().any(|(name, _)| name.starts_with(".moot-")), "nothing unfinished is left");
 }
 
 #[test]
-fn one_method_takes_a_folder_of_records_as_several_do() {
-    let place = Workspace::new();
-    fs::copy(THREE, place.path("set.jsonl")).unwrap();
-    fs::create_dir(place.path("there")).unwrap();
+fn one_method_writes_into_a_folder_as_several_do() {
+    let workspace = Workspace::new();
+    fs::copy(THREE, workspace.path("set.jsonl")).unwrap();
+    fs::create_dir(workspace.path("there")).unwrap();
     for folder in ["new/", "there"] {
         let mut command = moot(["run", "set.jsonl", "-o", folder, "--limit", "1", "--answers", "a.csv"]);
-        command.env("MOOT_CACHE", place.path("")).current_dir(place.path(""));
+        command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
         command.args(["--method", "closed-book", "--model", "tiny.gguf", "--offline", "--kv-memory", "64M"]);
         let said = text(&run(command).stderr);
-        let path = place.path(folder).join("closed-book.tiny.jsonl");
+        let path = workspace.path(folder).join("closed-book.tiny.jsonl");
         assert_eq!(Record::read(&path).unwrap().questions.len(), 1, "{said}");
     }
-    assert!(place.path("a.csv").exists());
+    assert!(workspace.path("a.csv").exists());
 }
 
 /// The program after `limit`, a line of the shell's.
 #[cfg(unix)]
-fn limited(place: &Workspace, limit: &str, typed: &str) -> Output {
+fn limited(workspace: &Workspace, limit: &str, typed: &str) -> Output {
     let line = format!("{limit}; exec \"$0\" {typed}");
     let mut command = Command::new("sh");
-    command.args(["-c", &line, env!("CARGO_BIN_EXE_moot")]).current_dir(place.path(""));
-    command.env("MOOT_CACHE", place.path("")).env("MOOT_OFFLINE", "1");
+    command.args(["-c", &line, env!("CARGO_BIN_EXE_moot")]).current_dir(workspace.path(""));
+    command.env("MOOT_CACHE", workspace.path("")).env("MOOT_OFFLINE", "1");
     command.stdin(Stdio::null()).output().unwrap()
 }
 
 #[cfg(unix)]
 #[test]
-fn a_limit_of_a_files_size_is_told_in_a_line() {
-    let place = Workspace::new();
-    fs::write(place.path("set.jsonl"), fs::read_to_string(THREE).unwrap().repeat(4)).unwrap();
+fn a_limit_of_the_file_size_is_one_line() {
+    let workspace = Workspace::new();
+    fs::write(workspace.path("set.jsonl"), fs::read_to_string(THREE).unwrap().repeat(4)).unwrap();
     let typed = "run set.jsonl -o out.jsonl --model tiny.gguf --kv-memory 64M --max-tokens 8";
-    let output = limited(&place, "ulimit -f 16", typed);
+    let output = limited(&workspace, "ulimit -f 16", typed);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("out.jsonl: cannot write: "), "{said}");
-    // What was whole stays, and the run goes on without the limit.
-    assert!(!Record::read(&place.path("out.jsonl")).unwrap().torn);
-    assert!(limited(&place, "true", typed).status.success());
-    assert_eq!(Record::read(&place.path("out.jsonl")).unwrap().questions.len(), 12);
+    // Whole lines are kept, and the run continues without the limit.
+    assert!(!Record::read(&workspace.path("out.jsonl")).unwrap().torn);
+    assert!(limited(&workspace, "true", typed).status.success());
+    assert_eq!(Record::read(&workspace.path("out.jsonl")).unwrap().questions.len(), 12);
     // A page is whole or not there.
-    let output = limited(&place, "ulimit -f 8", "report out.jsonl -o page.html");
+    let output = limited(&workspace, "ulimit -f 8", "report out.jsonl -o page.html");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("page.html: cannot write: "), "{}", text(&output.stderr));
-    assert!(!files(&place).iter().any(|(name, _)| name.starts_with(".moot-") || name == "page.html"));
+    assert!(!files(&workspace).iter().any(|(name, _)| name.starts_with(".moot-") || name == "page.html"));
 }
 
 /// The stack that is asked for is larger than the address space, so no thread can be started.
 #[cfg(unix)]
 #[test]
 fn without_threads_there_is_one_line() {
-    let place = Workspace::new();
-    record(&place.path("r.jsonl"));
-    let output = limited(&place, "export RUST_MIN_STACK=140737488355328", "report r.jsonl -o y.html");
+    let workspace = Workspace::new();
+    record(&workspace.path("r.jsonl"));
+    let output = limited(&workspace, "export RUST_MIN_STACK=140737488355328", "report r.jsonl -o y.html");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.starts_with("error: expected a further thread, found a limit of the system: "), "{said}");
@@ -232,30 +232,30 @@ fn a_list_of_models_of_countless_values_is_refused_in_a_line() {
 #[cfg(unix)]
 #[test]
 fn a_killed_replay_can_be_repeated() {
-    let place = Workspace::new();
-    run(place.run_of(20, "r.jsonl"));
+    let workspace = Workspace::new();
+    run(workspace.run_of(20, "r.jsonl"));
     let mut command = moot(["replay", "r.jsonl", "-o", "again.jsonl"]);
-    let mut child = command.current_dir(place.path("")).spawn().unwrap();
+    let mut child = command.current_dir(workspace.path("")).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(30));
     child.kill().unwrap();
     child.wait().unwrap();
-    let finished = place.path("again.jsonl").exists();
-    let output = typed_in(&place, "replay r.jsonl -o again.jsonl");
+    let finished = workspace.path("again.jsonl").exists();
+    let output = typed_in(&workspace, "replay r.jsonl -o again.jsonl");
     assert!(finished || output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(Record::read(&place.path("again.jsonl")).unwrap().questions.len(), 60);
+    assert_eq!(Record::read(&workspace.path("again.jsonl")).unwrap().questions.len(), 60);
 }
 
 #[test]
 fn a_record_whose_header_was_forged_is_refused() {
-    let place = Workspace::new();
-    record(&place.path("r.jsonl"));
-    let whole = fs::read_to_string(place.path("r.jsonl")).unwrap();
+    let workspace = Workspace::new();
+    record(&workspace.path("r.jsonl"));
+    let whole = fs::read_to_string(workspace.path("r.jsonl")).unwrap();
     let (first, rest) = whole.split_once('\n').unwrap();
     let forged = first.strip_suffix('}').unwrap();
     let model = r#""model":{"name":"qwen2.5-72b","sha256":"ff","architecture":"llama","context":8192}"#;
-    fs::write(place.path("r.jsonl"), format!("{forged},{model}}}\n{rest}")).unwrap();
+    fs::write(workspace.path("r.jsonl"), format!("{forged},{model}}}\n{rest}")).unwrap();
     for typed in ["verify r.jsonl --hashes", "score r.jsonl", "report r.jsonl -o y.html", "show r.jsonl"] {
-        let output = typed_in(&place, typed);
+        let output = typed_in(&workspace, typed);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{typed}: {said}");
         assert!(said.contains("r.jsonl:1: ") && said.contains("found `model` twice"), "{typed}: {said}");

@@ -19,7 +19,7 @@ pub(crate) const THREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtu
 pub(super) const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo");
 const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/tiny/llama.gguf");
 
-/// The program, free of what the tester's shell tells it.
+/// The program, without the variables of the tester's environment.
 pub(crate) fn moot<'a>(typed: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_moot"));
     command.args(typed).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -158,7 +158,7 @@ fn replies_depend_neither_on_threads_nor_on_the_instruction_set() {
     }
 }
 
-/// What computes before the model is there must leave the number of threads to be set.
+/// Code that computes before the model is opened must not start the threads, because their number is set later.
 #[test]
 fn a_bench_and_a_corpus_take_the_threads_they_are_given() {
     let workspace = Workspace::new();
@@ -166,7 +166,7 @@ fn a_bench_and_a_corpus_take_the_threads_they_are_given() {
     bench.args(["--threads", "3", "--kv-memory", "64M", "--prompt", "20", "--generate", "2"]);
     bench.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
     let measured: Value = serde_json::from_slice(&run(bench).stdout).unwrap();
-    // Not two: that is what two cores take unasked.
+    // Not two: that is the default on two cores.
     assert_eq!(measured["threads"], 3);
 
     fs::write(workspace.path("notes.txt"), "The bridge was closed in 1998.").unwrap();
@@ -177,7 +177,7 @@ fn a_bench_and_a_corpus_take_the_threads_they_are_given() {
 }
 
 #[test]
-fn a_killed_run_goes_on_as_if_nothing_had_been() {
+fn a_killed_run_continues_with_the_same_result() {
     let workspace = Workspace::new();
     let path = workspace.path("out.jsonl");
     let mut child = workspace.run_of(8, "out.jsonl").spawn().unwrap();
@@ -251,7 +251,7 @@ fn recorded_calls_run_again_at_their_lengths() {
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_is_no_error() {
+fn a_pipe_that_is_closed_early_is_no_error() {
     let workspace = Workspace::new();
     // More calls than any pipe's buffer holds.
     run(workspace.run_of(12, "out.jsonl"));
@@ -268,7 +268,7 @@ fn a_reader_who_has_seen_enough_is_no_error() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_says_how_to_go_on() {
+fn ctrl_c_prints_how_to_continue() {
     let workspace = Workspace::new();
     let path = workspace.path("out.jsonl");
     let mut child = workspace.run_of(40, "out.jsonl").spawn().unwrap();
@@ -283,7 +283,7 @@ fn ctrl_c_says_how_to_go_on() {
 }
 
 #[test]
-fn a_record_is_what_json_prints() {
+fn json_prints_a_record() {
     let workspace = Workspace::new();
     let printed = text(&run(workspace.moot(["ask", "When?", "--json", "--docs", DEMO])).stdout);
     let lines: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -361,28 +361,28 @@ fn exit_codes_are_as_people_expect() {
 
 /// Errors are recorded, and the exit code says that there are some.
 #[test]
-fn a_run_with_errors_is_no_success() {
-    let place = Workspace::new();
+fn a_run_with_errors_exits_with_an_error() {
+    let workspace = Workspace::new();
     // The model's own context is too short for any of the prompts.
-    fs::copy(TINY, place.path("tiny.gguf")).unwrap();
-    let output = place.run_of(1, "out.jsonl").output().unwrap();
+    fs::copy(TINY, workspace.path("tiny.gguf")).unwrap();
+    let output = workspace.run_of(1, "out.jsonl").output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("error: out.jsonl: 3 of 3 questions ended in an error ("), "{said}");
     assert!(said.contains("the context of the model is 256)") && said.contains("--retry-errors"), "{said}");
-    let questions = Record::read(&place.path("out.jsonl")).unwrap().questions;
+    let questions = Record::read(&workspace.path("out.jsonl")).unwrap().questions;
     assert!(questions.len() == 3 && questions.iter().all(|question| question.error.is_some()));
 }
 
-/// What could never run in the key-value memory is found before the first question is asked.
+/// Requests that could never fit in the key-value memory are found before the first question is asked.
 #[test]
 fn too_little_memory_for_one_request_is_refused_before_the_run() {
-    let place = Workspace::new();
+    let workspace = Workspace::new();
     let run_with = |memory: &str| {
-        fs::write(place.path("set.jsonl"), fs::read_to_string(THREE).unwrap()).unwrap();
+        fs::write(workspace.path("set.jsonl"), fs::read_to_string(THREE).unwrap()).unwrap();
         let mut command = moot(["run", "set.jsonl", "-o", "out.jsonl", "--max-tokens", "8", "--rounds", "1"]);
         command.args(["--model", "tiny.gguf", "--offline", "--kv-memory", memory]);
-        command.env("MOOT_CACHE", place.path("")).current_dir(place.path("")).output().unwrap()
+        command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path("")).output().unwrap()
     };
     let refused = run_with("256K");
     let said = text(&refused.stderr);
@@ -390,8 +390,11 @@ fn too_little_memory_for_one_request_is_refused_before_the_run() {
     assert!(said.contains("error: question ") && said.contains(", aggregator, round "), "{said}");
     assert!(said.contains("to generate), the key-value memory is ") && said.contains("raise --kv-memory"), "{said}");
     assert!(!said.contains("questions in"), "{said}");
-    assert!(Record::read(&place.path("out.jsonl")).unwrap().questions.is_empty(), "nothing is recorded as an answer");
+    assert!(
+        Record::read(&workspace.path("out.jsonl")).unwrap().questions.is_empty(),
+        "nothing is recorded as an answer"
+    );
     let enough = run_with("64M");
     assert!(enough.status.success(), "{}", text(&enough.stderr));
-    assert_eq!(Record::read(&place.path("out.jsonl")).unwrap().questions.len(), 3);
+    assert_eq!(Record::read(&workspace.path("out.jsonl")).unwrap().questions.len(), 3);
 }

@@ -42,24 +42,24 @@ fn prompts_are_listed_and_exported_once() {
 }
 
 /// The header of `moot ask --json` with these arguments.
-fn header(place: &Workspace, typed: &[&str]) -> serde_json::Value {
-    let mut command = place.moot(["ask", "When did the bridge open?", "--json", "--docs", DEMO]);
+fn header(workspace: &Workspace, typed: &[&str]) -> serde_json::Value {
+    let mut command = workspace.moot(["ask", "When did the bridge open?", "--json", "--docs", DEMO]);
     command.args(typed);
     serde_json::from_str(text(&run(command).stdout).lines().next().unwrap()).unwrap()
 }
 
 #[test]
 fn the_record_names_the_preset_and_the_prompts_of_ones_own() {
-    let place = Workspace::new();
-    let plain = header(&place, &[]);
+    let workspace = Workspace::new();
+    let plain = header(&workspace, &[]);
     assert_eq!((&plain["method"], &plain["switches"]["own-reply"]), (&"debate".into(), &true.into()));
     assert!(plain.get("preset").is_none());
     assert!(plain.get("own_prompts").is_none());
-    let method = header(&place, &["--method", "madam-rag"]);
+    let method = header(&workspace, &["--method", "madam-rag"]);
     assert!(method.get("preset").is_none());
     assert!(method["switches"].get("own-reply").is_none());
-    write(&place.path("mine").join(AGENT), "{{ question }} {{ document }}");
-    let own = header(&place, &["--preset", "peers", "--prompts", "mine"]);
+    write(&workspace.path("mine").join(AGENT), "{{ question }} {{ document }}");
+    let own = header(&workspace, &["--preset", "peers", "--prompts", "mine"]);
     assert_eq!((&own["preset"], &own["switches"]["history"]), (&"peers".into(), &"peers".into()));
     assert_eq!(own["own_prompts"][AGENT], "{{ question }} {{ document }}");
     assert_ne!(own["prompts"][AGENT], method["prompts"][AGENT]);
@@ -70,38 +70,38 @@ fn the_record_names_the_preset_and_the_prompts_of_ones_own() {
 
 /// A record of own prompts is verified as any other: the calls hold what was sent, and grammars are the program's.
 #[test]
-fn a_run_with_own_prompts_goes_on_with_the_same_ones_alone_and_is_verified() {
-    let place = Workspace::new();
+fn a_run_with_own_prompts_continues_only_with_the_same_ones_and_is_verified() {
+    let workspace = Workspace::new();
     let go = |limit: &str| {
-        let mut command = place.moot(["run", THREE, "-o", "own.jsonl", "--prompts", "mine", "--limit", limit]);
+        let mut command = workspace.moot(["run", THREE, "-o", "own.jsonl", "--prompts", "mine", "--limit", limit]);
         command.output().unwrap()
     };
-    write(&place.path("mine").join(AGENT), "{{ question }} {{ document }}");
+    write(&workspace.path("mine").join(AGENT), "{{ question }} {{ document }}");
     assert!(go("1").status.success());
     assert!(go("2").status.success());
-    write(&place.path("mine").join(AGENT), "{{ document }} {{ question }}");
+    write(&workspace.path("mine").join(AGENT), "{{ document }} {{ question }}");
     let other = refused(&go("3"));
     assert!(other.contains("prompts.madam_rag/agent.jinja") && !other.contains("own_prompts"), "{other}");
     let mut verify = moot(["verify", "own.jsonl", "--offline", "--kv-memory", "64M", "--sample", "4"]);
-    verify.env("MOOT_CACHE", place.path("")).current_dir(place.path(""));
+    verify.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
     assert!(text(&run(verify).stdout).contains("all the same"));
 }
 
-fn compare(place: &Workspace, typed: &[&str]) -> Output {
-    let mut command = place.moot(["prompts", "compare", THREE, "-o", "out"]);
+fn compare(workspace: &Workspace, typed: &[&str]) -> Output {
+    let mut command = workspace.moot(["prompts", "compare", THREE, "-o", "out"]);
     command.args(if typed.contains(&"--half") { &[][..] } else { &["--half", "both"] });
     command.args(typed).output().unwrap()
 }
 
 #[test]
 fn variants_are_compared_recorded_and_gone_on_with() {
-    let place = Workspace::new();
-    write(&place.path("short.jinja"), "{{ document }} {{ question }} Answer:");
+    let workspace = Workspace::new();
+    write(&workspace.path("short.jinja"), "{{ document }} {{ question }} Answer:");
     let variant = ["--variant", "short.jinja"];
-    let some = compare(&place, &[&["--role", "agent", "--limit", "1"], &variant[..]].concat());
+    let some = compare(&workspace, &[&["--role", "agent", "--limit", "1"], &variant[..]].concat());
     assert!(some.status.success(), "{}", text(&some.stderr));
     // The same prompt by its folder and name.
-    let all = compare(&place, &[&["--role", "madam_rag/agent"], &variant[..]].concat());
+    let all = compare(&workspace, &[&["--role", "madam_rag/agent"], &variant[..]].concat());
     assert!(all.status.success(), "{}", text(&all.stderr));
     assert!(text(&all.stderr).contains("2 questions (1 recorded before)"), "{}", text(&all.stderr));
     let table = text(&all.stdout);
@@ -109,7 +109,7 @@ fn variants_are_compared_recorded_and_gone_on_with() {
     for part in ["in-use", "short", "em", "malformed-replies", "Difference from in-use", "(3 in both)"] {
         assert!(table.contains(part), "{part}: {table}");
     }
-    let read = |name: &str| Record::read(&place.path("out").join(name)).unwrap();
+    let read = |name: &str| Record::read(&workspace.path("out").join(name)).unwrap();
     let (first, second) = (read("agent.in-use.jsonl"), read("agent.short.jsonl"));
     assert_eq!((first.questions.len(), second.questions.len()), (3, 3));
     assert_eq!(second.header.own_prompts[AGENT], "{{ document }} {{ question }} Answer:");
@@ -119,12 +119,12 @@ fn variants_are_compared_recorded_and_gone_on_with() {
 /// The agents' first round is the same for every variant of the aggregator's prompt.
 #[test]
 fn a_variant_of_the_aggregator_does_not_ask_the_agents_again() {
-    let place = Workspace::new();
-    write(&place.path("brief.jinja"), "{{ question }} {% for reply in replies %}{{ reply }} {% endfor %}");
+    let workspace = Workspace::new();
+    write(&workspace.path("brief.jinja"), "{{ question }} {% for reply in replies %}{{ reply }} {% endfor %}");
     let typed = ["--role", "aggregator", "--variant", "brief.jinja", "--set", "history=peers", "--limit", "1"];
-    let output = compare(&place, &typed);
+    let output = compare(&workspace, &typed);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let read = |name: &str| Record::read(&place.path("out").join(name)).unwrap().questions.remove(0);
+    let read = |name: &str| Record::read(&workspace.path("out").join(name)).unwrap().questions.remove(0);
     let (first, second) = (read("aggregator.in-use.jsonl"), read("aggregator.brief.jsonl"));
     let documents = first.question.documents.len();
     let says = text(&output.stderr);
@@ -135,15 +135,15 @@ fn a_variant_of_the_aggregator_does_not_ask_the_agents_again() {
 
 #[test]
 fn variants_take_the_replies_of_an_earlier_run() {
-    let place = Workspace::new();
-    write(&place.path("brief.jinja"), "{{ document }} {{ question }}");
-    let mut before = place.moot(["run", THREE, "-o", "before.jsonl", "--limit", "1"]);
+    let workspace = Workspace::new();
+    write(&workspace.path("brief.jinja"), "{{ document }} {{ question }}");
+    let mut before = workspace.moot(["run", THREE, "-o", "before.jsonl", "--limit", "1"]);
     let output = before.output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let typed = ["--role", "agent", "--variant", "brief.jinja", "--limit", "1"];
-    let output = compare(&place, &[&typed[..], &["--reuse", "before.jsonl"]].concat());
+    let output = compare(&workspace, &[&typed[..], &["--reuse", "before.jsonl"]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let read = |name: &str| Record::read(&place.path(name)).unwrap();
+    let read = |name: &str| Record::read(&workspace.path(name)).unwrap();
     let (before, after) = (read("before.jsonl"), read("out/agent.in-use.jsonl"));
     assert_eq!(before.questions[0].calls, after.questions[0].calls);
     assert_eq!(after.header.reused.len(), 1);
@@ -153,13 +153,13 @@ fn variants_take_the_replies_of_an_earlier_run() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_before_a_model_is_loaded() {
-    let place = Workspace::new();
-    write(&place.path("a.jinja"), "a {{ document }}");
-    write(&place.path("b/a.jinja"), "b {{ document }}");
-    write(&place.path("c.jinja"), "a {{ document }}");
-    write(&place.path("same.jinja"), replaceable()[AGENT].text);
-    let wrong = |typed: &[&str]| refused(&compare(&place, typed));
+fn impossible_comparisons_are_refused_before_a_model_is_loaded() {
+    let workspace = Workspace::new();
+    write(&workspace.path("a.jinja"), "a {{ document }}");
+    write(&workspace.path("b/a.jinja"), "b {{ document }}");
+    write(&workspace.path("c.jinja"), "a {{ document }}");
+    write(&workspace.path("same.jinja"), replaceable()[AGENT].text);
+    let wrong = |typed: &[&str]| refused(&compare(&workspace, typed));
     assert!(wrong(&["--role", "judge", "--variant", "a.jinja"]).contains("madam_rag/agent.jinja"));
     assert!(wrong(&["--role", "agent", "--variant", "a.jinja", "--variant", "b/a.jinja"]).contains("the name of `a`"));
     assert!(wrong(&["--role", "agent", "--variant", "a.jinja", "--variant", "c.jinja"]).contains("the text of `a`"));

@@ -1,4 +1,4 @@
-//! End to end on a real model, SmolLM2-135M from the user's cache: what is said is not judged, that it is said is.
+//! End to end on a real model, SmolLM2-135M from the user's cache. The tests check that it answers, not its answers.
 //!
 //! `moot lab bench --model smollm2-135m` fetches the model; `cargo test --release -- --ignored cli::real` runs these.
 

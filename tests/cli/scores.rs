@@ -125,7 +125,7 @@ fn few_questions_are_warned_of_and_one_record_has_no_letter() {
 }
 
 #[test]
-fn a_measure_of_the_dataset_takes_the_place_of_the_last_row() {
+fn a_measure_of_the_dataset_replaces_the_last_row() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("yes.jsonl");
     let mut writer = Writer::open(&path, &header()).unwrap();
@@ -136,9 +136,9 @@ fn a_measure_of_the_dataset_takes_the_place_of_the_last_row() {
     assert!(row("yes-no-em") && row("malformed") && !row("calls"), "{said}");
 }
 
-/// Where a dataset lists no wrong answers, exact match counts no other answer beside the right one; the list says it.
+/// Where a dataset lists no wrong answers, exact match counts no other answer beside the right one; the list shows it.
 #[test]
-fn an_answer_beside_the_right_one_is_told() {
+fn an_answer_beside_the_right_one_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.jsonl");
     let mut writer = Writer::open(&path, &header()).unwrap();

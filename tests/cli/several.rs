@@ -25,7 +25,7 @@ fn with_models<'a>(workspace: &Workspace, model: &str, typed: impl IntoIterator<
 }
 
 #[test]
-fn models_that_take_turns_say_the_same_as_together() {
+fn models_that_take_turns_reply_as_models_together() {
     let workspace = workspace();
     let run_in = |memory: &str, output: &str| {
         let typed = ["run", THREE, "-o", output, "--memory", memory, "--temperature", "1", "--in-flight", "3"];
@@ -75,7 +75,7 @@ fn windowed(workspace: &Workspace) {
 }
 
 #[test]
-fn what_a_model_can_do_less_here_is_said_once_wherever_it_is() {
+fn missing_abilities_are_reported_once_for_each_model() {
     let workspace = workspace();
     windowed(&workspace);
     let note = "windowed: context is 8192 tokens instead of the 16384 of its file";
@@ -126,7 +126,7 @@ fn a_model_elsewhere_joins_the_debate_and_its_key_is_nowhere() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_one_line() {
+fn impossible_runs_are_refused_in_one_line() {
     let workspace = workspace();
     let ask = ["ask", "When?", "--docs", DEMO];
     let elsewhere = "http://192.0.2.1/v1#m";

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 fn record(folder: &TempDir, name: &str, from: usize, lines: &[&str]) -> PathBuf {
     let path = folder.path().join(name);
     let mut writer = Writer::open(&path, &header()).unwrap();
-    for (place, line) in lines.iter().enumerate() {
+    for (index, line) in lines.iter().enumerate() {
         let document = |source: char| Document {
             text: "X, Y or Z.".into(),
             source: Some(source.to_string()),
@@ -30,8 +30,8 @@ fn record(folder: &TempDir, name: &str, from: usize, lines: &[&str]) -> PathBuf 
             ..CallRecord::default()
         };
         let question = Question {
-            id: format!("q{}", from + place),
-            text: format!("Question {}?", from + place),
+            id: format!("q{}", from + index),
+            text: format!("Question {}?", from + index),
             documents: ('a'..='z').take(line.len()).map(document).collect(),
             ..Question::default()
         };
@@ -62,29 +62,29 @@ fn estimates_are_written_shown_merged_and_updated() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) =
         (record(&folder, "1.jsonl", 0, &["XXY", "XXY"]), record(&folder, "2.jsonl", 2, &["XYY", "X-Y"]));
-    let place = |name: &str| shown(&folder.path().join(name));
+    let path = |name: &str| shown(&folder.path().join(name));
     let (first, second) = (shown(&first), shown(&second));
-    let (out, err) = said(&["estimate", &first, &second, "-o", &place("all.json")]);
+    let (out, err) = said(&["estimate", &first, &second, "-o", &path("all.json")]);
     assert!(err.is_empty(), "{err}");
     assert!(
         out.contains("b          2.000") && out.contains("4 questions; weights stood still after 3 iterations"),
         "{out}"
     );
     assert!(out.contains("note: \"c\" has a weight below 0"), "{out}");
-    said(&["estimate", &first, "-o", &place("1.json")]);
-    said(&["estimate", &second, "-o", &place("2.json")]);
-    said(&["merge", &place("1.json"), &place("2.json"), "-o", &place("merged.json")]);
-    said(&["estimate", &second, "--update", &place("1.json"), "-o", &place("1.json")]);
-    let all = fs::read_to_string(place("all.json")).unwrap();
-    assert_eq!(fs::read_to_string(place("merged.json")).unwrap(), all);
-    assert_eq!(fs::read_to_string(place("1.json")).unwrap(), all);
+    said(&["estimate", &first, "-o", &path("1.json")]);
+    said(&["estimate", &second, "-o", &path("2.json")]);
+    said(&["merge", &path("1.json"), &path("2.json"), "-o", &path("merged.json")]);
+    said(&["estimate", &second, "--update", &path("1.json"), "-o", &path("1.json")]);
+    let all = fs::read_to_string(path("all.json")).unwrap();
+    assert_eq!(fs::read_to_string(path("merged.json")).unwrap(), all);
+    assert_eq!(fs::read_to_string(path("1.json")).unwrap(), all);
     // The same record again replaces its own answers.
-    let (_, err) = said(&["estimate", &second, "--update", &place("1.json"), "-o", &place("again.json")]);
+    let (_, err) = said(&["estimate", &second, "--update", &path("1.json"), "-o", &path("again.json")]);
     assert_eq!(err, "6 answers replaced by later ones of the same source to the same question\n");
-    assert_eq!(fs::read_to_string(place("again.json")).unwrap(), all);
-    let (out, _) = said(&["show", &place("all.json")]);
+    assert_eq!(fs::read_to_string(path("again.json")).unwrap(), all);
+    let (out, _) = said(&["show", &path("all.json")]);
     assert!(out.contains("-3.25 Question 0? (Y against X)"), "{out}");
-    let (out, _) = said(&["show", &place("all.json"), "--source", "b"]);
+    let (out, _) = said(&["show", &path("all.json"), "--source", "b"]);
     assert_eq!(out, "b agrees with the estimated answer wherever it answers\n");
     let (weights, _) = SourceWeights::read(&folder.path().join("all.json")).unwrap();
     assert_eq!(weights.records.len(), 2);
@@ -94,31 +94,31 @@ fn estimates_are_written_shown_merged_and_updated() {
 #[test]
 fn bad_input_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| shown(&folder.path().join(name));
+    let path = |name: &str| shown(&folder.path().join(name));
     let unknown = shown(&record(&folder, "u.jsonl", 0, &["--", "--"]));
-    let line = refused(&["estimate", &unknown, "-o", &place("u.json")]);
+    let line = refused(&["estimate", &unknown, "-o", &path("u.json")]);
     assert!(line.contains("4 replies, all of them unknown or malformed: nothing can be estimated"), "{line}");
     assert!(!folder.path().join("u.json").exists());
     let dropped = shown(&record(&folder, "d.jsonl", 0, &["QQ"]));
-    let line = refused(&["estimate", &dropped, "-o", &place("u.json")]);
+    let line = refused(&["estimate", &dropped, "-o", &path("u.json")]);
     assert!(line.contains("2 of them dropped (--align)"), "{line}");
-    said(&["estimate", &dropped, "--align", "0", "-o", &place("d.json")]);
-    let line = refused(&["estimate", &dropped, "--align", "2", "-o", &place("u.json")]);
+    said(&["estimate", &dropped, "--align", "0", "-o", &path("d.json")]);
+    let line = refused(&["estimate", &dropped, "--align", "2", "-o", &path("u.json")]);
     assert!(line.contains("--align 2: expected a number from 0 to 1"), "{line}");
-    let line = refused(&["show", &place("d.json"), "--source", "c"]);
+    let line = refused(&["show", &path("d.json"), "--source", "c"]);
     assert!(line.contains("no source is called \"c\" (known: a, b)"), "{line}");
-    let line = refused(&["estimate", &dropped, "--align", "0", "--sources", "1", "-o", &place("u.json")]);
+    let line = refused(&["estimate", &dropped, "--align", "0", "--sources", "1", "-o", &path("u.json")]);
     assert!(line.contains("--sources 1: with v = N w - 1 no weight would be above 0: expected at least 2"), "{line}");
-    let line = refused(&["build", "--wrong", "1", "-o", &place("bench")]);
+    let line = refused(&["build", "--wrong", "1", "-o", &path("bench")]);
     assert!(line.contains("--wrong 1: all liars would tell the same lie") && line.contains("--shared-lie"), "{line}");
-    said(&["build", "--wrong", "1", "--shared-lie", "--estimate", "2", "--test", "2", "-o", &place("shared")]);
+    said(&["build", "--wrong", "1", "--shared-lie", "--estimate", "2", "--test", "2", "-o", &path("shared")]);
     let line = refused(&["simulate", "figure"]);
     assert!(line.contains("no figure is called \"figure\""), "{line}");
-    let line = refused(&["build", "--spammers", "6", "-o", &place("bench")]);
+    let line = refused(&["build", "--spammers", "6", "-o", &path("bench")]);
     assert!(line.contains("--spammers 6: expected at most --sources 5"), "{line}");
 }
 
-/// As a reader of all documents writes it: its documents have sources, and no call is for one of them.
+/// A record of a method with one reader for all documents: documents have sources, and no call is for one of them.
 fn pooled(folder: &TempDir) -> String {
     let path = folder.path().join("pool.jsonl");
     let mut writer = Writer::open(&path, &header()).unwrap();
@@ -131,7 +131,7 @@ fn pooled(folder: &TempDir) -> String {
 }
 
 #[test]
-fn questions_that_cannot_be_used_are_told_with_the_reason() {
+fn questions_that_cannot_be_used_are_reported_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let output = shown(&folder.path().join("out.json"));
     let pooled = pooled(&folder);
@@ -156,33 +156,33 @@ fn of_others(folder: &TempDir) -> String {
 }
 
 #[test]
-fn another_corpus_is_told_by_estimate_merge_and_report() {
+fn another_corpus_is_reported_by_estimate_merge_and_report() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| shown(&folder.path().join(name));
+    let path = |name: &str| shown(&folder.path().join(name));
     let (own, other) = (shown(&record(&folder, "own.jsonl", 0, &["XX", "XX"])), of_others(&folder));
     let told = "have no source in common: 4 sources of two corpora are weighed together";
-    said(&["estimate", &other, "-o", &place("other.json")]);
-    said(&["estimate", &own, "-o", &place("own.json")]);
+    said(&["estimate", &other, "-o", &path("other.json")]);
+    said(&["estimate", &own, "-o", &path("own.json")]);
     for typed in [
-        &["estimate", &own, "--update", &place("other.json"), "-o", &place("both.json")][..],
-        &["estimate", &other, &own, "-o", &place("both.json")],
-        &["merge", &place("other.json"), &place("own.json"), "-o", &place("both.json")],
+        &["estimate", &own, "--update", &path("other.json"), "-o", &path("both.json")][..],
+        &["estimate", &other, &own, "-o", &path("both.json")],
+        &["merge", &path("other.json"), &path("own.json"), "-o", &path("both.json")],
     ] {
         let (_, err) = said(typed);
         assert!(err.contains(told), "{typed:?}: {err}");
     }
     assert!(
-        said(&["estimate", &own, "--update", &place("own.json"), "-o", &place("both.json")]).1.starts_with("4 answers")
+        said(&["estimate", &own, "--update", &path("own.json"), "-o", &path("both.json")]).1.starts_with("4 answers")
     );
-    let (_, err) = said(&["report", &own, "--source-weights", &place("other.json")]);
+    let (_, err) = said(&["report", &own, "--source-weights", &path("other.json")]);
     assert!(err.starts_with("other.json belongs to another corpus"), "{err}");
-    assert!(said(&["report", &own, "--source-weights", &place("own.json")]).1.is_empty());
+    assert!(said(&["report", &own, "--source-weights", &path("own.json")]).1.is_empty());
 }
 
 #[test]
 fn the_filter_of_answers_is_kept_in_the_file() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| shown(&folder.path().join(name));
+    let path = |name: &str| shown(&folder.path().join(name));
     let align = |name: &str| {
         let settings = SourceWeights::read(&folder.path().join(name)).unwrap().0.settings.unwrap();
         settings.align
@@ -190,16 +190,16 @@ fn the_filter_of_answers_is_kept_in_the_file() {
     // b's answer is no word of its document.
     let first = shown(&record(&folder, "1.jsonl", 0, &["XQ", "XX"]));
     let second = shown(&record(&folder, "2.jsonl", 2, &["XQ", "XX"]));
-    said(&["estimate", &first, "-o", &place("filtered.json")]);
-    said(&["estimate", &first, "--align", "0", "-o", &place("all.json")]);
+    said(&["estimate", &first, "-o", &path("filtered.json")]);
+    said(&["estimate", &first, "--align", "0", "-o", &path("all.json")]);
     assert_eq!((align("filtered.json"), align("all.json")), (Some(0.9), Some(0.0)));
-    // What is not typed is the updated file's.
-    let (out, err) = said(&["estimate", &second, "--update", &place("all.json"), "-o", &place("more.json")]);
+    // Options that are not typed have the values of the updated file.
+    let (out, err) = said(&["estimate", &second, "--update", &path("all.json"), "-o", &path("more.json")]);
     assert!(err.is_empty() && out.contains("b ") && align("more.json") == Some(0.0), "{err}");
     let (_, err) =
-        said(&["estimate", &second, "--align", "0.9", "--update", &place("all.json"), "-o", &place("mixed.json")]);
+        said(&["estimate", &second, "--align", "0.9", "--update", &path("all.json"), "-o", &path("mixed.json")]);
     assert!(err.contains("all.json were filtered with --align 0, those of the records with --align 0.9"), "{err}");
-    let (_, err) = said(&["merge", &place("filtered.json"), &place("all.json"), "-o", &place("merged.json")]);
+    let (_, err) = said(&["merge", &path("filtered.json"), &path("all.json"), "-o", &path("merged.json")]);
     assert!(
         err.contains("filtered.json were filtered with --align 0.9, those of ") && err.contains("--align 0:"),
         "{err}"
@@ -208,7 +208,7 @@ fn the_filter_of_answers_is_kept_in_the_file() {
 }
 
 #[test]
-fn what_an_estimate_cannot_know_is_one_line() {
+fn limits_of_an_estimate_are_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let output = shown(&folder.path().join("out.json"));
     let notes = |name: &str, lines: &[&str]| -> Vec<String> {
@@ -237,7 +237,7 @@ fn what_an_estimate_cannot_know_is_one_line() {
 }
 
 #[test]
-fn a_report_has_both_tables_or_says_what_is_missing() {
+fn a_report_has_both_tables_or_names_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let record = shown(&record(&folder, "r.jsonl", 0, &["XX-X", "XYZX"]));
     let (out, _) = said(&["report", &record, "--kappa", "2"]);
@@ -251,8 +251,8 @@ fn a_report_has_both_tables_or_says_what_is_missing() {
 fn a_benchmark_is_built_once_and_read_as_a_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let build = |name: &str| {
-        let place = shown(&folder.path().join(name));
-        said(&["build", "-o", &place, "--estimate", "6", "--test", "9", "--reliability", "0.9,0.1", "--seed", "4"]).0
+        let path = shown(&folder.path().join(name));
+        said(&["build", "-o", &path, "--estimate", "6", "--test", "9", "--reliability", "0.9,0.1", "--seed", "4"]).0
     };
     let out = build("one");
     assert_eq!(
@@ -277,8 +277,8 @@ fn a_benchmark_is_built_once_and_read_as_a_dataset() {
 #[test]
 fn figures_are_written_as_pictures() {
     let folder = tempfile::tempdir().unwrap();
-    let place = shown(folder.path());
-    let (out, _) = said(&["simulate", "cost", "--trials", "1", "-o", &place]);
+    let path = shown(folder.path());
+    let (out, _) = said(&["simulate", "cost", "--trials", "1", "-o", &path]);
     assert!(
         out.contains("| sources | WMV (paper) | RA-RAG, kappa 4 |\n|---|---|---|\n| 3 | 3.000 | 3.000 |\n"),
         "{out}"

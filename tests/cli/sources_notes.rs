@@ -33,15 +33,15 @@ const TOWNS: [&str; 20] = [
     "Tarnwood",
 ];
 
-/// The year in which a source says that the bridge of town `place` opened. The ledger is wrong twice, the gazette seven times
+/// The year in which a source says that the bridge of town `index` opened. The ledger is wrong twice, the gazette seven times
 /// and the gossip fourteen times; on town 8 the latter two tell the same lie.
-fn year(source: &str, place: usize) -> usize {
+fn year(source: &str, index: usize) -> usize {
     match source {
-        "ledger" if place < 2 => 1700 + place,
-        "gazette" if (2..9).contains(&place) => 1600 + place,
-        "gossip" if place == 8 => 1600 + place,
-        "gossip" if place >= 6 => 1500 + place,
-        _ => 1800 + place,
+        "ledger" if index < 2 => 1700 + index,
+        "gazette" if (2..9).contains(&index) => 1600 + index,
+        "gossip" if index == 8 => 1600 + index,
+        "gossip" if index >= 6 => 1500 + index,
+        _ => 1800 + index,
     }
 }
 
@@ -55,18 +55,18 @@ struct Notes {
 impl Notes {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for (source, (place, town)) in
+        for (source, (index, town)) in
             SOURCES.iter().flat_map(|source| TOWNS.iter().enumerate().map(move |t| (source, t)))
         {
             let notes = folder.path().join("notes").join(source);
             fs::create_dir_all(&notes).unwrap();
-            let note = format!("The bridge of {town} was opened in {}.", year(source, place));
+            let note = format!("The bridge of {town} was opened in {}.", year(source, index));
             fs::write(notes.join(format!("{town}.md")), note).unwrap();
         }
-        let question = |(place, town): (usize, &&str)| {
+        let question = |(index, town): (usize, &&str)| {
             format!(
                 "{}\n",
-                json!({ "id": format!("q{place}"), "question": asked(town), "answers": [(1800 + place).to_string()] })
+                json!({ "id": format!("q{index}"), "question": asked(town), "answers": [(1800 + index).to_string()] })
             )
         };
         let lines: String = TOWNS.iter().enumerate().map(question).collect();
@@ -101,7 +101,7 @@ fn asked(town: &str) -> String {
     format!("When was the bridge of {town} opened?")
 }
 
-/// Says the year that stands in the documents behind the town of the question.
+/// Answers with the year that follows the town of the question in the documents.
 fn server() -> Server {
     Server::start(|_, received, stream| {
         let (documents, question) = received.asked().rsplit_once("Question: ").unwrap();
@@ -143,7 +143,7 @@ fn planted_reliabilities_come_out_in_their_order_and_ask_uses_them() {
 }
 
 #[test]
-fn each_source_is_searched_by_vectors_and_the_record_says_so() {
+fn each_source_is_searched_by_vectors_and_it_is_recorded() {
     let notes = Notes::new();
     let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/encoders/bert");
     let header = |method: &str, typed: &[&str]| {
@@ -170,7 +170,7 @@ fn each_source_is_searched_by_vectors_and_the_record_says_so() {
 }
 
 #[test]
-fn weights_of_another_corpus_are_told_by_ask_and_by_run() {
+fn weights_of_another_corpus_are_reported_by_ask_and_by_run() {
     let notes = Notes::new();
     let other = notes.path("other.json");
     let estimate = |weight: f64| json!({ "weight": weight, "agreement": 0.9, "answers": 9, "asked": 9 });

@@ -81,7 +81,7 @@ fn one_path_is_updated_and_an_addition_too() {
 }
 
 #[test]
-fn what_cannot_be_updated_is_one_line_and_a_hint() {
+fn impossible_updates_are_one_line_and_a_hint() {
     let (folder, notes) = built();
     let folder = folder.path();
     let refused = |folder: &Path, typed: &[&str], want: &str, hint: &str| {

@@ -105,8 +105,8 @@ fn a_record_without_ids_is_compared_by_its_text() {
     let output = verify(&workspace, "earlier.jsonl", &[]);
     assert!(output.status.success() && last_line(&output).ends_with("all the same"), "{output:?}");
     let notes = text(&output.stderr);
-    assert!(notes.contains("no token ids") && notes.contains("does not say by which recipe"), "{notes}");
-    // A run that does not say by which recipe can be gone on with.
+    assert!(notes.contains("no token ids") && notes.contains("does not name the recipe"), "{notes}");
+    // A run whose record names no recipe can be continued.
     let mut record = Record::read(&workspace.path("out.jsonl")).unwrap();
     record.header.model.recipe.clear();
     let mut writer = Writer::open(&workspace.path("unsaid.jsonl"), &record.header).unwrap();
@@ -130,7 +130,7 @@ fn a_record_without_ids_is_compared_by_its_text() {
 }
 
 #[test]
-fn what_cannot_be_run_again_is_refused_in_one_line() {
+fn records_that_cannot_be_repeated_are_refused_in_one_line() {
     let workspace = recorded();
     changed(&workspace, "elsewhere.jsonl", |_, line| {
         if let Some(model) = line.get_mut("model") {
@@ -178,12 +178,12 @@ fn what_cannot_be_run_again_is_refused_in_one_line() {
     }
     let output = verify(&workspace, "out.jsonl", &["--sample", "0"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    // Another arithmetic is told, not refused.
+    // A different arithmetic is reported, not refused.
     let output = verify(&workspace, "out.jsonl", &["--weights", "widened"]);
-    assert!(text(&output.stderr).contains("other bits, and so other tokens, are no wonder"), "{output:?}");
+    assert!(text(&output.stderr).contains("bits and tokens may differ, because the recipe changed"), "{output:?}");
 }
 
-/// Gold answers, parsed values, replies, settings: a change of any line is told with the line, before a model is opened.
+/// Gold answers, parsed values, replies, settings: a change is reported with its line, before a model is opened.
 #[test]
 fn a_changed_line_is_noticed_by_its_hash() {
     let workspace = recorded();

@@ -40,7 +40,7 @@ fn shared_pages_count_once() {
     assert_balanced(&engine.stats(), &replies);
 }
 
-/// The first in line is not passed by, however well others would fit.
+/// The first request in the queue is not overtaken, even if a later one would fit.
 #[test]
 fn a_large_request_is_not_starved_by_small_ones() {
     let engine = start(FORM, pages(8));
@@ -61,7 +61,7 @@ fn too_long(result: &Result<moot::engine::Completion, MootError>) -> (usize, usi
 }
 
 #[test]
-fn a_request_that_can_never_fit_is_refused_with_its_numbers_and_others_go_on() {
+fn a_request_that_can_never_fit_is_refused_with_its_numbers_and_others_continue() {
     let engine = start(FORM, pages(6));
     let requests = vec![
         four_pages(1),
@@ -75,8 +75,8 @@ fn a_request_that_can_never_fit_is_refused_with_its_numbers_and_others_go_on() {
     assert_eq!(too_long(&replies[1]), (257, 200, 57, "the context of the model", 256));
     assert_eq!(too_long(&replies[2]), (97, 90, 7, "the key-value memory", 96));
     assert_eq!(too_long(&replies[3]).0, usize::MAX);
-    for (place, seed) in [(0, 1), (4, 5)] {
-        assert_eq!(bits(replies[place].as_ref().unwrap()), bits(&alone(FORM, four_pages(seed))));
+    for (index, seed) in [(0, 1), (4, 5)] {
+        assert_eq!(bits(replies[index].as_ref().unwrap()), bits(&alone(FORM, four_pages(seed))));
     }
 }
 
@@ -90,7 +90,7 @@ fn a_request_that_just_fits_is_answered() {
 }
 
 #[test]
-fn unsound_requests_are_refused_and_others_go_on() {
+fn unsound_requests_are_refused_and_others_continue() {
     let engine = start(FORM, pages(6));
     let unknown = [&words(3, 20)[..], &[320]].concat();
     let requests = vec![
@@ -101,11 +101,11 @@ fn unsound_requests_are_refused_and_others_go_on() {
         greedy(vec![u32::MAX], 5),
     ];
     let replies = ask(&engine, requests);
-    for (place, said) in [(1, "at least one prompt token"), (2, "one token to generate"), (3, "320"), (4, "4294967295")]
+    for (index, said) in [(1, "at least one prompt token"), (2, "one token to generate"), (3, "320"), (4, "4294967295")]
     {
-        match &replies[place] {
+        match &replies[index] {
             Err(MootError::Usage(text)) => assert!(text.contains(said), "{text}"),
-            other => panic!("request {place}: {other:?}"),
+            other => panic!("request {index}: {other:?}"),
         }
     }
     assert_eq!(bits(replies[0].as_ref().unwrap()), bits(&alone(FORM, four_pages(1))));

@@ -38,7 +38,7 @@ fn a_reply_keeps_to_its_grammar() {
 }
 
 #[test]
-fn a_reply_that_may_end_or_go_on_does_either() {
+fn a_reply_that_may_end_or_continue_can_do_both() {
     for form in FORMS {
         let engine = start(form, pages(1024));
         let open = r#"start: /[ab]{1,4}/"#;
@@ -90,7 +90,7 @@ fn a_reply_cut_short_is_the_beginning_of_one() {
 }
 
 #[test]
-fn a_broken_grammar_is_named_and_others_go_on() {
+fn a_broken_grammar_is_named_and_other_requests_continue() {
     let engine = start("llama.gguf", pages(256));
     for broken in ["start: (", "start: missing", "no rule at all", ""] {
         let mut bad = constrained(broken, 1, Sampling::Greedy, 10);

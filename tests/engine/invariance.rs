@@ -32,13 +32,13 @@ fn for_every_way(check: impl Fn(&str, Sampling, &Bits)) {
 #[test]
 fn among_31_other_requests() {
     for_every_way(|form, sampling, expected| {
-        for place in [0, 13, 31] {
+        for index in [0, 13, 31] {
             let engine = start(form, pages(512));
             let mut requests: Vec<Request> = (100..131).map(other).collect();
-            requests.insert(place, target(sampling));
+            requests.insert(index, target(sampling));
             let replies = done(&engine, requests);
             assert_eq!(engine.stats().peak_rows, 32, "all ran side by side");
-            assert_eq!(&bits(&replies[place]), expected, "{form}, {sampling:?}, row {place} of 32");
+            assert_eq!(&bits(&replies[index]), expected, "{form}, {sampling:?}, row {index} of 32");
         }
     });
 }
@@ -81,7 +81,7 @@ fn prefilled_in_chunks_of_any_size() {
 #[test]
 fn from_a_warm_tree() {
     for_every_way(|form, sampling, expected| {
-        // What was asked before, and how much of the target's prompt that leaves.
+        // The requests before the target, and the number of tokens of its prompt that remain in the cache.
         for (shared, reused) in [(0, 0), (15, 0), (16, 16), (17, 16), (40, 32), (61, 48)] {
             let engine = start(form, pages(64));
             let before = [&words(1, 61)[..shared], &words(2, 20)].concat();
@@ -193,7 +193,7 @@ fn setting() -> impl Strategy<Value = EngineOptions> {
     )
 }
 
-/// Answers one at a time and remembers nothing.
+/// An engine that answers one request at a time and caches nothing.
 static REFERENCE: LazyLock<Engine> =
     LazyLock::new(|| start("llama.gguf", EngineOptions { rows: 1, share_prefixes: false, ..pages(16) }));
 

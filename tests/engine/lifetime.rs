@@ -16,7 +16,7 @@ fn rows_are_given_in_the_order_of_requests() {
         let (replies, order) = collect(&submit(&engine, equal_length(8)), 8);
         assert_eq!(order, (0..8).collect::<Vec<_>>(), "{rows} rows");
         assert_eq!(engine.stats().peak_rows, rows.min(8));
-        // A row is taken over in the step after its last owner's last.
+        // A row gets its next request in the step after the last step of its last request.
         assert_eq!(engine.stats().steps, 8_usize.div_ceil(rows) * 9);
         for (seed, reply) in replies.iter().enumerate() {
             assert_eq!(bits(reply.as_ref().unwrap()), bits(&alone("llama.gguf", greedy(words(seed as u64, 20), 9))));
@@ -86,7 +86,7 @@ fn zero_rows_and_tokens_mean_one() {
 }
 
 #[test]
-fn a_dropped_engine_finishes_what_is_in_flight() {
+fn a_dropped_engine_finishes_the_requests_in_flight() {
     let engine = start("llama.gguf", EngineOptions { rows: 2, ..pages(64) });
     let inbox = submit(&engine, equal_length(7));
     drop(engine);

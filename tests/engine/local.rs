@@ -26,19 +26,19 @@ fn letters(content: &str, count: usize) -> Call {
 
 fn ask(local: &Local, calls: &[Call]) -> (moot::Result<Vec<Reply>>, Vec<usize>) {
     let mut order = Vec::new();
-    let replies = local.ask_all(calls, &mut |place, _| order.push(place));
+    let replies = local.ask_all(calls, &mut |index, _| order.push(index));
     (replies, order)
 }
 
 #[test]
-fn replies_are_in_order_and_are_told_as_they_come() {
+fn replies_are_in_order_and_are_reported_on_arrival() {
     let (local, _) = local(start("llama.gguf", pages(64)));
     assert_eq!(local.identity().name, "tiny");
     let calls = [letters("long", 60), letters("short", 1), letters("middle", 30)];
     let mut told = Vec::new();
-    let replies = local.ask_all(&calls, &mut |place, reply| told.push((place, reply.clone()))).unwrap();
-    assert_eq!(told.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [1, 2, 0]);
-    assert!(told.iter().all(|(place, reply)| &replies[*place] == reply));
+    let replies = local.ask_all(&calls, &mut |index, reply| told.push((index, reply.clone()))).unwrap();
+    assert_eq!(told.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [1, 2, 0]);
+    assert!(told.iter().all(|(index, reply)| &replies[*index] == reply));
     for (call, reply) in calls.iter().zip(&replies) {
         let prompt = local.engine().model().prompt(call.prompt.messages(), Thinking::Off).unwrap().len();
         assert_eq!((reply.text.len(), reply.usage.prompt), (call.max_tokens, prompt), "{}", call.what);
@@ -58,7 +58,7 @@ fn a_stage_runs_in_one_batch() {
 }
 
 #[test]
-fn what_is_too_long_is_named_by_its_call() {
+fn a_prompt_that_is_too_long_is_named_by_its_call() {
     let (local, _) = local(start("llama.gguf", pages(64)));
     let long = call("agent of long.txt, round 1", &"word ".repeat(100), "start: /[a-z]{9}/", 9);
     let prompt = local.engine().model().prompt(long.prompt.messages(), Thinking::Off).unwrap().len();
@@ -74,7 +74,7 @@ fn what_is_too_long_is_named_by_its_call() {
 }
 
 #[test]
-fn what_no_token_is_long_enough_for_is_refused_before_it_is_tokenised() {
+fn a_text_that_cannot_fit_is_refused_before_it_is_tokenised() {
     let (local, _) = local(start("llama.gguf", pages(64)));
     let long = call("agent of long.txt, round 1", &"word ".repeat(10 << 20), "start: /[a-z]{9}/", 9);
     let started = std::time::Instant::now();
@@ -98,8 +98,8 @@ fn cancelling_interrupts_a_stage_and_all_after_it() {
     let (local, cancel) = local(start_patient(2 * FOREVER, pages(2 * FOREVER / 16)));
     let calls = [letters("endless", FOREVER), letters("short", 3)];
     let mut told = Vec::new();
-    let replies = local.ask_all(&calls, &mut |place, _| {
-        told.push(place);
+    let replies = local.ask_all(&calls, &mut |index, _| {
+        told.push(index);
         cancel.cancel();
     });
     assert!(matches!(replies, Err(MootError::Interrupted)), "{replies:?}");

@@ -92,7 +92,7 @@ fn top(count: usize) -> Option<Logprobs> {
 
 type Inbox = Receiver<(usize, Event)>;
 
-/// Submits all at once, each with its place as its tag.
+/// Submits all at once, each with its index as its tag.
 fn submit(engine: &Engine, requests: Vec<Request>) -> Inbox {
     let (events, inbox) = channel();
     let numbered = requests.into_iter().enumerate();
@@ -109,7 +109,7 @@ fn next(inbox: &Inbox) -> Option<(usize, Event)> {
     }
 }
 
-/// How each of `count` requests ended, and the order in which they did. Every one ends once and says nothing after
+/// How each of `count` requests ended, and the order in which they did. Every one ends once and sends no event after
 /// that, and its text is what it streamed.
 fn collect(inbox: &Inbox, count: usize) -> (Vec<Result<Completion, MootError>>, Vec<usize>) {
     let mut texts = vec![String::new(); count];
@@ -155,7 +155,7 @@ fn one(engine: &Engine, request: Request) -> Completion {
     done(engine, vec![request]).remove(0)
 }
 
-/// The reply of an engine that knows nothing and has nothing else to do.
+/// The reply of a new engine that has no other request.
 fn alone(form: &str, request: Request) -> Completion {
     one(&start(form, pages(CONTEXT / PAGE)), request)
 }

@@ -160,7 +160,7 @@ fn a_prefill_follows_the_thoughts_and_is_scored_there() {
 }
 
 #[test]
-fn a_grammar_and_stop_texts_are_for_what_follows_the_prefill() {
+fn a_grammar_and_stop_texts_apply_after_the_prefill() {
     let engine = start("llama.gguf", pages(64));
     let prefill = engine.model().tokenizer.encode_text("The bridge opened in").unwrap();
     let grammar = Some(Grammar { name: "answer.lark".into(), lark: "start: \"yes\" | \"no\"".into() });
@@ -251,7 +251,7 @@ fn request((mixed, cut, generate): &(MixedRequest, usize, bool)) -> Request {
     request
 }
 
-/// Answers one at a time, shares nothing.
+/// An engine that answers one request at a time and shares nothing.
 static REFERENCE: LazyLock<Engine> =
     LazyLock::new(|| start("qwen2", EngineOptions { rows: 1, share_prefixes: false, ..pages(16) }));
 
@@ -329,8 +329,8 @@ fn scores_of_a_real_model_are_those_of_transformers() {
     let loss = &reference["loss"];
     let ids: Vec<u32> = serde_json::from_value(loss["ids"].clone()).unwrap();
     let (window, mean) = (loss["window"].as_u64().unwrap() as usize, loss["mean"].as_f64().unwrap());
-    let places = Options { cache: default_cache().unwrap(), offline: true };
-    let file = locate(ALIAS, &places, &mut |_| {}).unwrap_or_else(|error| panic!("{error}")).path;
+    let options = Options { cache: default_cache().unwrap(), offline: true };
+    let file = locate(ALIAS, &options, &mut |_| {}).unwrap_or_else(|error| panic!("{error}")).path;
     let model = Model::open(&file, &LoadOptions { residency: Residency::Dense, ..LoadOptions::default() }).unwrap();
     let kv_memory = 8 * (window / PAGE + 2) * model.decoder.page_bytes();
     let engine = Engine::start(model, EngineOptions { kv_memory, ..EngineOptions::default() }).unwrap();

@@ -35,7 +35,7 @@ fn siblings_compute_their_prefix_once_however_steps_are_cut() {
 }
 
 #[test]
-fn what_does_not_fill_a_page_is_computed_by_each() {
+fn a_partial_page_is_computed_by_each_request() {
     let engine = start("llama.gguf", pages(64));
     let replies = done(&engine, siblings(3, PREFIX + 10, 1));
     assert_eq!(engine.stats().prefilled, PREFIX + 3 * 15);
@@ -123,7 +123,7 @@ fn the_last_token_is_always_computed() {
 /// Twins fill equal pages in the same step; from the next step on the second one reads the first one's and gives its
 /// own back. So beside the five full pages (53 prompt and 39 generated tokens) each has just one being filled.
 #[test]
-fn twins_share_what_they_generate() {
+fn equal_requests_share_generated_pages() {
     for form in FORMS {
         let engine = start(form, pages(64));
         let twin = || greedy(words(6, 53), 40);
@@ -135,7 +135,7 @@ fn twins_share_what_they_generate() {
     }
 }
 
-/// One that arrives late takes over what the other is computing, and goes its own way where they part.
+/// A late request uses the pages that the other one is computing, up to the first token that differs.
 #[test]
 fn a_late_sibling_joins_a_running_one() {
     let engine = start("llama.gguf", EngineOptions { step_tokens: 32, ..pages(64) });

@@ -52,11 +52,11 @@ fn sampled_replies_with_thoughts_and_with_grammars_are_the_same() {
         };
         let (plain, fast) = (start(form, pages(256)), start(form, drafting(256)));
         let (expected, got) = (done(&plain, requests()), done(&fast, requests()));
-        for (place, (expected, got)) in expected.iter().zip(&got).enumerate() {
+        for (index, (expected, got)) in expected.iter().zip(&got).enumerate() {
             if expected.thoughts.is_none() {
-                assert_eq!(bits(expected), bits(got), "{form}, request {place}");
+                assert_eq!(bits(expected), bits(got), "{form}, request {index}");
             }
-            assert_eq!((&expected.thoughts, &expected.tokens), (&got.thoughts, &got.tokens), "{form}, request {place}");
+            assert_eq!((&expected.thoughts, &expected.tokens), (&got.thoughts, &got.tokens), "{form}, request {index}");
             assert_eq!(expected.finish, got.finish);
         }
         assert_balanced(&fast.stats(), &got);

@@ -113,14 +113,14 @@ fn in_batches(decoder: &Decoder, cuts: &[Cut]) -> Vec<Vec<Vec<f32>>> {
     let mut logits: Vec<Vec<Vec<f32>>> = vec![Vec::new(); cuts.len()];
     for step in 0.. {
         let (mut tokens, mut rows, mut whose) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, cut) in cuts.iter().enumerate() {
-            let start = logits[place].len();
+        for (index, cut) in cuts.iter().enumerate() {
+            let start = logits[index].len();
             let len = cut.chunks[step % cut.chunks.len()].min(cut.tokens.len() - start);
             if len > 0 {
                 tokens.extend(&cut.tokens[start..start + len]);
-                let pages = own[place][..(start + len).div_ceil(PAGE)].to_vec();
+                let pages = own[index][..(start + len).div_ceil(PAGE)].to_vec();
                 rows.push(SequenceRows { start, len, pages });
-                whose.resize(tokens.len(), place);
+                whose.resize(tokens.len(), index);
             }
         }
         if tokens.is_empty() {
@@ -128,8 +128,8 @@ fn in_batches(decoder: &Decoder, cuts: &[Cut]) -> Vec<Vec<Vec<f32>>> {
         }
         let wanted = (0..tokens.len() as u32).collect();
         let found = decoder.forward(&Batch::new(tokens, rows, wanted), &kv).unwrap();
-        for (place, row) in whose.into_iter().zip(found.to_vec2().unwrap()) {
-            logits[place].push(row);
+        for (index, row) in whose.into_iter().zip(found.to_vec2().unwrap()) {
+            logits[index].push(row);
         }
     }
     unreachable!()
@@ -163,7 +163,7 @@ fn logits_in_any_batch_by_any_number_of_threads() {
     }
 }
 
-/// The other tests would pass with logits that are no numbers.
+/// The other tests would pass with logits that are NaN.
 #[test]
 fn logits_are_numbers_that_differ_by_type() {
     let logits = TYPES.map(|dtype| model(dtype).decoder.forward_alone(&words(1, 20)).unwrap());

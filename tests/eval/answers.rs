@@ -34,7 +34,7 @@ fn all() -> (Vec<Question>, Vec<QuestionRecord>) {
 }
 
 #[test]
-fn outcomes_are_told_apart_in_the_order_of_the_questions() {
+fn outcomes_are_distinguished_in_the_order_of_the_questions() {
     let (questions, records) = all();
     let all = answers(&questions, &records);
     let outcomes: Vec<(&str, Outcome)> = all.iter().map(|one| (one.id.as_str(), one.outcome)).collect();

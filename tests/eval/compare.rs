@@ -1,4 +1,4 @@
-//! Records beside each other, against rows worked out by hand.
+//! Compared records, against rows worked out by hand.
 
 use super::{answered, call, header};
 use crate::cli::program::{moot, run, text};
@@ -67,7 +67,7 @@ fn wins_losses_and_ties_are_counted_by_question() {
 }
 
 #[test]
-fn costs_are_told_by_role() {
+fn costs_are_listed_by_role() {
     let compared = compared(&two(), &Options::default());
     let cost = |role: &str, calls, malformed, each: Usage, seconds| {
         let mut usage = Usage::default();

@@ -49,7 +49,7 @@ fn an_answer_is_retrieved_where_any_text_holds_any_alias() {
     assert_eq!(gold_retrieved(&own), Some(false));
     own.retrieved = document("May 1884");
     assert_eq!(gold_retrieved(&own), Some(true));
-    // Where it cannot be told.
+    // Questions for which the slice cannot be computed.
     let mut options = found("x", vec![hit("May 1884", None)]);
     options.question.options = vec!["yes".into(), "no".into()];
     let mut unanswerable = found("x", vec![hit("May 1884", None)]);
@@ -88,7 +88,7 @@ fn computed_slices_are_scored_as_a_datasets_own() {
     }
     let empty = scores::slice(&record(vec![there()]), "gold-not-retrieved").err().unwrap().to_string();
     assert!(empty.contains("drag.jsonl: no question is in the slice gold-not-retrieved"), "{empty}");
-    // A dataset's own slice of that name is what it says.
+    // A slice of the dataset with that name is used as it is.
     let mut own = there();
     own.question.slices = vec!["gold-not-retrieved".into()];
     assert_eq!(scores::slice(&record(vec![own]), "gold-not-retrieved").unwrap().questions.len(), 1);

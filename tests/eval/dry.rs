@@ -29,7 +29,7 @@ fn a_debate_is_counted_at_its_shortest_and_its_longest() {
     assert!(alike.characters < differing.characters && alike.characters > alike.calls * 100);
 }
 
-/// Made-up replies keep the formats of methods, so that it is not their way through malformed replies that is counted.
+/// Made-up replies keep the formats of methods, so that their way through malformed replies is not counted.
 #[test]
 fn made_up_replies_keep_their_formats() {
     let llm = never();
@@ -47,7 +47,7 @@ fn made_up_replies_keep_their_formats() {
 }
 
 #[test]
-fn a_question_that_would_fail_is_told() {
+fn a_question_that_would_fail_is_reported() {
     let (llm, method) = (never(), methods::build("concatenated", &Typed::new()).unwrap());
     let pass = pass(&method, &questions(2, 0), Tools::new(&llm), &Settings::default(), false).unwrap();
     assert_eq!((pass.calls, pass.failed.len()), (0, 2));

@@ -1,4 +1,4 @@
-//! Recorded debates that go on otherwise, and the document that turned an answer.
+//! Recorded debates that are continued with a change, and the document that changed an answer.
 
 use super::header;
 use crate::methods::typed;
@@ -44,10 +44,10 @@ fn reply(call: &Call) -> String {
 }
 
 fn question(years: &[&str]) -> Question {
-    let document = |(place, year): (usize, &&str)| Document {
-        name: format!("d{}", place + 1),
+    let document = |(index, year): (usize, &&str)| Document {
+        name: format!("d{}", index + 1),
         text: format!("Opened in {year}."),
-        source: Some(format!("s{place}")),
+        source: Some(format!("s{index}")),
         ..Document::default()
     };
     Question {
@@ -112,7 +112,7 @@ fn without_a_document_the_other_agents_are_not_asked_again() {
     );
 }
 
-/// Drawn tokens depend on the seed, and a seed on the place of a call: behind the gap every agent is asked.
+/// Drawn tokens depend on the seed, and a seed depends on the call's index: every agent behind the gap is asked.
 #[test]
 fn with_sampling_a_call_is_unchanged_only_with_its_seed() {
     let sampling = Sampling::Seeded { temperature: 1.0, top_k: 0, top_p: 1.0 };
@@ -122,7 +122,7 @@ fn with_sampling_a_call_is_unchanged_only_with_its_seed() {
 }
 
 #[test]
-fn earlier_rounds_are_the_past_and_later_ones_are_told() {
+fn earlier_rounds_are_kept_and_later_ones_read_the_change() {
     let record = recorded(&["1902", "1903", "1901"], "2", Sampling::Greedy);
     let old = &record.questions[0];
     assert_eq!(old.calls.len(), 8);
@@ -219,7 +219,7 @@ fn reasons(record: &Record, llm: &Scripted) -> Why {
 
 /// Two debates of a tenth of a second at once: their sum is more than the clock's.
 #[test]
-fn seconds_are_told_by_the_clock_and_as_a_sum() {
+fn seconds_are_reported_by_the_clock_and_as_a_sum() {
     let record = recorded(&["1902", "1903"], "1", Sampling::Greedy);
     let llm = Scripted::new(|call| {
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -231,9 +231,9 @@ fn seconds_are_told_by_the_clock_and_as_a_sum() {
     assert!((0.1..each * 0.9).contains(&why.elapsed), "{} of {each}", why.elapsed);
 }
 
-/// An error of the face that is told ends the work, and so does one of a debate.
+/// An error of the progress callback ends the work, and so does an error of a debate.
 #[test]
-fn nothing_is_held_after_an_error() {
+fn no_debate_begins_after_an_error() {
     let mut record = recorded(&["1902", "1903"], "1", Sampling::Greedy);
     record.questions = (0..40).map(|_| record.questions[0].clone()).collect();
     let olds: Vec<_> = record.questions.iter().collect();

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const OUTPUT: &str = "MOOT_TEST_KILLED_RUN";
 const QUESTIONS: usize = 40;
 
-/// Not a test: what the process that is killed does.
+/// Not a test: the process that is killed.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn child() {
@@ -124,7 +124,7 @@ fn killed_runs_neither_lose_nor_repeat_a_question() {
 
 /// Two debates of 30 documents in flight, killed at random moments: no recorded call is lost or recorded twice.
 #[test]
-fn killed_debates_go_on_from_their_calls() {
+fn killed_debates_continue_from_their_calls() {
     let folder = tempfile::tempdir().unwrap();
     let (path, whole) = (folder.path().join("out.jsonl"), folder.path().join("whole.jsonl"));
     let calls = |path: &Path| {

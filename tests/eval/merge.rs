@@ -38,13 +38,13 @@ fn parts_are_one_record_with_hashes_made_anew() {
     let (record, ledger) = Record::read_whole(&at("all.jsonl")).unwrap();
     assert_eq!(record.questions, [a.clone(), answer, c.clone()]);
     assert!(ledger.altered.is_empty() && ledger.chain.len() == 64 && record.header == header());
-    // It is a record like any other: it can be gone on with.
+    // The merged record can be continued as any other.
     assert_eq!(Writer::open(&at("all.jsonl"), &header()).unwrap().finished().len(), 3);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left beside it");
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused_and_leaves_nothing() {
+fn parts_of_different_runs_are_refused_and_leave_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let first = written(&at("1.jsonl"), &header(), &three());
@@ -83,7 +83,7 @@ fn a_record_of_version_2_becomes_one_of_today() {
     assert_eq!(Writer::open(&path, &new.header).unwrap().finished().len(), 1, "it can be gone on with");
 }
 
-/// Calls of a question that no part finished are carried along, and taken up by the next run.
+/// Calls of a question that no part finished are kept, and used by the next run.
 #[test]
 fn unfinished_questions_keep_their_calls() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What another system answered, scored by the metrics of records.
+//! Answers of another system, scored by the metrics of records.
 
 use crate::cli::program::{moot, text};
 use moot::eval::datasets::{self, Dataset};
@@ -65,7 +65,7 @@ fn every_form_gives_the_same_numbers() {
 }
 
 #[test]
-fn what_is_missing_is_wrong_and_what_is_unknown_is_told() {
+fn missing_predictions_are_wrong_and_unknown_ids_are_reported() {
     let read = read("p.jsonl", "{\"id\":\"a\",\"answer\":\"1884\"}\n{\"id\":\"zz\",\"answer\":\"x\"}\n").unwrap();
     assert_eq!(
         (read.missing.as_slice(), read.unknown.as_slice()),

@@ -33,7 +33,7 @@ fn refused(path: &Path, header: &moot::eval::record::Header) -> String {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_value_is_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), &three());
     let record = Record::read(&path).unwrap();
@@ -45,7 +45,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn goes_on_after_a_cut_at_every_byte() {
+fn continues_after_a_cut_at_every_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), &three());
     let whole = fs::read(&path).unwrap();
@@ -67,7 +67,7 @@ fn goes_on_after_a_cut_at_every_byte() {
 }
 
 #[test]
-fn a_torn_end_is_told_and_left_out() {
+fn a_torn_end_is_reported_and_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), &three());
     let whole = fs::read(&path).unwrap();
@@ -286,7 +286,7 @@ fn with_more(path: &Path, number: usize, more: &str) -> Vec<u8> {
 
 /// The hash covers what stands before it, and the parser reads the whole line.
 #[test]
-fn nothing_but_times_stands_behind_the_hash() {
+fn only_times_follow_the_hash() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), &three());
     let whole = fs::read(&path).unwrap();

@@ -1,5 +1,5 @@
 //! Records of earlier programs that name `madam-rag` with the switches of today's method `debate`, and `majority-vote` with
-//! `provenance`: shown, told again and held otherwise by the method of today.
+//! `provenance`: shown, replayed and forked by the method of today.
 
 use super::header;
 use crate::methods::typed;
@@ -112,7 +112,7 @@ fn recorded() -> Record {
 }
 
 #[test]
-fn they_are_told_again_by_todays_method() {
+fn old_records_are_replayed_by_the_method_of_today() {
     let record = recorded();
     let replay = Replay::new(&record, None).unwrap();
     assert!(replay.files.is_empty(), "the prompts have moved, their texts are the same: {:?}", replay.files);
@@ -125,7 +125,7 @@ fn they_are_told_again_by_todays_method() {
 }
 
 #[test]
-fn they_are_held_otherwise_by_todays_method() {
+fn old_records_are_forked_by_the_method_of_today() {
     let mut record = recorded();
     record.header.own_prompts.insert("madam_rag/aggregator.jinja".into(), "{{ question }} {{ replies }}".into());
     let method = fork::method_of(&record).unwrap();

@@ -1,4 +1,4 @@
-//! A record told again without a model.
+//! A record replayed without a model.
 
 use super::journal::{debate, madam_header, questions, reply};
 use crate::methods::typed;
@@ -32,7 +32,7 @@ fn told(record: &Record) -> (Vec<moot::transcript::QuestionRecord>, Report) {
 }
 
 #[test]
-fn a_run_told_again_by_the_same_program_is_the_same() {
+fn a_replay_by_the_same_program_is_equal() {
     let folder = tempfile::tempdir().unwrap();
     let record = recorded(folder.path());
     let (questions, report) = told(&record);
@@ -45,9 +45,9 @@ fn a_run_told_again_by_the_same_program_is_the_same() {
     assert_eq!(Header { replayed: None, program: record.header.program.clone(), ..header }, record.header);
 }
 
-/// An earlier parser took a reply for malformed, and an earlier vote concluded something else.
+/// An earlier parser read a reply as malformed, and an earlier vote concluded something else.
 #[test]
-fn what_is_read_otherwise_is_counted_and_named() {
+fn differences_of_a_replay_are_counted_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut record = recorded(folder.path());
     record.questions[1].calls[2].parsed = Parsed::Malformed;
@@ -61,7 +61,7 @@ fn what_is_read_otherwise_is_counted_and_named() {
 }
 
 #[test]
-fn a_prompt_that_differs_is_told_with_the_place() {
+fn a_prompt_that_differs_is_reported_with_its_offset() {
     let folder = tempfile::tempdir().unwrap();
     let mut record = recorded(folder.path());
     let content = &mut record.questions[0].calls[1].messages[0].content;
@@ -79,7 +79,7 @@ fn a_prompt_that_differs_is_told_with_the_place() {
 
 /// A call that was not recorded fails its question alone; more rounds than recorded are such calls.
 #[test]
-fn calls_that_were_not_made_are_told() {
+fn calls_that_were_not_made_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut record = recorded(folder.path());
     let id = record.questions[0].question.id.clone();
@@ -89,7 +89,7 @@ fn calls_that_were_not_made_are_told() {
     assert_eq!(report.failed[0].0, id);
     assert!(report.failed[0].1.contains("round 2: the recorded run made no such call"), "{:?}", report.failed);
     assert!(questions[1].error.is_none());
-    // Fewer rounds leave calls over.
+    // With fewer rounds some recorded calls are not used.
     let mut record = recorded(tempfile::tempdir().unwrap().path());
     record.header.switches["rounds"] = 1.into();
     assert_eq!((told(&record).1.calls, told(&record).1.unused), (8, 16));
@@ -122,7 +122,7 @@ impl Retriever for One {
 
 /// Searches before the method (its documents) and within it come from the record.
 #[test]
-fn what_was_searched_comes_from_the_record() {
+fn searches_come_from_the_record() {
     for (method, switches, reply) in [
         ("concatenated", &[][..], r#"All Correct Answers: ["a"]. Explanation: b"#),
         ("naive-rag", &[], "a"),

@@ -1,4 +1,4 @@
-//! The papers' tables: what they name exists here, and our numbers stand beside theirs on their scale.
+//! The papers' tables: every name in them exists here, and our numbers are printed beside theirs on their scale.
 
 use super::{answered, header};
 use moot::eval::datasets::DATASETS;
@@ -48,9 +48,9 @@ fn every_table_names_methods_switches_metrics_and_forms_that_exist() {
 fn the_published_numbers_are_the_papers() {
     let number = |table: &str, row: &str, model: &str, column: &str| {
         let table = PaperTable::named(table).unwrap();
-        let place = table.columns.iter().position(|known| known.label == column).unwrap();
+        let index = table.columns.iter().position(|known| known.label == column).unwrap();
         let row = table.rows.iter().find(|known| known.name == row).unwrap();
-        row.published.iter().find(|(known, _)| *known == model).unwrap().1[place]
+        row.published.iter().find(|(known, _)| *known == model).unwrap().1[index]
     };
     assert_eq!(number("madam-rag-1", "madam-rag", "Llama-3.3-70B", "RAMDocs EM"), 34.40);
     assert_eq!(number("madam-rag-1", "prompt-based", "Qwen2.5-72B", "RAMDocs EM"), 20.60);
@@ -69,7 +69,7 @@ fn record(right: usize, wrong: usize) -> Record {
 }
 
 #[test]
-fn ours_stands_beside_theirs_on_their_scale() {
+fn our_numbers_are_beside_theirs_on_their_scale() {
     let table = PaperTable::named("madam-rag-1").unwrap();
     let all =
         beside(table, &|row, needed| Ok((row.name == "madam-rag" && needed.name == "ramdocs").then(|| record(1, 3))))

@@ -1,4 +1,4 @@
-//! Replies of earlier records in place of the model's.
+//! Replies of earlier records instead of the model's.
 
 use super::header;
 use crate::methods::typed;
@@ -89,7 +89,7 @@ fn concluded(ran: &Ran) -> Vec<String> {
 }
 
 #[test]
-fn variants_are_told_from_one_variants_replies() {
+fn variants_are_replayed_from_the_replies_of_one() {
     let (folder, settings) = (tempfile::tempdir().unwrap(), Settings::default());
     let wmv = ran(folder.path(), "wmv", &settings, &[]).unwrap();
     assert_eq!((wmv.asked, wmv.reused), (12, 0));
@@ -105,7 +105,7 @@ fn variants_are_told_from_one_variants_replies() {
         calls.map(|call| (call.reply.clone(), call.seed, call.usage.prompt)).collect()
     };
     assert_eq!(replies(&mv), replies(&alone), "as if the model had been asked");
-    // What no record holds is asked.
+    // Calls that no record has are asked.
     let naive = ran(folder.path(), "naive-rag", &settings, &[wmv.path.clone(), mv.path]).unwrap();
     assert_eq!((naive.asked, naive.reused), (4, 0));
 }
@@ -140,7 +140,7 @@ fn replies_of_another_model_or_format_are_refused_in_one_line() {
     assert!(refused(&|header| header.settings.free_form = true).contains("free-form true"));
     let format = |header: &mut Header| drop(header.prompts.insert("reply/short.lark".into(), "ab".repeat(32)));
     assert!(refused(&format).contains("reply formats"));
-    // A file is known by its hash; roles of another method, and formats that one of the two has not, say nothing.
+    // A file is known by its hash; roles of another method, and formats that only one of the two has, are ignored.
     let mut now = wmv.header.clone();
     now.prompts.remove("reply/short.lark");
     now.prompts.insert("reply/list.lark".into(), "ab".repeat(32));

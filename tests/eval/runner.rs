@@ -146,7 +146,7 @@ fn an_engine_that_stopped_ends_the_run_and_is_not_recorded() {
 }
 
 #[test]
-fn stopping_starts_nothing_more_and_keeps_what_is_finished() {
+fn stopping_begins_no_question_and_keeps_finished_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.jsonl");
     let stop = AtomicBool::new(false);
@@ -206,7 +206,7 @@ fn questions_in_flight_are_finished_and_recorded_when_one_fails() {
     assert_eq!(told.last(), Some(&2));
 }
 
-/// One kind of error each: those of a question are its record, all others would befall the next question too.
+/// One kind of error each: those of a question are its record, all others would fail the next question too.
 #[test]
 fn errors_of_configuration_and_of_servers_are_no_answers() {
     let remote = |kind| MootError::Remote { server: "http://h/v1".into(), kind, reason: "no".into() };

@@ -31,9 +31,9 @@ fn two_records_are_compared_on_what_both_have() {
     assert_eq!(json["differences"][0]["metrics"]["calls"]["mean"], 0.0);
 }
 
-/// A method that its switches make into something else is shown under its label, and compared as before.
+/// A method whose switches make it another method is shown under its label, and compared as before.
 #[test]
-fn a_label_stands_in_the_place_of_the_methods_name() {
+fn a_label_is_shown_instead_of_the_name_of_the_method() {
     let mut a = record("a.jsonl", &[("1", "yes")]);
     let unlabelled = serde_json::to_value(&a.header).unwrap();
     assert!(unlabelled.get("label").is_none());
@@ -43,7 +43,7 @@ fn a_label_stands_in_the_place_of_the_methods_name() {
     assert!(described.starts_with("a.jsonl: echo (prompted) on some.jsonl with scripted: "), "{described}");
     let read: moot::eval::record::Header = serde_json::from_value(serde_json::to_value(&a.header).unwrap()).unwrap();
     assert_eq!((read.shown_method().as_str(), read.method.as_str()), ("echo (prompted)", "echo"));
-    // A fallback is counted where the other counts stand.
+    // A fallback is counted in the row of the other counts.
     assert!(described.ends_with(" 0 malformed, 0 fallbacks\n"), "{described}");
     let fallback = |dropped| moot::transcript::Event::Fallback { stage: 0, what: "nothing was found".into(), dropped };
     a.questions[0].events = vec![fallback(None), fallback(Some(0)), fallback(None)];

@@ -36,7 +36,7 @@ fn side_by_side(
     llm: &Scripted,
 ) -> (moot::Result<Vec<Progress>>, Vec<PathBuf>) {
     let (questions, settings, stop) = (questions(count, 2), Settings::default(), AtomicBool::new(false));
-    let paths: Vec<PathBuf> = (0..methods.len()).map(|place| folder.join(format!("{place}.jsonl"))).collect();
+    let paths: Vec<PathBuf> = (0..methods.len()).map(|index| folder.join(format!("{index}.jsonl"))).collect();
     let mut writers: Vec<Writer> = methods.iter().zip(&paths).map(|(method, path)| writer(path, method)).collect();
     let run = |method| Run {
         questions: &questions,
@@ -100,7 +100,7 @@ fn each_record_is_gone_on_with_where_it_was() {
 }
 
 #[test]
-fn what_ends_one_method_ends_all_and_what_was_recorded_stays() {
+fn an_error_of_one_method_ends_all_and_records_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let (good, asked) = answering(|_| Ok(Conclusion::default()));
     let (bad, _) = answering(|question| match question.id.as_str() {

@@ -49,7 +49,7 @@ fn texts(item: &Question) -> Vec<&str> {
 }
 
 #[test]
-fn one_document_stands_against_one_to_three() {
+fn one_document_conflicts_with_one_to_three() {
     let built = build("imbalance", &mill(), 0);
     assert_eq!((built.qualified, built.items.len()), (1, 3));
     for (count, item) in (1..).zip(&built.items) {
@@ -109,7 +109,7 @@ fn misinformation_grows_and_nothing_else_changes() {
 
 /// RAMDocs' misinformation is often a correct document with another answer: exchanging the answer makes the same text again.
 #[test]
-fn no_text_stands_in_an_item_twice() {
+fn no_text_occurs_twice_in_an_item() {
     let mut twice = mill();
     twice.documents[1].text = "The mill at Orne was built in 1850.".into();
     twice.documents.push(twice.documents[0].clone());
@@ -221,7 +221,7 @@ fn items_of_detection_have_a_claim_and_a_relation_for_each_document() {
     assert_ne!(Kind::named("detection").unwrap().build("mills", &questions, 1), built);
 }
 
-/// Answers that overlap tell nothing, an unmarked paragraph with the answer supports it, false ones contradict; pages that say
+/// Answers that overlap give no label, an unmarked paragraph with the answer supports it, false ones contradict; pages that say
 /// yes or no, and rows of one claim, are taken as they are.
 #[test]
 fn labels_of_other_sets_become_relations() {

@@ -24,11 +24,11 @@ fn questions(lines: &[&str]) -> Vec<QuestionAnswers> {
             answer: (answer != '-').then(|| answer.to_string()),
             ..SourceAnswer::default()
         };
-        let source = |place: usize| String::from(char::from(b'a' + u8::try_from(place).unwrap()));
+        let source = |index: usize| String::from(char::from(b'a' + u8::try_from(index).unwrap()));
         QuestionAnswers {
             id: format!("q{number}"),
             text: format!("Question {number}?"),
-            answers: said.map(|(place, said)| (source(place), answer(said))).collect(),
+            answers: said.map(|(index, said)| (source(index), answer(said))).collect(),
         }
     };
     lines.iter().enumerate().map(question).collect()
@@ -96,7 +96,7 @@ fn a_negative_vote_counts_against_its_answer() {
 }
 
 #[test]
-fn bad_input_is_told_in_one_line_each() {
+fn each_bad_input_is_one_line() {
     let notes = |lines: &[&str]| Report::new(&estimate(questions(lines), &quick())).notes();
     assert_eq!(notes(&["XX-", "XX-"]), ["\"c\" never answered (2 questions asked): no estimate, it votes with 1"]);
     let never = estimate(questions(&["XX-"]), &quick());
@@ -110,7 +110,7 @@ fn bad_input_is_told_in_one_line_each() {
     let told = Report::new(&opposed).notes();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(
-        told[0].contains("differ on all 5 questions") && told[0].contains("nothing says which is right"),
+        told[0].contains("differ on all 5 questions") && told[0].contains("no vote decides between them"),
         "{told:?}"
     );
     // Of two sources alone any number of questions is enough to say so.
@@ -127,7 +127,7 @@ fn bad_input_is_told_in_one_line_each() {
 }
 
 #[test]
-fn weights_of_another_corpus_are_told_in_one_line() {
+fn weights_of_another_corpus_are_reported_in_one_line() {
     let estimate = SourceEstimate { weight: Some(1.0), ..SourceEstimate::default() };
     let none = SourceEstimate::default();
     let sources = [("a".to_owned(), estimate), ("b".to_owned(), estimate), ("c".to_owned(), none)].into();
@@ -295,7 +295,7 @@ fn copies_of_a_liar_outvote_the_others_and_the_pairs_show_it() {
 }
 
 #[test]
-fn what_costs_a_source_most_comes_first() {
+fn the_question_that_costs_a_source_most_comes_first() {
     let weights = estimate(questions(&THREE), &quick());
     let costs = Report::new(&weights).costs("c");
     // Without c: X has 1.25 + 2 twice, then 1.25; on the third question c agrees with the estimate.

@@ -24,7 +24,7 @@ fn quantiles_of_beta_are_those_of_its_distribution_function() {
 }
 
 #[test]
-fn every_way_to_answer_is_what_it_says() {
+fn every_way_to_answer_is_as_defined() {
     // The weights of these four questions are 1.25, 2 and -0.25 (tests of the estimator).
     let estimate = vec![
         vec![Some(0), Some(0), Some(1)],
@@ -92,7 +92,7 @@ fn readers_err_by_the_rates_of_table_1() {
 
 /// Where every source hallucinates for itself no two agree; where all hallucinations are shared, all agree.
 #[test]
-fn hallucinations_are_shared_to_the_share_that_the_world_says() {
+fn hallucinations_are_shared_at_the_set_rate() {
     let agreeing = |coverage: f64, shared: f64| {
         let world = World {
             sources: 2,
@@ -191,7 +191,7 @@ fn answers_have_types_and_are_swapped_by_their_own() {
 }
 
 #[test]
-fn answers_of_questions_that_begin_alike_come_first() {
+fn answers_of_questions_with_the_same_beginning_come_first() {
     let asked = |id: &str, text: &str, gold: &str| Question {
         text: text.into(),
         ..question(id, &[&[gold]], vec![labelled("correct", gold, &format!("It was {gold}."))])
@@ -294,7 +294,7 @@ fn kinds<'a>(questions: &'a [Question], source: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn sources_hold_what_their_reliability_and_coverage_say() {
+fn sources_follow_their_reliability_and_coverage() {
     let pools: Vec<Pool> = synthetic::pools(120, 1);
     let built = build(&pools, &plan(&[1.0, 0.0]));
     assert_eq!((built.estimate.len(), built.test.len()), (40, 80));
@@ -324,7 +324,7 @@ fn sources_hold_what_their_reliability_and_coverage_say() {
 }
 
 #[test]
-fn liars_lie_each_for_itself_or_all_alike_and_copies_repeat_one() {
+fn liars_lie_independently_or_together_and_copies_repeat_one() {
     let pools = synthetic::pools(120, 1);
     let answers = |question: &Question| -> Vec<String> {
         let mut all: Vec<String> =

@@ -73,9 +73,9 @@ fn retrieved_documents_take_the_labels_of_the_corpus() {
     let mut found = record(&[("a", "correct", "1931", Some("1931")), ("b", "noise", "tea", Some("tea"))]);
     found.question.id = "q1".into();
     found.retrieved = std::mem::take(&mut found.question.documents);
-    for (place, document) in found.retrieved.iter_mut().enumerate() {
+    for (index, document) in found.retrieved.iter_mut().enumerate() {
         document.label = None;
-        document.origin = Some(Origin { id: Some(format!("d{place}")), ..origin() });
+        document.origin = Some(Origin { id: Some(format!("d{index}")), ..origin() });
     }
     let line = |id: &str, text: &str, question: &str, kind: &str| CorpusLine {
         id: id.into(),

@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 #[test]
-fn nothing_has_no_mean() {
+fn no_values_have_no_mean() {
     assert_eq!(bootstrap(&[], 100, 0), None);
 }
 
@@ -32,7 +32,7 @@ fn width_is_that_of_the_normal_approximation() {
 }
 
 #[test]
-fn covers_the_truth_about_as_often_as_it_says() {
+fn intervals_cover_the_truth_at_their_level() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let trials = 400;
     let covered = (0..trials).filter(|&trial| {

@@ -82,7 +82,7 @@ fn calls_that_a_record_holds_are_not_made_again() {
     let calls =
         [call("agent", "other", 7), call("agent", "known", 7), call("agent", "known", 8), call("judge", "known", 7)];
     let mut heard = Vec::new();
-    let replies = once.answer(&calls, OnFailure::Cancel, &mut |place, reply| heard.push((place, reply.text.clone())));
+    let replies = once.answer(&calls, OnFailure::Cancel, &mut |index, reply| heard.push((index, reply.text.clone())));
     let texts: Vec<String> = replies.into_iter().map(|reply| reply.unwrap().text).collect();
     assert_eq!(texts, ["new 0", "as before", "new 1", "new 2"]);
     heard.sort();

@@ -1,4 +1,4 @@
-//! What differs is found wherever it differs: a model that looks at its batch, and one that does not.
+//! Every difference is found: with a model whose replies depend on the batch, and with one whose replies do not.
 
 use super::{answered, header};
 use moot::eval::record::reader::Record;
@@ -49,17 +49,17 @@ impl<F: Fn(&Call, usize, &mut Reply) + Send + Sync> Llm for Model<F> {
     fn answer(&self, calls: &[Call], _: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<moot::Result<Reply>> {
         self.asked.lock().unwrap().push(calls.to_vec());
         let mut replies = Vec::new();
-        for (place, call) in calls.iter().enumerate() {
+        for (index, call) in calls.iter().enumerate() {
             let mut reply = reply(call.seed);
             (self.spoil)(call, calls.len(), &mut reply);
-            on_reply(place, &reply);
+            on_reply(index, &reply);
             replies.push(Ok(reply));
         }
         replies
     }
 }
 
-/// `count` questions of two calls each; a call's seed is its place among all, from 100.
+/// `count` questions of two calls each; a call's seed is 100 plus its index among all.
 fn record(count: u64) -> Record {
     let mut header = header();
     header.method = "madam-rag".into();
@@ -71,7 +71,7 @@ fn record(count: u64) -> Record {
     };
     let question = |number: u64| {
         let answered = answered(&format!("q{number}"), &[], &[], &[]);
-        let calls = (0..2).map(|place| call(100 + 2 * number + place, &answered.calls[0])).collect();
+        let calls = (0..2).map(|index| call(100 + 2 * number + index, &answered.calls[0])).collect();
         QuestionRecord { calls, ..answered }
     };
     Record { path: "some.jsonl".into(), header, questions: (0..count).map(question).collect(), torn: false }
@@ -84,7 +84,7 @@ fn verified(spoil: impl Fn(&Call, usize, &mut Reply) + Send + Sync) -> Report {
 }
 
 #[test]
-fn what_is_the_same_is_the_same() {
+fn equal_replies_are_verified() {
     let report = verified(|_, _, _| {});
     assert_eq!((report.same, report.calls, report.of, report.by_text), (true, 20, 20, 0));
     assert!(report.differences.is_empty() && report.tokens == 20 * 2 * 3, "{report:?}");
@@ -155,7 +155,7 @@ fn other_bits_are_found_behind_equal_tokens() {
 }
 
 #[test]
-fn every_kind_of_difference_is_told_apart() {
+fn every_kind_of_difference_is_named() {
     let told = |spoil: fn(&mut Reply)| {
         let report = verified(move |call, _, reply| {
             if call.seed == 100 {
@@ -174,7 +174,7 @@ fn every_kind_of_difference_is_told_apart() {
 }
 
 #[test]
-fn other_weights_are_refused_and_another_recipe_is_told() {
+fn other_weights_are_refused_and_another_recipe_is_reported() {
     let record = record(1);
     let sample = Sample::draw(&record, None, 0).unwrap();
     let mut llm = model(|_, _, _| {});

@@ -39,7 +39,7 @@ fn too_many_open_elements_are_an_error_with_the_line() {
         "a.html: expected at most 512 open elements, found more, at line 2"
     );
     assert_eq!(text(&format!("a{}b", "<div>".repeat(512))), "a\n\nb");
-    // What its successor ends does not pile up.
+    // Elements that the next one closes do not accumulate.
     assert_eq!(
         text(&"<ul>".repeat(9).replace("<ul>", &format!("<ul>{}</ul>", "<li><p>x".repeat(900)))).len(),
         8100 * 3 - 2
@@ -91,7 +91,7 @@ fn hidden_text_is_no_text() {
 }
 
 #[test]
-fn what_is_never_closed_and_never_shown_stays_hidden() {
+fn unclosed_hidden_elements_stay_hidden() {
     for open in ["<script>", "<style>", "<template>", "<iframe>", "<noembed>", "<div hidden>", "<b style=display:none>"]
     {
         assert_eq!(text(&format!("before {open} SECRET <p>SECRET")), "before", "{open}");
@@ -99,7 +99,7 @@ fn what_is_never_closed_and_never_shown_stays_hidden() {
 }
 
 #[test]
-fn what_a_page_shows_again_is_text() {
+fn shown_elements_within_hidden_ones_are_text() {
     for shown in [
         "<td style='font-size:0px'><div style='font-size:13px'>text</div></td>",
         "<div style='visibility:hidden'><b style='visibility:visible'>text</b></div>",
@@ -115,7 +115,7 @@ fn what_a_page_shows_again_is_text() {
 }
 
 #[test]
-fn what_is_shown_again_is_text() {
+fn visible_elements_within_hidden_ones_are_text() {
     for shown in [
         "<p hidden style='display:block'>shown</p>",
         "<i aria-hidden=true>shown</i>",

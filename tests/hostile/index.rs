@@ -99,7 +99,7 @@ fn names_in_a_manifest_are_generated_never_believed() {
 
 #[cfg(unix)]
 #[test]
-fn a_linked_segment_folder_loses_nothing() {
+fn files_behind_a_linked_segment_folder_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
     build(&index, 6);
@@ -114,7 +114,7 @@ fn a_linked_segment_folder_loses_nothing() {
 /// Names that an index will use next may be links to files that are not its own, and so may the folder of segments.
 #[cfg(unix)]
 #[test]
-fn linked_records_and_segments_lose_nothing() {
+fn files_behind_linked_records_and_segments_are_kept() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().unwrap();
     let (index, victim) = (dir.path().join("index"), dir.path().join("victim"));

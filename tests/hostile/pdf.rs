@@ -100,7 +100,7 @@ fn bombs_in_streams_of_objects_and_of_references_skip_the_file() {
 }
 
 #[test]
-fn what_is_repeated_counts_each_time() {
+fn repeated_objects_count_each_time() {
     // 40 MiB of white space, a hundred times in one page: within the bound of a stream, not of a file.
     let spaces = stream("/Filter /FlateDecode", &zlib(&vec![b' '; 40 << 20]));
     let many = page(&format!("[{}]", "4 0 R ".repeat(100)), &[spaces, FONT.to_vec()]);
@@ -108,7 +108,7 @@ fn what_is_repeated_counts_each_time() {
 }
 
 #[test]
-fn objects_within_objects_are_no_quadratic_work() {
+fn nested_objects_take_linear_time() {
     let nested = [b"%PDF-1.7\n".to_vec(), b"1 0 obj<</A(".repeat(300_000)].concat();
     assert_eq!(
         one("a.pdf", &nested).unwrap_err(),

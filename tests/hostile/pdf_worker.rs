@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 const SOUND: &[u8] = include_bytes!("../golden/pdf/text.pdf");
 
-/// What a worker answers to files, one after the other.
+/// The replies of a worker to files, one after the other.
 fn answers(files: &[&[u8]]) -> Vec<serde_json::Value> {
     let mut worker = moot(["read-pdf"]).stdin(Stdio::piped()).spawn().unwrap();
     let (mut to, mut from) = (worker.stdin.take().unwrap(), worker.stdout.take().unwrap());

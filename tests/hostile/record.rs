@@ -1,4 +1,4 @@
-//! Records that are no files, or that no memory holds; limits of the address space; counts that wrap.
+//! Records that are not regular files, or exceed any memory; limits of the address space; counts that wrap.
 #![cfg(unix)]
 
 use crate::cli::program::{THREE, Workspace, moot, text, wait_for};
@@ -37,13 +37,13 @@ fn ended(mut command: Command) -> (Option<i32>, String) {
 
 #[test]
 fn only_a_regular_file_is_a_record() {
-    let place = Workspace::new();
-    pipe(&place.path("pipe"));
-    let _listening = UnixListener::bind(place.path("socket")).unwrap();
+    let workspace = Workspace::new();
+    pipe(&workspace.path("pipe"));
+    let _listening = UnixListener::bind(workspace.path("socket")).unwrap();
     for (name, kind) in [("/dev/zero", "a device"), ("pipe", "a named pipe"), ("socket", "a socket"), (".", "a folder")]
     {
         let mut command = moot(["score", name]);
-        command.current_dir(place.path(""));
+        command.current_dir(workspace.path(""));
         let (code, said) = ended(command);
         assert_eq!(code, Some(1), "{name}: {said}");
         assert!(said.contains(&format!("expected a regular file, found {kind}")), "{name}: {said}");
@@ -51,7 +51,7 @@ fn only_a_regular_file_is_a_record() {
     // As outputs they are refused before the model is looked for, which is not there.
     for (name, kind) in [("/dev/full", "a device"), ("/dev/null", "a device"), ("pipe", "a named pipe")] {
         let mut command = moot(["run", THREE, "-o", name, "--model", "nowhere.gguf"]);
-        command.current_dir(place.path(""));
+        command.current_dir(workspace.path(""));
         let (code, said) = ended(command);
         assert_eq!(code, Some(1), "{name}: {said}");
         assert!(said.contains(&format!("{name}: expected a regular file, found {kind}")), "{name}: {said}");
@@ -67,12 +67,12 @@ fn only_a_regular_file_is_a_record() {
         &["calls", "pipe"],
     ] {
         let mut command = moot(typed.iter().copied());
-        command.current_dir(place.path("")).env("MOOT_CACHE", place.path(""));
+        command.current_dir(workspace.path("")).env("MOOT_CACHE", workspace.path(""));
         let (code, said) = ended(command);
         assert_eq!(code, Some(1), "{typed:?}: {said}");
         assert!(said.contains("expected a regular file, found a named pipe"), "{typed:?}: {said}");
     }
-    assert!(!place.path("out.jsonl").exists());
+    assert!(!workspace.path("out.jsonl").exists());
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_line_without_an_end_is_refused_with_its_number() {
     let mut writer = Writer::open(&path, &header()).unwrap();
     writer.append(&answered("q0", &["yes"], &["no"], &["yes"])).unwrap();
     drop(writer);
-    // Three gigabytes that take no room on the disk.
+    // A sparse file of three gigabytes.
     let whole = fs::metadata(&path).unwrap().len();
     let mut file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(whole + (3 << 30)).unwrap();
@@ -107,9 +107,9 @@ fn signalled(child: &Child, signal: &str) {
 
 #[test]
 fn sigterm_ends_a_run_as_ctrl_c_does_with_its_own_code() {
-    let place = Workspace::new();
-    let path = place.path("out.jsonl");
-    let mut child = place.run_of(40, "out.jsonl").spawn().unwrap();
+    let workspace = Workspace::new();
+    let path = workspace.path("out.jsonl");
+    let mut child = workspace.run_of(40, "out.jsonl").spawn().unwrap();
     assert!(wait_for(&mut child, &path, 1));
     signalled(&child, "TERM");
     let output = child.wait_with_output().unwrap();
@@ -122,9 +122,9 @@ fn sigterm_ends_a_run_as_ctrl_c_does_with_its_own_code() {
 #[test]
 fn a_record_that_is_removed_during_its_run_is_noticed() {
     for replaced in [false, true] {
-        let place = Workspace::new();
-        let path = place.path("out.jsonl");
-        let mut child = place.run_of(40, "out.jsonl").spawn().unwrap();
+        let workspace = Workspace::new();
+        let path = workspace.path("out.jsonl");
+        let mut child = workspace.run_of(40, "out.jsonl").spawn().unwrap();
         assert!(wait_for(&mut child, &path, 1));
         fs::remove_file(&path).unwrap();
         if replaced {
@@ -140,13 +140,13 @@ fn a_record_that_is_removed_during_its_run_is_noticed() {
 }
 
 #[test]
-fn a_limit_of_the_address_space_refuses_what_cannot_be_held() {
-    let place = Workspace::new();
+fn input_beyond_the_address_space_is_refused() {
+    let workspace = Workspace::new();
     let typed = "ulimit -v 4194304; exec \"$0\" ask When? --docs notes.txt --model tiny.gguf --offline --kv-memory 6G";
-    fs::write(place.path("notes.txt"), "The bridge was closed in 1998.").unwrap();
+    fs::write(workspace.path("notes.txt"), "The bridge was closed in 1998.").unwrap();
     let mut command = Command::new("sh");
-    command.args(["-c", typed, env!("CARGO_BIN_EXE_moot")]).current_dir(place.path(""));
-    command.env("MOOT_CACHE", place.path("")).stdin(std::process::Stdio::null());
+    command.args(["-c", typed, env!("CARGO_BIN_EXE_moot")]).current_dir(workspace.path(""));
+    command.env("MOOT_CACHE", workspace.path("")).stdin(std::process::Stdio::null());
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let (code, said) = ended(command);
     assert_eq!(code, Some(2), "{said}");

@@ -13,7 +13,7 @@ use std::process::Command;
 /// ESC, OSC and its end, C1, a bidi override, an Arabic letter mark, a zero-width space, a tag.
 const HOSTILE: &str = "na\x1b[2Jm\x1b]0;t\x07e\u{9b}31m\u{202e}\u{61c}\u{200b}\u{e0041}";
 
-/// What the program prints, on both streams.
+/// The program's output, both streams.
 fn printed(folder: &Path, typed: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_moot"));
     command.args(typed).current_dir(folder).env("MOOT_CACHE", folder.join("cache")).env("MOOT_OFFLINE", "1");
@@ -103,7 +103,7 @@ fn no_text_of_a_record_reaches_a_terminal_as_it_is() {
     }
 }
 
-/// A line has no character that steers but for sequences that set colours.
+/// A line has no control characters except in sequences that set colours.
 fn steers_nothing(line: &str, of: &str) {
     let plain = anstream::adapter::strip_str(line).to_string();
     let steers = |c: char| {
@@ -118,7 +118,7 @@ fn steers_nothing(line: &str, of: &str) {
     }
 }
 
-/// Puts the name in the place of every name of a model or dataset.
+/// Replaces every name of a model or dataset by the name.
 fn hostile(value: &mut serde_json::Value) {
     let Some(fields) = value.as_object_mut() else { return };
     for (key, value) in fields {

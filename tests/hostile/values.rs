@@ -55,7 +55,7 @@ fn cells_that_are_repeated_are_counted() {
 }
 
 #[test]
-fn a_workbook_does_not_say_how_much_it_holds() {
+fn the_size_that_a_workbook_declares_is_not_trusted() {
     let parts: &[(&str, &[u8])] = &[
         ("xl/workbook.xml", b"<workbook xmlns:r=\"r\"><sheet name=\"a\" r:id=\"r1\"/></workbook>"),
         (

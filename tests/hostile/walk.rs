@@ -1,4 +1,4 @@
-//! Folders that hold what is no file, and links that lead elsewhere.
+//! Folders with entries that are not regular files, and links to other folders.
 #![cfg(unix)]
 
 use super::{one, read};
@@ -13,7 +13,7 @@ fn pipe(path: &Path) {
 }
 
 #[test]
-fn what_is_no_regular_file_is_passed_over_and_that_is_said() {
+fn other_than_regular_files_are_skipped_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     pipe(&at("pipe.txt"));
@@ -98,7 +98,7 @@ fn links_do_not_lead_out_of_a_folder() {
     let texts: Vec<String> =
         Corpus::open(&[pattern]).unwrap().documents().map(|document| document.unwrap().text).collect();
     assert_eq!(texts, ["sound"]);
-    // A link that is named itself, or is the folder that is named, is what was asked for.
+    // A link that is named itself, or is the folder that is named, is followed.
     symlink("secrets", at("named")).unwrap();
     for named in ["corpus/file.txt", "named"] {
         let corpus = Corpus::open(&[at(named).display().to_string()]).unwrap();

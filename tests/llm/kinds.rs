@@ -53,7 +53,7 @@ fn a_server_is_known_by_its_list_or_by_a_page_that_only_it_has() {
         (page("/get_model_info", r#"{"model_path":"x"}"#), "scores raw prefill logprobs watch"),
         (LLAMA_CPP, "scores raw prefill logprobs"),
         (page("/props", r#"{"default_generation_settings":{}}"#), "scores raw prefill logprobs"),
-        // A proxy owns everything and can do nothing for certain.
+        // A proxy reports everything as its own, and no ability of it is certain.
         (Kind { owned_by: "openai", page: None }, ""),
         (page("/version", "no JSON"), ""),
     ];
@@ -136,7 +136,7 @@ fn a_raw_prompt_is_continued_to_the_first_stop_text() {
 }
 
 #[test]
-fn a_prefilled_chat_is_continued_and_ids_are_told_where_the_server_tells_them() {
+fn a_prefilled_chat_is_continued_and_ids_are_read_if_the_server_sends_them() {
     let server = Server::start_as(LLAMA_CPP, |_, _, stream| {
         begin(stream);
         let token = json!({ "id": 7, "token": " 1931", "bytes": [], "logprob": -0.5,

@@ -1,4 +1,4 @@
-//! Whole debates on models elsewhere, and on several.
+//! Whole debates on remote models, and on several models.
 
 use super::server::{Server, reply};
 use super::{KEY, impatient, open};
@@ -40,7 +40,7 @@ fn server() -> Server {
 }
 
 #[test]
-fn a_server_held_by_schemas_debates_like_any_model() {
+fn a_server_with_schemas_debates_like_any_model() {
     let server = server();
     let (remote, _) = open(&server, impatient(), &Cancel::default());
     let record = answer(&remote, &Settings::default());

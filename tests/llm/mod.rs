@@ -1,4 +1,4 @@
-//! Models behind the seam: elsewhere, several at once, in turn.
+//! Models behind the trait `Llm`: on servers, several at once, in turn.
 
 mod kinds;
 mod methods;
@@ -24,7 +24,7 @@ fn content(call: &Call) -> &str {
 
 const KEY: &str = "sk-not-for-any-eye";
 
-/// Little of everything, so that no test takes long.
+/// Small limits and short waits, so that no test takes long.
 fn impatient() -> Patience {
     Patience {
         calls: 8,
@@ -46,7 +46,7 @@ fn schema() -> Option<Schema> {
     Some(Schema { name: "reply/some.jsonc".into(), json: r#"{"type":"object"}"#.into() })
 }
 
-/// The server's model, opened with a key; and what it says is worth saying.
+/// The server's model, opened with a key.
 fn open(server: &Server, patience: Patience, cancel: &Cancel) -> (Remote, Arc<Mutex<Vec<String>>>) {
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let hears = heard.clone();

@@ -36,7 +36,7 @@ impl Peer {
         command.args(["-c", "16384", "-np", "4", "--jinja"]).stdout(Stdio::null()).stderr(Stdio::null());
         let peer = Self { child: command.spawn().unwrap(), base: format!("http://127.0.0.1:{port}/v1") };
         let start = Instant::now();
-        // It listens first and loads then, and says 503 until it has: that is waited for as in any run.
+        // The server listens before it has loaded the model, and answers 503 until then; every run waits for that.
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(start.elapsed() < Duration::from_secs(60), "llama-server does not listen");
             std::thread::sleep(Duration::from_millis(50));

@@ -25,14 +25,14 @@ fn a_stage_is_answered_in_order_and_reported_as_replies_arrive() {
     let (remote, heard) = open(&server, impatient(), &Cancel::default());
     let calls: Vec<Call> = (0..12).map(|n| call(&format!("call {n}"))).collect();
     let mut told = Vec::new();
-    let replies = remote.ask_all(&calls, &mut |place, reply| told.push((place, reply.clone()))).unwrap();
+    let replies = remote.ask_all(&calls, &mut |index, reply| told.push((index, reply.clone()))).unwrap();
     for (n, reply) in replies.iter().enumerate() {
         assert_eq!(reply.text, format!("reply to call {n}, ☃"));
         assert_eq!(reply.usage, Usage { prompt: 20, reused: 5, computed: 15, generated: 3 });
         assert_eq!((reply.finish, &reply.thoughts, &reply.held_by), (Finish::Stop, &None, &None));
     }
     assert_ne!(told[0].0, 0, "it was the slowest");
-    told.sort_by_key(|(place, _)| *place);
+    told.sort_by_key(|(index, _)| *index);
     assert!(told.iter().map(|(_, reply)| reply).eq(&replies) && server.received().len() == 12);
     assert_eq!(remote.ask_all(&[], &mut |_, _| {}).unwrap(), []);
     assert_eq!(*heard.lock().unwrap(), Vec::<String>::new());
@@ -99,7 +99,7 @@ fn thoughts_are_cut_off_however_they_come() {
 }
 
 #[test]
-fn a_field_that_a_server_refuses_is_left_out_and_told_once() {
+fn a_field_that_a_server_refuses_is_left_out_and_reported_once() {
     let refuses = |field: &str| format!(r#"{{"error":{{"message":"Unknown parameter: '{field}'.","code":null}}}}"#);
     let server = Server::start(move |_, received, stream| {
         let field = ["response_format", "chat_template_kwargs"].into_iter().find(|f| received.body.get(f).is_some());
@@ -118,7 +118,7 @@ fn a_field_that_a_server_refuses_is_left_out_and_told_once() {
 }
 
 #[test]
-fn a_schema_holds_what_is_an_object() {
+fn a_schema_counts_only_if_the_reply_is_an_object() {
     let server = Server::start(|n, _, stream| reply(stream, if n == 0 { "{\"answer\":\"1\"}" } else { "free" }));
     let (remote, _) = open(&server, impatient(), &Cancel::default());
     let asked = || Call { schema: schema(), ..call("what") };
@@ -128,7 +128,7 @@ fn a_schema_holds_what_is_an_object() {
 }
 
 #[test]
-fn a_server_that_does_not_count_tokens_is_told_once() {
+fn a_server_that_does_not_count_tokens_is_reported_once() {
     let server = Server::start(|_, _, stream| {
         begin(stream);
         let end = content_event("").replace("null", "\"stop\"");
@@ -180,8 +180,8 @@ fn cancelling_cuts_a_stream_off_and_the_server_sees_it() {
     let (remote, _) = open(&server, impatient(), &cancel);
     let started = Instant::now();
     let mut told = Vec::new();
-    let ended = remote.ask_all(&[call("endless"), call("short"), call("endless")], &mut |place, _| {
-        told.push(place);
+    let ended = remote.ask_all(&[call("endless"), call("short"), call("endless")], &mut |index, _| {
+        told.push(index);
         cancel.cancel();
     });
     assert!(matches!(ended, Err(MootError::Interrupted)), "{ended:?}");
@@ -194,7 +194,7 @@ fn cancelling_cuts_a_stream_off_and_the_server_sees_it() {
 }
 
 #[test]
-fn cancelling_cuts_off_what_has_not_begun() {
+fn cancelling_skips_calls_that_have_not_begun() {
     let server = Server::start(|_, _, _| std::thread::sleep(Duration::from_secs(20)));
     let cancel = Cancel::default();
     let (remote, _) = open(&server, Patience { silence: Duration::from_secs(20), ..impatient() }, &cancel);
@@ -211,7 +211,7 @@ fn cancelling_cuts_off_what_has_not_begun() {
 }
 
 #[test]
-fn a_function_stands_in_for_a_server() {
+fn a_function_can_replace_a_server() {
     let server = InProcess::new(|path| {
         let body = match path {
             "/v1/models" => r#"{"data":[{"id":"tiny","owned_by":"vllm"}]}"#.to_owned(),
@@ -237,7 +237,7 @@ fn the_key_is_hidden_in_a_refusal_that_is_no_utf8() {
 }
 
 #[test]
-fn a_model_that_the_server_does_not_list_is_told() {
+fn a_model_that_the_server_does_not_list_is_reported() {
     let server = Server::start(|_, _, stream| reply(stream, "Yes."));
     let heard_of = |model: &str| {
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();

@@ -23,10 +23,10 @@ fn calls_of_one_stage_go_to_the_models_of_their_roles() {
         .map(|(n, role)| Call { role: role.into(), ..call(&n.to_string()) })
         .collect();
     let mut told = Vec::new();
-    let replies = roles().ask_all(&calls, &mut |place, reply| told.push((place, reply.clone()))).unwrap();
+    let replies = roles().ask_all(&calls, &mut |index, reply| told.push((index, reply.clone()))).unwrap();
     let texts: Vec<&str> = replies.iter().map(|reply| reply.text.as_str()).collect();
     assert_eq!(texts, ["first to 0", "second to 1", "first to 2", "second to 3", "first to 4"]);
-    told.sort_by_key(|(place, _)| *place);
+    told.sort_by_key(|(index, _)| *index);
     assert!(told.iter().map(|(_, reply)| reply).eq(&replies));
     assert_eq!(roles().ask_all(&[], &mut |_, _| {}).unwrap(), []);
     assert_eq!(roles().ask_all(&calls[..1], &mut |_, _| {}).unwrap()[0].text, "first to 0");
@@ -38,7 +38,7 @@ fn the_failure_of_one_model_is_the_stages() {
     let roles = Roles::new(vec![speaker("first"), Box::new(Scripted::list(Vec::<String>::new()))], by_role, 0);
     let calls = [call("1"), Call { role: "aggregator".into(), ..call("2") }];
     let mut told = Vec::new();
-    let failed = roles.ask_all(&calls, &mut |place, _| told.push(place)).unwrap_err();
+    let failed = roles.ask_all(&calls, &mut |index, _| told.push(index)).unwrap_err();
     assert!(matches!(failed, MootError::Engine(_)) && told == [0], "{failed:?}");
 }
 
@@ -54,8 +54,8 @@ fn models_are_assigned_as_people_type() {
     const ROLES: &[&str] = &["agent", "aggregator"];
     let resolved = |typed: &str| {
         let assignment = Assignment::parse(typed).unwrap();
-        let places = assignment.resolve("madam-rag", ROLES).unwrap();
-        let of = |role: &str| assignment.models[places[role]].clone();
+        let models = assignment.resolve("madam-rag", ROLES).unwrap();
+        let of = |role: &str| assignment.models[models[role]].clone();
         (of("agent"), of("aggregator"), assignment.models.len())
     };
     let owned = |a: &str, b: &str, n: usize| (a.to_owned(), b.to_owned(), n);

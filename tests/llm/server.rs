@@ -33,7 +33,7 @@ pub(crate) struct Server {
 
 type Answer = dyn Fn(usize, &Received, &mut TcpStream) + Send + Sync;
 
-/// What tells the kind of a server.
+/// The responses by which the kind of a server is detected.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Kind {
     /// In the list of models.
@@ -114,7 +114,7 @@ fn serve(
     None
 }
 
-/// A whole response. An error of the connection is not this server's.
+/// A whole response. Errors of the connection are ignored, because the client may have closed it.
 pub(crate) fn respond(stream: &mut TcpStream, status: &str, headers: &[&str], body: impl AsRef<[u8]>) {
     let body = body.as_ref();
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();

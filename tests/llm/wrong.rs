@@ -1,4 +1,4 @@
-//! A server that misbehaves: a fault that may pass is tried again, any other is told in one line.
+//! A server that misbehaves: after a temporary fault the call is tried again, any other fault is reported in one line.
 
 use super::server::{Server, begin, content_event, ending, reply, respond, send};
 use super::{KEY, call, impatient, open, schema};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 type Misdeed = fn(&mut TcpStream);
 
-/// Faults that may pass: the first of two attempts has one.
+/// Temporary faults: the first of two attempts has one.
 const PASSING: &[(&str, Misdeed)] = &[
     ("500", |s| respond(s, "500 Internal Server Error", &[], "oops")),
     ("503 in HTML", |s| respond(s, "503 Service Unavailable", &["content-type: text/html"], "<h1>Busy</h1>")),
@@ -233,7 +233,7 @@ fn ends(misdeed: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> (RemoteFaul
 }
 
 #[test]
-fn a_fault_that_does_not_pass_is_told_in_one_line_with_a_hint() {
+fn a_permanent_fault_is_one_line_with_a_hint() {
     let json = "content-type: application/json";
     let wrong_key = move |s: &mut TcpStream| {
         respond(
@@ -305,7 +305,7 @@ fn replies_are_bounded_by_max_tokens() {
         respond(s, "200 OK", &["content-type: application/json"], body);
     };
     assert!(ends(whole).1.to_string().contains("20 tokens have at most 9216 bytes"));
-    // A refusal's body is read to a bound too, and shown in part.
+    // The body of a refusal is also read up to a limit, and shown in part.
     let (_, error, _) = ends(|s| respond(s, "400 Bad Request", &[], "x".repeat(1 << 20)));
     assert!(error.to_string().len() < 500);
 }

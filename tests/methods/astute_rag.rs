@@ -53,7 +53,7 @@ fn each_round_of_consolidation_reads_the_sources_and_the_last_context() {
 }
 
 #[test]
-fn a_model_that_does_not_know_adds_no_passage() {
+fn a_model_that_answers_unknown_adds_no_passage() {
     for said in ["I don't know", "I don\u{2019}t know.", "I do not know who she is.", "Unknown."] {
         let record = of(&[], &[said, LIST]);
         assert_eq!(shown(&record, 1).len(), 4, "{said}");

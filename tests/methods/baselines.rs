@@ -14,7 +14,7 @@ fn concatenated_sends_all_documents_once_and_finds_which_mention_an_answer() {
     let sent = &calls[0].messages[0].content;
     assert!(sent.contains("Document 1: She was born in 1931.\n\nDocument 2: She was born in 1968.\n\nDocument 3:"));
     let conclusion = conclusion.unwrap();
-    // A document that holds an answer's words is no agent that gave it.
+    // A document with an answer's words is not a supporter: no agent gave the answer.
     assert_eq!((&conclusion.answers[0].mentions, &conclusion.answers[1].mentions), (&vec![0], &vec![1]));
     assert!(conclusion.answers.iter().all(|answer| answer.supporters.is_empty() && answer.opponents.is_empty()));
     assert_eq!(conclusion.calls, [0]);

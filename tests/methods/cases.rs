@@ -169,14 +169,14 @@ impl Case {
     pub(super) fn check(&self, record: &QuestionRecord) {
         let documents = record.question.documents.len() + record.retrieved.len();
         let row = self.row;
-        for (place, call) in record.calls.iter().enumerate() {
-            assert_eq!(call.number, place, "{self}");
+        for (index, call) in record.calls.iter().enumerate() {
+            assert_eq!(call.number, index, "{self}");
             assert!(row.all_roles().any(|role| role == call.role), "{self}: the role {} is not listed", call.role);
             assert!(row.files().any(|file| file.name == call.prompt), "{self}: {} is not listed", call.prompt);
             assert!(formats(row).contains(call.format.as_str()), "{self}: the format {} is not listed", call.format);
             assert!(call.document.is_none_or(|number| number < documents), "{self}: {:?}", call.document);
             assert!(!read_by(&call.sent()).trim().is_empty() && call.round > 0, "{self}");
-            assert!(place == 0 || record.calls[place - 1].stage <= call.stage, "{self}: stages go back");
+            assert!(index == 0 || record.calls[index - 1].stage <= call.stage, "{self}: stages go back");
         }
         let most = self.formula(record).into_iter().max().unwrap_or_else(|| panic!("{self}: no formula"));
         assert!(record.calls.len() <= most, "{self}: {} calls, {} say {most}", record.calls.len(), row.calls);
@@ -184,10 +184,10 @@ impl Case {
         assert!(!conclusion.calls.is_empty(), "{self}: no call concluded");
         assert!(conclusion.calls.iter().all(|&number| number < record.calls.len()), "{self}: {:?}", conclusion.calls);
         assert!(!conclusion.malformed || conclusion.answers.is_empty(), "{self}: answers of a malformed reply");
-        let places = |answer: &Answer| [&answer.supporters[..], &answer.opponents, &answer.mentions].concat();
+        let documents_of = |answer: &Answer| [&answer.supporters[..], &answer.opponents, &answer.mentions].concat();
         for answer in conclusion.answers.iter().chain(&conclusion.rejected) {
             assert!(!answer.text.trim().is_empty(), "{self}: an empty answer");
-            assert!(places(answer).into_iter().all(|number| number < documents), "{self}: {answer:?}");
+            assert!(documents_of(answer).into_iter().all(|number| number < documents), "{self}: {answer:?}");
         }
         // A reply that cannot be read concludes nothing, unless the method says what it did instead.
         if record.concluding().iter().all(|call| call.parsed == Parsed::Malformed) {

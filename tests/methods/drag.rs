@@ -297,7 +297,7 @@ fn malformed_replies_at_every_role() {
     let (record, _) = drag(&Typed::new(), &[&[("judge, round 6", "...")], RETRIEVAL, RESPONSE]);
     let conclusion = record.conclusion.unwrap();
     assert!(conclusion.malformed && conclusion.answers.is_empty());
-    // So with the proponent's answer, where it counts.
+    // The same holds for the proponent's answer, where it counts.
     let alone: &[(&str, &str)] = &[("proponent, round 4", "I cannot say.")];
     let (record, _) = drag(&typed(&[("response-rounds", "0")]), &[RETRIEVAL, alone]);
     assert!(record.conclusion.unwrap().malformed);
@@ -360,7 +360,7 @@ fn without_a_corpus_the_questions_own_documents_are_read() {
 }
 
 #[test]
-fn a_corpus_takes_the_place_of_the_questions_documents() {
+fn a_corpus_replaces_the_documents_of_the_question() {
     let library = library();
     let question = with_documents(ASKED, 10);
     let record = held("drag", &Typed::new(), &question, &said(&[RETRIEVAL, RESPONSE]), &library);

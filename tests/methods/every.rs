@@ -1,4 +1,4 @@
-//! What holds for every row of the table of methods, a new one included: the protocol's size, bad replies, failed calls.
+//! Properties of every row of the table of methods, also of a new one: the protocol's size, bad replies, failed calls.
 
 use super::cases::{
     Case, all_cases, cases, extremes, failures, fallbacks, modes, named, question, rows, shelf, text, texts,
@@ -35,7 +35,7 @@ fn one_document_and_thirty_are_answered_within_the_formula() {
 }
 
 #[test]
-fn rows_say_how_many_calls_they_make_and_what_becomes_of_malformed_replies() {
+fn rows_state_their_number_of_calls_and_the_effect_of_malformed_replies() {
     for row in METHODS {
         let case = Case { row, typed: Typed::new(), takes: Takes::First, searches: false };
         let values = case.formula(&QuestionRecord::default());
@@ -222,7 +222,7 @@ fn a_document_longer_than_the_context_is_refused_by_name_and_numbers() {
     }
 }
 
-/// A question's options stand in these prompts. The words that end a chain of IRCoT and FLARE do not stand beside them there.
+/// These prompts show a question's options. The words that end a chain of IRCoT and FLARE have no options beside them.
 #[test]
 fn options_are_shown() {
     let shows: [(&str, &[&str]); 9] = [
@@ -253,7 +253,7 @@ fn options_are_shown() {
     }
 }
 
-/// A prompt, role or format that no run uses is listed in vain.
+/// No run uses this prompt, role or format, so it should not be listed.
 #[test]
 fn all_that_a_row_lists_is_used() {
     for row in rows() {

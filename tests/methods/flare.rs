@@ -39,8 +39,8 @@ impl<F: Fn(&Call) -> &'static [Token] + Send + Sync> Llm for Writer<F> {
             tokens => Ok(reply(tokens, call)),
         };
         let results: Vec<Result<Reply>> = calls.iter().map(reply).collect();
-        for (place, result) in results.iter().enumerate() {
-            result.iter().for_each(|reply| on_reply(place, reply));
+        for (index, result) in results.iter().enumerate() {
+            result.iter().for_each(|reply| on_reply(index, reply));
         }
         results
     }
@@ -63,7 +63,7 @@ fn writer<F: Fn(&Call) -> &'static [Token] + Send + Sync>(says: F) -> Writer<F> 
     Writer { identity: ModelIdentity::default(), says }
 }
 
-/// Where in its protocol a call stands: the chain that it continues, and whether passages are shown.
+/// The step of a call in its protocol: the chain that it continues, and whether passages are shown.
 fn chain(call: &Call) -> String {
     call.prefill.iter().map(Segment::text).collect()
 }
@@ -144,7 +144,7 @@ fn an_unsure_sentence_is_a_query_without_its_unsure_tokens_and_is_written_again(
 }
 
 #[test]
-fn theta_decides_whether_and_beta_what() {
+fn theta_decides_about_a_search_and_beta_its_words() {
     // The least likely token of the first sentence has 0.3.
     for (theta, retrieves) in [("0.29", false), ("0.31", true), ("0", false), ("1", true)] {
         let (record, queries) = flare(&[("theta", theta)], usual);
@@ -188,16 +188,16 @@ fn generated_questions_ask_about_each_unsure_part() {
     // Three passages in all, the best of each question first.
     let shown = read(&record.calls[3]);
     let (_, shown) = shown.split_once("Now do the same").unwrap();
-    let places = ["1: It was built", "2: Arlen Bridge: by", "3: Ada Quill, of"]
+    let offsets = ["1: It was built", "2: Arlen Bridge: by", "3: Ada Quill, of"]
         .map(|start| shown.find(&format!("Passage {start}")));
-    assert!(places.iter().all(Option::is_some) && places.is_sorted() && passages(&record.calls[3]) == 3, "{shown}");
+    assert!(offsets.iter().all(Option::is_some) && offsets.is_sorted() && passages(&record.calls[3]) == 3, "{shown}");
     // Unsure, but nothing below beta: the sentence itself is searched.
     let (record, queries) = flare(&[("queries", "questions"), ("beta", "0.1")], usual);
     assert_eq!((queries, record.calls.len()), (vec!["The bridge was designed by Tom Bell.".to_owned()], 3));
 }
 
 #[test]
-fn a_part_without_a_question_is_said() {
+fn a_part_without_a_question_is_recorded() {
     fn says(call: &Call) -> &'static [Token] {
         if asks_a_question(call) { &[] } else { usual(call) }
     }
@@ -239,13 +239,13 @@ fn it_ends_with_the_answer_the_writer_or_the_steps() {
     let (record, _) = flare(&[("steps", "3")], endless);
     assert_eq!((record.calls.len(), fallbacks(&record).len()), (4, 1));
     assert_eq!(record.conclusion.unwrap().answers[0].text, "Grau");
-    // That nothing is known is no answer.
+    // "Unknown" is no answer.
     fn unknown(_: &Call) -> &'static [Token] {
         &[("So the answer is: unknown.", 0.9)]
     }
     let conclusion = flare(&[], unknown).0.conclusion.unwrap();
     assert!(conclusion.answers.is_empty() && !conclusion.malformed);
-    // "yes" is the answer of a worked example, and is accepted all the same: it may be the answer to any question.
+    // "yes" is the answer of a worked example too, and is accepted: it may be the answer to any question.
     fn yes(_: &Call) -> &'static [Token] {
         &[("So the answer is: yes.", 0.9)]
     }
@@ -260,7 +260,7 @@ fn it_ends_with_the_answer_the_writer_or_the_steps() {
 }
 
 #[test]
-fn malformed_replies_at_every_place() {
+fn malformed_replies_at_every_call() {
     // Nothing is written with the passages.
     fn silent(call: &Call) -> &'static [Token] {
         if has_passages(call) { &[] } else { usual(call) }
@@ -323,8 +323,8 @@ fn characters_of_several_tokens_are_whole_in_a_query() {
             };
             let results = self.0.answer(calls, on_failure, &mut |_, _| {});
             let results: Vec<Result<Reply>> = results.into_iter().map(|result| result.map(whole)).collect();
-            for (place, result) in results.iter().enumerate() {
-                result.iter().for_each(|reply| on_reply(place, reply));
+            for (index, result) in results.iter().enumerate() {
+                result.iter().for_each(|reply| on_reply(index, reply));
             }
             results
         }

@@ -10,7 +10,7 @@ pub(super) fn clauses(calls: &str, value: &dyn Fn(&str) -> Option<usize>) -> Vec
     calls.split(';').filter_map(of_clause).collect()
 }
 
-/// What the text says is the number of calls by default: "(5 by default)".
+/// The number of calls by default that the text states: "(5 by default)".
 pub(super) fn by_default(calls: &str) -> Option<usize> {
     let (before, _) = calls.split_once(" by default")?;
     tokens(before).last()?.parse().ok()

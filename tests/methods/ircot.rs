@@ -61,13 +61,13 @@ fn passages(call: &CallRecord) -> usize {
 #[test]
 fn fifteen_worked_examples_in_the_layout_of_the_reply() {
     let (record, _) = ircot(&[], &[USUAL]);
-    for (call, place) in record.calls.iter().zip(0..) {
+    for (call, index) in record.calls.iter().zip(0..) {
         let prompt = read(call);
         let (examples, _) = prompt.split_once("Now do the same").unwrap();
         let count = |text: &str| examples.matches(text).count();
         let found = (count("\nQuestion: "), count(" So the answer is: "), count("\nThought: "), count("\nAnswer: "));
         // The instructions have the format once more.
-        assert_eq!(found, if place < 3 { (15, 16, 0, 0) } else { (15, 0, 16, 16) }, "{}", call.role);
+        assert_eq!(found, if index < 3 { (15, 16, 0, 0) } else { (15, 0, 16, 16) }, "{}", call.role);
     }
 }
 

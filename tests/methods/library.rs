@@ -65,7 +65,7 @@ pub(super) fn with_documents(text: &str, count: usize) -> Question {
     Question { documents: (1..=count).map(document).collect(), ..asked(text) }
 }
 
-/// What came of a question: the record, and the error where there is one.
+/// The result of a question: the record, and the error where there is one.
 pub(super) fn record(
     method: &str,
     switches: &Typed,

@@ -51,12 +51,12 @@ fn three_agents_and_two_rounds_as_published() {
     let seeds: std::collections::BTreeSet<u64> = record.calls.iter().map(|call| call.seed).collect();
     assert_eq!(seeds.len(), 6);
     // Each reads the others' replies and keeps its own in its chat.
-    for (place, call) in second.iter().enumerate() {
+    for (index, call) in second.iter().enumerate() {
         let roles: Vec<Role> = call.messages.iter().map(|message| message.role).collect();
         assert_eq!(roles, [Role::User, Role::Assistant, Role::User]);
-        assert_eq!(call.messages[1].content, USUAL[place]);
+        assert_eq!(call.messages[1].content, USUAL[index]);
         for (other, reply) in USUAL[..3].iter().enumerate() {
-            assert_eq!(call.messages[2].content.contains(reply), other != place);
+            assert_eq!(call.messages[2].content.contains(reply), other != index);
         }
     }
     let conclusion = record.conclusion.unwrap();

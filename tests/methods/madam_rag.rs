@@ -33,7 +33,7 @@ fn shape(calls: &[CallRecord]) -> Vec<(usize, String, usize, Option<usize>)> {
 }
 
 fn agents(stage: usize, round: usize) -> Vec<(usize, String, usize, Option<usize>)> {
-    (0..4).map(|place| (stage, "agent".to_owned(), round, Some(place))).collect()
+    (0..4).map(|index| (stage, "agent".to_owned(), round, Some(index))).collect()
 }
 
 fn aggregator(stage: usize, round: usize) -> (usize, String, usize, Option<usize>) {
@@ -187,7 +187,7 @@ fn without_an_aggregator_the_answers_are_joined() {
 }
 
 #[test]
-fn a_malformed_agent_stands_nowhere_and_keeps_nothing() {
+fn a_malformed_agent_has_no_stance_and_keeps_no_answer() {
     let llm = Scripted::new(|call| match () {
         () if is_aggregator(call) => VERDICT.into(),
         () if prompt(call).contains("Document: She was born in 1968") => "I think it was 1968.".into(),
@@ -289,7 +289,7 @@ fn a_recorded_debate_replays_to_the_same_record() {
     assert!(refused.starts_with("agent of a.md, round 1: the record holds no call"), "{refused}");
 }
 
-/// The record says which calls concluded; nothing has to guess it from their stages.
+/// The record marks the calls that concluded, so that no reader has to infer them from the stages.
 #[test]
 fn the_concluding_calls_are_marked() {
     let marked = |switches: &[(&str, &str)]| {
@@ -306,7 +306,7 @@ fn the_concluding_calls_are_marked() {
     assert_eq!(marked(&[("rounds", "1")]), ["aggregator 1"]);
     assert_eq!(marked(&[("history", "peers")]), ["aggregator 2"]);
     assert_eq!(marked(&[("aggregator", "false")]), ["agent 2", "agent 2", "agent 2", "agent 2"]);
-    // A malformed verdict is the conclusion all the same.
+    // A malformed verdict is still the conclusion.
     let llm = Scripted::new(|call| match is_aggregator(call) {
         true => "1931 and 1968".into(),
         false => "Answer: 1931. Explanation: x".into(),

@@ -40,7 +40,7 @@ fn the_calls_are_madam_rags_first_round() {
     let (conclusion, calls) = of(&[], &YEARS, &honest());
     let (_, debated) = answer("madam-rag", &typed(&[("rounds", "1")]), &question(&YEARS), &honest());
     assert_eq!(calls, debated[..4]);
-    assert_eq!(shape(&calls), (0..4).map(|place| (0, "agent", 1, Some(place))).collect::<Vec<_>>());
+    assert_eq!(shape(&calls), (0..4).map(|index| (0, "agent", 1, Some(index))).collect::<Vec<_>>());
     assert_eq!(stands(&conclusion.answers), [("1968", &[1, 2][..], &[0][..], &[][..])]);
     assert_eq!(stands(&conclusion.rejected), [("1931", &[0][..], &[1, 2][..], &[][..])]);
     assert_eq!((conclusion.rounds, &conclusion.calls[..], conclusion.malformed), (1, &[0, 1, 2, 3][..], false));
@@ -54,7 +54,7 @@ fn ties_go_to_the_answer_of_the_earlier_document() {
 }
 
 #[test]
-fn keep_concludes_the_winner_or_what_two_documents_say_or_everything() {
+fn keep_concludes_the_winner_or_answers_of_two_documents_or_all() {
     let texts = |keep: &str, texts: &[&str]| -> Vec<String> {
         let (conclusion, _) = of(&[("keep", keep)], texts, &honest());
         conclusion.answers.into_iter().map(|answer| answer.text).collect()
@@ -70,7 +70,7 @@ fn keep_concludes_the_winner_or_what_two_documents_say_or_everything() {
 }
 
 #[test]
-fn the_documents_answer_is_what_most_of_its_samples_say() {
+fn the_answer_of_a_document_is_the_majority_of_its_samples() {
     let replies = [
         // Two of three, the last two; then a tie, which goes to the sample given first.
         ["Answer: 1913. Explanation: x", "Answer: The 1931. Explanation: x", "Answer: 1931. Explanation: x"],
@@ -81,7 +81,7 @@ fn the_documents_answer_is_what_most_of_its_samples_say() {
     let samples: Vec<(usize, Option<usize>, usize)> =
         calls.iter().map(|call| (call.stage, call.document, call.sample)).collect();
     let want: Vec<(usize, Option<usize>, usize)> =
-        (0..3).flat_map(|place| (0..3).map(move |sample| (0, Some(place), sample))).collect();
+        (0..3).flat_map(|index| (0..3).map(move |sample| (0, Some(index), sample))).collect();
     assert_eq!(samples, want);
     assert_eq!(stands(&conclusion.answers), [("1968", &[1, 2][..], &[0][..], &[][..])]);
     assert_eq!(stands(&conclusion.rejected), [("The 1931", &[0][..], &[1, 2][..], &[][..])]);

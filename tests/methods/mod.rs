@@ -61,7 +61,7 @@ pub(crate) fn four() -> Question {
     question(&["She was born in 1931.", "She was born in 1968.", "She was born in 1913.", "Soup is served."])
 }
 
-/// What came of `question`: the conclusion or the error, and every call.
+/// The result of `question`: the conclusion or the error, and every call.
 fn answer(method: &str, switches: &Typed, question: &Question, llm: &dyn Llm) -> (Result<Conclusion>, Vec<CallRecord>) {
     let settings = Settings::default();
     let built = methods::build(method, switches).unwrap();

@@ -79,7 +79,7 @@ fn unknown_is_no_answer_and_an_empty_reply_is_malformed() {
 }
 
 #[test]
-fn where_nothing_is_found_the_reader_answers_from_memory_and_says_so() {
+fn after_an_empty_search_the_reader_answers_from_memory_and_it_is_recorded() {
     let record = searching(&[], &question(&[]), &Shelf::default(), "1931");
     assert_eq!(fallbacks(&record), ["nothing was found: the reader answered from memory"]);
     assert!(!record.calls[0].messages[0].content.contains("Passage 1"));

@@ -47,7 +47,7 @@ fn held(switches: &Typed, llm: &Scripted, columns: usize) -> (String, QuestionRe
     (String::from_utf8(printer.finish(&record).unwrap()).unwrap(), record)
 }
 
-/// The third agent takes over an answer that its document does not hold.
+/// The third agent adopts an answer that is not in its document.
 #[test]
 fn an_answer_that_the_document_does_not_hold_is_shown_as_unknown() {
     let (text, _) = held(&Typed::new(), &script(), 80);
@@ -101,7 +101,7 @@ fn a_malformed_verdict_an_unknown_and_a_failure_are_shown() {
 fn passages_of_a_corpus_are_cited_with_their_copies() {
     let (text, mut record) = held(&Typed::new(), &script(), 80);
     assert!(!plain(&text).contains("Passages"), "documents given by hand stand where they were given");
-    let place = |file: &str, from: u64| Origin {
+    let origin = |file: &str, from: u64| Origin {
         file: file.into(),
         id: None,
         line: Some(12),
@@ -115,20 +115,20 @@ fn passages_of_a_corpus_are_cited_with_their_copies() {
         date: None,
         url: None,
         notes: Vec::new(),
-        origin: place("mirrors.jsonl", n),
+        origin: origin("mirrors.jsonl", n),
     };
     let document = &mut record.question.documents[0];
-    document.origin = Some(place("notes/guild.md", 340));
+    document.origin = Some(origin("notes/guild.md", 340));
     document.source = Some("guild".into());
     document.date = Some("1952".into());
     document.copies = (0..10).map(copy).collect();
     record.question.documents[2].origin =
-        Some(Origin { page: Some(3), line: None, id: Some("x".into()), ..place("b.pdf", 0) });
+        Some(Origin { page: Some(3), line: None, id: Some("x".into()), ..origin("b.pdf", 0) });
     let text = plain(&String::from_utf8(show(Vec::new(), &record, 80).unwrap()).unwrap());
     let cited = text.split("\nPassages\n").nth(1).unwrap().split("\nTokens").next().unwrap();
     let squeezed = cited.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(squeezed.starts_with(
-        "1 notes/guild.md:12 (characters 340-430), guild, 1952 the same in other places, one voice: \
+        "1 notes/guild.md:12 (characters 340-430), guild, 1952 copies, counted once: \
          mirror-0.example, mirrors.jsonl:12 (characters 0-90); mirror-1.example, "
     ));
     assert!(squeezed.ends_with("(characters 7-97); 2 more 3 b.pdf, page 3, id x (characters 0-90)"), "{squeezed}");
@@ -138,12 +138,12 @@ fn passages_of_a_corpus_are_cited_with_their_copies() {
 }
 
 #[test]
-fn source_and_date_stand_beside_every_answer_and_vote() {
+fn source_and_date_are_shown_beside_every_answer_and_vote() {
     let mut asked = question(&["She was born in 1931.", "She was born in 1968."]);
     asked.documents[0].source = Some("Guild of \u{1b}[31mglassblowers".into());
     asked.documents[0].date = Some("1952-03-04".into());
     asked.documents[1].date = Some("2001".into());
-    // A source that is the name is not said twice.
+    // A source that equals the name is shown once.
     asked.documents[1].source = Some(asked.documents[1].name.clone());
     let method = methods::build("madam-rag", &typed(&[("rounds", "1")])).unwrap();
     let llm = script();
@@ -253,8 +253,8 @@ fn replies_can_be_printed_as_they_arrive() {
     let llm = script().backwards();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &printer).unwrap();
     let text = plain(&String::from_utf8(printer.finish(&record).unwrap()).unwrap());
-    let place = |part: &str| text.find(part).unwrap();
-    assert!(place("  2 b.txt") < place("  1 a.md"), "{text}");
+    let offset = |part: &str| text.find(part).unwrap();
+    assert!(offset("  2 b.txt") < offset("  1 a.md"), "{text}");
     // The first verdict comes behind replies of round 2, beside which it was asked for.
     let printer = DebatePrinter::new(Vec::new(), &asked, 80).as_they_arrive();
     let method = methods::build("madam-rag", &typed(&[("history", "peers"), ("rounds", "2")])).unwrap();
@@ -286,7 +286,7 @@ fn the_tokens_fit_a_narrow_terminal() {
 }
 
 #[test]
-fn an_answer_that_no_agent_keeps_is_told() {
+fn an_answer_that_no_agent_keeps_is_shown() {
     let asked = question(&["It opened in 1884.", "It opened in 1848."]);
     let llm = Scripted::new(|call| match (call.document, call.round) {
         (Some(0), 1) => "Answer: 1884. Explanation: It says so.".into(),
@@ -335,7 +335,7 @@ fn a_reply_that_was_cut_has_a_sign() {
 }
 
 #[test]
-fn calls_that_were_not_made_are_told() {
+fn calls_that_were_not_made_are_reported() {
     let (_, mut record) = held(&Typed::new(), &script(), 80);
     let shown = |record: &QuestionRecord| plain(&String::from_utf8(show(Vec::new(), record, 80).unwrap()).unwrap());
     assert!(!shown(&record).contains("of an equal call"));

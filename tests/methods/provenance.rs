@@ -143,7 +143,7 @@ fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
 }
 
 #[test]
-fn what_is_not_known_and_titles_are_left_out() {
+fn unknown_values_and_titles_are_left_out() {
     let llm = Scripted::new(|_| "All Correct Answers: [\"1931\"]. Explanation: x".into());
     let mut asked = four_of(&["She was born in 1931.", "The yearbook: she was born in 1968.", "Soup.", "Bread."]);
     asked.documents[0].date = Some(" 1952 ".into());
@@ -160,7 +160,7 @@ fn what_is_not_known_and_titles_are_left_out() {
 }
 
 #[test]
-fn retrieved_documents_of_one_name_are_told_apart_by_their_files() {
+fn retrieved_documents_of_one_name_are_distinguished_by_their_files() {
     let hit = |file: &str, line| {
         let origin = Origin { file: file.into(), id: None, line: Some(line), page: None, characters: 0..7 };
         let passage = Passage {

@@ -1,4 +1,4 @@
-//! The tables: nothing forgotten, nothing twice.
+//! The tables of methods and files: complete, without duplicates.
 
 use moot::methods::{self, METHODS};
 use moot::prompt_file;
@@ -26,9 +26,9 @@ fn every_method_has_a_name_of_its_own_a_paper_and_prompts() {
     assert!(METHODS.iter().all(|row| unknown.contains(row.name)), "{unknown}");
 }
 
-/// What people and the record read of a method: nothing is left out, nothing is long.
+/// The texts of a method that users and records read: none is missing, none is long.
 #[test]
-fn every_row_says_what_it_does_and_what_it_costs() {
+fn every_row_has_a_protocol_and_a_cost() {
     for row in METHODS {
         let name = row.name;
         assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{name}");
@@ -122,7 +122,7 @@ fn every_file_on_disk_is_in_a_table_and_names_its_paper() {
     assert_eq!(on_disk, listed.keys().map(|&name| name.to_owned()).collect());
     for file in listed.values() {
         let first = file.text.lines().next().unwrap();
-        let sourced = ["appendix", "section", "algorithm", "figure"].iter().any(|place| first.contains(place));
+        let sourced = ["appendix", "section", "algorithm", "figure"].iter().any(|word| first.contains(word));
         assert!(sourced && first.contains("Departures"), "{}: {first}", file.name);
         assert!(first.starts_with("{#-") || first.starts_with("//"), "{}: {first}", file.name);
     }

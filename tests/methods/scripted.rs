@@ -16,7 +16,7 @@ pub(super) enum Takes {
     Last,
 }
 
-/// Replies well, but for what it was told to spoil.
+/// A model with well-formed replies, except for those that a test spoils.
 pub(super) struct Model {
     scripted: Scripted,
     /// The call that fails, counted from 0 in the order asked.
@@ -75,14 +75,14 @@ impl Llm for Model {
         if on_failure == OnFailure::Cancel && results.iter().any(Result::is_err) {
             results.iter_mut().filter(|result| result.is_ok()).for_each(|result| *result = Err(MootError::Interrupted));
         }
-        for (place, result) in results.iter().enumerate() {
-            result.iter().for_each(|reply| on_reply(place, reply));
+        for (index, result) in results.iter().enumerate() {
+            result.iter().for_each(|reply| on_reply(index, reply));
         }
         results
     }
 }
 
-/// All that the model reads.
+/// The whole prompt as one text.
 pub(super) fn read_by(prompt: &Prompt) -> String {
     match prompt {
         Prompt::Chat(messages) => messages.iter().map(|message| format!("{}\n", message.content)).collect(),
@@ -119,8 +119,8 @@ fn well_formed(call: &Call, takes: Takes) -> String {
 fn option(call: &Call, takes: Takes) -> String {
     let schema: Value = serde_json::from_str(&call.schema.as_ref().unwrap().json).unwrap();
     let options = schema["properties"]["choice"]["enum"].as_array().unwrap().clone();
-    let place = if takes == Takes::First { 0 } else { options.len() - 1 };
-    options[place].as_str().unwrap().to_owned()
+    let index = if takes == Takes::First { 0 } else { options.len() - 1 };
+    options[index].as_str().unwrap().to_owned()
 }
 
 /// What the tests of the whole table rest on: a reply that this model calls well formed is read in every format, and an empty

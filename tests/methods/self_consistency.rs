@@ -35,9 +35,9 @@ fn most_of_five_samples_win_as_sets() {
     ];
     let llm = Scripted::list(&replies);
     let record = held("self-consistency", &[], &four(), Tools::new(&llm));
-    let places: Vec<(usize, usize, usize)> =
+    let keys: Vec<(usize, usize, usize)> =
         record.calls.iter().map(|call| (call.stage, call.round, call.sample)).collect();
-    assert_eq!(places, [(0, 1, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3), (0, 1, 4)]);
+    assert_eq!(keys, [(0, 1, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3), (0, 1, 4)]);
     let conclusion = record.conclusion.as_ref().unwrap();
     // Order, articles and repeats do not count; the wording is that of the first such list.
     assert_eq!((answers(conclusion), &conclusion.calls[..]), (vec!["1968", "the 1931"], &[1][..]));

@@ -43,11 +43,11 @@ fn copies_are_one_source_and_one_call_arbitrates_over_sentences() {
     // An extractor sees its own source alone, the arbiter sentences and no document.
     let sent = |call: usize| record.calls[call].messages[0].content.as_str();
     assert!(sent(0).ends_with(&format!("Source: {COPY}")) && !sent(0).contains("1968"));
-    // The sentence is the source's own, not what the extractor took for it.
+    // The sentence comes from the source, not from the extractor's reply.
     assert!(sent(3).contains(&format!("- {COPY}\n")) && !sent(3).contains("She was born in 1931 in Ostrum."));
     assert!(fallbacks(&record).is_empty(), "{:?}", record.events);
     let conclusion = record.conclusion.as_ref().unwrap();
-    // The copy stands where its unit stands.
+    // The copy has the stance of its unit.
     assert_eq!(stands(&conclusion.answers), [("1968", &[1, 3][..], &[0, 2][..], &[][..])]);
     assert_eq!(stands(&conclusion.rejected), [("1931", &[0, 2][..], &[1, 3][..], &[][..])]);
     assert_eq!((conclusion.explanation.as_str(), &conclusion.calls[..]), ("Two sources state it.", &[3][..]));

@@ -65,9 +65,9 @@ fn all_drafts_go_to_the_aggregator() {
     assert!(subsets.len() == 5 && subsets.iter().all(|subset| subset.len() == 2), "{subsets:?}");
     assert!(matches!(&record.events[..], [Event::Fallback { what, .. }] if what.contains("embedder")));
     let told = &record.calls[5].messages[0].content;
-    for (place, call) in drafted.iter().enumerate() {
+    for (index, call) in drafted.iter().enumerate() {
         let Parsed::Answer { answer, explanation } = &call.parsed else { panic!("{:?}", call.parsed) };
-        let line = format!("Response {}: {}. Rationale: {explanation}", place + 1, answer.as_deref().unwrap());
+        let line = format!("Response {}: {}. Rationale: {explanation}", index + 1, answer.as_deref().unwrap());
         assert!(told.lines().any(|told| told == line), "{line}\n{told}");
     }
     let conclusion = record.conclusion.unwrap();
@@ -99,7 +99,7 @@ fn an_embedder_puts_the_documents_into_clusters() {
 }
 
 #[test]
-fn documents_that_are_all_alike_are_one_cluster() {
+fn equal_documents_are_one_cluster() {
     let texts: Vec<String> = (0..4).map(|i| format!("a {i}")).collect();
     let llm = Scripted::new(usual);
     let tools = Tools { embedder: Some(&Letters), ..Tools::new(&llm) };

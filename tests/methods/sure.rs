@@ -72,7 +72,7 @@ fn validity_and_ranking_are_added() {
         (["yes", "yes"], ["2", "1"], "1968"),
         (["no", "no"], ["2", "1"], "1968"),
         (["yes", "yes"], ["1", "2"], "1931"),
-        // An order that is always favoured ranks nothing, so validity decides.
+        // If one position always wins, the pairs give no ranking, so validity decides.
         (["no", "yes"], ["1", "1"], "1968"),
         (["no", "yes"], ["2", "2"], "1968"),
         // 1 + 0 against 0 + 1, and all alike: ties, which go to the candidate given first.

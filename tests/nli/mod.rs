@@ -124,7 +124,7 @@ fn a_long_premise_has_the_relation_of_its_clearest_window() {
 }
 
 #[test]
-fn what_cannot_judge_is_refused() {
+fn models_that_cannot_classify_are_refused() {
     let refused = |labels: &Value| {
         let (_folder, path) = labelled("bert-nli", labels);
         LocalClassifier::load(&path, None, &exact()).unwrap_err().to_string()
@@ -140,7 +140,7 @@ fn what_cannot_judge_is_refused() {
     };
     assert!(open("nli-minilm2-l6").contains("nli-minilm2-l6-h768"), "{}", open("nli-minilm2-l6"));
     assert!(open("smollm2-135m").contains("expected an encoder"), "{}", open("smollm2-135m"));
-    // Named as an embedder of the catalog is.
+    // Named as an embedder of the catalog.
     let folder = TempDir::new().unwrap();
     let vectors = folder.path().join("e5-small-v2");
     std::fs::create_dir(&vectors).unwrap();
@@ -149,7 +149,7 @@ fn what_cannot_judge_is_refused() {
 }
 
 #[test]
-fn the_identity_names_what_changes_a_relation() {
+fn the_identity_has_everything_that_changes_a_relation() {
     let of = |name: &str, options: &ClassifierOptions| {
         LocalClassifier::load(&golden(name), None, options).unwrap().identity().clone()
     };
@@ -165,7 +165,7 @@ fn the_identity_names_what_changes_a_relation() {
 }
 
 #[test]
-fn a_script_says_what_it_was_told() {
+fn a_script_returns_its_relations() {
     let yes = Relation { entailment: 0.9, neutral: 0.1, contradiction: 0.0 };
     let pair = pair_of("The bridge was closed.", "It was not open.");
     let scripted = ScriptedClassifier::table([(pair.clone(), yes)]);

@@ -65,9 +65,9 @@ fn names_are_unique_and_files_are_templates_of_their_kind() {
 #[test]
 fn a_choice_is_one_of_the_options_whatever_they_hold() {
     let values = offered(OPTIONS);
-    for (place, option) in OPTIONS.iter().enumerate() {
+    for (index, option) in OPTIONS.iter().enumerate() {
         assert!(accepts(&CHOICE, &values, option), "{option:?}");
-        assert_eq!(CHOICE.read(option, Finish::Stop, &values), choice(place), "{option:?}");
+        assert_eq!(CHOICE.read(option, Finish::Stop, &values), choice(index), "{option:?}");
     }
     for other in ["", "maybe", "yesno", "\"yes\"", "two", "a quoted one"] {
         assert!(!accepts(&CHOICE, &values, other), "{other:?}");
@@ -157,7 +157,7 @@ proptest! {
         }
     }
 
-    /// What the grammar lets through is read as what it is.
+    /// The parser reads every line of the grammar as the option that it is.
     #[test]
     fn every_option_is_read_back(options in prop::collection::btree_set("[a-zA-Z0-9 .,:'\"{}*\n-]{1,12}", 1..5)) {
         // Two options that differ in white space alone are one line.
@@ -166,10 +166,10 @@ proptest! {
         prop_assume!(lines.len() == options.len() && !lines.contains(""));
         let options: Vec<String> = options.into_iter().collect();
         let values = json!({ "options": options });
-        for (place, option) in options.iter().enumerate() {
-            prop_assert_eq!(CHOICE.read(option, Finish::Stop, &values), choice(place), "{:?}", option);
+        for (index, option) in options.iter().enumerate() {
+            prop_assert_eq!(CHOICE.read(option, Finish::Stop, &values), choice(index), "{:?}", option);
             let object = json!({ "choice": option }).to_string();
-            prop_assert_eq!(CHOICE.read(&(CHOICE.line)(&object).unwrap(), Finish::Stop, &values), choice(place));
+            prop_assert_eq!(CHOICE.read(&(CHOICE.line)(&object).unwrap(), Finish::Stop, &values), choice(index));
         }
     }
 

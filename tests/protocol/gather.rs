@@ -1,4 +1,4 @@
-//! Documents for a question that brings none: what is found becomes its documents.
+//! Documents for a question without documents: the passages found become its documents.
 
 use super::ctx::{Shelf, passage};
 use crate::methods::{four, question, typed};
@@ -92,7 +92,7 @@ fn refused(tools: Tools<'_>) -> String {
 }
 
 #[test]
-fn where_nothing_is_found_the_question_fails_alone() {
+fn an_empty_search_fails_one_question() {
     let (llm, empty) = (agents(), Shelf::default());
     let line = refused(Tools { retriever: Some(&empty), ..Tools::new(&llm) });
     let none = "concatenated needs at least 1 document";
@@ -113,13 +113,13 @@ fn documents_that_came_with_the_question_are_kept() {
     let tools = Tools { retriever: Some(&shelf), ..Tools::new(&llm) };
     let method = methods::build("madam-rag", &typed(&[("rounds", "1")])).unwrap();
     assert_eq!(method.gather(&four(), tools).unwrap(), (four(), Vec::new()));
-    // A method that needs none is given none.
+    // A method that needs no documents is given none.
     let method = methods::build("closed-book", &Typed::new()).unwrap();
     assert_eq!(method.gather(&bare(), tools).unwrap(), (bare(), Vec::new()));
     assert!(shelf.asked.lock().unwrap().is_empty());
 }
 
-/// A corpus that was typed is what a method that retrieves reads; documents of the question stay with methods that debate them.
+/// A method that retrieves reads the corpus that was typed; a method that debates given documents keeps those of the question.
 #[test]
 fn a_corpus_wins_for_methods_that_retrieve() {
     let (llm, shelf) = (agents(), shelf());
@@ -153,7 +153,7 @@ fn a_corpus_wins_for_methods_that_retrieve() {
 }
 
 #[test]
-fn what_was_read_is_in_the_record() {
+fn the_documents_read_are_in_the_record() {
     let (llm, shelf) = (Scripted::new(|_| "Answer: 1932. Explanation: x".into()), shelf());
     let question = Question { text: "opened when".into(), ..four() };
     let method = methods::build("naive-rag", &Typed::new()).unwrap();

@@ -1,4 +1,4 @@
-//! Lists in replies: grammar, parser and the line made of an object agree on every text.
+//! Lists in replies: the grammar, the parser and the line made of a JSON object agree on every text.
 
 use super::formats::accepts;
 use moot::generation::Finish;
@@ -104,8 +104,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_accepted_and_read(items in prop::collection::vec(item(), 1..4)) {
-        let distinct = |(place, item): (usize, &String)| format!("n{place} {item}");
+    fn a_written_list_is_accepted_and_read(items in prop::collection::vec(item(), 1..4)) {
+        let distinct = |(index, item): (usize, &String)| format!("n{index} {item}");
         let items: Vec<String> = items.iter().enumerate().map(distinct).collect();
         let items: Vec<String> = items.iter().map(|i| i.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for (format, field, ..) in formats() {

@@ -1,4 +1,4 @@
-//! Prompts of one's own: read from a folder, used in place of the program's, named in the record.
+//! The user's prompts: read from a folder, used instead of the program's, named in the record.
 
 use crate::methods::{four, typed, usage_error};
 use moot::llm::scripted::Scripted;
@@ -94,7 +94,7 @@ fn a_value_that_a_prompt_does_not_have_is_named_with_those_that_it_has() {
     );
     let two = failed("{% for i in range(2) %}{{ i }}{{ documnt }}{% endfor %}{% if asked %}x{% endif %}");
     assert_eq!(two, format!("{AGENT}: line 1: no value is called \"asked\" or \"documnt\" {has}"));
-    // Only a part of a value is missing.
+    // Only a field of a value is missing.
     assert!(
         failed("{{ question.words.first }}").contains("undefined value"),
         "{}",
@@ -103,7 +103,7 @@ fn a_value_that_a_prompt_does_not_have_is_named_with_those_that_it_has() {
 }
 
 #[test]
-fn a_prompt_that_never_shows_the_question_is_told() {
+fn a_prompt_that_never_shows_the_question_is_reported() {
     let mut own = OwnPrompts::default();
     own.replace_named(AGENT, "Say hello. {% if history %}{{ history }}{% endif %}", &methods::replaceable()).unwrap();
     assert_eq!(own.leaving_out(&methods::replaceable()), [(AGENT, vec!["question", "document"])]);
@@ -117,7 +117,7 @@ fn a_prompt_that_never_shows_the_question_is_told() {
 }
 
 #[test]
-fn a_folder_of_unedited_prompts_is_taken_and_replaces_nothing() {
+fn a_folder_of_unedited_prompts_is_accepted_and_replaces_nothing() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), AGENT, methods::replaceable()[AGENT].text);
     assert!(OwnPrompts::read(folder.path(), &methods::replaceable()).unwrap().is_empty());
@@ -130,7 +130,7 @@ fn prompts_of_other_methods_alone_are_refused() {
     let built = methods::build("madam-rag", &Typed::new()).unwrap();
     let wrong = usage_error(built.with_prompts(own.clone()));
     assert!(wrong.contains("drag/proponent.jinja") && wrong.contains("it uses madam_rag/agent.jinja"), "{wrong}");
-    // Beside one of its own they are left alone: a folder may serve several methods.
+    // Files of other methods are ignored if one of this method is there: a folder may serve several methods.
     own.replace_named(AGENT, "{{ question }}", &methods::replaceable()).unwrap();
     let built = methods::build("madam-rag", &Typed::new()).unwrap().with_prompts(own).unwrap();
     assert_eq!(built.prompts.among(built.row.files()).len(), 1);

@@ -73,7 +73,7 @@ fn switches_typed_go_before_the_presets() {
 
 /// `madam-rag` alone is the paper's protocol.
 #[test]
-fn without_switches_a_method_is_what_its_paper_says() {
+fn defaults_are_the_protocol_of_the_paper() {
     let built = methods::build("madam-rag", &Typed::new()).unwrap();
     assert_eq!(built.preset, None);
     let paper = json!({ "rounds": 3, "history": "aggregate", "shuffle": true, "aggregator": true });

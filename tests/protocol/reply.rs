@@ -235,7 +235,7 @@ fn a_list_is_read_as_models_write_it() {
     assert_eq!(read(&LIST, "Paris", Finish::Stop), Parsed::Malformed);
 }
 
-/// White space of a long reply: quadratic time would be minutes.
+/// White space in a long reply: in quadratic time the test would take minutes.
 #[test]
 fn markers_are_found_in_linear_time() {
     let started = std::time::Instant::now();

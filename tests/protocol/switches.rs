@@ -21,7 +21,7 @@ fn resolve(switches: &[(&str, &str)]) -> moot::Result<Values> {
 }
 
 #[test]
-fn defaults_count_where_nothing_is_typed() {
+fn defaults_are_used_for_switches_that_are_not_typed() {
     let values = resolve(&[]).unwrap();
     assert_eq!((values.count("rounds"), values.number("theta"), values.flag("aggregator")), (3, 0.5, true));
     assert_eq!((values.choice("history"), values.is_typed("history")), ("own", false));

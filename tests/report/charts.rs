@@ -23,7 +23,7 @@ fn rows(page: &str, title: &str, metric: &str) -> Vec<Vec<String>> {
     body.split("<tr>").skip(1).map(cells).collect()
 }
 
-/// What stands between two tags: "<th scope=\"row\">a</th><td>1</td>".
+/// The text between two tags: "<th scope=\"row\">a</th><td>1</td>".
 fn cells(row: &str) -> Vec<String> {
     let texts = row.split('<').filter_map(|tag| Some(tag.split_once('>')?.1.trim()));
     texts.filter(|text| !text.is_empty()).map(str::to_owned).collect()
@@ -99,7 +99,7 @@ fn charts_by_rounds_count_a_debate_that_ended_on() {
     ended.conclusion.as_mut().unwrap().calls = vec![0];
     let page = written(vec![input("a.jsonl", header(), vec![longer, ended])]);
     assert_eq!(first(&rows(&page, "By rounds", "em")), [("1", "0.500"), ("2", "1.000")]);
-    // Records that differ in nothing but their rounds are a line.
+    // Records that differ only in their rounds are one line.
     let with = |rounds: usize, answer: &str| {
         let mut input = simple("echo", &[answer]);
         input.record.path = format!("{rounds}.jsonl").into();

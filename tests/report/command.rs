@@ -32,7 +32,7 @@ fn a_file_that_is_no_page_is_not_overwritten() {
 }
 
 #[test]
-fn what_cannot_be_reported_is_refused() {
+fn records_that_cannot_be_reported_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     let page = page.to_str().unwrap();

@@ -36,12 +36,12 @@ fn prompts_are_whole_and_texts_are_stored_once() {
     let page = written(vec![input("a.jsonl", header(), vec![debate()])]);
     let question = data(&page, "data-0");
     let run = &question["runs"][0];
-    for (place, call) in debate().calls.iter().enumerate() {
-        let turn = &run["calls"][place]["sent"][0];
+    for (number, call) in debate().calls.iter().enumerate() {
+        let turn = &run["calls"][number]["sent"][0];
         let joined: String = turn[1].as_array().unwrap().iter().map(|piece| text(&page, piece)).collect();
         // A zero-width space is not shown anywhere.
         assert_eq!((turn[0].as_str(), joined), (Some("user"), call.messages[0].content.replace('\u{200b}', "")));
-        assert_eq!(text(&page, &run["calls"][place]["reply"]), call.reply);
+        assert_eq!(text(&page, &run["calls"][number]["reply"]), call.reply);
     }
     let document = &question["documents"][0]["text"];
     assert!(run["calls"][0]["sent"][0][1].as_array().unwrap().contains(document), "the document's own number");
@@ -53,7 +53,7 @@ fn prompts_are_whole_and_texts_are_stored_once() {
 }
 
 #[test]
-fn spans_are_places_of_the_text_as_shown() {
+fn spans_are_offsets_in_the_text_as_shown() {
     let page = written(vec![input("a.jsonl", header(), vec![debate()])]);
     let question = data(&page, "data-0");
     let shown: Vec<u16> = text(&page, &question["documents"][0]["text"]).encode_utf16().collect();
@@ -62,7 +62,7 @@ fn spans_are_places_of_the_text_as_shown() {
         .unwrap()
         .iter()
         .map(|span| {
-            let at = |place: usize| span[place].as_u64().unwrap() as usize;
+            let at = |end: usize| span[end].as_u64().unwrap() as usize;
             (String::from_utf16(&shown[at(0)..at(1)]).unwrap(), span[2].as_str().unwrap().to_owned())
         })
         .collect();
@@ -80,7 +80,7 @@ fn a_wrong_answer_of_several_documents_is_shown_once() {
 }
 
 #[test]
-fn a_changed_answer_is_marked_with_what_it_was() {
+fn a_changed_answer_is_marked_with_the_earlier_one() {
     let page = written(vec![input("a.jsonl", header(), vec![debate()])]);
     let calls = data(&page, "data-0")["runs"][0]["calls"].clone();
     assert_eq!((&calls[0]["changed"], &calls[0]["judged"]), (&Value::Null, &json!("wrong")));
@@ -88,7 +88,7 @@ fn a_changed_answer_is_marked_with_what_it_was() {
         (&calls[1]["changed"], &calls[1]["was"], &calls[1]["judged"]),
         (&json!(true), &json!("1901"), &json!("right"))
     );
-    // The same answer in other letters is none.
+    // The same answer in other letters is no change.
     let mut same = debate();
     same.calls[0] = said("  the 1889", 1, 0);
     let page = written(vec![input("a.jsonl", header(), vec![same])]);
@@ -96,7 +96,7 @@ fn a_changed_answer_is_marked_with_what_it_was() {
 }
 
 #[test]
-fn answers_that_were_given_up_and_replies_that_were_cut_are_told() {
+fn abandoned_answers_and_cut_replies_are_reported() {
     let mut record = debate();
     record.calls[0].finish = Finish::Length;
     record.calls[0].reply.push_str(" And");
@@ -170,7 +170,7 @@ fn records_of_two_datasets_are_two_groups() {
 }
 
 #[test]
-fn claims_keep_verified_quotes_and_say_why_others_do_not_count() {
+fn claims_keep_verified_quotes_and_the_reasons_against_others() {
     let mut record = debate();
     let label = |relation, quote: Option<(usize, usize)>, misquote: &str| DocumentLabel {
         document: 0,
@@ -192,7 +192,7 @@ fn claims_keep_verified_quotes_and_say_why_others_do_not_count() {
         claim("It was closed in 1901.", label(ClaimRelation::Supports, Some((0, 10)), "")),
         claim("It has two arches.", label(ClaimRelation::Contradicts, None, "one arch")),
     ]);
-    // A record that was changed: these words do not stand where it says.
+    // A record that was changed: these words are not at the recorded offsets.
     let moved = record.conclusion.as_mut().unwrap().claims.as_mut().unwrap()[1].labels[0].quote.as_mut().unwrap();
     moved.characters = 5..15;
     let page = written(vec![input("a.jsonl", header(), vec![record])]);

@@ -26,7 +26,7 @@ fn hostile() -> String {
     page_of(HOSTILE)
 }
 
-/// A page about a record in which these texts stand wherever a text can.
+/// A page about a record with these texts in every field that takes a text.
 fn page_of(texts: [&str; 7]) -> String {
     let all = texts.join(" ");
     let mut record = answered(&all, &[texts[0]], &[texts[1]], &texts);
@@ -61,7 +61,7 @@ fn page_of(texts: [&str; 7]) -> String {
 
 #[test]
 fn a_hostile_record_adds_no_element_and_no_attribute() {
-    // Elements and the names of attributes are those of the page about harmless texts in the same places.
+    // Elements and the names of attributes are those of a page with harmless texts instead.
     let count = |page: &str| {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
         for token in Tokenizer::new(page) {
@@ -84,7 +84,7 @@ fn a_hostile_record_adds_no_element_and_no_attribute() {
 }
 
 #[test]
-fn nothing_in_the_page_steers() {
+fn the_page_has_no_control_characters() {
     let page = hostile();
     for c in ['\u{202e}', '\u{2066}', '\u{200b}', '\u{2028}', '\u{0}', '\u{1b}', '\u{e0041}'] {
         assert!(!page.contains(c), "{c:?}");
@@ -126,7 +126,7 @@ fn the_policy_allows_this_style_and_this_script_alone() {
         hash(&between("<style>", "</style>"))
     );
     assert_eq!(policy, expected);
-    // Before the first element that it is for.
+    // Before the first element that it applies to.
     assert!(page.find("Content-Security-Policy").unwrap() < page.find("<style>").unwrap());
     // The script makes no markup of texts and asks for nothing.
     for banned in [

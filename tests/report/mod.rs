@@ -1,4 +1,4 @@
-//! Reports: what stands in the page, and that no text of a record is anything but text. `browser.py` opens the pages.
+//! Reports: the content of the page, and that texts of a record are shown as text only. `browser.py` opens the pages.
 
 mod charts;
 mod command;

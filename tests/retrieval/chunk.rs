@@ -27,7 +27,7 @@ fn a_sentence_longer_than_the_budget_is_cut_between_words() {
 }
 
 #[test]
-fn what_is_repeated() {
+fn overlap_repeats_whole_sentences_or_words() {
     let sentences = cut(TEXT, 6, Overlap::Sentences(1));
     assert_eq!(
         sentences,
@@ -47,7 +47,7 @@ fn what_is_repeated() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_values_are_refused() {
     for (words, overlap) in [(0, Overlap::Words(1)), (5, Overlap::Words(5)), (5, Overlap::Sentences(9))] {
         assert!(Chunking::new(words, overlap).unwrap_err().to_string().contains("overlap"));
     }

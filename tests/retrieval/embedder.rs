@@ -62,7 +62,7 @@ fn the_identity_names_all_that_changes_a_vector() {
 }
 
 #[test]
-fn an_unknown_folder_without_prompts_is_told() {
+fn an_unknown_folder_without_prompts_is_reported() {
     let (_folder, path) = unsaid("bert");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tests/golden/encoders/bert");
     std::fs::copy(golden.join("modules.json"), path.join("modules.json")).unwrap();

@@ -10,7 +10,7 @@ fn hit(source: &str, text: &str) -> Hit {
     Hit { passage, score: 0.0, copies: Vec::new() }
 }
 
-/// Whether the two are one voice, in either order.
+/// Whether the two are folded, in either order.
 fn folded(a: &str, b: &str) -> bool {
     let one = fold(vec![hit("a", a), hit("b", b)]);
     let other = fold(vec![hit("b", b), hit("a", a)]);
@@ -22,7 +22,7 @@ const OPENED: &str = "The bridge over the Elde opened in May 1932 after nine yea
     on the first day, and the mayor spoke of a new age for the town.";
 
 #[test]
-fn the_same_text_of_many_sources_is_one_voice() {
+fn copies_of_many_sources_are_one_document() {
     let copies = (0..10).map(|n| hit(&format!("s{n}"), OPENED)).collect();
     let folded = fold(copies);
     assert_eq!(folded.len(), 1);
@@ -47,7 +47,7 @@ fn small_edits_are_the_same_voice() {
 }
 
 #[test]
-fn what_contradicts_is_another_voice() {
+fn contradicting_texts_stay_separate() {
     for (from, to) in [
         ("1932", "1933"),
         ("May 1932", "1932"),
@@ -105,7 +105,7 @@ fn the_best_of_all_or_of_each_source() {
     };
     assert_eq!(chosen(false, true, 2, &[]), row("AB", &[1, 0]));
     assert_eq!(chosen(false, false, 3, &[]), row("ABA", &[0, 0, 0]));
-    // The copy in y leaves its place to the next of y; each source's stand together.
+    // The next passage of y is taken instead of the copy in y; the passages of a source are together.
     assert_eq!(chosen(true, true, 1, &[]), row("ADE", &[1, 0, 0]));
     assert_eq!(chosen(true, true, 2, &[]), row("ABDE", &[1, 0, 0, 0]));
     assert_eq!(chosen(true, false, 1, &["y"]), row("A", &[0]));

@@ -18,7 +18,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// Loads paths below `folder`; what errors say comes without it.
+/// Loads paths below `folder`; messages of errors come without it.
 fn given(folder: &TempDir, paths: &[&str]) -> Result<Given, String> {
     let full = |path: &&str| folder.path().join(path).display().to_string();
     let prefix = format!("{}/", folder.path().display());
@@ -42,7 +42,7 @@ fn the_order_is_the_order_given() {
 }
 
 #[test]
-fn folders_are_read_to_the_bottom_and_what_is_no_document_is_told() {
+fn folders_are_read_recursively_and_other_files_are_reported() {
     let f = folder(&[
         ("d/a.txt", b"A"),
         ("d/.hidden.txt", b"H"),
@@ -95,7 +95,7 @@ fn the_lines_of_skipped_files_have_an_end() {
 }
 
 #[test]
-fn folders_are_sources_only_where_they_tell_documents_apart() {
+fn folders_are_sources_only_if_they_distinguish_documents() {
     let f = folder(&[("d/a.txt", b"A"), ("d/b.txt", b"B"), ("e/council/a.txt", b"A"), ("e/diary/b.txt", b"B")]);
     let sources = |path: &str| -> Vec<Option<String>> {
         given(&f, &[path]).unwrap().documents.into_iter().map(|document| document.source).collect()
@@ -116,7 +116,7 @@ fn whole(reading: Reading) -> Given {
     }
 }
 
-/// Of each reason why a document is left out there is a number.
+/// The number of documents left out is counted by reason.
 #[test]
 fn filters_leave_documents_out_and_count_them() {
     let rows = b"text,source,date\nA,s,2001\nB,s,\nC,s,May 2000\nD,s,1990\nE,t,2001\n";
@@ -135,7 +135,7 @@ fn filters_leave_documents_out_and_count_them() {
 }
 
 #[test]
-fn more_text_than_the_room_has_is_told() {
+fn text_beyond_the_context_is_reported() {
     let f = folder(&[("a.txt", b"one two three"), ("b.txt", b"two"), ("c.txt", b"one")]);
     let room = |documents, words| filtered(&f, &Filter::NONE, Some(Room { documents, words })).unwrap();
     assert_eq!(whole(room(3, 3)).documents.len(), 3);
@@ -167,7 +167,7 @@ fn a_file_is_known_by_its_name_unless_it_names_itself() {
 }
 
 #[test]
-fn equal_names_are_told_apart() {
+fn equal_names_are_made_different() {
     let f = folder(&[("x/a.txt", b"A"), ("y/a.txt", b"B")]);
     let found = given(&f, &["x", "y"]).unwrap();
     assert!(names(&found)[0].ends_with("/x/a.txt") && names(&found)[1].ends_with("/y/a.txt"));
@@ -254,7 +254,7 @@ fn one_line_of_many() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn faults_are_one_line() {
     #[rustfmt::skip]
     let cases: &[(&str, &[u8], &str)] = &[
         ("a.txt", b"", "a.txt: expected text, found an empty document"),
@@ -304,7 +304,7 @@ proptest! {
 }
 
 #[test]
-fn a_detected_character_set_is_noted_with_the_document_and_told() {
+fn a_detected_character_set_is_noted_with_the_document_and_reported() {
     let (bytes, _, _) = encoding_rs::WINDOWS_1251.encode("Паром через Ладу впервые отплыл в 1904 году.");
     let f = folder(&[("d/cyrillic.txt", &bytes), ("d/plain.txt", b"It sailed in 1904.")]);
     let found = load(&[f.path().join("d").display().to_string()]).unwrap();
@@ -326,7 +326,7 @@ fn a_detected_character_set_is_noted_with_the_document_and_told() {
 }
 
 #[test]
-fn an_exact_copy_is_no_voice_of_its_own() {
+fn an_exact_copy_counts_with_its_original() {
     let f = folder(&[
         ("d/register.txt", b"Built in 1788."),
         ("d/report (1).txt", b"The mill was built in 1790.\n"),
@@ -344,9 +344,9 @@ fn an_exact_copy_is_no_voice_of_its_own() {
     assert_eq!(
         notes,
         [
-            "d/report.txt: a copy of d/report (1).txt; both are one voice",
-            "d/rows.jsonl: line 1 is a copy of d/register.txt; both are one voice",
-            "d/rows.jsonl: line 3 is a copy of d/rows.jsonl:2; both are one voice",
+            "d/report.txt: a copy of d/report (1).txt; the two count as one document",
+            "d/rows.jsonl: line 1 is a copy of d/register.txt; the two count as one document",
+            "d/rows.jsonl: line 3 is a copy of d/rows.jsonl:2; the two count as one document",
         ]
     );
     let copy = &found.documents[0].copies[0];

@@ -184,7 +184,7 @@ fn wrong(status: &str, body: &str) -> String {
 }
 
 #[test]
-fn what_goes_wrong_is_one_line() {
+fn errors_are_one_line() {
     let not_found = r#"{"status":{"error":"Not found: Collection `wiki` doesn't exist!"},"time":0.1}"#;
     let cases = [
         (
@@ -251,7 +251,7 @@ fn a_collection_of_another_length_is_refused() {
 }
 
 #[test]
-fn nobody_there_is_said_at_once() {
+fn a_missing_server_is_reported_at_once() {
     let address = Address::parse("http://127.0.0.1:1#wiki").unwrap();
     let said = Qdrant::open(address, None, impatient(), Arc::new(Letters)).err().unwrap().to_string();
     assert_eq!(said, "http://127.0.0.1:1#wiki: the collection: no server listens there");

@@ -65,7 +65,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What a line of code names after `crate::`: one name, or several in braces. A comment names nothing.
+/// The names after `crate::` in a line of code: one, or several in braces; none in a comment.
 fn named(line: &str) -> Vec<String> {
     let code = line.trim_start();
     if code.starts_with("//") {
@@ -85,7 +85,7 @@ fn named(line: &str) -> Vec<String> {
     names
 }
 
-/// `from/file.rs:12 uses it`, for every use that goes against the order; and the top modules that were met.
+/// `from/file.rs:12 uses it`, for every use that goes against the order; and the top modules that were found.
 fn against_the_order(source: &Path) -> (Vec<String>, BTreeSet<String>) {
     let rank = |name: &str| {
         let module = NAMES.iter().find(|(known, _)| *known == name).map_or(name, |(_, module)| module);
@@ -121,7 +121,7 @@ fn no_module_uses_one_above_it() {
 }
 
 #[test]
-fn a_use_against_the_order_is_found_wherever_it_stands() {
+fn a_use_against_the_order_is_found_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -148,7 +148,7 @@ fn a_use_against_the_order_is_found_wherever_it_stands() {
     assert_eq!(wrong, want);
 }
 
-/// No path from outside reaches a module's files but through the order, so what `super::` reaches is looked at too.
+/// Paths that begin with `super::` are checked too, because they can leave the module.
 #[test]
 fn files_of_the_top_do_not_reach_their_neighbours_by_super() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

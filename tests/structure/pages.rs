@@ -1,4 +1,4 @@
-//! The pages of the documentation: lines of a readable width, and links that lead somewhere.
+//! The pages of the documentation: lines of a readable width, and links whose targets exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn targets(text: &str) -> Vec<String> {
     ends.map(|(target, _)| target.to_owned()).filter(|target| !target.contains("://")).collect()
 }
 
-/// Why a target leads nowhere, or `None`.
+/// The reason why a target does not exist, or `None`.
 fn broken(page: &Path, text: &str, target: &str) -> Option<String> {
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let path = if file.is_empty() { page.to_owned() } else { page.parent().unwrap().join(file) };

@@ -138,7 +138,7 @@ fn run_of(folder: &Path, run: RunOptions) -> PlanOptions {
     PlanOptions { method, run: Some(RunOptions { dataset, output, ..run }), ..PlanOptions::default() }
 }
 
-/// What a run tells its face, line by line.
+/// The lines that a run sends to its interface.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -149,7 +149,7 @@ impl Watch for Lines {
 }
 
 #[test]
-fn a_run_goes_on_from_its_record_and_tells_its_face() {
+fn a_run_continues_from_its_record_and_reports_its_progress() {
     let folder = tempfile::tempdir().unwrap();
     let llm = Scripted::new(|_| r#"All Correct Answers: ["1902"]. Explanation: x"#.into());
     let lines = Lines::default();
@@ -164,7 +164,7 @@ fn a_run_goes_on_from_its_record_and_tells_its_face() {
     let (path, outcomes) = reports[0].answers.as_ref().unwrap();
     assert!(path.exists() && outcomes.len() == 4 && reports[0].unanswered.is_none());
     assert!(lines.0.lock().unwrap().is_empty(), "nothing went wrong");
-    // A run that is stopped says what is recorded and how to go on.
+    // The message of a stopped run names what is recorded and how to continue.
     control.stop.store(true, std::sync::atomic::Ordering::Relaxed);
     let output = Some(folder.path().join("stopped.jsonl"));
     let stopped = run_of(folder.path(), RunOptions { output, ..RunOptions::default() });

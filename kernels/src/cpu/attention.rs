@@ -83,7 +83,7 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
 ) {
     let (group, dim) = (call.heads / call.kv_heads, call.head_dim);
     let row = |query: usize| tile.rows.start + query / group;
-    let place = |query: usize| (row(query) * call.heads + kv_head * group + query % group) * dim;
+    let offset = |query: usize| (row(query) * call.heads + kv_head * group + query % group) * dim;
     let plane = |visit: &Visit| {
         let first = (visit.page * call.kv_heads + kv_head) * PAGE * dim;
         first..first + PAGE * dim
@@ -92,7 +92,7 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
     let attended: Vec<usize> = queries.clone().map(keys_of).collect();
     let mut q = Vec::with_capacity(queries.len() * dim);
     for query in queries.clone() {
-        q.extend(call.q[place(query)..place(query) + dim].iter().map(|x| x * call.scale));
+        q.extend(call.q[offset(query)..offset(query) + dim].iter().map(|x| x * call.scale));
     }
     let mut max = vec![f32::NEG_INFINITY; queries.len()];
     let mut sums = vec![[0.0_f32; PAGE]; queries.len()];
@@ -162,7 +162,7 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
     for (i, values) in values.chunks_exact(dim).enumerate() {
         // SAFETY: the caller's instructions; sixteen values.
         let one = 1.0 / unsafe { lanes::sum(L::load(sums[i].as_ptr())) };
-        let to = place(queries.start + i);
+        let to = offset(queries.start + i);
         for (d, value) in values.iter().enumerate() {
             // SAFETY: within `[tokens, heads, head_dim]`; this task alone has these queries.
             unsafe { *call.out.add(to + d) = value * one };

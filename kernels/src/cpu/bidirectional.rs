@@ -188,7 +188,7 @@ unsafe fn score_positions<L: Lanes, const ROWS: usize>(
         gather(&mut own, len, |row| &rows_of[at(text.start + row)..][..dim]);
         out.resize(len * padded, 0.0);
         for first in (0..len).step_by(ROWS) {
-            // SAFETY: the caller's; `out` has `padded` places for each of `len` rows.
+            // SAFETY: the caller's; `out` has `padded` elements for each of `len` rows.
             unsafe {
                 let (queries, out) = (own.as_ptr().add(first * dim), out.as_mut_ptr().add(first * padded));
                 let rows = ROWS.min(len - first);
@@ -214,9 +214,9 @@ fn add_positions(
         let scores = &mut scratch.scores[row * padded..][..len];
         // Distances fall from `query` to `query - len + 1`.
         let distances = &relative.of_distance[relative.middle + query + 1 - len..][..len];
-        for (key, (score, &place)) in scores.iter_mut().zip(distances.iter().rev()).enumerate() {
-            let place = place as usize;
-            *score += scratch.by_query[query * width + place] + scratch.by_key[key * width + place];
+        for (key, (score, &relative_row)) in scores.iter_mut().zip(distances.iter().rev()).enumerate() {
+            let relative_row = relative_row as usize;
+            *score += scratch.by_query[query * width + relative_row] + scratch.by_key[key * width + relative_row];
         }
     }
 }
@@ -258,7 +258,7 @@ unsafe fn weighted_sums<L: Lanes, const ROWS: usize>(
     out: *mut f32,
     stride: usize,
 ) {
-    // SAFETY: the caller's: `values` is `[len, dim]`, `out` has `dim` places every `stride`.
+    // SAFETY: the caller's: `values` is `[len, dim]`, `out` has `dim` elements every `stride`.
     unsafe {
         for d in (0..dim).step_by(2 * LANES) {
             let values = values.as_ptr().add(d);

@@ -95,8 +95,8 @@ impl Int8 {
         (input / CHUNK * self.rows + row) * CHUNK + input % CHUNK
     }
 
-    /// The places of all values, as parts of one chunk and up to `rows_each` rows: the first row and the chunk's first
-    /// input of each part, and where its rows go.
+    /// All values, as parts of one chunk and up to `rows_each` rows: the first row and the chunk's first input of each
+    /// part, and the destination of its rows.
     pub(crate) fn parts(&mut self, rows_each: usize) -> Vec<(usize, usize, RowChunk<'_>)> {
         let Self { rows, inputs, .. } = *self;
         let mut rest = RowChunk {

@@ -7,7 +7,7 @@ use super::*;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Calls the macro `$then` with what is given and one row for each kernel: `name(arguments) -> result = body;`.
+/// Calls the macro `$then` with its arguments and one row for each kernel: `name(arguments) -> result = body;`.
 ///
 /// A body is compiled once for each table, with that table's instructions enabled. It may name `L`, the table's lanes,
 /// and the sizes of its register tiles: `ROWS` of floats or int16, `INT8_ROWS` by `INT8_VECTORS` of int8, `KEY_QUERIES`
@@ -255,7 +255,7 @@ pub(super) fn choose(forced: Option<&str>, tables: &[&'static Table]) -> Result<
         && best.name == AMX.name
         && !amx::agree(best, next)
     {
-        // Checked once in each process: one kind of processor with AMX was there to test on.
+        // Checked once in each process, because the kernels were tested on one kind of processor with AMX only.
         let (name, next_name) = (best.name, next.name);
         let remark =
             format!("the {name} kernels give other bits than {next_name} on this processor: {next_name} is used");

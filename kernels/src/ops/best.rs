@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_what_sorting_keeps_whatever_the_order() {
+    fn selection_agrees_with_sorting_in_any_order() {
         let scores: Vec<(u64, f32)> = (0..500_u64).map(|id| (id, ((id * 7919) % 97) as f32 - 40.0)).collect();
         let mut sorted = scores.clone();
         sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

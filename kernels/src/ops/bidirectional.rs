@@ -137,14 +137,14 @@ pub fn reference(
         let mut scores = q.matmul(&k.t()?.contiguous()?)?;
         if let Some(relative) = relative {
             let count = relative.key.dim(0)?;
-            let places = |of: &dyn Fn(usize, usize) -> u32| {
-                let places = (0..len).flat_map(|i| (0..len).map(move |j| (i, j))).map(|(i, j)| of(i, j));
-                Tensor::from_iter(places, q.device())?.reshape((1, len, len))?.expand((heads, len, len))?.contiguous()
+            let gathered_rows = |of: &dyn Fn(usize, usize) -> u32| {
+                let rows = (0..len).flat_map(|i| (0..len).map(move |j| (i, j))).map(|(i, j)| of(i, j));
+                Tensor::from_iter(rows, q.device())?.reshape((1, len, len))?.expand((heads, len, len))?.contiguous()
             };
             let by_query = q.matmul(&by_head(&relative.key, 0..count)?.t()?.contiguous()?)?;
-            let by_query = by_query.gather(&places(&|i, j| relative.row(i, j))?, 2)?;
+            let by_query = by_query.gather(&gathered_rows(&|i, j| relative.row(i, j))?, 2)?;
             let by_key = k.matmul(&by_head(&relative.query, 0..count)?.t()?.contiguous()?)?;
-            let by_key = by_key.gather(&places(&|j, i| relative.row(i, j))?, 2)?;
+            let by_key = by_key.gather(&gathered_rows(&|j, i| relative.row(i, j))?, 2)?;
             scores = ((scores + by_query)? + by_key.t()?)?;
         }
         let scores = (scores.to_dtype(DType::F32)? * f64::from(scale))?;

@@ -54,7 +54,7 @@ pub fn read_floats<T>(x: &Tensor, read: impl FnOnce(&[f32]) -> T) -> Result<T> {
 unsafe fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
     let mut out = Vec::with_capacity(len);
     fill(&mut out.spare_capacity_mut()[..len]);
-    // SAFETY: it has this capacity, and the caller says that every place was written.
+    // SAFETY: it has this capacity, and the caller guarantees that every element was written.
     unsafe { out.set_len(len) };
     out
 }

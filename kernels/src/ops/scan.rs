@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn mismatched_shapes_are_refused() {
         let rows = stored(Storage::F16, 3, 16);
         assert!(Vectors::new(&rows[1..], Storage::F16, 16).is_err());
         let vectors = Vectors::new(&rows, Storage::F16, 16).expect("whole rows");

@@ -38,12 +38,12 @@ impl Case {
         let (mut k, mut v) = (vec![f32::NAN; self.k.len()], vec![f32::NAN; self.v.len()]);
         for sequence in sequences {
             for position in 0..sequence.start + sequence.len {
-                let (page, place) = (sequence.pages[position / PAGE] as usize, position % PAGE);
+                let (page, offset) = (sequence.pages[position / PAGE] as usize, position % PAGE);
                 for head in 0..kv_heads {
                     let plane = (page * kv_heads + head) * head_dim * PAGE;
                     for d in 0..head_dim {
-                        k[plane + d * PAGE + place] = self.k[plane + d * PAGE + place];
-                        v[plane + place * head_dim + d] = self.v[plane + place * head_dim + d];
+                        k[plane + d * PAGE + offset] = self.k[plane + d * PAGE + offset];
+                        v[plane + offset * head_dim + d] = self.v[plane + offset * head_dim + d];
                     }
                 }
             }

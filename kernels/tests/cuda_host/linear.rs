@@ -50,7 +50,7 @@ fn sections_are_added_in_ascending_order() {
 }
 
 #[test]
-fn what_the_kernels_do_not_take_is_not_launched() {
+fn unsupported_shapes_are_not_launched() {
     assert!(launch::linear(Element::Bf16, [0; 3], 1, 12, 1).is_none());
     assert!(launch::linear(Element::F32, [0; 3], 1, 16, 1).is_none());
     assert!(launch::linear(Element::F16, [0; 3], 1, 0, 1).is_none());

@@ -35,8 +35,8 @@ const MUTANTS: [(&str, &str, &str); 39] = [
     ("attention.cu", "if (over || visits[i].index / SPAN != span)", "if (over)"),
     (
         "attention.cu",
-        "page_values + value_place<DIM>(lane % 16, pair * 2 + lane / 16) * 8",
-        "page_values + value_place<DIM>(lane % 16, pair * 2) * 8",
+        "page_values + value_offset<DIM>(lane % 16, pair * 2 + lane / 16) * 8",
+        "page_values + value_offset<DIM>(lane % 16, pair * 2) * 8",
     ),
     ("attention.cu", "return d * 2 + (piece ^ (d >> 2 & 1));", "return d + (piece ^ (d >> 2 & 1));"),
     ("attention.cu", "positions[row] / (SPAN * PAGE) + 1", "positions[row] / (SPAN * PAGE)"),

@@ -117,7 +117,7 @@ impl Step {
     }
 
     /// Token i into page 2 * i % 5, so that no two slots are one.
-    fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+    fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.tokens).map(|i| (2 * i % 5, i % PAGE))
     }
 
@@ -145,7 +145,7 @@ impl Step {
         let (rows, bias) = (Buffer::of(element, &self.rows), Buffer::of(element, &self.bias));
         let norms = self.norms.as_ref().map(|norms| norms.each_ref().map(|norm| Buffer::of(element, norm)));
         let q_out = Buffer::unwritten(element, self.tokens * heads * dim);
-        let slots = Buffer::words(&self.places().map(|(page, at)| (page * PAGE + at) as u32).collect::<Vec<_>>());
+        let slots = Buffer::words(&self.slots().map(|(page, at)| (page * PAGE + at) as u32).collect::<Vec<_>>());
         let zeros = vec![0.0; 5 * kv_heads * dim * PAGE];
         let [k_cache, v_cache] = [(); 2].map(|()| Buffer::of(element, &zeros));
         let column = |buffer: &Buffer, which| buffer.pointer() + (self.first(which) * size(element)) as u64;
@@ -176,13 +176,13 @@ impl Step {
         close("queries", &got, &q, near);
         let (kv_heads, dim) = (self.heads[1], self.dim);
         let (mut keys, mut values) = (vec![0.0; k_cache.len()], vec![0.0; v_cache.len()]);
-        for (token, (page, place)) in self.places().enumerate() {
+        for (token, (page, offset)) in self.slots().enumerate() {
             for head in 0..kv_heads {
                 for d in 0..dim {
                     let from = (token * kv_heads + head) * dim + d;
                     let plane = (page * kv_heads + head) * dim * PAGE;
-                    keys[plane + d * PAGE + place] = k[from];
-                    values[plane + place * dim + d] = v[from];
+                    keys[plane + d * PAGE + offset] = k[from];
+                    values[plane + offset * dim + d] = v[from];
                 }
             }
         }
@@ -192,7 +192,7 @@ impl Step {
 }
 
 #[test]
-fn what_is_between_projections_and_attention_is_its_reference() {
+fn the_step_between_projections_and_attention_equals_the_reference() {
     let library = library();
     for element in ELEMENTS {
         for shape in [[1, 1, 1, 2], [5, 6, 2, 64], [21, 4, 4, 16], [3, 20, 4, 96]] {

@@ -45,7 +45,7 @@ fn tenths() -> Vec<f32> {
 }
 
 #[test]
-fn top_k_and_top_p_keep_what_they_say() {
+fn top_k_and_top_p_keep_the_likeliest() {
     let library = library();
     for (top_k, top_p, kept) in [
         (1, 1.0, vec![103]),

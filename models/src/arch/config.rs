@@ -162,7 +162,7 @@ fn unsound(path: &Path, found: &str) -> ModelError {
     ModelError::Format {
         path: path.to_owned(),
         format: "config.json",
-        place: "the file".into(),
+        location: "the file".into(),
         expected: "a JSON object of at most 1 MiB".into(),
         found: shortened(found),
     }

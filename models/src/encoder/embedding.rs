@@ -91,7 +91,7 @@ impl EmbeddingModel {
         self.tokenizer.recased()
     }
 
-    /// The ids of `prefix` and `text` as one text; a prefix with a place for `{text}` goes around it.
+    /// The ids of `prefix` and `text` as one text; a prefix with `{text}` goes around it.
     ///
     /// # Errors
     /// The tokenizer fails on the text.

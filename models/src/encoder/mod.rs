@@ -137,12 +137,12 @@ impl Encoder {
 
     fn embed(&self, packed: &Packed) -> candle_core::Result<Tensor> {
         let words = sum_of_rows(&[(&self.word_embeddings, &packed.ids)])?;
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         let mut added = Vec::with_capacity(2);
         if let (Some(table), Some(at)) = (&self.positions, self.spec.positions) {
-            let place = |text: usize| (0..packed.texts.range(text).len()).map(|i| (i + at.first) as u32);
-            places.extend((0..packed.texts.count()).flat_map(place));
-            added.push((table, &places[..]));
+            let of_text = |text: usize| (0..packed.texts.range(text).len()).map(|i| (i + at.first) as u32);
+            positions.extend((0..packed.texts.count()).flat_map(of_text));
+            added.push((table, &positions[..]));
         }
         added.extend(self.segments.iter().map(|table| (table, &packed.segments[..])));
         let added = if added.is_empty() { words.zeros_like()? } else { sum_of_rows(&added)? };

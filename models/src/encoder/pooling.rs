@@ -28,7 +28,7 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// With `instruction` where there is a place for `{instruction}`.
+    /// With `instruction` instead of `{instruction}`.
     #[must_use]
     pub fn instructed(&self, instruction: &str) -> Self {
         let put = |text: &str| text.replace("{instruction}", instruction);

@@ -165,7 +165,7 @@ impl TextTokenizer {
         let from = ids.len();
         ids.extend_from_slice(second);
         ids.push(self.end);
-        let segment = |place: usize| u32::from(self.segments > 1 && place >= from);
+        let segment = |index: usize| u32::from(self.segments > 1 && index >= from);
         TextTokens { segments: (0..ids.len()).map(segment).collect(), ids, truncated }
     }
 }

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn each_scaling_divides_what_it_says() {
+    fn each_scaling_divides_its_frequencies() {
         let plain = scaled(RopeScaling::None);
         assert!((plain[4] - 0.01).abs() < 1e-8);
         let linear = scaled(RopeScaling::Linear { factor: 4.0 });

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_reads_what_was_computed_and_is_done_before_the_source_is_written_again() {
+    fn a_copy_waits_for_the_computation_and_the_source_waits_for_the_copy() {
         let (from, to) = (RefCell::new(0), RefCell::new(0));
         let (source, destination) = (Stream::default(), Stream::default());
         source.push(|| *from.borrow_mut() = 7);

@@ -258,7 +258,7 @@ mod tests {
 
     /// Parameter counts as the models' cards give them, in millions.
     #[test]
-    fn shapes_have_as_many_parameters_as_their_cards_say() {
+    fn parameter_counts_agree_with_the_model_cards() {
         let cards = [
             ("smollm2-135m", 134.5),
             ("smollm2-360m", 361.8),

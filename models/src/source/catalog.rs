@@ -98,26 +98,26 @@ impl Catalog {
             wrong(path, format!("line {line}"), "the keys of a model", error.message())
         })?;
         for (index, entry) in catalog.models.iter().enumerate() {
-            let place = |field: &str| format!("model {}: {field}", entry.alias);
+            let location = |field: &str| format!("model {}: {field}", entry.alias);
             if let Err((field, expected, found)) = entry.check() {
-                return Err(wrong(path, place(field), expected, found));
+                return Err(wrong(path, location(field), expected, found));
             }
             let same = |other: &CatalogEntry| {
                 other.alias == entry.alias || (other.file().is_some() && other.file() == entry.file())
             };
             if catalog.models[..index].iter().any(same) {
-                return Err(wrong(path, place("alias"), "an alias and a file of its own", "those of another model"));
+                return Err(wrong(path, location("alias"), "an alias and a file of its own", "those of another model"));
             }
         }
         for (index, entry) in catalog.encoders.iter().enumerate() {
-            let place = |field: &str| format!("encoder {}: {field}", entry.alias);
+            let location = |field: &str| format!("encoder {}: {field}", entry.alias);
             if let Err((field, expected, found)) = entry.check() {
-                return Err(wrong(path, place(field), expected, found));
+                return Err(wrong(path, location(field), expected, found));
             }
             let taken = catalog.models.iter().map(|model| &model.alias);
             let mut taken = taken.chain(catalog.encoders[..index].iter().map(|other| &other.alias));
             if taken.any(|other| *other == entry.alias) {
-                return Err(wrong(path, place("alias"), "an alias of its own", entry.alias.clone()));
+                return Err(wrong(path, location("alias"), "an alias of its own", entry.alias.clone()));
             }
         }
         Ok(catalog)
@@ -300,9 +300,9 @@ fn storage(quant: &str) -> Option<GgmlDType> {
     held_type(quant).or_else(|| held_type(mixture()?.0))
 }
 
-fn wrong(path: &Path, place: String, expected: &str, found: impl Into<String>) -> ModelError {
+fn wrong(path: &Path, location: String, expected: &str, found: impl Into<String>) -> ModelError {
     let found = found.into().replace('\n', " ");
-    ModelError::Format { path: path.to_owned(), format: "catalog", place, expected: expected.to_owned(), found }
+    ModelError::Format { path: path.to_owned(), format: "catalog", location, expected: expected.to_owned(), found }
 }
 
 /// Levenshtein distance in characters.

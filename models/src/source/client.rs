@@ -84,7 +84,7 @@ impl Client {
     /// [`Fault`].
     pub(super) fn head(&self, url: &str) -> Result<Head, Fault> {
         let mut request = Request::new(self, url, Some("bytes=0-0".into()))?;
-        // A redirect within the hub, to a repository's new name, says nothing of the file yet.
+        // A redirect within the hub, to a repository's new name, has no metadata of the file yet.
         let mut response = request.send()?;
         while response.status().is_redirection() && header(&response, "x-repo-commit").is_none() {
             request.follow(&response)?;
@@ -117,8 +117,8 @@ impl Client {
         body.map_err(|error| Fault::Network(error.to_string()))
     }
 
-    /// Appends the bytes of `url` from `from` on to `file`, which is to have `size` bytes then; `report` is told how
-    /// many it has.
+    /// Appends the bytes of `url` from `from` on to `file`, which is to have `size` bytes then; `report` gets the
+    /// number of its bytes.
     ///
     /// # Errors
     /// [`Fault`]; what came before it is in the file.
@@ -179,7 +179,7 @@ impl<'a> Request<'a> {
         request.call().map_err(|error| Fault::Network(error.to_string()))
     }
 
-    /// Takes the place that `response`, a redirect, names.
+    /// Continues at the location that `response`, a redirect, names.
     fn follow(&mut self, response: &Response<Body>) -> Result<(), Fault> {
         self.redirects += 1;
         if self.redirects > MAX_REDIRECTS {

@@ -97,7 +97,7 @@ pub(super) fn no_thread(error: &std::io::Error) -> String {
     format!("expected a further thread, found a limit of the system: {error}")
 }
 
-/// Whether a proxy is configured: then a direct connection says nothing about the host.
+/// Whether a proxy is configured: then a direct connection does not show whether the host can be reached.
 pub(super) fn proxied() -> bool {
     let proxies = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
     proxies.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))

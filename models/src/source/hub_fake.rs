@@ -92,8 +92,8 @@ impl Fake {
         if self.redirects && !stored {
             let host = format!("http://{}", header("host").unwrap());
             let location = match &self.elsewhere {
-                Some(place) if place.is_empty() => String::new(),
-                place => format!("Location: {}/storage/{name}\r\n", place.as_ref().unwrap_or(&host)),
+                Some(target) if target.is_empty() => String::new(),
+                target => format!("Location: {}/storage/{name}\r\n", target.as_ref().unwrap_or(&host)),
             };
             return format!(
                 "HTTP/1.1 302 Found\r\n{location}X-Linked-Etag: \"{etag}\"\r\n\

@@ -93,7 +93,7 @@ fn a_redirect_to_nowhere_is_an_error() {
 }
 
 #[test]
-fn a_broken_download_goes_on_where_it_broke() {
+fn a_broken_download_continues_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = random(200_000);
     let fake = Fake { cuts: Mutex::new(vec![90_000, 0, 50_000]), ..Fake::with(&[("m.gguf", &bytes)]) };
@@ -106,7 +106,7 @@ fn a_broken_download_goes_on_where_it_broke() {
 }
 
 #[test]
-fn another_process_goes_on_with_what_is_there() {
+fn another_process_continues_a_partial_download() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = random(100_000);
     let (endpoint, fake) = Fake::with(&[("m.gguf", &bytes)]).serve();
@@ -119,7 +119,7 @@ fn another_process_goes_on_with_what_is_there() {
 }
 
 #[test]
-fn what_comes_is_what_the_hub_says_or_nothing() {
+fn a_download_that_differs_from_the_hubs_hash_is_refused() {
     let bytes = random(1000);
     let zeros = "0000000000000000000000000000000000000000000000000000000000000000";
     for (fake, says) in [
@@ -192,7 +192,7 @@ fn a_repository_of_splits_is_fetched_whole() {
 }
 
 #[test]
-fn who_has_no_access_learns_how_to_get_it() {
+fn the_error_without_access_names_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let gated = || Fake { token: Some("right"), ..Fake::with(&[("m.gguf", b"x")]) }.serve().0;
     let endpoint = gated();
@@ -247,7 +247,7 @@ fn search(hub: &Hub, offline: bool) -> (crate::Result<(PathBuf, SourceUsed)>, Ve
 }
 
 #[test]
-fn the_next_source_is_tried_and_that_is_said() {
+fn the_next_source_is_tried_and_it_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let files: [(&str, &[u8]); 3] = [("config.json", b"{}"), ("tokenizer.json", b"{}"), ("model.safetensors", b"w")];
     let hub = hub(&Fake::with(&files).serve().0, folder.path());

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn safetensors_come_first_and_bring_what_belongs_to_them() {
+    fn safetensors_come_first_with_their_other_files() {
         let listed = names(&["README.md", "config.json", "tokenizer.json", "tokenizer_config.json", SINGLE, "x.gguf"]);
         let files = names(&["config.json", "tokenizer.json", "tokenizer_config.json", SINGLE]);
         assert_eq!(choose(&listed).unwrap(), Wanted::Folder { files, index: false });

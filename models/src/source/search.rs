@@ -231,7 +231,7 @@ impl<'a> Search<'a> {
             return Err(ModelError::Format {
                 path: path.to_owned(),
                 format: "model",
-                place: "size".into(),
+                location: "size".into(),
                 expected: format!("{expected} bytes"),
                 found: format!("{size} bytes"),
             });

@@ -72,7 +72,7 @@ fn a_catalog_row_that_cannot_be_right_is_named() {
 }
 
 #[test]
-fn another_quantisation_stands_after_a_colon() {
+fn another_quantisation_follows_a_colon() {
     let catalog = Catalog::embedded();
     let (own, other) = (catalog.find("qwen2.5-0.5b").unwrap(), catalog.find("qwen2.5-0.5b:q8_0").unwrap());
     assert_eq!((own.quant.as_str(), other.quant.as_str()), ("Q4_K_M", "Q8_0"));
@@ -221,7 +221,7 @@ fn a_file_with_its_old_time_is_hashed_again() {
 }
 
 #[test]
-fn verifying_reads_the_bytes_and_says_whose_word_they_are_held_to() {
+fn verifying_reads_the_bytes_and_names_the_source_of_the_hash() {
     let cache = tempfile::tempdir().unwrap();
     let file = cache.path().join("m.gguf");
     std::fs::write(&file, "abc").unwrap();
@@ -245,7 +245,7 @@ fn verifying_reads_the_bytes_and_says_whose_word_they_are_held_to() {
 }
 
 #[test]
-fn a_folders_hash_is_of_what_can_change_the_model() {
+fn a_folders_hash_covers_the_files_of_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let cache = tempfile::tempdir().unwrap();
     let hash = || model_hash(folder.path(), cache.path()).unwrap();

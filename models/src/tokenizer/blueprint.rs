@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tokenizers::PreTokenizerWrapper;
 
-/// Where the parts stand in their file, for messages.
+/// Locations of the parts in their file, for messages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places {
+pub(super) struct Locations {
     pub(super) tokens: &'static str,
     pub(super) merges: &'static str,
 }
@@ -41,7 +41,7 @@ pub(super) enum Subwords {
 #[derive(Debug)]
 pub(super) struct Blueprint {
     pub(super) path: PathBuf,
-    pub(super) places: Places,
+    pub(super) locations: Locations,
     /// By id.
     pub(super) entries: Vec<Entry>,
     /// Of added tokens that have any.

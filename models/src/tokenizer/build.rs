@@ -69,12 +69,14 @@ impl Blueprint {
             Subwords::WordPiece { longest_word } => {
                 let builder = WordPiece::builder().vocab(vocab).max_input_chars_per_word(*longest_word);
                 let model = builder.unk_token(unknown.unwrap_or_default()).build();
-                let model = model.map_err(|reason| self.wrong(self.places.tokens, "sound tokens", reason.to_string()));
+                let model =
+                    model.map_err(|reason| self.wrong(self.locations.tokens, "sound tokens", reason.to_string()));
                 Ok(ModelWrapper::WordPiece(model?))
             }
             Subwords::Unigram(scores) => {
                 let model = scores.model(&self.entries);
-                let model = model.map_err(|reason| self.wrong(self.places.tokens, "sound pieces", reason.to_string()));
+                let model =
+                    model.map_err(|reason| self.wrong(self.locations.tokens, "sound pieces", reason.to_string()));
                 Ok(ModelWrapper::Unigram(model?))
             }
             Subwords::Bpe { merges, ignore_merges, byte_fallback, fuse_unknown } => {
@@ -90,7 +92,8 @@ impl Blueprint {
                     builder = builder.unk_token(unknown);
                 }
                 let model = builder.build();
-                let model = model.map_err(|reason| self.wrong(self.places.merges, "sound merges", reason.to_string()));
+                let model =
+                    model.map_err(|reason| self.wrong(self.locations.merges, "sound merges", reason.to_string()));
                 Ok(ModelWrapper::BPE(model?))
             }
         }
@@ -124,7 +127,7 @@ impl Blueprint {
         for (id, entry) in (0u32..).zip(&self.entries).filter(|(_, entry)| entry.kind != TokenKind::Absent) {
             if let Some(twin) = seen.insert(entry.text.as_str(), id) {
                 let found = format!("ids {twin} and {id} with {:?}", entry.text);
-                return Err(self.wrong(self.places.tokens, "texts that differ", found));
+                return Err(self.wrong(self.locations.tokens, "texts that differ", found));
             }
             if matches!(entry.kind, TokenKind::Text | TokenKind::Unknown) {
                 vocab.insert(entry.text.clone(), id);
@@ -136,7 +139,7 @@ impl Blueprint {
         }
         if added.len() > MOST_ADDED {
             let expected = format!("at most {MOST_ADDED} control tokens and markers");
-            return Err(self.wrong(self.places.tokens, &expected, added.len().to_string()));
+            return Err(self.wrong(self.locations.tokens, &expected, added.len().to_string()));
         }
         Ok((vocab, added))
     }
@@ -159,7 +162,7 @@ impl Blueprint {
             product.push_str(&right);
             let parts = [left.as_str(), right.as_str(), product.as_str()];
             if let Some(unknown) = parts.iter().find(|p| !vocab.contains_key(**p) && !apart.contains(**p)) {
-                let field = format!("{}[{index}]", self.places.merges);
+                let field = format!("{}[{index}]", self.locations.merges);
                 return Err(self.wrong(&field, "tokens of the vocabulary", format!("{unknown:?}")));
             }
             if !parts.iter().any(|part| apart.contains(part)) {

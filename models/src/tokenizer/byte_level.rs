@@ -1,6 +1,6 @@
 //! A byte-level BPE vocabulary inside a GGUF file (`tokenizer.ggml.model = "gpt2"`): Llama 3, Qwen, Mistral Nemo.
 
-use super::blueprint::{Blueprint, Places, Subwords};
+use super::blueprint::{Blueprint, Locations, Subwords};
 use super::normalizer::NormalizerStep;
 use super::splitter::{SPLITTERS, Splitter};
 use super::table::{Spelling, TokenKind};
@@ -24,7 +24,7 @@ pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
     })?;
     Ok(Blueprint {
         path: metadata.path().to_owned(),
-        places: Places { tokens: TOKENS, merges: MERGES },
+        locations: Locations { tokens: TOKENS, merges: MERGES },
         entries,
         flags: BTreeMap::new(),
         spelling: Spelling::ByteLevel,

@@ -60,7 +60,7 @@ impl Casing {
         Ok(Self { lowercase: fields.get("lowercase") == Some(&Value::Bool(true)), bert: Map::new() })
     }
 
-    /// The normaliser in the place of `normalizer`.
+    /// The normaliser that replaces `normalizer`.
     pub(super) fn apply(&self, mut normalizer: Option<Value>) -> Option<Value> {
         if let Some(fields) = normalizer.as_mut().filter(|step| step["type"] == "BertNormalizer") {
             for (name, value) in &self.bert {

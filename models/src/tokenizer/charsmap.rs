@@ -31,20 +31,20 @@ pub(super) fn check_charsmap(path: &Path, step: &Value) -> Result<()> {
 /// Whether every walk through `table` stays within it, and ends at the beginning of a text of `texts`.
 fn within_itself(table: &[u32], texts: &str) -> bool {
     let offset = |unit: u32| ((unit >> 10) << ((unit & 1 << 9) >> 6)) as usize;
-    // A place is left by any byte: 255 places of its own block of 256.
-    let roomy = |place: usize| (place | 255) < table.len();
+    // Any byte may follow a unit: it leads to one of the 255 other units of the same block of 256.
+    let roomy = |index: usize| (index | 255) < table.len();
     let Some(&root) = table.first() else { return false };
     let mut seen = vec![false; table.len()];
-    let mut places = vec![offset(root)];
-    while let Some(place) = places.pop() {
-        if !roomy(place) {
+    let mut units = vec![offset(root)];
+    while let Some(index) = units.pop() {
+        if !roomy(index) {
             return false;
         }
-        if std::mem::replace(&mut seen[place], true) {
+        if std::mem::replace(&mut seen[index], true) {
             continue;
         }
         for byte in 1..=255 {
-            let (at, unit) = (place ^ byte, table[place ^ byte]);
+            let (at, unit) = (index ^ byte, table[index ^ byte]);
             if unit & (1 << 31 | 0xff) != byte as u32 {
                 continue;
             }
@@ -55,7 +55,7 @@ fn within_itself(table: &[u32], texts: &str) -> bool {
                     return false;
                 }
             }
-            places.push(next);
+            units.push(next);
         }
     }
     true

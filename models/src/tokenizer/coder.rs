@@ -177,7 +177,7 @@ impl Tokenizer {
         ModelError::Format {
             path: self.path.clone(),
             format: "tokenizer",
-            place: "pipeline".into(),
+            location: "pipeline".into(),
             expected: "steps that can encode any text".into(),
             found: reason.to_string(),
         }

@@ -28,8 +28,8 @@ pub(super) fn read_text(path: &Path) -> Result<String> {
 
 pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|reason| {
-        let place = format!("line {} column {}", reason.line(), reason.column());
-        unsound(path, &place, "JSON as Hugging Face writes it", reason.to_string())
+        let location = format!("line {} column {}", reason.line(), reason.column());
+        unsound(path, &location, "JSON as Hugging Face writes it", reason.to_string())
     })
 }
 
@@ -42,11 +42,11 @@ pub(super) fn wrong(path: &Path, field: &str, expected: &str, found: &str) -> Mo
     }
 }
 
-pub(super) fn unsound(path: &Path, place: &str, expected: &str, found: String) -> ModelError {
+pub(super) fn unsound(path: &Path, location: &str, expected: &str, found: String) -> ModelError {
     ModelError::Format {
         path: path.to_owned(),
         format: FORMAT,
-        place: place.to_owned(),
+        location: location.to_owned(),
         expected: expected.to_owned(),
         found,
     }

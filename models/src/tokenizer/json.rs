@@ -1,7 +1,7 @@
 //! A Hugging Face `tokenizer.json`.
 
 use super::added::Flags;
-use super::blueprint::{Blueprint, Places, Subwords};
+use super::blueprint::{Blueprint, Locations, Subwords};
 use super::casing::Casing;
 use super::entry::Entry;
 use super::files::{parse, unsound, wrong};
@@ -127,7 +127,7 @@ pub(super) fn read(path: &Path, text: &str, special: &SpecialTokens, casing: &Ca
     let spelled = metaspace.is_some_and(Metaspace::is_normalizer);
     Ok(Blueprint {
         path: path.to_owned(),
-        places: Places { tokens: "model.vocab", merges: "model.merges" },
+        locations: Locations { tokens: "model.vocab", merges: "model.merges" },
         entries,
         flags: document.added_tokens.iter().map(|t| (t.id, t.flags(spelled))).collect::<BTreeMap<_, _>>(),
         leading_space: spelling != Spelling::ByteLevel && takes_space(decoder),

@@ -18,7 +18,7 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// The day that templates with `strftime_now` are told it is (at midnight).
+/// The date that `strftime_now` gives to templates (at midnight).
 ///
 /// Never the clock's: a prompt that changes overnight cannot be compared with yesterday's. The default, 26 July 2024,
 /// is the one that Llama 3.1's own template falls back on.

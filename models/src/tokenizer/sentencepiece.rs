@@ -6,7 +6,7 @@
 //! the published files. Characters without a piece become one token a byte.
 
 use super::added::Flags;
-use super::blueprint::{Blueprint, Places, Subwords};
+use super::blueprint::{Blueprint, Locations, Subwords};
 use super::entry::Entry;
 use super::metaspace::{Metaspace, Prefix};
 use super::table::{Spelling, TokenKind};
@@ -70,7 +70,7 @@ pub(super) fn read(metadata: &Metadata) -> Result<Blueprint> {
     let merges = merges(metadata, &entries, &scores(metadata, entries.len())?)?;
     Ok(Blueprint {
         path: metadata.path().to_owned(),
-        places: Places { tokens: TOKENS, merges: SCORES },
+        locations: Locations { tokens: TOKENS, merges: SCORES },
         add_bos: add_bos(metadata, bos, true)?,
         entries,
         flags,

@@ -46,12 +46,17 @@ impl Unigram {
         let mut ids = HashMap::with_capacity(self.vocab.len());
         let mut scores = Vec::with_capacity(self.vocab.len());
         for (id, (piece, score)) in (0u32..).zip(self.vocab) {
-            let place = || format!("model.vocab[{id}]");
+            let location = || format!("model.vocab[{id}]");
             if !score.is_finite() {
-                return Err(wrong(path, &place(), "a score that is a number", &score.to_string()));
+                return Err(wrong(path, &location(), "a score that is a number", &score.to_string()));
             }
             if let Some(twin) = ids.insert(piece.clone(), id) {
-                return Err(wrong(path, &place(), "texts that differ", &format!("ids {twin} and {id} with {piece:?}")));
+                return Err(wrong(
+                    path,
+                    &location(),
+                    "texts that differ",
+                    &format!("ids {twin} and {id} with {piece:?}"),
+                ));
             }
             scores.push(score);
         }
@@ -89,7 +94,7 @@ fn check_spaces(path: &Path, splitter: Option<&Value>) -> Result<()> {
     let replaced_by = |step: &Value| step["replacement"].to_string();
     for (_, step) in steps.iter().filter(|(name, _)| *name == "Metaspace") {
         if replaced_by(step) != "\"▁\"" {
-            let expected = "\"▁\" in the place of spaces";
+            let expected = "\"▁\" instead of spaces";
             return Err(wrong(path, "pre_tokenizer.replacement", expected, &replaced_by(step)));
         }
     }

@@ -1,9 +1,9 @@
-//! Reads numbers and strings off a byte slice; no length is believed before it is compared with what is left.
+//! Reads numbers and strings off a byte slice; a length is compared with the remaining bytes before it is used.
 
 use crate::error::{ModelError, Result};
 use std::path::Path;
 
-/// A place in the bytes of a GGUF file, all numbers little-endian.
+/// A position in the bytes of a GGUF file, all numbers little-endian.
 pub(super) struct Cursor<'a> {
     path: &'a Path,
     bytes: &'a [u8],
@@ -29,23 +29,23 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.at
     }
 
-    /// The error for `place` not being `expected`.
-    pub(super) fn wrong(&self, place: &str, expected: impl Into<String>, found: impl Into<String>) -> ModelError {
+    /// The error for `location` not being `expected`.
+    pub(super) fn wrong(&self, location: &str, expected: impl Into<String>, found: impl Into<String>) -> ModelError {
         ModelError::Format {
             path: self.path.to_owned(),
             format: "GGUF",
-            place: place.to_owned(),
+            location: location.to_owned(),
             expected: expected.into(),
             found: found.into(),
         }
     }
 
     /// The next `length` bytes.
-    pub(super) fn take(&mut self, length: u64, place: &str) -> Result<&'a [u8]> {
+    pub(super) fn take(&mut self, length: u64, location: &str) -> Result<&'a [u8]> {
         let within = usize::try_from(length).ok().filter(|n| *n <= self.remaining());
         let Some(length) = within else {
             let found = format!("{} up to the end of the file", self.remaining());
-            return Err(self.wrong(place, format!("{length} bytes at offset {}", self.at), found));
+            return Err(self.wrong(location, format!("{length} bytes at offset {}", self.at), found));
         };
         let taken = &self.bytes[self.at..self.at + length];
         self.at += length;
@@ -53,40 +53,40 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `N` bytes.
-    pub(super) fn fixed<const N: usize>(&mut self, place: &str) -> Result<[u8; N]> {
-        let taken = self.take(N as u64, place)?;
+    pub(super) fn fixed<const N: usize>(&mut self, location: &str) -> Result<[u8; N]> {
+        let taken = self.take(N as u64, location)?;
         Ok(taken.try_into().expect("take returns exactly the bytes asked for (bug)"))
     }
 
-    pub(super) fn u32(&mut self, place: &str) -> Result<u32> {
-        self.fixed(place).map(u32::from_le_bytes)
+    pub(super) fn u32(&mut self, location: &str) -> Result<u32> {
+        self.fixed(location).map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self, place: &str) -> Result<u64> {
-        self.fixed(place).map(u64::from_le_bytes)
+    pub(super) fn u64(&mut self, location: &str) -> Result<u64> {
+        self.fixed(location).map(u64::from_le_bytes)
     }
 
     /// A number of things of which each takes at least `smallest` bytes, so that the file itself bounds it.
-    pub(super) fn count(&mut self, smallest: usize, place: &str) -> Result<usize> {
-        let count = self.u64(place)?;
+    pub(super) fn count(&mut self, smallest: usize, location: &str) -> Result<usize> {
+        let count = self.u64(location)?;
         let most = self.remaining() / smallest;
         usize::try_from(count).ok().filter(|n| *n <= most).ok_or_else(|| {
-            self.wrong(place, format!("a count of at most {most}, by the file's length"), count.to_string())
+            self.wrong(location, format!("a count of at most {most}, by the file's length"), count.to_string())
         })
     }
 
     /// A length and that many bytes.
-    pub(super) fn counted_bytes(&mut self, place: &str) -> Result<&'a [u8]> {
-        let length = self.u64(place)?;
-        self.take(length, place)
+    pub(super) fn counted_bytes(&mut self, location: &str) -> Result<&'a [u8]> {
+        let length = self.u64(location)?;
+        self.take(length, location)
     }
 
     /// As [`Self::counted_bytes`], as text.
-    pub(super) fn text(&mut self, place: &str) -> Result<&'a str> {
+    pub(super) fn text(&mut self, location: &str) -> Result<&'a str> {
         let start = self.at;
-        let bytes = self.counted_bytes(place)?;
+        let bytes = self.counted_bytes(location)?;
         std::str::from_utf8(bytes).map_err(|e| {
-            self.wrong(place, "UTF-8 text", format!("an invalid byte at offset {}", start + 8 + e.valid_up_to()))
+            self.wrong(location, "UTF-8 text", format!("an invalid byte at offset {}", start + 8 + e.valid_up_to()))
         })
     }
 
@@ -94,11 +94,11 @@ impl<'a> Cursor<'a> {
     pub(super) fn numbers<const N: usize, T>(
         &mut self,
         count: usize,
-        place: &str,
+        location: &str,
         decode: fn([u8; N]) -> T,
     ) -> Result<Vec<T>> {
         let length = (count as u64).saturating_mul(N as u64);
-        let (chunks, _) = self.take(length, place)?.as_chunks::<N>();
+        let (chunks, _) = self.take(length, location)?.as_chunks::<N>();
         Ok(chunks.iter().map(|chunk| decode(*chunk)).collect())
     }
 }

@@ -23,7 +23,7 @@ const MAX_NAME: usize = 1024;
 /// ggml's own limit.
 const MAX_DIMS: u32 = 4;
 
-/// Alignment where the file says nothing.
+/// Alignment of a file that does not state it.
 const DEFAULT_ALIGNMENT: usize = 32;
 
 /// Where one tensor lies in its file and how it is stored.
@@ -182,93 +182,97 @@ impl Header<'_> {
         let mut values = BTreeMap::new();
         for index in 0..count {
             let key = self.name(&format!("key of metadata field {index}"))?;
-            let place = format!("metadata field {key}");
-            let kind = self.cursor.u32(&place)?;
-            let value = self.value(kind, &place)?;
+            let location = format!("metadata field {key}");
+            let kind = self.cursor.u32(&location)?;
+            let value = self.value(kind, &location)?;
             if values.insert(key, value).is_some() {
-                return Err(self.cursor.wrong(&place, "one value", "a second one"));
+                return Err(self.cursor.wrong(&location, "one value", "a second one"));
             }
         }
         Ok(values)
     }
 
-    fn name(&mut self, place: &str) -> Result<String> {
-        let name = self.cursor.text(place)?;
+    fn name(&mut self, location: &str) -> Result<String> {
+        let name = self.cursor.text(location)?;
         if name.is_empty() || name.len() > MAX_NAME {
-            return Err(self.cursor.wrong(place, format!("1 to {MAX_NAME} bytes"), name.len().to_string()));
+            return Err(self.cursor.wrong(location, format!("1 to {MAX_NAME} bytes"), name.len().to_string()));
         }
         if name.contains(char::is_control) {
-            return Err(self.cursor.wrong(place, "a name without control characters", shortened(name)));
+            return Err(self.cursor.wrong(location, "a name without control characters", shortened(name)));
         }
         Ok(name.to_owned())
     }
 
     /// One value of the specification's type number `kind`.
-    fn value(&mut self, kind: u32, place: &str) -> Result<Value> {
+    fn value(&mut self, kind: u32, location: &str) -> Result<Value> {
         let cursor = &mut self.cursor;
         Ok(match kind {
-            0 => Value::Unsigned(cursor.fixed::<1>(place)?[0].into()),
-            1 => Value::Signed(i8::from_le_bytes(cursor.fixed(place)?).into()),
-            2 => Value::Unsigned(u16::from_le_bytes(cursor.fixed(place)?).into()),
-            3 => Value::Signed(i16::from_le_bytes(cursor.fixed(place)?).into()),
-            4 => Value::Unsigned(cursor.u32(place)?.into()),
-            5 => Value::Signed(i32::from_le_bytes(cursor.fixed(place)?).into()),
-            6 => Value::Float(f32::from_le_bytes(cursor.fixed(place)?).into()),
-            7 => Value::Bool(self.boolean(place)?),
-            8 => Value::String(cursor.text(place)?.to_owned()),
-            9 => self.array(place)?,
-            10 => Value::Unsigned(cursor.u64(place)?),
-            11 => Value::Signed(i64::from_le_bytes(cursor.fixed(place)?)),
-            12 => Value::Float(f64::from_le_bytes(cursor.fixed(place)?)),
-            _ => return Err(self.cursor.wrong(place, "a value type from 0 to 12", kind.to_string())),
+            0 => Value::Unsigned(cursor.fixed::<1>(location)?[0].into()),
+            1 => Value::Signed(i8::from_le_bytes(cursor.fixed(location)?).into()),
+            2 => Value::Unsigned(u16::from_le_bytes(cursor.fixed(location)?).into()),
+            3 => Value::Signed(i16::from_le_bytes(cursor.fixed(location)?).into()),
+            4 => Value::Unsigned(cursor.u32(location)?.into()),
+            5 => Value::Signed(i32::from_le_bytes(cursor.fixed(location)?).into()),
+            6 => Value::Float(f32::from_le_bytes(cursor.fixed(location)?).into()),
+            7 => Value::Bool(self.boolean(location)?),
+            8 => Value::String(cursor.text(location)?.to_owned()),
+            9 => self.array(location)?,
+            10 => Value::Unsigned(cursor.u64(location)?),
+            11 => Value::Signed(i64::from_le_bytes(cursor.fixed(location)?)),
+            12 => Value::Float(f64::from_le_bytes(cursor.fixed(location)?)),
+            _ => return Err(self.cursor.wrong(location, "a value type from 0 to 12", kind.to_string())),
         })
     }
 
-    fn boolean(&mut self, place: &str) -> Result<bool> {
-        match self.cursor.fixed::<1>(place)?[0] {
+    fn boolean(&mut self, location: &str) -> Result<bool> {
+        match self.cursor.fixed::<1>(location)?[0] {
             0 => Ok(false),
             1 => Ok(true),
-            other => Err(self.cursor.wrong(place, "a boolean, 0 or 1", other.to_string())),
+            other => Err(self.cursor.wrong(location, "a boolean, 0 or 1", other.to_string())),
         }
     }
 
-    fn array(&mut self, place: &str) -> Result<Value> {
-        let kind = self.cursor.u32(place)?;
+    fn array(&mut self, location: &str) -> Result<Value> {
+        let kind = self.cursor.u32(location)?;
         let smallest = match kind {
             0 | 1 | 7 => 1,
             2 | 3 => 2,
             4..=6 => 4,
             8 | 10..=12 => 8,
             9 => {
-                return Err(self.cursor.wrong(place, "an array of numbers, booleans or strings", "an array of arrays"));
+                return Err(self.cursor.wrong(
+                    location,
+                    "an array of numbers, booleans or strings",
+                    "an array of arrays",
+                ));
             }
-            _ => return Err(self.cursor.wrong(place, "an element type from 0 to 12", kind.to_string())),
+            _ => return Err(self.cursor.wrong(location, "an element type from 0 to 12", kind.to_string())),
         };
-        let count = self.cursor.count(smallest, place)?;
+        let count = self.cursor.count(smallest, location)?;
         self.array_elements += count;
         if self.array_elements > MAX_ARRAY_ELEMENTS {
             let found = format!("{} up to here", self.array_elements);
             return Err(self.cursor.wrong(
-                place,
+                location,
                 format!("at most {MAX_ARRAY_ELEMENTS} elements in all arrays"),
                 found,
             ));
         }
         let cursor = &mut self.cursor;
         Ok(match kind {
-            0 => Value::UnsignedArray(cursor.numbers(count, place, |b: [u8; 1]| b[0].into())?),
-            1 => Value::SignedArray(cursor.numbers(count, place, |b| i8::from_le_bytes(b).into())?),
-            2 => Value::UnsignedArray(cursor.numbers(count, place, |b| u16::from_le_bytes(b).into())?),
-            3 => Value::SignedArray(cursor.numbers(count, place, |b| i16::from_le_bytes(b).into())?),
-            4 => Value::UnsignedArray(cursor.numbers(count, place, |b| u32::from_le_bytes(b).into())?),
-            5 => Value::SignedArray(cursor.numbers(count, place, |b| i32::from_le_bytes(b).into())?),
-            6 => Value::FloatArray(cursor.numbers(count, place, |b| f32::from_le_bytes(b).into())?),
-            7 => Value::BoolArray((0..count).map(|_| self.boolean(place)).collect::<Result<_>>()?),
-            10 => Value::UnsignedArray(cursor.numbers(count, place, u64::from_le_bytes)?),
-            11 => Value::SignedArray(cursor.numbers(count, place, i64::from_le_bytes)?),
-            12 => Value::FloatArray(cursor.numbers(count, place, f64::from_le_bytes)?),
+            0 => Value::UnsignedArray(cursor.numbers(count, location, |b: [u8; 1]| b[0].into())?),
+            1 => Value::SignedArray(cursor.numbers(count, location, |b| i8::from_le_bytes(b).into())?),
+            2 => Value::UnsignedArray(cursor.numbers(count, location, |b| u16::from_le_bytes(b).into())?),
+            3 => Value::SignedArray(cursor.numbers(count, location, |b| i16::from_le_bytes(b).into())?),
+            4 => Value::UnsignedArray(cursor.numbers(count, location, |b| u32::from_le_bytes(b).into())?),
+            5 => Value::SignedArray(cursor.numbers(count, location, |b| i32::from_le_bytes(b).into())?),
+            6 => Value::FloatArray(cursor.numbers(count, location, |b| f32::from_le_bytes(b).into())?),
+            7 => Value::BoolArray((0..count).map(|_| self.boolean(location)).collect::<Result<_>>()?),
+            10 => Value::UnsignedArray(cursor.numbers(count, location, u64::from_le_bytes)?),
+            11 => Value::SignedArray(cursor.numbers(count, location, i64::from_le_bytes)?),
+            12 => Value::FloatArray(cursor.numbers(count, location, f64::from_le_bytes)?),
             _ => Value::StringArray(
-                (0..count).map(|_| Ok(cursor.counted_bytes(place)?.to_vec())).collect::<Result<_>>()?,
+                (0..count).map(|_| Ok(cursor.counted_bytes(location)?.to_vec())).collect::<Result<_>>()?,
             ),
         })
     }
@@ -296,36 +300,36 @@ impl Header<'_> {
         let mut tensors = BTreeMap::new();
         for index in 0..count {
             let name = self.name(&format!("name of tensor {index}"))?;
-            let place = format!("tensor {name}");
-            let info = self.tensor(&name, &place)?;
+            let location = format!("tensor {name}");
+            let info = self.tensor(&name, &location)?;
             if tensors.insert(name, info).is_some() {
-                return Err(self.cursor.wrong(&place, "one entry", "a second one"));
+                return Err(self.cursor.wrong(&location, "one entry", "a second one"));
             }
         }
         Ok(tensors)
     }
 
-    fn tensor(&mut self, name: &str, place: &str) -> Result<TensorInfo> {
-        let dims = self.cursor.u32(place)?;
+    fn tensor(&mut self, name: &str, location: &str) -> Result<TensorInfo> {
+        let dims = self.cursor.u32(location)?;
         if dims > MAX_DIMS {
-            return Err(self.cursor.wrong(place, format!("at most {MAX_DIMS} dimensions"), dims.to_string()));
+            return Err(self.cursor.wrong(location, format!("at most {MAX_DIMS} dimensions"), dims.to_string()));
         }
-        let mut sizes = (0..dims).map(|_| self.cursor.u64(place)).collect::<Result<Vec<_>>>()?;
-        let type_number = self.cursor.u32(place)?;
+        let mut sizes = (0..dims).map(|_| self.cursor.u64(location)).collect::<Result<Vec<_>>>()?;
+        let type_number = self.cursor.u32(location)?;
         let dtype = blocks::of_number(type_number).map_err(|found| ModelError::ElementType {
             path: self.cursor.path().to_owned(),
             tensor: name.to_owned(),
             found,
             supported: SUPPORTED_TYPES,
         })?;
-        let offset = self.cursor.u64(place)?;
+        let offset = self.cursor.u64(location)?;
         sizes.reverse();
         let (shape, bytes) = stored_size(&sizes, dtype).ok_or_else(|| {
             let expected = format!("whole rows of blocks of {} elements, countable in 64 bits", dtype.block_size());
-            self.cursor.wrong(place, expected, format!("shape {sizes:?} of type {}", dtype.name()))
+            self.cursor.wrong(location, expected, format!("shape {sizes:?} of type {}", dtype.name()))
         })?;
         let offset = usize::try_from(offset)
-            .map_err(|_| self.cursor.wrong(place, "an offset this machine can address", offset.to_string()))?;
+            .map_err(|_| self.cursor.wrong(location, "an offset this machine can address", offset.to_string()))?;
         Ok(TensorInfo { shape, dtype, offset, bytes, shard: 0 })
     }
 
@@ -338,16 +342,16 @@ impl Header<'_> {
     ) -> Result<()> {
         let start = self.cursor.position().checked_next_multiple_of(alignment);
         for (name, info) in tensors.iter_mut() {
-            let place = format!("tensor {name}");
+            let location = format!("tensor {name}");
             if !info.offset.is_multiple_of(alignment) {
                 let expected = format!("an offset that is a multiple of {alignment}");
-                return Err(self.cursor.wrong(&place, expected, info.offset.to_string()));
+                return Err(self.cursor.wrong(&location, expected, info.offset.to_string()));
             }
             let first = start.and_then(|start| start.checked_add(info.offset));
             let end = first.and_then(|first| first.checked_add(info.bytes)).filter(|end| *end <= length);
             let (Some(first), Some(_)) = (first, end) else {
                 let expected = format!("{} bytes at offset {} of the tensor data", info.bytes, info.offset);
-                return Err(self.cursor.wrong(&place, expected, format!("a file of {length} bytes")));
+                return Err(self.cursor.wrong(&location, expected, format!("a file of {length} bytes")));
             };
             info.offset = first;
         }

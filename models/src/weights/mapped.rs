@@ -5,7 +5,7 @@ use memmap2::Mmap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A regular, non-empty file mapped read-only, or what stands for one.
+/// A regular, non-empty file mapped read-only, or bytes in memory that are used like one.
 #[derive(Debug)]
 pub(super) struct MappedFile {
     path: PathBuf,
@@ -28,11 +28,11 @@ impl MappedFile {
         let wrong = |found: &str| ModelError::Format {
             path: path.to_owned(),
             format,
-            place: "the file itself".into(),
+            location: "the file itself".into(),
             expected: "a regular file with bytes in it".into(),
             found: found.into(),
         };
-        // Asked before opening: opening a named pipe would wait for a writer that never comes.
+        // Checked before opening, because opening a named pipe would wait for a writer that never comes.
         let status = std::fs::metadata(path).map_err(io("open"))?;
         if !status.is_file() {
             return Err(wrong(if status.is_dir() { "a folder" } else { "a device, pipe or socket" }));
@@ -44,7 +44,7 @@ impl MappedFile {
         Ok(Self { path: path.to_owned(), contents: Contents::Mapped(map(&file).map_err(io("map"))?) })
     }
 
-    /// Bytes that stand for the file `origin`.
+    /// Bytes in memory; messages name them `origin`.
     pub(super) fn in_memory(origin: &Path, bytes: Vec<u8>) -> Self {
         Self { path: origin.to_owned(), contents: Contents::Memory(bytes) }
     }

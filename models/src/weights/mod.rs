@@ -36,7 +36,7 @@ use std::path::Path;
 /// Endings of files that Python's pickle writes, and of formats from before GGUF.
 const PICKLES: [&str; 6] = ["bin", "pt", "pth", "ckpt", "pkl", "pickle"];
 
-/// The weights of one model, mapped or yet to be made.
+/// The weights of one model: mapped files, or random numbers that are made when they are read.
 #[derive(Debug)]
 pub enum Weights {
     /// A GGUF file or the files of a split one, tokenizer and configuration included.

@@ -1,5 +1,5 @@
-//! Random weights in the shape of a spec, made row by row when they are asked for: no copy of the model, in f32 or
-//! otherwise, lies anywhere but where the decoder puts it.
+//! Random weights in the shape of a spec, made row by row when they are read, so that the
+//! decoder's copy is the only one in memory.
 //!
 //! A matrix has a standard deviation of `1 / sqrt(inputs)`, so that activations keep their size from layer to layer.
 //! Blocks of a quantised type are random bits under a scale that gives this deviation; nothing is quantised.

@@ -83,7 +83,7 @@ impl<'a> Rows<'a> {
         bytes
     }
 
-    /// Widens row `row` into `out`, which has the matrix's `inputs` places.
+    /// Widens row `row` into `out`, which has the matrix's `inputs` elements.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         widen::row_to_f32(&self.stored(row), self.dtype, out);
     }

@@ -21,7 +21,7 @@ const MAX_INDEX_BYTES: u64 = 128 << 20;
 /// Longest name of a tensor, in bytes, so that a message can repeat it.
 const MAX_NAME: usize = 1024;
 
-/// Where one tensor lies.
+/// The location of one tensor.
 #[derive(Debug)]
 pub(super) struct Entry {
     shard: usize,
@@ -87,8 +87,8 @@ impl Safetensors {
     fn add_shard(&mut self, index: &Path, shard: &str, tensors: Vec<String>) -> Result<()> {
         let path = self.folder.join(shard);
         if !path.exists() {
-            let place = format!("tensor {}", tensors.first().map_or("", String::as_str));
-            return Err(wrong(index, &place, format!("the shard {shard} beside the index"), "no such file"));
+            let location = format!("tensor {}", tensors.first().map_or("", String::as_str));
+            return Err(wrong(index, &location, format!("the shard {shard} beside the index"), "no such file"));
         }
         let (file, data, header) = open_shard(&path)?;
         for name in tensors {
@@ -125,11 +125,11 @@ impl Safetensors {
     }
 }
 
-fn wrong(path: &Path, place: &str, expected: impl Into<String>, found: impl Into<String>) -> ModelError {
+fn wrong(path: &Path, location: &str, expected: impl Into<String>, found: impl Into<String>) -> ModelError {
     ModelError::Format {
         path: path.to_owned(),
         format: "safetensors",
-        place: shortened(place),
+        location: shortened(location),
         expected: expected.into(),
         found: shortened(&found.into()),
     }
@@ -140,7 +140,7 @@ fn entry(shard: usize, data: usize, info: &TensorInfo) -> Entry {
     Entry { shard, dtype: info.dtype, shape: info.shape.clone(), start: data + start, end: data + end }
 }
 
-/// Maps one file: the map, where its data starts, its header. The crate has then seen to it that the ranges follow
+/// Maps one file: the map, where its data starts, its header. The crate has checked that the ranges follow
 /// one another from the start of the data to the end of the file and that each fits its shape.
 fn open_shard(path: &Path) -> Result<(MappedFile, usize, Metadata)> {
     read_shard(MappedFile::open(path, "safetensors")?)
@@ -159,7 +159,7 @@ fn read_shard(file: MappedFile) -> Result<(MappedFile, usize, Metadata)> {
 
 /// The crate's reason as this package's error, with the tensor's name where one tensor is to blame.
 fn unsound(path: &Path, bytes: &[u8], error: &SafeTensorError) -> ModelError {
-    let place = match error {
+    let location = match error {
         SafeTensorError::InvalidOffset(name) => format!("tensor {name}"),
         _ => misfit(bytes).map_or_else(|| "header".to_owned(), |name| format!("tensor {name}")),
     };
@@ -175,10 +175,10 @@ fn unsound(path: &Path, bytes: &[u8], error: &SafeTensorError) -> ModelError {
         SafeTensorError::MetadataIncompleteBuffer => format!("a file of {} bytes", bytes.len()),
         other => other.to_string(),
     };
-    wrong(path, &place, expected, found)
+    wrong(path, &location, expected, found)
 }
 
-/// The first tensor, by name, whose shape and byte range disagree: the crate says only that there is one.
+/// The first tensor, by name, whose shape and byte range disagree: the crate's error does not name it.
 fn misfit(bytes: &[u8]) -> Option<String> {
     let length = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
     let header = bytes.get(8..8usize.checked_add(length)?)?;
@@ -217,7 +217,7 @@ fn read_index(path: &Path) -> Result<BTreeMap<String, Vec<String>>> {
     Ok(shards)
 }
 
-/// Why a folder cannot be opened, by what lies in it instead.
+/// The error for a folder without safetensors, which names what the folder has instead.
 fn no_safetensors(folder: &Path) -> ModelError {
     let listing = match std::fs::read_dir(folder) {
         Ok(listing) => listing,

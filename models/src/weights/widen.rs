@@ -9,7 +9,8 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Elements a thread widens at a time: a multiple of every block size, and small enough (64 KiB of floats) that what
-/// candle returns for a chunk is still in the cache when it is moved to its place, and is reused by the allocator.
+/// candle returns for a chunk is still in the cache when it is moved to its destination, and is reused by the
+/// allocator.
 const CHUNK: usize = 16 * 1024;
 
 /// A tensor of `shape` on `device`, its elements widened or narrowed from `stored` to `dtype`.

@@ -83,7 +83,7 @@ fn a_scaling_that_is_not_known_or_not_sound_is_refused() {
 }
 
 #[test]
-fn what_would_change_the_forward_is_refused() {
+fn settings_that_would_change_the_computation_are_refused() {
     refused(json!({ "hidden_act": "gelu" }), &["hidden_act", "\"silu\"", "\"gelu\""]);
     refused(json!({ "mlp_bias": true }), &["mlp_bias"]);
     refused(json!({ "quantization_config": { "quant_method": "gptq" } }), &["quantization_config", "GGUF"]);

@@ -86,7 +86,7 @@ fn files_that_are_missing_or_cut() {
 }
 
 #[test]
-fn a_folder_that_does_not_say_how_vectors_are_made() {
+fn a_folder_without_a_sound_pooling_is_refused() {
     let error = message("bert", |folder| std::fs::remove_file(folder.join("modules.json")).unwrap());
     assert!(error.contains("does not say how its tokens become one vector"), "{error}");
     let modules = |with: fn(&mut Value)| message("bert", |folder| change(folder, "modules.json", with));
@@ -101,7 +101,7 @@ fn a_folder_that_does_not_say_how_vectors_are_made() {
 
 #[test]
 fn tensors_that_do_not_fit() {
-    // A classifier is no embedder, and the other way round: its head would be left out in silence.
+    // A classifier is no embedder, and the other way round: its head would be ignored without a message.
     let folder = copy("bert-nli");
     std::fs::copy(golden("bert").join("modules.json"), folder.path().join("modules.json")).unwrap();
     std::fs::create_dir(folder.path().join("1_Pooling")).unwrap();
@@ -111,7 +111,7 @@ fn tensors_that_do_not_fit() {
     let error = Classifier::open(&golden("bert"), &options(Precision::F32)).unwrap_err().to_string();
     assert!(error.contains("classifier.weight is missing"), "{error}");
     let error = message("bert", |folder| {
-        // The last number of the file: a weight that is no number.
+        // The last number of the file: a weight that is NaN.
         let path = folder.join("model.safetensors");
         let mut bytes = std::fs::read(&path).unwrap();
         let end = bytes.len();

@@ -103,7 +103,7 @@ fn a_text_has_the_same_bits_in_any_batch() {
 }
 
 #[test]
-fn what_is_cut_is_counted() {
+fn truncated_texts_are_counted() {
     let model = EmbeddingModel::open(&golden("bert"), &options(Precision::F32)).unwrap();
     assert_eq!((model.recipe().limit, model.recipe().pooling, model.recipe().normalise), (40, Pooling::Mean, true));
     let long = "bridge ".repeat(100);
@@ -189,7 +189,7 @@ fn distances_share_rows_as_in_the_reference() {
 }
 
 #[test]
-fn packed_tokens_know_their_texts() {
+fn packed_tokens_have_the_index_of_their_text() {
     let model = EmbeddingModel::open(&golden("bert"), &options(Precision::F32)).unwrap();
     let texts = ["a", "a bridge of the city", ""].map(|text| model.tokens("", text).unwrap());
     let group = Batches::new(&texts, 1000).iter().next().unwrap().to_vec();

@@ -1,4 +1,4 @@
-//! What a folder says beside its tokenizer.json: lower case, the length of a text, prompts.
+//! Settings of a folder beside its tokenizer.json: lower case, the length of a text, prompts.
 
 use super::damaged::{change, copy};
 use super::{expected, golden, options};
@@ -52,7 +52,7 @@ fn lower_case_is_that_of_the_reference() {
 }
 
 #[test]
-fn a_changed_normalizer_is_told() {
+fn a_changed_normalizer_is_reported() {
     let recased = |sentence: bool, own: bool| {
         let folder = copy("bert");
         change(folder.path(), "tokenizer_config.json", |config| {
@@ -73,7 +73,7 @@ fn a_changed_normalizer_is_told() {
     assert!(error.contains("do_lower_case: expected true or false"), "{error}");
 }
 
-/// The limit of the golden folder `bert`, whose encoder has 48 positions, with these files in the place of its own.
+/// The limit of the golden folder `bert`, whose encoder has 48 positions, with these files instead of its own.
 fn limit(files: &[(&str, Value)]) -> Result<usize, String> {
     let folder = copy("bert");
     for own in ["sentence_bert_config.json", "tokenizer_config.json"] {
@@ -125,7 +125,7 @@ fn a_classifiers_length_is_its_folders() {
 }
 
 #[test]
-fn a_folder_without_prompts_is_told() {
+fn a_folder_without_prompts_is_reported() {
     let note = |prompts: Option<Value>, name: &str| {
         let folder = copy("bert");
         if let Some(prompts) = prompts {

@@ -27,7 +27,7 @@ fn open(path: &Path, residency: Residency) -> Model {
     Model::open(path, &held(residency)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Logits `[tokens][vocab]` of one sequence from an empty cache: the one place that knows how the decoder is called.
+/// Logits `[tokens][vocab]` of one sequence from an empty cache: the one function that calls the decoder.
 fn logits(model: &Model, ids: &[u32]) -> Vec<Vec<f32>> {
     model.decoder.forward_alone(ids).unwrap()
 }

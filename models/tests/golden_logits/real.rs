@@ -111,7 +111,7 @@ fn check_greedy(alias: &str, held: Held) {
     let runs: Vec<_> = reference.greedy.iter().map(|run| compare_continuation(&model, held.gap, run)).collect();
     let differ: Vec<_> = runs.iter().flat_map(|(_, differ)| differ).collect();
     assert!(differ.is_empty(), "{alias}: {differ:#?}");
-    // A tolerance that excused many steps would make the line above empty talk.
+    // If the tolerance excused many steps, the comparison above would prove little.
     let compared: usize = runs.iter().map(|(compared, _)| compared).sum();
     assert!(
         compared * 100 >= held.compared * STEPS * runs.len(),

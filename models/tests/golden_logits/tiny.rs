@@ -3,14 +3,14 @@
 use super::{Reference, TOLERANCES, argmax, assert_close, golden, logits, open, reference, tokens};
 use safetensors::SafeTensors;
 
-/// What transformers says of one sequence, and the tokens that follow it, each the one with the largest logit.
+/// The logits of transformers for one sequence, and the tokens that follow it, each the one with the largest logit.
 fn expected(architecture: &str) -> Vec<(Reference, Vec<u32>)> {
     let bytes = std::fs::read(golden("tiny").join(format!("{architecture}.expected.safetensors"))).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     (0..3).map(|number| (reference(&file, number), tokens(&file, &format!("greedy.{number}")))).collect()
 }
 
-/// Opens `form` (a file or folder under `golden/tiny`) and holds it to what transformers says of `architecture`.
+/// Opens `form` (a file or folder under `golden/tiny`) and compares it with transformers' numbers for `architecture`.
 fn check(architecture: &str, form: &str) {
     for (residency, tolerance) in TOLERANCES {
         let model = open(&golden("tiny").join(form), residency);

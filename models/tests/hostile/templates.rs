@@ -129,7 +129,7 @@ fn the_templates_own_text_is_bounded_too() {
 }
 
 #[test]
-fn what_templates_do_every_day_is_as_before() {
+fn usual_templates_render_within_the_limits() {
     for (body, expected) in [
         ("{{ 'a' ~ 1 ~ missing ~ [1, 2] }}", "a1[1, 2]"),
         ("{{ 'a' + 'b' }}{{ 1 + 2 }}{{ [1] + [2] }}{{ 2 * 3 }}{{ 'ab' * 2 }}", "ab3[1, 2]6abab"),

@@ -169,7 +169,7 @@ proptest! {
             let all = [scaffold(&before), Segment::Content(content.clone()), scaffold(&after)];
             let mut found = special_ids(tokenizer, &tokenizer.encode_prompt(&all).unwrap());
             let mut expected: Vec<u32> = [alone(&before), alone(&after)].concat();
-            // Each call adds its own BOS, and a token bound to whole words may lose its place beside other text.
+            // Each call adds its own BOS, and a token bound to whole words may not be matched beside other text.
             let comparable = |id: &u32| Some(*id) != tokenizer.bos_id() && tokenizer.token_bytes(*id) != Some(b"word");
             found.retain(comparable);
             expected.retain(comparable);

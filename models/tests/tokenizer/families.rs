@@ -39,7 +39,7 @@ fn cases(row: &Value) -> impl Iterator<Item = Case<'_>> {
 }
 
 impl Case<'_> {
-    /// Whether the template has a place for every content: only then are texts alike.
+    /// Whether the template takes every content: only then are texts equal.
     fn has_all(&self, template: &ChatTemplate) -> bool {
         let said = |message: &Message| self.text.is_some_and(|text| text.contains(message.content.trim()));
         let system = self.messages.iter().any(|message| message.role == Role::System);

@@ -107,7 +107,7 @@ fn damage_json(document: &mut serde_json::Value, dice: &mut Dice) {
     }
 }
 
-/// Any field of `metadata` replaced, removed, or changed at one place.
+/// Any field of `metadata` replaced, removed, or changed at one position.
 fn damage_metadata(metadata: &Metadata, dice: &mut Dice) -> Metadata {
     let mut values: std::collections::BTreeMap<String, Value> =
         metadata.iter().map(|(key, value)| (key.to_owned(), value.clone())).collect();

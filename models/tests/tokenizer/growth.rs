@@ -38,7 +38,7 @@ fn says(outcome: Result<impl Sized, ModelError>, expected: &str) {
 }
 
 #[test]
-fn steps_and_what_they_put_in_are_bounded_at_load() {
+fn steps_and_their_insertions_are_bounded_at_load() {
     let e = json!({"String": "e"});
     says(with_normalizers(vec![replace(&e, "ee"); 40]), "normalizer: expected at most 16 steps, found 40");
     says(with_splitters(vec![byte_level(); 30]), "pre_tokenizer: expected at most 16 steps, found 30");

@@ -97,7 +97,7 @@ fn an_ill_typed_end_of_turn_token_is_still_special() {
 }
 
 #[test]
-fn what_a_vocabulary_has_in_a_message_is_one_line() {
+fn tokens_in_messages_are_one_line() {
     let bytes = Value::StringArray(vec![b"a\n\xff\x1b[31m".to_vec()]);
     let metadata = with(&tiny_metadata("llama-bpe"), "tokenizer.ggml.tokens", Some(bytes));
     let metadata = with(&metadata, "tokenizer.ggml.token_type", Some(Value::SignedArray(vec![1])));
@@ -303,8 +303,9 @@ fn a_model_whose_replies_would_not_end_is_refused() {
     for (from, to) in
         [("eos_token_id", "eos_token_xx"), ("<|im_end|>", "<|im_xxx|>"), ("<|endoftext|>", "<|xxxxxxxxx|>")]
     {
-        let places: Vec<usize> = (0..endless.len()).filter(|&at| endless[at..].starts_with(from.as_bytes())).collect();
-        places.into_iter().for_each(|at| endless[at..at + to.len()].copy_from_slice(to.as_bytes()));
+        let positions: Vec<usize> =
+            (0..endless.len()).filter(|&at| endless[at..].starts_with(from.as_bytes())).collect();
+        positions.into_iter().for_each(|at| endless[at..at + to.len()].copy_from_slice(to.as_bytes()));
     }
     let refused = load(&endless).unwrap_err();
     assert!(refused.contains("end-of-text token") && refused.contains("found none"), "{refused}");

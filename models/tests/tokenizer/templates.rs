@@ -92,7 +92,7 @@ fn a_content_must_come_out_once_and_whole() {
 }
 
 #[test]
-fn what_transformers_gives_to_templates() {
+fn templates_get_the_variables_of_transformers() {
     let show = |source: &str| {
         text(
             &template(&format!("{source}{{{{ messages[-1].content }}}}"))
@@ -137,7 +137,7 @@ const ALTERNATING: &str = concat!(
 );
 
 #[test]
-fn what_a_template_has_no_place_for_is_put_where_it_has_one() {
+fn content_that_a_template_does_not_take_is_put_in_a_turn_that_it_takes() {
     let strict = template(ALTERNATING);
     assert!(!strict.takes_system() && strict.remark().unwrap().contains("system message"));
     let turns = [
@@ -176,7 +176,7 @@ fn an_endless_template_is_stopped() {
 }
 
 #[test]
-fn a_model_folder_has_its_template_in_one_of_three_places() {
+fn a_model_folder_has_its_template_in_one_of_three_files() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     let tokenizer = tiny();

@@ -6,7 +6,7 @@ use safetensors::SafeTensors;
 use std::path::Path;
 
 #[test]
-fn every_type_is_what_the_gguf_package_reads() {
+fn every_type_is_read_as_the_gguf_package_reads_it() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/blocks");
     let weights = Weights::open(&folder.join("blocks.gguf")).unwrap();
     let bytes = std::fs::read(folder.join("blocks.expected.safetensors")).unwrap();
@@ -17,7 +17,7 @@ fn every_type_is_what_the_gguf_package_reads() {
         let found = weights.dense(&name, &[2, 512], DType::F32, &Device::Cpu).unwrap();
         let found = found.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         let expected = expected.data().chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().unwrap()));
-        for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
+        for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
             let tolerance = match &name[..] {
                 "IQ4_NL" | "MXFP4" => 0.0,
                 // A scale is rounded to 11 bits.
@@ -26,7 +26,7 @@ fn every_type_is_what_the_gguf_package_reads() {
                 _ => 1e-6 * expected.abs().max(1.0),
             };
             let close = (found - expected).abs() <= tolerance;
-            assert!(close, "{name}[{place}]: expected {expected}, found {found}");
+            assert!(close, "{name}[{index}]: expected {expected}, found {found}");
         }
     }
 }

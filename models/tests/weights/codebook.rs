@@ -99,7 +99,7 @@ fn values_are_scale_times_table() {
     let scales = [&(3u16 << 14).to_le_bytes()[..], &[0x21, 0, 0x03, 0xc0]].concat();
     let found = first(IQ4_XS, &[&half(0.25)[..], &scales, &codes.repeat(8)].concat());
     for (group, factor) in [(0, -31.0), (1, -30.0), (2, -32.0), (4, -29.0), (7, 28.0)] {
-        let of_group: Vec<f32> = [0, 16, 15, 31].map(|place| found[32 * group + place]).into();
+        let of_group: Vec<f32> = [0, 16, 15, 31].map(|index| found[32 * group + index]).into();
         assert_eq!(of_group, [-127.0, 1.0, -10.0, 113.0].map(|value| 0.25 * factor * value), "group {group}");
     }
 }
@@ -124,8 +124,8 @@ fn mxfp4_is_exact_or_refused() {
         match rows.dense(DType::F32, &CPU) {
             Ok(found) => {
                 let found = floats(&found);
-                let sign = |place: usize| if place < 16 { 1.0 } else { -1.0 };
-                let same = |(place, value): (usize, &f32)| f64::from(*value) == sign(place) * wanted[place % set.len()];
+                let sign = |index: usize| if index < 16 { 1.0 } else { -1.0 };
+                let same = |(index, value): (usize, &f32)| f64::from(*value) == sign(index) * wanted[index % set.len()];
                 assert!(fits && found.iter().enumerate().all(same), "2^({exponent} - 127), codes {set:?}: {found:?}");
                 exact += 1;
             }

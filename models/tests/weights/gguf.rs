@@ -192,7 +192,7 @@ fn alignment_is_a_power_of_two_of_at_least_eight() {
 }
 
 #[test]
-fn what_is_no_gguf_file_is_named() {
+fn other_files_than_gguf_are_named() {
     refusal(b"", &["an empty file"]);
     refusal(b"once upon a time", &["magic", "once"]);
     refusal(b"GG", &["magic", "4 bytes"]);

@@ -1,4 +1,4 @@
-//! Files made byte by byte, sound and unsound, and what opening them says.
+//! Files made byte by byte, sound and unsound, and the errors when they are opened.
 
 mod blocks;
 mod codebook;

@@ -61,7 +61,7 @@ fn numbers_have_the_deviation_of_their_width() {
 }
 
 #[test]
-fn a_seed_says_which() {
+fn a_seed_determines_the_weights() {
     let row = |seed, name| {
         let weights = Weights::random(&small(), RandomOptions { seed, storage: GgmlDType::Q4K });
         weights.rows(name, 512, 256).unwrap().stored(5).into_owned()

@@ -128,7 +128,7 @@ fn the_message_names_the_tensor() {
 }
 
 #[test]
-fn a_folder_says_what_it_has_instead() {
+fn the_error_names_what_a_folder_has_instead() {
     let says = |name: &str, parts: &[&str]| {
         let (folder, path) = file(name, b"x");
         assert_says(&Weights::open(path.parent().unwrap()).unwrap_err(), folder.path(), parts);

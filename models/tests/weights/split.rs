@@ -1,4 +1,4 @@
-//! Split models that are not whole, or not what their names say.
+//! Split models that are not whole, or have wrong names.
 
 use super::{Builder, assert_says};
 use moot_models::ModelError;

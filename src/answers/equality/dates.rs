@@ -2,7 +2,7 @@
 
 use crate::unicode;
 
-/// What is known of a day. Fields that are absent are not said.
+/// The known parts of a date; an absent field is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Date {
     /// Of four digits.
@@ -29,7 +29,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Words that may stand in a date and say nothing of it.
+/// Words that may occur in a date without a meaning.
 const FILLERS: [&str; 13] = [
     "in",
     "on",
@@ -120,7 +120,7 @@ fn readings(parts: &[Part], joined: bool) -> Vec<Date> {
 fn part(word: &str) -> Option<Part> {
     let month = |word: &str| {
         let is = |name: &&str| *name == word || word.len() >= 3 && word.len() <= 4 && name.starts_with(word);
-        MONTHS.iter().position(is).and_then(|place| u32::try_from(place + 1).ok())
+        MONTHS.iter().position(is).and_then(|index| u32::try_from(index + 1).ok())
     };
     if let Some(month) = month(word) {
         return Some(Part::Month(month));

@@ -17,7 +17,7 @@ use numbers::LoneOne;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
-/// What tells two words apart.
+/// The differences by which two words count as different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
     /// Metrics, datasets and slices, as the papers normalise: canonically equivalent characters are the same, accents and
@@ -146,7 +146,7 @@ impl Words {
         self.starts(whole).next().is_some()
     }
 
-    /// For each place of `whole` where these words stand, the words that count before it.
+    /// For each occurrence of these words in `whole`, the words that count before it.
     pub(crate) fn starts<'a>(&'a self, whole: &'a Self) -> impl Iterator<Item = Vec<&'a str>> + 'a {
         let part: Vec<&str> = self.iter().collect();
         let begins = move |&at: &usize| stands_at(&part, &whole.0[at..]);

@@ -109,6 +109,6 @@ fn small(word: &str) -> bool {
 
 /// The value of one word below a hundred.
 fn value(word: &str) -> Option<u32> {
-    let place = |table: &[&str]| table.iter().position(|name| *name == word).and_then(|at| u32::try_from(at).ok());
-    place(&UNITS).or_else(|| place(&TENS).map(|ten| (ten + 2) * 10))
+    let position = |table: &[&str]| table.iter().position(|name| *name == word).and_then(|at| u32::try_from(at).ok());
+    position(&UNITS).or_else(|| position(&TENS).map(|ten| (ten + 2) * 10))
 }

@@ -1,4 +1,4 @@
-//! What a recorded run had, where it is needed again.
+//! Arguments for a recorded run that is opened again.
 
 use crate::cli::args::{corpus, model};
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::eval::record::reader::Record;
 use crate::workspace::{Control, MethodOptions, PlanOptions, Recorded};
 use std::path::PathBuf;
 
-/// What the recorded run had, where it is needed again.
+/// Arguments for a recorded run that is opened again.
 #[derive(Debug, clap::Args)]
 pub struct AgainArgs {
     /// The weights of sources that its votes carried
@@ -15,7 +15,7 @@ pub struct AgainArgs {
     /// The corpus that it searched, for searches that are not in the record.
     #[command(flatten)]
     pub retrieve: corpus::CorpusArgs,
-    /// What classified pairs, for pairs that are not in the record.
+    /// The classifier of pairs, for pairs that are not in the record.
     #[command(flatten)]
     pub classifier: corpus::ClassifierArgs,
     /// The record's model, if it is now under another name or path
@@ -27,7 +27,7 @@ pub struct AgainArgs {
 }
 
 impl AgainArgs {
-    /// Opens the record's model, and what else is typed.
+    /// Opens the record's model, and the corpus, classifier and weights that are typed.
     ///
     /// # Errors
     /// As [`Recorded::open`].

@@ -1,4 +1,4 @@
-//! Retrieval arguments: what is searched, and how.
+//! Retrieval arguments: the corpus, and how it is searched.
 
 use crate::cli::args::values;
 use crate::retrieval::check_date;

@@ -35,7 +35,7 @@ impl Switches {
     }
 }
 
-/// What a switch is about, and the methods that say so.
+/// The description of a switch, and the methods that have it so.
 type Use = (&'static str, Vec<&'static str>);
 
 /// Every switch name once, with its uses: methods may mean different things by a name.
@@ -43,11 +43,11 @@ fn table() -> Vec<(&'static Switch, Vec<Use>)> {
     let mut table: Vec<(&Switch, Vec<Use>)> = Vec::new();
     for row in METHODS {
         for switch in row.switches {
-            let place = table.iter().position(|(known, _)| known.name == switch.name).unwrap_or_else(|| {
+            let index = table.iter().position(|(known, _)| known.name == switch.name).unwrap_or_else(|| {
                 table.push((switch, Vec::new()));
                 table.len() - 1
             });
-            let uses = &mut table[place].1;
+            let uses = &mut table[index].1;
             match uses.iter_mut().find(|(about, _)| *about == switch.about) {
                 Some((_, methods)) => methods.push(row.name),
                 None => uses.push((switch.about, vec![row.name])),

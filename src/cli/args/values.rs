@@ -61,7 +61,7 @@ mod tests {
     use super::{count, number, whole};
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_values_are_refused() {
         assert_eq!((count("1"), whole("0"), number("0.5")), (Ok(1), Ok(0_u64), Ok(0.5)));
         for typed in ["", "0", "-1", "1.5", "x", "1e3", "99999999999999999999", "1000000001"] {
             assert!(count(typed).is_err(), "{typed}");

@@ -49,12 +49,12 @@ pub struct Args {
     /// Compare records of different datasets on the questions that both have
     #[arg(long)]
     pub across_datasets: bool,
-    /// How it is printed
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
 }
 
-/// How a comparison is printed.
+/// The output format of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables for a terminal
@@ -147,8 +147,8 @@ fn changed(args: &Args, records: &[Record], compared: &Compared, wanted: Option<
 }
 
 fn pairs(compared: &Compared, other: &Record, records: &[Record]) -> usize {
-    let place = records.iter().position(|record| std::ptr::eq(record, other)).unwrap_or_default();
-    compared.parts[0].sides[place].against.as_ref().map_or(0, |against| against.pairs)
+    let index = records.iter().position(|record| std::ptr::eq(record, other)).unwrap_or_default();
+    compared.parts[0].sides[index].against.as_ref().map_or(0, |against| against.pairs)
 }
 
 /// The pair of the question named by `wanted`, whether it changed or not.

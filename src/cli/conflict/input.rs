@@ -1,4 +1,4 @@
-//! What `moot conflict` is given: a text and documents, or the answers of a record.
+//! The input of `moot conflict`: a text and documents, or the answers of a record.
 
 use super::args::Args;
 use crate::cli::terminal::columns::printable;

@@ -1,4 +1,4 @@
-//! `moot conflict`: what a text claims, which documents support it and which contradict it.
+//! `moot conflict`: the claims of a text, and the documents that support and that contradict each.
 
 mod args;
 mod input;

@@ -22,8 +22,8 @@ pub(in crate::cli) fn print(names: (&str, &str), change: &Change<'_>, columns: u
     let mut text = format!("\n{}{values}\n", printable(&change.first.question.id));
     text.push_str(&row(&shorten(&printable(names.0), half), &shorten(&printable(names.1), half), half));
     text.push_str(&format!("{}\n", "─".repeat(2 * half + width(GAP))));
-    for place in 0..left.len().max(right.len()) {
-        let line = |lines: &[String]| lines.get(place).cloned().unwrap_or_default();
+    for index in 0..left.len().max(right.len()) {
+        let line = |lines: &[String]| lines.get(index).cloned().unwrap_or_default();
         text.push_str(&row(&line(&left), &line(&right), half));
     }
     Ok(text)

@@ -77,7 +77,7 @@ impl Page {
     /// The sentences of the documents for an answer that show it.
     fn quotes(&self, answer: &Stand, record: &QuestionRecord) -> String {
         let supporters = answer.supporters.iter().map(|voice| (voice.document, voice.said.as_deref()));
-        let places = supporters.chain(answer.mentions.iter().map(|&document| (document, None)));
+        let shown = supporters.chain(answer.mentions.iter().map(|&document| (document, None)));
         let quote = |(number, said): (usize, Option<&str>)| {
             let document = record.document(number)?;
             let quote = quoted(document, said.unwrap_or(&answer.text), &record.question.text)?;
@@ -86,7 +86,7 @@ impl Page {
             let faint: Vec<String> = lines.iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect();
             Some(hang(&format!("    {} says", number + 1), 13, &faint))
         };
-        places.filter_map(quote).take(if self.view.full { usize::MAX } else { QUOTED }).collect()
+        shown.filter_map(quote).take(if self.view.full { usize::MAX } else { QUOTED }).collect()
     }
 
     /// Rejected, refused and abandoned answers, and documents whose agents gave no answer.
@@ -97,8 +97,7 @@ impl Page {
             text.push_str(&self.entry("  not taken up", 16, &said));
         }
         for refused in &verdict.refused {
-            let said =
-                format!("{}: it is of the prompt's worked example and stands in no document", printable(refused));
+            let said = format!("{}: it is from the prompt's worked example and in no document", printable(refused));
             text.push_str(&self.entry("  refused", 16, &said));
         }
         for withdrawn in &verdict.withdrawn {
@@ -112,11 +111,11 @@ impl Page {
             let told = format!("{} ({}); changed to {now}", printable(&answer.said), self.voices(&voices));
             text.push_str(&self.entry("  given up", 16, &told));
         }
-        let places = |places: &[usize]| {
-            self.voices(&places.iter().map(|&document| Voice { document, said: None }).collect::<Vec<_>>())
+        let numbered = |numbers: &[usize]| {
+            self.voices(&numbers.iter().map(|&document| Voice { document, said: None }).collect::<Vec<_>>())
         };
-        text.push_str(&self.entry("  knew nothing", 16, &places(&verdict.silent)));
-        text.push_str(&self.entry("  malformed", 16, &places(&verdict.malformed)));
+        text.push_str(&self.entry("  knew nothing", 16, &numbered(&verdict.silent)));
+        text.push_str(&self.entry("  malformed", 16, &numbered(&verdict.malformed)));
         text
     }
 
@@ -124,12 +123,12 @@ impl Page {
     /// date where they are known, and their source's weight where the run had weights. Of many, the first by name.
     fn voices(&self, voices: &[Voice]) -> String {
         let one = |voice: &Voice| {
-            let place = voice.document;
-            let weight = self.weights.get(place).map(|weight| format!("weight {weight:.2}"));
-            let known = self.known(place, self.columns / 2);
+            let number = voice.document;
+            let weight = self.weights.get(number).map(|weight| format!("weight {weight:.2}"));
+            let known = self.known(number, self.columns / 2);
             let said: Vec<String> = voice.said.iter().map(|said| printable(said)).chain(known).chain(weight).collect();
             let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) };
-            format!("{} {}{said}", place + 1, self.name(place, self.columns / 2))
+            format!("{} {}{said}", number + 1, self.name(number, self.columns / 2))
         };
         let named = if self.is_short() { NAMED.min(voices.len()) } else { voices.len() };
         let names = voices[..named].iter().map(one).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! What happens while a debate is waited for: replies that came and are missing, tokens read and written, on standard error.
+//! Progress of a debate on standard error: replies that arrived and are missing, tokens read and written.
 
 use crate::cli::terminal::columns::{shorten, width};
 use crate::cli::terminal::output;
@@ -23,7 +23,7 @@ pub(in crate::cli) struct Live {
 }
 
 struct Stage {
-    /// Calls of the stage, those of them that were answered, and those of these whose reply was computed, not taken over.
+    /// Calls of the stage, those of them that were answered, and those of these whose reply was computed for them.
     asked: usize,
     answered: usize,
     computed: usize,
@@ -54,7 +54,7 @@ impl Live {
         stage.before = Stats::default();
     }
 
-    /// A reply came, which was computed or taken over from an equal call; `print` prints it.
+    /// A reply arrived, which was computed or is that of an equal call; `print` prints it.
     pub(super) fn reply(&self, computed: bool, print: impl FnOnce()) {
         {
             let mut stage = self.lock();
@@ -168,7 +168,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn the_line_says_what_is_done() {
+    fn the_line_shows_the_current_work() {
         let live = Live::new();
         assert!(live.lock().line(None).starts_with("preparing the first calls; "));
         live.stage(4);
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(stage.line(Some(counts)), reading);
         let writing = stage.line(Some(Stats { decoded: 30, ..counts }));
         assert!(writing.contains("reading and writing: 600 tokens read, 30 written (21/s)"), "{writing}");
-        // A reply that was taken over took no time.
+        // A call that was not made took no time.
         live.reply(false, || {});
         let stage = Stage { began, ..*live.lock() };
         assert_eq!(stage.line(None), "2 of 4 replies, 2.0 a minute; 30 s");

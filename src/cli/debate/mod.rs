@@ -117,8 +117,8 @@ pub fn show_with<W: Write + Send>(out: W, record: &QuestionRecord, view: View) -
             printer.event(event);
         }
         printer.stage(number, stage.len());
-        for (place, call) in stage.iter().enumerate() {
-            printer.call(place, call);
+        for (index, call) in stage.iter().enumerate() {
+            printer.call(index, call);
         }
     }
     events.for_each(|event| printer.event(event));
@@ -132,12 +132,12 @@ impl<W: Write + Send> Observer for DebatePrinter<W> {
         state.next = 0;
     }
 
-    fn call(&self, place: usize, call: &CallRecord) {
+    fn call(&self, index: usize, call: &CallRecord) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.at_once {
             return state.turn(call);
         }
-        state.early.insert(place, call.clone());
+        state.early.insert(index, call.clone());
         while let Some(call) = {
             let next = state.next;
             state.early.remove(&next)
@@ -174,8 +174,8 @@ impl<W: Write + Send> Observer for Watched<'_, W> {
         self.live.aside(|| self.printer.stage(stage, count));
     }
 
-    fn call(&self, place: usize, call: &CallRecord) {
-        self.live.reply(call.taken_from.is_none(), || self.printer.call(place, call));
+    fn call(&self, index: usize, call: &CallRecord) {
+        self.live.reply(call.taken_from.is_none(), || self.printer.call(index, call));
     }
 
     fn event(&self, event: &Event) {
@@ -203,7 +203,7 @@ impl<W: Write> State<W> {
         } else if self.round == 0 {
             text.push('\n');
         }
-        let before = call.document.and_then(|place| self.before.insert(place, call.parsed.clone()));
+        let before = call.document.and_then(|document| self.before.insert(document, call.parsed.clone()));
         // A verdict that was asked for beside the next round may arrive after some of that round's replies.
         let late = call.document.is_none() && (1..self.round).contains(&call.round);
         text.push_str(&self.page.turn(call, before.as_ref(), late));

@@ -70,7 +70,7 @@ impl Page {
     /// One reply: its speaker, the answer, how it changed since `before`, its round where that is over (`late`), and the reason.
     pub(super) fn turn(&self, call: &CallRecord, before: Option<&Parsed>, late: bool) -> String {
         let speaker = match call.document {
-            Some(place) => format!("  {:>1$} {2}", place + 1, self.digits, self.name(place, self.speaker)),
+            Some(number) => format!("  {:>1$} {2}", number + 1, self.digits, self.name(number, self.speaker)),
             None => format!("  {} {}", " ".repeat(self.digits), shorten(&printable(&call.role), self.speaker)),
         };
         let room = self.columns - self.margin();
@@ -85,7 +85,7 @@ impl Page {
         for line in &mut lines {
             *line = format!("{style}{line}{style:#}");
         }
-        let known = call.document.filter(|_| !short).and_then(|place| self.known(place, room - 2));
+        let known = call.document.filter(|_| !short).and_then(|number| self.known(number, room - 2));
         let known = known.map(|known| (format!("({known})"), FAINT));
         let note = before.map(|before| change(before, &call.parsed));
         let late = late.then(|| (format!("of round {}", call.round), FAINT));
@@ -168,12 +168,12 @@ impl Page {
     }
 
     /// "council, 1884-05-12": source and date of a document in at most `columns`; `None` where neither is known.
-    pub(super) fn known(&self, place: usize, columns: usize) -> Option<String> {
-        self.known.get(place)?.shown(columns)
+    pub(super) fn known(&self, number: usize, columns: usize) -> Option<String> {
+        self.known.get(number)?.shown(columns)
     }
 
-    pub(super) fn name(&self, place: usize, columns: usize) -> String {
-        self.names.get(place).map_or_else(|| "?".to_owned(), |name| shorten_middle(name, columns))
+    pub(super) fn name(&self, number: usize, columns: usize) -> String {
+        self.names.get(number).map_or_else(|| "?".to_owned(), |name| shorten_middle(name, columns))
     }
 }
 
@@ -212,7 +212,7 @@ fn copies(document: &Document, margin: usize, columns: usize) -> String {
     });
     let more = document.copies.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("{more} more"));
-    let said = format!("the same in other places, one voice: {}", named.chain(more).collect::<Vec<_>>().join("; "));
+    let said = format!("copies, counted once: {}", named.chain(more).collect::<Vec<_>>().join("; "));
     let lines: Vec<String> =
         wrap(&said, columns - margin).iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect();
     hang("", margin, &lines)
@@ -249,7 +249,7 @@ fn scored(call: &CallRecord) -> String {
     format!("scored {tokens} tokens: log-probability {total:.3}")
 }
 
-/// How an agent's answer changed since its last round.
+/// The change of an agent's answer since its last round.
 fn change(before: &Parsed, now: &Parsed) -> (String, Style) {
     let was = match before {
         Parsed::Answer { answer, .. } => answer.as_deref().unwrap_or("unknown"),

@@ -32,7 +32,7 @@ pub struct Args {
     pub embedder: embedder::EmbedderArgs,
 }
 
-/// Updates an index and says what has changed.
+/// Updates an index and prints the changes.
 ///
 /// # Errors
 /// An index without recorded files, or of a stopped build; files, an embedder or a folder that cannot be used; a full disk.
@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Result<()> {
     let manifest = Manifest::read(&args.dir)?;
     manifest.check_finished(&args.dir)?;
     let control = interrupt::listen()?;
-    // What is wrong with paths or files is said before a model is loaded.
+    // Errors in paths and files are reported before a model is loaded.
     let mut changes = find(args, &manifest)?;
     let mut done = Updated::default();
     if !changes.is_empty() || changes.touched() > 0 {

@@ -28,7 +28,7 @@ struct Row {
     name: String,
     path: PathBuf,
     sha256: String,
-    /// Whose word the hash agrees with.
+    /// The source of the hash that it was compared with.
     known: String,
 }
 

@@ -65,27 +65,27 @@ pub struct Args {
     /// Ask the questions that were recorded with an error again
     #[arg(long)]
     pub retry_errors: bool,
-    /// Take the replies to calls that this record holds and that are sent alike; the model answers the others
+    /// Take the replies to equal calls from this record; the model answers the others
     #[arg(long, value_name = "RECORD")]
     pub reuse: Vec<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// How the question is answered.
+    /// The method and its settings.
     #[command(flatten)]
     pub method: method::MethodArgs,
-    /// Where to find documents.
+    /// The corpus to search for documents.
     #[command(flatten)]
     pub retrieve: corpus::CorpusArgs,
-    /// What classifies pairs.
+    /// The classifier of pairs.
     #[command(flatten)]
     pub classifier: corpus::ClassifierArgs,
-    /// Which model, and on what.
+    /// Model and device.
     #[command(flatten)]
     pub model: model::ModelArgs,
 }
 
-/// One prompt and what it is called.
+/// One prompt and its name.
 struct Variant {
     name: String,
     method: MethodPlan,
@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<()> {
     let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
     let paths: Vec<PathBuf> = variants.iter().map(|variant| variant.record.clone()).collect();
     let workspace = Workspace::open(plan(args, variants, &dataset, &replies)?, &control)?;
-    // A record that cannot be continued is found before its calls are taken over.
+    // A record that cannot be continued is found before its replies are used.
     for (recording, path) in workspace.plan().batches().iter().flatten().zip(&paths) {
         Writer::open_for(path, &recording.header(workspace.tools()), args.retry_errors)?;
     }

@@ -52,10 +52,10 @@ struct ExportArgs {
     method: Option<String>,
 }
 
-/// Does what `args` ask for.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// An unknown method, a folder that cannot be written, what a comparison fails with.
+/// An unknown method, a folder that cannot be written, errors of a comparison.
 pub fn run(args: &Args) -> Result<()> {
     match &args.command {
         Command::List(args) => output::print_lines(&list(&files(args.method.as_deref())?)),

@@ -1,4 +1,4 @@
-//! `moot run --dry-run`: what a run would take.
+//! `moot run --dry-run`: the estimated cost of a run.
 
 use crate::cli::terminal::columns::printable;
 use crate::eval::dry::{Pass, Probe};
@@ -18,8 +18,8 @@ pub(super) fn text(run: &DryRun<'_>) -> String {
     }
     lines.push(format!("Calls      {} (a question: {})", span(passes.map(|pass| pass.calls)), row.calls));
     let mut roles: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
-    for (place, pass) in passes.into_iter().enumerate() {
-        pass.roles.iter().for_each(|(role, calls)| roles.entry(role).or_default()[place] = *calls);
+    for (index, pass) in passes.into_iter().enumerate() {
+        pass.roles.iter().for_each(|(role, calls)| roles.entry(role).or_default()[index] = *calls);
     }
     if roles.len() > 1 {
         lines.extend(roles.iter().map(|(role, calls)| format!("           {role}: {}", span(*calls))));

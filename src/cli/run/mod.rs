@@ -54,7 +54,7 @@ pub struct Args {
     /// Only part I of N parts of the questions, taken after --limit or --sample; `moot record merge` puts the records together
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<(usize, usize)>,
-    /// Record nothing: count questions, calls and tokens, measure a few calls, and say how long the run will take
+    /// Record nothing: count questions, calls and tokens, measure a few calls, and estimate the duration of the run
     #[arg(long)]
     pub dry_run: bool,
     /// Questions in flight
@@ -63,7 +63,7 @@ pub struct Args {
     /// Ask the questions that were recorded with an error again
     #[arg(long)]
     pub retry_errors: bool,
-    /// Take the replies to calls that this record holds and that are sent alike; the model answers the others
+    /// Take the replies to equal calls from this record; the model answers the others
     #[arg(long, value_name = "RECORD", conflicts_with = "dry_run")]
     pub reuse: Vec<PathBuf>,
     /// The method and its settings.
@@ -154,13 +154,13 @@ pub fn run(args: &Args) -> Result<()> {
     let mut unanswered = None;
     for plan in plans {
         let failed = one_model(plan, args.dry_run, &control)?;
-        // The other model's questions are answered all the same.
+        // The questions of the other model are still answered.
         unanswered = unanswered.or(failed);
     }
     unanswered.map_or(Ok(()), Err)
 }
 
-/// Runs a plan and prints what came of it; the error of questions that were not answered.
+/// Runs a plan and prints the result; the error of questions that were not answered.
 fn one_model(plan: Plan, dry_run: bool, control: &Control) -> Result<Option<MootError>> {
     let workspace = Workspace::open(plan, control)?;
     if dry_run {

@@ -76,7 +76,7 @@ pub struct Args {
     /// Switches of conflict-score.
     #[command(flatten)]
     pub switches: Switches,
-    /// What classifies pairs, with --labels entailment or both.
+    /// The classifier of pairs, with --labels entailment or both.
     #[command(flatten)]
     pub classifier: ClassifierArgs,
     /// Which model labels.

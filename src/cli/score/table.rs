@@ -30,7 +30,7 @@ const FEW: usize = 30;
 
 /// The table, what its rows mean, and notes, in lines of at most `columns`; `all` rows that apply, or the first ones.
 pub(super) fn table(scores: &[Scores], differences: &[Difference], all: bool, columns: usize) -> String {
-    let places = if all { applying(scores) } else { first(scores) };
+    let metrics = if all { applying(scores) } else { first(scores) };
     let mut text = String::new();
     for (number, score) in scores.iter().enumerate() {
         let (label, margin) = if scores.len() > 1 { (letter(number) + "  ", 3) } else { (String::new(), 0) };
@@ -46,18 +46,18 @@ pub(super) fn table(scores: &[Scores], differences: &[Difference], all: bool, co
     let names: Vec<String> = (0..scores.len()).map(letter).collect();
     let named = if scores.len() > 1 { names } else { vec![String::new()] };
     let values: Vec<&[Row]> = scores.iter().map(|score| &score.rows[..]).collect();
-    text.push_str(&blocks(&places, &named, &values, false, columns));
+    text.push_str(&blocks(&metrics, &named, &values, false, columns));
     let heads: Vec<String> = differences.iter().map(|difference| head(scores, difference)).collect();
     let values: Vec<&[Row]> = differences.iter().map(|difference| &difference.rows[..]).collect();
-    text.push_str(&blocks(&places, &heads, &values, true, columns));
+    text.push_str(&blocks(&metrics, &heads, &values, true, columns));
     text.push('\n');
-    for &place in &places {
-        let metric = &METRICS[place];
+    for &index in &metrics {
+        let metric = &METRICS[index];
         wrap(&format!("{}: {}", metric.name, metric.formula), columns).iter().for_each(|line| {
             text.push_str(&format!("{line}\n"));
         });
     }
-    notes(scores, differences, &places).iter().flat_map(|note| wrap(note, columns)).for_each(|line| {
+    notes(scores, differences, &metrics).iter().flat_map(|note| wrap(note, columns)).for_each(|line| {
         text.push_str(&format!("{line}\n"));
     });
     text
@@ -66,32 +66,32 @@ pub(super) fn table(scores: &[Scores], differences: &[Difference], all: bool, co
 /// A metric with its value in one record.
 type Row = (&'static Metric, Option<Estimate>);
 
-/// Places in [`METRICS`] of the rows that matter first.
+/// Indices in [`METRICS`] of the rows that matter first.
 fn first(scores: &[Scores]) -> Vec<usize> {
-    let place = |name: &&str| METRICS.iter().position(|metric| metric.name == *name);
+    let index = |name: &&str| METRICS.iter().position(|metric| metric.name == *name);
     let applying = applying(scores);
-    FIRST.iter().filter_map(place).filter(|place| applying.contains(place)).take(ROWS).collect()
+    FIRST.iter().filter_map(index).filter(|index| applying.contains(index)).take(ROWS).collect()
 }
 
-/// Places in [`METRICS`] of the rows that have a value in some record.
+/// Indices in [`METRICS`] of the rows that have a value in some record.
 fn applying(scores: &[Scores]) -> Vec<usize> {
-    (0..METRICS.len()).filter(|&place| scores.iter().any(|score| score.rows[place].1.is_some())).collect()
+    (0..METRICS.len()).filter(|&index| scores.iter().any(|score| score.rows[index].1.is_some())).collect()
 }
 
 /// The values below each other in as many tables as the width needs, each with as many records as fit.
-fn blocks(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool, columns: usize) -> String {
-    let made = |part: Range<usize>| block(places, &heads[part.clone()], &values[part], signed);
+fn blocks(metrics: &[usize], heads: &[String], values: &[&[Row]], signed: bool, columns: usize) -> String {
+    let made = |part: Range<usize>| block(metrics, &heads[part.clone()], &values[part], signed);
     scores::divided(heads.len(), columns, made).concat()
 }
 
-fn block(places: &[usize], heads: &[String], values: &[&[Row]], signed: bool) -> String {
+fn block(metrics: &[usize], heads: &[String], values: &[&[Row]], signed: bool) -> String {
     let mut rows = Vec::new();
     if heads.iter().any(|head| !head.is_empty()) {
         rows.push(std::iter::once(String::new()).chain(heads.iter().cloned()).collect());
     }
-    rows.extend(places.iter().map(|&place| {
-        let metric = &METRICS[place];
-        let cells = values.iter().map(|rows| scores::cell(metric, rows[place].1, signed));
+    rows.extend(metrics.iter().map(|&index| {
+        let metric = &METRICS[index];
+        let cells = values.iter().map(|rows| scores::cell(metric, rows[index].1, signed));
         std::iter::once(metric.name.to_owned()).chain(cells).collect::<Vec<_>>()
     }));
     format!("\n{}", scores::aligned(&rows))
@@ -105,9 +105,9 @@ fn letter(number: usize) -> String {
     }
 }
 
-/// "B - A", by the places of the records.
+/// "B - A", by the indices of the records.
 fn head(scores: &[Scores], difference: &Difference) -> String {
-    let of = |place: Option<usize>| place.map_or_else(|| "?".to_owned(), letter);
+    let of = |index: Option<usize>| index.map_or_else(|| "?".to_owned(), letter);
     // The same record may be given twice.
     let (from, to) = (
         scores.iter().position(|score| score.name == difference.from),
@@ -137,7 +137,7 @@ fn notes(scores: &[Scores], differences: &[Difference], printed: &[usize]) -> Ve
     if applying.len() > printed.len() {
         notes.push(format!("{} more rows: --all", applying.len() - printed.len()));
     } else {
-        let without = METRICS.iter().enumerate().filter(|(place, _)| !applying.contains(place));
+        let without = METRICS.iter().enumerate().filter(|(index, _)| !applying.contains(index));
         let without: Vec<&str> = without.map(|(_, metric)| metric.name).collect();
         notes.push(format!("[not applicable: {}]", without.join(", ")));
     }

@@ -34,7 +34,7 @@ enum Command {
     Simulate(simulate::Args),
 }
 
-/// Does what `args` ask for.
+/// Runs the subcommand.
 ///
 /// # Errors
 /// A record or a file of weights that cannot be read; records in which no source answered; a file that cannot be written.

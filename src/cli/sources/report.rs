@@ -75,11 +75,11 @@ fn printable_lines(text: &str) -> String {
 fn table_of_types(types: &AnswerTypes) -> String {
     let head: String = (0..3).map(|kind| format!(" {} ({}) |", KINDS[kind], types.total(kind))).collect();
     let mut text = format!("| answers | f_align |{head}\n|---|---|---|---|---|\n");
-    for (place, name) in TYPES.iter().enumerate() {
+    for (index, name) in TYPES.iter().enumerate() {
         for (filter, with) in ["without", "with"].iter().enumerate() {
             let share = |kind: usize| match types.total(kind) {
                 0 => " - |".to_owned(),
-                all => format!(" {:.1} % |", 100.0 * types.counts[filter][kind][place] as f64 / all as f64),
+                all => format!(" {:.1} % |", 100.0 * types.counts[filter][kind][index] as f64 / all as f64),
             };
             text.push_str(&format!("| {name} | {with} |{}\n", (0..3).map(share).collect::<String>()));
         }

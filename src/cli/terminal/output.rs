@@ -125,14 +125,14 @@ mod tests {
     use super::{chosen, folded};
 
     #[test]
-    fn a_wide_line_goes_on_below_its_beginning() {
+    fn a_wide_line_continues_below_its_beginning() {
         let text = "short\n  1  When was the bridge opened? -> 1884\n\nend\n";
         assert_eq!(folded(text, 80), text);
         assert_eq!(folded(text, 24), "short\n  1 When was the\n      bridge opened? ->\n      1884\n\nend\n");
     }
 
     #[test]
-    fn the_terminal_goes_before_what_columns_says() {
+    fn the_terminal_overrides_columns() {
         assert_eq!(chosen(Some(72), Some("120")), 72);
         assert_eq!(chosen(Some(20), None), 40);
         assert_eq!(chosen(Some(0), Some("120")), 120);

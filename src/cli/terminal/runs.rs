@@ -1,4 +1,4 @@
-//! What came of a run, in lines on standard error.
+//! The result of a run, in lines on standard error.
 
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::progress::tell;
@@ -34,7 +34,7 @@ fn answered(path: &Path, outcomes: &[Outcome]) -> String {
     format!("{path}: {} of {} questions answered{others}", count(Outcome::Answered), outcomes.len())
 }
 
-/// What a run did: questions, calls, tokens.
+/// The counts of a run: questions, calls, tokens.
 fn summary(progress: &Progress) -> String {
     let new = progress.done - progress.before;
     let earlier = if progress.before > 0 { format!(" ({} recorded before)", progress.before) } else { String::new() };

@@ -52,7 +52,7 @@ fn concluded(record: &QuestionRecord) -> (BTreeSet<String>, bool, bool) {
     }
 }
 
-/// What a question's record concluded, in one line.
+/// The conclusion of a question's record, in one line.
 #[must_use]
 pub(crate) fn outcome(record: &QuestionRecord) -> String {
     queries::outcome(record, " | ")

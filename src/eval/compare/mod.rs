@@ -43,7 +43,7 @@ pub struct Compared {
     pub parts: Vec<SliceComparison>,
 }
 
-/// What a record is.
+/// A record's identity in the comparison.
 #[derive(Debug, Serialize)]
 pub struct Described {
     /// The column's name: the method, with the model or the file where that alone tells the records apart.
@@ -118,7 +118,7 @@ pub struct Outcomes {
     pub ties: usize,
 }
 
-/// What the calls of a role cost.
+/// The cost of the calls of a role.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Cost {
     /// The role; "in all" for the total.
@@ -133,7 +133,7 @@ pub struct Cost {
     pub seconds: f64,
 }
 
-/// What is compared.
+/// The selection of questions and metrics to compare.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Slices beside the whole.
@@ -231,8 +231,8 @@ pub fn slices(records: &[Record]) -> Vec<String> {
     all.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// What a question is, by SHA-256 of everything that a dataset says of it. Retrieved documents are no part of it: two methods
-/// may be given different ones.
+/// The content of a question, as the SHA-256 of all its fields in the dataset. Retrieved documents are no part of it:
+/// two methods may be given different ones.
 #[must_use]
 pub fn content(question: &Question) -> [u8; 32] {
     let Question { id, text, documents, gold, options, claims, responses, slices: _ } = question;
@@ -253,7 +253,7 @@ pub fn pairs<'a>(first: &'a Record, other: &'a Record) -> Vec<(&'a QuestionRecor
     pairs
 }
 
-/// Refuses what is not comparable, with the numbers.
+/// Refuses records that are not comparable, with the numbers.
 fn check(first: &Record, other: &Record, across: bool) -> Result<()> {
     let common = pairs(first, other).len();
     let ids: BTreeSet<&str> = first.questions.iter().map(|q| q.question.id.as_str()).collect();
@@ -288,14 +288,14 @@ fn check(first: &Record, other: &Record, across: bool) -> Result<()> {
 }
 
 fn part(slice: Option<String>, records: &[Record], metrics: &[&'static Metric]) -> SliceComparison {
-    let side = |(place, record): (usize, &Record)| {
+    let side = |(index, record): (usize, &Record)| {
         let mut questions: Vec<&QuestionRecord> = record.questions.iter().collect();
         questions.sort_by(|a, b| a.question.id.cmp(&b.question.id));
         let value = |metric: &&'static Metric| (metric.name, scores::estimate(metric, &questions));
         Side {
             questions: questions.len(),
             values: metrics.par_iter().map(value).collect(),
-            against: (place > 0).then(|| against(&records[0], record, metrics)),
+            against: (index > 0).then(|| against(&records[0], record, metrics)),
             costs: costs(&questions),
         }
     };
@@ -342,11 +342,11 @@ fn costs(questions: &[&QuestionRecord]) -> Vec<Cost> {
     let mut roles: Vec<Cost> = Vec::new();
     let mut total = Cost { role: "in all".into(), ..Cost::default() };
     for call in questions.iter().flat_map(|question| &question.calls) {
-        let place = roles.iter().position(|cost| cost.role == call.role).unwrap_or_else(|| {
+        let index = roles.iter().position(|cost| cost.role == call.role).unwrap_or_else(|| {
             roles.push(Cost { role: call.role.clone(), ..Cost::default() });
             roles.len() - 1
         });
-        for cost in [&mut roles[place], &mut total] {
+        for cost in [&mut roles[index], &mut total] {
             cost.calls += 1;
             cost.malformed += usize::from(call.parsed == Parsed::Malformed);
             cost.usage += call.usage;
@@ -375,5 +375,5 @@ fn names(records: &[Record]) -> Vec<String> {
             return names;
         }
     }
-    records.iter().enumerate().map(|(place, record)| format!("{} {}", place + 1, stem(record))).collect()
+    records.iter().enumerate().map(|(index, record)| format!("{} {}", index + 1, stem(record))).collect()
 }

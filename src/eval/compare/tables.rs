@@ -31,11 +31,11 @@ pub fn markdown(compared: &Compared) -> String {
     text + &format!("\n{NOTE}\n")
 }
 
-/// What stars and letters of the tables mean.
+/// The meaning of the tables' stars and letters.
 pub(crate) const NOTE: &str = "95 % intervals over questions: percentile bootstrap, 10,000 resamples, differences in pairs; * the \
     interval leaves out 0; W-L-T: questions better, worse and alike (of costs, unknown, malformed and errors less is better)";
 
-/// What each column is, and how its settings differ from the first one's.
+/// The record of each column, and how its settings differ from the first one's.
 #[must_use]
 pub(crate) fn legend(compared: &Compared) -> Vec<String> {
     let mut lines = Vec::new();
@@ -78,10 +78,10 @@ fn values(compared: &Compared, part: &SliceComparison) -> Vec<Vec<String>> {
     questions.extend(part.sides.iter().map(|side| side.questions.to_string()));
     let mut rows = vec![head, questions];
     let metrics = part.sides.first().map_or(0, |side| side.values.len());
-    for place in (0..metrics).filter(|&place| part.sides.iter().any(|side| side.values[place].1.is_some())) {
-        let name = part.sides[0].values[place].0;
+    for index in (0..metrics).filter(|&index| part.sides.iter().any(|side| side.values[index].1.is_some())) {
+        let name = part.sides[0].values[index].0;
         let mut row = vec![name.to_owned()];
-        row.extend(part.sides.iter().map(|side| interval(name, side.values[place].1, false)));
+        row.extend(part.sides.iter().map(|side| interval(name, side.values[index].1, false)));
         rows.push(row);
     }
     rows
@@ -98,12 +98,12 @@ fn differences(compared: &Compared, part: &SliceComparison) -> Vec<Vec<String>> 
     }
     let mut rows = vec![head, paired];
     let metrics = others.first().map_or(0, |(against, _)| against.rows.len());
-    for place in
-        (0..metrics).filter(|&place| others.iter().any(|(against, _)| against.rows[place].difference.is_some()))
+    for index in
+        (0..metrics).filter(|&index| others.iter().any(|(against, _)| against.rows[index].difference.is_some()))
     {
-        let mut row = vec![others[0].0.rows[place].metric.to_owned()];
+        let mut row = vec![others[0].0.rows[index].metric.to_owned()];
         for (against, _) in &others {
-            let Contrast { metric, difference, outcomes } = &against.rows[place];
+            let Contrast { metric, difference, outcomes } = &against.rows[index];
             row.extend([interval(metric, *difference, true), outcomes.map(tally).unwrap_or_default()]);
         }
         rows.push(row);
@@ -211,14 +211,14 @@ pub fn csv(compared: &Compared) -> Result<String> {
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for part in &compared.parts {
         for (side, record) in part.sides.iter().zip(&compared.records) {
-            for (place, (metric, value)) in side.values.iter().enumerate() {
+            for (index, (metric, value)) in side.values.iter().enumerate() {
                 let slice = part.slice.clone().unwrap_or_default();
                 let described = [&record.name, &record.record, &record.method, &record.model, &slice];
                 let mut row: Vec<String> = described.into_iter().map(|text| escape::cell(text)).collect();
                 row.push((*metric).to_owned());
                 row.extend(numbers(*value));
                 row.push(value.map(|value| value.n.to_string()).unwrap_or_default());
-                let contrast = side.against.as_ref().map(|against| &against.rows[place]);
+                let contrast = side.against.as_ref().map(|against| &against.rows[index]);
                 let difference = contrast.and_then(|contrast| contrast.difference);
                 row.push(contrast.map(|_| escape::cell(&compared.records[0].name)).unwrap_or_default());
                 row.extend(numbers(difference));

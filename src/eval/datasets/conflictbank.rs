@@ -27,7 +27,7 @@ const EVIDENCE: [(&str, [&str; 3]); 4] = [
     ("semantic", ["semantic_conflict_evidence", "", ""]),
 ];
 
-/// The wrong answer is the option that the misinformation puts in place of the right one.
+/// The wrong answer is the option by which the misinformation replaces the right one.
 fn read(item: &Item) -> Result<Question> {
     let object = &item.object;
     let text = object.full_string("question")?;

@@ -51,7 +51,7 @@ const OTHER_NAMES: [(&str, &str); 7] = [
     ("responses", "response generation generations prediction predictions completion"),
 ];
 
-/// The first field that stands for one of ours under another name, as an error's "found"; ours must be missing.
+/// The first field that is one of ours under another name, as an error's "found"; ours must be missing.
 pub(super) fn misnamed(object: &Object) -> Option<String> {
     let missing = |ours: &str| !object.has(ours) && (ours != "answers" || !object.has("unanswerable"));
     object.fields().filter(|field| !FIELDS.contains(field) && object.has(field)).find_map(|field| {
@@ -153,7 +153,7 @@ fn document(object: &Object) -> Result<Document> {
     })
 }
 
-/// `None` where the question says nothing of its answers.
+/// `None` where the question has no field of answers.
 fn gold(object: &Object) -> Result<Option<Gold>> {
     let unanswerable = fields::flag(object, "unanswerable")?.unwrap_or(false);
     let mut answers = Vec::new();

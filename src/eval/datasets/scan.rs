@@ -185,7 +185,7 @@ pub(super) fn without_bare_numbers(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Bytes of the bare word at `at`, if one stands there by itself.
+/// Bytes of the bare word at `at`, if there is one by itself.
 fn bare(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let joins = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'+') || !b.is_ascii();
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn what_serde_writes_is_split_as_serde_reads_it(texts in prop::collection::vec(any::<String>(), 0..5)) {
+        fn output_of_serde_is_split_as_serde_reads_it(texts in prop::collection::vec(any::<String>(), 0..5)) {
             let text = serde_json::to_string_pretty(&texts).unwrap();
             let found: Vec<String> = split(&text).unwrap().iter().map(|m| serde_json::from_str(m.2).unwrap()).collect();
             prop_assert_eq!(found, texts);

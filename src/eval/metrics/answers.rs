@@ -23,11 +23,11 @@ use crate::transcript::QuestionRecord;
 /// When an answer counts as given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Its words stand in one of the parsed answers, in order and next to each other.
+    /// Its words are in one of the parsed answers, in order and next to each other.
     Contained,
     /// One of the parsed answers is equal to it after normalisation.
     Equal,
-    /// Its words stand anywhere in the raw concluding reply. The parsed list decides only where no answer is right.
+    /// Its words are anywhere in the raw concluding reply. The parsed list decides only where no answer is right.
     WholeText,
 }
 
@@ -134,7 +134,7 @@ fn required_given(gold: &Gold, given: usize) -> usize {
     given.min(gold.required())
 }
 
-/// A text has no list of answers; those given are the known ones that stand in it.
+/// A text has no list of answers; the known answers that it contains are those given.
 fn in_text(text: &str, gold: &Gold) -> Counts {
     let (known, text) = (Known::of(gold), [Level::Scored.words(text)]);
     let right = known.right_given(&text, Match::Contained);

@@ -60,7 +60,7 @@ pub fn error(bins: &Bins) -> Option<f64> {
 /// The mean probability of the labels.
 #[must_use]
 pub fn confidence(bins: &Bins) -> Option<f64> {
-    let sum = |place: usize| bins.chunks_exact(3).map(|bin| bin[place]).sum::<f64>();
+    let sum = |column: usize| bins.chunks_exact(3).map(|bin| bin[column]).sum::<f64>();
     (sum(0) > 0.0).then(|| sum(1) / sum(0))
 }
 

@@ -87,7 +87,7 @@ fn rank(call: &CallRecord, gold: &Gold) -> Option<u8> {
     }
 }
 
-/// What answering again made of an answer (ConflictScore, section 6.4).
+/// The effect of answering again on an answer (ConflictScore, section 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revision {
     /// The same answer; of judged free answers the same verdict.
@@ -144,7 +144,7 @@ pub fn against(base: &QuestionRecord, record: &QuestionRecord) -> Option<[bool; 
     Some([Revision::Kept, Revision::Corrected, Revision::Spoilt].map(|revision| outcome.is(revision)))
 }
 
-/// Whether an answer was right, and the one in its place is; and whether they are the same.
+/// Whether the first answer was right, whether the revised one is, and whether they are equal.
 struct Outcome {
     was: bool,
     is: bool,

@@ -38,7 +38,7 @@ pub fn calls(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.len() as f64)
 }
 
-/// Calls that were not made, because one that was sent alike had been answered.
+/// Calls that were not made, because an equal one had been answered.
 #[must_use]
 pub fn taken_over(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.iter().filter(|call| call.taken_from.is_some()).count() as f64)

@@ -1,4 +1,4 @@
-//! What a metric is: its name, formula and source, and how its value over a run comes from its questions.
+//! The definition of a metric: its name, formula and source, and how its value over a run follows from its questions.
 
 use crate::transcript::QuestionRecord;
 

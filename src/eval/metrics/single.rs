@@ -113,7 +113,7 @@ fn polarity(word: &str) -> Option<bool> {
 }
 
 /// The option that `text` names: the one that it equals, else its letter ("B", "(b)", "B. Paris"), else the only one
-/// that stands in it.
+/// that it contains.
 fn chosen(text: &str, options: &[String]) -> Option<usize> {
     let only = |matches: &dyn Fn(&str) -> bool| {
         let mut found = (0..options.len()).filter(|&i| matches(&options[i]));

@@ -288,7 +288,7 @@ pub const METRICS: &[Metric] = &[
     count!("claims-with-neither", "claims without supporters and contradictors, which cs-r leaves out", SCORE, |r| {
         Some(labels::of(r)?.neither as f64)
     }),
-    count!("unquoted-labels", "labels without a quote that stands in the document", "quotes are verified", |r| {
+    count!("unquoted-labels", "labels without a quote that is in the document", "quotes are verified", |r| {
         Some(labels::of(r)?.unquoted as f64)
     }),
     count!("malformed-labels", "labels whose reply did not keep its format", "they do not count", |r| {
@@ -299,7 +299,7 @@ pub const METRICS: &[Metric] = &[
         Some(labels::of(r)?.unsure as f64)
     }),
     count!("calls", "calls of the model", LEDGER, cost::calls),
-    count!("calls-taken-over", "calls not made: one sent alike was answered before", LEDGER, cost::taken_over),
+    count!("calls-taken-over", "calls not made: an equal one had been answered", LEDGER, cost::taken_over),
     count!("turns-left-out", "agents not asked again in a later round", "ask-again=needed", changes::left_out),
     count!(
         "answers-not-held",

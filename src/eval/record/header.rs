@@ -26,7 +26,7 @@ pub struct Header {
     pub dataset: Option<DatasetIdentity>,
     /// The method's name.
     pub method: String,
-    /// The name to show where the switches make something else of the method than its paper describes.
+    /// The name to show if the switches make a variant of the method that differs from its paper.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The preset that the method was built from; `switches` has what was typed on top of it.
@@ -38,7 +38,7 @@ pub struct Header {
     pub settings: Settings,
     /// The model; of several, the one whose role is not among `roles`, or the first role's.
     pub model: ModelIdentity,
-    /// Where several models are at work, whose calls each answers, by role; empty where one does everything.
+    /// The model of each role, if several models are in use; empty if one answers all calls.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, ModelIdentity>,
     /// Hex SHA-256 of each prompt, grammar and schema file that the method may use.
@@ -64,10 +64,10 @@ pub struct Header {
     /// Of a replay (`moot record replay`), the record that it was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// Of a debate that went on otherwise (`moot record fork`), where it comes from and what was changed.
+    /// Of a forked debate (`moot record fork`), its origin and its change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Forked>,
-    /// The last hash of each record whose replies stand for the model's (`moot run --reuse`).
+    /// The last hash of each record whose replies were reused (`moot run --reuse`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reused: Vec<String>,
 }
@@ -89,7 +89,7 @@ pub struct Replayed {
     pub prompts: BTreeMap<String, String>,
 }
 
-/// The debate that a fork went on from.
+/// The debate that was forked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forked {
     /// The record's file name without folders.
@@ -104,7 +104,7 @@ pub struct Forked {
     pub change: String,
 }
 
-/// Which questions were asked.
+/// The dataset whose questions were asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DatasetIdentity {
     /// File name without folders.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::io;
 
-/// What stands between a line's content and its hash. Within a text its quotes would be escaped.
+/// The separator between a line's content and its hash. Within a text its quotes would be escaped.
 const CHAIN: &str = ",\"chain\":\"";
 
 /// How a call's line starts.
@@ -87,14 +87,14 @@ impl Chain {
     /// `line` states; therefore only the changed line is reported, and not every line after it.
     pub(super) fn follow(&mut self, line: &[u8]) -> bool {
         let found = line.windows(CHAIN.len()).rposition(|window| window == CHAIN.as_bytes());
-        let Some(place) = found else {
+        let Some(at) = found else {
             self.last.clear();
             return false;
         };
-        let here = self.hash(&line[..place]);
-        let stated = line[place + CHAIN.len()..].split(|&byte| byte == b'"').next().unwrap_or_default();
+        let here = self.hash(&line[..at]);
+        let stated = line[at + CHAIN.len()..].split(|&byte| byte == b'"').next().unwrap_or_default();
         self.last = String::from_utf8_lossy(stated).into_owned();
-        // What stands behind the hash is checked by the line's shape.
+        // The text behind the hash is checked with the line's shape.
         here == self.last
     }
 }
@@ -116,7 +116,7 @@ pub(super) struct CallLine {
     pub(super) times: Times,
 }
 
-/// What a question's line has beside its record.
+/// The fields of a question's line beside its record.
 #[derive(Deserialize)]
 pub(super) struct QuestionEnd {
     #[serde(default)]
@@ -155,10 +155,10 @@ pub(super) fn put_back(record: &mut QuestionRecord, times: Times) {
         record.seconds = times.seconds;
     }
     for (seconds, event) in times.events.into_iter().zip(record.events.iter_mut().map(Event::seconds_mut)) {
-        if let Some(place) = event
-            && *place == 0.0
+        if let Some(own) = event
+            && *own == 0.0
         {
-            *place = seconds;
+            *own = seconds;
         }
     }
 }

@@ -45,7 +45,7 @@ impl RecordedMethod {
                 let differs = |(name, value): &(&str, &str)| typed.get(*name).is_some_and(|typed| typed != value);
                 moved = MOVED.iter().any(differs) || typed.get("history").is_some_and(|history| history == "answers");
                 if moved {
-                    // What a header lacks was at the default of its time.
+                    // A switch that a header lacks had the default of its time.
                     for (name, value) in MOVED.into_iter().chain([("history", "aggregate")]) {
                         typed.entry(name.to_owned()).or_insert_with(|| value.to_owned());
                     }
@@ -78,7 +78,7 @@ impl RecordedMethod {
         hashes.iter().filter(|(name, hash)| recorded.get(*name) != Some(hash)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// The prompts of one's own in `header`, by today's names.
+    /// The user's prompts in `header`, by today's names.
     #[must_use]
     pub fn own_prompts(&self, header: &Header) -> BTreeMap<String, String> {
         renamed(&header.own_prompts, |name| self.file(name))

@@ -231,7 +231,7 @@ impl<R: BufRead> Reader<R> {
         Ok(record)
     }
 
-    /// The calls of a question's journal in the places `entries`, each of which is there once.
+    /// The calls of a question's journal at the indices `entries`, each of which occurs once.
     fn calls_of(&self, id: &str, entries: &[usize]) -> Result<Vec<CallRecord>> {
         let journaled = self.journal.get(id).map_or(&[][..], Vec::as_slice);
         let mut taken = vec![false; journaled.len()];
@@ -359,12 +359,12 @@ impl Record {
     pub fn read_whole(path: &Path) -> Result<(Self, Ledger)> {
         let mut reader = Reader::open(path)?;
         let mut questions: Vec<QuestionRecord> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut indices: HashMap<String, usize> = HashMap::new();
         for record in reader.by_ref() {
             let record = record?;
             // A question that was asked again after an error: the later line counts.
-            let place = *places.entry(record.question.id.clone()).or_insert(questions.len());
-            match questions.get_mut(place) {
+            let index = *indices.entry(record.question.id.clone()).or_insert(questions.len());
+            match questions.get_mut(index) {
                 Some(earlier) => *earlier = record,
                 None => questions.push(record),
             }

@@ -14,7 +14,7 @@ pub(crate) fn differences(recorded: &Header, now: &Header) -> Vec<(String, Strin
         if let Some(dataset) = &mut header.dataset {
             dataset.name.clear();
         }
-        // The switches and the hashes of prompts say the same.
+        // The switches and the hashes of prompts contain the same facts.
         header.preset = None;
         header.own_prompts.clear();
         for model in header.roles.values_mut().chain([&mut header.model]) {
@@ -25,7 +25,7 @@ pub(crate) fn differences(recorded: &Header, now: &Header) -> Vec<(String, Strin
         serde_json::to_value(header).unwrap_or_default()
     };
     let mut recorded = recorded.clone();
-    // Records of earlier programs do not say by which arithmetic; nothing else would let them be continued.
+    // Records of earlier programs have no recipe of the arithmetic; without this exception they could not be continued.
     for (role, model) in &mut recorded.roles {
         model.recipe = told(&model.recipe, &now.model_of(role).recipe);
     }
@@ -55,7 +55,7 @@ fn collect(name: &str, recorded: &Value, now: &Value, found: &mut Vec<(String, S
     }
 }
 
-/// A hash needs no more than its start to be told from another.
+/// The start of a hash is enough to distinguish it from another.
 fn brief(value: &Value) -> String {
     let text = match value {
         Value::Null => "none".to_owned(),

@@ -2,7 +2,7 @@
 //! nothing but times behind the hash.
 //!
 //! The hash covers the text before it, and the parser reads the whole line. Without this check a field behind the hash
-//! could take the place of a hashed one of the same name, or add one.
+//! could replace a hashed one of the same name, or add one.
 
 use crate::jsonl::{MAX_VALUES, json_fault};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -16,7 +16,7 @@ fn most_values(inline: bool) -> usize {
     if inline { 4 * MAX_VALUES } else { MAX_VALUES }
 }
 
-/// What may stand behind a line's hash.
+/// The fields allowed behind a line's hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     /// Nothing: a header.

@@ -14,7 +14,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where a record's bytes go: a file, or in tests something that fails.
+/// The storage of a record's bytes: a file, or in tests a storage that fails.
 pub trait Storage: Send {
     /// Writes all of `bytes` at the end.
     ///
@@ -129,7 +129,7 @@ pub struct Writer {
     journal: Journal,
     /// By question: calls in its journal.
     counts: HashMap<String, usize>,
-    /// A write failed: what is on the disk is not known any more.
+    /// A write failed, so the content of the disk is not known any more.
     failed: bool,
 }
 
@@ -280,10 +280,10 @@ impl Writer {
         let (mut entries, mut calls) = (Vec::with_capacity(record.calls.len()), Vec::new());
         for call in &record.calls {
             let same = |there: &CallRecord| CallRecord { number: call.number, ..there.clone() } == *call;
-            let place = known.iter().position(|known| known.as_ref().is_some_and(|known| same(&known.call)));
-            if let Some(place) = place {
-                known[place] = None;
-                entries.push(place);
+            let index = known.iter().position(|known| known.as_ref().is_some_and(|known| same(&known.call)));
+            if let Some(index) = index {
+                known[index] = None;
+                entries.push(index);
             } else {
                 calls.push(Entry::Call { of, entry: next, call, elapsed: 0.0 });
                 entries.push(next);
@@ -297,12 +297,13 @@ impl Writer {
     /// Appends all of `entries` in one write; they are on the disk when this returns.
     ///
     /// # Errors
-    /// [`MootError::Io`] where the system refuses (a full disk): the file then ends with the last whole line written before,
-    /// and nothing more can be appended, since later lines would stand on ones that are lost. [`MootError::Input`] where
-    /// another program changed the file: it stays as it is, and nothing more can be appended.
+    /// [`MootError::Io`] where the system refuses (a full disk): the file then ends with the last whole line written
+    /// before, and nothing more can be appended, since the hashes of later lines would depend on lines that are lost.
+    /// [`MootError::Input`] where another program changed the file: it stays as it is, and nothing more can be
+    /// appended.
     pub fn append_all(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         if self.failed {
-            let e = io::Error::other("an earlier write failed, and what comes later would stand on what was lost");
+            let e = io::Error::other("an earlier write failed, so later lines would follow lines that are lost");
             return Err(MootError::io(&self.path, "write", e));
         }
         let (mut chain, mut bytes) = (self.chain.clone(), Vec::new());
@@ -362,7 +363,7 @@ impl Writer {
             path: self.path.clone(),
             line: None,
             expected: format!("the record as this run wrote it, {length} bytes"),
-            found: format!("{found}: another program changed it; what it holds now stays, and the run ends"),
+            found: format!("{found}: another program changed it; the file stays as it is, and the run ends"),
         }
     }
 
@@ -382,7 +383,7 @@ pub fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How long a writer is waited for: a process that was just killed, or is just starting another, lets go in a moment.
+/// Time to wait for the lock: a process that was just killed, or is just starting another, releases it in a moment.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn lock(file: &File, path: &Path) -> Result<()> {
@@ -398,7 +399,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
             "{}: another process is writing this record (wait for it, or choose another -o)",
             path.display()
         ))),
-        // Some network file systems know no locks; a record there is still worth having.
+        // Some network file systems have no locks; a run without one is better than none.
         Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(e)) => Err(MootError::io(path, "lock", e)),
     }

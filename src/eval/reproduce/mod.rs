@@ -51,8 +51,8 @@ pub fn beside(table: &PaperTable, record: &dyn Fn(&Row, &Needed) -> Result<Optio
     for row in table.rows {
         for needed in table.data {
             let own = record(row, needed)?;
-            for (place, column) in table.columns.iter().enumerate().filter(|(_, column)| column.data == needed.name) {
-                let number = |&(model, values): &(&'static str, &'static [f64])| Some((model, *values.get(place)?));
+            for (index, column) in table.columns.iter().enumerate().filter(|(_, column)| column.data == needed.name) {
+                let number = |&(model, values): &(&'static str, &'static [f64])| Some((model, *values.get(index)?));
                 let published: Vec<(&str, f64)> =
                     row.published.iter().filter_map(number).filter(|(_, value)| !value.is_nan()).collect();
                 let ours = own.as_ref().map(|record| ours(record, column)).transpose()?.flatten();

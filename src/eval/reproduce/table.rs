@@ -35,7 +35,7 @@ pub struct Needed {
     pub form: &'static str,
 }
 
-/// What one column measures.
+/// One column: a metric of a dataset.
 #[derive(Debug)]
 pub struct Column {
     /// The paper's heading.
@@ -50,7 +50,7 @@ pub struct Column {
     pub scale: f64,
 }
 
-/// What one row measures.
+/// One row: a method with its switches.
 #[derive(Debug)]
 pub struct Row {
     /// As typed in `--row`, and in file names.

@@ -16,7 +16,7 @@ use std::sync::mpsc::{SendError, Sender, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// What workers send to the thread that writes the records, with the index of the run that it belongs to.
+/// A message from a worker to the thread that writes the records; it is sent with the index of its run.
 pub(super) enum Message {
     /// A reply arrived.
     Call {
@@ -36,7 +36,7 @@ pub(super) enum Message {
     Settle(SyncSender<()>),
 }
 
-/// A question that needs not be asked again.
+/// A question that is finished.
 pub(super) struct Finished {
     pub(super) record: crate::transcript::QuestionRecord,
     /// The numbers of its calls in its journal.
@@ -64,15 +64,15 @@ struct State {
     journal: Vec<Option<Journaled>>,
     /// The number of the next call that is journaled.
     next: usize,
-    /// By stage and place in it: the call's number.
-    placed: BTreeMap<(usize, usize), usize>,
+    /// By stage and index in it: the call's number.
+    entries: BTreeMap<(usize, usize), usize>,
     /// The number of the reply from the journal that is being reported.
     reporting: Option<usize>,
     taken: usize,
 }
 
 impl State {
-    /// The journal's entry of a call that was not made, since its reply was taken over, now as in an earlier attempt.
+    /// The journal's entry of a call that is not made, now as in an earlier attempt, because it equals an earlier call.
     fn taken_over(&mut self, call: &CallRecord) -> Option<usize> {
         call.taken_from?;
         let is = |known: &Option<Journaled>| {
@@ -81,9 +81,9 @@ impl State {
                     && (known.seed, &known.role, known.stage) == (call.seed, &call.role, call.stage)
             })
         };
-        let place = self.journal.iter().position(is)?;
-        self.journal[place].take();
-        Some(place)
+        let index = self.journal.iter().position(is)?;
+        self.journal[index].take();
+        Some(index)
     }
 }
 
@@ -108,7 +108,7 @@ impl<'a> Desk<'a> {
     /// The numbers of all recorded calls in the order asked, and how many an earlier attempt had made.
     pub(super) fn entries(&self) -> (Vec<usize>, usize) {
         let state = self.state();
-        (state.placed.values().copied().collect(), state.taken)
+        (state.entries.values().copied().collect(), state.taken)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -120,9 +120,9 @@ impl<'a> Desk<'a> {
         let mut state = self.state();
         let wanted = Identity::from(call);
         let is = |known: &Option<Journaled>| known.as_ref().is_some_and(|known| Identity::from(&known.call) == wanted);
-        let place = state.journal.iter().position(is)?;
-        let known = state.journal[place].take()?;
-        Some((place, recorded_reply(&known.call)))
+        let index = state.journal.iter().position(is)?;
+        let known = state.journal[index].take()?;
+        Some((index, recorded_reply(&known.call)))
     }
 
     /// Waits until every reply reported so far is on the disk, so that no method goes on from one that could be lost.
@@ -169,7 +169,7 @@ impl Layer for Desk<'_> {
 impl Observer for Desk<'_> {
     fn stage(&self, _: usize, _: usize) {}
 
-    fn call(&self, place: usize, call: &CallRecord) {
+    fn call(&self, index: usize, call: &CallRecord) {
         let mut state = self.state();
         let entry = if let Some(entry) = state.reporting.take().or_else(|| state.taken_over(call)) {
             state.taken += 1;
@@ -178,10 +178,10 @@ impl Observer for Desk<'_> {
             state.next += 1;
             let (of, elapsed) = (self.question.to_owned(), self.elapsed());
             let entry = state.next - 1;
-            // Where nothing receives any more, the run is over, and its error was told.
+            // If the receiver is gone, the run has ended and its error was reported.
             let _ = self.send(Message::Call { of, entry, call: Box::new(call.clone()), elapsed });
             entry
         };
-        state.placed.insert((call.stage, place), entry);
+        state.entries.insert((call.stage, index), entry);
     }
 }

@@ -15,9 +15,9 @@ pub struct Progress {
     pub before: usize,
     /// Calls of the questions that this run recorded.
     pub calls: usize,
-    /// Those of them that were not made: their replies were taken over from equal calls.
+    /// Of these, calls that were not made because an equal call had been answered.
     pub taken_over: usize,
-    /// Those of them that an earlier run had made.
+    /// Of these, calls that an earlier run had made.
     pub from_journal: usize,
     /// Replies of this run that did not keep their format.
     pub malformed: usize,

@@ -32,7 +32,7 @@ pub fn with_documents(questions: &mut [Question], others: &[Question]) -> usize 
     questions.iter().filter(|question| !question.documents.is_empty()).count()
 }
 
-/// Only the documents were wanted: the question as it is.
+/// The question unchanged: only its documents were needed.
 pub(super) fn as_it_is(question: &Question, _: &mut ChaCha8Rng) -> Result<Vec<Question>, &'static str> {
     if question.documents.is_empty() { Err("no documents") } else { Ok(vec![question.clone()]) }
 }

@@ -24,7 +24,7 @@ const OTHERS: usize = 2;
 const UNLABELLED: &str = "no document that is labelled as supporting an answer";
 const LONELY: &str = "fewer than two documents of other questions without the answer's words";
 
-/// A claim, and how each document that says something about it, or nothing, relates to it.
+/// A claim, and the relation of each of its documents to it.
 struct Evidence {
     id: String,
     question: String,
@@ -32,7 +32,7 @@ struct Evidence {
     /// What the claim gives as the answer; empty where the set has the claim itself.
     answer: String,
     documents: Vec<(Document, ClaimRelation)>,
-    /// The set says itself which documents belong to the claim.
+    /// The dataset lists the documents of the claim.
     as_is: bool,
 }
 

@@ -166,7 +166,7 @@ fn imbalance(question: &Question, random: &mut ChaCha8Rng) -> std::result::Resul
     let order = shuffled(chosen.len(), random);
     let level = |count: usize| {
         // The lone document, and the first `count` of the others.
-        let documents = order.iter().filter(|&&place| place <= count).map(|&place| chosen[place].clone());
+        let documents = order.iter().filter(|&&index| index <= count).map(|&index| chosen[index].clone());
         item(question, &format!("imbalance-1v{count}"), documents, [one.answer, many.answer], &[])
     };
     Ok((1..=MOST).map(level).collect())
@@ -194,7 +194,7 @@ fn misinfo(question: &Question, random: &mut ChaCha8Rng) -> std::result::Result<
     let clean = |document: &Document| answers.iter().all(|right| !Level::Scored.contains(&document.text, right.answer));
     let mut against: Vec<Document> = own.filter(|document| clean(document)).cloned().collect();
     against.shuffle(random);
-    // Other documents before those that stand in the item as they are.
+    // Documents that are not in the item unchanged come first.
     let later = [a, b]
         .into_iter()
         .flat_map(|right| right.documents[1..].iter().chain(&right.documents[..1]).map(move |d| (right, *d)));
@@ -202,7 +202,7 @@ fn misinfo(question: &Question, random: &mut ChaCha8Rng) -> std::result::Result<
     let others = others.flat_map(|right| right.documents.iter().map(move |d| (right, *d)));
     let swapped = others.chain(later).filter_map(|(right, document)| exchanged(document, right.answer, wrong));
     against.extend(swapped.filter(clean));
-    // An exchanged document may be the one of misinformation that the dataset made of it.
+    // The document with the exchanged answer may equal a document of misinformation of the dataset.
     without_repeats(&mut against);
     if against.len() < MOST {
         return Err("fewer than three documents that could support a wrong answer");
@@ -211,7 +211,7 @@ fn misinfo(question: &Question, random: &mut ChaCha8Rng) -> std::result::Result<
         [a.documents[0], b.documents[0]].into_iter().cloned().chain(against.into_iter().take(MOST)).collect();
     let order = shuffled(chosen.len(), random);
     let level = |count: usize| {
-        let documents = order.iter().filter(|&&place| place < 2 + count).map(|&place| chosen[place].clone());
+        let documents = order.iter().filter(|&&index| index < 2 + count).map(|&index| chosen[index].clone());
         item(question, &format!("misinfo-{count}"), documents, [a.answer, b.answer], &[wrong])
     };
     Ok((0..=MOST).map(level).collect())

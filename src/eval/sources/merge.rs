@@ -5,7 +5,7 @@ use crate::sources::{QuestionAnswers, SourceWeights};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-/// Answers from several places, each question once.
+/// Answers of several files and records, each question once.
 #[derive(Debug, Clone, Default)]
 pub struct Gathered {
     /// The questions, in the order in which they came first.
@@ -14,7 +14,7 @@ pub struct Gathered {
     pub records: Vec<(String, String)>,
     /// Answers that a later one of the same source to the same question replaced.
     pub replaced: usize,
-    places: HashMap<(String, String), usize>,
+    indices: HashMap<(String, String), usize>,
 }
 
 impl Gathered {
@@ -25,15 +25,15 @@ impl Gathered {
             return;
         }
         let key = (question.id.clone(), question.text.clone());
-        match self.places.get(&key) {
-            Some(&place) => {
-                let known = &mut self.questions[place].answers;
+        match self.indices.get(&key) {
+            Some(&index) => {
+                let known = &mut self.questions[index].answers;
                 let before = known.len() + question.answers.len();
                 known.extend(question.answers);
                 self.replaced += before - known.len();
             }
             None => {
-                self.places.insert(key, self.questions.len());
+                self.indices.insert(key, self.questions.len());
                 self.questions.push(question);
             }
         }

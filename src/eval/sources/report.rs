@@ -1,4 +1,4 @@
-//! What a file of weights says beyond its table: notes, sources that move together, questions that cost a source most.
+//! Report on a file of weights beyond its table: notes, sources that move together, questions that cost a source most.
 
 use super::pairs::{self, Pair};
 use super::{Table, winner};
@@ -95,7 +95,7 @@ impl<'a> Report<'a> {
         for (a, b, pair) in self.pairs() {
             if pair.is_opposed(answering == 2) {
                 let alone =
-                    if answering == 2 { ", and no third source answers: nothing says which is right" } else { "" };
+                    if answering == 2 { ", and no third source answers: no vote decides between them" } else { "" };
                 let all =
                     if pair.both == 1 { "the one question".to_owned() } else { format!("all {} questions", pair.both) };
                 notes.push(format!("{a:?} and {b:?} differ on {all} that both answered{alone}"));

@@ -25,7 +25,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The sources of a question, by the place of their first document: those that a call of the first round spoke for.
+    /// The sources of a question that a call of the first round spoke for, by the index of their first document.
     fn of(record: &'a QuestionRecord) -> Vec<Self> {
         let asked = || record.calls.iter().filter_map(|call| Some((call.document?, call)));
         let Some(first) = asked().map(|(_, call)| call.round).min() else { return Vec::new() };
@@ -39,7 +39,7 @@ impl<'a> Part<'a> {
             }
             let all = record.question.documents.iter().chain(&record.retrieved).enumerate();
             let own =
-                all.filter(|(place, other)| *place == number || name.is_some() && other.source.as_deref() == name);
+                all.filter(|(index, other)| *index == number || name.is_some() && other.source.as_deref() == name);
             let own: Vec<_> = own.map(|(_, document)| document).collect();
             let labels = own.iter().filter_map(|document| document.label.as_ref()).collect();
             let texts = own.iter().map(|document| &*document.text).collect();
@@ -61,7 +61,7 @@ impl<'a> Part<'a> {
         self.calls.iter().map(|call| call.usage.prompt as u64 + call.usage.generated as u64).sum()
     }
 
-    /// The place in [`KINDS`]; `None` where no document has a label.
+    /// The index in [`KINDS`]; `None` where no document has a label.
     fn kind(&self) -> Option<usize> {
         let has = |kinds: &[&str]| self.labels.iter().any(|label| kinds.contains(&label.kind.as_str()));
         (!self.labels.is_empty()).then(|| match () {
@@ -103,7 +103,7 @@ impl AnswerTypes {
     }
 }
 
-/// The place in [`TYPES`].
+/// The index in [`TYPES`].
 fn type_of(part: &Part<'_>, answer: Option<&str>, gold: &[&str]) -> usize {
     let Some(answer) = answer else { return 2 };
     if gold.iter().any(|gold| Level::Scored.contains(answer, gold)) {

@@ -1,8 +1,8 @@
 //! Builds verification batches: one with all calls in another order, then small random ones, some of a single call; fillers
 //! stand among them.
 //!
-//! So prompts are cut into other steps, since a prompt gets the room that the others leave in a step, and the prefix tree
-//! holds something else: nothing at first, then what earlier batches left.
+//! Prompts are therefore divided into other steps, since a prompt gets the room that the others leave in a step, and
+//! the prefix tree holds other pages: none at first, then those of earlier batches.
 
 use super::Drawn;
 use crate::generation::{Prompt, Sampling};
@@ -19,7 +19,7 @@ const FILLERS: (usize, usize) = (16, 2);
 
 /// One call of a batch.
 pub(super) enum Member {
-    /// Of the sample, by place.
+    /// Of the sample, by index.
     Drawn(usize),
     /// A filler, whose reply is not used.
     Filler(Box<Call>),
@@ -28,7 +28,7 @@ pub(super) enum Member {
 /// Calls that are in flight together.
 pub(super) type Batch = Vec<Member>;
 
-/// Puts each of `group`, places in `drawn`, into two batches.
+/// Puts each of `group`, indices in `drawn`, into two batches.
 pub(super) fn batches(drawn: &[Drawn<'_>], group: &[usize], random: &mut ChaCha8Rng) -> Vec<Batch> {
     let mut order = group.to_vec();
     order.shuffle(random);
@@ -57,8 +57,8 @@ pub(super) fn batches(drawn: &[Drawn<'_>], group: &[usize], random: &mut ChaCha8
 fn join(batch: &mut Batch, count: usize, drawn: &[Drawn<'_>], group: &[usize], random: &mut ChaCha8Rng) {
     for _ in 0..count {
         let model = &drawn[group[random.random_range(0..group.len())]].call;
-        let place = random.random_range(0..=batch.len());
-        batch.insert(place, Member::Filler(Box::new(filler(model, random))));
+        let index = random.random_range(0..=batch.len());
+        batch.insert(index, Member::Filler(Box::new(filler(model, random))));
     }
 }
 

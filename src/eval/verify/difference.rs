@@ -34,7 +34,7 @@ pub struct Difference {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "differs", rename_all = "snake_case")]
 pub enum What {
-    /// The prompt already has other tokens: tokenizer or template are not what they were.
+    /// The prompt already has other tokens: the tokenizer or the template has changed.
     Prompt {
         /// Tokens.
         recorded: usize,
@@ -90,15 +90,15 @@ pub(super) fn from_record(recorded: &CallRecord, again: &Reply) -> Option<What> 
     let texts = (whole(recorded.thoughts.as_ref(), text), whole(again.thoughts.as_ref(), &again.text));
     let (character, recorded_text, again_text) = text_difference(&texts.0, &texts.1);
     if !recorded.tokens.is_empty()
-        && let Some(place) = first(&recorded.tokens, &again.tokens)
+        && let Some(index) = first(&recorded.tokens, &again.tokens)
     {
-        let (there, here) = (recorded.tokens.get(place).copied(), again.tokens.get(place).copied());
-        return Some(What::Token { token: place + 1, recorded: there, again: here, recorded_text, again_text });
+        let (there, here) = (recorded.tokens.get(index).copied(), again.tokens.get(index).copied());
+        return Some(What::Token { token: index + 1, recorded: there, again: here, recorded_text, again_text });
     }
     if texts.0 != texts.1 {
         return Some(What::Text { character: character + 1, recorded_text, again_text });
     }
-    // A reply that was taken over from an equal call generated nothing.
+    // For a reply that an equal call gave, nothing was generated.
     let generated = if recorded.taken_from.is_some() { again.usage.generated } else { recorded.usage.generated };
     let ends = ((recorded.finish, generated), (again.finish, again.usage.generated));
     (ends.0 != ends.1).then_some(What::End { recorded: ends.0, again: ends.1 })
@@ -107,11 +107,11 @@ pub(super) fn from_record(recorded: &CallRecord, again: &Reply) -> Option<What> 
 /// The first log-probability that has other bits in one list than in the other.
 pub(super) fn of_bits(first: &[f32], second: &[f32]) -> Option<What> {
     let differs = |(a, b): (&f32, &f32)| a.to_bits() != b.to_bits();
-    let place = first.iter().zip(second).position(differs)?;
-    Some(What::Bits { token: place + 1, first: first[place], second: second[place] })
+    let index = first.iter().zip(second).position(differs)?;
+    Some(What::Bits { token: index + 1, first: first[index], second: second[index] })
 }
 
-/// The first place where two lists differ, which may be the end of one.
+/// The first index at which two lists differ, which may be the end of one.
 fn first<T: PartialEq>(a: &[T], b: &[T]) -> Option<usize> {
     let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     (common < a.len().max(b.len())).then_some(common)

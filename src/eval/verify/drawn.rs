@@ -7,7 +7,7 @@ use crate::transcript::{CallRecord, QuestionRecord};
 pub(super) struct Drawn<'a> {
     pub(super) question: &'a QuestionRecord,
     /// Its index among all calls of the record that can be asked again.
-    pub(super) place: usize,
+    pub(super) index: usize,
     /// Its number among the calls of its question, from 1.
     pub(super) number: usize,
     pub(super) recorded: &'a CallRecord,

@@ -1,8 +1,9 @@
 //! Recorded calls run again in other batches, and whether every token is the same.
 //!
-//! A reply depends on its own prompt, seed and format alone: not on what else was in the batch, on how the prompt was cut
-//! into steps, nor on what the prefix tree held. A record has all that a call needs, so the promise can be tried on real
-//! work: each call drawn is asked twice more, beside others than in its run, and held against its record.
+//! A reply depends on its own prompt, seed and format alone: not on what else was in the batch, on how the prompt was
+//! cut into steps, nor on what the prefix tree held. A record has all that a call needs, so this can be tested on real
+//! work: each call drawn is sent twice more, in other batches than in its run, and its reply is compared with the
+//! record.
 
 mod batches;
 mod difference;
@@ -54,11 +55,11 @@ pub struct Report {
     pub by_text: usize,
     /// Tokens that were generated for them, both times together.
     pub tokens: usize,
-    /// Times the engine was given calls, and waited for.
+    /// Number of batches that were sent.
     pub batches: usize,
     /// Other calls put among them.
     pub fillers: usize,
-    /// By role, calls that a model elsewhere answered.
+    /// By role, calls that a remote model answered.
     pub elsewhere: BTreeMap<String, usize>,
     /// In the order of the record; a call may differ in both batches.
     pub differences: Vec<Difference>,
@@ -81,7 +82,7 @@ impl<'a> Sample<'a> {
                     continue;
                 }
                 let call = call(record, row, question, recorded)?;
-                drawn.push(Drawn { question, place: drawn.len(), number: before + 1, recorded, call });
+                drawn.push(Drawn { question, index: drawn.len(), number: before + 1, recorded, call });
             }
         }
         if drawn.is_empty() {
@@ -104,7 +105,8 @@ impl<'a> Sample<'a> {
         self.roles.iter().map(|role| (role.as_str(), self.record.header.model_of(role)))
     }
 
-    /// Whether `llm` is what answered: the same weights. What else might make a difference is returned, a line each.
+    /// Checks that `llm` has the weights that answered. Returns a line for each other difference that may change
+    /// replies.
     ///
     /// # Errors
     /// [`MootError::Input`] for a role that other weights answered.
@@ -119,11 +121,11 @@ impl<'a> Sample<'a> {
             match recorded.recipe.as_str() {
                 same if same == here.recipe => {}
                 "" => drop(notes.insert(format!(
-                    "the record does not say by which recipe its bits were computed; this is {:?}",
+                    "the record does not name the recipe of its arithmetic; this is {:?}",
                     here.recipe
                 ))),
                 other => drop(notes.insert(format!(
-                    "recorded by the recipe {other:?}, this is {:?}: other bits, and so other tokens, are no wonder",
+                    "recorded by the recipe {other:?}, this is {:?}: bits and tokens may differ, because the recipe changed",
                     here.recipe
                 ))),
             }
@@ -131,7 +133,7 @@ impl<'a> Sample<'a> {
         Ok(notes.into_iter().collect())
     }
 
-    /// Asks `llm` every call drawn, twice, and compares; `progress` hears how many replies of how many have come.
+    /// Asks `llm` every call drawn, twice, and compares; `progress` gets the number of replies so far, and of all.
     ///
     /// # Errors
     /// As [`Llm::ask_all`].
@@ -170,8 +172,8 @@ impl<'a> Sample<'a> {
     }
 
     fn report(&self, batches: &[Batch], mut found: Findings) -> Report {
-        found.differences.sort_by_key(|(place, _)| *place);
-        let differing: BTreeSet<usize> = found.differences.iter().map(|(place, _)| *place).collect();
+        found.differences.sort_by_key(|(index, _)| *index);
+        let differing: BTreeSet<usize> = found.differences.iter().map(|(index, _)| *index).collect();
         Report {
             same: differing.is_empty(),
             calls: self.drawn.len(),
@@ -189,15 +191,16 @@ impl<'a> Sample<'a> {
 
 #[derive(Default)]
 struct Findings {
-    /// Each with the place of its call.
+    /// Each with the index of its call.
     differences: Vec<(usize, Difference)>,
-    /// By place in the sample: the log-probabilities that the call had the first time.
+    /// By index in the sample: the log-probabilities that the call had the first time.
     firsts: Vec<Option<Vec<f32>>>,
     tokens: usize,
 }
 
 impl Findings {
-    /// Holds `reply`, which had `beside` neighbours, against the record, and its bits against the first time's.
+    /// Compares `reply`, from a batch with `beside` other calls, with the record, and its bits with those of the first
+    /// time.
     fn compare(&mut self, at: usize, drawn: &Drawn<'_>, reply: &Reply, beside: usize) {
         self.tokens += reply.usage.generated;
         let bits: Vec<f32> = reply.logprobs.iter().map(|token| token.logprob).collect();
@@ -205,7 +208,7 @@ impl Findings {
         let what = difference::from_record(drawn.recorded, reply)
             .or_else(|| earlier.and_then(|earlier| difference::of_bits(&earlier, &bits)));
         let Some(what) = what else { return };
-        let document = drawn.recorded.document.and_then(|place| drawn.question.question.documents.get(place));
+        let document = drawn.recorded.document.and_then(|index| drawn.question.question.documents.get(index));
         let difference = Difference {
             question: drawn.question.question.id.clone(),
             role: drawn.recorded.role.clone(),
@@ -215,7 +218,7 @@ impl Findings {
             beside,
             what,
         };
-        self.differences.push((drawn.place, difference));
+        self.differences.push((drawn.index, difference));
     }
 }
 

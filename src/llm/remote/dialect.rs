@@ -117,7 +117,7 @@ mod tests {
     use crate::llm::Call;
 
     #[test]
-    fn a_refusal_names_what_is_missing_and_who_can() {
+    fn a_refusal_names_the_missing_ability_and_servers_that_have_it() {
         let scored = |prompt| Call {
             score: true,
             prefill: vec![Segment::Content("yes".into())],

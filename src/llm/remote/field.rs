@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_form_is_passed_over() {
+    fn values_of_another_form_are_ignored() {
         let text = r#"[{"id":"a","size":3,"more":{"x":[1]}},{"id":{"b":1},"size":-3.5},null,[[]],"c",true,{}]"#;
         let read: Field<Entry> = serde_json::from_str(text).unwrap();
         let ids: Vec<_> = read.list().iter().map(|entry| entry.object().and_then(|entry| entry.id.text())).collect();

@@ -1,7 +1,7 @@
 //! A model behind an OpenAI-compatible URL as an [`Llm`]: vLLM, SGLang, llama.cpp's server, a hosted one.
 //!
 //! A stage's calls run side by side, each on a thread of its own, up to a limit for the whole model. Replies are
-//! streamed: silence can be told from work, and a cancelled call stops the server's work too. A call that failed for a
+//! streamed: silence can be distinguished from work, and a cancelled call stops the server's work too. A call that failed for a
 //! reason that may pass is sent again after a growing wait; one whose reply was complete never is.
 
 mod address;
@@ -176,7 +176,7 @@ impl Remote {
                         self.refused.remember(&without).iter().for_each(|line| self.tell(line));
                         return Ok(received);
                     }
-                    // An overloaded server's message says nothing of fields.
+                    // Only the message of a refusal names a field; that of an overloaded server does not.
                     Err(fault) if fault.kind == RemoteFault::Refused => {
                         without.insert(request::refused_field(&body, &fault.reason).ok_or(fault)?);
                     }

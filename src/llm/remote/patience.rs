@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_return_one_after_the_other_from_the_time_told() {
+    fn calls_resume_one_after_the_other_from_the_stated_time() {
         let (patience, told) = (Patience::default(), Duration::from_secs(8));
         let waits: Vec<Duration> =
             (0..64).map(|seed| patience.wait(Again::After(told), 1, seed * 1000).unwrap()).collect();

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_field_is_left_out_and_told_once() {
+    fn a_refused_field_is_left_out_and_reported_once() {
         let (refused, call) = (Refused::default(), call());
         let mut without = refused.known();
         let first = body("m", &call, Dialect::Unknown, &without);

@@ -198,7 +198,8 @@ impl Scorer<'_> {
         })
     }
 
-    /// The last `wanted` steps that SGLang reports for its `side`, "input" or "output": rows of log-probability, id, text.
+    /// The last `wanted` steps that SGLang reports for its `side`, "input" or "output": rows of log-probability, id,
+    /// text.
     fn steps(&self, meta: &Value, side: &str, wanted: usize) -> Attempt<Vec<TokenLogprob>> {
         let list = |what: &str| meta[format!("{side}_{what}")].as_array().map_or(&[][..], Vec::as_slice);
         let (own, top, watched) = (list("token_logprobs"), list("top_logprobs"), list("token_ids_logprobs"));

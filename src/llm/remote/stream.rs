@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_is_no_text() {
+    fn a_repeated_event_adds_no_text() {
         let twice = |id: &str| format!("id: {id}\n{}", said("a")).repeat(2);
         assert_eq!(read(&[twice("1"), twice("2"), END.into()].concat()).unwrap().text, "aa");
         assert_eq!(read(&[said("a"), END.into(), END.into(), said("again")].concat()).unwrap().text, "a");

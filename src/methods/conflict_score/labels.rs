@@ -46,7 +46,8 @@ pub(crate) fn label(
     Ok(pairs.iter().map(|pair| labels.remove(pair).unwrap_or_else(|| malformed(pair.1, ROLE, Vec::new()))).collect())
 }
 
-/// A label for or against whose probability is less than `sure` does not count, be it the labeller's or the classifier's.
+/// A label for or against whose probability is less than `sure` does not count, be it the labeller's or the
+/// classifier's.
 fn hold_to(label: &mut DocumentLabel, sure: f32) {
     let unsure = label.probability.is_some_and(|probability| probability < sure);
     if unsure && label.counts() && label.relation != ClaimRelation::Irrelevant {

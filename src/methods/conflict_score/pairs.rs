@@ -54,7 +54,8 @@ pub(super) fn failed(document: usize, by: &str, error: &MootError) -> DocumentLa
     DocumentLabel { fault: Some(LabelFault::Failed), reason: error.to_string(), ..label }
 }
 
-/// `label` with its quote in the document's own characters. If the document does not have the quote, the label does not count.
+/// `label` with its quote in the document's own characters. If the document does not have the quote, the label does not
+/// count.
 pub(super) fn quoted(label: DocumentLabel, document: &str, words: &str) -> DocumentLabel {
     if label.relation == ClaimRelation::Irrelevant {
         return label;

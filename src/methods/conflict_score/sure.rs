@@ -27,8 +27,9 @@ pub(super) fn weigh(
     labels: &mut BTreeMap<ClaimDocument, DocumentLabel>,
     ask: impl Fn(ClaimDocument) -> Ask,
 ) -> Result<()> {
-    // Replies under a grammar that were cut inside their quote are scored too, without effect: records of versions in which
-    // such labels counted have these calls, and in a replay a call's seed depends on the number of calls before it.
+    // Replies under a grammar that were cut inside their quote are scored too, without effect: records of versions in
+    // which such labels counted have these calls, and in a replay a call's seed depends on the number of calls before
+    // it.
     let is_cut = |label: &DocumentLabel| {
         let call = label.calls.last().and_then(|&number| ctx.calls().get(number));
         call.is_some_and(|call| call.grammar.is_some() && call.finish == Finish::Length)

@@ -222,8 +222,8 @@ impl Method for Debate {
 }
 
 impl Debate {
-    /// The lines of the round before that each agent reads, by the index of its document: those of others, its own reply where
-    /// it reads that, and whether all this is before the document. `None` where there are none.
+    /// The lines of the round before that each agent reads, by the index of its document: those of others, its own
+    /// reply where it reads that, and whether all this is before the document. `None` where there are none.
     fn history(&self, agents: &[Agent], verdict: Option<&CallRecord>) -> Vec<Option<Value>> {
         let others = |index: usize| agents.iter().filter(move |agent| agent.call.document != Some(index));
         let tell = |index| {

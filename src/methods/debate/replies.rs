@@ -48,9 +48,9 @@ pub(super) fn name(question: &Question, index: usize, dated: bool) -> String {
     format!("Agent {}{known}", index + 1)
 }
 
-/// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and the
-/// reason of the first that has one. A year and a day of that year are two answers here: joined, they would attribute the day
-/// to agents that gave the year alone.
+/// The answers of these agents, each once, as the others read them: `1931, say Agent 1 (council, 1931), Agent 4: ` and
+/// the reason of the first that has one. A year and a day of that year are two answers here: joined, they would
+/// attribute the day to agents that gave the year alone.
 pub(super) fn answers<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<String> {
     let given: Vec<(&str, &Agent)> = agents.filter_map(|agent| Some((agent.call.answer()?, agent))).collect();
     let line = |answer: String| {

@@ -26,7 +26,8 @@ pub(in crate::methods) struct Source {
 }
 
 impl Source {
-    /// The reader's call for this source's answer to `question`. It is recorded under the source's first document, in round 1.
+    /// The reader's call for this source's answer to `question`. It is recorded under the source's first document, in
+    /// round 1.
     pub(in crate::methods) fn ask(&self, question: &str) -> Ask {
         let values = json!({ "question": question, "documents": self.texts });
         Ask::new("reader", READER, values, &SHORT).document(self.numbers[0])

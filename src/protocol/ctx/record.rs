@@ -83,15 +83,15 @@ impl Ctx<'_> {
         Ok(results.map(|(result, record)| result.map(|_| record.expect("replies are reported (bug)"))).collect())
     }
 
-    /// The words in which a grounded answer must occur: those of the call's document, and those of the question, which an
-    /// answer may repeat.
+    /// The words in which a grounded answer must occur: those of the call's document, and those of the question, which
+    /// an answer may repeat.
     fn held(&self, ask: &Ask) -> Option<Held> {
         let document = self.documents().nth(ask.document.filter(|_| ask.grounded)?)?;
         Some(Held::of([document], false).asked(&self.question().text))
     }
 
-    /// For each call, the equal call whose reply it gets: an earlier one of the question, or, where a failure ends the stage
-    /// anyway, one before it in the stage. None for models whose replies may differ between equal calls.
+    /// For each call, the equal call whose reply it gets: an earlier one of the question, or, where a failure ends the
+    /// stage anyway, one before it in the stage. None for models whose replies may differ between equal calls.
     fn known(&self, calls: &[Call], on_failure: OnFailure) -> Vec<Option<Known>> {
         let known = |index: usize| {
             let call = &calls[index];

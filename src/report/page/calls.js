@@ -43,7 +43,7 @@ const EVENTS = { search: "Search", entailment: "Entailment", embedding: "Embeddi
 function eventLine(view, event) {
   const head = [el("span", { class: "call-number" }, "–"), el("span", { class: "call-who" }, EVENTS[event.kind] || event.kind), el("span", { class: "call-said", dir: "auto" }, event.text)];
   if (!event.more) return el("p", { class: "event" }, head);
-  return lazily({ class: "call" }, head, () => el("div", { class: "exchange" }, event.more.map((place) => el("pre", { dir: "auto", tabindex: "0" }, view.texts[place]))));
+  return lazily({ class: "call" }, head, () => el("div", { class: "exchange" }, event.more.map((number) => el("pre", { dir: "auto", tabindex: "0" }, view.texts[number]))));
 }
 
 /** All calls and events of a run in the order of their stages, folded up. */

@@ -55,7 +55,7 @@ function conclusion(view) {
     found.malformed ? el("p", { class: "notice" }, "The concluding reply does not keep its format; no answer was read from it.") : null,
     !found.malformed && !found.answers && !run.claims ? el("p", { class: "answer-text none" }, "Unknown: no answer was concluded.") : null,
     found.answers ? el("ol", { class: "answers", "aria-label": "Answers" }, found.answers.map((one) => answer(view, one))) : null,
-    found.refused ? el("p", { class: "notice" }, "Refused, since it is of the prompt's worked example and stands in no document: ", el("span", { dir: "auto" }, found.refused.join("; "))) : null,
+    found.refused ? el("p", { class: "notice" }, "Refused, since it is from the prompt's worked example and in no document: ", el("span", { dir: "auto" }, found.refused.join("; "))) : null,
     found.rejected ? el("div", { class: "rejected" }, el("h3", {}, "Not concluded"), el("ul", { class: "answers" }, found.rejected.map((one) => answer(view, one)))) : null,
     found.given_up ? el("div", { class: "rejected" }, el("h3", {}, "Given up in the debate"), el("ul", { class: "answers" }, found.given_up.map((one) => givenUp(view, one)))) : null,
     found.why === undefined ? null : el("p", { class: "text why", dir: "auto" }, view.texts[found.why], cutSign(concludingCall(run))),
@@ -116,28 +116,28 @@ function documentList(views) {
 function tabs(group, entry, question, chosen) {
   const names = group.records;
   if (names.length < 2) return null;
-  const link = (name, place) => {
-    const [outcome] = entry.runs[place] || [];
-    return el("li", {}, el("a", { href: `#q/${entry.number}/${place}`, "aria-current": chosen[0] === place ? "true" : null, class: question.runs[place] ? null : "absent" }, outcomeChip(outcome, true), name));
+  const link = (name, index) => {
+    const [outcome] = entry.runs[index] || [];
+    return el("li", {}, el("a", { href: `#q/${entry.number}/${index}`, "aria-current": chosen[0] === index ? "true" : null, class: question.runs[index] ? null : "absent" }, outcomeChip(outcome, true), name));
   };
   const select = el("select", { id: "beside" }, el("option", { value: "" }, "nothing"),
-    names.map((name, place) => (place === chosen[0] || !question.runs[place] ? null : el("option", { value: place, selected: chosen[1] === place }, name))));
+    names.map((name, index) => (index === chosen[0] || !question.runs[index] ? null : el("option", { value: index, selected: chosen[1] === index }, name))));
   select.addEventListener("change", () => { location.hash = `#q/${entry.number}/${chosen[0]}${select.value === "" ? "" : `/${select.value}`}`; });
   return el("nav", { class: "tabs", "aria-label": "Records" }, el("ul", {}, names.map(link)), el("p", { class: "beside" }, el("label", { for: "beside" }, "Beside it "), select));
 }
 
-/** The page of a question. `chosen`: places of one or two records. `around`: numbers of the questions before and after. */
+/** The page of a question. `chosen`: indices of one or two records. `around`: numbers of the questions before and after. */
 function questionPage(group, entry, chosen, around) {
   const question = data(`data-${entry.number}`);
   const texts = allTexts();
   const step = (number, word, key) => (number === undefined ? null : el("a", { href: `#q/${number}/${chosen.join("/")}`, rel: key }, word));
-  const present = chosen.filter((place) => question.runs[place]);
-  const views = present.map((place) => viewOf(question, question.runs[place]));
+  const present = chosen.filter((index) => question.runs[index]);
+  const views = present.map((index) => viewOf(question, question.runs[index]));
   const head = el("h1", { tabindex: "-1", dir: "auto" }, texts[question.text]);
   const runs = views.map((view, number) => runSection(view, group.records[present[number]]));
-  const absent = chosen.filter((place) => !question.runs[place]).map((place) => el("p", { class: "notice" }, `${group.records[place]} does not have this question.`));
+  const absent = chosen.filter((index) => !question.runs[index]).map((index) => el("p", { class: "notice" }, `${group.records[index]} does not have this question.`));
   const options = question.options ? el("p", { class: "who" }, el("span", { class: "who-label" }, "options"), question.options.map((one) => el("span", { class: "gold", dir: "auto" }, one))) : null;
-  const responses = question.responses ? question.responses.map((place) => el("blockquote", { class: "text", dir: "auto" }, texts[place])) : null;
+  const responses = question.responses ? question.responses.map((index) => el("blockquote", { class: "text", dir: "auto" }, texts[index])) : null;
   const page = el("div", { class: "question-page" },
     el("nav", { class: "steps", "aria-label": "Questions" }, el("a", { href: "#questions" }, "All questions"), el("span", { class: "grow" }), step(around[0], "Previous", "prev"), step(around[1], "Next", "next")),
     head, el("p", { class: "facts" }, el("span", {}, entry.id), (entry.slices || []).map((slice) => el("span", {}, slice))), gold(question), options, responses,

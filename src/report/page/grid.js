@@ -1,4 +1,4 @@
-// The grid of rounds x agents: who said what in which round, and which answers changed.
+// The grid of rounds x agents: each agent's reply in each round, and the answers that changed.
 
 /** Speakers in the order of their documents, then of their first call. */
 function speakers(view) {
@@ -8,9 +8,9 @@ function speakers(view) {
     if (!found.has(key)) found.set(key, { name: speaker(view, call), role: call.role, document: call.document, calls: [] });
     found.get(key).calls.push(call);
   }
-  const place = (entry) => (entry.document === undefined ? Infinity : entry.document);
+  const rank = (entry) => (entry.document === undefined ? Infinity : entry.document);
   const all = [...found.values()].map((entry, number) => ({ ...entry, number }));
-  return all.sort((a, b) => (place(a) === place(b) ? a.number - b.number : place(a) - place(b)));
+  return all.sort((a, b) => (rank(a) === rank(b) ? a.number - b.number : rank(a) - rank(b)));
 }
 
 /** The sign of an explanation that was cut back to whole sentences where its reply reached its limit of tokens. */

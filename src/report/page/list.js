@@ -1,7 +1,7 @@
 // The list of questions with its search and filters.
 
 /** Builds the list; `state` keeps what is shown, in order, for the steps between questions. */
-function questionList(place, index, state) {
+function questionList(container, index, state) {
   const several = index.groups.length > 1;
   const label = (text, control, kind) => el("p", { class: `field ${kind || ""}` }, el("label", { for: control.id }, text), control);
   const options = (pairs) => pairs.map(([value, text]) => el("option", { value }, text));
@@ -70,6 +70,6 @@ function questionList(place, index, state) {
   form.addEventListener("input", (event) => (event.target === datasets ? begin() : draw()));
   form.addEventListener("reset", () => setTimeout(() => { changed.checked = false; begin(); changed.checked = false; draw(); search.focus(); }));
   const legend = el("p", { class: "about signs" }, Object.keys(OUTCOMES).filter((name) => index.groups.some((one) => one.questions.some((entry) => entry.runs.some((run) => run && run[0] === name)))).map((name) => outcomeChip(name)));
-  place.replaceChildren(form, count, legend, body);
+  container.replaceChildren(form, count, legend, body);
   begin();
 }

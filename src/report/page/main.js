@@ -39,9 +39,9 @@ function route() {
     return;
   }
   const { group, entry } = found;
-  const places = chosen.map(Number).filter((place) => Number.isInteger(place) && place >= 0 && place < group.records.length);
-  const first = places.length ? places[0] : Math.max(entry.runs.findIndex(Boolean), 0);
-  const both = places.length > 1 && places[1] !== first ? [first, places[1]] : [first];
+  const records = chosen.map(Number).filter((record) => Number.isInteger(record) && record >= 0 && record < group.records.length);
+  const first = records.length ? records[0] : Math.max(entry.runs.findIndex(Boolean), 0);
+  const both = records.length > 1 && records[1] !== first ? [first, records[1]] : [first];
   const { page, head } = questionPage(group, entry, both, around(entry.number));
   const again = state.from === entry.number;
   state.from = entry.number;

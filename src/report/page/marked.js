@@ -6,8 +6,8 @@ function markedText(text, spans) {
     .filter((edge) => edge >= 0 && edge <= text.length)
     .sort((a, b) => a - b);
   const nodes = [];
-  for (let place = 0; place + 1 < edges.length; place += 1) {
-    const [from, to] = [edges[place], edges[place + 1]];
+  for (let index = 0; index + 1 < edges.length; index += 1) {
+    const [from, to] = [edges[index], edges[index + 1]];
     const kinds = (spans || []).filter(([start, end]) => start <= from && end >= to).map(([, , kind]) => kind);
     const part = text.slice(from, to);
     nodes.push(kinds.length ? el("mark", { class: [...new Set(kinds)].map((kind) => `m-${kind}`).join(" ") }, part) : part);
@@ -22,7 +22,7 @@ function documentLabel(number, name) {
 
 /** The documents of a run, by number. */
 function documentsOf(question, run) {
-  return (run.documents || []).map((place) => question.documents[place]);
+  return (run.documents || []).map((number) => question.documents[number]);
 }
 
 /** A button that leads to a document's text. */
@@ -52,7 +52,7 @@ function documentCard(view, number) {
     details.length ? el("p", { class: "details", dir: "auto" }, details.join(" · ")) : null,
     stance ? el("p", { class: "stance" }, "Its agent last said: ", el("b", { dir: "auto" }, stance)) : null,
     body,
-    doc.copies ? el("p", { class: "details" }, `The same in other places, one voice: ${doc.copies.join("; ")}`) : null);
+    doc.copies ? el("p", { class: "details" }, `Copies, counted once: ${doc.copies.join("; ")}`) : null);
   if (text.length > 1400) {
     card.classList.add("folded");
     const more = el("button", { type: "button", class: "plain", "aria-expanded": "false" }, "Show all of it");

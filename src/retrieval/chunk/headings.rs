@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[test]
-    fn headings_stay_with_what_follows() {
+    fn headings_stay_with_the_text_that_follows() {
         assert_eq!(split("# The bridge\nIt opened. It closed."), ["# The bridge\nIt opened.", "It closed."]);
         assert_eq!(split("It opened.\n\nRepairs\n\nIt closed."), ["It opened.", "Repairs\n\nIt closed."]);
         assert_eq!(split("# A\n\n## B\n\nIt opened."), ["# A\n\n## B\n\nIt opened."]);
     }
 
     #[test]
-    fn other_short_lines_stand_alone() {
+    fn other_short_lines_are_separate() {
         assert_eq!(split("It opened.\n\nIt closed.\n\nIt fell."), ["It opened.", "It closed.", "It fell."]);
         assert_eq!(split("It opened.\n\n- one\n\nIt closed."), ["It opened.", "- one", "It closed."]);
         // The last line has nothing below it; in a list of lines three stay together.

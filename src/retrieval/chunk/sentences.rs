@@ -96,7 +96,7 @@ mod tests {
                 "See Fig. 3 (cf. Smith et al. 2020). So do I. Then",
                 &["See Fig. 3 (cf. Smith et al. 2020).", "So do I.", "Then"],
             ),
-            // Two sentences that the rules cannot tell apart stay one.
+            // Two sentences that the rules cannot separate stay one.
             ("On Jan. 5 at 5 p.m. The bell rang.", &["On Jan. 5 at 5 p.m. The bell rang."]),
             ("She said \"No.\" He left (alone). End", &["She said \"No.\"", "He left (alone).", "End"]),
             (
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn full_lines_go_on_and_blocks_do_not() {
+    fn full_lines_are_joined_and_blocks_are_not() {
         assert_eq!(
             split("The bridge\nopened in\r\nMay. It is\nlong."),
             ["The bridge\nopened in\r\nMay.", "It is\nlong."]

@@ -60,7 +60,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// The documents of some files; whether it is no error that there is none.
+    /// The documents of some files. With `may_be_empty` it is no error that there is none.
     pub(in crate::retrieval) fn new(entries: Vec<Entry>, may_be_empty: bool) -> Self {
         Self {
             entries: entries.into_iter(),

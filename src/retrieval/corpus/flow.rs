@@ -244,7 +244,7 @@ mod tests {
     use super::{Flow, Gap, Shift, Story};
 
     #[test]
-    fn raised_runs_are_written_with_what_stands_around_them() {
+    fn raised_runs_are_written_by_their_context() {
         let mut flow = Flow::default();
         flow.push("In 1788");
         flow.push_at("1", Some(Shift::Raised));

@@ -59,7 +59,7 @@ pub(crate) fn bounded(document: Document) -> Document {
     }
 }
 
-/// Whether a title says nothing about its document: the file's name says more.
+/// Whether a title is only a placeholder, so that the file's name describes the document better.
 fn is_placeholder(title: &str) -> bool {
     let title = title.to_lowercase();
     let printed = title.strip_prefix("microsoft word - ").or_else(|| title.strip_prefix("microsoft powerpoint - "));

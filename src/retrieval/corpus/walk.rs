@@ -280,7 +280,7 @@ impl Walk {
     }
 
     /// The error of a folder or a glob that gave no file.
-    fn none_since(&self, before: usize, place: &Path) -> Option<MootError> {
+    fn none_since(&self, before: usize, given: &Path) -> Option<MootError> {
         if self.found_files() > before {
             return None;
         }
@@ -288,6 +288,6 @@ impl Walk {
             None => "nothing".to_owned(),
             Some(last) => format!("only other things ({last})"),
         };
-        Some(input(place, None, &format!("at least one {} file", listed_endings()), found))
+        Some(input(given, None, &format!("at least one {} file", listed_endings()), found))
     }
 }

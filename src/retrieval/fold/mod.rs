@@ -1,4 +1,4 @@
-//! Folding of near-duplicates among retrieved passages: ten copies of one statement count as one voice.
+//! Folding of near-duplicates among retrieved passages: ten copies of one statement count once.
 //!
 //! Candidates are pairs that share most of their shingles of three words. Shingles alone would fold "opened in 1932" and
 //! "opened in 1933", the very contradiction that a debate is about. So candidates are aligned word by word and folded
@@ -70,15 +70,16 @@ pub fn fold(found: Vec<Hit>) -> Vec<Hit> {
     select(found, &everything)
 }
 
-/// Groups texts that say the same in the same words: places in `texts`, each in one group, in the order of their first.
+/// Groups texts that say the same in the same words: indices in `texts`, each in one group, in the order of their
+/// first.
 #[must_use]
 pub(crate) fn groups(texts: &[&str]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Voice, Vec<usize>)> = Vec::new();
-    for (place, text) in texts.iter().enumerate() {
+    for (index, text) in texts.iter().enumerate() {
         let voice = Voice::of(text, None);
         match groups.iter_mut().find(|(first, _)| first.copies(&voice)) {
-            Some((_, group)) => group.push(place),
-            None => groups.push((voice, vec![place])),
+            Some((_, group)) => group.push(index),
+            None => groups.push((voice, vec![index])),
         }
     }
     groups.into_iter().map(|(_, group)| group).collect()

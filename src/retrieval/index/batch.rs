@@ -46,12 +46,9 @@ impl Builder {
         let largest = if dense.storage == Storage::F16.name() { 65_504.0 } else { f32::MAX };
         for (passage, vector) in batch.iter().zip(vectors.chunks_exact(dense.dimension)) {
             if let Some(x) = vector.iter().find(|x| x.is_nan() || x.abs() > largest) {
-                let place = passage.origin.line.map_or(String::new(), |line| format!(":{line}"));
+                let line = passage.origin.line.map_or(String::new(), |line| format!(":{line}"));
                 let file = &passage.origin.file;
-                return faulty(format!(
-                    "expected numbers that {} can hold, found {x} for {file}{place}",
-                    dense.storage
-                ));
+                return faulty(format!("expected numbers that {} can hold, found {x} for {file}{line}", dense.storage));
             }
         }
         Ok(vectors)

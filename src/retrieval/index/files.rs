@@ -71,7 +71,7 @@ impl FileSum {
     }
 }
 
-/// The SHA-256 of blocks of a file of `bytes` bytes. What it is of depends on the length alone.
+/// The SHA-256 of blocks of a file of `bytes` bytes. The choice of blocks depends on the length alone.
 fn sample(mut file: impl Read + Seek, bytes: u64) -> std::io::Result<String> {
     let mut hash = Sha256::new();
     let last = bytes.saturating_sub(BLOCK);

@@ -1,4 +1,4 @@
-//! The files that an index was read from, as they were: what an update compares the files with.
+//! Records of the files that an index was read from, with which an update compares the files.
 //!
 //! A file whose size and time of change are the recorded ones counts as unchanged and is not read. If the time alone
 //! differs, its SHA-256 decides, so that a copied or touched file is not indexed again.

@@ -185,7 +185,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// That it could have been written by this program: names are generated, so that files are only ever read, replaced
+    /// Checks that this program could have written it: names are generated, so that files are only ever read, replaced
     /// and removed where this program would have put them.
     fn check(&self) -> std::result::Result<(), (String, String)> {
         let mut last: Option<u32> = None;
@@ -240,8 +240,8 @@ impl Manifest {
         }
     }
 
-    /// That the files in `dir` are those that were finished: all bytes of a small index, lengths and some blocks of each
-    /// file of a large one.
+    /// Checks that the files in `dir` are those that were finished: all bytes of a small index, lengths and some blocks
+    /// of each file of a large one.
     pub(super) fn check_files(&self, dir: &Path) -> Result<()> {
         let whole = self.bytes() <= READ_WHOLE;
         self.files(dir).try_for_each(|(path, sum)| if whole { sum.verify(&path) } else { sum.verify_sample(&path) })

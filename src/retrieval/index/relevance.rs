@@ -9,7 +9,7 @@ use super::words::words;
 use crate::error::Result;
 use std::collections::HashSet;
 
-/// What a passage needs to be kept.
+/// The conditions under which a passage is kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cutoff {
     /// Share of the query's words, by weight, that the passage or its title has: from 0 to 1.
@@ -34,7 +34,7 @@ impl Cutoff {
 /// that is in all passages may still be the subject.
 const PRIOR: f64 = 100.0;
 
-/// English words that say nothing of a question's subject, in alphabetical order.
+/// English words that do not describe a question's subject, in alphabetical order.
 #[rustfmt::skip]
 const COMMON: &[&str] = &[
     "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
@@ -53,7 +53,7 @@ const COMMON: &[&str] = &[
 pub(super) struct Subject(Vec<(String, f64)>);
 
 impl Subject {
-    /// The words of `query` that say something of its subject; all of them where none does.
+    /// The words of `query` that describe its subject; all of them where none does.
     pub(super) fn new(segments: &[Lexical], query: &str) -> Result<Self> {
         let mut terms: Vec<String> = Vec::new();
         for word in words(query) {

@@ -111,7 +111,7 @@ impl IndexRetriever {
         &self.index
     }
 
-    /// Where so many copies of one statement came first that too few voices are left: more candidates.
+    /// Takes more candidates where folding copies of one statement left too few passages.
     fn further(&self, query: &str, wanted: &Wanted, asked: usize, allowed: Option<&Allowed>) -> Result<Vec<Hit>> {
         let mut asked = asked;
         loop {
@@ -240,7 +240,7 @@ impl IndexRetriever {
         Ok((chosen, short && more))
     }
 
-    /// What tells passages about `query` from others; `None` without a cut-off.
+    /// The criterion that separates passages about `query` from others; `None` without a cut-off.
     fn relevance(&self, query: &str) -> Result<Option<Relevance>> {
         let Some(cutoff) = self.search.cutoff else { return Ok(None) };
         let cosine = cutoff.cosine_for(self.embedder.as_ref().map(|embedder| embedder.identity()));
@@ -328,7 +328,7 @@ mod tests {
     use super::fuse;
 
     #[test]
-    fn ranks_are_fused_as_the_paper_says() {
+    fn ranks_are_fused_as_in_the_paper() {
         let fused = fuse(&[vec![(7, 0.9), (3, 0.8)], vec![(3, 12.0), (5, 4.0), (7, 1.0)]], 60.0, 10);
         let ids: Vec<u64> = fused.iter().map(|(id, _)| *id).collect();
         assert_eq!(ids, [3, 7, 5]);

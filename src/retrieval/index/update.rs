@@ -1,10 +1,10 @@
 //! Bringing an index up to date with its files.
 //!
 //! Segments never change. A segment that holds passages of a file that was changed or deleted is replaced: its other
-//! passages go, with their vectors as they are stored, into new segments, and so do the passages of new and changed files.
-//! A text of a changed or deleted file keeps its vector where it stands in one of the new or changed files. Nothing of
-//! this counts before the manifest is replaced, so a kill leaves the index as it was; vectors that were computed are in
-//! the journal, for the update that is run again.
+//! passages go, with their vectors as they are stored, into new segments, and so do the passages of new and changed
+//! files. A text of a changed or deleted file keeps its vector if one of the new or changed files has it. The index
+//! changes only when the manifest is replaced, so a kill leaves it as it was; vectors that were computed are in the
+//! journal, for the next run of the update.
 
 use super::builder::{BATCH, Builder};
 use super::changes::Changes;
@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 /// leave ever more small segments.
 const SMALL_PART: u64 = 8;
 
-/// What an update did.
+/// The result of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Updated {
     /// Passages that are new in their file.
@@ -42,7 +42,7 @@ pub struct Updated {
 /// The first bytes of a SHA-256.
 type Hash = [u8; 16];
 
-/// What becomes of the passages of an index.
+/// The plan of an update: segments that stay, and passages of the other ones that are written again.
 #[derive(Default)]
 struct Plan {
     /// For each segment whether it stays as it is.

@@ -183,7 +183,7 @@ impl Qdrant {
         self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text))
     }
 
-    /// A request that changes the collection; what is answered says nothing more.
+    /// A request that changes the collection; the content of its response is not needed.
     fn tell(&self, what: &str, path: &str, body: &Value) -> Result<()> {
         self.ask::<IgnoredAny>((what, "JSON"), MAX_VALUES, &Method::PUT, path, Some(body)).map(drop)
     }

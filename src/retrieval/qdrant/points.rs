@@ -20,7 +20,7 @@ pub(super) fn point(id: u64, passage: &Passage, vector: &[f32], embedder: &str) 
     json!({ "id": id, "vector": vector, "payload": payload })
 }
 
-/// What every answer has: what was asked for.
+/// The envelope of every answer: its `result`.
 #[derive(Deserialize)]
 pub(super) struct Answer<T> {
     pub(super) result: T,

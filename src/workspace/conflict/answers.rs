@@ -9,8 +9,8 @@ pub(crate) fn by_hand(responses: Vec<String>) -> Question {
     Question { id: "asked".into(), responses, ..Question::default() }
 }
 
-/// The answer of a record for `moot score --conflict`, unless its method labelled that answer's claims itself. What
-/// `regenerated-rag` labels is its first answer, so one that took its place is still to be labelled.
+/// The answer of a record for `moot score --conflict`, unless its method labelled that answer's claims itself.
+/// `regenerated-rag` labels its first answer, so an answer that replaced it still has no labels.
 pub(crate) fn to_be_labelled(record: &QuestionRecord) -> Option<Question> {
     let conclusion = record.conclusion.as_ref()?;
     let replaced = !conclusion.rejected.is_empty() && changes::is_answered_again(record);

@@ -24,20 +24,20 @@ pub(crate) struct Metric {
     suffix: &'static str,
     /// The role whose model is named in the line that is printed.
     role: &'static str,
-    /// What a question lacks that is left out.
+    /// The reason why questions are left out.
     lacking: &'static str,
-    /// What is asked about a recorded question's answers.
+    /// The questions about a recorded question's answers.
     asked: &'static [Asked],
 }
 
-/// What is asked about one answer of a recorded question.
+/// A question about one answer of a recorded question.
 #[derive(Clone, Copy)]
 struct Asked {
     /// Follows the question's id, where the answer is not the concluded one.
     mark: &'static str,
-    /// What is asked; `None` where nothing is.
+    /// The question to ask; `None` for none.
     question: fn(&QuestionRecord) -> Option<Question>,
-    /// Puts what was found into the answer's record.
+    /// Puts the result into the answer's record.
     put: fn(&mut Conclusion, Conclusion),
 }
 

@@ -76,7 +76,7 @@ pub fn open_all(
     let by_role = assignment.resolve(method, roles)?;
     let mut models: Vec<Option<Box<dyn Llm>>> = Vec::new();
     let mut found: Vec<(usize, LocatedModel)> = Vec::new();
-    for (place, name) in assignment.models.iter().enumerate() {
+    for (index, name) in assignment.models.iter().enumerate() {
         models.push(None);
         if Address::is_one(name) {
             let remote = remote(name, options, cancel.clone())?;
@@ -87,18 +87,18 @@ pub fn open_all(
                     "{method} needs {missing}: the server at {name} does not give them"
                 )));
             }
-            models[place] = Some(Box::new(remote));
+            models[index] = Some(Box::new(remote));
             told(Opening::Elsewhere(name));
         } else {
             let model = LocatedModel::find(name, options, &mut |progress| told(Opening::Finding(name, progress)))?;
             // Sent now, because models that take turns are loaded without an observer.
             model.note.iter().for_each(|note| told(Opening::Note(name, note)));
-            found.push((place, model));
+            found.push((index, model));
         }
     }
-    if let ([(place, only)], None) = (&found[..], options.memory) {
+    if let ([(index, only)], None) = (&found[..], options.memory) {
         only.check(options)?;
-        models[*place] = Some(Box::new(ready(only, options.kv_memory, options, cancel, told)?));
+        models[*index] = Some(Box::new(ready(only, options.kv_memory, options, cancel, told)?));
     } else if !found.is_empty() {
         let plan = plan(assignment, &by_role, &found, options)?;
         told(Opening::Plan(&plan));
@@ -115,13 +115,13 @@ fn plan(
     found: &[(usize, LocatedModel)],
     options: &Options,
 ) -> Result<MemoryPlan> {
-    let roles_of = |place: usize| by_role.iter().filter(move |(_, at)| **at == place).map(|(role, _)| role.clone());
-    let elsewhere = (0..assignment.models.len()).filter(|place| found.iter().all(|(at, _)| at != place));
+    let roles_of = |index: usize| by_role.iter().filter(move |(_, at)| **at == index).map(|(role, _)| role.clone());
+    let elsewhere = (0..assignment.models.len()).filter(|index| found.iter().all(|(at, _)| at != index));
     let elsewhere: Vec<_> = elsewhere.map(|at| (assignment.models[at].clone(), roles_of(at).collect())).collect();
     let here: Vec<&LocatedModel> = found.iter().map(|(_, found)| found).collect();
     let mut plan = MemoryPlan::of(&here, &elsewhere, options)?;
-    for (member, (place, _)) in plan.members.iter_mut().zip(found) {
-        member.roles = roles_of(*place).collect();
+    for (member, (index, _)) in plan.members.iter_mut().zip(found) {
+        member.roles = roles_of(*index).collect();
     }
     Ok(plan)
 }
@@ -151,21 +151,21 @@ fn load(
     told: &mut dyn FnMut(Opening<'_>),
 ) -> Result<()> {
     if plan.together {
-        for ((place, found), member) in found.iter().zip(&plan.members) {
-            models[*place] = Some(Box::new(ready(found, Some(member.kv()), options, cancel, told)?));
+        for ((index, found), member) in found.iter().zip(&plan.members) {
+            models[*index] = Some(Box::new(ready(found, Some(member.kv()), options, cancel, told)?));
         }
         return Ok(());
     }
     let mut members: Vec<(ModelIdentity, Loader)> = Vec::new();
-    let mut places = Vec::new();
-    for ((place, found), member) in found.into_iter().zip(&plan.members) {
+    let mut indices = Vec::new();
+    for ((index, found), member) in found.into_iter().zip(&plan.members) {
         let found = found.identify()?;
         let (options, cancel, kv, identity) = (options.clone(), cancel.clone(), member.kv(), found.identity.clone());
-        places.push(place);
+        indices.push(index);
         members.push((identity, Box::new(move || Ok(Box::new(found.load(Some(kv), &options, cancel.clone())?)))));
     }
-    for (place, turn) in places.into_iter().zip(Turn::each(members, cancel.clone())) {
-        models[place] = Some(Box::new(turn));
+    for (index, turn) in indices.into_iter().zip(Turn::each(members, cancel.clone())) {
+        models[index] = Some(Box::new(turn));
     }
     Ok(())
 }

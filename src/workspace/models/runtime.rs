@@ -44,7 +44,7 @@ pub struct RuntimeOptions {
     pub remote_calls: usize,
     /// Seconds of silence after which a server's call is sent again.
     pub remote_timeout: u64,
-    /// How often a server's call is sent again before the run fails.
+    /// Number of times that a server's call is sent again before the run fails.
     pub remote_retries: usize,
 }
 
@@ -145,7 +145,8 @@ impl RuntimeOptions {
         self.start_pool(notice)
     }
 
-    /// Starts the threads that share computations; later calls have no effect. `notice` is told where the system allows fewer.
+    /// Starts the threads that share computations; later calls have no effect. `notice` gets a line if the system
+    /// allows fewer.
     ///
     /// # Errors
     /// [`MootError::Usage`] for an impossible number; as [`threads::start_pool`].

@@ -17,7 +17,7 @@ use crate::workspace::plan::Plan;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// What came of one recording.
+/// The result of one recording.
 #[derive(Debug)]
 pub struct RunReport {
     /// The record.
@@ -40,14 +40,14 @@ impl Workspace {
         self.plan.run(self.tools(), &self.control)
     }
 
-    /// As [`Workspace::run`], with `llm` in place of the plan's models.
+    /// As [`Workspace::run`], with `llm` instead of the plan's models.
     pub(crate) fn run_by(&self, llm: &dyn Llm) -> Result<Vec<RunReport>> {
         self.plan.run(Tools { llm, ..self.tools() }, &self.control)
     }
 }
 
 impl Plan {
-    /// Runs the plan's recordings with tools of the caller's own, in place of those that a [`Workspace`] opens.
+    /// Runs the plan's recordings with the caller's own tools, instead of those that a [`Workspace`] opens.
     ///
     /// # Errors
     /// A record that cannot be continued, or that is removed meanwhile; requests for which the memory is too small; what ends a
@@ -129,8 +129,8 @@ fn report(recording: &Recording, progress: Progress, control: &Control) -> Resul
     Ok(RunReport { output: recording.output.clone(), progress, answers: None, unanswered })
 }
 
-/// Writes the answers of a record to `path`, in place of what it held. The record is the original; answers can be written from
-/// it again. Returns the outcome of each question.
+/// Writes the answers of a record to `path`, and replaces a file there. The record is the original; answers can be
+/// written from it again. Returns the outcome of each question.
 fn write_answers(recording: &Recording, path: &Path) -> Result<Vec<Outcome>> {
     let records = Record::read(&recording.output)?.questions;
     let all = answers::answers(&recording.dataset.questions, &records);

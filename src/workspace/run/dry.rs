@@ -1,4 +1,4 @@
-//! What a run would take: questions, calls and tokens counted with made-up replies, and a few calls measured.
+//! The cost of a run, estimated: questions, calls and tokens counted with made-up replies, and a few calls measured.
 
 use super::recording::Recording;
 use crate::error::{MootError, Result};
@@ -9,7 +9,7 @@ use crate::question::Question;
 use crate::workspace::opened::Workspace;
 use std::collections::HashSet;
 
-/// What the run of one recording would take.
+/// The estimated cost of one recording.
 pub struct DryRun<'a> {
     /// The recording.
     pub recording: &'a Recording,
@@ -17,14 +17,14 @@ pub struct DryRun<'a> {
     pub done: usize,
     /// Calls of other questions that are in the record's journal.
     pub journaled: usize,
-    /// Counts with replies that are all alike, then with replies that all differ.
+    /// Counts with replies that are all equal, then with replies that all differ.
     pub passes: [Pass; 2],
     /// A few calls, measured; `None` where there is none to make.
     pub probe: Option<Probe>,
 }
 
 impl Workspace {
-    /// What [`Workspace::run`] would take. Nothing is written.
+    /// The estimated cost of [`Workspace::run`]. Nothing is written.
     ///
     /// # Errors
     /// A record that the run could not continue; what would end the run.

@@ -1,7 +1,7 @@
 //! Records of runs of several methods and models: one for each combination.
 //!
 //! A header names one method and one model, and everything that reads records (compare, report, merge, replay, resuming)
-//! takes it by that.
+//! relies on that.
 
 use crate::error::{MootError, Result};
 use crate::files::outputs;
@@ -10,7 +10,7 @@ use crate::workspace::options::{PlanOptions, RunOptions};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The models of `x,y`, each for a run of its own. What gives models to roles is one run.
+/// The models of `x,y`, each for a run of its own. An assignment of models to roles is one run.
 ///
 /// # Errors
 /// [`MootError::Usage`] for a model that is there twice.

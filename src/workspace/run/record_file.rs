@@ -12,7 +12,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Whether `output` could be the record of this run: what is wrong with it need not wait until a model is loaded.
+/// Checks before a model is loaded whether `output` could be the record of this run.
 ///
 /// # Errors
 /// [`MootError::Input`] for anything but a regular file, or a file that is no record; [`MootError::Io`] for one that cannot
@@ -84,7 +84,7 @@ pub(super) fn unknown_sources(path: &Path, method: &MethodPlan) -> Result<Option
 /// The file that a run writes, to notice that it was removed or replaced.
 pub(super) struct Watched {
     path: PathBuf,
-    /// What tells the file from another of the same name.
+    /// The file's identity, which distinguishes it from another of the same name.
     identity: Option<outputs::Identity>,
 }
 
@@ -94,7 +94,7 @@ impl Watched {
         Self { path: path.to_owned(), identity: identity(path) }
     }
 
-    /// Whether it is no longer at its path. A path that cannot be looked at for another reason says nothing.
+    /// Whether it is no longer at its path. A path that cannot be inspected for another reason counts as still there.
     pub(super) fn is_gone(&self) -> bool {
         let now = identity(&self.path);
         let removed = || !fs::exists(&self.path).unwrap_or(true);
@@ -103,7 +103,7 @@ impl Watched {
 
     /// The error where it is gone; `done` questions were in it.
     pub(super) fn lost(&self, done: usize) -> MootError {
-        let found = if self.path.exists() { "another file in its place" } else { "no file" };
+        let found = if self.path.exists() { "another file at its path" } else { "no file" };
         MootError::Input {
             path: self.path.clone(),
             line: None,

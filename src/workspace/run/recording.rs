@@ -23,7 +23,7 @@ pub struct Recording {
     pub dataset: Arc<Dataset>,
     /// The record.
     pub output: PathBuf,
-    /// Replies of earlier records that are taken for calls that are sent alike.
+    /// Replies of earlier records that are taken for equal calls.
     pub replies: Arc<Replies>,
     /// Questions in flight.
     pub in_flight: usize,
@@ -72,7 +72,7 @@ impl Recording {
         Run { questions, method: &self.method.method, tools, settings: &self.method.settings, in_flight, stop }
     }
 
-    /// Whose documents are read, where questions bring documents and there is a corpus.
+    /// A line on which documents are read, where questions have documents and there is a corpus.
     pub(super) fn whose_documents(&self, tools: Tools<'_>) -> Option<String> {
         let (row, questions) = (self.method.row(), &self.dataset.questions);
         let bring = questions.iter().filter(|question| !question.documents.is_empty()).count();

@@ -23,8 +23,8 @@ fn of_kind<'a>(question: &'a Question, kinds: &'a [&str]) -> impl Iterator<Item 
 /// ISO 8601 of three precisions: a year, a month, a day, each within its range.
 fn parses(date: &str) -> bool {
     let parts: Vec<&str> = date.split('-').collect();
-    let number = |place: usize, digits: usize| {
-        parts.get(place).map_or(Some(1), |part| (part.len() == digits).then(|| part.parse().ok()).flatten())
+    let number = |index: usize, digits: usize| {
+        parts.get(index).map_or(Some(1), |part| (part.len() == digits).then(|| part.parse().ok()).flatten())
     };
     let (year, month, day): (Option<u32>, _, _) = (number(0, 4), number(1, 2), number(2, 2));
     let within = |value: Option<u32>, most: u32| value.is_some_and(|value| (1..=most).contains(&value));
@@ -50,7 +50,7 @@ fn both_halves_have_eight_questions_of_every_kind() {
 }
 
 #[test]
-fn answers_stand_in_the_documents_that_are_labelled_with_them() {
+fn answers_are_in_the_documents_labelled_with_them() {
     for question in HALVES.iter().flat_map(|name| half(name)) {
         let id = &question.id;
         let gold = question.gold.as_ref().unwrap();

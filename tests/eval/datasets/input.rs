@@ -10,7 +10,7 @@ fn ids(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_form_is_told_from_the_content() {
+fn the_form_is_detected_from_the_content() {
     let lines = TWO.replace("}, {", "}\n\n{");
     for text in [
         lines.clone(),

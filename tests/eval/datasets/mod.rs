@@ -64,7 +64,7 @@ fn ramdocs_as_published() {
     assert_eq!(ids[0].split_once('-').map(|(line, hash)| (line, hash.len())), Some(("1", 8)));
 }
 
-/// What is said of a file whose second line has `field` set to `value`, or taken away.
+/// The error for a file whose second line has `field` set to `value`, or removed.
 fn complaint(change: impl Fn(&mut Value)) -> String {
     let mut bad = line();
     change(&mut bad);
@@ -139,7 +139,7 @@ fn a_sample_is_uniform_seeded_nested_and_in_order() {
 }
 
 #[test]
-fn bad_items_are_skipped_when_told_to() {
+fn bad_items_are_skipped_on_request() {
     let mut bad = line();
     bad["documents"] = "no".into();
     let text = format!("{{broken\n{}\n{bad}\n{}\n", line(), line());
@@ -155,7 +155,7 @@ fn bad_items_are_skipped_when_told_to() {
 }
 
 #[test]
-fn an_id_stands_for_one_question() {
+fn an_id_belongs_to_one_question() {
     let found = load("{\"id\": \"a\", \"question\": \"Q?\"}\n{\"id\": \"a\", \"question\": \"R?\"}\n").unwrap_err();
     assert_eq!(found, "set.jsonl:2: expected each id once, found question \"a\" again");
 }

@@ -66,7 +66,7 @@ fn fields_under_other_names_get_a_hint() {
         error.ends_with("expected a document's `text`, found the field `content`, which is called `text` here"),
         "{error}"
     );
-    // Where ours is there, another field is the user's own business.
+    // If a field of this form is there, other fields are ignored.
     assert!(load("{\"question\": \"Q?\", \"answers\": [\"a\"], \"label\": \"x\", \"note\": 3}\n").is_ok());
 }
 

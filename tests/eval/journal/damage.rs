@@ -4,7 +4,7 @@ use super::*;
 
 /// A tail of a power cut: half a line, or zeros that a file system put there. It is cut off; damage within the record is not.
 #[test]
-fn a_torn_tail_is_told_apart_from_damage() {
+fn a_torn_tail_is_distinguished_from_damage() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, path) = (folder.path().join("whole.jsonl"), folder.path().join("out.jsonl"));
     debated(&whole, &questions(2, 2), 1);
@@ -28,7 +28,7 @@ fn a_torn_tail_is_told_apart_from_damage() {
     assert_eq!(fs::read(&path).unwrap(), damaged);
 }
 
-/// One changed character in any line, a missing line, two lines that changed places: all are noticed, times are not looked at.
+/// One changed character in any line, a missing line, two lines swapped: each is noticed; times are not compared.
 #[test]
 fn every_edit_is_noticed_at_its_line() {
     let folder = tempfile::tempdir().unwrap();
@@ -49,10 +49,10 @@ fn every_edit_is_noticed_at_its_line() {
         ("\"max_tokens\":", "\"max_tokens\":1"),
     ] {
         let mut hits = 0;
-        for (place, line) in lines.iter().enumerate().filter(|(_, line)| line.contains(from)) {
+        for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.contains(from)) {
             let mut edited = own.clone();
-            edited[place] = line.replacen(from, to, 1);
-            assert_eq!(altered(&edited).unwrap(), [place + 1], "{from} in line {}", place + 1);
+            edited[index] = line.replacen(from, to, 1);
+            assert_eq!(altered(&edited).unwrap(), [index + 1], "{from} in line {}", index + 1);
             hits += 1;
         }
         assert!(hits > 0, "{from}");
@@ -71,6 +71,6 @@ fn every_edit_is_noticed_at_its_line() {
     let mut gone = own.clone();
     gone.remove(question);
     assert_eq!(altered(&gone).unwrap(), [question + 1]);
-    // All hashes made anew hide an edit from nothing but the last one.
+    // If all hashes are computed again after an edit, only the last hash shows it.
     assert!(lines.last().unwrap().contains(&Record::read_whole(&whole).unwrap().1.chain));
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A file that takes so many bytes, and can be cut so many times.
+/// A file with room for so many bytes, which can be truncated so many times.
 struct Full {
     file: File,
     room: usize,
@@ -72,10 +72,10 @@ fn a_record_that_another_program_changed_is_written_no_further() {
     assert_eq!(Record::read(&path).unwrap().questions.len(), 2);
 }
 
-/// The run ends at once with the system's reason; what was whole stays, and the run goes on once there is room. In every
+/// The run ends at once with the system's reason; whole lines are kept, and the run continues once there is room. In every
 /// other round what was half written cannot be cut off either.
 #[test]
-fn a_full_disk_loses_nothing_that_was_whole() {
+fn a_full_disk_loses_no_whole_line() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, path) = (folder.path().join("whole.jsonl"), folder.path().join("full.jsonl"));
     debated(&whole, &questions(4, 4), 1);
@@ -110,7 +110,7 @@ fn a_full_disk_loses_nothing_that_was_whole() {
     assert!(torn > 5, "{torn} torn tails");
 }
 
-/// Once a write failed, nothing else is written: later lines would stand on ones that are lost.
+/// After a failed write nothing else is written: the hashes of later lines would depend on lines that are lost.
 #[test]
 fn nothing_is_written_after_a_failed_write() {
     let folder = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ fn nothing_is_written_after_a_failed_write() {
 
 /// Before a method sends its next stage, all replies of the last one are on the disk.
 #[test]
-fn a_method_goes_on_from_recorded_replies_alone() {
+fn a_method_continues_only_after_its_replies_are_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.jsonl");
     let mut writer = Writer::open(&path, &madam_header()).unwrap();

@@ -1,4 +1,4 @@
-//! The journal of calls: what a kill, a full disk, an edit and a second process leave of it.
+//! The journal of calls after a kill, a full disk, an edit and a second process.
 
 mod damage;
 mod disk;
@@ -101,7 +101,7 @@ fn call_lines(bytes: &[u8]) -> usize {
 /// With one question in flight a resumed record has the very hashes of an uninterrupted one: all but its times are equal. No
 /// call whose line was whole is asked again.
 #[test]
-fn a_run_cut_at_200_random_bytes_goes_on_as_if_nothing_had_been() {
+fn a_run_cut_at_200_random_bytes_continues_with_the_same_result() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, path) = (folder.path().join("whole.jsonl"), folder.path().join("cut.jsonl"));
     let questions = questions(3, 5);
@@ -141,7 +141,7 @@ fn a_long_question_is_not_begun_again() {
     assert_eq!(ended.unwrap_err().to_string(), "the engine stopped: out of memory");
     drop(writer);
     let (record, ledger) = Record::read_whole(&path).unwrap();
-    // A stage that fails answers nothing here.
+    // A stage that fails gives no replies here.
     assert_eq!((record.questions.len(), ledger.journal["q0"].len()), (0, 2 * 31));
     let elapsed = ledger.journal["q0"].last().unwrap().elapsed;
     let (progress, asked) = debated(&path, &questions, 1);
@@ -154,7 +154,7 @@ fn a_long_question_is_not_begun_again() {
     assert!(record.questions[0].seconds > elapsed && elapsed > 0.0);
 }
 
-/// A journaled call is taken for one alone that was sent alike in everything.
+/// A journaled reply is used only for a call that is equal in every setting.
 #[test]
 fn a_call_that_differs_is_asked_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -206,7 +206,7 @@ fn a_call_that_differs_is_asked_again() {
     }
 }
 
-/// What an error left is taken up by `--retry-errors`.
+/// `--retry-errors` uses the calls that a failed question has recorded.
 #[test]
 fn a_question_that_failed_keeps_its_answered_calls() {
     let folder = tempfile::tempdir().unwrap();
@@ -256,9 +256,9 @@ fn calls_that_arrive_in_another_order_keep_theirs() {
     assert_eq!(last["entries"][0], 5);
 }
 
-/// The aggregator's second prompt is its first one, so its reply is taken over: no entry of it is written again on resume.
+/// The aggregator's second prompt is its first one, so its reply is used again: no entry for it is written on resume.
 #[test]
-fn a_reply_that_was_taken_over_is_journaled_once() {
+fn a_reply_that_was_used_again_is_journaled_once() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, path) = (folder.path().join("whole.jsonl"), folder.path().join("cut.jsonl"));
     let (questions, settings, never) = (questions(2, 3), Settings::default(), AtomicBool::new(false));
@@ -277,8 +277,8 @@ fn a_reply_that_was_taken_over_is_journaled_once() {
     };
     let progress = held(&whole);
     assert_eq!((progress.calls, progress.taken_over), (16, 2), "two rounds of three agents and an aggregator");
-    let places: Vec<Option<usize>> = content(&whole).iter().map(|record| record.place).collect();
-    assert_eq!(places, [Some(0), Some(1)]);
+    let indices: Vec<Option<usize>> = content(&whole).iter().map(|record| record.place).collect();
+    assert_eq!(indices, [Some(0), Some(1)]);
     let bytes = fs::read(&whole).unwrap();
     let chain = Record::read_whole(&whole).unwrap().1.chain;
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);

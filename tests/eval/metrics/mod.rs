@@ -187,7 +187,7 @@ fn malformed_and_failed_score_wrong_under_every_rule() {
 }
 
 #[test]
-fn without_gold_there_is_no_score_but_a_cost() {
+fn without_gold_answers_only_costs_are_scored() {
     let mut record = answered("x", &[], &[], &["1856"]);
     record.question.gold = None;
     assert_eq!(of("em", &record), None);
@@ -244,7 +244,7 @@ proptest! {
         if gold.is_empty() && !answers.is_empty() {
             prop_assert_eq!(four(&record, ""), [0.0; 4]);
         }
-        // The order of answers is nothing.
+        // The order of answers does not matter.
         let mut reversed = record.clone();
         reversed.conclusion.as_mut().unwrap().answers.reverse();
         prop_assert_eq!(four(&record, ""), four(&reversed, ""));

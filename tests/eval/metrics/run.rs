@@ -117,7 +117,7 @@ fn extraction_by_kind_of_document() {
     let mut label = reply(0, 1, None);
     (label.parsed, label.format) = (Parsed::Malformed, "claim-label".into());
     assert_eq!(of("extracted", &labelled(&[("correct", "1884")], vec![label])), None);
-    // A label without an answer says nothing about a reply.
+    // A label without an answer cannot be compared with a reply.
     assert_eq!(of("extracted", &labelled(&[("supporting", "")], vec![reply(0, 1, Some("1884"))])), None);
 }
 

@@ -101,7 +101,7 @@ fn replies_have_room_for_the_longest_quote() {
 }
 
 #[test]
-fn claims_that_are_not_checked_are_told() {
+fn claims_that_are_not_checked_are_reported() {
     let reply = |claims: usize| {
         let list: Vec<String> = (0..claims).map(|n| format!("\"Claim-{n}.\"")).collect();
         format!("Claims: [{}]", list.join(", "))

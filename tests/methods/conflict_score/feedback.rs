@@ -80,7 +80,7 @@ fn a_malformed_second_answer_leaves_the_first() {
 }
 
 #[test]
-fn without_a_conflict_or_without_feedback_the_first_answer_stands() {
+fn without_a_conflict_or_without_feedback_the_first_answer_is_kept() {
     let agreeing = Question { documents: two_options().documents[..1].to_vec(), ..two_options() };
     let record = hold("regenerated-rag", &[], &agreeing, &reader(OPTIONS[1]));
     assert_eq!((record.calls.len(), record.conclusion.as_ref().unwrap().rejected.len()), (2, 0));

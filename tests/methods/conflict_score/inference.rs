@@ -28,7 +28,7 @@ fn replies(call: &Call) -> String {
 }
 
 #[test]
-fn a_reply_has_no_probability_and_a_malformed_one_is_no_label() {
+fn replies_have_no_probability_and_malformed_ones_no_label() {
     let llm = Scripted::new(replies);
     let record = hold(&asked(&BRIDGE), &[("labels", "entailment")], Tools::new(&llm), &Settings::default());
     let labels = &claims(&record)[0].labels;
@@ -61,7 +61,7 @@ fn of_equal_sentences_the_one_nearest_to_the_claim_is_quoted() {
 }
 
 #[test]
-fn a_classifiers_labels_are_held_to_sure_as_well() {
+fn the_switch_sure_applies_to_labels_of_a_classifier() {
     let classifier = ScriptedClassifier::new(|pair| {
         let contradiction = if pair.premise.contains("1947") { 0.7 } else { 0.1 };
         let entailment = if pair.premise.contains("1931") { 0.85 } else { 0.05 };

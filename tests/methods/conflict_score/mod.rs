@@ -52,7 +52,7 @@ const BRIDGE: [&str; 3] = [
     "Soup is served at noon.",
 ];
 
-/// Labels by what stands in the prompt; the decomposer gives two claims.
+/// Labels by the words of the prompt; the decomposer gives two claims.
 fn labeller(call: &Call) -> String {
     if call.role == "decomposer" {
         return r#"Claims: ["The bridge at Orm opened in 1931.", "Ships pass below the bridge at Orm."]"#.into();
@@ -69,7 +69,7 @@ fn labeller(call: &Call) -> String {
 }
 
 #[test]
-fn claims_are_labelled_with_quotes_and_places() {
+fn claims_are_labelled_with_quotes_and_origins() {
     let question = question("It opened in 1931, and ships pass below it.", &BRIDGE);
     let llm = Scripted::new(labeller);
     let record = hold(&question, &[], Tools::new(&llm), &Settings::default());
@@ -97,9 +97,9 @@ fn claims_are_labelled_with_quotes_and_places() {
     assert_eq!((scores.cs_c, scores.cs_r), (Some(0.5), Some(0.25)));
 }
 
-/// What a grammar lets through: a quote is one or two sentences of its document and nothing else.
+/// The quotes that the grammar allows: one or two sentences of the document and nothing else.
 #[test]
-fn a_quote_cannot_be_decoded_unless_it_stands_in_the_document() {
+fn only_quotes_of_the_document_can_be_decoded() {
     let pieces = json!(["It \"opened\" in 1931.", " Ships\\pass {below}.", " It is 1947."]);
     let values =
         |words: bool, first: bool| json!({ "pieces": pieces, "least": 5, "words": words, "label_first": first });
@@ -216,7 +216,7 @@ fn a_false_quote_is_asked_for_again_where_no_grammar_holds() {
     let labels = claims(&hold(&question, &[], Tools::new(&llm), &free))[0].labels.clone();
     assert_eq!((labels[0].relation, labels[0].misquote.as_str()), (ClaimRelation::Supports, "It opened in May 1931."));
     assert_eq!(labels[1].fault, Some(LabelFault::Malformed));
-    // Where a grammar held the reply there is nothing to ask again.
+    // With a grammar no reply needs a second call.
     let held = hold(&question, &[], Tools::new(&Scripted::new(script("..."))), &Settings::default());
     assert_eq!(held.calls.len(), 3);
     assert_eq!(claims(&held)[0].labels[0].fault, Some(LabelFault::Unquoted));
@@ -350,13 +350,13 @@ fn entailment_labels_alone_or_proposes() {
     assert_eq!(found, [(Supports, true), (Contradicts, true), (Irrelevant, true), (Contradicts, true)]);
     assert_eq!(labels[0].quote.as_ref().unwrap().text, "It opened\n  in 1931.", "the sentence that entails most");
     assert!(labels.iter().all(|label| label.by == "classifier") && record.calls.is_empty());
-    // What is uncertain is the labeller's.
+    // Uncertain pairs go to the labeller.
     let record = hold(&question, &[("labels", "both")], tools, &Settings::default());
     let labels = &claims(&record)[0].labels;
     assert_eq!((labels[3].relation, labels[3].by.as_str(), record.calls.len()), (Irrelevant, "labeller", 1));
     assert_eq!((labels[1].relation, labels[1].by.as_str()), (Contradicts, "classifier"));
     assert_eq!(labels[1].probability, Some(0.97));
-    // Without a classifier a model's replies stand in, and the label says so.
+    // Without a classifier a model's replies are used instead, and the label records it.
     let llm = Scripted::new(|call| if call.role == "entailment" { "contradicts".into() } else { String::new() });
     let record = hold(&question, &[("labels", "entailment")], Tools::new(&llm), &Settings::default());
     assert!(claims(&record)[0].labels.iter().all(|label| label.by == "entailment" && label.relation == Contradicts));

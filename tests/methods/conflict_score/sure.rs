@@ -40,7 +40,7 @@ fn labels_below_the_probability_do_not_count() {
     // Three labels, then three scored words for each, after the very prompt of the label.
     let scored: Vec<_> = record.calls.iter().filter(|call| call.score).collect();
     assert_eq!((record.calls.len(), scored.len()), (12, 9));
-    for (call, first) in scored.iter().zip([0, 0, 0, 1, 1, 1, 2, 2, 2].map(|place| &record.calls[place])) {
+    for (call, first) in scored.iter().zip([0, 0, 0, 1, 1, 1, 2, 2, 2].map(|index| &record.calls[index])) {
         let label_first = first.messages[0].content.clone();
         assert_eq!((&call.messages[0].content, call.document), (&label_first, first.document));
     }
@@ -60,7 +60,7 @@ fn labels_below_the_probability_do_not_count() {
 }
 
 #[test]
-fn reasons_can_be_left_out_where_the_label_stands_first() {
+fn reasons_can_be_left_out_if_the_label_comes_first() {
     let values = |reasons: bool| {
         serde_json::json!({
             "pieces": ["It opened."], "least": 5, "words": false, "label_first": true, "reasons": reasons,
@@ -81,7 +81,7 @@ fn reasons_can_be_left_out_where_the_label_stands_first() {
     assert!(error.contains("expected order label-first"), "{error}");
 }
 
-/// A reply that was cut inside of its quote is no label. It is scored all the same, so that in a record told again the calls of
+/// A reply that was cut inside of its quote is no label. It is scored too, so that in a replay the calls of
 /// the other labels keep their seeds.
 #[test]
 fn a_cut_reply_is_scored_to_no_effect() {

@@ -17,7 +17,7 @@ fn not_held(calls: &[CallRecord]) -> f64 {
 }
 
 #[test]
-fn what_a_document_does_not_hold_counts_as_unknown() {
+fn an_answer_that_is_not_in_the_document_counts_as_unknown() {
     let (conclusion, calls) = answer("debate", &as_madam_rag(&[("grounded", "true")]), &four(), &of_one_mind());
     let parsed = |answer: Option<&str>, explanation: &str| Parsed::Answer {
         answer: answer.map(str::to_owned),

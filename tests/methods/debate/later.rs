@@ -7,7 +7,7 @@ use moot::question::{Conclusion, Document};
 /// Equal answers are one line, a year and a day of it are not; an agent reads neither its own reply, nor those that
 /// know nothing, nor malformed ones.
 #[test]
-fn answers_of_the_others_stand_once_with_who_gives_them() {
+fn answers_of_others_are_shown_once_with_their_agents() {
     let replies = [
         "Answer: 1931. Explanation: The register has 1931.",
         "Answer: 1931. Explanation: The plaque has 1931.",
@@ -24,8 +24,8 @@ fn answers_of_the_others_stand_once_with_who_gives_them() {
     let asked = Question { documents: (0..6).map(document).collect(), ..four() };
     let switches = as_madam_rag(&[("history", "answers"), ("rounds", "2")]);
     let (_, calls) = answer("debate", &switches, &asked, &llm);
-    let told = |place: usize| {
-        let of = |call: &&CallRecord| call.round == 2 && call.document == Some(place);
+    let told = |index: usize| {
+        let of = |call: &&CallRecord| call.round == 2 && call.document == Some(index);
         let sent = calls.iter().find(of).unwrap().messages[0].content.clone();
         let (_, after) = sent.split_once("of the same name:\n").unwrap();
         after.split_once("\nAnswer the question again").map_or(after, |(lines, _)| lines).trim().to_owned()
@@ -88,7 +88,7 @@ fn only_agents_that_have_an_answer_are_asked_again() {
     assert_eq!(turns_left_out(conclusion.unwrap(), calls), 0.0);
 }
 
-/// The metric that counts what `ask-again=needed` saves.
+/// The metric that counts the calls saved by `ask-again=needed`.
 fn turns_left_out(conclusion: Conclusion, calls: Vec<CallRecord>) -> f64 {
     let record = QuestionRecord { conclusion: Some(conclusion), calls, ..QuestionRecord::default() };
     changes::left_out(&record).unwrap()
@@ -110,7 +110,7 @@ fn answers_of_many_are_short() {
     assert!(sent.contains(&told), "{sent}");
 }
 
-/// There is nothing to tell then, and an equal prompt is not sent again.
+/// No other answer can be shown then, and an equal prompt is not sent again.
 #[test]
 fn where_no_other_agent_has_an_answer_a_later_prompt_is_the_first_one() {
     let asked = question(&["She was born in 1931.", "Soup."]);

@@ -49,31 +49,31 @@ fn one_document_debates_with_itself() {
 }
 
 #[test]
-fn without_an_aggregator_there_is_no_reply_of_it_to_read() {
+fn without_an_aggregator_no_agent_can_read_its_reply() {
     let built = methods::build("debate", &typed(&[("aggregator", "false"), ("history", "aggregate")]));
     assert!(usage_error(built).ends_with("expected history peers or answers"));
 }
 
 /// Where the document, the history and the agent's own reply begin in the prompt of agent 1 in round 2.
-fn places(switches: &[(&str, &str)], history: &str) -> (usize, usize, Option<usize>) {
+fn offsets(switches: &[(&str, &str)], history: &str) -> (usize, usize, Option<usize>) {
     let (_, calls) = answer("debate", &as_madam_rag(switches), &four(), &honest());
     let first = |call: &&CallRecord| call.role == "agent" && call.round == 2;
     let sent = &calls.iter().find(first).unwrap().messages[0].content;
-    let place = |part: &str| {
+    let offset = |part: &str| {
         assert!(sent.matches(part).count() <= 1, "{part} twice in {sent}");
         sent.find(part)
     };
-    let own = place(&format!("and you have replied:\n{}\n", calls[0].reply.trim()));
-    (place("Document: She was born in 1931.\n").unwrap(), place(history).unwrap(), own)
+    let own = offset(&format!("and you have replied:\n{}\n", calls[0].reply.trim()));
+    (offset("Document: She was born in 1931.\n").unwrap(), offset(history).unwrap(), own)
 }
 
 #[test]
-fn order_and_own_reply_decide_what_a_later_prompt_holds_and_where() {
+fn order_and_own_reply_decide_the_parts_of_later_prompts() {
     let verdict = format!("Aggregator: {VERDICT}\n");
     let peer = "Agent 2: Answer: 1968. Explanation: So it says.\n";
     let answers = "1968, says Agent 2: So it says.\n";
     for (history, line) in [("aggregate", verdict.as_str()), ("peers", peer), ("answers", answers)] {
-        let set = |order, own| places(&[("history", history), ("order", order), ("own-reply", own)], line);
+        let set = |order, own| offsets(&[("history", history), ("order", order), ("own-reply", own)], line);
         let (document, told, own) = set("document-first", "false");
         assert!(document < told && own.is_none(), "{history}");
         let (document, told, own) = set("history-first", "false");
@@ -83,8 +83,8 @@ fn order_and_own_reply_decide_what_a_later_prompt_holds_and_where() {
         let (document, told, own) = set("history-first", "true");
         assert!(own.unwrap() < told && told < document, "{history}");
     }
-    // What the paper does is the default.
-    assert_eq!(places(&[], &verdict), places(&[("order", "document-first"), ("own-reply", "false")], &verdict));
+    // The default is the paper's order.
+    assert_eq!(offsets(&[], &verdict), offsets(&[("order", "document-first"), ("own-reply", "false")], &verdict));
 }
 
 /// Round 1 has no history: the switches change nothing there, so runs that differ in them share its calls.

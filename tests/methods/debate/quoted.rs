@@ -33,7 +33,7 @@ fn others_read_the_sentence_of_the_document() {
     let (_, calls) =
         answer("debate", &as_madam_rag(&[("evidence", "quote"), ("history", "peers")]), &asked(), &script());
     let quoted = "Agent 1: Answer: 1913. Explanation: The document says: \"A vase by Mira Tolland! She was born in 1913, he said.\"";
-    // Without a sentence that holds the answer, and without an answer, the reply stands as it was made.
+    // Without a sentence that holds the answer, and without an answer, the reply is shown unchanged.
     let own_words = "Agent 2: Answer: nobody. Explanation: It is empty.";
     let unknown = "Agent 3: Answer: unknown. Explanation: Soup it is.";
     let verdict = calls.iter().find(|call| call.role == "aggregator").unwrap();

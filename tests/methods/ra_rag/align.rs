@@ -45,7 +45,7 @@ fn a_dropped_answer_is_an_event_and_no_fallback() {
 }
 
 #[test]
-fn unknown_may_be_said_in_several_ways_and_is_not_malformed() {
+fn several_phrases_mean_unknown_and_are_not_malformed() {
     let question = years(&[("a", "I don't know."), ("b", "I do not know"), ("c", "unknown")]);
     let replies = ["I don\u{2019}t know.", "I do not know", "**Unknown**."];
     let held = held(&[("kappa", "1")], &question, &[], &Scripted::list(replies));

@@ -18,8 +18,8 @@ use moot::transcript::QuestionRecord;
 
 /// Documents as (source, text); no source where it is empty.
 fn asked<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Question {
-    let document = |(place, (source, text)): (usize, (&str, &str))| Document {
-        name: format!("d{place}"),
+    let document = |(index, (source, text)): (usize, (&str, &str))| Document {
+        name: format!("d{index}"),
         text: text.to_owned(),
         source: (!source.is_empty()).then(|| source.to_owned()),
         ..Document::default()

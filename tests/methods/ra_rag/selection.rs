@@ -25,14 +25,14 @@ fn rrss_asks_as_many_as_are_still_needed_until_kappa_sources_have_answered() {
 }
 
 #[test]
-fn rss_asks_the_heaviest_whatever_they_say_and_all_asks_every_source() {
+fn rss_asks_the_heaviest_sources_and_all_asks_every_source() {
     let (question, weights) = six();
     let selection = |name: &str| held(&[("variant", name), ("kappa", "3")], &question, &weights, &honest());
     let rss = selection("rss");
     assert_eq!(rss.stages, [(0, 0), (0, 1), (0, 2)]);
     assert_eq!(stands(&rss.conclusion.answers), [stand("1931", &[0], &[2])]);
     let all = selection("wmv");
-    assert_eq!(all.stages, (0..6).map(|place| (0, place)).collect::<Vec<_>>());
+    assert_eq!(all.stages, (0..6).map(|index| (0, index)).collect::<Vec<_>>());
     assert_eq!(stands(&all.conclusion.answers), [stand("1932", &[2, 4, 5], &[0])]);
 }
 

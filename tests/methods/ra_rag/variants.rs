@@ -61,7 +61,7 @@ struct Shelf(Mutex<Vec<Wanted>>);
 impl Retriever for Shelf {
     fn retrieve(&self, _: &str, wanted: &Wanted) -> Result<Vec<Hit>> {
         self.0.lock().unwrap().push(wanted.clone());
-        let hit = |place: u64, source: &str, text: &str| Hit {
+        let hit = |index: u64, source: &str, text: &str| Hit {
             passage: Passage {
                 text: text.into(),
                 title: None,
@@ -74,7 +74,7 @@ impl Retriever for Shelf {
                     id: None,
                     line: None,
                     page: None,
-                    characters: place..place + 9,
+                    characters: index..index + 9,
                 },
             },
             score: 1.0,

@@ -55,7 +55,7 @@ fn reply(said: &[Said]) -> Reply {
 }
 
 /// What the generator has written so far, and the document that it reads.
-fn place(call: &Call) -> (String, String) {
+fn situation(call: &Call) -> (String, String) {
     let begun: Vec<&str> = call.prefill.iter().map(Segment::text).collect();
     let at = begun.iter().rposition(|text| *text == "[Retrieval]<paragraph>").unwrap();
     (begun[..at].concat(), begun[at + 1].to_owned())
@@ -72,7 +72,7 @@ fn usual(call: &Call) -> Result<Reply> {
     if call.max_tokens == 0 {
         return Ok(decided([0.9, 0.1]));
     }
-    let (begun, document) = place(call);
+    let (begun, document) = situation(call);
     let (first, second) = (begun.contains("A."), begun.contains("B."));
     Ok(match (document.as_str(), first, second) {
         ("one", false, false) => reply(&[Relevant(0.9), Text("A"), Text("."), FULL, Again, Text(" Not so."), NONE]),
@@ -107,7 +107,7 @@ fn answers(record: &QuestionRecord) -> Vec<(String, Vec<usize>)> {
 }
 
 #[test]
-fn the_best_answers_go_on_from_every_document() {
+fn the_best_answers_continue_from_every_document() {
     let record = answered(&long(&[]), &model(usual));
     is_golden("self_rag.long", &record);
     // After one segment: "A." 1.9, "B." 1.3. After two: "B. B1." (1.3 + 1.9) / 2 = 1.6, "A. A2." (1.9 + 1.6) / 2 = 1.75,
@@ -165,7 +165,7 @@ fn depth_width_and_threshold_are_switches() {
 fn utility_and_the_sequence_score_count() {
     let says = |call: &Call| match call.max_tokens {
         0 => Ok(decided([0.9, 0.1])),
-        _ if place(call).1 == "one" => {
+        _ if situation(call).1 == "one" => {
             Ok(reply(&[Relevant(0.5), Text("A."), Utility([1.0, 1e-12, 1e-12, 1e-12, 1e-12])]))
         }
         _ => Ok(reply(&[Relevant(0.4), Text("B."), Utility([1e-12, 1e-12, 1e-12, 1e-12, 1.0])])),
@@ -202,7 +202,7 @@ fn segments_without_words_are_left_out() {
     // An answer that nothing was written after is whole.
     let ends = |call: &Call| match call.max_tokens {
         0 => Ok(decided([0.9, 0.1])),
-        _ if place(call).0.is_empty() => Ok(reply(&[Relevant(0.9), Text("Unknown."), FULL, Again])),
+        _ if situation(call).0.is_empty() => Ok(reply(&[Relevant(0.9), Text("Unknown."), FULL, Again])),
         _ => Ok(reply(&[Relevant(0.9), Again])),
     };
     let record = answered(&long(&[]), &model(ends));
@@ -214,7 +214,7 @@ fn segments_without_words_are_left_out() {
 fn tokens_after_the_end_of_a_segment_do_not_judge_it() {
     let says = |call: &Call| match call.max_tokens {
         0 => Ok(decided([0.9, 0.1])),
-        _ if place(call).0.is_empty() => Ok(reply(&[Relevant(0.9), Text("A."), Again, Text(" B."), FULL])),
+        _ if situation(call).0.is_empty() => Ok(reply(&[Relevant(0.9), Text("A."), Again, Text(" B."), FULL])),
         _ => Ok(reply(&[Relevant(0.9)])),
     };
     let explanation = answered(&long(&[]), &model(says)).conclusion.unwrap().explanation;
@@ -236,7 +236,9 @@ fn every_segment_has_a_retrieval_of_its_own_and_a_failed_call_fails_the_question
     assert!(found.events.iter().all(|event| matches!(event, Event::Retrieval { .. })));
 
     let fails = |call: &Call| match usual(call) {
-        Ok(_) if call.max_tokens > 0 && place(call).0.contains("B1.") => Err(moot::MootError::Engine("gone".into())),
+        Ok(_) if call.max_tokens > 0 && situation(call).0.contains("B1.") => {
+            Err(moot::MootError::Engine("gone".into()))
+        }
         other => other,
     };
     let (failed, error) = record(&long(&[]), &question, Tools { retriever: Some(&shelf), ..Tools::new(&model(fails)) });

@@ -17,7 +17,7 @@ use moot::question::{Document, Question};
 use moot::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use moot::{MootError, Result};
 
-/// An id is 100 and a token's place here.
+/// The id of a token is 100 plus its index here.
 const TOKENS: [&str; 14] = [
     "[Retrieval]",
     "[No Retrieval]",
@@ -56,14 +56,14 @@ impl Llm for Model {
     }
 
     fn token(&self, _: &str, text: &str) -> Option<u32> {
-        let place = TOKENS.iter().position(|token| *token == text && *token != self.lacks)?;
-        Some(100 + place as u32)
+        let index = TOKENS.iter().position(|token| *token == text && *token != self.lacks)?;
+        Some(100 + index as u32)
     }
 
     fn answer(&self, calls: &[Call], _: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         let results: Vec<Result<Reply>> = calls.iter().map(|call| (self.says)(call)).collect();
-        for (place, result) in results.iter().enumerate() {
-            result.iter().for_each(|reply| on_reply(place, reply));
+        for (index, result) in results.iter().enumerate() {
+            result.iter().for_each(|reply| on_reply(index, reply));
         }
         results
     }
@@ -198,7 +198,7 @@ fn below_the_threshold_the_generator_answers_from_memory() {
     assert_eq!(calls.len(), 2);
     assert_eq!(calls[1].raw_prompt.last(), Some(&scaffold("\n\n### Response:\n[No Retrieval]")));
     assert_eq!(conclusion.unwrap().answers[0].text, "1931");
-    // 0.1 exceeds a lower threshold, and 0 asks nothing.
+    // 0.1 exceeds a lower threshold; with 0 nothing is asked.
     for (threshold, stages) in [("0.05", 1), ("0", 0)] {
         let reads = move |call: &Call| if call.max_tokens == 0 { Ok(decided([0.1, 0.9])) } else { usual(call) };
         let (_, calls) = answer("self-rag", &typed(&[("threshold", threshold)]), &four(), &model(reads));
@@ -254,7 +254,7 @@ fn the_sequence_score_is_added_where_it_is_wanted() {
 }
 
 #[test]
-fn critique_tokens_that_do_not_come_score_nothing() {
+fn missing_critique_tokens_score_zero() {
     let says = |call: &Call| match usual(call)? {
         reply if call.role == "generator" && call.max_tokens > 0 => {
             Ok(Reply { logprobs: reply.logprobs[..2].to_vec(), ..reply })
@@ -305,14 +305,14 @@ fn malformed_replies_at_every_role() {
     let (conclusion, _) = answer("self-rag", &typed(&[("selection", "original")]), &four(), &model(empty));
     let conclusion = conclusion.unwrap();
     assert!(conclusion.malformed && conclusion.answers.is_empty());
-    // Tokens that judge are no answer.
+    // Critique tokens are no answer.
     let bare = |call: &Call| match (call.role.as_str(), call.max_tokens) {
         ("generator", 1..) => Ok(said("[Irrelevant][Utility:1]")),
         _ => usual(call),
     };
     let (conclusion, _) = answer("self-rag", &typed(&[("selection", "original")]), &four(), &model(bare));
     assert!(conclusion.unwrap().malformed);
-    // A verdict that cannot be read rejects what was said.
+    // A verdict that cannot be read rejects the response.
     let vague = |call: &Call| if call.role == "aggregator" { Ok(said("1931")) } else { usual(call) };
     let conclusion = answer("self-rag", &Typed::new(), &four(), &model(vague)).0.unwrap();
     assert!(conclusion.malformed && conclusion.answers.is_empty() && conclusion.rejected.len() == 3);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn prompted_asks_in_words_and_says_so() {
+fn prompted_asks_in_words_and_records_it() {
     let prompted = typed(&[("prompted", "true")]);
     let (conclusion, calls) = answer("self-rag", &prompted, &four(), &Scripted::new(in_words));
     assert_eq!(calls.len(), 2 + 4 + 12 + 1);
@@ -31,7 +31,7 @@ fn prompted_asks_in_words_and_says_so() {
 }
 
 #[test]
-fn prompted_answers_from_memory_where_nothing_needs_looking_up() {
+fn prompted_answers_from_memory_without_a_need_to_retrieve() {
     let prompted = typed(&[("prompted", "true")]);
     // P("yes") is 0.0074 where "no" is likelier by 4.9, and 0.27 where it is by 1: the threshold is 0.2.
     let scored = |no: f32| Scripted::new(in_words).with_scores(move |_, text| if text == "no" { no } else { -5.0 });

@@ -41,9 +41,9 @@ fn tiny() -> Local {
         // Each merge made one of the ids, in their order.
         let merges = tokenizer["model"]["merges"].as_array_mut().unwrap();
         merges.truncate(merges.len() - TOKENS.len());
-        for (place, token) in TOKENS.iter().enumerate() {
+        for (index, token) in TOKENS.iter().enumerate() {
             tokenizer["added_tokens"].as_array_mut().unwrap().push(json!({
-                "id": first + place, "content": token, "single_word": false, "lstrip": false, "rstrip": false,
+                "id": first + index, "content": token, "single_word": false, "lstrip": false, "rstrip": false,
                 "normalized": false, "special": true,
             }));
         }
@@ -103,7 +103,7 @@ fn critiques_are_the_probabilities_of_the_models_own_logits() {
     let document = |i: usize| Document { name: format!("{i}"), text: format!("Town {i}."), ..Document::default() };
     let question = Question { documents: (0..8).map(document).collect(), ..four() };
     let sampling = Sampling::Seeded { temperature: 2.0, top_k: 0, top_p: 1.0 };
-    // The aggregator's reply means nothing: what it was told does.
+    // The aggregator's reply has no meaning; its prompt is compared.
     let settings = Settings { sampling, max_tokens: 100, free_form: true, ..Settings::default() };
     let method = methods::build("self-rag", &typed(&[("threshold", "0")])).unwrap();
     let record = method.answer(&question, Tools::new(&local), &settings, &Silent).unwrap();
@@ -126,7 +126,7 @@ fn critiques_are_the_probabilities_of_the_models_own_logits() {
 }
 
 #[test]
-fn documents_are_read_where_the_models_own_logits_say_so() {
+fn documents_are_read_if_the_models_logits_decide_it() {
     let local = tiny();
     let settings = Settings { max_tokens: 4, free_form: true, ..Settings::default() };
     for threshold in ["0.2", "0.999"] {
@@ -167,7 +167,7 @@ impl Worked {
 }
 
 #[test]
-fn the_beam_keeps_what_the_models_own_logits_score_best() {
+fn the_beam_keeps_the_segments_with_the_best_logits() {
     const DOCUMENTS: usize = 6;
     let local = tiny();
     let document = |i: usize| Document { name: format!("{i}"), text: format!("Town {i}."), ..Document::default() };

@@ -18,7 +18,7 @@ fn malformed_and_unknown_replies_are_no_choice() {
     assert_eq!(asked_at_last(&record.calls[3]), want);
     assert_eq!(answers, ["1934"]);
 
-    // None at all: the verifier is asked all the same, and may still answer.
+    // No choices at all: the verifier is still asked, and may answer.
     fn none(number: usize, call: &Call) -> Result<String> {
         let _ = number;
         Ok(if verifies(call) { "Answer: 1932. Explanation: Context 1." } else { "no format" }.into())

@@ -20,8 +20,8 @@ use std::fs;
 
 /// Contexts as (host, text); no host where it is empty.
 fn asked(contexts: &[(&str, &str)]) -> Question {
-    let document = |(place, (host, text)): (usize, &(&str, &str))| Document {
-        name: format!("document {}", place + 1),
+    let document = |(index, (host, text)): (usize, &(&str, &str))| Document {
+        name: format!("document {}", index + 1),
         text: (*text).to_owned(),
         source: (!host.is_empty()).then(|| (*host).to_owned()),
         ..Document::default()
@@ -255,7 +255,7 @@ fn a_model_that_is_several_candidates_is_sampled_from_its_second_call_on() {
 }
 
 #[test]
-fn the_switches_say_which_roles_there_are() {
+fn roles_depend_on_the_switches() {
     let roles = |switches: &[(&str, &str)]| methods::build("verification", &typed(switches)).unwrap().roles();
     let candidates = |count: usize| (1..=count).map(|n| format!("candidate-{n}")).collect::<Vec<_>>();
     let with_verifier = |count| [candidates(count), vec!["verifier".to_owned()]].concat();
@@ -270,8 +270,8 @@ fn the_switches_say_which_roles_there_are() {
         let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
         Assignment::parse(line).unwrap().resolve("verification", &roles)
     };
-    let places = assigned("candidate-1=a,candidate-2=b,c", &roles(&[])).unwrap();
-    let of = ["candidate-1", "candidate-2", "candidate-3", "verifier"].map(|role| places[role]);
+    let models = assigned("candidate-1=a,candidate-2=b,c", &roles(&[])).unwrap();
+    let of = ["candidate-1", "candidate-2", "candidate-3", "verifier"].map(|role| models[role]);
     assert_eq!(of, [0, 1, 2, 2]);
     let refused = usage_error(assigned("a,candidate-4=b", &roles(&[])));
     assert_eq!(

@@ -42,7 +42,7 @@ fn an_ask_with_defaults_obeys_the_settings() {
 }
 
 #[test]
-fn what_an_ask_says_goes_before_the_settings_and_is_recorded() {
+fn settings_of_an_ask_override_those_of_the_run_and_are_recorded() {
     let (llm, sent) = model("x");
     let wanted = Logprobs { top: 1, watch: vec![7, 9] };
     let sampling = Sampling::Seeded { temperature: 1.0, top_k: 0, top_p: 1.0 };
@@ -58,7 +58,7 @@ fn what_an_ask_says_goes_before_the_settings_and_is_recorded() {
 }
 
 #[test]
-fn samples_have_seeds_of_their_own_and_lie_next_to_each_other() {
+fn samples_have_their_own_seeds_and_are_adjacent() {
     let llm = Scripted::new(|call| call.seed.to_string());
     let (record, calls) = by(&llm, |ctx| {
         let calls = ctx.ask_all(&[say("a").samples(3), say("b"), say("b").round(2).samples(2)])?;
@@ -70,7 +70,7 @@ fn samples_have_seeds_of_their_own_and_lie_next_to_each_other() {
         [("Say a.", 1, 0), ("Say a.", 1, 1), ("Say a.", 1, 2), ("Say b.", 1, 0), ("Say b.", 2, 0), ("Say b.", 2, 1)];
     assert_eq!(shape, want);
     // Counted among the calls of the same role and round, of this stage and of those before.
-    let of = |round, place| derive_seed(0, "q1", "agent", round, place);
+    let of = |round, index| derive_seed(0, "q1", "agent", round, index);
     let seeds: Vec<u64> = calls.iter().chain([&last]).map(|call| call.seed).collect();
     assert_eq!(seeds, [of(1, 0), of(1, 1), of(1, 2), of(1, 3), of(2, 0), of(2, 1), of(1, 4)]);
     assert!(calls.iter().all(|call| call.reply == call.seed.to_string()));
@@ -155,7 +155,7 @@ fn a_reply_is_read_by_its_format_and_counted_where_it_is_malformed() {
     assert_eq!(record.calls[0].finish, Finish::Stop);
 }
 
-/// Everything that a call can be asked for is in the key by which a replay knows it.
+/// Every setting of a call is in the key by which a replay finds it.
 #[test]
 fn a_replay_answers_every_kind_of_call_from_its_record() {
     let (llm, _) = model("some reply");
@@ -181,7 +181,7 @@ fn a_replay_answers_every_kind_of_call_from_its_record() {
 }
 
 #[test]
-fn stages_go_on_after_the_events_that_were_given() {
+fn stages_continue_after_the_given_events() {
     let (llm, _) = model("x");
     let (settings, question) = (Settings::default(), four());
     let before = moot::transcript::Event::Fallback { stage: 0, what: "earlier".into(), dropped: None };
@@ -191,9 +191,9 @@ fn stages_go_on_after_the_events_that_were_given() {
     assert_eq!(ctx.into_record().events, [before]);
 }
 
-/// A call that is sent alike is not made again: in the same stage, and in a later one.
+/// A call that equals an earlier one is not made again: in the same stage, and in a later one.
 #[test]
-fn the_reply_to_an_equal_call_is_taken_over() {
+fn the_reply_to_an_equal_call_is_used_again() {
     let (llm, sent) = model("some reply");
     let llm = llm.deterministic();
     let (record, made) = by(&llm, |ctx| {
@@ -222,7 +222,7 @@ fn a_call_is_made_again_where_its_reply_may_differ() {
     };
     let greedy = || say("a");
     assert_eq!(twice(&model("x").0.deterministic(), greedy), 1);
-    // A model of which it is not known that it repeats itself, as a server.
+    // A model that may answer an equal call differently, as a server may.
     assert_eq!(twice(&model("x").0, greedy), 0);
     // Each call draws by a seed of its own.
     let drawn = move |llm: &Scripted| {

@@ -54,13 +54,13 @@ fn try_all_leaves_the_other_calls_alone_and_records_the_failure() {
 #[test]
 fn ask_all_fails_as_a_whole_and_cancels_the_others() {
     let (record, result) = by(&failing(refused), |ctx| ctx.ask_all(&[say("a"), say("bad"), say("b")]));
-    // Not the interruption of the calls beside it.
+    // The error is not the interruption of the other calls.
     assert_eq!(result.unwrap_err().to_string(), "the server refuses it");
     assert!(record.calls.is_empty() && record.events.is_empty());
 }
 
 #[test]
-fn what_fails_every_call_alike_is_no_single_failure() {
+fn an_error_that_would_fail_every_call_ends_the_run() {
     for error in [
         || MootError::Interrupted,
         || MootError::Engine("out of memory".into()),
@@ -74,7 +74,7 @@ fn what_fails_every_call_alike_is_no_single_failure() {
 }
 
 #[test]
-fn what_a_model_cannot_do_is_named_in_one_line_before_anything_is_sent() {
+fn missing_abilities_of_a_model_are_named_before_anything_is_sent() {
     let all = Capabilities::ALL;
     let cases: [(Capabilities, Ask, &str); 6] = [
         (Capabilities { prefill: false, ..all }, say("a").prefill("So "), "prefilled replies"),
@@ -100,7 +100,7 @@ fn what_a_model_cannot_do_is_named_in_one_line_before_anything_is_sent() {
         assert_eq!(usage_error(result), line);
         assert!(sent.lock().unwrap().is_empty() && record.calls.is_empty(), "{missing}: something was sent");
     }
-    // A grammar is no need: a reply without one is parsed as strictly.
+    // A method does not need a model with grammars: a reply without one is parsed as strictly.
     let (llm, _) = model("x");
     let plain = Capabilities { grammar: false, schema: false, ..all };
     assert!(by(&llm.with_capabilities(plain), |ctx| ctx.ask(say("a"))).1.is_ok());
@@ -130,7 +130,7 @@ fn a_file_that_the_row_does_not_list_is_an_error() {
         }
         assert!(sent.lock().unwrap().is_empty());
     }
-    // Entailment's prompt and format are listed by needing it.
+    // A row that needs entailment has its prompt and format in its lists.
     assert!(ROW.files().any(|file| file.name == "entailment/relation.jinja"));
 }
 

@@ -56,7 +56,7 @@ fn model(said: &'static str) -> (Scripted, Arc<Mutex<Vec<Call>>>) {
     (Scripted::new(script), sent)
 }
 
-/// Writes down what it hears, one line a thing.
+/// Records every event in one line.
 #[derive(Default)]
 struct Log(Mutex<Vec<String>>);
 
@@ -74,8 +74,8 @@ impl Observer for Log {
     fn stage(&self, stage: usize, count: usize) {
         self.add(format!("stage {stage} of {count}"));
     }
-    fn call(&self, place: usize, call: &CallRecord) {
-        self.add(format!("call {place}: {}", call.reply));
+    fn call(&self, index: usize, call: &CallRecord) {
+        self.add(format!("call {index}: {}", call.reply));
     }
     fn taken_up(&self, document: &Document) {
         self.add(format!("taken up {}", document.name));

@@ -1,4 +1,4 @@
-//! Raw prompts: what a file says is scaffold, what is inserted is content, whatever it holds.
+//! Raw prompts: the file's text is scaffold, an inserted value is content, whatever characters it has.
 
 use super::{RAW, by, model, say};
 use moot::MootError;
@@ -41,7 +41,7 @@ fn inserted_text_is_content_and_the_files_text_is_scaffold() {
 }
 
 #[test]
-fn control_flow_and_filters_keep_what_is_content_apart() {
+fn control_flow_and_filters_keep_content_separate() {
     let file = File {
         name: "test/list.jinja",
         text: "<s>{% for item in items %}\n<item>{{ item | upper }}</item>{% endfor %}\n{{ items | length }}<s>",
@@ -58,7 +58,7 @@ fn control_flow_and_filters_keep_what_is_content_apart() {
     ];
     assert_eq!(found, want);
     assert!(matches!(file.render_segments(json!({})), Err(MootError::Prompt { .. })));
-    // The marks may come in what is inserted, and not in a file of ours.
+    // The marks may occur in inserted values, but not in the program's files.
     let marked = File { name: "test/marked.jinja", text: "a\u{f8fe}0\u{f8ff}{{ what }}" };
     assert!(marked.render_segments(json!({ "what": "x" })).unwrap_err().to_string().contains("U+F8FE"));
 }

@@ -71,7 +71,7 @@ fn passages_are_found_recorded_and_taken_up_once_each() {
 }
 
 #[test]
-fn a_method_that_retrieves_says_what_is_missing() {
+fn the_error_of_a_method_that_retrieves_names_what_is_missing() {
     let (llm, _) = model("x");
     let (record, result) = by(&llm, |ctx| ctx.retrieve(&["opened"], &wanted(2)));
     assert_eq!(usage_error(result), "tested retrieves: expected --corpus PATH, found none");
@@ -79,7 +79,7 @@ fn a_method_that_retrieves_says_what_is_missing() {
 }
 
 #[test]
-fn the_users_wish_is_what_a_method_asks_by_unless_it_says_else() {
+fn the_users_search_settings_are_those_of_a_method() {
     let (llm, _) = model("x");
     let asked = Wanted { top: 9, by_source: false, filter: Filter::default(), fold: false };
     let tools = Tools { wanted: &asked, ..Tools::new(&llm) };
@@ -138,7 +138,7 @@ fn without_a_classifier_the_role_entailment_replies() {
     let log = Log::default();
     let (record, relations) = with(Tools::new(&llm), &Settings::default(), &log, |ctx| ctx.entail(&pairs));
     let neutral = relation(0.0, 1.0, 0.0);
-    // A malformed reply says nothing about the pair.
+    // A malformed reply gives no label for the pair.
     let want = [relation(1.0, 0.0, 0.0), relation(0.0, 0.0, 1.0), neutral, neutral];
     assert_eq!(relations.unwrap(), want);
     let [Event::Entailment { stage, relations, by, .. }] = &record.events[..] else { panic!("{:?}", record.events) };

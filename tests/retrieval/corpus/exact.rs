@@ -6,7 +6,7 @@ use moot::unicode::into_nfc;
 use proptest::prelude::*;
 use std::ops::Range;
 
-/// What stands at these characters, composed as passages are.
+/// The text at these characters, composed as passages are.
 fn characters(text: &str, range: &Range<u64>) -> String {
     into_nfc(text.chars().skip(range.start as usize).take((range.end - range.start) as usize).collect())
 }
@@ -15,7 +15,7 @@ fn line(text: &str, at: u64) -> u64 {
     text.chars().take(at as usize).filter(|&c| c == '\n').count() as u64 + 1
 }
 
-/// Prose, more or less: something to read is in it.
+/// Text that resembles prose, with at least one word.
 fn prose() -> impl Strategy<Value = String> {
     "([a-zA-Z\u{e9}\u{6a4b}\u{1f600}0-9.!? \n\"',;:#&<>*-]|e\u{301}|\r\n|Dr\\. ){0,120}x([a-z.\u{e9} \n]|\r\n){0,60}"
 }

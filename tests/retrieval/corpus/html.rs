@@ -8,7 +8,7 @@ const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>The bridge &amp; the tow
     <table><tr><td>a<td>b</table></body></html>";
 
 #[test]
-fn what_a_reader_sees() {
+fn only_visible_text_is_read() {
     let document = &one("a.html", PAGE.as_bytes()).unwrap()[0];
     assert_eq!(
         document.text,
@@ -21,7 +21,7 @@ fn what_a_reader_sees() {
 }
 
 #[test]
-fn where_it_stands() {
+fn passages_have_exact_positions() {
     let text: Vec<char> = PAGE.chars().collect();
     let found: Vec<(String, String)> = passages("a.html", PAGE, 9, 0)
         .into_iter()
@@ -37,7 +37,7 @@ fn where_it_stands() {
 }
 
 #[test]
-fn what_is_never_closed_swallows_nothing() {
+fn unclosed_elements_do_not_hide_later_text() {
     assert_eq!(one("a.html", b"<nav>menu <p>text").unwrap()[0].text, "menu\n\ntext");
     assert_eq!(one("a.html", b"a<svg><title>t</title><g></svg>b<svg>c").unwrap()[0].text, "abc");
     assert_eq!(one("a.htm", b"a &bogus; &notit; &#0; & b").unwrap()[0].text, "a &bogus; \u{ac}it; \u{fffd} & b");
@@ -49,7 +49,7 @@ fn text(markup: &str) -> String {
 }
 
 #[test]
-fn what_was_deleted_is_no_text() {
+fn deleted_text_is_left_out() {
     assert_eq!(
         text("<p>It opened in <del>1888</del> <ins>1889</ins>.<p>It costs <s>40</s> 25 crowns."),
         "It opened in 1889.\n\nIt costs 25 crowns."

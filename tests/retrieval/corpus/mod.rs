@@ -64,7 +64,7 @@ fn passages(name: &str, content: &str, words: usize, overlap: usize) -> Vec<Pass
 }
 
 #[test]
-fn folders_are_read_to_the_bottom_and_what_is_left_out_is_told() {
+fn folders_are_read_recursively_and_skipped_files_are_reported() {
     let f = folder(&[
         ("b.txt", b"B"),
         ("a/deep/er.md", b"E"),
@@ -94,7 +94,7 @@ fn folders_are_read_to_the_bottom_and_what_is_left_out_is_told() {
 }
 
 #[test]
-fn what_is_named_itself_must_be_sound() {
+fn a_file_that_is_named_itself_must_be_sound() {
     #[rustfmt::skip]
     let cases: &[(&str, &[u8], &str)] = &[
         ("a.txt", b"\x1f\x8b\x08 caf\xe9\x07", "a.txt: expected text, found a binary file (no character set makes a text of it; not UTF-8 from byte 1)"),

@@ -179,7 +179,7 @@ fn boxes_shapes_and_levels_of_open_documents() {
 }
 
 #[test]
-fn what_is_missing_from_a_book_is_told() {
+fn missing_parts_of_a_book_are_reported() {
     let container = "<container><rootfiles><rootfile full-path=\"c.opf\"/></rootfiles></container>";
     let items =
         ["a", "gone", "locked", "scan", "deep"].map(|id| format!("<item id=\"{id}\" href=\"{id}.xhtml\"/>")).concat();
@@ -210,7 +210,7 @@ fn what_is_missing_from_a_book_is_told() {
 }
 
 #[test]
-fn a_part_that_cannot_be_read_is_told_and_the_others_are_read() {
+fn a_part_that_cannot_be_read_is_reported_and_the_others_are_read() {
     let document = word("<w:p><w:r><w:t>It opened.</w:t></w:r></w:p>");
     let notes = "<w:footnotes xmlns:w=\"w\"><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:oops></w:footnotes>";
     let parts = [("word/document.xml", document.as_str()), ("word/footnotes.xml", notes)];

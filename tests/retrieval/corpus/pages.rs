@@ -34,7 +34,7 @@ fn elements_and_roles_name_the_content() {
 }
 
 #[test]
-fn words_of_classes_and_ids_name_what_is_no_content() {
+fn words_of_classes_and_ids_mark_elements_without_content() {
     for beside in [
         "<div id=\"cookie-banner\"><p>We use cookies to improve your experience on this site of ours.</p><button>Accept all</button></div>",
         "<div class=\"gdprConsent\">This site stores data on your device, with partners in many countries.</div>",
@@ -61,7 +61,7 @@ fn of_divs_alone_links_at_the_ends_are_left_out() {
 }
 
 #[test]
-fn a_page_that_is_nothing_else_is_kept_whole() {
+fn a_page_without_other_text_is_kept_whole() {
     for (page, expected) in [
         (
             "<table><tr><th>Year<th>Mill<tr><td><a href=/o>1788</a><td><a href=/o>Orrin</a></table>",
@@ -97,7 +97,7 @@ fn a_page_that_is_nothing_else_is_kept_whole() {
 }
 
 #[test]
-fn positions_of_what_is_kept_are_exact() {
+fn positions_of_kept_text_are_exact() {
     let page = format!(
         "<nav><a href=/>Home \u{e9}</a></nav><div class=cookie-bar>We use cookies</div><main>{ARTICLE}</main><footer>End</footer>"
     );

@@ -19,7 +19,7 @@ fn letters_of_the_body_are_read() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
+fn unreadable_files_are_reported() {
     assert_eq!(text("plain").unwrap_err(), "a.rtf: expected an RTF document, found something else");
     let old = "{\\rtf1\\pc \\'cf}";
     assert_eq!(text(old).unwrap_err(), "a.rtf: expected RTF in Unicode or a known code page, found code page 437");
@@ -51,7 +51,7 @@ fn the_code_page_of_the_document_counts_where_fonts_name_none() {
         let rtf = format!("{{\\rtf1\\ansi\\ansicpg1251\\deff0{fonts}\\f0 \\'cc\\'ee\\'f1\\'f2}}");
         assert_eq!(text(&rtf).unwrap(), most, "{fonts}");
     }
-    // Bytes that stand as they are, against the standard: of the code page, or UTF-8.
+    // Bytes above 127 that are not escaped, against the standard: in the code page, or UTF-8.
     let raw = b"{\\rtf1\\ansi\\ansicpg1251 \xcc\xee\xf1\xf2}";
     assert_eq!(one("a.rtf", raw).unwrap()[0].text, most);
     assert_eq!(text(&format!("{{\\rtf1\\ansi\\ansicpg1251 {most}}}")).unwrap(), most);

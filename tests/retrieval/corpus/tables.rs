@@ -94,13 +94,13 @@ fn a_file_of_which_most_lines_are_bad_is_refused() {
     let f = folder(&[("a.jsonl", bad.as_bytes()), ("b.txt", b"The caf\xc3\xa9.")]);
     let (documents, skipped) = read(&f, "corpus").unwrap();
     assert_eq!((documents.len(), skipped.len()), (1, 1));
-    // What is told late, behind 1,000 good lines, ends the file all the same.
+    // A bad line behind 1,000 good ones ends the file too.
     let late = "{\"text\": \"A\"}\n".repeat(1000) + &"x\n".repeat(1001);
     assert!(texts("a.jsonl", late.as_bytes()).unwrap_err().contains("(1001 of 2001 lines cannot be read)"));
 }
 
 #[test]
-fn a_quotation_mark_that_is_not_closed_costs_what_follows_it() {
+fn an_unclosed_quotation_mark_loses_the_rest() {
     let (read, skipped) = texts("a.csv", b"text\n\"a\"\nb\nc\n\"d\ne\n").unwrap();
     assert_eq!(read, ["a", "b", "c"]);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Grouped vectors: the same answers where all are looked at, nearly the same where few are, filters exact.
+//! Grouped vectors: the same results if all groups are read, nearly the same if few are; filters are exact.
 
 use super::*;
 use moot::retrieval::index::Manifest;
@@ -25,7 +25,7 @@ fn grouping_changes_no_exact_answer() {
     manifest.verify(dir.path()).unwrap();
     let clusters = manifest.clusters.as_ref().unwrap();
     assert_eq!((clusters.passages, clusters.lists), (3000, 219));
-    assert!(!dir.path().join("segments/000000/vectors.bin").exists(), "vectors lie in one place");
+    assert!(!dir.path().join("segments/000000/vectors.bin").exists(), "vectors are stored once");
     let filter = Filter { sources: vec!["press".into()], from: Some("2012".into()), until: None };
     for wanted in [wanted(10), Wanted { filter, ..wanted(10) }, Wanted { by_source: true, ..wanted(4) }] {
         for query in queries() {
@@ -57,7 +57,7 @@ fn a_third_of_the_rows_holds_most_of_the_best() {
 }
 
 #[test]
-fn what_is_added_is_found_at_once_and_grouped_when_it_is_much() {
+fn added_vectors_are_found_at_once_and_grouped_if_they_are_many() {
     let dir = tempfile::tempdir().unwrap();
     let embedder = WordEmbedder::new();
     build(dir.path(), 2100, Some(&embedder), Storage::F16, grouped());

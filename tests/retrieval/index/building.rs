@@ -32,7 +32,7 @@ fn passages_come_back_as_they_went_in() {
 }
 
 #[test]
-fn a_build_that_was_stopped_goes_on() {
+fn a_stopped_build_continues() {
     let whole = tempfile::tempdir().unwrap();
     build(whole.path(), 300, Some(&WordEmbedder::new()), Storage::F16, small());
     let dir = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ fn a_build_that_was_stopped_goes_on() {
 }
 
 #[test]
-fn what_a_kill_leaves_behind_is_swept_away() {
+fn leftovers_of_a_kill_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     assert!(run(dir.path(), 300, &mut interrupted_after(64)).is_err());
     // Killed while writing a segment, and between naming one and telling the manifest of it.
@@ -76,7 +76,7 @@ fn what_a_kill_leaves_behind_is_swept_away() {
 }
 
 #[test]
-fn adding_leaves_what_is_there_as_it_is() {
+fn adding_leaves_existing_segments_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let embedder = WordEmbedder::new();
     build(dir.path(), 100, Some(&embedder), Storage::F16, small());

@@ -56,7 +56,7 @@ fn random_bytes_in_any_file_are_an_error_or_an_answer_but_no_panic() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), 150, Some(&WordEmbedder::new()), Storage::F16, Limits { group_from: 100, ..small() });
     for path in files(dir.path()) {
-        // The library that reads the words believes its own file once its length and table are right.
+        // The library that reads the words checks only the length and the table of its file.
         if path.ends_with("bm25.bin") {
             continue;
         }
@@ -135,7 +135,7 @@ fn another_embedder_dimension_or_format_is_refused() {
 }
 
 #[test]
-fn what_is_no_index_is_told() {
+fn folders_without_an_index_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let told = |path: &Path| Index::open(path).err().unwrap().to_string();
     assert!(told(dir.path()).contains("found a folder without manifest.json"));
@@ -170,7 +170,7 @@ impl Embedder for Faulty {
 }
 
 #[test]
-fn a_faulty_embedder_is_told() {
+fn a_faulty_embedder_is_reported() {
     for (embedder, want) in [
         (Faulty(f32::NAN, 8), "found NaN for notes/0.txt:1"),
         (Faulty(1e6, 8), "expected numbers that f16 can hold, found 1000000 for notes/0.txt:1"),

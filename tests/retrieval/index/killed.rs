@@ -15,7 +15,7 @@ fn limits() -> Limits {
     Limits { segment: 64, group_from: 1_000, ..Limits::default() }
 }
 
-/// Takes its time, as a model does: what was embedded before is passed over quickly.
+/// Slow, as a model is; texts whose vectors are in the journal take no time.
 pub(super) struct Slow(pub(super) WordEmbedder);
 
 impl Embedder for Slow {
@@ -31,7 +31,7 @@ impl Embedder for Slow {
     }
 }
 
-/// Not a test: what the process that is killed does.
+/// Not a test: the process that is killed.
 #[test]
 #[ignore = "run by the tests below, in a process of its own"]
 fn child() {
@@ -51,7 +51,7 @@ fn spawn(path: &Path) -> Child {
 }
 
 #[test]
-fn killed_builds_go_on_and_lose_no_finished_segment() {
+fn killed_builds_continue_and_lose_no_finished_segment() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index");
     let (mut kills, mut kept) = (0, 0);
@@ -100,7 +100,7 @@ fn killed_builds_go_on_and_lose_no_finished_segment() {
     assert!(index.manifest().clusters.is_some());
 }
 
-/// A limit on the size of files stands for a disk without room: writing fails, and the process lives on.
+/// A limit on the size of files simulates a full disk: writing fails, and the process continues.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_one_line_and_loses_nothing() {

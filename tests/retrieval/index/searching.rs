@@ -1,4 +1,4 @@
-//! What is found is what a plain loop over all passages finds, in every mode, under every filter.
+//! A search finds what a plain loop over all passages finds, in every mode, under every filter.
 
 use super::*;
 use moot::retrieval::index::full_text;
@@ -69,7 +69,7 @@ fn assert_ranked(found: &[Hit], want: &[u64], scores: &[f32], what: &str) {
 }
 
 #[test]
-fn dense_and_bm25_find_what_a_plain_loop_finds() {
+fn dense_and_bm25_agree_with_a_plain_loop() {
     let dir = tempfile::tempdir().unwrap();
     let all = passages(300);
     build(dir.path(), 300, Some(&WordEmbedder::new()), Storage::F32, small());
@@ -219,7 +219,7 @@ fn passages_about_something_else_are_cut_off() {
     assert_eq!(found, [1, 2, 3]);
     assert!(find(cut, "When was the zeppelin over the Rhine launched?").is_empty());
     assert_eq!(retriever(&dir, cut).identity().mode, "lexical, cut off");
-    // Of an embedder whose cosines are not known, vectors are not judged.
+    // Vectors of an embedder without a known threshold for cosines are not judged.
     let dense = folder.path().join("dense");
     build(&dense, 20, Some(&WordEmbedder::new()), Storage::F16, small());
     let hybrid = Search { cutoff: Some(Cutoff::DEFAULT), ..Search::default() };

@@ -23,7 +23,7 @@
 //! - Sums become floats by an addition: `OFFSET + sum` has the bits of `OFFSET` plus the sum, and
 //!   `fma(OFFSET + sum, scale, -OFFSET * scale)` is `sum * scale`, rounded once, since `OFFSET * scale` is exact.
 //! - Four products are a *segment*. While one segment's sums are scaled, in program order product by product, the next
-//!   one's are multiplied into the same places.
+//!   one's are multiplied into the same slots.
 //! - Results of a segment stay in sixteen registers; four products are as many as there are tiles for activations, which
 //!   serve all halves of two panels. Between chunks of inputs results wait close together (`partial`), and rows of the
 //!   output are fetched into the cache long before they are written (`window`).

@@ -18,7 +18,7 @@ impl Partial {
         Self([const { [const { MaybeUninit::uninit() }; 2 * PANELS] }; ROWS / TILE_ROWS])
     }
 
-    /// What [`Self::store`] was given for these rows and this half.
+    /// The results that [`Self::store`] stored for these rows and this half.
     ///
     /// # Safety
     /// The instructions of `L` exist, and it was given something.

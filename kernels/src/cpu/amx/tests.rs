@@ -133,7 +133,7 @@ fn spoilt_rows(kernel: Kernel) {
 }
 
 #[test]
-fn what_is_no_finite_number_shows_in_its_row_alone() {
+fn a_number_that_is_not_finite_affects_its_row_only() {
     spoilt_rows(emulated);
 }
 
@@ -160,7 +160,7 @@ fn the_instructions_give_the_bits_of_the_other_tables() {
 }
 
 #[test]
-fn shapes_lie_where_the_manual_has_them() {
+fn tile_shapes_have_the_offsets_of_the_manual() {
     let mut wanted = [0_u8; 64];
     wanted[0] = 1;
     for tile in 0..8 {

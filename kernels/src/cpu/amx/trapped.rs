@@ -1,6 +1,6 @@
 //! The instructions themselves on a processor that lacks them: each is illegal there, and the signal's handler reads
-//! its bytes by Intel's manual, does to [`Emulated`] what they say, and goes on behind them. So what is tested is the
-//! machine code that the compiler made: opcodes, registers, addresses and strides. With AMX nothing is trapped.
+//! its bytes by Intel's manual, executes them on [`Emulated`], and goes on behind them. So the test covers the machine
+//! code that the compiler made: opcodes, registers, addresses and strides. With AMX nothing is trapped.
 
 use super::emulated::Emulated;
 use std::cell::Cell;

@@ -5,7 +5,7 @@ use crate::cpu::blocks::LANES;
 use crate::cpu::lanes::Lanes;
 use crate::cpu::linear::PANEL;
 
-/// Where results go: fewer rows at the end, fewer columns in a narrow last panel.
+/// The destination of results: fewer rows at the end, fewer columns in a narrow last panel.
 #[derive(Clone, Copy)]
 pub(super) struct Window {
     out: *mut f32,

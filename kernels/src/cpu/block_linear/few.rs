@@ -146,11 +146,11 @@ unsafe fn add_step<L: Lanes, const ROWS: usize, const FORMAT: usize, const STEP:
             }
             let codes = [halves[0].two_groups(group), halves[1].two_groups(group)];
             // The first of two groups is the first step's where steps are of 16 inputs, the second the second's.
-            for place in if per_step == BLOCK { 0..2 } else { STEP..STEP + 1 } {
+            for step in if per_step == BLOCK { 0..2 } else { STEP..STEP + 1 } {
                 for r in 0..ROWS {
-                    let four = x.values.add(r * CHUNK + 16 * place + 4 * group).cast::<i32>().read_unaligned();
+                    let four = x.values.add(r * CHUNK + 16 * step + 4 * group).cast::<i32>().read_unaligned();
                     for (dots, codes) in dots.iter_mut().zip(codes) {
-                        dots[r] = product::<L, FORMAT>(dots[r], codes[place], four);
+                        dots[r] = product::<L, FORMAT>(dots[r], codes[step], four);
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! The arithmetic of the recipe. Few rows, tiles of registers and AMX's tiles differ in what they hold where, never in this.
+//! The arithmetic of the recipe. Few rows, tiles of registers and AMX's tiles differ in their layouts, never in this.
 
 use crate::cpu::lanes::{Ints, Lanes, OFFSET};
 use crate::cpu::quantise::{BLOCK, CHUNK, Int8, Sums};
@@ -52,7 +52,7 @@ pub(in crate::cpu) unsafe fn add_part<L: Lanes>(sum: L, part: L, x_scale: f32) -
     unsafe { part.fma(L::splat(x_scale), sum) }
 }
 
-/// `sum`, and a step's mins times what [`BlockInputs::min_factor`] says.
+/// `sum`, and a step's mins times [`BlockInputs::min_factor`].
 ///
 /// # Safety
 /// As [`Lanes`].
@@ -62,7 +62,7 @@ pub(in crate::cpu) unsafe fn add_min<L: Lanes>(sum: L, min: L, factor: f32) -> L
     unsafe { min.fma(L::splat(factor), sum) }
 }
 
-/// What [`Int8`] has of a block beside its values, for some rows; the next row's lies as far
+/// The scales and sums of a block in [`Int8`], for some rows; the next row's lies as far
 /// on as a chunk has of it.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct BlockInputs {

@@ -83,7 +83,7 @@ fn rounded_to_odd(a: __m128, b: __m128, c: __m128) -> __m128d {
     unsafe {
         let (product, c) = (_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c));
         let sum = _mm_add_pd(product, c);
-        // Knuth's TwoSum: what rounding took from the sum, exactly. NaN where the sum is infinite or NaN.
+        // Knuth's TwoSum: the exact rounding error of the sum. NaN where the sum is infinite or NaN.
         let added = _mm_sub_pd(sum, product);
         let error = _mm_add_pd(_mm_sub_pd(product, _mm_sub_pd(sum, added)), _mm_sub_pd(c, added));
         let inexact = _mm_and_pd(_mm_cmpneq_pd(error, _mm_setzero_pd()), _mm_cmpord_pd(error, error));

@@ -54,13 +54,14 @@ unsafe fn lower_halves(from: *const u16) -> [__m128i; 4] {
 fn widen_f16(half: __m128i) -> __m128 {
     // SAFETY: every x86-64 processor has SSE2.
     unsafe {
-        // What the exponents of f32 are larger by, and f16's exponent of infinity, both in place.
+        // The difference of the exponents' biases (127 - 15 = 112), and f16's exponent of infinity, both shifted to the
+        // exponent's bits of an f32.
         let (bias, infinite) = (_mm_set1_epi32(112 << 23), _mm_set1_epi32(31 << 23));
         let magnitude = _mm_slli_epi32::<13>(_mm_and_si128(half, _mm_set1_epi32(0x7fff)));
         let sign = _mm_slli_epi32::<16>(_mm_and_si128(half, _mm_set1_epi32(0x8000)));
         let exponent = _mm_and_si128(magnitude, infinite);
         let normal = _mm_add_epi32(magnitude, bias);
-        // Infinity and NaN: as far again.
+        // Infinity and NaN: the difference once more, which gives the largest exponent of f32.
         let largest = _mm_and_si128(_mm_cmpeq_epi32(exponent, infinite), bias);
         let normal = _mm_add_epi32(normal, largest);
         // Subnormal numbers, with the exponent of the least normal one, less that one.

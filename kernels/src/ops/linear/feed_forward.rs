@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_go_in_one_pass_goes_apart() {
+    fn inputs_that_do_not_fit_one_pass_take_several() {
         let x = Tensor::randn(0_f32, 1.0, (4, 64), &Device::Cpu).unwrap();
         let (wide, narrow) = (weight(GgmlDType::Q8_0, 2048, 64), weight(GgmlDType::Q8_0, 512, 64));
         let (down, small) = (weight(GgmlDType::Q8_0, 33, 2048), weight(GgmlDType::Q8_0, 33, 512));

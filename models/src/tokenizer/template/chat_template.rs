@@ -120,7 +120,7 @@ impl ChatTemplate {
         self
     }
 
-    /// Whether the template has a place for a system message. Where it refuses one or leaves it out, [`Self::render`]
+    /// Whether the template takes a system message. Where it refuses one or leaves it out, [`Self::render`]
     /// puts its text in front of the next user turn; see [`Self::remark`].
     #[must_use]
     pub fn takes_system(&self) -> bool {
@@ -144,7 +144,7 @@ impl ChatTemplate {
     /// The prompt for `messages`, as scaffold and contents in turn; with `add_generation_prompt` it ends where the
     /// assistant's next turn begins. Templates that do not know `thinking` ignore it.
     ///
-    /// A system message that the template has no place for goes in front of the next user turn, and where roles must
+    /// A system message that the template does not take goes in front of the next user turn, and where roles must
     /// alternate, turns of one role that follow each other become one; a blank line stands between.
     ///
     /// # Errors
@@ -248,7 +248,7 @@ mod tests {
     use super::{ChatTemplate, Message, Role, Thinking, budget};
 
     #[test]
-    fn published_templates_take_little_of_what_they_may() {
+    fn published_templates_stay_far_below_the_limits() {
         let pair = [Message::new(Role::User, " a question\n"), Message::new(Role::Assistant, "an answer")];
         let long: Vec<Message> = pair.into_iter().cycle().take(99).collect();
         for file in std::fs::read_dir(PUBLISHED).unwrap() {

@@ -1,6 +1,6 @@
 //! Chat templates: Jinja programs that models carry, rendered so that no content passes through them.
 //!
-//! A template is rendered with a placeholder in the place of every content, the result is cut at the placeholders,
+//! A template is rendered with a placeholder instead of every content, the result is cut at the placeholders,
 //! and the contents are put between the pieces. So the template's text and the content never mix, and a template that
 //! does more to a content than strip white space from its ends is caught: its placeholder does not come back.
 //!

@@ -23,8 +23,8 @@ impl<'a> Slot<'a> {
         let start = content.len() - content.trim_start().len();
         let (lead, rest) = content.split_at(start);
         let trail = &rest[core.len()..];
-        // Letters of both cases, and what HTML, JSON and URL escapes rewrite: a template that does more than trim
-        // must not go unnoticed.
+        // Letters of both cases, and characters that HTML, JSON and URL escapes rewrite, so that a template that does
+        // more than trim is noticed.
         Self { lead, core, trail, placeholder: format!("{mark}\"<&>'\\ %é{index}z") }
     }
 

@@ -86,10 +86,10 @@ pub fn build(pools: &[Pool], plan: &Plan) -> Built {
     Built { estimate: questions, test, oracle: oracle(plan) }
 }
 
-/// The name of a source by its place.
+/// The name of a source by its index.
 #[must_use]
-pub fn source(place: usize) -> String {
-    format!("source-{}", place + 1)
+pub fn source(index: usize) -> String {
+    format!("source-{}", index + 1)
 }
 
 fn oracle(plan: &Plan) -> SourceWeights {
@@ -108,7 +108,7 @@ fn oracle(plan: &Plan) -> SourceWeights {
     }
 }
 
-/// What one source has on a question.
+/// The documents of one source on a question.
 #[derive(Clone, Copy)]
 enum Held {
     Factual,
@@ -123,12 +123,12 @@ fn question(pool: &Pool, pools: &[Pool], plan: &Plan, random: &mut ChaCha8Rng) -
     let draw = |p: f64, random: &mut ChaCha8Rng| if random.random::<f64>() < p { Held::Factual } else { lie(random) };
     let copied = draw(SPAMMER, random);
     let mut documents = Vec::new();
-    for place in 0..plan.reliability.len() + plan.copies {
-        let held = plan.reliability.get(place).map_or(copied, |&p| draw(p, random));
+    for index in 0..plan.reliability.len() + plan.copies {
+        let held = plan.reliability.get(index).map_or(copied, |&p| draw(p, random));
         if random.random::<f64>() < plan.coverage {
-            documents.extend(relevant(pool, held, plan.per_source, random).map(|document| of(place, document)));
+            documents.extend(relevant(pool, held, plan.per_source, random).map(|document| of(index, document)));
         } else if let Some(document) = irrelevant(pool, pools, random) {
-            documents.push(of(place, document));
+            documents.push(of(index, document));
         }
     }
     let gold = Gold {
@@ -138,8 +138,8 @@ fn question(pool: &Pool, pools: &[Pool], plan: &Plan, random: &mut ChaCha8Rng) -
     Question { id: pool.id.clone(), text: pool.text.clone(), documents, gold: Some(gold), ..Question::default() }
 }
 
-fn of(place: usize, document: Document) -> Document {
-    Document { source: Some(source(place)), name: source(place), ..document }
+fn of(index: usize, document: Document) -> Document {
+    Document { source: Some(source(index)), name: source(index), ..document }
 }
 
 /// Documents of a pool that one source has: all of the factual ones, or of one wrong answer, up to `most`, drawn where there
@@ -147,7 +147,7 @@ fn of(place: usize, document: Document) -> Document {
 fn relevant(pool: &Pool, held: Held, most: usize, random: &mut ChaCha8Rng) -> impl Iterator<Item = Document> {
     let (kind, answer, texts) = match held {
         Held::Factual => ("correct", &pool.gold[0], &pool.factual),
-        Held::Wrong(place) => ("misinfo", &pool.wrong[place].0, &pool.wrong[place].1),
+        Held::Wrong(index) => ("misinfo", &pool.wrong[index].0, &pool.wrong[index].1),
     };
     let mut chosen: Vec<&String> = texts.iter().collect();
     if chosen.len() > most {

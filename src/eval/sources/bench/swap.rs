@@ -1,4 +1,4 @@
-//! Wrong answers of the same type as a right one, and documents that say them instead.
+//! Wrong answers of the same type as a right one, and documents with the right answer replaced by a wrong one.
 
 use crate::answers::words::Level;
 use rand::RngExt;
@@ -108,7 +108,7 @@ fn candidates(gold: &str, others: &[String], random: &mut ChaCha8Rng) -> Vec<Str
     }
 }
 
-/// `text` with `to` wherever `from` stands as whole words, in any case; `None` where it does not stand.
+/// `text` with every `from` replaced by `to`, as whole words, in any case; `None` where `from` does not occur.
 #[must_use]
 pub fn swapped(text: &str, from: &str, to: &str) -> Option<String> {
     let from = from.trim();

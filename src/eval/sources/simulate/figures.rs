@@ -187,9 +187,9 @@ pub(crate) const COLLAPSE: f64 = 0.1;
 
 /// The seed of one trial: the first number of stream (x, trial) of the generator that the run's seed begins, so that two runs
 /// share no trial.
-fn seed_of(seed: u64, place: usize, trial: usize) -> u64 {
+fn seed_of(seed: u64, index: usize, trial: usize) -> u64 {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream((place as u64) << 32 | trial as u64);
+    random.set_stream((index as u64) << 32 | trial as u64);
     random.random()
 }
 
@@ -200,9 +200,9 @@ impl Figure {
         let mut series: Vec<Series> =
             self.lines.iter().map(|line| Series { name: line.name.to_owned(), points: Vec::new() }).collect();
         let mut collapsed = Vec::new();
-        for (place, &x) in self.at.iter().enumerate() {
+        for (index, &x) in self.at.iter().enumerate() {
             let reached: Vec<Vec<f64>> =
-                (0..trials).into_par_iter().map(|trial| self.trial(x, seed_of(seed, place, trial))).collect();
+                (0..trials).into_par_iter().map(|trial| self.trial(x, seed_of(seed, index, trial))).collect();
             let mean = |line: usize| reached.iter().map(|trial| trial[line]).sum::<f64>() / trials.max(1) as f64;
             series.iter_mut().enumerate().for_each(|(line, series)| series.points.push((x, mean(line))));
             let best = self.lines.len() - 1;

@@ -21,7 +21,7 @@ pub struct Reader {
     pub irrelevant: (f64, f64),
 }
 
-/// Says what its documents say, and nothing else.
+/// A reader that gives the answers of its documents alone.
 pub(crate) const EXACT: Reader = Reader { factual: 1.0, misinformation: (0.0, 1.0, 0.0), irrelevant: (0.0, 1.0) };
 /// Table 1 (Llama3-8B, TQA) without `f_align`.
 pub const UNFILTERED: Reader =
@@ -126,7 +126,7 @@ impl World {
     }
 }
 
-/// What a source has on a question.
+/// The documents of a source on a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Document {
     Factual,
@@ -179,7 +179,7 @@ pub enum Way {
     Rss(usize),
 }
 
-/// What a way to answer reached on the test questions.
+/// The result of a way to answer on the test questions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Reached {
     /// The share of right answers; a question that no source answers counts as wrong.
@@ -189,7 +189,7 @@ pub struct Reached {
 }
 
 impl Drawn {
-    /// What each of these ways reaches; several at once, because estimating costs most.
+    /// The result of each of these ways; several at once, because the estimate, which they share, costs most.
     #[must_use]
     pub fn reach(&self, ways: &[Way]) -> Vec<Reached> {
         let settings = EstimatorSettings { resamples: 0, ..EstimatorSettings::default() };

@@ -29,7 +29,7 @@ pub struct Chart {
 /// Width and height of the picture; the plot's left, top, right and bottom edges in it.
 const SIZE: (f64, f64) = (640.0, 380.0);
 const EDGES: (f64, f64, f64, f64) = (60.0, 40.0, 455.0, 325.0);
-/// One a series: told apart by colour, by the marker's shape and by the dashes.
+/// One a series: distinguished by colour, by the marker's shape and by the dashes.
 const STYLES: [(&str, &str); 6] = [
     ("#0b5fa5", ""),
     ("#c1440e", "6 3"),
@@ -72,8 +72,8 @@ impl Chart {
             self.label(&mut text, (at, bottom + 20.0), "middle", &shown, "");
         }
         line(&mut text, (left, bottom), (right, bottom), "#333333");
-        for (place, series) in self.series.iter().enumerate() {
-            self.draw(&mut text, series, place);
+        for (index, series) in self.series.iter().enumerate() {
+            self.draw(&mut text, series, index);
         }
         text + "</svg>\n"
     }
@@ -99,14 +99,14 @@ impl Chart {
         EDGES.3 - share * (EDGES.3 - EDGES.1)
     }
 
-    fn draw(&self, text: &mut String, series: &Series, place: usize) {
-        let (colour, dashes) = STYLES[place % COLOURS];
+    fn draw(&self, text: &mut String, series: &Series, index: usize) {
+        let (colour, dashes) = STYLES[index % COLOURS];
         let points: Vec<(f64, f64)> = series.points.iter().map(|&(x, y)| (self.across(x), self.down(y))).collect();
         let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let style = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\"");
         push(text, format_args!("<polyline points=\"{}\" {style}/>\n", path.join(" ")));
-        let legend = (EDGES.2 + 20.0, EDGES.1 + 14.0 + 24.0 * place as f64);
-        points.iter().for_each(|&at| marker(text, at, place, colour));
+        let legend = (EDGES.2 + 20.0, EDGES.1 + 14.0 + 24.0 * index as f64);
+        points.iter().for_each(|&at| marker(text, at, index, colour));
         push(
             text,
             format_args!(
@@ -116,7 +116,7 @@ impl Chart {
                 legend.1
             ),
         );
-        marker(text, (legend.0 + 13.0, legend.1), place, colour);
+        marker(text, (legend.0 + 13.0, legend.1), index, colour);
         self.label(text, (legend.0 + 33.0, legend.1 + 4.0), "start", &series.name, "");
     }
 
@@ -133,8 +133,8 @@ impl Chart {
     }
 }
 
-fn marker(text: &mut String, (x, y): (f64, f64), place: usize, colour: &str) {
-    match place % 3 {
+fn marker(text: &mut String, (x, y): (f64, f64), index: usize, colour: &str) {
+    match index % 3 {
         0 => push(text, format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\"/>\n")),
         1 => push(
             text,

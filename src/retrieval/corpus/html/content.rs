@@ -10,7 +10,7 @@ use super::region::Region;
 /// Letters of a block that is prose. An ideograph counts as three.
 const PROSE: usize = 60;
 
-/// What a text belongs to.
+/// The part of a page that a text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Context {
     pub(super) region: Region,

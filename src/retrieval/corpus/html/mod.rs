@@ -69,7 +69,7 @@ struct Reading<'a> {
     text: Text,
     title: String,
     in_title: bool,
-    /// Within a link, whether it leads to a place of the same page.
+    /// Within a link, whether its target is on the same page.
     link: Option<bool>,
     in_button: bool,
     /// Within the reading of a ruby, which is written in parentheses.

@@ -31,7 +31,7 @@ pub(super) struct Raised {
 }
 
 impl Raised {
-    /// The run that `tag` begins; `in_note_link` is set within a link to a place of the same page.
+    /// The run that `tag` begins; `in_note_link` is set within a link whose target is on the same page.
     pub(super) fn begin(tag: &Tag, style: Style, in_note_link: bool) -> Option<Self> {
         let level = match tag.name.as_str() {
             "sup" => Some(Shift::Raised),
@@ -113,7 +113,7 @@ impl Raised {
     }
 }
 
-/// Whether a tag is a link to a place of the same page.
+/// Whether a tag is a link whose target is on the same page.
 pub(super) fn is_same_page(tag: &Tag) -> bool {
     tag.name == "a" && tag.value("href").is_some_and(|href| href.len() > 1 && href.starts_with('#'))
 }

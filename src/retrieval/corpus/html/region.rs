@@ -1,4 +1,4 @@
-//! What an element says about its content: the main part of a page, or something beside it.
+//! Hints of an element about its content: the main part of a page, or something beside it.
 
 use super::tokens::Tag;
 

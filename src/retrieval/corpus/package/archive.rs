@@ -97,7 +97,7 @@ impl Package {
         self.decode(name).map_err(Trouble::fault)
     }
 
-    /// As [`Package::part`]; one that is broken is told in `notes`.
+    /// As [`Package::part`]; a broken one is reported in `notes`.
     ///
     /// # Errors
     /// A part that exceeds a limit.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// Bytes after `EI` that must be text for the image to end there, as in pdf.js.
 const LOOKED_AT: usize = 15;
 
-/// A content stream with the operator `EI` alone in place of each inline image.
+/// A content stream in which the operator `EI` alone replaces each inline image.
 pub(super) fn without_inline_images(content: &[u8]) -> Cow<'_, [u8]> {
     let mut scanner = Scanner { content, at: 0 };
     let (mut kept, mut copied) = (Vec::new(), 0);

@@ -43,20 +43,20 @@ impl<'a> Fields<'a> {
             let is_field = kind.as_deref() == Some(b"Widget");
             let is_text = is_field || kind.as_deref() == Some(b"FreeText");
             let flags = annotation.get::<u32>(b"F").unwrap_or(0);
-            let Some(place) = annotation.get::<Rect>(b"Rect").filter(|_| is_text && flags & UNSEEN == 0) else {
+            let Some(area) = annotation.get::<Rect>(b"Rect").filter(|_| is_text && flags & UNSEEN == 0) else {
                 continue;
             };
             let value = if is_field { value(&annotation) } else { None };
             let is_drawn = !(self.is_outdated && value.is_some())
                 && appearance(&annotation).is_some_and(|form| {
                     let resources = self.resources.as_ref().unwrap_or(page.resources());
-                    machine.appearance(&form, resources, placed(&form, place))
+                    machine.appearance(&form, resources, mapped(&form, area))
                 });
             if let Some(value) = value.filter(|_| !is_drawn) {
-                let size = (0.75 * place.height()).clamp(4.0, 12.0);
-                let is_line = place.height() < 2.0 * size;
-                let top = if is_line { place.y0 + (place.height() - size) / 2.0 + 0.2 * size } else { place.y1 - size };
-                machine.lines(&value, (place.x0 + 2.0, top), size);
+                let size = (0.75 * area.height()).clamp(4.0, 12.0);
+                let is_line = area.height() < 2.0 * size;
+                let top = if is_line { area.y0 + (area.height() - size) / 2.0 + 0.2 * size } else { area.y1 - size };
+                machine.lines(&value, (area.x0 + 2.0, top), size);
             }
         }
     }
@@ -95,11 +95,11 @@ fn value(field: &Dict<'_>) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// The matrix that places a form in `place` (PDF 32000-1, section 12.5.5); the form's own matrix is applied before.
-fn placed(form: &Stream<'_>, place: Rect) -> Matrix {
+/// The matrix that maps a form to `area` (PDF 32000-1, section 12.5.5); the form's own matrix is applied before.
+fn mapped(form: &Stream<'_>, area: Rect) -> Matrix {
     let dict = form.dict();
     let matrix = Matrix(dict.get::<[f64; 6]>(b"Matrix").unwrap_or(Matrix::ONE.0));
-    let Some(bounds) = dict.get::<Rect>(b"BBox") else { return Matrix::shift(place.x0, place.y0) };
+    let Some(bounds) = dict.get::<Rect>(b"BBox") else { return Matrix::shift(area.x0, area.y0) };
     let corners = [(bounds.x0, bounds.y0), (bounds.x1, bounds.y0), (bounds.x0, bounds.y1), (bounds.x1, bounds.y1)];
     let corners = corners.map(|corner| matrix.point(corner));
     let least = |numbers: [f64; 4]| numbers.into_iter().fold(f64::INFINITY, f64::min);
@@ -107,6 +107,6 @@ fn placed(form: &Stream<'_>, place: Rect) -> Matrix {
     let (x0, y0) = (least(corners.map(|corner| corner.0)), least(corners.map(|corner| corner.1)));
     let (x1, y1) = (most(corners.map(|corner| corner.0)), most(corners.map(|corner| corner.1)));
     let scale = |to: f64, from: f64| if from > 0.0 { to / from } else { 1.0 };
-    let (sx, sy) = (scale(place.width(), x1 - x0), scale(place.height(), y1 - y0));
-    Matrix([sx, 0.0, 0.0, sy, place.x0 - sx * x0, place.y0 - sy * y0])
+    let (sx, sy) = (scale(area.width(), x1 - x0), scale(area.height(), y1 - y0));
+    Matrix([sx, 0.0, 0.0, sy, area.x0 - sx * x0, area.y0 - sy * y0])
 }

@@ -39,7 +39,7 @@ const ATTACHED: &[&str] = &[
 const BEHIND_NAMES: &[&str] =
     &["based", "born", "built", "controlled", "held", "language", "led", "made", "owned", "speaking", "style"];
 
-/// Words after a hyphen that stands for a part left out: "pre- and post-war".
+/// Words after a hyphen that replaces a part of a word: "pre- and post-war".
 const CONJUNCTIONS: &[&str] =
     &["and", "or", "nor", "und", "oder", "bis", "et", "ou", "y", "e", "o", "en", "of", "och", "og"];
 
@@ -133,7 +133,7 @@ impl Evidence {
     }
 }
 
-/// What becomes of a hyphen and the line end after it.
+/// The treatment of a hyphen and the line end after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Joint {
     /// Both go.

@@ -154,8 +154,8 @@ fn tables(bits: &mut Bits<'_>) -> Option<(Codes, Codes)> {
     let all = literals + bits.take(5)? + 1;
     let given = bits.take(4)? + 4;
     let mut lengths = [0; 19];
-    for &place in &ORDER[..given] {
-        lengths[place] = bits.take(3)? as u8;
+    for &index in &ORDER[..given] {
+        lengths[index] = bits.take(3)? as u8;
     }
     let code = Codes::new(&lengths);
     let mut lengths: Vec<u8> = Vec::with_capacity(all + 138);
@@ -189,8 +189,8 @@ impl Codes {
         for length in 1..=longest {
             for (symbol, _) in lengths.iter().enumerate().filter(|(_, given)| **given == length) {
                 let first = (code.reverse_bits() >> (32 - u32::from(length))) as usize;
-                for place in (first..table.len()).step_by(1 << length) {
-                    table[place] = (symbol as u16, length);
+                for index in (first..table.len()).step_by(1 << length) {
+                    table[index] = (symbol as u16, length);
                 }
                 code += 1;
             }

@@ -62,7 +62,7 @@ mod tests {
     use super::{Notes, PageText, note};
 
     #[test]
-    fn losses_are_told_with_their_pages() {
+    fn losses_are_reported_with_their_pages() {
         let full = || PageText { text: "words ".repeat(100), ..PageText::default() };
         let picture = || PageText { pictures: 1, pictured: 0.9, ..PageText::default() };
         let scan = PageText { text: "stamp".into(), ..picture() };

@@ -21,7 +21,7 @@ const LEFT_OUT: &[&str] = &[
     "object", "pict", "revtbl", "rsidtbl", "shprslt", "stylesheet", "template", "themedata", "xe", "tc",
 ];
 
-/// Where letters of a group go.
+/// The destination of a group's letters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Body,

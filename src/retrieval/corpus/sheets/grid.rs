@@ -46,7 +46,7 @@ impl Book {
         self.sheets.push(Sheet { name: first_words(name), rows: Vec::new() });
     }
 
-    /// Ends the last sheet: what of it is not seen is told.
+    /// Ends the last sheet, and notes its hidden rows and columns.
     pub(super) fn end(&mut self) {
         let (hidden, sheet) = (std::mem::take(&mut self.hidden), self.sheets.last_mut());
         let Some(sheet) = sheet else { return };
@@ -57,7 +57,7 @@ impl Book {
         }
     }
 
-    /// Tells that the sheet `name` is hidden.
+    /// Notes that the sheet `name` is hidden.
     pub(super) fn hide(&mut self, name: &str) {
         self.notes.add(format!("sheet {name} is hidden and left out"));
     }

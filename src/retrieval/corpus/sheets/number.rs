@@ -132,7 +132,7 @@ mod tests {
     use super::Format;
 
     #[test]
-    fn codes_of_dates_are_told_from_those_of_numbers() {
+    fn codes_of_dates_are_distinguished_from_those_of_numbers() {
         for (code, expected) in [
             ("General", Format::Number),
             ("#,##0.00\\ \"kr (dmy)\"", Format::Number),

@@ -40,11 +40,11 @@ struct Cells {
     out: usize,
     /// Open sheets that are seen: a sheet within a cell is a part of it.
     sheets: usize,
-    /// Rows before the open one, whether it is seen, and how often it stands there.
+    /// Rows before the open one, whether it is visible, and its number of repetitions.
     row: u64,
     hidden_row: bool,
     rows: u64,
-    /// Columns before the open cell, and how often it stands there.
+    /// Columns before the open cell, and its number of repetitions.
     column: u32,
     columns: u32,
     /// Ranges of hidden columns, and columns defined so far.
@@ -135,7 +135,7 @@ impl Cells {
     }
 }
 
-/// How often a cell or row stands there.
+/// The number of repetitions of a cell or row.
 fn repeated(tag: &Tag<'_>, name: &str) -> u64 {
     tag.value(name).and_then(|count| count.parse().ok()).unwrap_or(1)
 }

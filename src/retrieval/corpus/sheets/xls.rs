@@ -121,7 +121,7 @@ struct BoundSheet {
     at: usize,
 }
 
-/// What the records before the sheets say.
+/// The content of the records before the sheets.
 #[derive(Default)]
 struct Globals {
     sheets: Vec<BoundSheet>,

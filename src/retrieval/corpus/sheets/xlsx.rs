@@ -15,7 +15,8 @@ const MAX_SHEETS: usize = 10_000;
 /// The sheets of a workbook.
 ///
 /// # Errors
-/// An archive that is no workbook, that is broken or exceeds the limits. A sheet that is missing or broken is told in the notes.
+/// An archive that is no workbook, that is broken or exceeds the limits. A sheet that is missing or broken is reported
+/// in the notes.
 pub(super) fn read(bytes: Vec<u8>) -> Result<Book, Fault> {
     const WHAT: &str = "a workbook (.xlsx)";
     let mut package = Package::open(bytes, WHAT)?;
@@ -66,7 +67,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Book, Fault> {
     Ok(book)
 }
 
-/// What the cells of all sheets refer to.
+/// The styles and strings that the cells of all sheets refer to.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     workbook: &'a Workbook,

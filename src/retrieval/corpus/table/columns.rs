@@ -1,4 +1,4 @@
-//! What the columns of a table are: fields of documents, or named values.
+//! The meaning of a table's columns: fields of documents, or named values.
 
 use crate::escape;
 use crate::retrieval::corpus::document::Fields;
@@ -85,7 +85,8 @@ impl Columns {
         (!text.trim().is_empty()).then_some((fields, text))
     }
 
-    /// The values of a record, each on a line behind its column's name. A value alone tells nothing: 4.20 of what?
+    /// The values of a record, each on a line behind its column's name. A value alone has no meaning: 4.20 may be a
+    /// price or a length.
     fn named<'v>(&self, value: impl Fn(usize) -> Cow<'v, str>) -> String {
         let mut lines = Vec::new();
         for (column, name) in self.names.iter().enumerate() {

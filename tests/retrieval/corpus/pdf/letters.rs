@@ -20,9 +20,8 @@ fn raised_and_lowered_letters_keep_their_level() {
     let by_rise =
         "BT /F 11 Tf 1 0 0 1 60 720 Tm (built in 1788) Tj /F 7 Tf 4 Ts (3) Tj 0 Ts /F 11 Tf ( by the brothers) Tj ET";
     assert_eq!(text(by_rise), "built in 1788 [3] by the brothers");
-    let by_place =
-        at(60.0, 700.0, 11.0, "It cost 10") + &at(110.5, 704.0, 7.0, "6") + &at(118.0, 700.0, 11.0, "crowns");
-    assert_eq!(text(&by_place), "It cost 10^6 crowns");
+    let raised = at(60.0, 700.0, 11.0, "It cost 10") + &at(110.5, 704.0, 7.0, "6") + &at(118.0, 700.0, 11.0, "crowns");
+    assert_eq!(text(&raised), "It cost 10^6 crowns");
     let equal_size = "BT /F 11 Tf 1 0 0 1 60 720 Tm (40 m) Tj 4 Ts (2) Tj 0 Ts ( of H) Tj -3 Ts /F 8 Tf (2) Tj 0 Ts /F 11 Tf (O) Tj ET";
     assert_eq!(text(equal_size), "40 m^2 of H2O");
     // A note below the line of the page, in small letters, and its mark.
@@ -53,7 +52,7 @@ fn a_large_first_letter_begins_its_word() {
 }
 
 #[test]
-fn hyphens_are_joined_by_what_the_whole_document_says() {
+fn hyphens_are_removed_by_the_words_of_the_whole_document() {
     let broken = lines(
         60.0,
         720.0,
@@ -99,7 +98,7 @@ fn letters_from_the_right_are_read_from_the_right() {
     }
     placed += &format!("BT /U 11 Tf 1 0 0 1 {} 720 Tm <{}> Tj ET", x - 27.5, hex("2021"));
     assert_eq!(unicode(&placed), expected);
-    // Drawn in reading order from left to right, against the rules: final letters tell.
+    // Drawn from left to right in reading order, against the rules; the final forms of letters show it.
     let logical = format!("BT /U 11 Tf 1 0 0 1 60 720 Tm <{}> Tj ET", hex(&expected));
     assert_eq!(unicode(&logical), expected);
 }

@@ -27,18 +27,18 @@ fn pages_are_documents() {
 }
 
 #[test]
-fn passages_know_their_page() {
+fn passages_have_their_page() {
     let f = folder(&[("papers/text.pdf", &golden("text.pdf"))]);
     let corpus = open(&f, &["corpus"]).unwrap();
     let passages: Vec<_> = corpus.passages(Chunking::default()).map(Result::unwrap).collect();
-    let places: Vec<_> = passages.iter().map(|p| (p.origin.page, p.origin.line, p.origin.characters.start)).collect();
-    assert_eq!(places, [(Some(1), None, 0), (Some(2), None, 0)]);
+    let origins: Vec<_> = passages.iter().map(|p| (p.origin.page, p.origin.line, p.origin.characters.start)).collect();
+    assert_eq!(origins, [(Some(1), None, 0), (Some(2), None, 0)]);
     assert_eq!(passages[1].origin.characters.end, 30);
     assert_eq!(passages[1].source.as_deref(), Some("papers"));
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_files_are_named() {
     let text = golden("text.pdf");
     let cases = [
         (golden("encrypted.pdf"), "a.pdf: expected a PDF that opens without a password, found an encrypted one"),

@@ -39,7 +39,7 @@ fn values_of_fields_are_text_beside_their_captions() {
 }
 
 #[test]
-fn what_is_not_seen_of_a_form_is_not_read() {
+fn invisible_fields_of_a_form_are_not_read() {
     let drawn = "BT /F 12 Tf 4 6 Td (Aurora Minor) Tj ET";
     assert_eq!(form("/FT /Tx /V (Aurora Minor) /F 2", Some(drawn), ""), CAPTION);
     assert_eq!(form("/FT /Tx /V (secret) /Ff 8192", None, ""), CAPTION);
@@ -65,7 +65,7 @@ fn states_of_boxes_are_read() {
 }
 
 #[test]
-fn what_a_file_lost_is_noted_with_its_pages() {
+fn losses_of_a_file_are_noted_with_their_pages() {
     let mut file = File::new();
     file.object(
         "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray /Length 1 >>\n\

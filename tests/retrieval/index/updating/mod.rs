@@ -73,10 +73,10 @@ impl World {
                 let search = |dir: &Path| {
                     let search = Search { mode, exact: true, ..Search::default() };
                     let hits = retriever(dir, search).retrieve("word3x1 word5x2 common1", &wanted).unwrap();
-                    let place = |hit: Hit| (hit.passage.origin.file, hit.passage.origin.characters.start, hit.score);
-                    let mut places: Vec<_> = hits.into_iter().map(place).collect();
-                    places.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-                    places
+                    let location = |hit: Hit| (hit.passage.origin.file, hit.passage.origin.characters.start, hit.score);
+                    let mut locations: Vec<_> = hits.into_iter().map(location).collect();
+                    locations.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+                    locations
                 };
                 let (found, want) = (search(&self.dir), search(&fresh));
                 assert_eq!(found.len(), want.len(), "{mode:?}");
@@ -140,7 +140,7 @@ fn changed_new_deleted_and_renamed_files() {
         assert_eq!((changes.touched(), changes.files()), (1, 20));
         let embedder = Mortal::new(usize::MAX);
         let updated = world.update(&embedder, limits(), &[]).unwrap();
-        // Of the renamed file no text is embedded; its passages are those of another file.
+        // No text of the renamed file is embedded; its passages now belong to another file.
         assert_eq!(updated, Updated { added: 1 + 2 + 4, removed: 1 + 4 + 4, embedded: 1 + 2 });
         assert_eq!(embedder.embedded(), 3);
         world.is_as_new(storage);
@@ -218,7 +218,7 @@ fn an_open_index_stays_as_it_was() {
     let before = retriever(&world.dir, Search::default()).retrieve("word3x1", &wanted).unwrap();
     (0..8).for_each(|i| world.write(&format!("{i:02}.txt"), "All of this is new."));
     assert_eq!(world.update(&WordEmbedder::new(), limits(), &[]).unwrap().removed, 32);
-    // It has not read words, sources and dates before.
+    // This index has not read words, sources and dates before.
     assert_eq!(open.retrieve("word3x1", &wanted).unwrap(), before);
 }
 
@@ -279,18 +279,18 @@ fn files_of_a_missing_folder_are_deleted_where_it_is_named() {
         let aside = more.with_extension("aside");
         fs::rename(&more, &aside).unwrap();
         let find = |paths: &[String]| Changes::find(&world.dir, &Manifest::read(&world.dir).unwrap(), paths, 0);
-        for place in ["missing", "empty"] {
+        for folder in ["missing", "empty"] {
             let error = find(&[]).unwrap_err();
-            assert!(error.to_string().contains("expected the 2 files that it read in "), "{place}: {error}");
+            assert!(error.to_string().contains("expected the 2 files that it read in "), "{folder}: {error}");
             assert!(error.hint().unwrap().contains("takes them out of the index"), "{error}");
             let named = find(&[more.display().to_string()]).unwrap().unwrap();
-            assert_eq!((named.deleted.len(), named.changed.len()), (2, 0), "{place}");
+            assert_eq!((named.deleted.len(), named.changed.len()), (2, 0), "{folder}");
             // An empty folder may be where a disk is mounted.
             let _ = fs::create_dir(&more);
         }
         fs::remove_dir(&more).unwrap();
         fs::rename(&aside, &more).unwrap();
-        // One of several is deleted without a question.
+        // One of several files is deleted without a confirmation.
         fs::rename(more.join("b.txt"), more.join("b.old")).unwrap();
         assert_eq!(names(&find(&[]).unwrap().unwrap().deleted), ["b.txt"]);
         fs::rename(more.join("b.old"), more.join("b.txt")).unwrap();

@@ -31,7 +31,7 @@ fn a_stopped_update_keeps_its_vectors() {
     world.is_as_new(Storage::F16);
 }
 
-/// Not a test: what the process that is killed does.
+/// Not a test: the process that is killed.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn child() {

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn final_letters_tell_the_direction() {
+    fn final_letters_decide_the_direction() {
         assert!(is_backwards("\u{5dd}\u{5d5}\u{5dc}\u{5e9}"));
         assert!(!is_backwards("\u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{5e9}\u{5dc}\u{5d5}"));
     }

@@ -22,7 +22,7 @@ impl Glyph {
         self.text.is_empty()
     }
 
-    /// Whether `self` and `other` are drawn at the same place.
+    /// Whether `self` and `other` are drawn at the same position.
     fn covers(&self, other: &Self) -> bool {
         let shared = self.x1.min(other.x1) - self.x0.max(other.x0);
         let narrow = (self.x1 - self.x0).min(other.x1 - other.x0);
@@ -56,7 +56,8 @@ pub(super) fn is_ignored(letter: char) -> bool {
         )
 }
 
-/// Joins marks that are drawn at the place of the letter before or after them to that letter, as TeX and OCR place accents.
+/// Joins marks that are drawn at the position of the letter before or after them to that letter, as TeX and OCR place
+/// accents.
 pub(super) fn join_marks(glyphs: Vec<Glyph>) -> Vec<Glyph> {
     let mut joined: Vec<Glyph> = Vec::with_capacity(glyphs.len());
     let mut glyphs = glyphs.into_iter().peekable();
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_at_the_place_of_a_letter_are_joined_to_it() {
+    fn marks_at_the_position_of_a_letter_are_joined_to_it() {
         assert_eq!(joined(&[("f", 0.0, 3.0), ("\u{b4}", 3.2, 8.2), ("e", 3.0, 7.4)]), "f\u{e9}");
         assert_eq!(joined(&[("f", 0.0, 3.0), ("e", 3.0, 7.4), ("\u{b4}", 3.2, 8.2)]), "f\u{e9}");
         assert_eq!(joined(&[("\u{a8}", 0.0, 5.0), ("\u{131}", 1.0, 4.0)]), "\u{ef}");

@@ -41,7 +41,7 @@ pub(super) struct Layout {
 
 /// A letter as a page draws it.
 pub(super) struct Drawn {
-    /// Its text; `None` if its font does not tell it.
+    /// Its text; `None` if its font has no Unicode value for it.
     pub(super) text: Option<String>,
     /// Start and end of its part of the line, and the direction of its line, in the coordinates of `matrix`.
     pub(super) start: (f64, f64),
@@ -81,7 +81,8 @@ impl Layout {
         }
     }
 
-    /// The text, without what only whole files tell: hyphens at the ends of lines are kept.
+    /// The text of this page alone. Hyphens at the ends of lines are kept: their removal needs the words of the whole
+    /// file.
     pub(super) fn finish(mut self) -> PageText {
         self.written.sort_by_key(|written| std::cmp::Reverse(written.glyphs.len()));
         let mut page = PageText { unknown: self.unknown, ..PageText::default() };

@@ -62,7 +62,7 @@ pub fn read_pdf_in(program: &Path) {
 /// Reads PDF files for another process, on standard input and output, until standard input ends.
 ///
 /// # Errors
-/// What reading and writing fail with.
+/// Errors of reading and writing.
 pub fn serve_pdf() -> io::Result<()> {
     serve::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
@@ -109,7 +109,7 @@ fn worker_of(program: &Path) -> Command {
 enum Lost {
     Died(Option<ExitStatus>),
     Late,
-    /// It said something else.
+    /// It sent an invalid answer.
     Rubbish,
     /// The system starts no thread to wait for it.
     NoThread(io::Error),
@@ -190,7 +190,7 @@ impl Worker {
         thread::scope(|scope| {
             let exchange = move || {
                 let written = files.as_mut().map_or(Ok(()), |files| frame::write(files, file));
-                // A worker that died has not read all, and says nothing.
+                // An answer is read even if the write failed: the worker may have answered before it died.
                 let answer = frame::read(replies, MAX_REPLY);
                 let _ = send.send(written.and(answer));
             };

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 /// Reads PDF files from `files`, one message each, until it ends, and answers each on `replies`.
 ///
 /// # Errors
-/// What reading and writing fail with; the program that asked is gone then.
+/// Errors of reading and writing, which mean that the program that asked has ended.
 pub(super) fn serve(files: &mut impl Read, replies: &mut impl Write) -> io::Result<()> {
     limits::limit_memory();
     while let Some(file) = frame::read(files, extract::MAX_FILE)? {
