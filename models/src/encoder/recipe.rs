@@ -93,7 +93,7 @@ fn modules(folder: &Path) -> Result<Option<(Pooling, bool)>> {
     let modules: Vec<Module> = serde_json::from_str(&text).map_err(|error| ModelError::Format {
         path: path.clone(),
         format: "modules.json",
-        place: format!("line {}", error.line()),
+        location: format!("line {}", error.line()),
         expected: "a list of modules with type and path".into(),
         found: shortened(&error.to_string()),
     })?;

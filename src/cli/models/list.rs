@@ -108,7 +108,7 @@ fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
         estimated: known.is_none(),
         context: entry.shape.max_position_embeddings,
         licence: entry.licence.clone(),
-        here: copy.map(|copy| location(&copy.source)),
+        here: copy.map(|copy| place(&copy.source)),
     })
 }
 
