@@ -229,10 +229,8 @@ fn limits_of_an_estimate_are_one_line() {
     );
     assert_eq!(
         notes("opposed.jsonl", &["XY"; 6]),
-        [
-            "note: \"a\" and \"b\" differ on all 6 questions that both answered, and no third source answers: nothing says which \
-          is right"
-        ]
+        ["note: \"a\" and \"b\" differ on all 6 questions that both answered, and no third source answers: no vote \
+          decides between them"]
     );
 }
 
