@@ -200,7 +200,8 @@ fn after_marker<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
     find_marker(text, marker).map(|(_, after)| after)
 }
 
-/// Where the first `marker:` begins and what follows it, whatever its case; one inside a longer word is none.
+/// Where the first `marker:` begins and what follows it, whatever its case; one inside a longer word is none. The colon may be
+/// a full-width one, which models write in a grammar that forbids the other, and in Chinese.
 fn find_marker<'a>(text: &'a str, marker: &str) -> Option<(usize, &'a str)> {
     let starts = text.char_indices().scan(' ', |before, (at, c)| Some((at, std::mem::replace(before, c))));
     // `strip_marker` skips white space: tried within a run of it too, it would take quadratic time.
@@ -216,7 +217,7 @@ fn strip_marker<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
         let (head, tail) = rest.trim_start().split_at_checked(word.len())?;
         rest = head.eq_ignore_ascii_case(word).then_some(tail)?;
     }
-    rest.trim_start_matches(is_star).strip_prefix(':')
+    rest.trim_start_matches(is_star).strip_prefix([':', '\u{ff1a}'])
 }
 
 /// Markdown's emphasis, and the space around it.

@@ -147,6 +147,11 @@ fn an_answer_is_read_from_its_marker_on() {
         ("  answer :  1956 .\n EXPLANATION : It says so.\n", answer(Some("1956"), "It says so.")),
         ("Sure! Here it is:\n\n**Answer:** 1956\n\n**Explanation:** Because.", answer(Some("1956"), "Because.")),
         ("Answer: {1956}. Explanation: {Because.}", answer(Some("1956"), "{Because.}")),
+        (
+            "Answer: 3 Explanation\u{ff1a}It has 3 gates. Explanation: So.",
+            answer(Some("3"), "It has 3 gates. Explanation: So."),
+        ),
+        ("Answer\u{ff1a}1956", answer(Some("1956"), "")),
         ("Answer:\n1956\nThe document says so.", answer(Some("1956"), "The document says so.")),
         ("Final Answer: \"Port Hale\"", answer(Some("Port Hale"), "")),
         ("Answer: Unknown. Explanation: No word of it.", answer(None, "No word of it.")),
