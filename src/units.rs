@@ -26,7 +26,7 @@ pub fn compact(weights: u64) -> String {
 
 /// `count` with its noun: "1 record", "2 records".
 #[must_use]
-pub fn plural<N: Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {
+pub fn plural<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {
     format!("{count} {}", if count == N::from(1) { one } else { several })
 }
 

@@ -16,6 +16,8 @@ fn moot_at(folder: &Path, endpoint: &str, typed: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_moot"));
     command.args(typed.split(' ')).current_dir(folder);
     command.env("MOOT_CACHE", folder.join("cache")).env("HF_HOME", folder.join("hf")).env("HF_ENDPOINT", endpoint);
+    // No package index is asked.
+    command.env("MOOT_PYTHON", "no-python-here");
     for variable in ["MOOT_MODEL", "MOOT_CPU", "MOOT_OFFLINE", "HF_HUB_OFFLINE", "HF_HUB_CACHE", "HF_TOKEN"] {
         command.env_remove(variable);
     }

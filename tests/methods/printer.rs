@@ -232,7 +232,7 @@ fn many_documents_have_a_summary_and_one_line_each() {
     assert!(
         short.contains("withdrawn; said 1968") && short.contains("withdrawn     4 notes/3.md (said 1968 in round 1)")
     );
-    assert!(short.contains("refused       cello: it is of the prompt's worked example"));
+    assert!(short.contains("refused       cello: it is from the prompt's worked example"));
     let mut refused = record.clone();
     refused.conclusion.as_mut().unwrap().answers.clear();
     let reasons = |record: &QuestionRecord| {

@@ -106,7 +106,11 @@ impl Download<'_> {
             }
             paths.push(self.file(client, file)?);
         }
-        if paths.iter().any(|path| path.parent() != paths[0].parent()) {
+        // A file may be in a folder of the repository: `1_Pooling/config.json`.
+        let depth = |file: &str| Path::new(file).components().count();
+        let mut snapshots = paths.iter().zip(files).map(|(path, file)| path.ancestors().nth(depth(file)));
+        let first = snapshots.next();
+        if snapshots.any(|snapshot| Some(snapshot) != first) {
             return Err(Refusal::Failed(format!("{} changed while it was fetched; try again", self.address.repo)));
         }
         Ok(paths.swap_remove(0))
