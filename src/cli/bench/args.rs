@@ -1,4 +1,4 @@
-//! The arguments of `moot bench`.
+//! The arguments of `moot lab bench`.
 
 use crate::cli::args::model;
 use crate::cli::args::values;

@@ -1,4 +1,4 @@
-//! `moot bench`: tokens per second by rows, and the limits of this machine, measured in the same call.
+//! `moot lab bench`: tokens per second by rows, and the limits of this machine, measured in the same call.
 
 mod args;
 mod ceilings;

@@ -1,4 +1,4 @@
-//! `moot bench --calls`: repeats a run's calls with forced lengths, the same work that another server can be given.
+//! `moot lab bench --calls`: repeats a run's calls with forced lengths, the same work that another server can be given.
 
 use super::args::Args;
 use super::machine::{device, peak_resident_bytes};
@@ -19,7 +19,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Instant;
 
-/// A line of `moot calls`, as far as it is used.
+/// A line of `moot record calls`, as far as it is used.
 #[derive(Debug, Deserialize)]
 struct Call {
     question: String,
@@ -53,7 +53,7 @@ struct Measured {
 /// Measures and prints.
 ///
 /// # Errors
-/// A file that `moot calls` did not print, a model that does not load, calls that do not fit its context or memory.
+/// A file that `moot record calls` did not print, a model that does not load, calls that do not fit its context or memory.
 pub(super) fn run(args: &Args, path: &Path) -> Result<()> {
     let questions = read(path)?;
     let control = interrupt::listen()?;
