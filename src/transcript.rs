@@ -199,8 +199,8 @@ impl CallRecord {
     pub fn is_cut_back(&self) -> bool {
         let Some(explanation) = self.explanation() else { return false };
         let kept = explanation.trim_end();
-        // The explanation of the format `thought` stands before the answer.
-        let last = self.format != "thought" && !self.reply.trim_end().ends_with(kept);
+        // In these formats the explanation is before the answer.
+        let last = !matches!(self.format.as_str(), "thought" | "about") && !self.reply.trim_end().ends_with(kept);
         self.finish == Finish::Length && self.not_held.is_none() && !kept.is_empty() && !kept.ends_with('…') && last
     }
 

@@ -48,6 +48,8 @@ pub struct Stand {
     pub mentions: Vec<usize>,
     /// What the documents lack of it.
     pub marks: Vec<Mark>,
+    /// Its probability in percent, and what its first document is about, where the method estimates them.
+    pub estimate: Option<(u8, String)>,
 }
 
 /// A document with what its agent said last.
@@ -157,7 +159,10 @@ fn stand(
     let mentions = numbers(|answer| &answer.mentions);
     let whole = Answer { supporters: supporters.clone(), mentions: mentions.clone(), ..Answer::new(text) };
     let also = joined.iter().map(|answer| answer.text.as_str()).filter(|other| *other != text);
+    let estimates = joined.iter().filter_map(|answer| answer.estimate.as_ref());
+    let best = estimates.reduce(|best, other| if other.probability > best.probability { other } else { best });
     Stand {
+        estimate: best.map(|best| ((best.probability * 100.0).round() as u8, best.about.clone())),
         marks: held.marks(&whole, is_choice(text, options)),
         also: also.map(str::to_owned).collect(),
         supporters: supporters.into_iter().map(|document| Voice { document, said: otherwise(document) }).collect(),

@@ -69,7 +69,7 @@ enum Command {
     #[command(subcommand)]
     Lab(OfLab),
     Doctor(doctor::Args),
-    /// The names of version 0.1: `moot show` is `moot record show`, `moot bench` is `moot lab bench`.
+    /// Names before commands had groups: `moot show` is `moot record show`, `moot bench` is `moot lab bench`.
     #[command(flatten)]
     OldRecord(OfRecord),
     #[command(flatten)]

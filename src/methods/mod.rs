@@ -20,6 +20,7 @@ pub(crate) mod iter_retgen;
 pub(crate) mod mad;
 pub mod madam_rag;
 pub(crate) mod majority_vote;
+pub(crate) mod moot;
 pub(crate) mod naive_rag;
 pub(crate) mod ra_rag;
 pub(crate) mod ra_rag_long;
@@ -36,6 +37,7 @@ pub(crate) mod verification;
 /// Every method there is.
 pub static METHODS: &[&Row] = &[
     &madam_rag::ROW,
+    &moot::ROW,
     &debate::ROW,
     &concatenated::ROW,
     &closed_book::ROW,

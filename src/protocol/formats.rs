@@ -71,6 +71,16 @@ pub static THOUGHT: Format = Format {
     parse: |text, _, _| reply::parse_thought(text),
 };
 
+/// `About: X`, then on a line of its own `Answer: Y`, or "unknown". What the reply is about is the answer's explanation.
+pub static ABOUT: Format = Format {
+    name: "about",
+    about: "what a document is about, then one answer or unknown",
+    grammar: Some(prompt_file!("reply/about.lark")),
+    schema: Some(prompt_file!("reply/about.jsonc")),
+    line: reply::about_line,
+    parse: |text, _, _| reply::parse_about(text),
+};
+
 /// `Argument: X`, then one action: `Query Optimization: OLD -> NEW` or `Query Expansion: NEW`, with the pool's queries
 /// as format values. Fields: `argument`, `action` ("optimise" or "expand"), `old` (the index of the old query), `new`.
 pub static QUERY_ACTION: Format = Format {
@@ -130,6 +140,7 @@ pub static FORMATS: &[&Format] = &[
     &ITEMS,
     &SHORT,
     &THOUGHT,
+    &ABOUT,
     &TEXT,
     &CONTINUATION,
     &CHOICE,

@@ -16,6 +16,7 @@ use serde_json::Value;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
+    about: Option<String>,
     answer: Option<String>,
     answers: Option<Vec<String>>,
     choice: Option<String>,
@@ -66,6 +67,11 @@ pub(super) fn thought_line(object: &str) -> Option<String> {
     Some(format!("Thought: {}\nAnswer: {}", one_line(&said.explanation?), one_line(&said.answer?)))
 }
 
+pub(super) fn about_line(object: &str) -> Option<String> {
+    let said = said(object)?;
+    Some(format!("About: {}\nAnswer: {}", one_line(&said.about?), one_line(&said.answer?)))
+}
+
 pub(super) fn query_action_line(object: &str) -> Option<String> {
     let said = said(object)?;
     let (argument, new) = (one_line(&said.argument?), one_line(&said.new?));
@@ -87,12 +93,20 @@ pub(super) fn parse_short(reply: &str) -> Option<Parsed> {
     Some(Parsed::Answer { answer, explanation: String::new() })
 }
 
-/// The last `Answer:` counts: the thought before it may quote one.
 pub(super) fn parse_thought(reply: &str) -> Option<Parsed> {
+    parse_after(reply, "thought")
+}
+
+pub(super) fn parse_about(reply: &str) -> Option<Parsed> {
+    parse_after(reply, "about")
+}
+
+/// An answer after lines that begin with `marker`. The last `Answer:` counts: the lines before it may quote one.
+fn parse_after(reply: &str, marker: &str) -> Option<Parsed> {
     let lines: Vec<&str> = reply.trim().lines().collect();
     let at = lines.iter().rposition(|line| find_marker(line, "answer").is_some_and(|(at, _)| at <= 2))?;
     let explanation = lines[..at].join(" ");
-    let explanation = after_marker(&explanation, "thought").unwrap_or(&explanation).trim().to_owned();
+    let explanation = after_marker(&explanation, marker).unwrap_or(&explanation).trim().to_owned();
     match parse_short(lines[at])? {
         Parsed::Answer { answer, .. } => Some(Parsed::Answer { answer, explanation }),
         other => Some(other),

@@ -6,6 +6,7 @@ pub use claims::{Claim, ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Q
 
 use crate::unicode::into_nfc;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -280,6 +281,20 @@ pub struct Answer {
     /// have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+    /// How probable it is, where the method says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+}
+
+/// How probable an answer is, and from what (method `moot`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// From 0 to 1.
+    pub probability: f64,
+    /// What its first document is about, as the reader says.
+    pub about: String,
+    /// The quantities that the probability was computed from, by name.
+    pub features: BTreeMap<String, f64>,
 }
 
 /// What the documents lack of an answer.
@@ -308,7 +323,7 @@ impl Answer {
     #[must_use]
     pub fn new(text: &str) -> Self {
         let (supporters, opponents, mentions) = (Vec::new(), Vec::new(), Vec::new());
-        Self { text: text.to_owned(), supporters, opponents, mentions, marks: Vec::new() }
+        Self { text: text.to_owned(), supporters, opponents, mentions, marks: Vec::new(), estimate: None }
     }
 }
 

@@ -116,6 +116,10 @@ fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts
             "for": answer.supporters,
             "against": answer.opponents,
             "mentions": answer.mentions,
+            "estimate": answer.estimate.as_ref().map(|estimate| {
+                let percent = (estimate.probability * 100.0).round();
+                json!([percent, texts.add(&estimate.about)])
+            }),
             "lacks": answer.marks.iter().map(|mark| mark.told()).collect::<Vec<_>>(),
         }))
     };

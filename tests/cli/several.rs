@@ -144,7 +144,7 @@ fn impossible_runs_are_refused_in_one_line() {
     }
     let mut bench = moot(["bench", "--model", "agent=tiny.gguf,aggregator=other.gguf", "--offline"]);
     let output = bench.current_dir(workspace.path("")).output().unwrap();
-    assert!(text(&output.stderr).contains("moot bench has no roles"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("moot lab bench has no roles"), "{}", text(&output.stderr));
 }
 
 /// The records of a folder: name, calls.

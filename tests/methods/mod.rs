@@ -15,6 +15,7 @@ mod library;
 mod mad;
 mod madam_rag;
 mod majority_vote;
+mod moot_itself;
 mod naive_rag;
 mod printer;
 mod provenance;

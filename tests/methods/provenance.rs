@@ -13,7 +13,7 @@ use moot::transcript::CallRecord;
 
 /// Methods whose agents read one document each, with its source and date. Prompts with several documents show their texts
 /// alone.
-const WITH: [&str; 2] = ["debate", "source-isolated-arbitration"];
+const WITH: [&str; 3] = ["debate", "moot", "source-isolated-arbitration"];
 /// Methods that use sources in their own way: to ask each alone, or to name it beside its context.
 const OWN_WAY: [&str; 3] = ["ra-rag", "ra-rag-long", "verification"];
 

@@ -40,9 +40,13 @@ fn written(record: &QuestionRecord) -> String {
 }
 
 fn of_answer(answer: &Answer) -> String {
-    let Answer { text, supporters, opponents, mentions, marks } = answer;
+    let Answer { text, supporters, opponents, mentions, marks, estimate } = answer;
     let marks = if marks.is_empty() { String::new() } else { format!(", marks {marks:?}") };
-    format!("  {text}: supporters {supporters:?}, opponents {opponents:?}, mentions {mentions:?}{marks}\n")
+    let estimate = estimate.as_ref().map_or(String::new(), |one| {
+        let features: Vec<String> = one.features.iter().map(|(name, x)| format!("{name} {x:.3}")).collect();
+        format!("\n    {:.3}, about {:?}: {}", one.probability, one.about, features.join(", "))
+    });
+    format!("  {text}: supporters {supporters:?}, opponents {opponents:?}, mentions {mentions:?}{marks}{estimate}\n")
 }
 
 fn of_event(event: &Event) -> String {

@@ -109,6 +109,7 @@ fn well_formed(call: &Call, takes: Takes) -> String {
         "reply/items.lark" => format!(r#"Items: ["When was the lamp lit in {year}?", "Who says so?"]"#),
         "reply/short.lark" => year,
         "reply/thought.lark" => format!("Thought: A note says it.\nAnswer: {year}"),
+        "reply/about.lark" => format!("About: the lamp\nAnswer: {year}"),
         "reply/choice.lark" => option(call, takes),
         "reply/query_action.lark" => format!("Argument: That is too little.\nQuery Expansion: lamp of {year}"),
         other => panic!("{other}: well_formed of tests/methods/scripted.rs has no reply in this format yet"),

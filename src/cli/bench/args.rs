@@ -39,7 +39,7 @@ pub struct Args {
     /// Measurements per number of rows; medians are reported
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count, allow_negative_numbers = true)]
     pub repeat: usize,
-    /// Run recorded calls instead, as printed by `moot calls`, each forced to its recorded length
+    /// Run recorded calls instead, as printed by `moot record calls`, each forced to its recorded length
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["prompt", "generate", "rows", "shared_prefix", "shared", "repeat"])]
     pub calls: Option<PathBuf>,

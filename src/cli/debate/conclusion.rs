@@ -56,6 +56,10 @@ impl Page {
             let told = wrap(mark.told(), self.columns - 4);
             text.extend(told.iter().map(|line| format!("    {WRONG}{line}{WRONG:#}\n")));
         }
+        if let Some((percent, about)) = &answer.estimate {
+            let about = if about.is_empty() { String::new() } else { format!(", about {}", printable(about)) };
+            text.push_str(&self.entry("    probable", 13, &format!("{percent} %{about}")));
+        }
         let also: Vec<String> = answer.also.iter().map(|other| printable(other)).collect();
         text.push_str(&self.entry("    also as", 13, &also.join("; ")));
         let mentions: Vec<Voice> = answer.mentions.iter().map(|&document| Voice { document, said: None }).collect();

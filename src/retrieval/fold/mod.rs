@@ -85,6 +85,14 @@ pub(crate) fn groups(texts: &[&str]) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
+/// Whether one text has half of the other's shingles or more: a near copy, also one that contradicts it.
+#[must_use]
+pub(crate) fn resemble(a: &str, b: &str) -> bool {
+    let (a, b) = (shingles(&words(a)), shingles(&words(b)));
+    let shorter = a.len().min(b.len()) as f64;
+    shorter > 0.0 && common(&a, &b) / shorter >= JACCARD
+}
+
 /// Selects `wanted` passages from the candidates `found`, best first: filtered, folded if asked for, the best of all or
 /// of each source. Sources are ordered by their best passage; passages without a source form one more source.
 ///

@@ -1,0 +1,88 @@
+//! The quantities that decide, and the logistic model over them.
+
+use super::values::Value;
+use crate::answers::words::Level;
+use crate::question::Question;
+use crate::retrieval::fold;
+use moot_models::kernels::math::{exp, ln};
+
+/// The number of quantities.
+const COUNT: usize = 5;
+
+/// The quantities of one value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Features {
+    /// The logarithm of its votes.
+    votes: f64,
+    /// The log-odds of yes in the surest of its documents, at most 4 in size.
+    own: f64,
+    /// Other documents whose text contains it, at most 2.
+    mentions: f64,
+    /// The mean log-probability of its tokens in the surest reader's reply, at least -2.
+    sureness: f64,
+    /// 1 where a near copy of one of its documents gives another value.
+    altered: f64,
+}
+
+/// The intercept, and the weight of each quantity in the order of [`Features::named`]: `benches/moot/fit.py` fits them.
+const INTERCEPT: f64 = -1.278;
+const WEIGHTS: [f64; COUNT] = [1.153, 0.735, 0.446, 1.552, -0.750];
+
+/// The log-odds of yes that an agreed value is given, which is not examined.
+const AGREED: f64 = 2.0;
+
+impl Features {
+    /// By name, in the order of [`WEIGHTS`].
+    pub(super) fn named(&self) -> [(&'static str, f64); COUNT] {
+        let Self { votes, own, mentions, sureness, altered } = *self;
+        [("votes", votes), ("own", own), ("mentions", mentions), ("sureness", sureness), ("altered", altered)]
+    }
+
+    /// From 0 to 1.
+    pub(super) fn probability(&self) -> f64 {
+        let sum: f64 = self.named().iter().zip(WEIGHTS).map(|((_, x), weight)| x * weight).sum();
+        1.0 / (1.0 + exp(-(INTERCEPT + sum)))
+    }
+
+    /// One line for readers: what speaks for the value and what against it.
+    pub(super) fn told(&self, value: &Value, probability: f64) -> String {
+        let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+        let mut told = format!("{} ({probability:.2}): given by {}", value.text, count(value.votes, "voice", "voices"));
+        if self.mentions > 0.0 {
+            told.push_str(", mentioned by others");
+        }
+        if self.altered > 0.0 {
+            told.push_str("; a near copy of its document gives another answer");
+        }
+        told
+    }
+}
+
+/// The quantities of each value; `yes` is empty where nothing was examined.
+pub(super) fn of(question: &Question, values: &[Value], yes: &[f64]) -> Vec<Features> {
+    let texts: Vec<&str> = question.documents.iter().map(|document| document.text.as_str()).collect();
+    let of_one = |(index, value): (usize, &Value)| {
+        let is_own = |number: &usize| value.documents.contains(number);
+        let others: Vec<usize> = (0..texts.len()).filter(|number| !is_own(number)).collect();
+        let contains = |number: &&usize| Level::Assessed.contains(texts[**number], &value.text);
+        let gives_another =
+            |number: usize| values.iter().any(|other| other != value && other.documents.contains(&number));
+        let altered = |&own: &usize| {
+            others.iter().any(|&number| gives_another(number) && fold::resemble(texts[own], texts[number]))
+        };
+        Features {
+            votes: ln(value.votes as f64),
+            own: yes.get(index).map_or(AGREED, |&yes| log_odds(yes)),
+            mentions: others.iter().filter(contains).count().min(2) as f64,
+            sureness: value.sureness.max(-2.0),
+            altered: f64::from(u8::from(value.documents.iter().any(altered))),
+        }
+    };
+    values.iter().enumerate().map(of_one).collect()
+}
+
+/// At most 4 in size.
+fn log_odds(probability: f64) -> f64 {
+    let within = probability.clamp(1e-3, 1.0 - 1e-3);
+    ln(within / (1.0 - within)).clamp(-4.0, 4.0)
+}

@@ -1,0 +1,148 @@
+//! The method `moot`: each document is read alone, each value is examined in its documents, and arithmetic decides.
+//!
+//! A debate of small models loses right answers: agents give in, and an aggregator drops what one document alone says. Here a
+//! model does what small models do well, which is to read one document and to say yes or no; which values hold is decided by a
+//! logistic model over a few named quantities ([`features`]).
+
+mod examine;
+mod features;
+mod values;
+
+use crate::answers::vote;
+use crate::error::Result;
+use crate::generation::Logprobs;
+use crate::prompt_file;
+use crate::prompts::File;
+use crate::protocol::formats::{ABOUT, CHOICE};
+use crate::protocol::passages::shown;
+use crate::protocol::switches::{Kind, Switch, Values};
+use crate::protocol::{Ask, Ctx, Method, Needs, Row};
+use crate::question::{Answer, Conclusion, Estimate, Question};
+use crate::retrieval::fold;
+use crate::transcript::{CallRecord, Parsed};
+use examine::EXAMINER;
+use features::Features;
+use serde_json::json;
+use values::Value;
+
+const READER: File = prompt_file!("moot/reader.jinja");
+
+/// Tokens of a reader's reply, which is two lines.
+const READER_TOKENS: usize = 96;
+
+/// Values that are examined: those with most votes.
+const MOST_VALUES: usize = 12;
+
+/// The row of `moot`.
+pub(crate) static ROW: Row = Row {
+    name: "moot",
+    paper: "none; of this project, section \"The method moot\" of docs/methods.md",
+    about: "one reader a document, each value examined in its documents, a logistic model decides",
+    protocol: "\
+1. A reader reads each document alone, and says what it is about and what it gives as the answer, or unknown. A malformed
+   reply gives no answer, and neither does one whose words are not in the document.
+2. Equal answers are one value, and so are two of which one contains the other; the longest is its text. Copies are one vote.
+3. Unless several votes are for one value and none for another, an examiner says of each value and each document that gives it
+   whether the document states that the value is the answer: the probability of yes beside no. A malformed reply counts 1/2.
+4. A logistic model gives each value a probability from its votes, the surest examination, mentions in other documents, how
+   sure the readers were, and near copies of its documents that give another value.
+5. Values of at least `threshold` are concluded, the most probable first; if there is none, the most probable if it has at
+   least `floor`.",
+    calls: "2 x documents, at most",
+    headline: "",
+    prompts: &[READER, EXAMINER],
+    formats: &[&ABOUT, &CHOICE],
+    roles: &["reader", "examiner"],
+    switches: &[
+        Switch {
+            name: "threshold",
+            about: "least probability of a concluded value",
+            kind: Kind::Number(0.0, 1.0),
+            default: "0.35",
+        },
+        Switch {
+            name: "floor",
+            about: "least probability of the best value where no value reaches the threshold",
+            kind: Kind::Number(0.0, 1.0),
+            default: "0",
+        },
+    ],
+    presets: &[],
+    needs: Needs::DOCUMENTS,
+    build,
+};
+
+struct Moot {
+    threshold: f64,
+    floor: f64,
+}
+
+fn build(values: &mut Values) -> Result<Box<dyn Method>> {
+    Ok(Box::new(Moot { threshold: values.number("threshold"), floor: values.number("floor") }))
+}
+
+impl Method for Moot {
+    fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
+        let asks: Vec<Ask> = (0..question.documents.len()).map(|number| reader(question, number)).collect();
+        let replies = ctx.ask_all(&asks)?;
+        let texts: Vec<&str> = question.documents.iter().map(|document| document.text.as_str()).collect();
+        let units = fold::groups(&texts);
+        let values = values::of(&replies, &units, MOST_VALUES);
+        let agreed = matches!(values.as_slice(), [only] if only.votes > 1);
+        let yes = if agreed { Vec::new() } else { examine::all(question, &values, &units, ctx)? };
+        let mut weighed: Vec<(&Value, Features, f64)> = features::of(question, &values, &yes)
+            .into_iter()
+            .zip(&values)
+            .map(|(features, value)| (value, features, features.probability()))
+            .collect();
+        weighed.sort_by(|a, b| b.2.total_cmp(&a.2));
+        let reaches = |least: f64| weighed.iter().filter(|(.., probability)| *probability >= least).count();
+        let concluded = match reaches(self.threshold) {
+            0 => reaches(self.floor).min(1),
+            count => count,
+        };
+        Ok(conclusion(&weighed, concluded, &replies, !agreed && !values.is_empty()))
+    }
+}
+
+fn reader(question: &Question, number: usize) -> Ask {
+    let values = json!({ "question": question.text, "document": shown(&question.documents[number]) });
+    Ask::new("reader", READER, values, &ABOUT)
+        .document(number)
+        .grounded(true)
+        .max_tokens(READER_TOKENS)
+        .logprobs(Logprobs::default())
+}
+
+/// The first `concluded` values as answers, the others as rejected ones.
+fn conclusion(
+    weighed: &[(&Value, Features, f64)],
+    concluded: usize,
+    replies: &[CallRecord],
+    examined: bool,
+) -> Conclusion {
+    let texts: Vec<String> = weighed[..concluded].iter().map(|(value, ..)| value.text.clone()).collect();
+    let stances: Vec<Option<&str>> = replies.iter().map(CallRecord::answer).collect();
+    let (answers, rejected) = vote::by_stance(&texts, &stances);
+    let with = |answer: Answer| {
+        let found = weighed.iter().find(|(value, ..)| value.holds(&answer.text));
+        let estimate = found.map(|(value, features, probability)| Estimate {
+            probability: *probability,
+            about: value.about.clone(),
+            features: features.named().into_iter().map(|(name, x)| (name.to_owned(), x)).collect(),
+        });
+        Answer { estimate, ..answer }
+    };
+    let lines: Vec<String> =
+        weighed.iter().map(|(value, features, probability)| features.told(value, *probability)).collect();
+    Conclusion {
+        answers: answers.into_iter().map(with).collect(),
+        rejected: rejected.into_iter().map(with).collect(),
+        explanation: lines.join("\n"),
+        malformed: replies.iter().all(|call| call.parsed == Parsed::Malformed),
+        rounds: 1 + usize::from(examined),
+        converged: !examined,
+        calls: replies.iter().map(|call| call.number).collect(),
+        ..Conclusion::default()
+    }
+}

@@ -1,0 +1,97 @@
+//! Values: the readers' answers, grouped, with the documents that give them.
+
+use crate::answers::equality;
+use crate::answers::words::Level;
+use crate::generation::TokenLogprob;
+use crate::transcript::CallRecord;
+
+/// One value that documents give.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Value {
+    /// The longest of its texts, in words.
+    pub(super) text: String,
+    /// Every text that a reader gave for it.
+    pub(super) texts: Vec<String>,
+    /// What its first document is about, as its reader says.
+    pub(super) about: String,
+    /// The documents that give it, by their numbers.
+    pub(super) documents: Vec<usize>,
+    /// Documents that give it, copies counted once.
+    pub(super) votes: usize,
+    /// The best mean log-probability of an answer's tokens among its readers; 0 where the model reports none.
+    pub(super) sureness: f64,
+}
+
+impl Value {
+    /// A reader gave this text for it.
+    pub(super) fn holds(&self, text: &str) -> bool {
+        self.texts.iter().any(|known| Level::Assessed.equal(known, text)) || equality::agree(&self.text, text)
+    }
+}
+
+/// The values of the readers' replies, those with most votes first, at most `most`. `units` groups documents that are copies of
+/// each other.
+pub(super) fn of(replies: &[CallRecord], units: &[Vec<usize>], most: usize) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::new();
+    for call in replies {
+        let (Some(document), Some(answer)) = (call.document, call.answer()) else { continue };
+        let sureness = sureness(&call.logprobs);
+        let same = |value: &&mut Value| value.texts.iter().any(|known| equality::agree(known, answer));
+        if let Some(value) = values.iter_mut().find(same) {
+            value.texts.push(answer.to_owned());
+            value.documents.push(document);
+            value.sureness = value.sureness.max(sureness);
+        } else {
+            values.push(Value {
+                text: String::new(),
+                texts: vec![answer.to_owned()],
+                about: call.explanation().unwrap_or_default().to_owned(),
+                documents: vec![document],
+                votes: 0,
+                sureness,
+            });
+        }
+    }
+    for value in &mut values {
+        let length = |text: &&String| Level::Assessed.words(text).len();
+        value.text = value.texts.iter().rev().max_by_key(length).cloned().unwrap_or_default();
+        value.votes = units.iter().filter(|unit| unit.iter().any(|number| value.documents.contains(number))).count();
+    }
+    values.sort_by_key(|value| std::cmp::Reverse(value.votes));
+    values.truncate(most);
+    values
+}
+
+/// The mean log-probability of the tokens behind `Answer:`.
+fn sureness(tokens: &[TokenLogprob]) -> f64 {
+    let mut before = String::new();
+    let mut of_answer: Vec<f64> = Vec::new();
+    for token in tokens {
+        if before.contains("Answer:") {
+            of_answer.push(f64::from(token.logprob));
+        }
+        before.push_str(&token.text);
+    }
+    if of_answer.is_empty() { 0.0 } else { of_answer.iter().sum::<f64>() / of_answer.len() as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+    use crate::transcript::{CallRecord, Parsed};
+
+    fn call(document: usize, answer: &str) -> CallRecord {
+        let parsed = Parsed::Answer { answer: Some(answer.into()), explanation: "Ashby Road".into() };
+        CallRecord { document: Some(document), parsed, ..CallRecord::default() }
+    }
+
+    #[test]
+    fn one_value_has_the_longest_text_and_copies_count_once() {
+        let replies = [call(0, "1902"), call(1, "1951"), call(2, "14 June 1902"), call(3, "in 1902")];
+        let values = of(&replies, &[vec![0, 3], vec![1], vec![2]], 9);
+        let found: Vec<(&str, &[usize], usize)> =
+            values.iter().map(|value| (value.text.as_str(), &value.documents[..], value.votes)).collect();
+        assert_eq!(found, [("14 June 1902", &[0, 2, 3][..], 2), ("1951", &[1][..], 1)]);
+        assert_eq!(of(&replies, &[vec![0], vec![1], vec![2], vec![3]], 1).len(), 1);
+    }
+}
