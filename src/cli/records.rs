@@ -1,11 +1,11 @@
-//! Records as subcommands read them: what is left out is said on standard error.
+//! Reads records for subcommands, and prints on standard error which lines were left out.
 
 use crate::cli::terminal::columns::printable;
 use crate::error::Result;
 use crate::eval::record::reader::{Ledger, Record};
 use std::path::Path;
 
-/// Reads a record, and says on standard error what is left out of it.
+/// Reads a record, and prints on standard error what is left out of it.
 ///
 /// # Errors
 /// As [`Record::read`].
