@@ -1,5 +1,10 @@
 //! The first line of a record.
 
+use super::shape::{self, Behind, Fault};
+use crate::error::{MootError, Result};
+use crate::escape;
+use crate::files;
+use crate::jsonl::{json_fault, shortened};
 use crate::llm::ModelIdentity;
 use crate::nli::ClassifierIdentity;
 use crate::protocol::ctx::Settings;
@@ -7,12 +12,17 @@ use crate::retrieval::{RetrieverIdentity, Wanted};
 use crate::sources::WeightsIdentity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
 
 /// Raised when a field changes its meaning; a reader refuses versions it does not know.
 pub const VERSION: u32 = 3;
 
 /// The last version whose questions have their calls inside their lines; `moot ask --json` prints it.
 pub const INLINE: u32 = 2;
+
+/// How every record's first line starts: serde writes a struct's fields in their order.
+pub(super) const MARK: &str = "{\"moot_record\":";
 
 /// A record's first line: everything that the questions below it have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,4 +123,48 @@ pub struct DatasetIdentity {
     pub sha256: String,
     /// Questions in it.
     pub questions: usize,
+}
+
+/// Whether the file at `path` begins as a record does.
+///
+/// # Errors
+/// [`MootError::Io`]; [`MootError::Input`] for anything but a regular file.
+pub fn is_record(path: &Path) -> Result<bool> {
+    let mut start = Vec::new();
+    let read = files::open(path)?.take(MARK.len() as u64).read_to_end(&mut start);
+    read.map_err(|e| MootError::io(path, "read", e))?;
+    Ok(start == MARK.as_bytes())
+}
+
+/// What is read of a header before its version is known.
+#[derive(Deserialize)]
+struct Mark {
+    moot_record: u64,
+    program: Option<String>,
+}
+
+/// The version is looked at before anything else: a newer header may have other fields.
+pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Header> {
+    let wrong =
+        |expected: String, found: String| MootError::Input { path: path.into(), line: Some(1), expected, found };
+    let expected = || "a record of moot (a header as its first line)".to_owned();
+    if bytes.is_empty() {
+        return Err(wrong(expected(), "an empty file".into()));
+    }
+    let text = bytes.trim_ascii_end();
+    match shape::check(text, Behind::Nothing) {
+        Ok(()) => {}
+        Err(Fault::NoJson(found)) => return Err(wrong(expected(), found)),
+        Err(Fault::Wrong(expected, found)) => return Err(wrong(expected, found)),
+    }
+    let Ok(mark) = serde_json::from_slice::<Mark>(text) else {
+        let start = String::from_utf8_lossy(&text[..text.len().min(200)]);
+        return Err(wrong(expected(), format!("{:?}", shortened(&start))));
+    };
+    if mark.moot_record > u64::from(VERSION) {
+        let program = mark.program.as_deref().unwrap_or("a later moot");
+        let found = format!("version {}, written by {}", mark.moot_record, escape::excerpt(program));
+        return Err(wrong(format!("a record of version {VERSION} or older"), found));
+    }
+    serde_json::from_slice(text).map_err(|e| wrong("a record's header".into(), json_fault(&e)))
 }

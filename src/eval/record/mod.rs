@@ -10,11 +10,13 @@ mod method;
 pub mod reader;
 mod settings;
 mod shape;
+mod storage;
 pub mod writer;
 
-pub use header::{DatasetIdentity, Forked, Header, INLINE, Replayed, VERSION};
+pub use header::{DatasetIdentity, Forked, Header, INLINE, Replayed, VERSION, is_record};
 pub use lines::Chain;
 pub use method::RecordedMethod;
 pub use reader::Reader;
 pub(crate) use settings::differences;
+pub use storage::Storage;
 pub use writer::{Entry, Writer};

@@ -1,21 +1,17 @@
 //! Reading a record back: the header, then one question after the other, each with its calls.
 
+use super::header;
 use super::lines::{self, CallLine, Chain, QuestionEnd};
 use super::shape::{self, Behind, Fault};
-use super::{Header, INLINE, VERSION};
+use super::{Header, INLINE};
 use crate::error::{MootError, Result};
-use crate::escape;
 use crate::files;
 use crate::jsonl::{MAX_LINE, json_fault, shortened};
 use crate::transcript::{CallRecord, QuestionRecord};
-use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-
-/// How every record's first line starts: serde writes a struct's fields in their order.
-pub(super) const MARK: &str = "{\"moot_record\":";
 
 /// A call as it was journaled.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +64,7 @@ impl<R: BufRead> Reader<R> {
     /// As [`Reader::open`].
     pub fn new(mut lines: R, path: &Path) -> Result<Self> {
         let bytes = raw_line(&mut lines, path, 1)?;
-        let header = parse_header(&bytes, path)?;
+        let header = header::parse(&bytes, path)?;
         let mut reader = Self {
             lines,
             path: path.into(),
@@ -263,17 +259,6 @@ enum Line {
     Question(Box<QuestionRecord>, QuestionEnd),
 }
 
-/// Whether the file at `path` begins as a record does.
-///
-/// # Errors
-/// [`MootError::Io`]; [`MootError::Input`] for anything but a regular file.
-pub fn is_record(path: &Path) -> Result<bool> {
-    let mut start = Vec::new();
-    let read = files::open(path)?.take(MARK.len() as u64).read_to_end(&mut start);
-    read.map_err(|e| MootError::io(path, "read", e))?;
-    Ok(start == MARK.as_bytes())
-}
-
 fn question(bytes: &[u8]) -> serde_json::Result<Line> {
     Ok(Line::Question(serde_json::from_slice(bytes)?, serde_json::from_slice(bytes)?))
 }
@@ -374,37 +359,4 @@ impl Record {
         let ledger = Ledger { altered: reader.altered, chain, lines, journal: reader.journal };
         Ok((Self { path: path.into(), header: reader.header, questions, torn: reader.torn }, ledger))
     }
-}
-
-/// What is read of a header before its version is known.
-#[derive(Deserialize)]
-struct Mark {
-    moot_record: u64,
-    program: Option<String>,
-}
-
-/// The version is looked at before anything else: a newer header may have other fields.
-fn parse_header(bytes: &[u8], path: &Path) -> Result<Header> {
-    let wrong =
-        |expected: String, found: String| MootError::Input { path: path.into(), line: Some(1), expected, found };
-    let expected = || "a record of moot (a header as its first line)".to_owned();
-    if bytes.is_empty() {
-        return Err(wrong(expected(), "an empty file".into()));
-    }
-    let text = bytes.trim_ascii_end();
-    match shape::check(text, Behind::Nothing) {
-        Ok(()) => {}
-        Err(Fault::NoJson(found)) => return Err(wrong(expected(), found)),
-        Err(Fault::Wrong(expected, found)) => return Err(wrong(expected, found)),
-    }
-    let Ok(mark) = serde_json::from_slice::<Mark>(text) else {
-        let start = String::from_utf8_lossy(&text[..text.len().min(200)]);
-        return Err(wrong(expected(), format!("{:?}", shortened(&start))));
-    };
-    if mark.moot_record > u64::from(VERSION) {
-        let program = mark.program.as_deref().unwrap_or("a later moot");
-        let found = format!("version {}, written by {}", mark.moot_record, escape::excerpt(program));
-        return Err(wrong(format!("a record of version {VERSION} or older"), found));
-    }
-    serde_json::from_slice(text).map_err(|e| wrong("a record's header".into(), json_fault(&e)))
 }

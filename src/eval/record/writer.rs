@@ -1,7 +1,9 @@
 //! Writing a record so that a kill at any moment loses at most the calls in flight.
 
+use super::header::MARK;
 use super::lines::{self, Chain};
-use super::reader::{Journal, Journaled, MARK, Reader, altered};
+use super::reader::{Journal, Journaled, Reader, altered};
+use super::storage::{Storage, Unfinished};
 use super::{Header, differences};
 use crate::error::{MootError, Result};
 use crate::files::outputs::{self, Output};
@@ -10,82 +12,9 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// The storage of a record's bytes: a file, or in tests a storage that fails.
-pub trait Storage: Send {
-    /// Writes all of `bytes` at the end.
-    ///
-    /// # Errors
-    /// The system's; a part may have been written.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
-
-    /// Returns when everything written is on the disk.
-    ///
-    /// # Errors
-    /// The system's.
-    fn sync(&mut self) -> io::Result<()>;
-
-    /// Ends the file after `length` bytes; writing goes on from there.
-    ///
-    /// # Errors
-    /// The system's.
-    fn cut(&mut self, length: u64) -> io::Result<()>;
-
-    /// Whether the file still has `length` bytes, the last of which are `end`: another program may have cut it.
-    ///
-    /// # Errors
-    /// The system's.
-    fn is_as_left(&mut self, length: u64, end: &[u8]) -> io::Result<bool>;
-}
-
-impl Storage for File {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_all(bytes)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
-    }
-
-    fn cut(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)?;
-        self.seek(SeekFrom::Start(length)).map(drop)
-    }
-
-    fn is_as_left(&mut self, length: u64, end: &[u8]) -> io::Result<bool> {
-        if self.metadata()?.len() != length {
-            return Ok(false);
-        }
-        let mut found = vec![0; end.len()];
-        self.seek(SeekFrom::Start(length - end.len() as u64))?;
-        self.read_exact(&mut found)?;
-        Ok(found == end)
-    }
-}
-
-/// A file that is read only when it is complete, so it is synced once, at its end.
-struct Unfinished(File);
-
-impl Storage for Unfinished {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn cut(&mut self, length: u64) -> io::Result<()> {
-        self.0.cut(length)
-    }
-
-    fn is_as_left(&mut self, _: u64, _: &[u8]) -> io::Result<bool> {
-        Ok(true)
-    }
-}
 
 /// Bytes at the end of a record that are compared before it is appended to: a line's hash and times.
 const END: usize = 200;

@@ -5,8 +5,7 @@ mod disk;
 
 use super::header;
 use moot::eval::record::reader::Record;
-use moot::eval::record::writer::Storage;
-use moot::eval::record::{Header, Writer};
+use moot::eval::record::{Header, Storage, Writer};
 use moot::eval::runner::{Progress, Run, run};
 use moot::generation::Sampling;
 use moot::llm::Call;

@@ -1,5 +1,6 @@
-//! Documents given by hand: the files of a [`Corpus`], each one document, or the documents of a dataset's line.
+//! Gathers the documents of a corpus's entries one by one: filter, copies, room, names.
 
+use super::reading::{Given, Room};
 use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
 use crate::question::{Document, Gold, Label, Origin, Passage};
@@ -7,148 +8,12 @@ use crate::retrieval::Filter;
 use crate::retrieval::chunk;
 use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Noted, Skipped, told_notes, told_skipped};
 use crate::retrieval::fold::Exact;
-use crate::retrieval::text::{self, BOM, FrontMatter, input};
 use crate::unicode;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-/// The documents read, and the question that came with them.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Given {
-    /// In the order given; those of a folder by name.
-    pub documents: Vec<Document>,
-    /// The question of the dataset line, if one was given.
-    pub question: Option<String>,
-    /// The gold answers of the dataset line, if it has some.
-    pub gold: Option<Gold>,
-    /// Files that were skipped, with the reason, to be shown to the user: "notes.png: not .txt, .md, ..."; of many with one
-    /// reason a few and their number ([`told_skipped`]).
-    pub skipped: Vec<String>,
-    /// Notes on how files were read, to be shown to the user: "a.pdf: page 2 of 3 is a picture without text"; those of each
-    /// document stand in it too.
-    pub notes: Vec<String>,
-    /// Documents that the filter left out.
-    pub left_out: LeftOut,
-}
-
-/// Documents that a filter left out, by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Of other sources.
-    pub source: usize,
-    /// Before or after the dates wanted.
-    pub date: usize,
-    /// Without a date that can be compared, though dates were wanted.
-    pub undated: usize,
-}
-
-impl LeftOut {
-    /// Documents left out in all.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.source + self.date + self.undated
-    }
-
-    /// One line: "3 of 10 documents are left out: 1 of another source, 2 without a date as 2018-05-31".
-    #[must_use]
-    pub fn describe(&self, all: usize) -> String {
-        let reasons = [
-            (self.source, "of other sources"),
-            (self.date, "of other dates"),
-            (self.undated, "without a date as 2018-05-31"),
-        ];
-        let told = reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
-        format!("{} of {all} documents are left out: {}", self.count(), told.collect::<Vec<_>>().join(", "))
-    }
-}
-
-/// Text that is given to agents as it is; more is searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Documents, which are agents.
-    pub documents: usize,
-    /// Words of one document.
-    pub words: usize,
-}
-
-impl Room {
-    /// As many documents as a debate shows on some screens, and words that fit a context of 8,192 tokens beside the rounds.
-    pub const DEFAULT: Self = Self { documents: 40, words: 3000 };
-}
-
-/// Documents that were read for agents.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Reading {
-    /// All of them.
-    Whole(Given),
-    /// There are more than the room has; one line: "53 files hold more than 40 documents".
-    TooMuch(String),
-}
-
-/// Reads the documents that `paths` name, as [`Corpus::open`] takes them.
-///
-/// A file is one document; a record of a table or of JSON lines is one. A JSONL line may be a question with its
-/// `documents`, as in RAMDocs. A document is named by its title, else by its file (and line). Documents that would have
-/// the same name are named by their path.
-///
-/// # Errors
-/// As [`read`].
-pub fn load(paths: &[String]) -> Result<Given> {
-    match read(&Corpus::open(paths)?, &Filter::NONE, None, true)? {
-        Reading::Whole(given) => Ok(given),
-        Reading::TooMuch(why) => Err(MootError::Usage(format!("{why} (bug)"))),
-    }
-}
-
-/// Reads the documents of `corpus` that `filter` admits, up to the size of `room`. With `fold`, an exact copy of a
-/// document (white space and case aside) becomes one of its copies, with a note: copies do not count twice. A dataset's
-/// line brings all of its documents whatever the room.
-///
-/// # Errors
-/// [`MootError::Input`] or [`MootError::Io`] for the first file that was named and is binary, not UTF-8, empty or
-/// malformed; [`MootError::UnknownName`] for a source that no document has; [`MootError::Usage`] where no text is found,
-/// and where the filter leaves no document.
-pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>, fold: bool) -> Result<Reading> {
-    let (files, skipped) = (corpus.files(), corpus.skipped().to_vec());
-    let taken = fold.then(Exact::default);
-    let mut gathering = Gathering { room, files, skipped, taken, ..Gathering::new(filter) };
-    for entry in corpus.entries() {
-        gathering.add(entry)?;
-        if let Some(why) = gathering.excess.take() {
-            return Ok(Reading::TooMuch(why));
-        }
-    }
-    gathering.finish().map(Reading::Whole)
-}
-
-/// The text of one file, without the front matter of a `.md` file. A file of an unknown kind is read as text.
-///
-/// # Errors
-/// [`MootError::Io`] for a missing file, [`MootError::Input`] for one that cannot be read, is empty, or holds records.
-pub fn text(path: &Path) -> Result<String> {
-    match Kind::of(path) {
-        Some(kind) if kind.holds_records() => {
-            let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
-            Err(input(path, None, "a text", found.unwrap_or_default()))
-        }
-        Some(kind) if !matches!(kind, Kind::Text | Kind::Markdown) => {
-            let typed = path.display().to_string();
-            let given = load(&[typed])?;
-            Ok(given.documents.into_iter().map(|document| document.text).collect::<Vec<_>>().join("\n\n"))
-        }
-        kind => {
-            let file = text::read(path, text::undeclared)?.text;
-            let body = if kind == Some(Kind::Markdown) { FrontMatter::split(&file).1 } else { 0 };
-            let text = file[body..].strip_prefix(BOM).unwrap_or(&file[body..]);
-            if text.trim().is_empty() {
-                return Err(input(path, None, "text", "an empty document"));
-            }
-            Ok(unicode::nfc(text).into_owned())
-        }
-    }
-}
-
-struct Gathering<'a> {
+/// Takes entries one after the other, and keeps the documents that the filter admits.
+pub(super) struct Gathering<'a> {
     given: Given,
     filter: &'a Filter,
     room: Option<Room>,
@@ -159,7 +24,7 @@ struct Gathering<'a> {
     /// Notes on files that were read.
     notes: Vec<Noted>,
     /// Why the room is too small.
-    excess: Option<String>,
+    pub(super) excess: Option<String>,
     /// The documents' texts, where exact copies are folded.
     taken: Option<Exact>,
     /// The origin of each document: "folder/a.txt" or "b.jsonl:3".
@@ -175,16 +40,17 @@ struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    fn new(filter: &'a Filter) -> Self {
+    /// Of a corpus's entries, which are added one by one; with `fold`, exact copies are not documents of their own.
+    pub(super) fn new(corpus: &Corpus, filter: &'a Filter, room: Option<Room>, fold: bool) -> Self {
         Self {
             given: Given::default(),
             filter,
-            room: None,
-            files: 0,
-            skipped: Vec::new(),
+            room,
+            files: corpus.files(),
+            skipped: corpus.skipped().to_vec(),
             notes: Vec::new(),
-            taken: None,
             excess: None,
+            taken: fold.then(Exact::default),
             origins: Vec::new(),
             by_folder: Vec::new(),
             sources: BTreeSet::new(),
@@ -193,7 +59,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn add(&mut self, entry: &Entry) -> Result<()> {
+    pub(super) fn add(&mut self, entry: &Entry) -> Result<()> {
         if let Some((number, line)) = dataset_line(entry)? {
             if entry.found {
                 let why = format!("questions with documents; named itself, as FILE:{number}, it gives one");
@@ -349,7 +215,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Given> {
+    pub(super) fn finish(mut self) -> Result<Given> {
         self.given.skipped = told_skipped(&self.skipped);
         self.given.notes = told_notes(&self.notes);
         for wanted in &self.filter.sources {

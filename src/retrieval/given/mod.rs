@@ -1,0 +1,75 @@
+//! Documents given by hand: the files of a [`Corpus`], each one document, or the documents of a dataset's line.
+
+mod gathering;
+mod reading;
+
+pub use reading::{Given, LeftOut, Reading, Room};
+
+use crate::error::{MootError, Result};
+use crate::retrieval::Filter;
+use crate::retrieval::corpus::{Corpus, Kind};
+use crate::retrieval::text::{self, BOM, FrontMatter, input};
+use crate::unicode;
+use gathering::Gathering;
+use std::path::Path;
+
+/// Reads the documents that `paths` name, as [`Corpus::open`] takes them.
+///
+/// A file is one document; a record of a table or of JSON lines is one. A JSONL line may be a question with its
+/// `documents`, as in RAMDocs. A document is named by its title, else by its file (and line). Documents that would have
+/// the same name are named by their path.
+///
+/// # Errors
+/// As [`read`].
+pub fn load(paths: &[String]) -> Result<Given> {
+    match read(&Corpus::open(paths)?, &Filter::NONE, None, true)? {
+        Reading::Whole(given) => Ok(given),
+        Reading::TooMuch(why) => Err(MootError::Usage(format!("{why} (bug)"))),
+    }
+}
+
+/// Reads the documents of `corpus` that `filter` admits, up to the size of `room`. With `fold`, an exact copy of a
+/// document (white space and case aside) becomes one of its copies, with a note: copies do not count twice. A dataset's
+/// line brings all of its documents whatever the room.
+///
+/// # Errors
+/// [`MootError::Input`] or [`MootError::Io`] for the first file that was named and is binary, not UTF-8, empty or
+/// malformed; [`MootError::UnknownName`] for a source that no document has; [`MootError::Usage`] where no text is found,
+/// and where the filter leaves no document.
+pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>, fold: bool) -> Result<Reading> {
+    let mut gathering = Gathering::new(corpus, filter, room, fold);
+    for entry in corpus.entries() {
+        gathering.add(entry)?;
+        if let Some(why) = gathering.excess.take() {
+            return Ok(Reading::TooMuch(why));
+        }
+    }
+    gathering.finish().map(Reading::Whole)
+}
+
+/// The text of one file, without the front matter of a `.md` file. A file of an unknown kind is read as text.
+///
+/// # Errors
+/// [`MootError::Io`] for a missing file, [`MootError::Input`] for one that cannot be read, is empty, or holds records.
+pub fn text(path: &Path) -> Result<String> {
+    match Kind::of(path) {
+        Some(kind) if kind.holds_records() => {
+            let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
+            Err(input(path, None, "a text", found.unwrap_or_default()))
+        }
+        Some(kind) if !matches!(kind, Kind::Text | Kind::Markdown) => {
+            let typed = path.display().to_string();
+            let given = load(&[typed])?;
+            Ok(given.documents.into_iter().map(|document| document.text).collect::<Vec<_>>().join("\n\n"))
+        }
+        kind => {
+            let file = text::read(path, text::undeclared)?.text;
+            let body = if kind == Some(Kind::Markdown) { FrontMatter::split(&file).1 } else { 0 };
+            let text = file[body..].strip_prefix(BOM).unwrap_or(&file[body..]);
+            if text.trim().is_empty() {
+                return Err(input(path, None, "text", "an empty document"));
+            }
+            Ok(unicode::nfc(text).into_owned())
+        }
+    }
+}
