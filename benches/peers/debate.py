@@ -13,7 +13,7 @@ SECONDS, COMPUTED, GENERATED, PEAK = "seconds", "computed_tokens", "generated_to
 
 def exported(args):
     """The record's calls, limited to the first --questions questions if given; and the number of questions."""
-    calls = lines(run([args.moot, "calls", args.record]))
+    calls = lines(run([args.moot, "record", "calls", args.record]))
     order = dict.fromkeys(call["question"] for call in calls)
     kept = set(list(order)[: args.questions])
     return [call for call in calls if call["question"] in kept], len(kept)
@@ -28,7 +28,7 @@ def through_server(args, peer, gguf, calls):
 def through_moot(args, moot, alias, calls):
     """Figures of moot, started anew."""
     words = ["--model", alias, "--offline", "--threads", args.threads, "--calls", calls]
-    figures = lines(moot.run("bench", *words, "--in-flight", args.in_flight, "--json"))[0]
+    figures = lines(moot.run("lab", "bench", *words, "--in-flight", args.in_flight, "--json"))[0]
     return {**figures, PEAK: figures["peak_resident_bytes"] / 1e6}
 
 

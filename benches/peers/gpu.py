@@ -211,7 +211,7 @@ def of_moot(args, name, note):
         for questions in args.questions:
             rows = questions * args.agents
             command = [
-                str(args.moot), "bench", "--model", name, "--weights", "random:bf16", "--device", "cuda", "--json",
+                str(args.moot), "lab", "bench", "--model", name, "--weights", "random:bf16", "--device", "cuda", "--json",
                 "--prompt", str(args.shared + args.own), "--shared", str(args.shared), "--group", str(args.agents),
                 "--generate", str(args.generate), "--rows", str(rows), "--max-rows", str(rows), "--step-tokens", "8192",
                 "--repeat", str(args.rounds), *extra]

@@ -155,7 +155,7 @@ class Moot:
         args = self.args
         words = ["--model", alias, "--offline", "--threads", args.threads, "--prompt", args.prompt, "--shared-prefix"]
         words += ["--generate", args.generate, "--rows", f"2,1,{args.rows}", "--json"]
-        _, one, many = lines(self.run("bench", *words))
+        _, one, many = lines(self.run("lab", "bench", *words))
         return {
             PREFILL: one["prefill_tok_s"],
             ONE_ROW: one["decode_tok_s"],

@@ -29,7 +29,7 @@ fn recorded() -> Workspace {
 #[test]
 fn a_fork_shows_both_courses_counts_its_calls_and_is_saved() {
     let workspace = recorded();
-    let forked = |more: &[&str]| with_model(&workspace, &[&["fork", "out.jsonl", "1"], more].concat());
+    let forked = |more: &[&str]| with_model(&workspace, &[&["record", "fork", "out.jsonl", "1"], more].concat());
     let said = text(&forked(&["--round", "2", "--tell", "Beware of the diary.", "-o", "told.jsonl"]).stdout);
     assert!(said.contains("as recorded") && said.contains("from round 2 told"), "{said}");
     assert!(said.contains("Calls   ") && said.contains(" of earlier rounds, 0 unchanged from the journal"), "{said}");
@@ -43,7 +43,7 @@ fn a_fork_shows_both_courses_counts_its_calls_and_is_saved() {
     let compared = text(&run(here(&workspace, &["compare", "out.jsonl", "told.jsonl"])).stdout);
     assert!(compared.contains("1 (2)"), "one pair, two questions in the first alone: {compared}");
     // Every call can be repeated, because the recorded prompts are those that were answered.
-    let verified = text(&with_model(&workspace, &["verify", "told.jsonl"]).stdout);
+    let verified = text(&with_model(&workspace, &["record", "verify", "told.jsonl"]).stdout);
     assert!(verified.contains("all the same"), "{verified}");
     let json: Value = serde_json::from_slice(&forked(&["--drop", "1", "--json"]).stdout).unwrap();
     assert_eq!(json["cost"]["kept"], 0);
@@ -58,15 +58,19 @@ fn a_fork_shows_both_courses_counts_its_calls_and_is_saved() {
 fn impossible_forks_are_refused_before_the_model_is_loaded() {
     let workspace = recorded();
     for (typed, code, said) in [
-        (&["fork", "out.jsonl", "1"][..], 2, "--drop"),
-        (&["fork", "out.jsonl", "1", "--drop", "1", "--tell", "x"], 2, "cannot be used with"),
-        (&["fork", "out.jsonl", "1", "--drop", "99"], 2, "no document is called \"99\""),
-        (&["fork", "out.jsonl", "1", "--edit", "1"], 2, "expected DOC=FILE"),
-        (&["fork", "out.jsonl", "1", "--edit", "1=nowhere.txt"], 1, "nowhere.txt"),
-        (&["fork", "out.jsonl", "9", "--drop", "1"], 2, "has the id, number or text"),
-        (&["fork", "out.jsonl", "1", "--drop", "1", "--round", "7"], 2, "expected a round from 1 to 2, found 7"),
-        (&["fork", "out.jsonl", "1", "--drop", "1", "-o", "out.jsonl"], 2, "exists already"),
-        (&["why", "out.jsonl", "99"], 2, "has the id, number or text"),
+        (&["record", "fork", "out.jsonl", "1"][..], 2, "--drop"),
+        (&["record", "fork", "out.jsonl", "1", "--drop", "1", "--tell", "x"], 2, "cannot be used with"),
+        (&["record", "fork", "out.jsonl", "1", "--drop", "99"], 2, "no document is called \"99\""),
+        (&["record", "fork", "out.jsonl", "1", "--edit", "1"], 2, "expected DOC=FILE"),
+        (&["record", "fork", "out.jsonl", "1", "--edit", "1=nowhere.txt"], 1, "nowhere.txt"),
+        (&["record", "fork", "out.jsonl", "9", "--drop", "1"], 2, "has the id, number or text"),
+        (
+            &["record", "fork", "out.jsonl", "1", "--drop", "1", "--round", "7"],
+            2,
+            "expected a round from 1 to 2, found 7",
+        ),
+        (&["record", "fork", "out.jsonl", "1", "--drop", "1", "-o", "out.jsonl"], 2, "exists already"),
+        (&["record", "why", "out.jsonl", "99"], 2, "has the id, number or text"),
     ] {
         let output = here(&workspace, typed).output().unwrap();
         let found = text(&output.stderr);
@@ -78,16 +82,16 @@ fn impossible_forks_are_refused_before_the_model_is_loaded() {
 #[test]
 fn each_document_is_left_out_and_the_cost_is_reported() {
     let workspace = recorded();
-    let said = text(&with_model(&workspace, &["why", "out.jsonl", "1"]).stdout);
+    let said = text(&with_model(&workspace, &["record", "why", "out.jsonl", "1"]).stdout);
     let record = Record::read(&workspace.path("out.jsonl")).unwrap();
     let first = record.questions.iter().find(|question| question.place == Some(0)).unwrap();
     let documents = first.question.documents.len();
     assert!(said.contains("computed") && said.contains("shared"), "{said}");
     assert!(said.contains("turned the answer"), "{said}");
     assert!(said.lines().count() >= documents + 4, "a row a document: {said}");
-    let all = text(&with_model(&workspace, &["why", "out.jsonl", "--limit", "2"]).stdout);
+    let all = text(&with_model(&workspace, &["record", "why", "out.jsonl", "--limit", "2"]).stdout);
     assert!(all.contains(" of 2 answers hang on a single document"), "{all}");
-    let json = text(&with_model(&workspace, &["why", "out.jsonl", "--json"]).stdout);
+    let json = text(&with_model(&workspace, &["record", "why", "out.jsonl", "--json"]).stdout);
     let lines: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
     let asked: u64 =
@@ -98,12 +102,12 @@ fn each_document_is_left_out_and_the_cost_is_reported() {
 #[test]
 fn a_table_is_listed_described_run_and_read_again() {
     let workspace = Workspace::new();
-    let list = text(&run(here(&workspace, &["reproduce"])).stdout);
+    let list = text(&run(here(&workspace, &["lab", "reproduce"])).stdout);
     assert!(list.contains("madam-rag-1 ") && list.contains("verification-2 "), "{list}");
-    let described = text(&run(here(&workspace, &["reproduce", "madam-rag-1"])).stdout);
+    let described = text(&run(here(&workspace, &["lab", "reproduce", "madam-rag-1"])).stdout);
     assert!(described.contains("missing: RAMDocs, 500 questions") && described.contains("34.4"), "{described}");
     let ramdocs = format!("ramdocs={THREE}");
-    let typed = ["reproduce", "madam-rag-1", "--data", &ramdocs, "-o", "repro", "--row", "no-rag,prompt-based"];
+    let typed = ["lab", "reproduce", "madam-rag-1", "--data", &ramdocs, "-o", "repro", "--row", "no-rag,prompt-based"];
     let again = || with_model(&workspace, &[&typed[..], &["--model", "tiny.gguf"]].concat());
     let output = again();
     let said = text(&output.stdout);
@@ -114,15 +118,18 @@ fn a_table_is_listed_described_run_and_read_again() {
     let ours = |said: &str| said.lines().filter(|line| line.contains("RAMDocs EM") && line.contains('[')).count();
     assert_eq!(ours(&said), 2, "{said}");
     assert_eq!(text(&again().stderr).matches("0 questions (3 recorded before)").count(), 2);
-    let typed = ["reproduce", "madam-rag-1", "-o", "repro", "--model", "tiny.gguf", "--format", "csv"];
+    let typed = ["lab", "reproduce", "madam-rag-1", "-o", "repro", "--model", "tiny.gguf", "--format", "csv"];
     let csv = text(&run(here(&workspace, &typed)).stdout);
     assert!(csv.starts_with("method,measure,Llama-3.3-70B") || csv.starts_with("method,measure,SelfRAG"), "{csv}");
     assert_eq!(ours(&csv), 2, "{csv}");
     for (typed, said) in [
-        (&["reproduce", "madam"][..], "no table is called \"madam\""),
-        (&["reproduce", "madam-rag-1", "--row", "x"], "no row of this table is called"),
-        (&["reproduce", "madam-rag-1", "--data", "nq=x", "-o", "r"], "no dataset of this table is called \"nq\""),
-        (&["reproduce", "madam-rag-1", "--data", "ramdocs", "-o", "r"], "expected NAME=FILE"),
+        (&["lab", "reproduce", "madam"][..], "no table is called \"madam\""),
+        (&["lab", "reproduce", "madam-rag-1", "--row", "x"], "no row of this table is called"),
+        (
+            &["lab", "reproduce", "madam-rag-1", "--data", "nq=x", "-o", "r"],
+            "no dataset of this table is called \"nq\"",
+        ),
+        (&["lab", "reproduce", "madam-rag-1", "--data", "ramdocs", "-o", "r"], "expected NAME=FILE"),
     ] {
         let output = here(&workspace, typed).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{typed:?}");

@@ -80,11 +80,11 @@ fn a_text_is_compared_with_documents_and_printed_in_every_form() {
         assert!(output.status.success(), "{typed:?}: {}", text(&output.stderr));
         text(&output.stdout)
     };
-    assert!(said(&["show", "out.jsonl"]).contains("CS-C  "));
-    assert_eq!(said(&["calls", "out.jsonl"]).lines().count(), 2);
+    assert!(said(&["record", "show", "out.jsonl"]).contains("CS-C  "));
+    assert_eq!(said(&["record", "calls", "out.jsonl"]).lines().count(), 2);
     assert!(said(&["score", "out.jsonl"]).contains("cs-c"));
     let model = workspace.path("tiny.gguf").display().to_string();
-    assert!(said(&["verify", "out.jsonl", "--offline", "--model", &model]).contains("all the same"));
+    assert!(said(&["record", "verify", "out.jsonl", "--offline", "--model", &model]).contains("all the same"));
 
     let again = "answer.txt --docs council.txt diary.md --claims whole";
     let json: Value = serde_json::from_str(&printed(&workspace, &format!("{again} --format json"), None)).unwrap();

@@ -234,7 +234,7 @@ fn a_list_of_models_of_countless_values_is_refused_in_a_line() {
 fn a_killed_replay_can_be_repeated() {
     let workspace = Workspace::new();
     run(workspace.run_of(20, "r.jsonl"));
-    let mut command = moot(["replay", "r.jsonl", "-o", "again.jsonl"]);
+    let mut command = moot(["record", "replay", "r.jsonl", "-o", "again.jsonl"]);
     let mut child = command.current_dir(workspace.path("")).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(30));
     child.kill().unwrap();

@@ -35,10 +35,10 @@ fn shards_are_all_questions_once() {
     assert_eq!(ids(&parts[1]).into_iter().collect::<BTreeSet<_>>(), ["When 1?", "When 4?"].map(str::to_owned).into());
     let whole = folder.path().join("whole.jsonl");
     let paths: Vec<&str> = parts.iter().map(|path| path.to_str().unwrap()).collect();
-    let merged = run(moot(["merge"].into_iter().chain(paths).chain(["-o", whole.to_str().unwrap()])));
+    let merged = run(moot(["record", "merge"].into_iter().chain(paths).chain(["-o", whole.to_str().unwrap()])));
     assert!(text(&merged.stdout).ends_with("whole.jsonl: 7 of 7 questions\n"), "{merged:?}");
     assert_eq!(ids(&whole).into_iter().collect::<BTreeSet<_>>().len(), 7);
-    let hashes = run(moot(["verify", whole.to_str().unwrap(), "--hashes"]));
+    let hashes = run(moot(["record", "verify", whole.to_str().unwrap(), "--hashes"]));
     assert!(text(&hashes.stdout).contains("lines are as they were written"), "{hashes:?}");
     for wrong in ["0/3", "4/3", "1", "a/b", "1/0", "-1/2"] {
         assert!(sharded(folder.path(), wrong, "x.jsonl").is_err(), "{wrong}");
@@ -82,7 +82,7 @@ fn a_replay_needs_no_model_and_is_a_record() {
         command
     };
     fs::remove_file(workspace.path("tiny.gguf")).unwrap();
-    let said = text(&run(here(&["replay", "out.jsonl", "-o", "again.jsonl"])).stdout);
+    let said = text(&run(here(&["record", "replay", "out.jsonl", "-o", "again.jsonl"])).stdout);
     assert!(
         said.starts_with("3 questions, ") && said.contains("0 answered other prompts, 0 replies read otherwise"),
         "{said}"
@@ -91,16 +91,16 @@ fn a_replay_needs_no_model_and_is_a_record() {
     assert_eq!(again.header.replayed.unwrap().chain, Record::read_whole(&workspace.path("out.jsonl")).unwrap().1.chain);
     let changed = text(&run(here(&["compare", "out.jsonl", "again.jsonl", "--changed"])).stdout);
     assert!(changed.contains("0 of 3 questions differ"), "{changed}");
-    let json: Value = serde_json::from_slice(&run(here(&["replay", "out.jsonl", "--json"])).stdout).unwrap();
+    let json: Value = serde_json::from_slice(&run(here(&["record", "replay", "out.jsonl", "--json"])).stdout).unwrap();
     assert_eq!((&json["report"]["questions"], &json["report"]["unused"]), (&3.into(), &0.into()));
     assert_eq!(
-        here(&["replay", "out.jsonl", "-o", "again.jsonl"]).output().unwrap().status.code(),
+        here(&["record", "replay", "out.jsonl", "-o", "again.jsonl"]).output().unwrap().status.code(),
         Some(2),
         "it exists"
     );
     let altered = fs::read_to_string(workspace.path("out.jsonl")).unwrap().replacen("\"reply\":\"", "\"reply\":\"x", 1);
     fs::write(workspace.path("altered.jsonl"), altered).unwrap();
-    let refused = here(&["replay", "altered.jsonl"]).output().unwrap();
+    let refused = here(&["record", "replay", "altered.jsonl"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("expected a line as it was written"), "{refused:?}");
 }

@@ -162,7 +162,7 @@ fn replies_depend_neither_on_threads_nor_on_the_instruction_set() {
 #[test]
 fn a_bench_and_a_corpus_take_the_threads_they_are_given() {
     let workspace = Workspace::new();
-    let mut bench = moot(["bench", "--model", "tiny.gguf", "--offline", "--json", "--rows", "1"]);
+    let mut bench = moot(["lab", "bench", "--model", "tiny.gguf", "--offline", "--json", "--rows", "1"]);
     bench.args(["--threads", "3", "--kv-memory", "64M", "--prompt", "20", "--generate", "2"]);
     bench.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
     let measured: Value = serde_json::from_slice(&run(bench).stdout).unwrap();
@@ -207,13 +207,13 @@ pub(super) fn reads_like_a_record(path: &Path, questions: usize) {
     let em = scores["records"][0]["metrics"]["em"]["mean"].as_f64().unwrap();
     assert!((0.0..=1.0).contains(&em), "{scores}");
     assert!(text(&run(moot(["score", path])).stdout).to_lowercase().contains("f1"));
-    assert_eq!(text(&run(moot(["show", path])).stdout).lines().count(), questions);
-    let debate = text(&run(moot(["show", path, "1"])).stdout);
+    assert_eq!(text(&run(moot(["record", "show", path])).stdout).lines().count(), questions);
+    let debate = text(&run(moot(["record", "show", path, "1"])).stdout);
     assert!(debate.contains("Round 1") && debate.contains("Conclusion"), "{debate}");
-    assert_eq!(moot(["show", path, "no such question"]).output().unwrap().status.code(), Some(2));
+    assert_eq!(moot(["record", "show", path, "no such question"]).output().unwrap().status.code(), Some(2));
 
     let mut stages: BTreeMap<String, i64> = BTreeMap::new();
-    for line in text(&run(moot(["calls", path])).stdout).lines() {
+    for line in text(&run(moot(["record", "calls", path])).stdout).lines() {
         let call: Value = serde_json::from_str(line).unwrap();
         let last = stages.entry(call["question"].as_str().unwrap().to_owned()).or_insert(0);
         assert!(call["stage"].as_i64().unwrap() >= *last, "stages go forward");
@@ -227,7 +227,7 @@ pub(super) fn reads_like_a_record(path: &Path, questions: usize) {
 fn recorded_calls_run_again_at_their_lengths() {
     let workspace = Workspace::new();
     run(workspace.run_of(2, "out.jsonl"));
-    let calls = text(&run(moot(["calls", workspace.path("out.jsonl").to_str().unwrap()])).stdout);
+    let calls = text(&run(moot(["record", "calls", workspace.path("out.jsonl").to_str().unwrap()])).stdout);
     fs::write(workspace.path("calls.jsonl"), &calls).unwrap();
     let lengths = calls.lines().map(|line| {
         let call: Value = serde_json::from_str(line).unwrap();
@@ -235,7 +235,7 @@ fn recorded_calls_run_again_at_their_lengths() {
     });
     let lengths: Vec<u64> = lengths.collect();
     let bench = |file: &str| {
-        let mut command = moot(["bench", "--calls", file, "--in-flight", "2", "--json", "--model", "tiny.gguf"]);
+        let mut command = moot(["lab", "bench", "--calls", file, "--in-flight", "2", "--json", "--model", "tiny.gguf"]);
         command.args(["--offline", "--kv-memory", "64M"]).current_dir(workspace.path(""));
         command.env("MOOT_CACHE", workspace.path("")).output().unwrap()
     };
@@ -257,8 +257,8 @@ fn a_pipe_that_is_closed_early_is_no_error() {
     run(workspace.run_of(12, "out.jsonl"));
     let path = workspace.path("out.jsonl");
     let path = path.to_str().unwrap();
-    assert!(run(moot(["calls", path])).stdout.len() > 1 << 17);
-    let mut child = moot(["calls", path]).spawn().unwrap();
+    assert!(run(moot(["record", "calls", path])).stdout.len() > 1 << 17);
+    let mut child = moot(["record", "calls", path]).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     out.read_line(&mut String::new()).unwrap();
     drop(out);
@@ -299,7 +299,7 @@ fn json_prints_a_record() {
     }
     // The printed record is a file as `moot run` writes it.
     fs::write(workspace.path("asked.jsonl"), &printed).unwrap();
-    let debate = text(&run(moot(["show", workspace.path("asked.jsonl").to_str().unwrap()])).stdout);
+    let debate = text(&run(moot(["record", "show", workspace.path("asked.jsonl").to_str().unwrap()])).stdout);
     assert!(debate.starts_with("When?\n"), "{debate}");
 }
 

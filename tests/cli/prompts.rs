@@ -82,7 +82,7 @@ fn a_run_with_own_prompts_continues_only_with_the_same_ones_and_is_verified() {
     write(&workspace.path("mine").join(AGENT), "{{ document }} {{ question }}");
     let other = refused(&go("3"));
     assert!(other.contains("prompts.madam_rag/agent.jinja") && !other.contains("own_prompts"), "{other}");
-    let mut verify = moot(["verify", "own.jsonl", "--offline", "--kv-memory", "64M", "--sample", "4"]);
+    let mut verify = moot(["record", "verify", "own.jsonl", "--offline", "--kv-memory", "64M", "--sample", "4"]);
     verify.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
     assert!(text(&run(verify).stdout).contains("all the same"));
 }

@@ -146,7 +146,9 @@ fn an_answer_beside_the_right_one_is_reported() {
     writer.append(&answered("q1", &["1931"], &[], &["1931"])).unwrap();
     writer.append(&answered("q2", &["1931"], &["1932"], &["1931", "1932", "1933"])).unwrap();
     drop(writer);
-    let said = |typed: &[&str]| text(&run(moot(["show", path.to_str().unwrap()].iter().chain(typed).copied())).stdout);
+    let said = |typed: &[&str]| {
+        text(&run(moot(["record", "show", path.to_str().unwrap()].iter().chain(typed).copied())).stdout)
+    };
     let list = said(&[]);
     let lines: Vec<&str> = list.lines().collect();
     assert!(lines[0].ends_with("-> 1931; 1932 (right, and 1 more)"), "{list}");

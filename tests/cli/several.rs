@@ -85,7 +85,7 @@ fn missing_abilities_are_reported_once_for_each_model() {
     };
     let several = "agent=tiny.gguf,aggregator=windowed";
     let mut bench =
-        moot(["bench", "--model", "windowed", "--offline", "--rows", "1", "--prompt", "8", "--generate", "2"]);
+        moot(["lab", "bench", "--model", "windowed", "--offline", "--rows", "1", "--prompt", "8", "--generate", "2"]);
     let bench = text(
         &run({
             bench.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path("")).args(["--kv-memory", "16M"]);
@@ -121,7 +121,7 @@ fn a_model_elsewhere_joins_the_debate_and_its_key_is_nowhere() {
     assert_eq!(record.header.model_of("aggregator").name, format!("{}#tiny", server.base));
     assert_eq!(record.header.settings.think, 4);
     assert_eq!(record.questions[0].conclusion.as_ref().unwrap().answers[0].text, "1931");
-    let debate = text(&run(moot(["show", workspace.path("asked.jsonl").to_str().unwrap()])).stdout);
+    let debate = text(&run(moot(["record", "show", workspace.path("asked.jsonl").to_str().unwrap()])).stdout);
     assert!(debate.contains("A server said so."), "{debate}");
 }
 
@@ -142,7 +142,7 @@ fn impossible_runs_are_refused_in_one_line() {
         assert_eq!(output.status.code(), Some(code), "{model}: {stderr}");
         assert!(stderr.contains(said), "{model}: {stderr}");
     }
-    let mut bench = moot(["bench", "--model", "agent=tiny.gguf,aggregator=other.gguf", "--offline"]);
+    let mut bench = moot(["lab", "bench", "--model", "agent=tiny.gguf,aggregator=other.gguf", "--offline"]);
     let output = bench.current_dir(workspace.path("")).output().unwrap();
     assert!(text(&output.stderr).contains("moot lab bench has no roles"), "{}", text(&output.stderr));
 }

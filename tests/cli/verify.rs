@@ -17,7 +17,8 @@ fn recorded() -> Workspace {
 }
 
 fn verify(workspace: &Workspace, record: &str, typed: &[&str]) -> Output {
-    let mut command = moot(["verify", record, "--offline", "--kv-memory", "64M"].iter().chain(typed).copied());
+    let mut command =
+        moot(["record", "verify", record, "--offline", "--kv-memory", "64M"].iter().chain(typed).copied());
     command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path("")).output().unwrap()
 }
 
@@ -210,7 +211,7 @@ fn a_changed_line_is_noticed_by_its_hash() {
     let json: Value = serde_json::from_slice(&verify(&workspace, "gold.jsonl", &["--json"]).stdout).unwrap();
     assert_eq!(json["altered"], json!([number]));
     // Tools that only read say so and go on; a run that would write refuses.
-    let shown = moot(["show", workspace.path("gold.jsonl").to_str().unwrap()]).output().unwrap();
+    let shown = moot(["record", "show", workspace.path("gold.jsonl").to_str().unwrap()]).output().unwrap();
     assert!(shown.status.success() && text(&shown.stderr).contains(&format!("first line {number} ")), "{shown:?}");
     let mut resumed = workspace.run_of(1, "gold.jsonl");
     let resumed = resumed.args(["--temperature", "1"]).output().unwrap();

@@ -77,13 +77,13 @@ fn it_scores_as_it_did() {
 
 #[test]
 fn it_is_shown_and_its_calls_are_exported() {
-    let shown = text(&run(moot(["show", OLD, "bridge"])).stdout);
+    let shown = text(&run(moot(["record", "show", OLD, "bridge"])).stdout);
     let squeezed = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(squeezed.contains("Conclusion after 2 rounds: every agent kept its answer"), "{shown}");
     assert!(squeezed.contains("1884 for 1 document 1 against 2 document 2 (1848), 3 document 3 (1971)"), "{shown}");
-    assert!(text(&run(moot(["show", OLD])).stdout).contains("-> error: http://"), "the list");
+    assert!(text(&run(moot(["record", "show", OLD])).stdout).contains("-> error: http://"), "the list");
 
-    let calls = text(&run(moot(["calls", OLD])).stdout);
+    let calls = text(&run(moot(["record", "calls", OLD])).stdout);
     let calls: Vec<Value> = calls.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(calls.len(), 8);
     let first = &calls[0];

@@ -62,9 +62,9 @@ fn only_a_regular_file_is_a_record() {
         &["sources", "show", "pipe"],
         &["sources", "estimate", "pipe", "-o", "w.json"],
         &["run", THREE, "-o", "out.jsonl", "--source-weights", "pipe"],
-        &["bench", "--calls", "pipe", "--model", "tiny.gguf"],
-        &["show", "pipe"],
-        &["calls", "pipe"],
+        &["lab", "bench", "--calls", "pipe", "--model", "tiny.gguf"],
+        &["record", "show", "pipe"],
+        &["record", "calls", "pipe"],
     ] {
         let mut command = moot(typed.iter().copied());
         command.current_dir(workspace.path("")).env("MOOT_CACHE", workspace.path(""));
@@ -171,7 +171,7 @@ fn counts_of_tokens_do_not_wrap() {
     let tokens = scores["records"][0]["metrics"]["prompt-tokens"]["mean"].as_f64().unwrap();
     assert!(tokens > 3e19, "{tokens}");
     let path = path.to_str().unwrap();
-    for typed in [&["show", path, "1"][..], &["calls", path]] {
+    for typed in [&["record", "show", path, "1"][..], &["record", "calls", path]] {
         assert!(moot(typed.iter().copied()).output().unwrap().status.success(), "{typed:?}");
     }
 }

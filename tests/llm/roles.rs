@@ -78,6 +78,8 @@ fn models_are_assigned_as_people_type() {
     assert!(resolve("a,judge=b").contains("no role \"judge\" (it has: agent, aggregator)"));
     assert!(resolve("agent=a").contains("no model for the role \"aggregator\""));
     assert!(resolve("a,agent=b,aggregator=c").contains("no role is left for a"));
-    assert_eq!(Assignment::parse("a").unwrap().only("moot bench").unwrap(), "a");
-    assert!(usage(Assignment::parse("agent=a").unwrap().only("moot bench")).contains("moot bench has no roles"));
+    assert_eq!(Assignment::parse("a").unwrap().only("moot lab bench").unwrap(), "a");
+    assert!(
+        usage(Assignment::parse("agent=a").unwrap().only("moot lab bench")).contains("moot lab bench has no roles")
+    );
 }

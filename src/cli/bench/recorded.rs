@@ -112,7 +112,7 @@ fn read(path: &Path) -> Result<Vec<Stages>> {
     Ok(questions.into_iter().map(stages).collect())
 }
 
-const LINE: &str = "a call, as `moot calls` prints it";
+const LINE: &str = "a call, as `moot record calls` prints it";
 
 /// One question's calls grouped by stage, in order.
 fn stages(mut calls: Vec<Call>) -> Stages {
