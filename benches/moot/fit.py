@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Fits the logistic model of the method `moot` from a record, and cross-validates it by question.
 
-    moot run ramdocs.jsonl --method moot --set threshold=0 -o moot.jsonl
-    python3 benches/moot/fit.py moot.jsonl [--without NAME]
+    moot run ramdocs.jsonl --method moot --set threshold=0 -o ramdocs.moot.jsonl
+    moot run benches/dated/choose.jsonl --method moot --set threshold=0 -o dated.moot.jsonl
+    python3 benches/moot/fit.py ramdocs.moot.jsonl dated.moot.jsonl [--without NAME]
 
-Prints the intercept and the weights for `src/methods/moot/features.rs`. Over five folds of questions it prints the area
-under the curve and the expected calibration error in ten bins; over five divisions into folds, strict exact match at
-the default threshold. A value is right if it contains a right answer and no wrong one. `--without` leaves a quantity
-out. The standard library is all that it needs.
+Prints the intercept and the weights for `src/methods/moot/features.rs`. For each record it prints, over five folds of all
+questions, the area under the curve and the expected calibration error in ten bins; over five divisions into folds,
+strict exact match and F1 at each threshold of a row. A value is right if it contains a right answer and no wrong one.
+`--without` leaves a quantity out. The standard library is all that it needs.
 """
 
 import json
@@ -17,9 +18,9 @@ import re
 import sys
 import unicodedata
 
-NAMES = ["votes", "own", "mentions", "sureness", "altered"]
+NAMES = ["votes", "own", "judged", "mentions", "sureness", "altered"]
 FOLDS = 5
-THRESHOLD = 0.35  # as the method's switch
+THRESHOLDS = [0.3, 0.35, 0.4, 0.45, 0.5]  # the method's switch is one of them
 RIDGE = 1.0  # on standardised quantities, as the penalty half the sum of squares
 
 
@@ -35,17 +36,16 @@ def contains(text, part):
 
 
 def values(path):
-    """Rows of (question, quantities, whether it is right), and for each question its gold answers and its values."""
+    """Of a record the rows of (question, quantities, whether the value is right), and each question's gold and values."""
     rows, questions = [], {}
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(lines):
-            entry = json.loads(line)
-            record = entry.get("question") and entry.get("conclusion") and entry
-            gold = record and record["question"].get("gold")
+            record = json.loads(line)
+            gold = record.get("question") and record.get("conclusion") and record["question"].get("gold")
             if not gold:
                 continue
             texts = []
-            questions[number] = (gold, texts)
+            questions[path, number] = (gold, texts)
             for answer in record["conclusion"]["answers"] + record["conclusion"].get("rejected", []):
                 if "estimate" not in answer:
                     continue
@@ -53,7 +53,7 @@ def values(path):
                 wrong = any(contains(answer["text"], other) for other in gold.get("wrong", []))
                 features = answer["estimate"]["features"]
                 texts.append(answer["text"])
-                rows.append((number, [features[name] for name in NAMES], float(right and not wrong)))
+                rows.append(((path, number), [features[name] for name in NAMES], float(right and not wrong)))
     return rows, questions
 
 
@@ -122,39 +122,63 @@ def divisions(numbers, seed):
     return [set(numbers[fold::FOLDS]) for fold in range(FOLDS)]
 
 
-def exact_match(rows, questions, seed):
-    right = 0
+def is_match(given, gold):
+    """Strict exact match: every right answer is given, and no wrong one."""
+    found = all(any(contains(text, alias) for text in given for alias in aliases) for aliases in gold["answers"])
+    return found and not any(contains(text, other) for text in given for other in gold.get("wrong", []))
+
+
+def cross_validated(rows, questions, seed):
+    """Each question's values with their probabilities, from a model that is fitted on the other folds."""
+    scored = {question: [] for question in questions}
     for held in divisions(questions, seed):
         model = fit([row for row in rows if row[0] not in held])
-        for number in held:
-            gold, texts = questions[number]
-            scored = [(predict(model, x), text) for (_, x, _), text in zip([r for r in rows if r[0] == number], texts)]
-            given = [text for p, text in scored if p >= THRESHOLD] or [text for _, text in sorted(scored)[-1:]]
-            found = all(any(contains(text, alias) for text in given for alias in aliases) for aliases in gold["answers"])
-            right += found and not any(contains(text, other) for text in given for other in gold.get("wrong", []))
-    return right / len(questions)
+        for question, x, y in rows:
+            if question in held:
+                scored[question].append((predict(model, x), y))
+    return scored
+
+
+def report(path, questions, runs):
+    of_record = [question for question in questions if question[0] == path]
+    values = [value for question in of_record for value in runs[0][question]]
+    share = sum(y for _, y in values) / len(values)
+    print(f"{path}: {len(of_record)} questions, {len(values)} values, {share:.3f} right")
+    print(f"  area under the curve {area(values):.3f}, calibration error {calibration(values):.3f}")
+    for threshold in THRESHOLDS:
+        matches = []
+        for run in runs:
+            right = 0
+            for question in of_record:
+                gold, texts = questions[question]
+                scored = [(p, text) for (p, _), text in zip(run[question], texts)]
+                given = [text for p, text in scored if p >= threshold] or [text for _, text in sorted(scored)[-1:]]
+                right += is_match(given, gold)
+            matches.append(right / len(of_record))
+        mean = sum(matches) / len(matches)
+        print(f"  exact match at {threshold}: {mean:.3f} ({min(matches):.3f} to {max(matches):.3f})")
 
 
 def main():
-    if len(sys.argv) == 4 and sys.argv[2] == "--without" and sys.argv[3] in NAMES:
-        NAMES.remove(sys.argv[3])
-    elif len(sys.argv) != 2:
-        sys.exit(f"expected a record of `moot run --method moot`, then at most --without one of {', '.join(NAMES)}")
-    rows, questions_of = values(sys.argv[1])
-    if not rows:
-        sys.exit(f"{sys.argv[1]}: expected values with an estimate and gold answers, found none")
+    paths = sys.argv[1:]
+    if len(paths) > 2 and paths[-2] == "--without" and paths[-1] in NAMES:
+        NAMES.remove(paths[-1])
+        paths = paths[:-2]
+    if not paths or any(path.startswith("-") for path in paths):
+        sys.exit(f"expected records of `moot run --method moot`, then at most --without one of {', '.join(NAMES)}")
+    rows, questions = [], {}
+    for path in paths:
+        of_record, of_questions = values(path)
+        if not of_record:
+            sys.exit(f"{path}: expected values with an estimate and gold answers, found none")
+        rows += of_record
+        questions.update(of_questions)
     intercept, slopes = fit(rows)
     print(f"INTERCEPT {intercept:.3f}")
     print("WEIGHTS   " + ", ".join(f"{name} {slope:.3f}" for name, slope in zip(NAMES, slopes)))
-    scored = []
-    for held in divisions(questions_of, 0):
-        model = fit([row for row in rows if row[0] not in held])
-        scored += [(predict(model, x), y) for question, x, y in rows if question in held]
-    share = sum(y for _, y in scored) / len(scored)
-    print(f"{len(rows)} values of {len(questions_of)} questions, {share:.3f} right")
-    print(f"cross-validated: area under the curve {area(scored):.3f}, calibration error {calibration(scored):.3f}")
-    matches = [exact_match(rows, questions_of, seed) for seed in range(5)]
-    print(f"exact match at {THRESHOLD}: {sum(matches) / 5:.3f} ({min(matches):.2f} to {max(matches):.2f})")
+    runs = [cross_validated(rows, questions, seed) for seed in range(5)]
+    for path in paths:
+        report(path, questions, runs)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 use crate::answers::equality::{self, Likeness};
 use crate::answers::grounds::{Held, is_choice};
 use crate::answers::words::Level;
-use crate::question::{Answer, Conclusion, Document, Mark};
+use crate::question::{Answer, Conclusion, Conflict, Document, Estimate, Mark};
 use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 use std::collections::BTreeMap;
@@ -48,8 +48,26 @@ pub struct Stand {
     pub mentions: Vec<usize>,
     /// What the documents lack of it.
     pub marks: Vec<Mark>,
-    /// Its probability in percent, and what its first document is about, where the method estimates them.
-    pub estimate: Option<(u8, String)>,
+    /// Its probability, where the method estimates it.
+    pub estimate: Option<Chance>,
+}
+
+/// How probable an answer is, for readers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chance {
+    /// In percent.
+    pub percent: u8,
+    /// What the answer's first document is about.
+    pub about: String,
+    /// The conflict with another answer, in words.
+    pub conflict: Option<String>,
+}
+
+impl From<&Estimate> for Chance {
+    fn from(estimate: &Estimate) -> Self {
+        let percent = (estimate.probability * 100.0).round() as u8;
+        Self { percent, about: estimate.about.clone(), conflict: estimate.conflict.as_ref().map(Conflict::told) }
+    }
 }
 
 /// A document with what its agent said last.
@@ -162,7 +180,7 @@ fn stand(
     let estimates = joined.iter().filter_map(|answer| answer.estimate.as_ref());
     let best = estimates.reduce(|best, other| if other.probability > best.probability { other } else { best });
     Stand {
-        estimate: best.map(|best| ((best.probability * 100.0).round() as u8, best.about.clone())),
+        estimate: best.map(Chance::from),
         marks: held.marks(&whole, is_choice(text, options)),
         also: also.map(str::to_owned).collect(),
         supporters: supporters.into_iter().map(|document| Voice { document, said: otherwise(document) }).collect(),

@@ -49,7 +49,7 @@ pub struct Args {
     /// Print the record, two JSON lines as `moot run` writes them
     #[arg(long, conflicts_with = "full")]
     pub json: bool,
-    /// Show whole reasons, quoted sentences and every document
+    /// Show the debate as it happens, with reasons and quoted sentences
     #[arg(long)]
     pub full: bool,
     /// The method and its settings.
@@ -123,7 +123,7 @@ fn print_record(workspace: &Workspace) -> Result<()> {
 
 /// Prints the debate while it is held; `None` where the reader has left.
 fn debate(args: &Args, workspace: &Workspace, question: &Question) -> Result<Option<QuestionRecord>> {
-    let view = View { columns: output::columns(), full: args.full, quotes: args.full };
+    let view = View { columns: output::columns(), full: args.full, quotes: args.full, turns: args.full };
     let printer = DebatePrinter::with(anstream::stdout(), question, view);
     // A person who watches sees each agent as it answers; a file has them in their order.
     let printer = if std::io::stdout().is_terminal() { printer.as_they_arrive() } else { printer };

@@ -82,7 +82,7 @@ fn show(question: &QuestionRecord, full: bool) -> Result<()> {
         return output::print(page);
     }
     let columns = output::columns();
-    let printed = debate::show_with(Vec::new(), question, View { columns, full, quotes: true });
+    let printed = debate::show_with(Vec::new(), question, View { columns, full, quotes: true, turns: true });
     let text = printed.map_err(|e| MootError::io(Path::new("standard output"), "write", e))?;
     output::print(&(String::from_utf8_lossy(&text).into_owned() + &gold(question, columns)))?;
     claims.map_or(Ok(()), |(page, _)| output::print(&format!("\n{page}")))

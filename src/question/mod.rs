@@ -295,6 +295,46 @@ pub struct Estimate {
     pub about: String,
     /// The quantities that the probability was computed from, by name.
     pub features: BTreeMap<String, f64>,
+    /// The conflict with the most probable other answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Conflict>,
+}
+
+/// Why an answer and another one stand beside each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// Its kind.
+    pub kind: ConflictKind,
+    /// The other answer.
+    pub with: String,
+}
+
+/// A kind of conflict, as the documents' subjects, dates and texts show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConflictKind {
+    /// The documents are about different persons or things.
+    Namesake,
+    /// The other answer's documents are newer, and a document of another answer was preferred.
+    Outdated,
+    /// A document of the other answer is nearly equal in its text.
+    NearCopy,
+    /// None of these.
+    Disagreement,
+}
+
+impl Conflict {
+    /// As shown to readers.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let with = &self.with;
+        match self.kind {
+            ConflictKind::Namesake => format!("another subject than that of {with}"),
+            ConflictKind::Outdated => format!("outdated: documents that give {with} are newer"),
+            ConflictKind::NearCopy => format!("nearly equal documents: one gives {with}"),
+            ConflictKind::Disagreement => format!("disagreement with {with}"),
+        }
+    }
 }
 
 /// What the documents lack of an answer.

@@ -10,7 +10,7 @@ use crate::assess::{Assessment, Neither, Verdict};
 use crate::escape;
 use crate::eval::judgement::Outcome;
 use crate::eval::metrics::changes::{earlier, is_changed};
-use crate::question::{Answer, Conclusion, Document, Gold, JudgedClaim, Question};
+use crate::question::{Answer, Conclusion, Conflict, Document, Gold, JudgedClaim, Question};
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use crate::units::plural;
 use serde_json::{Map, Value, json};
@@ -118,7 +118,8 @@ fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts
             "mentions": answer.mentions,
             "estimate": answer.estimate.as_ref().map(|estimate| {
                 let percent = (estimate.probability * 100.0).round();
-                json!([percent, texts.add(&estimate.about)])
+                let conflict = estimate.conflict.as_ref().map(Conflict::told);
+                json!([percent, texts.add(&estimate.about), conflict.map(|told| texts.add(&told))])
             }),
             "lacks": answer.marks.iter().map(|mark| mark.told()).collect::<Vec<_>>(),
         }))

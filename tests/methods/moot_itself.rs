@@ -2,9 +2,10 @@
 
 use super::record_text::is_golden;
 use super::{held, prompt, question, shape};
+use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::Tools;
-use moot::question::{Conclusion, Document, Question};
+use moot::question::{Conclusion, ConflictKind, Document, Question};
 use moot::transcript::QuestionRecord;
 
 const YEARS: [&str; 4] =
@@ -12,7 +13,11 @@ const YEARS: [&str; 4] =
 
 /// Readers give the year of their document; the examiner says yes where the document has the value.
 fn honest() -> Scripted {
-    Scripted::new(|call| match call.role.as_str() {
+    Scripted::new(honest_reply)
+}
+
+fn honest_reply(call: &Call) -> String {
+    match call.role.as_str() {
         "reader" => {
             let document = prompt(call).rsplit_once("Document: ").unwrap().1;
             let year = ["1931", "1968"].into_iter().find(|year| document.contains(year)).unwrap_or("unknown");
@@ -23,7 +28,7 @@ fn honest() -> Scripted {
             let value = asked.split_once("Proposed answer: ").unwrap().1.lines().next().unwrap();
             if document.contains(value) { "yes" } else { "no" }.into()
         }
-    })
+    }
 }
 
 fn of(switches: &[(&str, &str)], texts: &[&str], llm: &Scripted) -> QuestionRecord {
@@ -92,4 +97,60 @@ fn readers_see_source_and_date() {
     let llm = honest();
     let record = held("moot", &[], &asked, Tools::new(&llm));
     assert!(record.calls[0].messages[0].content.contains("Document: (parish) Mira Tolland was born"));
+}
+
+/// Two documents with years and dates; the judge prefers what `prefers` holds, and otherwise document A.
+fn judged(sourced: bool, prefers: &'static str) -> QuestionRecord {
+    let documents = [("The register has Mira Tolland, 1931.", "2001"), ("She came into the world in 1968.", "2024-05")];
+    let documents = documents.map(|(text, date)| Document {
+        text: text.into(),
+        date: sourced.then(|| date.into()),
+        ..Document::default()
+    });
+    let asked = Question { documents: documents.to_vec(), ..question(&[]) };
+    let llm = Scripted::new(move |call| match call.role.as_str() {
+        "judge" => {
+            let (first, second) = prompt(call).split_once("\n\nDocument B: ").unwrap();
+            let second = second.split_once("\n\nQuestion: ").unwrap().0;
+            let b = !prefers.is_empty() && second.contains(prefers) && !first.contains(prefers);
+            if b { "B" } else { "A" }.into()
+        }
+        _ => honest_reply(call),
+    });
+    held("moot", &[("threshold", "0")], &asked, Tools::new(&llm))
+}
+
+fn quantity(record: &QuestionRecord, text: &str, name: &str) -> f64 {
+    let answers = &record.conclusion.as_ref().unwrap().answers;
+    answers.iter().find(|answer| answer.text == text).unwrap().estimate.as_ref().unwrap().features[name]
+}
+
+#[test]
+fn documents_with_a_date_are_compared_in_both_orders_and_the_preferred_value_leads() {
+    let record = judged(true, "1968");
+    let judges: Vec<&str> =
+        record.calls.iter().filter(|call| call.role == "judge").map(|call| call.reply.as_str()).collect();
+    assert_eq!(judges, ["B", "A"]);
+    assert_eq!((quantity(&record, "1968", "judged"), quantity(&record, "1931", "judged")), (0.15, -0.15));
+    let conclusion = record.conclusion.unwrap();
+    assert_eq!((concluded(&conclusion), conclusion.rounds), (vec!["1968", "1931"], 3));
+    let conflicts: Vec<ConflictKind> = conclusion
+        .answers
+        .iter()
+        .map(|answer| answer.estimate.as_ref().unwrap().conflict.as_ref().unwrap().kind)
+        .collect();
+    assert_eq!(conflicts, [ConflictKind::Disagreement, ConflictKind::Outdated]);
+}
+
+#[test]
+fn a_preference_for_the_first_document_cancels_out() {
+    let record = judged(true, "");
+    assert_eq!((quantity(&record, "1968", "judged"), quantity(&record, "1931", "judged")), (0.0, 0.0));
+}
+
+#[test]
+fn without_source_and_date_nothing_is_compared() {
+    let record = judged(false, "1968");
+    assert!(record.calls.iter().all(|call| call.role != "judge"));
+    assert_eq!(record.conclusion.unwrap().rounds, 2);
 }

@@ -221,7 +221,7 @@ fn many(count: usize) -> QuestionRecord {
 fn many_documents_have_a_summary_and_one_line_each() {
     let record = many(21);
     let shown = |full: bool, quotes: bool| {
-        let printed = show_with(Vec::new(), &record, View { columns: 80, full, quotes }).unwrap();
+        let printed = show_with(Vec::new(), &record, View { columns: 80, full, quotes, turns: true }).unwrap();
         plain(&String::from_utf8(printed).unwrap())
     };
     let short = shown(false, true);
@@ -307,7 +307,7 @@ fn an_answer_that_no_agent_keeps_is_shown() {
 fn a_reply_that_was_cut_has_a_sign() {
     let (_, mut record) = held(&Typed::new(), &script(), 80);
     let shown = |record: &QuestionRecord, full: bool| {
-        let view = View { columns: 80, full, quotes: false };
+        let view = View { columns: 80, full, quotes: false, turns: true };
         plain(&String::from_utf8(show_with(Vec::new(), record, view).unwrap()).unwrap())
     };
     assert!(!shown(&record, true).contains("[cut]"));

@@ -3,7 +3,7 @@
 use super::page::{CUT, FAINT, Page, hang};
 use super::view::{STRONG, WRONG};
 use crate::assess::Verdict;
-use crate::assess::verdict::{Stand, Voice, quoted};
+use crate::assess::verdict::{Chance, Stand, Voice, quoted};
 use crate::cli::terminal::columns::{printable, shorten, wrap};
 use crate::question::Conclusion;
 use crate::transcript::QuestionRecord;
@@ -56,9 +56,10 @@ impl Page {
             let told = wrap(mark.told(), self.columns - 4);
             text.extend(told.iter().map(|line| format!("    {WRONG}{line}{WRONG:#}\n")));
         }
-        if let Some((percent, about)) = &answer.estimate {
+        if let Some(Chance { percent, about, conflict }) = &answer.estimate {
             let about = if about.is_empty() { String::new() } else { format!(", about {}", printable(about)) };
             text.push_str(&self.entry("    probable", 13, &format!("{percent} %{about}")));
+            text.push_str(&self.entry("    conflict", 13, &conflict.as_deref().map(printable).unwrap_or_default()));
         }
         let also: Vec<String> = answer.also.iter().map(|other| printable(other)).collect();
         text.push_str(&self.entry("    also as", 13, &also.join("; ")));
@@ -97,7 +98,11 @@ impl Page {
     fn others(&self, verdict: &Verdict) -> String {
         let mut text = String::new();
         for answer in &verdict.rejected {
-            let said = format!("{} ({})", printable(&answer.text), self.voices(&answer.supporters));
+            let percent = answer.estimate.iter().map(|chance| format!("{} %; ", chance.percent));
+            let conflict = answer.estimate.iter().filter_map(|chance| Some(format!("; {}", chance.conflict.as_ref()?)));
+            let (percent, conflict): (String, String) = (percent.collect(), conflict.collect());
+            let supporters = self.voices(&answer.supporters);
+            let said = format!("{} ({percent}{supporters}{})", printable(&answer.text), printable(&conflict));
             text.push_str(&self.entry("  not taken up", 16, &said));
         }
         for refused in &verdict.refused {

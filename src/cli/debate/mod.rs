@@ -150,8 +150,11 @@ impl<W: Write + Send> Observer for DebatePrinter<W> {
     fn event(&self, event: &Event) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.settle();
-        let text = state.page.event(event);
-        state.print(&text);
+        let is_fault = matches!(event, Event::Failure { .. } | Event::Fallback { .. });
+        if state.page.view.turns || is_fault {
+            let text = state.page.event(event);
+            state.print(&text);
+        }
     }
 
     fn taken_up(&self, document: &Document) {
@@ -196,6 +199,9 @@ impl<W: Write> State<W> {
     }
 
     fn turn(&mut self, call: &CallRecord) {
+        if !self.page.view.turns {
+            return;
+        }
         let mut text = String::new();
         if call.round != self.round && call.document.is_some() {
             text.push_str(&format!("\n{STRONG}Round {}{STRONG:#}\n", call.round));
@@ -203,7 +209,9 @@ impl<W: Write> State<W> {
         } else if self.round == 0 {
             text.push('\n');
         }
-        let before = call.document.and_then(|document| self.before.insert(document, call.parsed.clone()));
+        // A choice is no answer of the document's agent, so its next answer is not compared with it.
+        let agent = call.document.filter(|_| !matches!(call.parsed, Parsed::Choice { .. }));
+        let before = agent.and_then(|document| self.before.insert(document, call.parsed.clone()));
         // A verdict that was asked for beside the next round may arrive after some of that round's replies.
         let late = call.document.is_none() && (1..self.round).contains(&call.round);
         text.push_str(&self.page.turn(call, before.as_ref(), late));

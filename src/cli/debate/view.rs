@@ -14,12 +14,14 @@ pub struct View {
     pub full: bool,
     /// With the sentences that show each answer.
     pub quotes: bool,
+    /// With the turns of the debate; else the conclusion alone, and what failed before it.
+    pub turns: bool,
 }
 
 impl View {
-    /// `columns` wide, without quotes, many documents in short.
+    /// `columns` wide, with turns, without quotes, many documents in short.
     #[must_use]
     pub fn of(columns: usize) -> Self {
-        Self { columns, full: false, quotes: false }
+        Self { columns, full: false, quotes: false, turns: true }
     }
 }

@@ -1,14 +1,14 @@
 //! The quantities that decide, and the logistic model over them.
 
+use super::scored::log_odds;
 use super::values::Value;
 use crate::answers::words::Level;
 use crate::question::Question;
-use crate::retrieval::fold;
 use crate::units::plural;
 use moot_models::kernels::math::{exp, ln};
 
 /// The number of quantities.
-const COUNT: usize = 5;
+const COUNT: usize = 6;
 
 /// The quantities of one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,6 +17,8 @@ pub(super) struct Features {
     votes: f64,
     /// The log-odds of yes in the surest of its documents, at most 4 in size.
     own: f64,
+    /// The lowest mean log-odds of its documents against those of another value, at most 0.15 in size; 0 where there is none.
+    judged: f64,
     /// Other documents whose text contains it, at most 2.
     mentions: f64,
     /// The mean log-probability of its tokens in the surest reader's reply, at least -2.
@@ -27,7 +29,7 @@ pub(super) struct Features {
 
 /// The intercept, and the weight of each quantity in the order of [`Features::named`]: `benches/moot/fit.py` fits them.
 const INTERCEPT: f64 = -1.278;
-const WEIGHTS: [f64; COUNT] = [1.153, 0.735, 0.446, 1.552, -0.750];
+const WEIGHTS: [f64; COUNT] = [1.153, 0.735, 39.0, 0.446, 1.552, -0.750];
 
 /// The log-odds of yes of an agreed value, which is not examined. Chosen, not fitted: yes has a probability of 0.88.
 const AGREED: f64 = 2.0;
@@ -35,14 +37,31 @@ const AGREED: f64 = 2.0;
 impl Features {
     /// By name, in the order of [`WEIGHTS`].
     pub(super) fn named(&self) -> [(&'static str, f64); COUNT] {
-        let Self { votes, own, mentions, sureness, altered } = *self;
-        [("votes", votes), ("own", own), ("mentions", mentions), ("sureness", sureness), ("altered", altered)]
+        let Self { votes, own, judged, mentions, sureness, altered } = *self;
+        [
+            ("votes", votes),
+            ("own", own),
+            ("judged", judged),
+            ("mentions", mentions),
+            ("sureness", sureness),
+            ("altered", altered),
+        ]
+    }
+
+    /// These quantities with the outcome of the comparison.
+    pub(super) fn with(self, judged: f64) -> Self {
+        Self { judged, ..self }
     }
 
     /// From 0 to 1.
     pub(super) fn probability(&self) -> f64 {
         let sum: f64 = self.named().iter().zip(WEIGHTS).map(|((_, x), weight)| x * weight).sum();
         1.0 / (1.0 + exp(-(INTERCEPT + sum)))
+    }
+
+    /// Whether a document of another value was preferred.
+    pub(super) fn is_less_believed(&self) -> bool {
+        self.judged < 0.0
     }
 
     /// One line for readers: what speaks for the value and what against it.
@@ -52,6 +71,9 @@ impl Features {
         if self.mentions > 0.0 {
             told.push_str(", mentioned by others");
         }
+        if self.is_less_believed() {
+            told.push_str("; a document that gives another answer is preferred");
+        }
         if self.altered > 0.0 {
             told.push_str("; a near copy of its document gives another answer");
         }
@@ -59,8 +81,14 @@ impl Features {
     }
 }
 
-/// The quantities of each value; `yes` is empty where nothing was examined.
-pub(super) fn of(question: &Question, values: &[Value], yes: &[f64]) -> Vec<Features> {
+/// The quantities of each value; `yes` is empty where nothing was examined, and `resemble` says whether two documents are near
+/// copies.
+pub(super) fn of(
+    question: &Question,
+    values: &[Value],
+    yes: &[f64],
+    resemble: &dyn Fn(usize, usize) -> bool,
+) -> Vec<Features> {
     let texts: Vec<&str> = question.documents.iter().map(|document| document.text.as_str()).collect();
     let of_one = |(index, value): (usize, &Value)| {
         let is_own = |number: &usize| value.documents.contains(number);
@@ -68,22 +96,15 @@ pub(super) fn of(question: &Question, values: &[Value], yes: &[f64]) -> Vec<Feat
         let contains = |number: &&usize| Level::Assessed.contains(texts[**number], &value.text);
         let gives_another =
             |number: usize| values.iter().any(|other| other != value && other.documents.contains(&number));
-        let altered = |&own: &usize| {
-            others.iter().any(|&number| gives_another(number) && fold::resemble(texts[own], texts[number]))
-        };
+        let altered = |&own: &usize| others.iter().any(|&number| gives_another(number) && resemble(own, number));
         Features {
             votes: ln(value.votes as f64),
-            own: yes.get(index).map_or(AGREED, |&yes| log_odds(yes)),
+            own: yes.get(index).map_or(AGREED, |&yes| log_odds(yes, 4.0)),
+            judged: 0.0,
             mentions: others.iter().filter(contains).count().min(2) as f64,
             sureness: value.sureness.max(-2.0),
             altered: f64::from(u8::from(value.documents.iter().any(altered))),
         }
     };
     values.iter().enumerate().map(of_one).collect()
-}
-
-/// At most 4 in size.
-fn log_odds(probability: f64) -> f64 {
-    let within = probability.clamp(1e-3, 1.0 - 1e-3);
-    ln(within / (1.0 - within)).clamp(-4.0, 4.0)
 }

@@ -1,11 +1,14 @@
 //! The method `moot`: each document is read alone, each value is examined in its documents, and arithmetic decides.
 //!
 //! A debate of small models loses right answers: agents give in, and an aggregator drops what one document alone says. Here a
-//! model does what small models do well, which is to read one document and to say yes or no; which values hold is decided by a
-//! logistic model over a few named quantities ([`features`]).
+//! model does what small models do well, which is to read one document, to say yes or no, and to prefer one of two documents;
+//! which values hold is decided by a logistic model over a few named quantities ([`features`]).
 
+mod conflict;
 mod examine;
 mod features;
+mod judge;
+mod scored;
 mod values;
 
 use crate::answers::vote;
@@ -17,11 +20,12 @@ use crate::protocol::formats::{ABOUT, CHOICE};
 use crate::protocol::passages::shown;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
-use crate::question::{Answer, Conclusion, Estimate, Question};
+use crate::question::{Answer, Conclusion, Conflict, Estimate, Question};
 use crate::retrieval::fold;
 use crate::transcript::{CallRecord, Parsed};
 use examine::EXAMINER;
 use features::Features;
+use judge::JUDGE;
 use serde_json::json;
 use values::Value;
 
@@ -42,17 +46,17 @@ pub(crate) static ROW: Row = Row {
 1. A reader reads each document alone, and says what it is about and what it gives as the answer, or unknown. A malformed
    reply gives no answer, and neither does one whose words are not in the document.
 2. Equal answers are one value, and so are two of which one contains the other; the longest is its text. Copies are one vote.
-3. Unless several votes are for one value and none for another, an examiner says of each value and each document that gives it
-   whether the document states that the value is the answer: the probability of yes beside no. A malformed reply counts 1/2.
-4. A logistic model gives each value a probability from its votes, the surest examination, mentions in other documents, how
-   sure the readers were, and near copies of its documents that give another value.
-5. Values of at least `threshold` are concluded, the most probable first; if there is none, the most probable if it has at
-   least `floor`.",
-    calls: "2 x documents, at most",
+3. Unless all votes are for one value, and several, an examiner says of each value and each document that gives it whether the
+   document states that the value is the answer: the probability of yes beside no. A malformed reply counts 1/2.
+4. A judge says which of two documents with different values should be believed, in both orders, if one has a source or a date.
+5. A logistic model gives each value a probability: votes, the surest examination, the lowest mean preference against another
+   value, mentions in other documents, how sure the readers were, near copies of its documents that give another value.
+6. Values of at least `threshold` are concluded, best first; if there is none, the best if it has at least `floor`.",
+    calls: "2 x documents, at most; with sources or dates 2 x the pairs of documents that disagree (at most 24) more",
     headline: "",
-    prompts: &[READER, EXAMINER],
+    prompts: &[READER, EXAMINER, JUDGE],
     formats: &[&ABOUT, &CHOICE],
-    roles: &["reader", "examiner"],
+    roles: &["reader", "examiner", "judge"],
     switches: &[
         Switch {
             name: "threshold",
@@ -90,18 +94,29 @@ impl Method for Moot {
         let values = values::of(&replies, &units, MOST_VALUES);
         let agreed = matches!(values.as_slice(), [only] if only.votes > 1);
         let yes = if agreed { Vec::new() } else { examine::all(question, &values, &units, ctx)? };
-        let mut weighed: Vec<(&Value, Features, f64)> = features::of(question, &values, &yes)
-            .into_iter()
-            .zip(&values)
-            .map(|(features, value)| (value, features, features.probability()))
-            .collect();
+        let resemble = fold::resemblance(&texts);
+        let features = features::of(question, &values, &yes, &resemble);
+        let mut probable: Vec<usize> = (0..values.len()).collect();
+        probable.sort_by(|&a, &b| features[b].probability().total_cmp(&features[a].probability()));
+        let judged = judge::all(question, &values, &probable, &units, ctx)?;
+        let rounds = ctx.calls().iter().map(|call| call.round).max().unwrap_or(1);
+        let judged = features.into_iter().zip(judged).map(|(features, judged)| features.with(judged));
+        let mut weighed: Vec<(&Value, Features, f64)> =
+            values.iter().zip(judged).map(|(value, features)| (value, features, features.probability())).collect();
         weighed.sort_by(|a, b| b.2.total_cmp(&a.2));
         let reaches = |least: f64| weighed.iter().filter(|(.., probability)| *probability >= least).count();
         let concluded = match reaches(self.threshold) {
             0 => reaches(self.floor).min(1),
             count => count,
         };
-        Ok(conclusion(&weighed, concluded, &replies, !agreed && !values.is_empty()))
+        let conflicts: Vec<Option<Conflict>> = (0..weighed.len())
+            .map(|index| {
+                let (value, features, _) = weighed[index];
+                let (other, ..) = weighed.get(usize::from(index == 0))?;
+                Some(conflict::between(question, value, other, features.is_less_believed(), &resemble))
+            })
+            .collect();
+        Ok(conclusion(&weighed, &conflicts, concluded, &replies, rounds))
     }
 }
 
@@ -117,19 +132,21 @@ fn reader(question: &Question, number: usize) -> Ask {
 /// The first `concluded` values as answers, the others as rejected ones.
 fn conclusion(
     weighed: &[(&Value, Features, f64)],
+    conflicts: &[Option<Conflict>],
     concluded: usize,
     replies: &[CallRecord],
-    examined: bool,
+    rounds: usize,
 ) -> Conclusion {
     let texts: Vec<String> = weighed[..concluded].iter().map(|(value, ..)| value.text.clone()).collect();
     let stances: Vec<Option<&str>> = replies.iter().map(CallRecord::answer).collect();
     let (answers, rejected) = vote::by_stance(&texts, &stances);
     let with = |answer: Answer| {
-        let found = weighed.iter().find(|(value, ..)| value.holds(&answer.text));
-        let estimate = found.map(|(value, features, probability)| Estimate {
+        let found = weighed.iter().zip(conflicts).find(|((value, ..), _)| value.holds(&answer.text));
+        let estimate = found.map(|((value, features, probability), conflict)| Estimate {
             probability: *probability,
             about: value.about.clone(),
             features: features.named().into_iter().map(|(name, x)| (name.to_owned(), x)).collect(),
+            conflict: conflict.clone(),
         });
         Answer { estimate, ..answer }
     };
@@ -140,8 +157,8 @@ fn conclusion(
         rejected: rejected.into_iter().map(with).collect(),
         explanation: lines.join("\n"),
         malformed: replies.iter().all(|call| call.parsed == Parsed::Malformed),
-        rounds: 1 + usize::from(examined),
-        converged: !examined,
+        rounds,
+        converged: rounds == 1,
         calls: replies.iter().map(|call| call.number).collect(),
         ..Conclusion::default()
     }

@@ -25,7 +25,8 @@ function answer(view, one) {
   const agents = !one.mentions;
   return el("li", { class: `answer${one.judged ? ` j-${one.judged}` : ""}` },
     el("p", { class: "answer-text", dir: "auto" }, view.texts[one.text], " ", one.judged ? outcomeChip(one.judged) : null),
-    one.estimate ? el("p", { class: "about" }, `${one.estimate[0]} % probable, about `, view.texts[one.estimate[1]]) : null,
+    one.estimate ? el("p", { class: "about" }, `${one.estimate[0]} % probable, about `, view.texts[one.estimate[1]],
+      one.estimate[2] == null ? null : `; ${view.texts[one.estimate[2]]}`) : null,
     one.lacks ? el("p", { class: "notice" }, `${one.lacks.join("; ")}`) : null,
     agents && view.documents.length ? supporters(view, "for", one.for, one.against ? "no document" : null) : null,
     supporters(view, "against", one.against),

@@ -85,12 +85,14 @@ pub(crate) fn groups(texts: &[&str]) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Whether one text has half of the other's shingles or more: a near copy, also one that contradicts it.
-#[must_use]
-pub(crate) fn resemble(a: &str, b: &str) -> bool {
-    let (a, b) = (shingles(&words(a)), shingles(&words(b)));
-    let shorter = a.len().min(b.len()) as f64;
-    shorter > 0.0 && common(&a, &b) / shorter >= JACCARD
+/// Says of two of `texts`, by their indices, whether one has half of the other's shingles or more: a near copy, also one that
+/// contradicts it.
+pub(crate) fn resemblance(texts: &[&str]) -> impl Fn(usize, usize) -> bool + use<> {
+    let shingles: Vec<Vec<u64>> = texts.iter().map(|text| shingles(&words(text))).collect();
+    move |a, b| {
+        let shorter = shingles[a].len().min(shingles[b].len()) as f64;
+        shorter > 0.0 && common(&shingles[a], &shingles[b]) / shorter >= JACCARD
+    }
 }
 
 /// Selects `wanted` passages from the candidates `found`, best first: filtered, folded if asked for, the best of all or

@@ -1,0 +1,71 @@
+//! The kind of a conflict between two values, from subjects, dates and texts. It is shown to readers and decides nothing.
+
+use super::values::Value;
+use crate::answers::words::Level;
+use crate::question::{Conflict, ConflictKind, Question};
+
+/// The conflict of `value` with `other`. `preferred` says that a document of another value was preferred to those of `value`;
+/// `resemble` whether two documents are near copies.
+pub(super) fn between(
+    question: &Question,
+    value: &Value,
+    other: &Value,
+    preferred: bool,
+    resemble: &dyn Fn(usize, usize) -> bool,
+) -> Conflict {
+    let near_copies = || {
+        let mut pairs = value.documents.iter().flat_map(|&a| other.documents.iter().map(move |&b| (a, b)));
+        pairs.any(|(a, b)| resemble(a, b))
+    };
+    let newest = |value: &Value| {
+        value.documents.iter().filter_map(|&number| question.documents[number].date.as_deref()).max().map(str::to_owned)
+    };
+    let older = || newest(value).zip(newest(other)).is_some_and(|(one, other)| one < other);
+    let kind = if near_copies() {
+        ConflictKind::NearCopy
+    } else if !same_subject(&value.about, &other.about) {
+        ConflictKind::Namesake
+    } else if preferred && older() {
+        ConflictKind::Outdated
+    } else {
+        ConflictKind::Disagreement
+    };
+    Conflict { kind, with: other.text.clone() }
+}
+
+/// Whether one subject contains the other, word for word: "Ashby Road" and "Ashby Road station, Devon". A subject that is not known
+/// is the same as any.
+fn same_subject(a: &str, b: &str) -> bool {
+    let contains = |a: &str, b: &str| Level::Assessed.words(b).is_empty() || Level::Assessed.contains(a, b);
+    contains(a, b) || contains(b, a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::between;
+    use crate::methods::moot::values::Value;
+    use crate::question::{ConflictKind, Document, Question};
+
+    fn value(about: &str, document: usize) -> Value {
+        let (text, texts) = (format!("value of {document}"), Vec::new());
+        Value { text, texts, about: about.into(), documents: vec![document], votes: 1, sureness: 0.0 }
+    }
+
+    #[test]
+    fn near_copies_subjects_and_dates_name_the_kind() {
+        let dated = |date: &str| Document { date: Some(date.into()), ..Document::default() };
+        let question = Question { documents: vec![dated("2019"), dated("2024-03")], ..Question::default() };
+        let kind = |abouts: [&str; 2], preferred: bool, copies: bool| {
+            let (one, other) = (value(abouts[0], 0), value(abouts[1], 1));
+            between(&question, &one, &other, preferred, &move |_, _| copies).kind
+        };
+        let same = ["Ashby Road", "Ashby Road station, Devon"];
+        assert_eq!(kind(["Mira Tolland (painter)", "Mira Tolland (pilot)"], true, false), ConflictKind::Namesake);
+        assert_eq!(kind(same, true, false), ConflictKind::Outdated);
+        assert_eq!(kind(same, false, false), ConflictKind::Disagreement);
+        assert_eq!(kind(["", "Ashby Road"], false, false), ConflictKind::Disagreement);
+        assert_eq!(kind(same, true, true), ConflictKind::NearCopy);
+        let newer = between(&question, &value("a", 1), &value("a", 0), true, &|_, _| false);
+        assert_eq!((newer.kind, newer.with.as_str()), (ConflictKind::Disagreement, "value of 0"));
+    }
+}

@@ -1,0 +1,98 @@
+//! The comparison: which of two documents that give different values should be believed?
+//!
+//! The judge sees source and date of both documents. A small model prefers one by a little, and prefers document A by much; over
+//! both orders the preference for A cancels out, and what is left is right more often than votes (`docs/methods.md`).
+
+use super::scored::{TOKENS, TOP, log_odds, probability};
+use super::values::Value;
+use crate::error::Result;
+use crate::generation::Logprobs;
+use crate::prompt_file;
+use crate::prompts::File;
+use crate::protocol::formats::CHOICE;
+use crate::protocol::passages::{provenance, shown};
+use crate::protocol::{Ask, Ctx};
+use crate::question::Question;
+use serde_json::json;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Its prompt.
+pub(super) const JUDGE: File = prompt_file!("moot/judge.jinja");
+
+const OPTIONS: [&str; 2] = ["A", "B"];
+
+/// Values that are compared: the most probable ones without a comparison.
+const MOST_VALUES: usize = 3;
+
+/// Documents of a value that are compared: the newest.
+const MOST_DOCUMENTS: usize = 2;
+
+/// The largest log-odds of one comparison. One of a 1.5B model has 0.06 in the middle, and 0.15 is its ninth decile.
+const MOST: f64 = 0.15;
+
+/// For each of `values`, its lowest mean log-odds against another value; 0 where it was not compared. `probable` has the indices
+/// of the values, the most probable first. Documents of which neither has a source or a date are not compared: between texts
+/// alone the judge is at chance.
+pub(super) fn all(
+    question: &Question,
+    values: &[Value],
+    probable: &[usize],
+    units: &[Vec<usize>],
+    ctx: &mut Ctx<'_>,
+) -> Result<Vec<f64>> {
+    let compared = &probable[..probable.len().min(MOST_VALUES)];
+    let newest: Vec<Vec<usize>> = values.iter().map(|value| newest(question, value, units)).collect();
+    let known = |number: usize| provenance(&question.documents[number]).is_some();
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    for (at, &one) in compared.iter().enumerate() {
+        for &other in &compared[at + 1..] {
+            let of_two = newest[one].iter().flat_map(|&a| newest[other].iter().map(move |&b| (a, b)));
+            pairs.extend(of_two.filter(|&(a, b)| known(a) || known(b)));
+        }
+    }
+    // Calls with the same document A stand next to each other: they share its prefix.
+    let mut orders: Vec<(usize, usize)> = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
+    orders.sort_unstable();
+    let asks: Vec<Ask> = orders.iter().map(|&order| ask(question, order)).collect();
+    let replies = ctx.ask_all(&asks)?;
+    let for_first: BTreeMap<(usize, usize), f64> = orders
+        .into_iter()
+        .zip(replies.iter().map(|call| log_odds(probability(call, OPTIONS), f64::INFINITY)))
+        .collect();
+    let preference = |a: usize, b: usize| {
+        let (one, other) = (for_first.get(&(a, b))?, for_first.get(&(b, a))?);
+        Some(((one - other) / 2.0).clamp(-MOST, MOST))
+    };
+    let against = |one: usize, other: usize| {
+        let all = newest[one].iter().flat_map(|&a| newest[other].iter().filter_map(move |&b| preference(a, b)));
+        mean(all)
+    };
+    let lowest = |one: usize| {
+        let others = (0..values.len()).filter(|&other| other != one);
+        others.filter_map(|other| against(one, other)).reduce(f64::min).unwrap_or(0.0)
+    };
+    Ok((0..values.len()).map(lowest).collect())
+}
+
+/// The newest documents that give a value, at most [`MOST_DOCUMENTS`], copies left out. Dates are in ISO 8601, whose order is that
+/// of their text.
+fn newest(question: &Question, value: &Value, units: &[Vec<usize>]) -> Vec<usize> {
+    let gives = |unit: &Vec<usize>| unit.iter().find(|number| value.documents.contains(number)).copied();
+    let mut numbers: Vec<usize> = units.iter().filter_map(gives).collect();
+    numbers.sort_by_key(|&number| Reverse(question.documents[number].date.as_deref()));
+    numbers.truncate(MOST_DOCUMENTS);
+    numbers
+}
+
+fn mean(all: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = all.fold((0.0, 0), |(sum, count), x| (sum + x, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+fn ask(question: &Question, (first, second): (usize, usize)) -> Ask {
+    let text = |number: usize| shown(&question.documents[number]);
+    let asked = json!({ "question": question.text, "first": text(first), "second": text(second) });
+    let logprobs = Logprobs { top: TOP, ..Logprobs::default() };
+    Ask::new("judge", JUDGE, asked, &CHOICE).round(3).options(OPTIONS).max_tokens(TOKENS).logprobs(logprobs)
+}
