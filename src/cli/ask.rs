@@ -1,4 +1,4 @@
-//! `moot ask`: one question over the user's own documents; prints the debate as it happens.
+//! `moot ask`: one question over the user's own documents; prints what is concluded, and with `--full` the debate as it happens.
 
 use crate::cli::advice;
 use crate::cli::args::{corpus, method, model};

@@ -87,7 +87,7 @@ pub fn build(name: &str, typed: &Typed) -> Result<Built> {
 }
 
 /// The method of `moot ask` where neither a method nor a preset is typed.
-pub const ASK: &str = "debate";
+pub const ASK: &str = "moot";
 
 /// The method of `moot run` where neither a method nor a preset is typed.
 pub const RUN: &str = "madam-rag";

@@ -51,6 +51,8 @@ pub(super) struct Chart {
     pub(super) y: String,
     /// The x axis is logarithmic; else it has the points' own values as levels.
     pub(super) logarithmic: bool,
+    /// Whether the line is drawn on which y is x in percent.
+    pub(super) diagonal: bool,
     pub(super) series: Vec<Series>,
 }
 
@@ -111,6 +113,10 @@ impl Chart {
             .y_label_formatter(&|y| format!("{y:.1}"))
             .draw()
             .map_err(|e| wrong(&e))?;
+        if self.diagonal {
+            let ends = [left.max(0.0), right.min(100.0)].map(|x| (x, x / 100.0));
+            context.draw_series(LineSeries::new(ends, AXIS.stroke_width(1))).map_err(|e| wrong(&e))?;
+        }
         for (number, series) in self.series.iter().enumerate() {
             self.series(&mut context, number, series).map_err(|e| wrong(&e))?;
         }

@@ -116,13 +116,14 @@ fn figure(
         let series: Vec<Series> = lines(metric).into_iter().filter(|line| !line.points.is_empty()).collect();
         let rows: Vec<Value> =
             series.iter().flat_map(|line| line.points.iter().map(|point| row(part, line, point))).collect();
-        let chart = Chart { x: x.into(), y: name.into(), logarithmic, series };
+        let chart = Chart { x: x.into(), y: name.into(), logarithmic, diagonal: false, series };
         charts.push(json!({ "metric": metric, "name": name, "svg": chart.svg()?, "rows": rows }));
     }
     Ok(json!({ "title": title, "x": x, "about": about, "charts": charts }))
 }
 
-fn row(part: &Part, line: &Series, point: &Point) -> Value {
+/// A row of the table of numbers.
+pub(super) fn row(part: &Part, line: &Series, point: &Point) -> Value {
     let Estimate { mean, low, high, n } = point.y;
     let name = crate::escape::line(&part.compared.records[line.index].name);
     json!([name, short(point.x), format!("{mean:.3}"), format!("{low:.3} to {high:.3}"), n])

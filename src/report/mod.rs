@@ -4,6 +4,7 @@
 //! data, which the page's own script builds into elements when they are opened. No text of a record becomes markup: the
 //! template escapes it, and the script sets it as text.
 
+mod calibration;
 mod chart;
 mod debate;
 mod figures;

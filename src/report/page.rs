@@ -3,7 +3,7 @@
 use super::part::{Options, Part, slices};
 use super::texts::{Texts, embedded};
 use super::values::{named, value};
-use super::{debate, figures, runs, summary};
+use super::{calibration, debate, figures, runs, summary};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::compare::{answers_differ, content, outcome};
@@ -113,7 +113,8 @@ fn heading(parts: &[Part]) -> String {
 }
 
 fn group(part: &Part) -> Result<Value> {
-    let (figures, missing) = figures::figures(part)?;
+    let (mut figures, missing) = figures::figures(part)?;
+    figures.extend(calibration::figure(part)?);
     let dataset = part.records.first().and_then(|record| record.header.dataset.as_ref());
     let runs = (0..part.records.len()).map(|number| runs::run(part, number));
     let mut models: Vec<String> = part.compared.records.iter().map(|record| escape::line(&record.model)).collect();

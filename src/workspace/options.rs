@@ -129,7 +129,7 @@ impl Default for CorpusOptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MethodOptions {
-    /// Its name; a run takes several, `a,b`. `None`, without a preset: `debate` for a single question, `madam-rag` for a run.
+    /// Its name; a run takes several, `a,b`. `None`, without a preset: `moot` for a single question, `madam-rag` for a run.
     pub name: Option<String>,
     /// A named setting of its switches. Without a name, one that a single method has.
     pub preset: Option<String>,

@@ -49,7 +49,19 @@ fn server() -> Server {
 
 fn ask(cache: &Path, server: &Server, typed: &[&str]) -> Output {
     let question = "When was the bridge over the Elde opened?";
-    let fixed = ["ask", question, "--embedder", "none", "--model", &server.base, "--free-form", "--rounds", "1"];
+    let fixed = [
+        "ask",
+        question,
+        "--embedder",
+        "none",
+        "--model",
+        &server.base,
+        "--free-form",
+        "--method",
+        "madam-rag",
+        "--rounds",
+        "1",
+    ];
     moot(fixed.into_iter().chain(typed.iter().copied())).env("MOOT_CACHE", cache).output().unwrap()
 }
 
@@ -149,7 +161,7 @@ fn sources_and_dates_choose() {
     assert_eq!(
         text(&none.stderr).lines().find(|line| line.starts_with("error: ")),
         Some(
-            "error: debate needs at least 1 document: no passage of the corpus that the filters admit is about the \
+            "error: madam-rag needs at least 1 document: no passage of the corpus that the filters admit is about the \
              question"
         )
     );
@@ -159,7 +171,8 @@ fn sources_and_dates_choose() {
 
 fn given(cache: &Path, server: &Server, typed: &[&str], stdin: &str) -> (Vec<Value>, String) {
     let question = "When was the bridge over the Elde opened?";
-    let fixed = ["ask", question, "--json", "--model", &server.base, "--free-form", "--rounds", "1"];
+    let fixed =
+        ["ask", question, "--json", "--model", &server.base, "--free-form", "--method", "madam-rag", "--rounds", "1"];
     let mut command = moot(fixed.into_iter().chain(typed.iter().copied()));
     command.env("MOOT_CACHE", cache).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -214,7 +227,7 @@ fn a_search_comes_before_the_model() {
         text(&out.stderr)
     };
     let nothing = said(&["Who won the chess olympiad?", "--corpus", &notes, "--embedder", "none"]);
-    let error = "error: debate needs at least 1 document: no passage of the corpus is about the question";
+    let error = "error: moot needs at least 1 document: no passage of the corpus is about the question";
     let hint = "hint: ask in other words, or admit passages that share little with the question by --cutoff off";
     assert!(nothing.contains(error) && nothing.contains(hint) && !nothing.contains("no/such"), "{nothing}");
     let opened = ["When was the bridge opened?", "--embedder", "none", "--top", "2"];

@@ -125,7 +125,7 @@ fn a_program_opens_a_plan() {
     let workspace = Workspace::new();
     let model = workspace.path("tiny.gguf").display().to_string();
     let runtime = RuntimeOptions { offline: true, kv_memory: Some(64 << 20), ..RuntimeOptions::default() };
-    let method = MethodOptions { max_tokens: 4, ..MethodOptions::default() };
+    let method = MethodOptions { name: Some("madam-rag".into()), max_tokens: 4, ..MethodOptions::default() };
     let options = PlanOptions { model, runtime, method, ..PlanOptions::default() };
     let control = Control::default();
     let opened = moot::Workspace::open(Plan::of(options.clone(), &control).unwrap(), &control).unwrap();
@@ -285,7 +285,8 @@ fn ctrl_c_prints_how_to_continue() {
 #[test]
 fn json_prints_a_record() {
     let workspace = Workspace::new();
-    let printed = text(&run(workspace.moot(["ask", "When?", "--json", "--docs", DEMO])).stdout);
+    let printed =
+        text(&run(workspace.moot(["ask", "When?", "--json", "--method", "madam-rag", "--docs", DEMO])).stdout);
     let lines: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [header, debate] = &lines[..] else { panic!("{} lines", lines.len()) };
     assert_eq!(header["moot_record"], 2);
@@ -307,7 +308,7 @@ fn json_prints_a_record() {
 fn colours_stay_out_of_pipes() {
     let workspace = Workspace::new();
     let ask = |set: &[(&str, &str)]| {
-        let mut command = workspace.moot(["ask", "When?", "--docs", DEMO]);
+        let mut command = workspace.moot(["ask", "When?", "--method", "madam-rag", "--docs", DEMO]);
         command.envs(set.iter().copied());
         let output = run(command);
         text(&output.stdout) + &text(&output.stderr)
@@ -323,7 +324,8 @@ fn colours_stay_out_of_pipes() {
 fn the_steps_of_the_engine_are_shown_in_full_alone() {
     let workspace = Workspace::new();
     let ask = |more: &[&str]| {
-        let mut command = workspace.moot(["ask", "When?", "--docs", DEMO].iter().chain(more).copied());
+        let mut command =
+            workspace.moot(["ask", "When?", "--method", "madam-rag", "--docs", DEMO].iter().chain(more).copied());
         command.env("COLUMNS", "60");
         text(&run(command).stdout)
     };

@@ -51,7 +51,7 @@ fn header(workspace: &Workspace, typed: &[&str]) -> serde_json::Value {
 #[test]
 fn the_record_names_the_preset_and_the_prompts_of_ones_own() {
     let workspace = Workspace::new();
-    let plain = header(&workspace, &[]);
+    let plain = header(&workspace, &["--method", "debate"]);
     assert_eq!((&plain["method"], &plain["switches"]["own-reply"]), (&"debate".into(), &true.into()));
     assert!(plain.get("preset").is_none());
     assert!(plain.get("own_prompts").is_none());

@@ -80,7 +80,7 @@ fn missing_abilities_are_reported_once_for_each_model() {
     windowed(&workspace);
     let note = "windowed: context is 8192 tokens instead of the 16384 of its file";
     let ask = |model: &str, memory: &'static [&'static str]| {
-        let typed = ["ask", "When?", "--docs", DEMO].iter().chain(memory).copied();
+        let typed = ["ask", "When?", "--method", "madam-rag", "--docs", DEMO].iter().chain(memory).copied();
         text(&run(with_models(&workspace, model, typed)).stderr)
     };
     let several = "agent=tiny.gguf,aggregator=windowed";
@@ -107,7 +107,11 @@ fn a_model_elsewhere_joins_the_debate_and_its_key_is_nowhere() {
         reply(stream, r#"{"answers": ["1931"], "explanation": "A server said so."}"#);
     });
     let model = format!("tiny.gguf,aggregator={}#tiny", server.base);
-    let mut command = with_models(&workspace, &model, ["ask", "When?", "--json", "--think", "4", "--docs", DEMO]);
+    let mut command = with_models(
+        &workspace,
+        &model,
+        ["ask", "When?", "--method", "madam-rag", "--json", "--think", "4", "--docs", DEMO],
+    );
     let output = run({
         command.env("MOOT_API_KEY", "sk-secret");
         command
@@ -128,14 +132,19 @@ fn a_model_elsewhere_joins_the_debate_and_its_key_is_nowhere() {
 #[test]
 fn impossible_runs_are_refused_in_one_line() {
     let workspace = workspace();
-    let ask = ["ask", "When?", "--docs", DEMO];
+    let ask = ["ask", "When?", "--method", "madam-rag", "--docs", DEMO];
     let elsewhere = "http://192.0.2.1/v1#m";
     for (model, typed, code, said) in [
-        ("tiny.gguf,judge=other.gguf", &ask[..], 2, "debate has no role \"judge\" (it has: agent, aggregator)"),
+        ("tiny.gguf,judge=other.gguf", &ask[..], 2, "madam-rag has no role \"judge\" (it has: agent, aggregator)"),
         ("agent=tiny.gguf", &ask[..], 2, "no model for the role \"aggregator\""),
         (elsewhere, &ask[..], 2, "the network is not to be used"),
         ("http://127.0.0.1:1/v1#m", &ask[..], 1, "no server listens there"),
-        ("agent=tiny.gguf,aggregator=other.gguf", &["ask", "When?", "--docs", DEMO, "--memory", "60M"], 1, "needs "),
+        (
+            "agent=tiny.gguf,aggregator=other.gguf",
+            &["ask", "When?", "--method", "madam-rag", "--docs", DEMO, "--memory", "60M"],
+            1,
+            "needs ",
+        ),
     ] {
         let output = with_models(&workspace, model, typed.iter().copied()).output().unwrap();
         let stderr = text(&output.stderr);

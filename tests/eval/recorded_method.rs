@@ -9,7 +9,7 @@ use moot::eval::record::{Header, RecordedMethod};
 use moot::eval::replay::Replay;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
-use moot::methods::{self, ASK};
+use moot::methods;
 use moot::protocol::Row;
 use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Document, Question};
@@ -48,7 +48,7 @@ fn today(header: &Header) -> (&'static str, Value) {
 
 #[test]
 fn a_setting_of_madam_rag_that_was_not_the_papers_is_a_debate() {
-    let defaults = methods::build(ASK, &typed(&[])).unwrap().values.json();
+    let defaults = methods::build("debate", &typed(&[])).unwrap().values.json();
     assert_eq!(today(&of("madam-rag", earlier(&as_debate()))), ("debate", defaults));
     for (name, value) in as_debate().into_iter().chain([("order", json!("history-first"))]) {
         let (method, switches) = today(&of("madam-rag", earlier(&[(name, value.clone())])));
@@ -95,7 +95,7 @@ fn reply(call: &Call) -> String {
 
 /// A run of `debate` as the program before it was a method recorded it.
 fn recorded() -> Record {
-    let built = methods::build(ASK, &typed(&[])).unwrap();
+    let built = methods::build("debate", &typed(&[])).unwrap();
     let document = |text: &str| Document { name: text.into(), text: text.into(), ..Document::default() };
     let question = Question {
         id: "q1".into(),

@@ -149,7 +149,7 @@ fn a_preference_for_the_first_document_cancels_out() {
 }
 
 #[test]
-fn without_source_and_date_nothing_is_compared() {
+fn without_a_date_nothing_is_compared() {
     let record = judged(false, "1968");
     assert!(record.calls.iter().all(|call| call.role != "judge"));
     assert_eq!(record.conclusion.unwrap().rounds, 2);

@@ -6,7 +6,7 @@ use moot::cli::debate::{DebatePrinter, View, show, show_with};
 use moot::cli::terminal::columns::{shorten, shorten_middle, width, wrap};
 use moot::generation::Finish;
 use moot::llm::scripted::Scripted;
-use moot::methods::{self, ASK};
+use moot::methods;
 use moot::protocol::ctx::{Observer, Settings, Tools};
 use moot::protocol::switches::Typed;
 use moot::question::{Document, Origin, Passage};
@@ -41,7 +41,7 @@ fn held(switches: &Typed, llm: &Scripted, columns: usize) -> (String, QuestionRe
     asked.documents[1].name = "a-very-long-folder-name/the-yearbook-of-the-observatory.md".into();
     let settings = Settings::default();
     let printer = DebatePrinter::new(Vec::new(), &asked, columns);
-    let method = methods::build(ASK, switches).unwrap();
+    let method = methods::build("debate", switches).unwrap();
     let record = method.answer(&asked, Tools::new(llm), &settings, &printer).unwrap();
     let record = QuestionRecord { seconds: 12.34, ..record };
     (String::from_utf8(printer.finish(&record).unwrap()).unwrap(), record)
@@ -212,7 +212,7 @@ fn many(count: usize) -> QuestionRecord {
         Some(i) => format!("Answer: {}. Explanation: The document says so.", [1931, 1931, 1935, 1968][i % 4]),
         None => "All Correct Answers: [\"1931\", \"1950\", \"cello\"]. Explanation: Most say so.".into(),
     });
-    let method = methods::build(ASK, &typed(&[("rounds", "2")])).unwrap();
+    let method = methods::build("debate", &typed(&[("rounds", "2")])).unwrap();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     QuestionRecord { seconds: 1.0, ..record }
 }
@@ -294,7 +294,7 @@ fn an_answer_that_no_agent_keeps_is_shown() {
         (Some(_), _) => "Answer: Minutes. Explanation: The aggregator says so.".into(),
         (None, _) => "All Correct Answers: [\"Minutes\"]. Explanation: They say so.".into(),
     });
-    let method = methods::build(ASK, &typed(&[("rounds", "2"), ("grounded", "false")])).unwrap();
+    let method = methods::build("debate", &typed(&[("rounds", "2"), ("grounded", "false")])).unwrap();
     let record = method.answer(&asked, Tools::new(&llm), &Settings::default(), &moot::protocol::ctx::Silent).unwrap();
     let text = plain(&String::from_utf8(show(Vec::new(), &record, 100).unwrap()).unwrap());
     assert!(text.contains("  Minutes\n    its words or numbers stand in no document's text\n"), "{text}");

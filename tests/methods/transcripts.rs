@@ -5,7 +5,6 @@ use super::scripted::{Model, Takes};
 use super::{four, held, prompt};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
-use moot::methods::ASK;
 use moot::protocol::ctx::Tools;
 use moot::question::Question;
 
@@ -39,9 +38,9 @@ fn madam_rag_as_in_its_paper() {
 }
 
 #[test]
-fn the_debate_as_ask_runs_it() {
+fn a_debate_with_and_without_dates() {
     for (name, question) in [("debate", four()), ("debate.dated", dated())] {
-        is_golden(name, &held(ASK, &[], &question, Tools::new(&Scripted::new(years))));
+        is_golden(name, &held("debate", &[], &question, Tools::new(&Scripted::new(years))));
     }
 }
 

@@ -82,10 +82,10 @@ fn defaults_are_the_protocol_of_the_paper() {
     assert_eq!(row.build_preset(preset, &Typed::new()).unwrap().values.json(), paper);
 }
 
-/// What `moot ask` has run since 24 November 2026.
+/// What `moot ask` ran from 24 to 26 November 2026.
 #[test]
-fn the_method_of_ask_has_the_settings_of_the_former_preset() {
-    let built = methods::build(ASK, &Typed::new()).unwrap();
+fn debate_has_the_settings_of_the_former_preset() {
+    let built = methods::build("debate", &Typed::new()).unwrap();
     let settings = json!({
         "rounds": 3, "history": "answers", "order": "document-first", "own-reply": true, "ask-again": "needed",
         "grounded": true, "evidence": "auto", "provenance": true, "aggregator": true
@@ -114,8 +114,8 @@ fn resolved(typing: &[&str]) -> [(&'static str, Option<&'static str>); 2] {
 
 #[test]
 fn a_method_a_preset_or_both_may_be_typed() {
-    assert_eq!(resolved(&[]), [("madam-rag", None), ("debate", None)]);
-    assert_eq!(resolved(&["--rounds", "2"]), [("madam-rag", None), ("debate", None)]);
+    assert_eq!(resolved(&[]), [("madam-rag", None), ("moot", None)]);
+    assert_eq!(resolved(&["--method", "debate", "--rounds", "2"]), [("debate", None); 2]);
     assert_eq!(resolved(&["--method", "madam-rag"]), [("madam-rag", None); 2]);
     assert_eq!(resolved(&["--preset", "peers"]), [("madam-rag", Some("peers")); 2]);
     assert_eq!(resolved(&["--preset", "debate"]), [("debate", Some("debate")); 2]);

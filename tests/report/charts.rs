@@ -3,9 +3,10 @@
 use super::{input, simple, written};
 use crate::eval::{answered, call, header};
 use moot::eval::record::Header;
-use moot::question::{Document, Label};
+use moot::question::{Document, Estimate, Label};
 use moot::transcript::{Parsed, QuestionRecord};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 fn flat(page: &str) -> String {
     page.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -108,6 +109,25 @@ fn charts_by_rounds_count_a_debate_that_ended_on() {
     };
     let page = written(vec![with(1, "no"), with(3, "yes")]);
     assert_eq!(first(&rows(&page, "By rounds", "em")), [("1", "0.000"), ("3", "1.000")]);
+}
+
+#[test]
+fn probabilities_are_drawn_beside_the_share_of_right_answers() {
+    let estimated = |id: &str, answers: &[(&str, f64)]| {
+        let texts: Vec<&str> = answers.iter().map(|(text, _)| *text).collect();
+        let mut record = answered(id, &["yes"], &["no"], &texts);
+        for (answer, &(_, probability)) in record.conclusion.as_mut().unwrap().answers.iter_mut().zip(answers) {
+            let (about, features) = (String::new(), BTreeMap::new());
+            answer.estimate = Some(Estimate { probability, about, features, conflict: None });
+        }
+        record
+    };
+    let questions = vec![estimated("1", &[("yes", 0.93), ("no", 0.31)]), estimated("2", &[("yes", 0.38), ("no", 1.0)])];
+    let page = written(vec![input("a.jsonl", header(), questions)]);
+    assert_eq!(first(&rows(&page, "Calibration", "")), [("35", "0.500"), ("95", "0.500")]);
+    // |0.31 + 0.38 - 1| / 4 + |0.93 + 1 - 1| / 4
+    assert!(page.contains("Expected calibration error, ten bins: ") && page.contains(": 0.310."), "{page}");
+    assert!(!written(vec![simple("echo", &["yes", "no"])]).contains("<h3>Calibration</h3>"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::generation::Logprobs;
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::CHOICE;
-use crate::protocol::passages::{provenance, shown};
+use crate::protocol::passages::shown;
 use crate::protocol::{Ask, Ctx};
 use crate::question::Question;
 use serde_json::json;
@@ -32,8 +32,8 @@ const MOST_DOCUMENTS: usize = 2;
 const MOST: f64 = 0.15;
 
 /// For each of `values`, its lowest mean log-odds against another value; 0 where it was not compared. `probable` has the indices
-/// of the values, the most probable first. Documents of which neither has a source or a date are not compared: between texts
-/// alone the judge is at chance.
+/// of the values, the most probable first. Documents of which neither has a date are not compared: between texts alone, and between
+/// web pages with their hosts, the judge of 1.5B is at chance.
 pub(super) fn all(
     question: &Question,
     values: &[Value],
@@ -43,7 +43,7 @@ pub(super) fn all(
 ) -> Result<Vec<f64>> {
     let compared = &probable[..probable.len().min(MOST_VALUES)];
     let newest: Vec<Vec<usize>> = values.iter().map(|value| newest(question, value, units)).collect();
-    let known = |number: usize| provenance(&question.documents[number]).is_some();
+    let known = |number: usize| question.documents[number].date.is_some();
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     for (at, &one) in compared.iter().enumerate() {
         for &other in &compared[at + 1..] {

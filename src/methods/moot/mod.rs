@@ -8,6 +8,7 @@ mod conflict;
 mod examine;
 mod features;
 mod judge;
+mod restated;
 mod scored;
 mod values;
 
@@ -43,16 +44,16 @@ pub(crate) static ROW: Row = Row {
     paper: "none; of this project, section \"The method moot\" of docs/methods.md",
     about: "one reader a document, each value examined in its documents, a logistic model decides",
     protocol: "\
-1. A reader reads each document alone, and says what it is about and what it gives as the answer, or unknown. A malformed
-   reply gives no answer, and neither does one whose words are not in the document.
+1. A reader reads each document alone, and says what it is about and what it gives as the answer, or unknown. Words of the
+   question are cut from the answer's ends. Malformed replies give none, nor words that the document lacks.
 2. Equal answers are one value, and so are two of which one contains the other; the longest is its text. Copies are one vote.
 3. Unless all votes are for one value, and several, an examiner says of each value and each document that gives it whether the
    document states that the value is the answer: the probability of yes beside no. A malformed reply counts 1/2.
-4. A judge says which of two documents with different values should be believed, in both orders, if one has a source or a date.
+4. A judge says which of two documents with different values should be believed, in both orders, if one has a date.
 5. A logistic model gives each value a probability: votes, the surest examination, the lowest mean preference against another
    value, mentions in other documents, how sure the readers were, near copies of its documents that give another value.
 6. Values of at least `threshold` are concluded, best first; if there is none, the best if it has at least `floor`.",
-    calls: "2 x documents, at most; with sources or dates 2 x the pairs of documents that disagree (at most 24) more",
+    calls: "2 x documents, at most; with dates 2 x the pairs of documents that disagree (at most 24) more",
     headline: "",
     prompts: &[READER, EXAMINER, JUDGE],
     formats: &[&ABOUT, &CHOICE],
@@ -62,7 +63,7 @@ pub(crate) static ROW: Row = Row {
             name: "threshold",
             about: "least probability of a concluded value",
             kind: Kind::Number(0.0, 1.0),
-            default: "0.35",
+            default: "0.4",
         },
         Switch {
             name: "floor",
@@ -91,7 +92,9 @@ impl Method for Moot {
         let replies = ctx.ask_all(&asks)?;
         let texts: Vec<&str> = question.documents.iter().map(|document| document.text.as_str()).collect();
         let units = fold::groups(&texts);
-        let values = values::of(&replies, &units, MOST_VALUES);
+        let given: Vec<Option<String>> =
+            replies.iter().map(|call| restated::without_question(call.answer()?, &question.text)).collect();
+        let values = values::of(&replies, &given, &units, MOST_VALUES);
         let agreed = matches!(values.as_slice(), [only] if only.votes > 1);
         let yes = if agreed { Vec::new() } else { examine::all(question, &values, &units, ctx)? };
         let resemble = fold::resemblance(&texts);
@@ -116,7 +119,7 @@ impl Method for Moot {
                 Some(conflict::between(question, value, other, features.is_less_believed(), &resemble))
             })
             .collect();
-        Ok(conclusion(&weighed, &conflicts, concluded, &replies, rounds))
+        Ok(conclusion(&weighed, &conflicts, concluded, (&replies, &given), rounds))
     }
 }
 
@@ -134,11 +137,11 @@ fn conclusion(
     weighed: &[(&Value, Features, f64)],
     conflicts: &[Option<Conflict>],
     concluded: usize,
-    replies: &[CallRecord],
+    (replies, given): (&[CallRecord], &[Option<String>]),
     rounds: usize,
 ) -> Conclusion {
     let texts: Vec<String> = weighed[..concluded].iter().map(|(value, ..)| value.text.clone()).collect();
-    let stances: Vec<Option<&str>> = replies.iter().map(CallRecord::answer).collect();
+    let stances: Vec<Option<&str>> = given.iter().map(Option::as_deref).collect();
     let (answers, rejected) = vote::by_stance(&texts, &stances);
     let with = |answer: Answer| {
         let found = weighed.iter().zip(conflicts).find(|((value, ..), _)| value.holds(&answer.text));

@@ -29,22 +29,22 @@ impl Value {
     }
 }
 
-/// The values of the readers' replies, those with most votes first, at most `most`. `units` groups documents that are copies of
-/// each other.
-pub(super) fn of(replies: &[CallRecord], units: &[Vec<usize>], most: usize) -> Vec<Value> {
+/// The values that `replies` of readers give, those with most votes first, at most `most`. `given` has the answer of each reply,
+/// and `units` groups documents that are copies of each other.
+pub(super) fn of(replies: &[CallRecord], given: &[Option<String>], units: &[Vec<usize>], most: usize) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
-    for call in replies {
-        let (Some(document), Some(answer)) = (call.document, call.answer()) else { continue };
+    for (call, answer) in replies.iter().zip(given) {
+        let (Some(document), Some(answer)) = (call.document, answer) else { continue };
         let sureness = sureness(&call.logprobs);
         let same = |value: &&mut Value| value.texts.iter().any(|known| equality::agree(known, answer));
         if let Some(value) = values.iter_mut().find(same) {
-            value.texts.push(answer.to_owned());
+            value.texts.push(answer.clone());
             value.documents.push(document);
             value.sureness = value.sureness.max(sureness);
         } else {
             values.push(Value {
                 text: String::new(),
-                texts: vec![answer.to_owned()],
+                texts: vec![answer.clone()],
                 about: call.explanation().unwrap_or_default().to_owned(),
                 documents: vec![document],
                 votes: 0,
@@ -88,10 +88,11 @@ mod tests {
     #[test]
     fn one_value_has_the_longest_text_and_copies_count_once() {
         let replies = [call(0, "1902"), call(1, "1951"), call(2, "14 June 1902"), call(3, "in 1902")];
-        let values = of(&replies, &[vec![0, 3], vec![1], vec![2]], 9);
+        let given: Vec<Option<String>> = replies.iter().map(|call| call.answer().map(str::to_owned)).collect();
+        let values = of(&replies, &given, &[vec![0, 3], vec![1], vec![2]], 9);
         let found: Vec<(&str, &[usize], usize)> =
             values.iter().map(|value| (value.text.as_str(), &value.documents[..], value.votes)).collect();
         assert_eq!(found, [("14 June 1902", &[0, 2, 3][..], 2), ("1951", &[1][..], 1)]);
-        assert_eq!(of(&replies, &[vec![0], vec![1], vec![2], vec![3]], 1).len(), 1);
+        assert_eq!(of(&replies, &given, &[vec![0], vec![1], vec![2], vec![3]], 1).len(), 1);
     }
 }

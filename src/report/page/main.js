@@ -88,7 +88,7 @@ for (const button of document.querySelectorAll(".choose button")) {
   button.addEventListener("click", () => {
     const section = button.closest("section");
     for (const other of section.querySelectorAll(".choose button")) other.setAttribute("aria-pressed", String(other === button));
-    for (const figure of section.querySelectorAll("figure")) figure.hidden = figure.dataset.metric !== button.dataset.metric;
+    for (const figure of section.querySelectorAll("figure")) figure.hidden = figure.dataset.metric !== "" && figure.dataset.metric !== button.dataset.metric;
   });
 }
 
