@@ -51,7 +51,7 @@ pub(super) fn record(bytes: &[u8]) -> Result<()> {
             let _ = (markdown::page(&assessment), html::page(&assessment));
         }
         for full in [false, true] {
-            show_with(std::io::sink(), question, View { columns: 80, full, quotes: true }).unwrap();
+            show_with(std::io::sink(), question, View { columns: 80, full, quotes: true, turns: true }).unwrap();
         }
     }
     // verify

@@ -15,7 +15,7 @@ const SEED: u64 = 0;
 
 /// The figure, where a record has probabilities of answers and the dataset has gold answers.
 pub(super) fn figure(part: &Part) -> Result<Option<Value>> {
-    let bins: Vec<[Vec<(f64, f64)>; BINS]> = part.records.iter().map(|record| binned(record)).collect();
+    let bins: Vec<[Vec<(f64, f64)>; BINS]> = part.records.iter().map(binned).collect();
     if bins.iter().flatten().all(Vec::is_empty) {
         return Ok(None);
     }
