@@ -144,6 +144,7 @@ impl<'a> From<&'a CallRecord> for Identity<'a> {
             round: _,
             stage: _,
             document: _,
+            about: _,
             sample: _,
             taken_from: _,
             // The prompt's file; what was sent decides.

@@ -42,6 +42,8 @@ pub struct Ask {
     pub stop: Vec<String>,
     /// Replies of this prompt, each with a seed of its own; their prompt is computed once.
     pub samples: usize,
+    /// What it is about, in words for readers: [`CallRecord::about`](crate::transcript::CallRecord).
+    pub about: Option<String>,
     /// Log-probabilities wanted.
     pub logprobs: Option<Logprobs>,
 }
@@ -68,6 +70,7 @@ impl Ask {
             sampling: None,
             stop: Vec::new(),
             samples: 1,
+            about: None,
             logprobs: None,
         }
     }
@@ -76,6 +79,13 @@ impl Ask {
     #[must_use]
     pub fn round(mut self, round: usize) -> Self {
         self.round = round;
+        self
+    }
+
+    /// About this, in words for readers.
+    #[must_use]
+    pub(crate) fn about(mut self, about: impl Into<String>) -> Self {
+        self.about = Some(about.into());
         self
     }
 

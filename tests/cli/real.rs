@@ -17,7 +17,15 @@ fn on_smollm<'a>(typed: impl IntoIterator<Item = &'a str>) -> Command {
 #[test]
 #[ignore = "needs smollm2-135m in the cache (moot lab bench --model smollm2-135m fetches it)"]
 fn the_demo_is_debated() {
-    let output = run(on_smollm(["ask", "In which year was Mira Tolland born?", "--docs", DEMO]));
+    let output = run(on_smollm([
+        "ask",
+        "In which year was Mira Tolland born?",
+        "--method",
+        "madam-rag",
+        "--full",
+        "--docs",
+        DEMO,
+    ]));
     let debate = text(&output.stdout);
     let expected =
         ["Round 1", "Round 2", "1 bird-observatory.md", "4 harbour-ferry.txt", "Conclusion", "Tokens", "Time"];

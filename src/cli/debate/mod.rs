@@ -203,7 +203,8 @@ impl<W: Write> State<W> {
             return;
         }
         let mut text = String::new();
-        if call.round != self.round && call.document.is_some() {
+        let is_later = self.round > 0 && call.round > self.round;
+        if is_later || (call.round != self.round && call.document.is_some()) {
             text.push_str(&format!("\n{STRONG}Round {}{STRONG:#}\n", call.round));
             self.round = call.round;
         } else if self.round == 0 {

@@ -234,7 +234,11 @@ fn said(call: &CallRecord) -> (String, Style, String) {
         Parsed::Answer { answer, explanation } => (answer.clone(), explanation),
         Parsed::Answers { answers, explanation } => ((!answers.is_empty()).then(|| answers.join(" | ")), explanation),
         Parsed::Text(text) => return (printable(text), Style::new(), String::new()),
-        Parsed::Choice { explanation, .. } => (Some(call.chosen().unwrap_or(&call.reply).to_owned()), explanation),
+        Parsed::Choice { explanation, .. } => {
+            let chosen = call.chosen().unwrap_or(&call.reply);
+            let told = call.about.as_ref().map_or_else(|| chosen.to_owned(), |about| format!("{about}: {chosen}"));
+            (Some(told), explanation)
+        }
         Parsed::Fields(_) => return (printable(call.reply.trim()), Style::new(), String::new()),
         Parsed::Scored => return (scored(call), FAINT, String::new()),
         Parsed::Malformed => return ("malformed reply".to_owned(), WRONG, quoted(&call.reply)),

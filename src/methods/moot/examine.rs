@@ -41,6 +41,7 @@ fn ask(question: &Question, number: usize, value: &Value) -> Ask {
     Ask::new("examiner", EXAMINER, asked, &CHOICE)
         .round(2)
         .document(number)
+        .about(value.text.as_str())
         .options(OPTIONS)
         .max_tokens(TOKENS)
         .logprobs(logprobs)

@@ -34,6 +34,12 @@ const WEIGHTS: [f64; COUNT] = [1.024, 0.699, 35.939, 0.481, 1.478, -0.811];
 /// The log-odds of yes of an agreed value, which is not examined. Chosen, not fitted: yes has a probability of 0.88.
 const AGREED: f64 = 2.0;
 
+/// A preference that is told to readers.
+const NOTABLE: f64 = 0.03;
+
+/// Log-odds of yes at which a document is said to state the value, or not to.
+const CLEAR: f64 = 1.0;
+
 impl Features {
     /// By name, in the order of [`WEIGHTS`].
     pub(super) fn named(&self) -> [(&'static str, f64); COUNT] {
@@ -59,15 +65,20 @@ impl Features {
         1.0 / (1.0 + exp(-(INTERCEPT + sum)))
     }
 
-    /// Whether a document of another value was preferred.
+    /// Whether a document of another value was clearly preferred.
     pub(super) fn is_less_believed(&self) -> bool {
-        self.judged < 0.0
+        self.judged < -NOTABLE
     }
 
     /// One line for readers: what speaks for the value and what against it.
     pub(super) fn told(&self, value: &Value, probability: f64) -> String {
         let votes = plural(value.votes as u32, "vote", "votes");
         let mut told = format!("{} ({probability:.2}): {votes}", value.text);
+        if self.own > CLEAR {
+            told.push_str(if value.votes > 1 { ", a document states it" } else { ", its document states it" });
+        } else if self.own < -CLEAR {
+            told.push_str(", but by the examiner no document states it");
+        }
         if self.mentions > 0.0 {
             told.push_str(", mentioned by others");
         }

@@ -94,5 +94,11 @@ fn ask(question: &Question, (first, second): (usize, usize)) -> Ask {
     let text = |number: usize| shown(&question.documents[number]);
     let asked = json!({ "question": question.text, "first": text(first), "second": text(second) });
     let logprobs = Logprobs { top: TOP, ..Logprobs::default() };
-    Ask::new("judge", JUDGE, asked, &CHOICE).round(3).options(OPTIONS).max_tokens(TOKENS).logprobs(logprobs)
+    let about = format!("{} (A) or {} (B)", first + 1, second + 1);
+    Ask::new("judge", JUDGE, asked, &CHOICE)
+        .about(about)
+        .round(3)
+        .options(OPTIONS)
+        .max_tokens(TOKENS)
+        .logprobs(logprobs)
 }

@@ -220,6 +220,7 @@ fn record(stage: usize, ask: &Ask, sample: usize, call: &Call, reply: &Reply) ->
         round: ask.round,
         stage,
         document: ask.document,
+        about: ask.about.clone(),
         sample,
         prompt: ask.prompt.name.to_owned(),
         format: ask.format.name.to_owned(),
