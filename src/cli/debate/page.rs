@@ -8,6 +8,7 @@ use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed};
 use crate::units::plural;
 use anstyle::{AnsiColor, Style};
+use moot_models::kernels::math::exp;
 
 pub(super) const FAINT: Style = Style::new().dimmed();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
@@ -236,7 +237,12 @@ fn said(call: &CallRecord) -> (String, Style, String) {
         Parsed::Text(text) => return (printable(text), Style::new(), String::new()),
         Parsed::Choice { explanation, .. } => {
             let chosen = call.chosen().unwrap_or(&call.reply);
-            let told = call.about.as_ref().map_or_else(|| chosen.to_owned(), |about| format!("{about}: {chosen}"));
+            // A scored choice is read as a probability: over both orders, not the word but the difference counts.
+            let sure = call.logprobs.first().map(|first| format!(" {:.2}", exp(f64::from(first.logprob))));
+            let told = call
+                .about
+                .as_ref()
+                .map_or_else(|| chosen.to_owned(), |about| format!("{about}: {chosen}{}", sure.unwrap_or_default()));
             (Some(told), explanation)
         }
         Parsed::Fields(_) => return (printable(call.reply.trim()), Style::new(), String::new()),

@@ -23,7 +23,7 @@ pub(super) fn between(
     let older = || newest(value).zip(newest(other)).is_some_and(|(one, other)| one < other);
     let kind = if near_copies() {
         ConflictKind::NearCopy
-    } else if !same_subject(&value.about, &other.about) {
+    } else if are_namesakes(&question.text, [&subject(question, value), &subject(question, other)]) {
         ConflictKind::Namesake
     } else if preferred && older() {
         ConflictKind::Outdated
@@ -33,11 +33,24 @@ pub(super) fn between(
     Conflict { kind, with: other.text.clone() }
 }
 
-/// Whether one subject contains the other, word for word: "Ashby Road" and "Ashby Road station, Devon". A subject that is not known
-/// is the same as any.
-fn same_subject(a: &str, b: &str) -> bool {
-    let contains = |a: &str, b: &str| Level::Assessed.words(b).is_empty() || Level::Assessed.contains(a, b);
-    contains(a, b) || contains(b, a)
+/// The words of what a value's first document is about, without those of the document's source and date: readers copy them.
+fn subject(question: &Question, value: &Value) -> Vec<String> {
+    let document = value.documents.first().map(|&number| &question.documents[number]);
+    let known = document.into_iter().flat_map(|document| [&document.source, &document.date]).flatten();
+    let known: Vec<String> = known.flat_map(|text| words(text)).collect();
+    words(&value.about).into_iter().filter(|word| !known.contains(word)).collect()
+}
+
+/// Whether two subjects share a word of the question, and neither has all words of the other: "Ashby Road, Devon" and "Ashby Road,
+/// Kent", but not "Ashby Road" and "Ashby Road station". A subject without words is no namesake.
+fn are_namesakes(question: &str, [a, b]: [&[String]; 2]) -> bool {
+    let asked = words(question);
+    let within = |a: &[String], b: &[String]| a.iter().all(|word| b.contains(word));
+    a.iter().any(|word| b.contains(word) && asked.contains(word)) && !within(a, b) && !within(b, a)
+}
+
+fn words(text: &str) -> Vec<String> {
+    Level::Assessed.words(text).to_vec()
 }
 
 #[cfg(test)]
@@ -54,7 +67,9 @@ mod tests {
     #[test]
     fn near_copies_subjects_and_dates_name_the_kind() {
         let dated = |date: &str| Document { date: Some(date.into()), ..Document::default() };
-        let question = Question { documents: vec![dated("2019"), dated("2024-03")], ..Question::default() };
+        let documents = vec![dated("2019"), dated("2024-03")];
+        let question =
+            Question { text: "Where is Mira Tolland of Ashby Road?".into(), documents, ..Question::default() };
         let kind = |abouts: [&str; 2], preferred: bool, copies: bool| {
             let (one, other) = (value(abouts[0], 0), value(abouts[1], 1));
             between(&question, &one, &other, preferred, &move |_, _| copies).kind
@@ -64,6 +79,8 @@ mod tests {
         assert_eq!(kind(same, true, false), ConflictKind::Outdated);
         assert_eq!(kind(same, false, false), ConflictKind::Disagreement);
         assert_eq!(kind(["", "Ashby Road"], false, false), ConflictKind::Disagreement);
+        assert_eq!(kind(["Ashby Road, 2019", "Ashby Road, 2024-03"], true, false), ConflictKind::Outdated);
+        assert_eq!(kind(["a ferry", "Ashby Road"], false, false), ConflictKind::Disagreement);
         assert_eq!(kind(same, true, true), ConflictKind::NearCopy);
         let newer = between(&question, &value("a", 1), &value("a", 0), true, &|_, _| false);
         assert_eq!((newer.kind, newer.with.as_str()), (ConflictKind::Disagreement, "value of 0"));
