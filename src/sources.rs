@@ -3,6 +3,7 @@
 use crate::error::{MootError, Result};
 use crate::jsonl::{json_fault, parse};
 use crate::unicode::{self, into_nfc};
+use crate::units::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -200,7 +201,7 @@ impl SourceWeights {
         if let Some((expected, found)) = weights.sources.iter().find_map(|(name, estimate)| estimate.fault(name)) {
             return Err(MootError::Input { path: path.into(), line: None, expected, found });
         }
-        let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = hex(&Sha256::digest(&bytes));
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok((weights, WeightsIdentity { name, sha256 }))
     }

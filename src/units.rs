@@ -1,4 +1,4 @@
-//! Numbers formatted for display (leaf module).
+//! Numbers as text (leaf module).
 
 use std::fmt::Display;
 
@@ -22,6 +22,12 @@ pub fn compact(weights: u64) -> String {
         some if some < 1e9 => format!("{:.0} M", some / 1e6),
         many => format!("{:.1} B", many / 1e9),
     }
+}
+
+/// `bytes` in lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `count` with its noun: "1 record", "2 records".

@@ -5,15 +5,14 @@ use crate::cli::args::values;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
-use crate::cli::terminal::tell;
+use crate::cli::terminal::{bar, tell};
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::{Ledger, Record};
 use crate::eval::verify::{Report, Sample};
 use crate::llm::Capabilities;
 use crate::workspace::models::Purpose;
 use crate::workspace::{Phase, PlanOptions, start};
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use indicatif::ProgressBar;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -79,7 +78,7 @@ pub fn run(args: &Args) -> Result<()> {
     let llm = start(&options, purpose, think, &control)?;
     sample.check(&llm)?.iter().for_each(|note| tell(&format!("note: {note}")));
     control.watch.phase(Phase::Working);
-    let bar = bar();
+    let bar = bar(0, "{bar:24} {pos}/{len} replies  {eta} left").unwrap_or_else(ProgressBar::hidden);
     let report = sample.ask_again(&llm, &mut |done, total| {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
@@ -120,14 +119,6 @@ fn hashes(args: &Args, record: &Record, ledger: &Ledger) -> Result<()> {
         )?;
     }
     if altered.is_empty() { Ok(()) } else { Err(MootError::Differ) }
-}
-
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:24} {pos}/{len} replies  {eta} left");
-    ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
 }
 
 /// Notes on what was not compared.

@@ -1,7 +1,10 @@
 //! Files (leaf module): what is read are regular files, since reading a pipe may never return, and a device never ends; what
 //! is written appears whole ([`outputs`]).
 
+mod lock;
 pub(crate) mod outputs;
+
+pub(crate) use lock::lock;
 
 use crate::error::{MootError, Result};
 use std::fs::{File, Metadata};

@@ -187,7 +187,7 @@ pub(crate) fn creatable(path: &Path) -> Result<()> {
 pub(crate) type InputPath<'a> = (&'a str, &'a Path);
 
 /// A path of an output, with the argument that it was typed for: `("--answers", path)`.
-pub(crate) type OutputPath<'a> = (&'a str, &'a Path);
+type OutputPath<'a> = (&'a str, &'a Path);
 
 /// Refuses an output that is an input or another output of the same command. Links are resolved, hard ones too. Inputs may be
 /// folders and patterns as corpora are typed: a file in such a folder is an input. What is not there yet is none.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use strsim::levenshtein;
 
 /// Most bytes of a prompt file; the longest of the program's has some 4,000.
 const MOST: u64 = 1 << 20;
@@ -160,7 +161,7 @@ fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = names
         .map(|known| {
             let (its_folder, its_stem) = parts(known);
-            (edits(folder, its_folder).min(4) + edits(stem, its_stem), known)
+            (levenshtein(folder, its_folder).min(4) + levenshtein(stem, its_stem), known)
         })
         .filter(|(edits, _)| *edits <= 4)
         .collect();
@@ -172,22 +173,6 @@ fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 fn parts(name: &str) -> (&str, &str) {
     let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
     (folder, file.split('.').next().unwrap_or(file))
-}
-
-/// Letters to insert, remove or exchange between two words (Levenshtein).
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let exchanged = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = exchanged.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 fn found(path: &Path, expected: &str, found: &str) -> MootError {

@@ -3,6 +3,7 @@
 use super::{Embedder, Side};
 use crate::error::Result;
 use crate::files;
+use crate::units::hex;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs::File;
@@ -183,10 +184,6 @@ fn short_hash(parts: &[&[u8]]) -> [u8; HASH] {
     let mut first = [0; HASH];
     first.copy_from_slice(&hash.finalize()[..HASH]);
     first
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::retrieval::corpus::{Corpus, is_index};
 use crate::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};
 use crate::retrieval::qdrant::{self, Qdrant};
 use crate::retrieval::{Embedder, Filter, Remembering, Retriever, Wanted};
+use crate::units::hex;
 use crate::workspace::control::Control;
 use crate::workspace::embedder::EmbedderOptions;
 use crate::workspace::index_state;
@@ -228,6 +229,7 @@ fn indexed(
     let remembering = embedder.map(|embedder| Remembering::over(embedder.clone(), &cache.join("vectors")));
     let embedder = remembering.clone().map(|remembering| remembering as Arc<dyn Embedder>);
     let filled = listed.fill(&mut builder, total, embedder.as_ref(), control);
+    // After a failed build too: what it wrote has copies of documents.
     files::make_private(&folder);
     filled?;
     if let Some((kept, computed)) = remembering.map(|remembering| remembering.counts()) {
@@ -258,5 +260,5 @@ fn hash(parts: [String; 3]) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize()[..16])
 }

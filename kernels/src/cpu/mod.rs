@@ -37,7 +37,7 @@ mod storage;
 mod swiglu;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unpack;
 
 pub(crate) use attention::{AttentionCall, Task, Tile, Visit};

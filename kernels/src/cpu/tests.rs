@@ -8,7 +8,7 @@ use candle_core::{Device, Tensor};
 use half::f16;
 
 /// Numbers in [-1, 1) from a small generator, so that no test depends on a random crate.
-pub(super) fn numbers(count: usize, mut seed: u64) -> Vec<f32> {
+pub(crate) fn numbers(count: usize, mut seed: u64) -> Vec<f32> {
     std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 40) as f32 / (1_u64 << 23) as f32 - 1.0

@@ -122,16 +122,8 @@ impl<'a> Vectors<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::tests::numbers;
     use crate::cpu::{ScanCall, tables};
-
-    fn numbers(count: usize, mut seed: u64) -> Vec<f32> {
-        std::iter::repeat_with(|| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
-        })
-        .take(count)
-        .collect()
-    }
 
     fn stored(storage: Storage, count: usize, dimension: usize) -> Vec<u8> {
         let mut rows = Vec::new();

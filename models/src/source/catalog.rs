@@ -9,6 +9,7 @@ use candle_core::quantized::GgmlDType;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::path::{Component, Path};
+use strsim::levenshtein;
 
 /// The catalog built into the program.
 const EMBEDDED: &str = include_str!("../../catalog.toml");
@@ -198,7 +199,7 @@ impl Catalog {
         let mut near: Vec<(usize, &str)> = self
             .aliases()
             .filter_map(|alias| {
-                let distance = edit_distance(&name, alias);
+                let distance = levenshtein(&name, alias);
                 let contained = name.len() > 2 && (alias.contains(&name) || name.contains(alias));
                 (distance <= most || contained).then_some((distance, alias))
             })
@@ -303,19 +304,4 @@ fn storage(quant: &str) -> Option<GgmlDType> {
 fn wrong(path: &Path, location: String, expected: &str, found: impl Into<String>) -> ModelError {
     let found = found.into().replace('\n', " ");
     ModelError::Format { path: path.to_owned(), format: "catalog", location, expected: expected.to_owned(), found }
-}
-
-/// Levenshtein distance in characters.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

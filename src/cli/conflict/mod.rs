@@ -8,7 +8,7 @@ pub use args::{Args, Counted, Form};
 use crate::assess::{Assessment, html, markdown};
 use crate::cli::claims;
 use crate::cli::terminal::columns::printable;
-use crate::cli::terminal::{interrupt, output, tell};
+use crate::cli::terminal::{bar, interrupt, output, tell};
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::files::outputs;
@@ -16,9 +16,8 @@ use crate::methods::conflict_score::{ROW, settings};
 use crate::protocol::ctx::Observer;
 use crate::transcript::{CallRecord, QuestionRecord};
 use crate::workspace::{Plan, Workspace};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use input::Input;
-use std::io::IsTerminal;
 use std::path::Path;
 
 /// Labels and prints.
@@ -49,7 +48,7 @@ pub fn run(args: &Args) -> Result<()> {
             return ended;
         }
     };
-    let watch = Watch { bar: bar() };
+    let watch = Watch { bar: bar(0, "{bar:24} {pos}/{len}  {eta} left").unwrap_or_else(ProgressBar::hidden) };
     let record = workspace.conflict(&question, args.output.as_deref(), &watch);
     watch.bar.finish_and_clear();
     workspace.note_counts();
@@ -89,12 +88,4 @@ impl Observer for Watch {
     fn call(&self, _: usize, _: &CallRecord) {
         self.bar.inc(1);
     }
-}
-
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {eta} left");
-    ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
 }

@@ -7,4 +7,4 @@ mod progress;
 pub(super) mod runs;
 pub(super) mod status;
 
-pub(super) use progress::{Shown, tell};
+pub(super) use progress::{Shown, bar, tell};

@@ -9,6 +9,12 @@ use std::time::{Duration, Instant};
 /// Interval of progress lines if standard error is not a terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(20);
 
+/// A bar of `length` steps; none where standard error is no terminal.
+pub(in crate::cli) fn bar(length: u64, template: &str) -> Option<ProgressBar> {
+    let style = ProgressStyle::with_template(template).expect("a template of ours (bug)");
+    std::io::stderr().is_terminal().then(|| ProgressBar::new(length).with_style(style))
+}
+
 /// Shows progress: a bar on a terminal, otherwise a line at intervals.
 #[derive(Debug)]
 pub(in crate::cli) struct Shown {
@@ -24,11 +30,7 @@ pub(in crate::cli) struct Shown {
 
 impl Shown {
     pub(in crate::cli) fn new(name: &str) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style =
-                ProgressStyle::with_template("{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
-            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
-        });
+        let bar = bar(0, "{bar:24} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}");
         let name = name.to_owned();
         Self { name, bar, fetching: false, failed: None, told: (0, Instant::now()), found: Instant::now() }
     }

@@ -1,12 +1,11 @@
 //! What a workspace reports, on standard error: bars on a terminal, else lines.
 
-use crate::cli::terminal::progress::{Shown, tell};
+use crate::cli::terminal::progress::{Shown, bar, tell};
 use crate::eval::runner::Progress;
 use crate::retrieval::index::BuildProgress;
 use crate::workspace::models::Opening;
 use crate::workspace::{Phase, Watch};
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use indicatif::{HumanDuration, ProgressBar};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -112,10 +111,7 @@ struct IndexBar {
 
 impl IndexBar {
     fn new(total: u64) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:24} {human_pos}/{human_len} passages  {msg}");
-            ProgressBar::new(total).with_style(style.expect("a template of ours (bug)"))
-        });
+        let bar = bar(total, "{bar:24} {human_pos}/{human_len} passages  {msg}");
         Self { bar, total, resumed: 0, start: Instant::now(), told: None }
     }
 
@@ -173,11 +169,7 @@ struct RunBar {
 
 impl RunBar {
     fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}");
-            ProgressBar::new(0).with_style(style.expect("a template of ours (bug)"))
-        });
-        Self { bar, last: Instant::now(), told: None }
+        Self { bar: bar(0, "{bar:24} {pos}/{len}  {wide_msg}"), last: Instant::now(), told: None }
     }
 
     fn show(&mut self, progress: &Progress) {

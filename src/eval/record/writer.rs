@@ -6,15 +6,15 @@ use super::reader::{Journal, Journaled, Reader, altered};
 use super::storage::{Storage, Unfinished};
 use super::{Header, differences};
 use crate::error::{MootError, Result};
+use crate::files;
 use crate::files::outputs::{self, Output};
 use crate::transcript::{CallRecord, QuestionRecord};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Bytes at the end of a record that are compared before it is appended to: a line's hash and times.
 const END: usize = 200;
@@ -312,26 +312,13 @@ pub fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Time to wait for the lock: a process that was just killed, or is just starting another, releases it in a moment.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 fn lock(file: &File, path: &Path) -> Result<()> {
-    let start = Instant::now();
-    let mut locked = file.try_lock();
-    while matches!(locked, Err(TryLockError::WouldBlock)) && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(20));
-        locked = file.try_lock();
+    if files::lock(file).map_err(|e| MootError::io(path, "lock", e))? {
+        return Ok(());
     }
-    match locked {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(MootError::Usage(format!(
-            "{}: another process is writing this record (wait for it, or choose another -o)",
-            path.display()
-        ))),
-        // Some network file systems have no locks; a run without one is better than none.
-        Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(()),
-        Err(TryLockError::Error(e)) => Err(MootError::io(path, "lock", e)),
-    }
+    let path = path.display();
+    let wrong = format!("{path}: another process is writing this record (wait for it, or choose another -o)");
+    Err(MootError::Usage(wrong))
 }
 
 /// Whether nothing is there yet: no byte, or a header that a kill cut short.

@@ -1,5 +1,6 @@
 //! Faults between a call and a server's reply, each in one line, and whether a retry can help.
 
+use crate::escape;
 use crate::fault::RemoteFault;
 use crate::jsonl;
 use std::time::Duration;
@@ -112,9 +113,5 @@ fn message(body: &str) -> String {
 
 /// As much of a message as one line takes.
 pub(crate) fn beginning(text: &str) -> String {
-    const MOST: usize = 300;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
+    escape::beginning(text, 300)
 }

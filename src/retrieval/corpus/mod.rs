@@ -39,6 +39,7 @@ pub(crate) use walk::is_index;
 
 use crate::error::Result;
 use crate::retrieval::chunk::Chunking;
+use crate::units::hex;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -105,7 +106,7 @@ impl Corpus {
             let path = std::fs::canonicalize(&entry.path).unwrap_or_else(|_| entry.path.clone());
             hash.update(format!("{}\0{}\0{}\n", path.display(), entry.length, since.as_nanos()));
         }
-        hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&hash.finalize()[..16])
     }
 
     /// Paths of its files, in order; standard input is none.

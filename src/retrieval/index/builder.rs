@@ -1,7 +1,6 @@
 //! Building an index: a kill loses at most the unfinished segment, and of its vectors the last batch.
 
 use super::clustering::{self, MIN_PASSAGES};
-use super::files::hex;
 use super::folder::{going_on, lock, refuse_foreign_files, sweep};
 use super::inputs::{self, InputFile};
 use super::journal::Journal;
@@ -14,6 +13,7 @@ use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::Embedder;
 use crate::retrieval::corpus::Corpus;
+use crate::units::hex;
 use moot_models::kernels::Storage;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;

@@ -1,10 +1,10 @@
 //! Files that are complete or absent: hashed while written, synced before they are renamed, checked when opened.
 
 use crate::error::{MootError, Result};
+use crate::units::hex;
 use moot_models::weights::{Mmap, map};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -89,13 +89,6 @@ fn sample(mut file: impl Read + Seek, bytes: u64) -> std::io::Result<String> {
 
 fn brief(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 /// The error for a file of an index that changed after it was finished.

@@ -3,14 +3,10 @@
 use super::layout::{VECTORS, inputs_number, number, segment_folder};
 use super::manifest::{Dense, Manifest};
 use crate::error::{MootError, Result};
+use crate::files;
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// How long to wait for another builder's lock: a process that was just killed releases it shortly after.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Path and name of each entry of `dir`; empty if there is no such folder.
 pub(super) fn entries(dir: &Path) -> Vec<(PathBuf, String)> {
@@ -57,22 +53,12 @@ pub(super) fn lock(dir: &Path) -> Result<File> {
     let path = dir.join("lock");
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|e| MootError::io(&path, "open", e))?;
-    let start = Instant::now();
-    let mut locked = file.try_lock();
-    while matches!(locked, Err(TryLockError::WouldBlock)) && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(20));
-        locked = file.try_lock();
+    if files::lock(&file).map_err(|e| MootError::io(&path, "lock", e))? {
+        return Ok(file);
     }
-    match locked {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(MootError::Usage(format!(
-            "{}: another process is building this index (wait for it, or name another folder)",
-            dir.display()
-        ))),
-        // Some network file systems have no locks; building there is allowed.
-        Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(file),
-        Err(TryLockError::Error(e)) => Err(MootError::io(&path, "lock", e)),
-    }
+    let dir = dir.display();
+    let wrong = format!("{dir}: another process is building this index (wait for it, or name another folder)");
+    Err(MootError::Usage(wrong))
 }
 
 /// Removes files of the index in `dir` that `manifest` does not name: left by a kill, or replaced.

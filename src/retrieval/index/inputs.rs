@@ -3,11 +3,12 @@
 //! A file whose size and time of change are the recorded ones counts as unchanged and is not read. If the time alone
 //! differs, its SHA-256 decides, so that a copied or touched file is not indexed again.
 
-use super::files::{self, HashedFile, hex, torn};
+use super::files::{self, HashedFile, torn};
 use super::layout::inputs_number;
 use super::manifest::{InputsEntry, Manifest};
 use crate::error::{MootError, Result};
 use crate::retrieval::corpus::file_name;
+use crate::units::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, Metadata};

@@ -4,9 +4,9 @@
 //! embedded. The build that goes on reads the same passages, and takes the vectors from here as long as passages and
 //! vectors are those of the journal. The file is removed once its segment is finished.
 
-use super::files::hex;
 use super::manifest::Dense;
 use crate::error::{MootError, Result};
+use crate::units::hex;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};

@@ -11,6 +11,7 @@ use super::segment::Segment;
 use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::Embedder;
+use crate::units::hex;
 use moot_models::kernels::Vectors;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ impl Index {
     pub fn sha256(&self) -> String {
         let searched = Manifest { inputs: None, ..self.manifest.clone() };
         let manifest = serde_json::to_vec(&searched).expect("a manifest is JSON (bug)");
-        files::hex(&Sha256::digest(&manifest))
+        hex(&Sha256::digest(&manifest))
     }
 
     /// The passage of this number, from 0 in the order in which they were indexed.
