@@ -266,22 +266,6 @@ fn a_pipe_that_is_closed_early_is_no_error() {
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
 }
 
-#[cfg(unix)]
-#[test]
-fn ctrl_c_prints_how_to_continue() {
-    let workspace = Workspace::new();
-    let path = workspace.path("out.jsonl");
-    let mut child = workspace.run_of(40, "out.jsonl").spawn().unwrap();
-    assert!(wait_for(&mut child, &path, 1));
-    let interrupted = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
-    assert!(interrupted.success());
-    let output = child.wait_with_output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.contains("the same command goes on from there"), "{said}");
-    assert!(Record::read(&path).unwrap().questions.len() < 120);
-}
-
 #[test]
 fn json_prints_a_record() {
     let workspace = Workspace::new();

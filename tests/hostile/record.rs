@@ -106,17 +106,19 @@ fn signalled(child: &Child, signal: &str) {
 }
 
 #[test]
-fn sigterm_ends_a_run_as_ctrl_c_does_with_its_own_code() {
-    let workspace = Workspace::new();
-    let path = workspace.path("out.jsonl");
-    let mut child = workspace.run_of(40, "out.jsonl").spawn().unwrap();
-    assert!(wait_for(&mut child, &path, 1));
-    signalled(&child, "TERM");
-    let output = child.wait_with_output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(143), "{said}");
-    assert!(said.contains("the same command goes on from there"), "{said}");
-    assert!(Record::read(&path).unwrap().questions.len() < 120);
+fn an_interrupted_run_ends_with_the_code_of_its_signal_and_prints_how_to_continue() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let workspace = Workspace::new();
+        let path = workspace.path("out.jsonl");
+        let mut child = workspace.run_of(40, "out.jsonl").spawn().unwrap();
+        assert!(wait_for(&mut child, &path, 1));
+        signalled(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains("the same command goes on from there"), "{said}");
+        assert!(Record::read(&path).unwrap().questions.len() < 120);
+    }
 }
 
 #[test]

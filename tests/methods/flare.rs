@@ -1,12 +1,12 @@
 //! FLARE's transcripts: tentative sentences, unsure tokens, queries made of them, and sentences written again.
 
-use super::library::{Library, asked, failed, fallbacks, held, metric, read, record, with_documents};
+use super::library::{Library, asked, failed, fallbacks, held, metric, passages, read, record, with_documents};
 use super::record_text::is_golden;
 use super::{typed, usage_error};
 use moot::generation::{Finish, Segment, TokenLogprob};
 use moot::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 use moot::protocol::switches::Typed;
-use moot::transcript::{CallRecord, QuestionRecord};
+use moot::transcript::QuestionRecord;
 use moot::{MootError, Result};
 
 const ASKED: &str = "Where was the designer of the Arlen Bridge born?";
@@ -118,10 +118,6 @@ fn flare(switches: &[(&str, &str)], says: fn(&Call) -> &'static [Token]) -> (Que
     let library = library();
     let record = held("flare", &typed(switches), &asked(ASKED), &writer(says), &library);
     (record, library.queries())
-}
-
-fn passages(call: &CallRecord) -> usize {
-    read(call).split_once("Now do the same").unwrap().1.matches("\nPassage ").count()
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! IRCoT's transcripts: one sentence of reasoning, one retrieval, and a reader at the end.
 
-use super::library::{Library, asked, failed, fallbacks, held, metric, read, record, said, with_documents};
+use super::library::{Library, asked, failed, fallbacks, held, metric, passages, read, record, said, with_documents};
 use super::record_text::is_golden;
 use super::{typed, usage_error};
 use moot::generation::Segment;
 use moot::llm::Capabilities;
 use moot::protocol::switches::Typed;
-use moot::transcript::{CallRecord, QuestionRecord};
+use moot::transcript::QuestionRecord;
 
 const ASKED: &str = "Where was the designer of the Arlen Bridge born?";
 const FIRST: &str = "The Arlen Bridge was designed by Ada Quill.";
@@ -51,11 +51,6 @@ fn one_sentence_at_a_time_each_the_next_query() {
     let conclusion = record.conclusion.unwrap();
     assert_eq!((conclusion.answers[0].text.as_str(), conclusion.calls), ("Tessin", vec![3]));
     assert_eq!((conclusion.rounds, conclusion.answers[0].mentions.as_slice()), (3, &[2, 3][..]));
-}
-
-/// Passages that a prompt shows, without those of its worked examples.
-fn passages(call: &CallRecord) -> usize {
-    read(call).split_once("Now do the same").unwrap().1.matches("\nPassage ").count()
 }
 
 #[test]

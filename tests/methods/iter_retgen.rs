@@ -1,6 +1,6 @@
 //! Iter-RetGen's transcripts: the whole last generation is part of the next query.
 
-use super::library::{Library, asked, failed, fallbacks, held, metric, read, record, said, with_documents};
+use super::library::{Library, asked, failed, fallbacks, held, metric, passages, read, record, said, with_documents};
 use super::record_text::is_golden;
 use super::{typed, usage_error};
 use moot::protocol::switches::Typed;
@@ -30,10 +30,6 @@ fn iter_retgen(switches: &[(&str, &str)], script: &[&[(&'static str, &'static st
     (record, library.queries())
 }
 
-fn passages(text: &str) -> usize {
-    text.split_once("Now do the same").unwrap().1.matches("\nPassage ").count()
-}
-
 #[test]
 fn every_iteration_retrieves_with_question_and_last_generation() {
     let (record, queries) = iter_retgen(&[], &[USUAL]);
@@ -41,7 +37,7 @@ fn every_iteration_retrieves_with_question_and_last_generation() {
     assert_eq!(queries, [ASKED, SECOND, THIRD]);
     assert_eq!((metric("calls", &record), metric("retriever-calls", &record)), (Some(3.0), Some(3.0)));
     // Each generation reads its own retrieval alone, and no earlier generation.
-    assert_eq!(record.calls.iter().map(|call| passages(&read(call))).collect::<Vec<_>>(), [2, 1, 2]);
+    assert_eq!(record.calls.iter().map(passages).collect::<Vec<_>>(), [2, 1, 2]);
     assert!(record.calls.iter().all(|call| call.messages.len() == 1 && !read(call).contains("Ada Quill designed it")));
     let conclusion = record.conclusion.unwrap();
     assert_eq!((conclusion.answers[0].text.as_str(), conclusion.calls, conclusion.rounds), ("Tessin", vec![2], 3));
@@ -71,7 +67,7 @@ fn malformed_replies_are_queries_too() {
 #[test]
 fn no_passage_thirty_and_documents_of_the_question() {
     let record = held("iter-retgen", &Typed::new(), &asked(ASKED), &said(&[USUAL]), &Library::default());
-    assert!(record.calls.iter().all(|call| passages(&read(call)) == 0));
+    assert!(record.calls.iter().all(|call| passages(call) == 0));
     let (refused, rest) =
         fallbacks(&record).split_last().map(|(last, rest)| (last.to_string(), rest.to_vec())).unwrap();
     assert_eq!(rest, ["nothing was found: the reader answered from memory"; 3]);
@@ -81,7 +77,7 @@ fn no_passage_thirty_and_documents_of_the_question() {
     let switches = typed(&[("iterations", "1"), ("per-query", "30")]);
     let question = with_documents(ASKED, 2);
     let record = held("iter-retgen", &switches, &question, &said(&[USUAL]), &Library::new(&[(ASKED, &thirty)]));
-    assert_eq!((passages(&read(&record.calls[0])), record.retrieved.len()), (30, 30));
+    assert_eq!((passages(&record.calls[0]), record.retrieved.len()), (30, 30));
     assert!(record.question.documents.is_empty() && !read(&record.calls[0]).contains("Own document"));
 }
 

@@ -123,6 +123,11 @@ pub(super) fn read(call: &CallRecord) -> String {
     messages.chain(raw).collect::<Vec<_>>().join("\n")
 }
 
+/// Passages that a prompt shows, without those of its worked examples.
+pub(super) fn passages(call: &CallRecord) -> usize {
+    read(call).split_once("Now do the same").unwrap().1.matches("\nPassage ").count()
+}
+
 /// The error of a question whose call failed, and how many calls were answered.
 pub(super) fn failed(outcome: (QuestionRecord, Option<MootError>)) -> (String, usize) {
     let (record, error) = outcome;

@@ -1,12 +1,12 @@
 //! RA-RAG for long texts: the draft, its facts, questions about them, a vote for each, and the text.
 
+use super::ra_rag::weights;
 use super::record_text::is_golden;
 use super::{held, prompt, shape, stands};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::Tools;
 use moot::question::{Document, Question};
-use moot::sources::{SourceEstimate, SourceWeights, VERSION};
 use moot::transcript::{Event, QuestionRecord};
 
 /// Three sources; the guild and the press differ on the year, the cook knows nothing.
@@ -28,16 +28,6 @@ fn bridge() -> Question {
         text: "Tell the story of the bridge.".into(),
         documents: texts.into_iter().map(document).collect(),
         ..Question::default()
-    }
-}
-
-fn weights(sources: &[(&str, f64)]) -> SourceWeights {
-    let estimate = |weight| SourceEstimate { weight: Some(weight), ..SourceEstimate::default() };
-    SourceWeights {
-        moot_sources: VERSION,
-        estimator: "by hand".into(),
-        sources: sources.iter().map(|&(source, weight)| (source.to_owned(), estimate(weight))).collect(),
-        ..SourceWeights::default()
     }
 }
 

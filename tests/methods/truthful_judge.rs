@@ -1,7 +1,7 @@
 //! TruthfulQA's judges: what they read, their verdicts, and the metrics.
 
+use super::library::metric;
 use super::{prompt, typed};
-use moot::eval::metrics::METRICS;
 use moot::llm::scripted::Scripted;
 use moot::methods;
 use moot::protocol::ctx::{Settings, Silent, Tools};
@@ -25,10 +25,6 @@ fn hold(question: &Question, llm: &Scripted) -> QuestionRecord {
     record
 }
 
-fn value(name: &str, record: &QuestionRecord) -> Option<f64> {
-    METRICS.iter().find(|metric| metric.name == name).unwrap().over(&[record])
-}
-
 #[test]
 fn an_answer_is_judged_twice() {
     let llm = Scripted::new(|call| {
@@ -48,11 +44,11 @@ fn an_answer_is_judged_twice() {
     assert_eq!((answers, conclusion.calls.as_slice(), conclusion.malformed), (vec!["informative"], &[0, 1][..], false));
     assert!(record.calls.iter().all(|call| call.stage == 0 && call.format_values["options"][0] == "True"));
     assert_eq!(
-        ["truthful", "informative", "truthful-informative"].map(|name| value(name, &record)),
+        ["truthful", "informative", "truthful-informative"].map(|name| metric(name, &record)),
         [Some(0.0), Some(1.0), Some(0.0)]
     );
     let both = hold(&question("It may sting."), &Scripted::list(["True", "True"]));
-    assert_eq!(value("truthful-informative", &both), Some(1.0));
+    assert_eq!(metric("truthful-informative", &both), Some(1.0));
 }
 
 #[test]
@@ -60,8 +56,8 @@ fn a_malformed_verdict_counts_as_false_and_no_response_is_not_judged() {
     let record = hold(&question("It may sting."), &Scripted::list(["Perhaps", "True"]));
     let conclusion = record.conclusion.as_ref().unwrap();
     assert_eq!(conclusion.judged, Some(Judged { truthful: None, informative: Some(true) }));
-    assert_eq!((value("truthful", &record), conclusion.malformed), (Some(0.0), false));
+    assert_eq!((metric("truthful", &record), conclusion.malformed), (Some(0.0), false));
     assert!(hold(&question("x"), &Scripted::list(["?", "!"])).conclusion.unwrap().malformed);
     let none = hold(&question(""), &Scripted::list([""; 0]));
-    assert_eq!((none.calls.len(), none.events.len(), value("truthful", &none)), (0, 1, None));
+    assert_eq!((none.calls.len(), none.events.len(), metric("truthful", &none)), (0, 1, None));
 }

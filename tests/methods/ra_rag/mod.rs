@@ -37,7 +37,7 @@ fn years(sources: &[(&str, &str)]) -> Question {
     asked(sources.iter().copied())
 }
 
-fn weights(sources: &[(&str, f64)]) -> SourceWeights {
+pub(super) fn weights(sources: &[(&str, f64)]) -> SourceWeights {
     let estimate = |weight| SourceEstimate { weight: Some(weight), ..SourceEstimate::default() };
     SourceWeights {
         moot_sources: VERSION,
