@@ -15,7 +15,7 @@ fn directs(c: char) -> bool {
 
 /// Characters that take no room: joiners apart, which some scripts need, they only hide text or tell equal lines apart.
 #[must_use]
-pub fn is_unseen(c: char) -> bool {
+fn is_unseen(c: char) -> bool {
     matches!(
         c,
         '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'

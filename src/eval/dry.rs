@@ -75,12 +75,7 @@ pub fn pass(
 ///
 /// # Errors
 /// As [`pass`].
-pub(crate) fn first_stage(
-    method: &Built,
-    question: &Question,
-    tools: Tools<'_>,
-    settings: &Settings,
-) -> Result<Vec<Call>> {
+fn first_stage(method: &Built, question: &Question, tools: Tools<'_>, settings: &Settings) -> Result<Vec<Call>> {
     let first = First { llm: tools.llm, calls: Mutex::default() };
     let _ = method.record(question, Tools { llm: &first, ..tools }, settings, &Silent);
     Ok(first.calls.into_inner().unwrap_or_default())

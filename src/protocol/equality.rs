@@ -17,7 +17,7 @@ pub(crate) const SWITCH: Switch = Switch {
 };
 
 /// The largest cosine distance of neighbours (appendix H).
-pub(crate) const DISTANCE: f32 = 0.07;
+const DISTANCE: f32 = 0.07;
 
 /// When two answers are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -46,7 +46,7 @@ impl Plan {
     ///
     /// # Errors
     /// A value that has no meaning, options that exclude each other.
-    pub(crate) fn with_method(options: PlanOptions, method: MethodPlan) -> Result<Self> {
+    fn with_method(options: PlanOptions, method: MethodPlan) -> Result<Self> {
         check_options(&options)?;
         Ok(Self { options, methods: vec![Arc::new(method)], batches: Vec::new(), recorded: false })
     }

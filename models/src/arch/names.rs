@@ -152,7 +152,7 @@ pub fn tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> {
 }
 
 /// The tensors outside all blocks.
-pub fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> + use<> {
+fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> + use<> {
     let matrix = vec![spec.vocab, spec.hidden];
     let own = (spec.output == Output::Own).then(|| (Name::Output, matrix.clone()));
     [(Name::Embedding, matrix), (Name::OutputNorm, vec![spec.hidden])].into_iter().chain(own)
@@ -160,7 +160,7 @@ pub fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>
 
 /// The tensors of one block.
 #[must_use]
-pub fn block_tensors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
+fn block_tensors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
     let (q, kv) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
     let mut tensors = vec![
         (BlockTensor::AttentionNorm, vec![spec.hidden]),

@@ -39,7 +39,7 @@ impl Name {
 }
 
 /// Parses `organisation/repository[/path/of/file.gguf][@revision]`.
-pub(super) fn hub_address(name: &str, address: &str) -> Result<HubAddress> {
+fn hub_address(name: &str, address: &str) -> Result<HubAddress> {
     let (path, revision) = address.rsplit_once('@').unwrap_or((address, "main"));
     let parts: Vec<&str> = path.split('/').collect();
     let sound = |part: &&str| {

@@ -138,14 +138,14 @@ pub struct Cost {
 pub struct Options {
     /// Slices beside the whole.
     pub slices: Vec<String>,
-    /// Metrics by name; empty takes [`HEADLINES`], "all" takes every one.
+    /// Metrics by name; empty takes the headlines, "all" takes every one.
     pub metrics: Vec<String>,
     /// Compare records of different datasets on the questions that both have.
     pub across_datasets: bool,
 }
 
 /// Metrics that are compared where none is named.
-pub(crate) const HEADLINES: &[&str] = &[
+const HEADLINES: &[&str] = &[
     "em",
     "precision",
     "recall",
@@ -318,7 +318,7 @@ fn against(first: &Record, other: &Record, metrics: &[&'static Metric]) -> Again
 
 /// Whether a smaller value of the metric is the better one.
 #[must_use]
-pub(crate) fn less_is_better(metric: &Metric) -> bool {
+fn less_is_better(metric: &Metric) -> bool {
     metric.unit != Unit::Share && metric.name != "reused-tokens" || LESS_IS_BETTER.contains(&metric.name)
 }
 

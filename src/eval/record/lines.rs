@@ -70,7 +70,7 @@ impl Chain {
         self.link_with(&serde_json::to_vec(content)?, None)
     }
 
-    pub(super) fn link_with(&mut self, content: &[u8], times: Option<&Times>) -> io::Result<Vec<u8>> {
+    fn link_with(&mut self, content: &[u8], times: Option<&Times>) -> io::Result<Vec<u8>> {
         let content = content.strip_suffix(b"}").ok_or(io::ErrorKind::InvalidData)?;
         self.last = self.hash(content);
         let mut line = content.to_vec();

@@ -29,7 +29,7 @@ impl Prior {
 pub(crate) const SPAMMER: f64 = 0.1;
 
 /// The reliability of a hammer.
-pub(crate) const HAMMER: f64 = 0.9;
+const HAMMER: f64 = 0.9;
 
 /// The `share` quantile of Beta(2 w / (1 - w), 2), w its mean: with a = 2 w / (1 - w) the distribution function is
 /// `x^a (a + 1 - a x)`.

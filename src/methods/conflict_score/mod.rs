@@ -33,7 +33,7 @@ use together::TOGETHER;
 /// The answer where a claim has supporters and contradictors.
 pub(crate) const CONFLICT: &str = "Conflict";
 /// The answer where none has.
-pub(crate) const NO_CONFLICT: &str = "No Conflict";
+const NO_CONFLICT: &str = "No Conflict";
 
 /// ConflictScore's row.
 pub static ROW: Row = Row {

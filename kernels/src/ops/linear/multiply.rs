@@ -125,7 +125,7 @@ pub(super) struct Layer<'a> {
 }
 
 /// [`Weight::apply_all`] of weights that are all on the CPU.
-pub(super) fn apply_layers(layers: &[Layer<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
+fn apply_layers(layers: &[Layer<'_>], x: &Tensor) -> Result<Vec<Tensor>> {
     let x = x.contiguous()?;
     let (rows, inputs) = x.dims2()?;
     if let Some(layer) = layers.iter().find(|layer| layer.inputs != inputs) {

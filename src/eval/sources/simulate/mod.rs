@@ -22,7 +22,7 @@ pub struct Reader {
 }
 
 /// A reader that gives the answers of its documents alone.
-pub(crate) const EXACT: Reader = Reader { factual: 1.0, misinformation: (0.0, 1.0, 0.0), irrelevant: (0.0, 1.0) };
+const EXACT: Reader = Reader { factual: 1.0, misinformation: (0.0, 1.0, 0.0), irrelevant: (0.0, 1.0) };
 /// Table 1 (Llama3-8B, TQA) without `f_align`.
 pub const UNFILTERED: Reader =
     Reader { factual: 0.9282, misinformation: (0.0543, 0.8152, 0.0489), irrelevant: (0.2555, 0.5552) };
