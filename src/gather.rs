@@ -65,6 +65,7 @@ impl<T, R> Gather<T, R> {
                 state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
+            // The calls that came while others were computed, this thread's own among them.
             state.computing = true;
             let calls = std::mem::take(&mut state.waiting);
             drop(state);

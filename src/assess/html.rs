@@ -82,6 +82,7 @@ fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
         }
         html.push_str("</div>\n");
     }
+    // The first of each list is shown in the pair above.
     let in_pair = usize::from(claim.pair().is_some());
     for (label, class, evidence) in
         [("supports", "for", &claim.supporters), ("contradicts", "against", &claim.contradictors)]

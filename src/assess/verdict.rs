@@ -163,6 +163,7 @@ fn stand(
         numbers
     };
     let agrees = |&number: &usize| agents.answer(number).is_some_and(|said| equality::agree(said, first));
+    // An agent whose answer agrees with this one counts for it, also where the conclusion lists it against this wording.
     let (agreeing, opponents): (Vec<usize>, Vec<usize>) =
         numbers(|answer| &answer.opponents).into_iter().partition(agrees);
     let mut supporters = numbers(|answer| &answer.supporters);

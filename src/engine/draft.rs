@@ -62,6 +62,7 @@ impl Draft {
     ) -> usize {
         self.clear();
         let worth = self.grammar.worth(rows).min(room);
+        // First what a grammar forces: it is accepted far more often than what the text repeats.
         if self.grammar.is_due(worth) {
             self.tokens = forced();
             self.source = Source::Grammar;

@@ -110,6 +110,7 @@ fn append_thought(sequence: &mut Sequence, token: u32, model: &Model) -> Result<
         (false, true) => Some((asked.forced.clone(), !over)),
         (false, false) => None,
     };
+    // The end of a turn is no part of the thoughts: the reply follows in the same turn.
     if !over {
         sequence.tokens.push(token);
     }

@@ -86,6 +86,7 @@ fn pack<'a>(scheduler: &'a Scheduler, chunks: &[Chunk], stats: &mut Stats) -> (P
             targets.push(Target { sequence: chunk.sequence, token: sequence.tokens[position + 1], logprobs });
         }
         if chunk.samples {
+            // The row of the last known token, and those of the draft tokens, which it and they verify.
             let last = (first + known - 1) as u32;
             packed.sampled.push((chunk.sequence, last..last + 1 + chunk.guessed as u32));
         }

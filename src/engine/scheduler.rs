@@ -187,10 +187,12 @@ impl Scheduler {
             if self.limits.share {
                 sequence.adopt(&mut self.tree);
             }
+            // Of what runs, each may still take all that it was promised: what is admitted never lacks a page.
             let promised: usize = self.running.iter().map(|other| other.reserved).sum();
             if promised + sequence.reserved > self.tree.available() {
                 sequence.release(&mut self.tree);
                 (sequence.reused, sequence.borrowed) = (0, 0);
+                // Nothing overtakes it: a long request would wait for ever behind short ones.
                 self.waiting.push_front(sequence);
                 return;
             }

@@ -72,6 +72,7 @@ impl Sequence {
             submitted: Instant::now(),
             request,
         };
+        // Thoughts come first: then the prefill is appended where they end.
         if sequence.thinking.is_none() {
             sequence.append_prefill();
         }
@@ -159,7 +160,7 @@ impl Sequence {
         self.held.iter().map(|&node| tree.page(node)).chain(self.own.iter().copied()).collect()
     }
 
-    pub(super) fn page_count(&self) -> usize {
+    fn page_count(&self) -> usize {
         self.held.len() + self.own.len()
     }
 

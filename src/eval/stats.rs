@@ -75,6 +75,7 @@ pub fn bootstrap_sums<const K: usize>(
         sums
     };
     let mean = value(&total(&mut (0..n)))?;
+    // Every draw of equal entries gives the same.
     if tallies.iter().all(|tally| *tally == tallies[0]) {
         return Some(Estimate { mean, low: mean, high: mean, n });
     }

@@ -219,11 +219,13 @@ impl Llm for Local {
                 Err(error) => results[tag] = Some(Err(error)),
             }
         }
+        // The loop below ends when the last request has dropped its sender.
         drop(events);
         let refused = results.iter().any(Option::is_some);
         if !(refused && on_failure == OnFailure::Cancel) {
             // Submitted together, so that a stage runs in the same steps and shares its common prefix.
             if let Err(error) = self.engine.submit_all(requests) {
+                // One result has the error; the others are as good as interrupted.
                 results.iter_mut().find(|result| result.is_none()).into_iter().for_each(|result| {
                     *result = Some(Err(MootError::Engine(error.to_string())));
                 });

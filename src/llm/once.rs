@@ -124,11 +124,13 @@ impl Layer for Once<'_> {
                     mine.push(index);
                 }
             }
+            // All that is left was taken by other stages: to wait for them is all there is to do.
             if mine.is_empty() && replied.is_empty() && results.iter().any(Option::is_none) {
                 drop(self.ended.wait(known).unwrap_or_else(PoisonError::into_inner));
                 continue;
             }
             drop(known);
+            // Without the lock: the receiver of a reply may take its time.
             for (index, reply) in replied {
                 on_reply(index, &reply);
                 results[index] = Some(Ok(reply));

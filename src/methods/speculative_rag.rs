@@ -200,7 +200,8 @@ fn scored<'a>(
     let calls = ctx.ask_all(&asks)?;
     let scores = calls.chunks(4).map(|calls| {
         let [rationale, whole, consistency, reflection] = [0, 1, 2, 3].map(|i| f64::from(calls[i].total_score()));
-        // P(answer | question, subset, rationale) is the remaining factor of the whole reply's probability.
+        // P(answer | question, subset, rationale) is the remaining factor of the whole reply's probability; rounding could
+        // make it more than 1.
         ln_of_sum(rationale, (whole - rationale).min(0.0)) + consistency + reflection
     });
     Ok(answered.iter().zip(scores).map(|((draft, ..), score)| (*draft, score)).collect())

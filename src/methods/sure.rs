@@ -104,6 +104,7 @@ impl Method for Sure {
             ctx.fall_back("no verdict could be read: the first candidate won");
         }
         let scores = scores(candidates.len(), &verdicts);
+        // `max_by_key` gives the last of equals: from the back, that is the first candidate.
         let best = (0..candidates.len()).rev().max_by_key(|&index| scores[index]).unwrap_or(0);
         let rejected = (0..candidates.len()).filter(|&index| index != best);
         Ok(Conclusion {

@@ -75,6 +75,7 @@ impl Workspace {
             None => None,
         };
         let wanted = corpus.wanted();
+        // Before the models are loaded: documents that cannot be read, or a search that fails, end the command in time.
         let asked = match question {
             Some(question) => {
                 let retriever = retriever.as_ref().map(|retriever| retriever as &dyn Retriever);

@@ -92,9 +92,11 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
     let attended: Vec<usize> = queries.clone().map(keys_of).collect();
     let mut q = Vec::with_capacity(queries.len() * dim);
     for query in queries.clone() {
+        // Scaled once here, not at each key's score.
         q.extend(call.q[offset(query)..offset(query) + dim].iter().map(|x| x * call.scale));
     }
     let mut max = vec![f32::NEG_INFINITY; queries.len()];
+    // Sixteen partial sums a query, added up at the end: no horizontal sum for each page.
     let mut sums = vec![[0.0_f32; PAGE]; queries.len()];
     let mut values = vec![0.0_f32; queries.len() * dim];
     let mut scores: [Scores; PAGES] = [[[0.0; PAGE]; BLOCK]; PAGES];
@@ -149,6 +151,7 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
                         values: &mut values[block.start * dim..block.end * dim],
                     };
                     let page_values = planes(page).1;
+                    // Only a query's own page, and of a prompt the pages of its chunk, are attended in part.
                     if attended.iter().all(|keys| *keys >= visit.start + PAGE) {
                         add_page::<L, VALUES>(running, scores, page_values, dim);
                     } else {

@@ -56,6 +56,7 @@ pub fn attention(element: Element, shape: &AttentionShape, at: &AttentionBuffers
     let kernel = |name| Kernel::new(Module::Attention, name).for_heads(shape.head_dim).of(element);
     let word = |index: usize| Pointer(at.plan + 4 * index as u64);
     let sums = at.partial + 4 * (cascade.partials() * shape.heads * shape.head_dim) as u64;
+    // The kernels compute powers of 2, which are one instruction.
     let scale = F32(shape.scale * std::f32::consts::LOG2_E);
     let (heads, kv_heads) = (U32(shape.heads as u32), U32(shape.kv_heads as u32));
     let mut launches = Vec::with_capacity(4);

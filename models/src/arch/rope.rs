@@ -50,6 +50,7 @@ pub(super) fn of_config(config: &Config, head_dim: usize, context: usize) -> Res
         Some(kind) => kind,
         None => section.optional_str("type")?.unwrap_or("default"),
     };
+    // A factor without a type of scaling: to ignore it would give wrong positions silently.
     if kind == "default" && section.has("factor") {
         return Err(section.wrong("rope_type", TYPES));
     }

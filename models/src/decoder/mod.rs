@@ -196,6 +196,7 @@ impl Decoder {
             };
             let q = self.store(block, &normed, (&angles.0, &angles.1), batch, kv.layer(i))?;
             let last = i + 1 == self.blocks.len();
+            // The keys and values of the last block are stored. A chunk before a prompt's end needs nothing else of it.
             if last && batch.logit_rows.is_empty() {
                 break;
             }

@@ -121,6 +121,7 @@ pub(super) fn read(path: &Path, text: &str, special: &SpecialTokens, casing: &Ca
     if let Some(id) = named("model.unk_token", &unknown)? {
         entries[id as usize].kind = TokenKind::Unknown;
     }
+    // Where no setting says it, the post-processor does: whether it puts the token first.
     let adds = || bos.is_some() && first_special(document.post_processor.as_ref()) == special.bos.as_deref();
     let splitter = document.pre_tokenizer;
     let metaspace = Metaspace::of(normalizer.as_ref(), splitter.as_ref());

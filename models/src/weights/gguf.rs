@@ -355,6 +355,7 @@ impl Header<'_> {
             };
             info.offset = first;
         }
+        // In this order an overlap is one of neighbours.
         let mut by_offset: Vec<_> = tensors.iter().collect();
         by_offset.sort_by_key(|(_, info)| info.offset);
         for pair in by_offset.windows(2) {

@@ -121,6 +121,7 @@ impl RandomTensor {
     }
 
     fn fill(&self, row: usize, bytes: &mut [u8]) {
+        // By row, so that any thread can make any row, whatever was made before.
         let mut bits = Bits(mix(self.seed ^ mix(row as u64 + 1)));
         let (mean, deviation) = match self.kind {
             Kind::Matrix => (0.0, 1.0 / (self.inputs as f32).sqrt()),

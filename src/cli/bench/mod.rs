@@ -155,6 +155,7 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
     let page_reads = after.page_reads - between.page_reads;
     let decoded = (rows * args.generate) as f64;
     let read = (args.generate * (every.bytes + wanted.bytes) + page_reads * decoder.page_bytes()) as f64;
+    // Reading and multiplying overlap, so the slower of the two is the limit.
     let decode_limit = (read / limits.bytes).max(multiplying(decoded, decoded));
     Ok(Measured {
         model: llm.identity().name.clone(),

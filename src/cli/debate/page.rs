@@ -98,6 +98,7 @@ impl Page {
                     line.push_str(&format!("  {style}{note}{style:#}"));
                     used += 2 + width(&note);
                 }
+                // A short turn is one line: a note that does not fit is left out.
                 _ if short => {}
                 _ => {
                     for part in wrap(&shorten(&note, 2 * room), room) {

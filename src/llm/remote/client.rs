@@ -184,6 +184,7 @@ impl Client {
                 Err(_) if cancel.is_cancelled() => return Err(MootError::Interrupted),
                 Err(fault) => fault,
             };
+            // A server that was never reached has a wrong address, or does not run: to wait for it is no use.
             let reachable = self.reached.load(Ordering::Relaxed) || fault.kind != RemoteFault::Unreachable;
             let wait = self.patience.wait(fault.again, attempts, seed).filter(|_| reachable);
             let Some(wait) = wait.filter(|wait| *wait < left()) else {

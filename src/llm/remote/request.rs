@@ -108,6 +108,7 @@ pub(super) fn body(model: &str, call: &Call, dialect: Dialect, without: &Fields)
     put("stream", json!(true));
     put("stream_options", json!({ "include_usage": true }));
     let tokens = json!(call.max_tokens.saturating_add(call.think));
+    // A server that refuses the one name takes the other.
     if without.contains("max_tokens") {
         put("max_completion_tokens", tokens);
     } else {
@@ -119,6 +120,7 @@ pub(super) fn body(model: &str, call: &Call, dialect: Dialect, without: &Fields)
         Sampling::Seeded { temperature, top_k, top_p } => {
             put("temperature", json!(temperature));
             put("top_p", json!(top_p));
+            // OpenAI's protocol does not have the field, and servers differ in the number that keeps all tokens.
             if top_k > 0 {
                 put("top_k", json!(top_k));
             }

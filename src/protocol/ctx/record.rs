@@ -75,6 +75,7 @@ impl Ctx<'_> {
             reply.iter().for_each(|reply| report(index, reply, Some(self.calls.len() + first)));
             results[index] = Some(reply.ok_or(MootError::Interrupted));
         }
+        // In the order of the asks, in whatever order replies came: numbers are the same in every run.
         for record in records.iter_mut().flatten() {
             record.number = self.calls.len();
             self.calls.push(record.clone());
@@ -99,6 +100,7 @@ impl Ctx<'_> {
                 return None;
             }
             let earlier = self.calls.iter().find(|record| alike(*record, call));
+            // The number of a call of this stage is known only where a failure ends the stage: failed calls get none.
             let beside = || (0..index).find(|&before| on_failure == OnFailure::Cancel && alike(&calls[before], call));
             earlier.map(|record| Known::Earlier(record.number)).or_else(|| beside().map(Known::Beside))
         };

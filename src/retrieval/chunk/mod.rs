@@ -94,6 +94,7 @@ impl Chunking {
         while next < units.len() {
             let first = next;
             let mut total = lead.words;
+            // One unit at least: the lead leaves room for it.
             while next < units.len() && (next == first || total + units[next].words <= self.words) {
                 total += units[next].words;
                 next += 1;

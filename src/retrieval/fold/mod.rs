@@ -108,6 +108,7 @@ pub fn select(found: Vec<Hit>, wanted: &Wanted) -> Vec<Hit> {
         let original = kept
             .iter_mut()
             .find(|(_, other)| voice.as_ref().zip(other.as_ref()).is_some_and(|(voice, other)| other.copies(voice)));
+        // Before the limit of its source is looked at: a copy takes no room.
         if let Some((original, _)) = original {
             original.copies.push(candidate.passage);
             original.copies.extend(candidate.copies);

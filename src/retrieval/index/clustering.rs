@@ -27,7 +27,7 @@ const BATCH: usize = 128;
 
 /// Number of lists for `passages` passages, about `4 * sqrt(passages)`: it balances the length of a list against the
 /// number of centroids.
-pub(super) fn lists_for(passages: u64) -> usize {
+fn lists_for(passages: u64) -> usize {
     let lists = (4.0 * (passages as f64).sqrt()) as u64;
     lists.min(65_536).min(passages) as usize
 }
@@ -191,6 +191,7 @@ fn write(
     memory: usize,
 ) -> Result<BTreeMap<String, FileSum>> {
     let lists = centroids.halves.len();
+    // A counting sort by list, in which the passages of a list keep their order.
     let mut starts = vec![0_usize; lists + 1];
     for list in nearest {
         starts[*list as usize + 1] += 1;

@@ -189,6 +189,7 @@ impl Manifest {
     /// and removed where this program would have put them.
     fn check(&self) -> std::result::Result<(), (String, String)> {
         let mut last: Option<u32> = None;
+        // Added up so that no later sum of them overflows.
         let (mut passages, mut bytes) = (0_u64, 0_u64);
         let mut count = |entry: &BTreeMap<String, FileSum>, known: &[&str]| {
             for (name, sum) in entry {

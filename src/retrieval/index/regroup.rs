@@ -50,6 +50,7 @@ pub(super) fn kept(index: &Index, stays: &[bool]) -> Result<Option<ClustersEntry
             }
             starts.write(&written.to_le_bytes())?;
         }
+        // Opening has checked that ids are in range, not that each occurs once.
         if written != u64::from(next) {
             let wrong = format!("expected {next} passages of the segments that stay, found {written}");
             return Err(torn(&index.dir().join(&entry.name).join(IDS), wrong));

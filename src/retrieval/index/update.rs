@@ -159,6 +159,7 @@ impl Builder {
             manifest.clusters = regroup::kept(&index, &plan.stays)?;
             exchange(&mut manifest, &plan.stays, new);
         }
+        // Last of all: until the manifest is replaced, the index is the old one.
         manifest.inputs = Some(inputs::write(&self.dir, &self.manifest, &records)?);
         manifest.write(&self.dir)?;
         self.manifest = manifest;
@@ -258,6 +259,7 @@ impl<'a> Rewriting<'a> {
                     }
                 };
                 self.push(passage, row)?;
+                // A text that its file had before is neither added nor removed, wherever it stands in the file now.
                 match texts.get_mut(&in_file(passage)).filter(|count| **count > 0) {
                     Some(count) => *count -= 1,
                     None => self.updated.added += 1,

@@ -113,6 +113,7 @@ unsafe fn multiply<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMA
                     *sum = recipe::add_part(*sum, part, inputs.scale(r));
                 }
             }
+            // Mins after the parts: the order of the sums is the recipe's, for tiles of any size.
             if has_min {
                 for step in 0..BLOCK / per_step {
                     for h in 0..HALVES {
@@ -146,6 +147,7 @@ unsafe fn dots<L: Lanes, const ROWS: usize, const HALVES: usize, const FORMAT: u
     // SAFETY: the caller's.
     unsafe {
         let mut dots = [[L::Ints::splat(0); HALVES]; ROWS];
+        // Codes are multiplied as stored: Σ (code - zero) x is Σ code x plus minus the zero times Σ x, which begins the sum.
         if zero != 0 {
             for (r, dots) in dots.iter_mut().enumerate() {
                 *dots = [L::Ints::splat(zero * sum_of_step(value_sums, r, step, per_step)); HALVES];

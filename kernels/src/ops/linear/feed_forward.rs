@@ -50,6 +50,7 @@ fn in_one_pass(gate: &Weight, up: &Weight, down: &Affine<'_>, x: &Tensor) -> Res
         );
     }
     let table = cpu_table()?;
+    // Equal shares of the rows, rather than full tasks and a small last one.
     let rows_each = rows.div_ceil(rows.div_ceil(TASK_ROWS).max(1)).next_multiple_of(table.tile_rows).max(1);
     if rows.div_ceil(rows_each) * inner.div_ceil(CHUNK) < TASKS_OF_THREAD * rayon::current_num_threads() {
         return Ok(None);

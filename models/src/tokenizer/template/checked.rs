@@ -76,10 +76,12 @@ fn steps<'s>(instruction: &Instruction<'s>) -> Result<Vec<Instruction<'s>>> {
         I::Lte => vec![call("<=", 2)?],
         I::Gt => vec![call(">", 2)?],
         I::Gte => vec![call(">=", 2)?],
+        // A chained comparison, `a < b < c`, compares `b` again.
         I::CompareAndPreserve(_) => vec![call(operators::PAIR, 2)?, I::UnpackList(2), same()],
         I::BuildList(Some(_)) | I::BuildTuple(_) | I::BuildMap(_) => vec![same(), call(operators::SETTLED, 1)?],
         I::MergeKwargs(count) => vec![call("{**}", *count)?],
         I::UnpackLists(count) => vec![call("[*]", *count)?, I::UnpackLists(1)],
+        // The value lies below the namespace that it is put into.
         I::SetAttr(_) => vec![I::Swap, call(operators::KEEP, 1)?, I::Swap, same()],
         I::CallMethod(name, Some(count)) => {
             vec![I::LoadConst(Value::from(*name)), call(operators::METHOD, usize::from(*count) + 1)?]
