@@ -1,12 +1,13 @@
 //! A question, its documents, the right answers of the dataset, and the conclusion of a method.
 
 mod claims;
+mod conclusion;
 
 pub use claims::{Claim, ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Quote};
+pub use conclusion::{Answer, Conclusion, Conflict, ConflictKind, Estimate, Judged, Mark};
 
 use crate::unicode::into_nfc;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -263,162 +264,4 @@ fn alias_lists<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<Str
         Answer::Aliases(aliases) => aliases,
     });
     Ok(listed.collect())
-}
-
-/// An answer with the documents for and against it; numbers are indices into [`Question::documents`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// As concluded.
-    pub text: String,
-    /// Documents whose agent gave this answer last.
-    pub supporters: Vec<usize>,
-    /// Documents whose agent gave another answer last; an agent that gave none is in neither list.
-    pub opponents: Vec<usize>,
-    /// Documents that hold the answer's words, where no agent spoke for them: a mention, for or against.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mentions: Vec<usize>,
-    /// Marks of a concluded answer: what the documents lack of it; empty where they hold it. Records before this field
-    /// have none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub marks: Vec<Mark>,
-    /// How probable it is, where the method says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimate: Option<Estimate>,
-}
-
-/// How probable an answer is, and from what (method `moot`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// From 0 to 1.
-    pub probability: f64,
-    /// What its first document is about, as the reader says.
-    pub about: String,
-    /// The quantities that the probability was computed from, by name.
-    pub features: BTreeMap<String, f64>,
-    /// The conflict with the most probable other answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conflict: Option<Conflict>,
-}
-
-/// Why an answer and another one stand beside each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conflict {
-    /// Its kind.
-    pub kind: ConflictKind,
-    /// The other answer.
-    pub with: String,
-}
-
-/// A kind of conflict, as the documents' subjects, dates and texts show it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ConflictKind {
-    /// The documents are about different persons or things.
-    Namesake,
-    /// The other answer's documents are newer, and a document of another answer was preferred.
-    Outdated,
-    /// A document of the other answer is nearly equal in its text.
-    NearCopy,
-    /// None of these.
-    Disagreement,
-}
-
-impl Conflict {
-    /// As shown to readers.
-    #[must_use]
-    pub fn told(&self) -> String {
-        let with = &self.with;
-        match self.kind {
-            ConflictKind::Namesake => format!("another subject than that of {with}"),
-            ConflictKind::Outdated => format!("outdated: documents that give {with} are newer"),
-            ConflictKind::NearCopy => format!("nearly equal documents: one gives {with}"),
-            ConflictKind::Disagreement => format!("disagreement with {with}"),
-        }
-    }
-}
-
-/// What the documents lack of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mark {
-    /// No document's agent gave it last, and no document mentions it.
-    NoSupporter,
-    /// A number or most of its words stand in no document's text; a title or a source does not count.
-    NotInDocuments,
-}
-
-impl Mark {
-    /// As shown to readers.
-    #[must_use]
-    pub fn told(self) -> &'static str {
-        match self {
-            Self::NoSupporter => "no document supports it",
-            Self::NotInDocuments => "its words or numbers stand in no document's text",
-        }
-    }
-}
-
-impl Answer {
-    /// An answer for and against which no document stands.
-    #[must_use]
-    pub fn new(text: &str) -> Self {
-        let (supporters, opponents, mentions) = (Vec::new(), Vec::new(), Vec::new());
-        Self { text: text.to_owned(), supporters, opponents, mentions, marks: Vec::new(), estimate: None }
-    }
-}
-
-/// The conclusion of a method.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Conclusion {
-    /// The concluded answers; empty means "unknown".
-    pub answers: Vec<Answer>,
-    /// Answers that some agent gave last and that were not concluded.
-    #[serde(default)]
-    pub rejected: Vec<Answer>,
-    /// Concluded answers that were refused: they stand in a worked example of a prompt and in no document.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<String>,
-    /// The concluding role's reasons.
-    pub explanation: String,
-    /// The concluding reply did not keep its format; no answer was read from it, and it scores wrong.
-    #[serde(default)]
-    pub malformed: bool,
-    /// Rounds held.
-    pub rounds: usize,
-    /// Every agent kept its answer in the last round; false for a single round.
-    #[serde(default)]
-    pub converged: bool,
-    /// Numbers of the calls whose replies were the conclusion; empty in version-1 records.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<usize>,
-    /// The weight of each document's source, by the document's number, where the run had weights of sources; else empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub weights: Vec<f64>,
-    /// Claims with a label for each document, where the method labels claims.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claims: Option<Vec<JudgedClaim>>,
-    /// A judge's verdicts on the answer, where one judged it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Judged>,
-    /// A judge's verdicts on the first answer, where another one replaced it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged_first: Option<Judged>,
-}
-
-impl Conclusion {
-    /// The conclusion without the marks of its answers, which older records lack.
-    #[must_use]
-    pub fn unmarked(mut self) -> Self {
-        self.answers.iter_mut().for_each(|answer| answer.marks.clear());
-        self
-    }
-}
-
-/// A judge's verdicts on a free answer; `None` for a malformed one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Judged {
-    /// It agrees with what is known to be true.
-    pub truthful: Option<bool>,
-    /// It says something definite about what is asked.
-    pub informative: Option<bool>,
 }
