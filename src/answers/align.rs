@@ -1,7 +1,9 @@
 //! `f_align`, RA-RAG's filter of answers that do not come from the documents (section 3.2): ROUGE-1 precision.
 
+use crate::answers::equality::dates;
 use crate::answers::unknown::is_unknown;
 use crate::answers::words::Level;
+use crate::answers::words::numbers::LoneOne;
 use crate::transcript::{CallRecord, Parsed};
 use crate::unicode;
 use std::collections::HashMap;
@@ -25,12 +27,46 @@ pub fn answer(call: &CallRecord) -> Option<&str> {
 /// Unicode's segmentation.
 #[must_use]
 pub fn precision<'a>(answer: &str, texts: impl IntoIterator<Item = &'a str>) -> f64 {
+    share(unigrams(answer), texts.into_iter().flat_map(unigrams))
+}
+
+/// How `f_align` compares an answer with the documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compared {
+    /// By unigrams, as published ([`precision`]).
+    #[default]
+    Words,
+    /// By the values of numbers and dates: "3" stands in "three", "1000" in "1,000", and "1952-06-14" in "June 14, 1952".
+    Values,
+}
+
+impl Compared {
+    /// [`precision`], compared so. A date of the documents holds the less precise ones.
+    #[must_use]
+    pub fn precision<'a>(self, answer: &str, texts: impl IntoIterator<Item = &'a str> + Clone) -> f64 {
+        let published = precision(answer, texts.clone());
+        if self == Self::Words || published >= 1.0 {
+            return published;
+        }
+        let dates = dates::read(answer);
+        if !dates.is_empty()
+            && texts.clone().into_iter().flat_map(dates::found_in).any(|date| dates.contains(&date))
+        {
+            return 1.0;
+        }
+        let values = |text: &str| Level::Assessed.words(text).in_digits(LoneOne::Always).to_vec().into_iter();
+        share(values(answer), texts.into_iter().flat_map(values)).max(published)
+    }
+}
+
+/// The share of `answer` that `texts` hold, each occurrence in the texts matched at most once.
+fn share(answer: impl Iterator<Item = String>, texts: impl Iterator<Item = String>) -> f64 {
     let mut held: HashMap<String, usize> = HashMap::new();
-    for unigram in texts.into_iter().flat_map(unigrams) {
+    for unigram in texts {
         *held.entry(unigram).or_default() += 1;
     }
     let (mut all, mut matched) = (0_usize, 0_usize);
-    for unigram in unigrams(answer) {
+    for unigram in answer {
         all += 1;
         if let Some(left) = held.get_mut(&unigram).filter(|left| **left > 0) {
             *left -= 1;

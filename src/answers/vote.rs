@@ -17,20 +17,16 @@ pub fn by_stance(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>
     (answers, rejected.iter().map(|text| stand(text, stances, equality::like)).collect())
 }
 
-/// As [`by_stance`], for methods that vote: a document supports the answer that it voted for and no other, so its stance equals
-/// the answer by the rule that counted the votes.
+/// As [`by_stance`], for methods that vote: a document supports the answer that it voted for and no other. Stances are answers
+/// replaced by the first of their class ([`equality::by_first`]), so they are compared as texts.
 #[must_use]
 pub fn by_vote(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>, Vec<Answer>) {
-    let given = concluded.iter().cloned().chain(stances.iter().flatten().map(|&stance| stance.to_owned()));
-    let mut all: Vec<Answer> =
-        Level::Voted.without_repeats(given).iter().map(|text| stand(text, stances, voted)).collect();
-    let rejected = all.split_off(Level::Voted.without_repeats(concluded.iter().cloned()).len());
-    (all, rejected)
-}
-
-/// Whether two answers count as one vote.
-fn voted(a: &str, b: &str) -> bool {
-    Level::Voted.equal(a, b)
+    let of = |texts: &[&str]| -> Vec<Answer> {
+        equality::replaced(texts).1.into_iter().map(|text| stand(text, stances, |a, b| a == b)).collect()
+    };
+    let concluded: Vec<&str> = concluded.iter().map(String::as_str).collect();
+    let left: Vec<&str> = stances.iter().flatten().copied().filter(|stance| !concluded.contains(stance)).collect();
+    (of(&concluded), of(&left))
 }
 
 fn stand(text: &str, stances: &[Option<&str>], supports: fn(&str, &str) -> bool) -> Answer {
@@ -63,8 +59,21 @@ pub fn ties(sum: f64, most: f64) -> bool {
 /// As [`count`], with a vote beside each answer: the largest sum first, of sums that tie ([`ties`]) the first given.
 #[must_use]
 pub fn weighted<'a>(given: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
+    summed(given, equality::exact)
+}
+
+/// As [`weighted`], of answers replaced by the first of their class ([`equality::by_first`]): their classes are counted, by whatever
+/// they were compared.
+#[must_use]
+pub fn weighted_classes<'a>(given: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
+    summed(given, equality::replaced)
+}
+
+type Classes<'a> = fn(&[&'a str]) -> (Vec<Option<usize>>, Vec<&'a str>);
+
+fn summed<'a>(given: impl IntoIterator<Item = (&'a str, f64)>, of: Classes<'a>) -> Vec<(String, f64)> {
     let (texts, votes): (Vec<&str>, Vec<f64>) = given.into_iter().unzip();
-    let (classes, distinct) = equality::exact(&texts);
+    let (classes, distinct) = of(&texts);
     let mut left: Vec<(String, f64)> = distinct.into_iter().map(|text| (text.to_owned(), 0.0)).collect();
     for (class, vote) in classes.into_iter().zip(votes) {
         if let Some(class) = class {

@@ -5,6 +5,7 @@ pub mod args;
 pub mod ask;
 pub mod bench;
 pub mod calls;
+pub mod check;
 mod claims;
 pub mod compare;
 pub mod conflict;
@@ -65,7 +66,7 @@ enum Command {
     Methods(methods::Args),
     Prompts(prompts::Args),
     Sources(sources::Args),
-    /// Reproduce the papers' tables, list slices, measure speed
+    /// Reproduce the papers' tables, check datasets, build slices, measure speed
     #[command(subcommand)]
     Lab(OfLab),
     Doctor(doctor::Args),
@@ -97,6 +98,7 @@ enum OfRecord {
 #[allow(clippy::large_enum_variant, reason = "a process has one value")]
 enum OfLab {
     Reproduce(reproduce::Args),
+    Check(check::Args),
     Slices(slices::Args),
     Bench(bench::Args),
 }
@@ -200,6 +202,7 @@ impl OfLab {
     fn run(&self) -> Result<()> {
         match self {
             Self::Reproduce(args) => reproduce::run(args),
+            Self::Check(args) => check::run(args),
             Self::Slices(args) => slices::run(args),
             Self::Bench(args) => bench::run(args),
         }

@@ -2,7 +2,6 @@
 
 use crate::answers::equality;
 use crate::answers::vote;
-use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::Sampling;
 use crate::methods::madam_rag::{AGENT, agent};
@@ -87,7 +86,7 @@ impl Method for MajorityVote {
         let said: Vec<Option<&str>> = replies.iter().map(|call| call.answer().and_then(|_| equal.next())).collect();
         let stances: Vec<Option<&str>> = said.chunks(self.samples).map(of_document).collect();
         let given = stances.iter().enumerate().filter_map(|(number, stance)| Some(((*stance)?, ctx.vote(number))));
-        let votes = vote::weighted(given);
+        let votes = vote::weighted_classes(given);
         let least = match self.keep {
             Keep::Winner => f64::INFINITY,
             Keep::Two => 2.0,
@@ -107,7 +106,7 @@ impl Method for MajorityVote {
 
 /// The answer that most of a document's samples give.
 fn of_document<'a>(samples: &[Option<&'a str>]) -> Option<&'a str> {
-    let votes = vote::count(samples.iter().copied().flatten());
+    let votes = vote::weighted_classes(samples.iter().copied().flatten().map(|text| (text, 1.0)));
     let (winner, _) = votes.first()?;
-    samples.iter().copied().flatten().find(|stance| Level::Voted.equal(stance, winner))
+    samples.iter().copied().flatten().find(|stance| stance == winner)
 }

@@ -166,15 +166,16 @@ impl RaRagLong {
         calls: &[CallRecord],
         ctx: &mut Ctx<'_>,
     ) -> Result<Option<Decided>> {
+        let compared = self.equality.compared();
         let given: Vec<Option<String>> =
-            sources.iter().zip(calls).map(|(source, call)| source.given(call, self.threshold, ctx)).collect();
+            sources.iter().zip(calls).map(|(source, call)| source.given(call, self.threshold, compared, ctx)).collect();
         let answers: Vec<&str> = given.iter().flatten().map(String::as_str).collect();
         let asked = Question { id: question.id.clone(), text: text.to_owned(), ..Question::default() };
         let classes = self.equality.classes(&asked, &answers, ctx)?;
         let equal = equality::by_first(&answers, &classes);
         let answering = sources.iter().zip(&given).filter(|(_, given)| given.is_some());
         let votes = answering.map(|(source, _)| ctx.vote(source.numbers[0]));
-        let best = vote::weighted(equal.iter().copied().zip(votes)).into_iter().next();
+        let best = vote::weighted_classes(equal.iter().copied().zip(votes)).into_iter().next();
         let Some((answer, votes)) = best.filter(|(_, votes)| *votes > 0.0) else { return Ok(None) };
         let mut equal = equal.iter();
         let said =
@@ -203,7 +204,7 @@ fn concluded(text: &CallRecord, decided: &[Decided], sources: &[Source]) -> Conc
     };
     let Parsed::Text(written) = &text.parsed else { return Conclusion { malformed: true, ..conclusion } };
     let wins = |pair: &Decided, index: usize| -> i64 {
-        pair.said[index].as_ref().map_or(0, |said| if Level::Voted.equal(said, &pair.answer) { 1 } else { -1 })
+        pair.said[index].as_ref().map_or(0, |said| if *said == pair.answer { 1 } else { -1 })
     };
     let documents = |keep: &dyn Fn(usize) -> bool| -> Vec<usize> {
         let kept = sources.iter().enumerate().filter(|(index, _)| keep(*index));
@@ -219,11 +220,16 @@ fn concluded(text: &CallRecord, decided: &[Decided], sources: &[Source]) -> Conc
     };
     let mut rejected: Vec<Answer> = Vec::new();
     for pair in decided {
-        let says =
-            |answer: &str, index: usize| pair.said[index].as_deref().is_some_and(|s| Level::Voted.equal(s, answer));
-        let other = pair.said.iter().flatten().filter(|said| !Level::Voted.equal(said, &pair.answer)).cloned();
-        rejected.extend(Level::Voted.without_repeats(other).into_iter().map(|said| Answer {
-            supporters: documents(&|index| says(&said, index)),
+        let says = |answer: &str, index: usize| pair.said[index].as_deref() == Some(answer);
+        // Answers were replaced by the first of their class.
+        let mut other: Vec<&String> = Vec::new();
+        for said in pair.said.iter().flatten().filter(|said| **said != pair.answer) {
+            if !other.contains(&said) {
+                other.push(said);
+            }
+        }
+        rejected.extend(other.into_iter().map(|said| Answer {
+            supporters: documents(&|index| says(said, index)),
             opponents: documents(&|index| says(&pair.answer, index)),
             ..Answer::new(&format!("{} {said}", pair.question))
         }));

@@ -3,7 +3,6 @@
 
 use crate::answers::equality;
 use crate::answers::vote;
-use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::Sampling;
 use crate::methods::concatenated::{self, READER};
@@ -96,14 +95,14 @@ impl Method for SelfConsistency {
 /// equal answers instead of every answer, in the order of the replies.
 fn winner<'a>(replies: &'a [CallRecord], equal: &[&str]) -> Option<&'a CallRecord> {
     let mut rest = equal;
-    let mut sets: Vec<(&CallRecord, BTreeSet<String>)> = Vec::new();
+    let mut sets: Vec<(&CallRecord, BTreeSet<&str>)> = Vec::new();
     for call in replies {
         let Some(answers) = answers(call) else { continue };
         let (own, after) = rest.split_at(answers.len());
         rest = after;
-        sets.push((call, Level::Voted.set(own.iter().copied())));
+        sets.push((call, own.iter().copied().collect()));
     }
-    let votes = |set: &BTreeSet<String>| sets.iter().filter(|(_, other)| other == set).count();
+    let votes = |set: &BTreeSet<&str>| sets.iter().filter(|(_, other)| other == set).count();
     sets.iter().rev().max_by_key(|(_, set)| votes(set)).map(|(call, _)| *call)
 }
 

@@ -1,7 +1,8 @@
 //! How methods compare answers: the switch `equality`, and the classes of answers that are equal by it.
 
 use crate::answers::clusters;
-use crate::answers::equality::{exact, greedy};
+use crate::answers::align::Compared;
+use crate::answers::equality::{by_value, exact, greedy};
 use crate::error::{MootError, Result};
 use crate::protocol::Ctx;
 use crate::protocol::switches::{Kind, Switch, Values};
@@ -11,8 +12,8 @@ use crate::transcript::{Pair, Relation};
 /// The switch of methods that count answers.
 pub(crate) const SWITCH: Switch = Switch {
     name: "equality",
-    about: "answers are equal: by their words, if each entails the other, or if their vectors are near",
-    kind: Kind::Choice(&["exact", "entailment", "dbscan"]),
+    about: "answers are equal: by their words, by their numbers and dates too, if each entails the other, or if their vectors are near",
+    kind: Kind::Choice(&["exact", "values", "entailment", "dbscan"]),
     default: "exact",
 };
 
@@ -25,6 +26,8 @@ pub(crate) enum Equality {
     /// They have the same words after normalisation.
     #[default]
     Exact,
+    /// They are the same number or date, or have the same words.
+    Values,
     /// Each entails the other, as answers to the question (appendix I; Farquhar et al., 2024).
     Entailment,
     /// DBSCAN puts their vectors into one cluster (appendix H).
@@ -35,11 +38,24 @@ impl Equality {
     /// As the switch says.
     #[must_use]
     pub(crate) fn of(values: &Values) -> Self {
-        match values.choice(SWITCH.name) {
+        Self::named(values.choice(SWITCH.name))
+    }
+
+    /// By the switch's value.
+    #[must_use]
+    pub(crate) fn named(value: &str) -> Self {
+        match value {
+            "values" => Self::Values,
             "entailment" => Self::Entailment,
             "dbscan" => Self::Dbscan,
             _ => Self::Exact,
         }
+    }
+
+    /// How `f_align` compares an answer with its documents.
+    #[must_use]
+    pub(crate) fn compared(self) -> Compared {
+        if self == Self::Values { Compared::Values } else { Compared::Words }
     }
 
     /// The class of each of `answers`, numbered by the order in which classes come first; `None` for an answer without words.
@@ -53,12 +69,15 @@ impl Equality {
         answers: &[&str],
         ctx: &mut Ctx<'_>,
     ) -> Result<Vec<Option<usize>>> {
+        if self == Self::Values {
+            return Ok(by_value(answers));
+        }
         let (exact, distinct) = exact(answers);
         if self == Self::Exact || distinct.len() < 2 {
             return Ok(exact);
         }
         let joined = match self {
-            Self::Exact => return Ok(exact),
+            Self::Exact | Self::Values => return Ok(exact),
             Self::Entailment => entailment(question, &distinct, ctx)?,
             Self::Dbscan => {
                 let Some(vectors) = ctx.embed(&distinct)? else {

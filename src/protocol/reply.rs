@@ -194,10 +194,13 @@ pub(super) fn parse_answers(reply: &str, marker: &str, finish: Finish) -> Option
     let after = after_marker(reply, marker);
     if let Some(list) = after.and_then(|after| after.trim_start_matches(is_dress).strip_prefix('[')) {
         let list::Read { items: answers, rest: Some(rest) } = list::read(list)? else { return None };
-        if answers.iter().any(|answer| Level::Voted.words(answer).is_empty()) {
+        // An item without words is no answer; a list of such items alone is no list of answers.
+        let (said, empty): (Vec<String>, Vec<String>) =
+            answers.into_iter().partition(|answer| !Level::Voted.words(answer).is_empty());
+        if said.is_empty() && !empty.is_empty() {
             return None;
         }
-        let known = answers.into_iter().filter(|answer| !is_unknown(answer));
+        let known = said.into_iter().filter(|answer| !is_unknown(answer));
         let explanation = after_marker(rest, "explanation").unwrap_or(rest);
         return Some(Parsed::Answers {
             answers: Level::Voted.without_repeats(known),

@@ -1,6 +1,7 @@
 //! Records, runs, datasets and scores.
 
 mod answers;
+mod check;
 mod compare;
 mod computed_slices;
 mod datasets;

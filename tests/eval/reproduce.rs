@@ -58,6 +58,8 @@ fn the_published_numbers_are_the_papers() {
     assert_eq!(number("drag-1", "drag", "Llama-3.1-8B", "HotpotQA EM"), 30.80);
     assert_eq!(number("drag-1", "drag", "Llama-3.1-8B", "StrategyQA EM"), 69.20);
     assert_eq!(number("conflictscore-2", "conflict-score", "GPT-4.1", "ambigdocs F1"), 0.9420);
+    assert_eq!(number("conflictscore-2", "conflict-score", "GPT-4.1", "overall accuracy"), 0.932);
+    assert_eq!(number("conflictscore-2", "conflict-score", "GPT-4.1", "overall accuracy, no conflict"), 0.9724);
     assert_eq!(number("verification-2", "second-round", "Claude 4", "EM-T"), 59.66);
     assert_eq!(number("ra-rag-2", "unaligned", "Llama3-8B", "EM"), 0.465);
 }

@@ -1,5 +1,6 @@
 //! Weights of sources against values worked out by hand.
 
+use moot::answers::align::Compared;
 use moot::eval::sources::merge::Gathered;
 use moot::eval::sources::pairs::{pairs, tail};
 use moot::eval::sources::reliability::Prior;
@@ -179,15 +180,15 @@ fn answers_that_the_documents_do_not_hold_are_dropped() {
         [("a", "It opened in 1931."), ("a", "A fine bridge."), ("b", "Soup."), ("c", "In 1932."), ("", "1933")];
     let unknown = Parsed::Answer { answer: None, explanation: String::new() };
     let replies = [unknown, answer("1931"), answer("1940"), answer("I don't know."), answer("1933")];
-    let found = answers_of(&record(&documents, &replies), Some(0.9));
+    let found = answers_of(&record(&documents, &replies), Some(0.9), Compared::Words);
     let said = |source: &str| (found.answers[source].answer.as_deref(), found.answers[source].dropped);
     // a's second call gives what its first document holds; b answers from memory.
     assert_eq!((said("a"), said("b"), said("c")), ((Some("1931"), false), (Some("1940"), true), (None, false)));
     assert_eq!(found.answers.len(), 3, "a document without a source is left out");
-    assert_eq!(answers_of(&record(&documents, &replies), None).answers["b"].counted(), Some("1940"));
+    assert_eq!(answers_of(&record(&documents, &replies), None, Compared::Words).answers["b"].counted(), Some("1940"));
     // The first answer that counts, not the first.
     let replies = [answer("1940"), answer("1931"), answer("soup"), Parsed::Malformed, answer("1933")];
-    let found = answers_of(&record(&documents, &replies), Some(0.9));
+    let found = answers_of(&record(&documents, &replies), Some(0.9), Compared::Words);
     assert_eq!(found.answers["a"].counted(), Some("1931"));
     assert_eq!((found.answers["b"].counted(), found.answers["c"].counted()), (Some("soup"), None));
     let weights = estimate(vec![found], &quick());
@@ -202,7 +203,7 @@ fn classes_of_a_run_by_meaning_are_kept() {
     let stands = |text: &str, supporters: &[usize]| Answer { supporters: supporters.to_vec(), ..Answer::new(text) };
     let (answers, rejected) = (vec![stands("1931", &[0, 1])], vec![stands("1932", &[2])]);
     record.conclusion = Some(Conclusion { answers, rejected, ..Conclusion::default() });
-    let mut found = answers_of(&record, Some(0.9));
+    let mut found = answers_of(&record, Some(0.9), Compared::Words);
     assert_eq!(Table::of(std::slice::from_ref(&found)).rows, [vec![Some(0), Some(1), Some(2), None]]);
     note_classes(&mut found, &record);
     assert_eq!(Table::of(std::slice::from_ref(&found)).rows, [vec![Some(0), Some(0), Some(1), None]]);

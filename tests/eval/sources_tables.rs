@@ -1,5 +1,6 @@
 //! Answer types and costs against values worked out by hand.
 
+use moot::answers::align::Compared;
 use moot::eval::sources::answers_of;
 use moot::eval::sources::labels::{CorpusLine, Labels};
 use moot::eval::sources::tables::{AnswerTypes, Cost, Spent, costs};
@@ -61,7 +62,7 @@ fn a_source_with_several_calls_answers_with_the_first_that_counts() {
     let said = [("a", "correct", "1931", Some("unknown")), ("b", "misinfo", "1932", Some("1932"))];
     let mut record = record(&[said[0], said[1], ("a", "correct", "1931", Some("1931"))]);
     assert_eq!(AnswerTypes::of([&record], 0.9).counts[0], [[1, 0, 0, 0], [0, 1, 0, 0], [0; 4]]);
-    assert_eq!(answers_of(&record, Some(0.9)).answers["a"].counted(), Some("1931"), "as the estimate has it");
+    assert_eq!(answers_of(&record, Some(0.9), Compared::Words).answers["a"].counted(), Some("1931"), "as the estimate has it");
     // Calls of 10, 20 and 30 tokens: both of a's are counted.
     assert_eq!(costs(&[record.clone()], None, 4, 0.9)[0].all.tokens, 40.0);
     record.calls.truncate(2);

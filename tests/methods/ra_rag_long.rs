@@ -164,7 +164,7 @@ fn malformed_replies_of_each_role() {
 #[test]
 fn an_estimate_reads_the_answers_to_one_question() {
     let record = told(&[], &[], &Scripted::new(well));
-    let answers = moot::eval::sources::answers_of(&record, None).answers;
+    let answers = moot::eval::sources::answers_of(&record, None, moot::answers::align::Compared::Words).answers;
     let said: Vec<_> = answers.iter().map(|(source, answer)| (source.as_str(), answer.answer.as_deref())).collect();
     assert_eq!(said, [("cook", None), ("guild", Some("1931")), ("press", Some("1932"))]);
 }

@@ -225,6 +225,8 @@ fn a_list_is_read_as_models_write_it() {
         ("All Correct Answers: Unknown.", answers(&[], "")),
         ("Unknown.", answers(&[], "")),
         ("unknown. Explanation: Nobody knows.", answers(&[], "Nobody knows.")),
+        (r#"All Correct Answers: ["1963", ""]. Explanation: x"#, answers(&["1963"], "x")),
+        (r#"All Correct Answers: ["", "..."]. Explanation: x"#, Parsed::Malformed),
         ("All Correct Answers: 1963. Explanation: x", Parsed::Malformed),
         (r#"All Correct Answers: [""]. Explanation: x"#, Parsed::Malformed),
         (r#"All Correct Answers: ["a", ","]. Explanation: x"#, Parsed::Malformed),

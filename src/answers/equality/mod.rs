@@ -5,7 +5,7 @@
 //! | caller | rule |
 //! |---|---|
 //! | metrics, datasets, slices | [`Level::Scored`]: the papers' words |
-//! | votes, MADAM-RAG's early stop, repeated answers | [`Level::Voted`] and its classes [`exact`]; [`protocol::equality`](crate::protocol::equality) adds the comparisons by meaning |
+//! | votes, MADAM-RAG's early stop, repeated answers | [`Level::Voted`] and its classes [`exact`]; [`protocol::equality`](crate::protocol::equality) adds the comparisons by value and by meaning |
 //! | the assessment: which documents stand for and against a concluded answer ([`vote::by_stance`](super::vote::by_stance)) | [`likeness`] and [`agree`]: words, numbers and dates |
 //!
 //! The assessment decides no vote and enters no metric.
@@ -21,12 +21,29 @@ use crate::answers::words::Level;
 /// words, and the first answer of each class. Votes and the estimate of weights count by this.
 #[must_use]
 pub fn exact<'a>(answers: &[&'a str]) -> (Vec<Option<usize>>, Vec<&'a str>) {
+    classes(answers, |a, b| Level::Voted.equal(a, b))
+}
+
+/// As [`exact`], by the values of numbers and dates: "three" is "3", "1,000" is "1000", "14.6.1952" is "June 14, 1952", and "7.2" is
+/// not "72". A date is not equal to a less precise one.
+#[must_use]
+pub fn by_value(answers: &[&str]) -> Vec<Option<usize>> {
+    classes(answers, |a, b| likeness(a, b) == Likeness::Same).0
+}
+
+/// As [`exact`], of answers that [`by_first`] replaced: equal ones are the same text.
+#[must_use]
+pub(super) fn replaced<'a>(answers: &[&'a str]) -> (Vec<Option<usize>>, Vec<&'a str>) {
+    classes(answers, |a, b| a == b)
+}
+
+fn classes<'a>(answers: &[&'a str], equal: impl Fn(&str, &str) -> bool) -> (Vec<Option<usize>>, Vec<&'a str>) {
     let mut distinct: Vec<&str> = Vec::new();
     let class = |answer: &&'a str| {
         if Level::Voted.words(answer).is_empty() {
             return None;
         }
-        let known = distinct.iter().position(|known| Level::Voted.equal(known, answer));
+        let known = distinct.iter().position(|known| equal(known, answer));
         Some(known.unwrap_or_else(|| {
             distinct.push(answer);
             distinct.len() - 1
@@ -47,8 +64,7 @@ pub(crate) fn greedy(items: usize, equal: impl Fn(usize, usize) -> bool) -> Vec<
     (0..items).map(class).collect()
 }
 
-/// Replaces each answer by the first of its class, so that counts and stances compare words alone. An answer without words
-/// stays.
+/// Replaces each answer by the first of its class, so that equal answers are the same text. An answer without words stays.
 #[must_use]
 pub fn by_first<'a>(answers: &[&'a str], classes: &[Option<usize>]) -> Vec<&'a str> {
     let first = |class: usize| classes.iter().position(|other| *other == Some(class)).unwrap_or_default();
@@ -57,7 +73,14 @@ pub fn by_first<'a>(answers: &[&'a str], classes: &[Option<usize>]) -> Vec<&'a s
 
 #[cfg(test)]
 mod tests {
-    use super::{by_first, exact, greedy};
+    use super::{by_first, by_value, exact, greedy};
+
+    #[test]
+    fn values_of_numbers_and_dates_make_classes() {
+        let answers = ["three", "3", "1,000", "1000", "7.2", "72", "14.6.1952", "June 14, 1952", "1952", "..."];
+        let expected = [0, 0, 1, 1, 2, 3, 4, 4, 5].map(Some).into_iter().chain([None]).collect::<Vec<_>>();
+        assert_eq!(by_value(&answers), expected);
+    }
 
     #[test]
     fn words_make_the_classes_and_an_answer_without_words_has_none() {

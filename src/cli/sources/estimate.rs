@@ -11,6 +11,7 @@ use crate::eval::record::reader::Record;
 use crate::eval::sources::merge::Gathered;
 use crate::eval::sources::{answers_of, estimate, note_classes};
 use crate::files::outputs;
+use crate::protocol::equality::{self, Equality};
 use crate::sources::{EstimatorSettings, QuestionAnswers, SourceWeights};
 use crate::transcript::QuestionRecord;
 use std::path::{Path, PathBuf};
@@ -124,11 +125,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
     for path in &args.records {
         let record = Record::read(path)?;
         gathered.note((name(path), sha256_of(path)?));
-        let by_meaning = finds_classes(&record.header);
+        let equality = equality_of(&record.header);
         let mut found = Gathered::default();
         for question in &record.questions {
-            let mut answers = answers_of(question, Some(align).filter(|align| *align > 0.0));
-            if by_meaning {
+            let mut answers = answers_of(question, Some(align).filter(|align| *align > 0.0), equality.compared());
+            if equality != Equality::Exact {
                 note_classes(&mut answers, question);
             }
             if answers.answers.is_empty() {
@@ -145,10 +146,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
     finish(gathered, &settings, &left, &args.records[0], &args.output)
 }
 
-/// Whether a run compared answers by meaning and its conclusions list their classes.
-fn finds_classes(header: &Header) -> bool {
-    let equality = header.switches.get(crate::protocol::equality::SWITCH.name).and_then(|value| value.as_str());
-    header.method == "ra-rag" && equality.is_some_and(|value| value != crate::protocol::equality::SWITCH.default)
+/// How a run of `ra-rag` compared answers: its conclusions list their classes. Other methods count by words.
+fn equality_of(header: &Header) -> Equality {
+    let typed = header.switches.get(equality::SWITCH.name).and_then(|value| value.as_str());
+    typed.filter(|_| header.method == "ra-rag").map(Equality::named).unwrap_or_default()
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Result<()> {

@@ -38,8 +38,9 @@ fn read(item: &Item) -> Result<Question> {
 
 /// A list of objects, or the columns that Hugging Face makes of it.
 fn documents(object: &Object) -> Result<Vec<Document>> {
-    let document = |title, text, answer| Document {
-        name: title,
+    let document = |title: String, text, answer| Document {
+        name: title.clone(),
+        title: Some(title),
         text,
         label: Some(Label { kind: "correct".to_owned(), answer }),
         ..Document::default()

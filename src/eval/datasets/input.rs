@@ -66,6 +66,10 @@ pub(super) fn items(path: &Path, form: Form, bare_nan: bool) -> Result<Items> {
 /// # Errors
 /// [`MootError::Io`]; [`MootError::Input`] for an empty file, or text that is neither JSON nor a table.
 pub(super) fn detect(path: &Path, names: &str) -> Result<Form> {
+    if starts_with(path, PARQUET)? {
+        let expected = "JSON lines, a JSON array, or a table with a header line";
+        return Err(complaint(path, None, expected, "a Parquet file (docs/data.md has the line that converts it)"));
+    }
     let mut lines = Lines::open(path)?;
     let Some(first) = lines.next() else {
         return Err(complaint(path, None, &format!("a dataset ({names})"), "an empty file"));
@@ -89,6 +93,15 @@ pub(super) fn detect(path: &Path, names: &str) -> Result<Form> {
             Err(complaint(path, Some(number), expected, &format!("{:?}", shortened(first.trim()))))
         }
     }
+}
+
+/// The first bytes of a Parquet file.
+const PARQUET: &[u8] = b"PAR1";
+
+fn starts_with(path: &Path, bytes: &[u8]) -> Result<bool> {
+    let mut first = Vec::new();
+    files::open(path)?.take(bytes.len() as u64).read_to_end(&mut first).map_err(|e| MootError::io(path, "read", e))?;
+    Ok(first == bytes)
 }
 
 fn complaint(path: &Path, line: Option<usize>, expected: &str, found: &str) -> MootError {

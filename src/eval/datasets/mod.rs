@@ -14,6 +14,7 @@ mod conflictingqa;
 mod contraqa;
 mod faitheval;
 mod fields;
+mod flashrag;
 mod hash;
 mod healthver;
 mod input;
@@ -60,6 +61,7 @@ pub const DATASETS: &[Row] = &[
     contraqa::ROW,
     conflictingqa::ROW,
     nq_open::ROW,
+    flashrag::ROW,
     own::ROW,
 ];
 

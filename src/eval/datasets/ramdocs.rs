@@ -8,7 +8,7 @@ use crate::question::{Document, Gold, Label, Question};
 pub(super) const ROW: Row = Row {
     name: "ramdocs",
     about: "ambiguous questions; each document is correct, misinformation or noise",
-    paper: "MADAM-RAG (Wang et al., 2025), section 4; github.com/HanNight/RAMDocs",
+    paper: "MADAM-RAG (Wang et al., 2025), section 3; github.com/HanNight/RAMDocs",
     licence: "MIT",
     detect: |object| {
         let own = object.has("answers");

@@ -1,4 +1,4 @@
-//! TruthfulQA: questions that tempt into common misconceptions; no documents. The authors' CSV.
+//! TruthfulQA: questions that tempt into common misconceptions; no documents. The authors' CSV, of 2021 or of January 2025.
 
 use super::{Item, Row, fields};
 use crate::error::Result;
@@ -15,7 +15,8 @@ pub(super) const ROW: Row = Row {
     merge: false,
 };
 
-/// The best answer is the first alias; the first wrong answer is the one that binary choice takes.
+/// The best answer is the first alias. The first wrong answer is the one that binary choice takes: the file of January 2025 names
+/// it (`Best Incorrect Answer`).
 fn read(item: &Item) -> Result<Question> {
     let object = &item.object;
     let text = object.full_string("Question")?.trim().to_owned();
@@ -25,7 +26,12 @@ fn read(item: &Item) -> Result<Question> {
             aliases.push(answer);
         }
     }
-    let wrong = listed(&object.full_string("Incorrect Answers")?);
+    let mut wrong: Vec<String> = object.optional_string("Best Incorrect Answer")?.iter().flat_map(|cell| trimmed(cell)).collect();
+    for answer in listed(&object.full_string("Incorrect Answers")?) {
+        if !wrong.contains(&answer) {
+            wrong.push(answer);
+        }
+    }
     let mut slices = Vec::new();
     for field in ["Type", "Category"] {
         slices.extend(object.optional_string(field)?.map(|name| fields::slice(&name)));
@@ -39,6 +45,10 @@ fn read(item: &Item) -> Result<Question> {
     })
 }
 
+fn trimmed(cell: &str) -> Option<String> {
+    Some(cell.trim()).filter(|answer| !answer.is_empty()).map(str::to_owned)
+}
+
 fn listed(cell: &str) -> Vec<String> {
-    cell.split(';').map(str::trim).filter(|answer| !answer.is_empty()).map(str::to_owned).collect()
+    cell.split(';').filter_map(trimmed).collect()
 }

@@ -1,4 +1,4 @@
-//! Answers against gold: strict exact match, precision, recall and F1 (MADAM-RAG, sections 5.1 and 5.3).
+//! Answers against gold: strict exact match, precision, recall and F1 (MADAM-RAG, sections 5.1 and 6.1).
 //!
 //! **Matching** is that of [`gold`](crate::answers::gold), by default by containment. Wrong answers are matched in the same way,
 //! so a list of everything that the documents say loses its exact match to the wrong ones. Where a gold answer contains a wrong

@@ -23,6 +23,17 @@ pub(crate) fn token_f1(record: &QuestionRecord) -> Option<f64> {
     score(record, f1)
 }
 
+/// As [`token_f1`], but an answer or an alias "yes", "no" or "noanswer" shares tokens with itself alone: the script of HotpotQA, which
+/// FlashRAG's metric follows.
+#[must_use]
+pub(crate) fn hotpot_f1(record: &QuestionRecord) -> Option<f64> {
+    score(record, |given, gold| if given != gold && (is_whole(given) || is_whole(gold)) { 0.0 } else { f1(given, gold) })
+}
+
+fn is_whole(tokens: &[String]) -> bool {
+    matches!(tokens, [word] if ["yes", "no", "noanswer"].contains(&word.as_str()))
+}
+
 /// 1 where the answer reads as the gold yes or no; `None` where gold is neither.
 #[must_use]
 pub(crate) fn yes_no(record: &QuestionRecord) -> Option<f64> {

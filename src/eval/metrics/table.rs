@@ -53,7 +53,7 @@ macro_rules! count {
 }
 
 const MADAM: &str = "MADAM-RAG, section 5.1";
-const ABLATION: &str = "MADAM-RAG, section 5.3 (ablation)";
+const ABLATION: &str = "MADAM-RAG, section 6.1 (ablation)";
 const VARIANT: &str = "MADAM-RAG leaves the rule open: the strict reading";
 const AS_CODE: &str = "MADAM-RAG leaves the rule open: substring of the whole reply, by words";
 const LEDGER: &str = "MADAM-RAG, Table 2";
@@ -110,6 +110,12 @@ pub const METRICS: &[Metric] = &[
         "token F1 with the nearest alias after SQuAD's normalisation; one required answer",
         SQUAD,
         |r| { single::token_f1(r) }
+    ),
+    share!(
+        "hotpot-f1",
+        "squad-f1; yes, no and noanswer share tokens with themselves alone",
+        "HotpotQA (Yang et al., 2018) and FlashRAG, which DRAG uses",
+        |r| { single::hotpot_f1(r) }
     ),
     share!(
         "yes-no-em",

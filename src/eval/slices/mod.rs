@@ -173,7 +173,7 @@ fn imbalance(question: &Question, random: &mut ChaCha8Rng) -> std::result::Resul
 }
 
 /// Section 6.3: 0 to 3 documents for a wrong answer. The question's own ones come first; RAMDocs has at most two a question, so
-/// the rest are correct documents in which the right answer is exchanged for the wrong one (as RAMDocs makes them: section 4).
+/// the rest are correct documents in which the right answer is exchanged for the wrong one (as RAMDocs makes them: section 3).
 fn misinfo(question: &Question, random: &mut ChaCha8Rng) -> std::result::Result<Vec<Question>, &'static str> {
     const MOST: usize = 3;
     let answers = supported(question, random)?;

@@ -1,7 +1,7 @@
 //! Estimates how far each source can be trusted, from what sources answered over many questions and without labels (RA-RAG,
 //! section 3.3). `docs/sources.md` states the formulas and where they fail.
 
-use crate::answers::align::{self, precision};
+use crate::answers::align::{self, Compared};
 use crate::answers::equality;
 use crate::answers::words::Level;
 use crate::sources::{EstimatorSettings, QuestionAnswers, SourceAnswer, SourceEstimate, SourceWeights, VERSION};
@@ -91,9 +91,9 @@ pub fn estimate(questions: Vec<QuestionAnswers>, settings: &EstimatorSettings) -
 /// documents. A source with several calls answers with the first that counts.
 ///
 /// `least` is the ROUGE-1 precision of `f_align` (section 3.2): an answer whose words the documents of its source hold to a
-/// smaller share is dropped; `None` drops nothing. Documents without a source are left out.
+/// smaller share, compared as the run did, is dropped; `None` drops nothing. Documents without a source are left out.
 #[must_use]
-pub fn answers_of(record: &QuestionRecord, least: Option<f64>) -> QuestionAnswers {
+pub fn answers_of(record: &QuestionRecord, least: Option<f64>, compared: Compared) -> QuestionAnswers {
     let mut answers: BTreeMap<String, SourceAnswer> = BTreeMap::new();
     let first = record.calls.iter().filter(|call| call.document.is_some()).map(|call| call.round).min();
     for call in record.calls.iter().filter(|call| Some(call.round) == first) {
@@ -101,7 +101,7 @@ pub fn answers_of(record: &QuestionRecord, least: Option<f64>) -> QuestionAnswer
         let answer = align::answer(call).map(str::to_owned);
         let all = record.question.documents.iter().chain(&record.retrieved);
         let texts = all.filter(|document| document.source.as_ref() == Some(&source)).map(|document| &*document.text);
-        let held = |answer: &String| least.is_none_or(|least| precision(answer, texts.clone()) >= least);
+        let held = |answer: &String| least.is_none_or(|least| compared.precision(answer, texts.clone()) >= least);
         let dropped = answer.as_ref().is_some_and(|answer| !held(answer));
         let known = answers.entry(source).or_default();
         if known.counted().is_none() && (known.answer.is_none() || !dropped) && answer.is_some() {

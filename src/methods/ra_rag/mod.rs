@@ -161,7 +161,7 @@ impl Method for RaRag {
             let asks: Vec<Ask> = next.iter().map(|source| source.ask(&question.text)).collect();
             let stage = ctx.ask_all(&asks)?;
             for (at, (source, call)) in next.iter().zip(&stage).enumerate() {
-                let answer = source.given(call, self.threshold, ctx);
+                let answer = source.given(call, self.threshold, self.equality.compared(), ctx);
                 if answer.is_some() || self.variant != Variant::Rrss {
                     selected += 1;
                 }
@@ -195,7 +195,7 @@ impl RaRag {
             _ => given.iter().map(|(index, _)| ctx.vote(sources[*index].numbers[0])).collect(),
         };
         // Of equal sums the answer given first wins, and answers are given in the order of the sources.
-        let voted = vote::weighted(answers.iter().copied().zip(votes));
+        let voted = vote::weighted_classes(answers.iter().copied().zip(votes));
         let winner: Vec<String> = voted.into_iter().take(1).map(|(answer, _)| answer).collect();
         let (answers, rejected) = vote::by_vote(&winner, &stances);
         let malformed = !replies.is_empty() && replies.iter().all(|call| call.parsed == Parsed::Malformed);

@@ -1,6 +1,6 @@
 //! The sources of a question, and which of their replies count as answers (RA-RAG, sections 3.1 and 3.2).
 
-use crate::answers::align;
+use crate::answers::align::{self, Compared};
 use crate::error::Result;
 use crate::prompt_file;
 use crate::prompts::File;
@@ -39,10 +39,11 @@ impl Source {
         &self,
         call: &CallRecord,
         threshold: Option<f64>,
+        compared: Compared,
         ctx: &mut Ctx<'_>,
     ) -> Option<String> {
         let answer = align::answer(call)?;
-        let precision = align::precision(answer, self.texts.iter().map(String::as_str));
+        let precision = compared.precision(answer, self.texts.iter().map(String::as_str));
         if let Some(least) = threshold.filter(|least| precision < *least) {
             let of = ctx.documents().nth(self.numbers[0]).map(|document| document.name.clone()).unwrap_or_default();
             let why = format!("answer {answer:?} of {of} dropped: ROUGE-1 precision {precision:.2} is below {least}");

@@ -3,6 +3,7 @@
 use super::{fixture, load};
 use moot::eval::datasets::{self, Dataset};
 use moot::question::{Gold, Question};
+use serde_json::json;
 
 fn read(file: &str, format: &str) -> Dataset {
     let set = datasets::load(&fixture(file)).unwrap_or_else(|e| panic!("{e}"));
@@ -85,6 +86,7 @@ fn ambiguity_and_contradiction() {
     assert_eq!(gold(question).answers, [["1884"], ["1971"]]);
     assert_eq!((question.id.as_str(), gold(question).required(), question.documents.len()), ("17", 2, 3));
     assert_eq!(labels(question)[1], ("Veldra Bridge (Harrow)", "correct", "1971"));
+    assert_eq!(question.documents[1].title.as_deref(), Some("Veldra Bridge (Harrow)"));
     assert_eq!(labels(&set.questions[1]), [("Hale (a)", "correct", "a builder")]);
 
     let wiki = one("wikicontradict.csv", "wikicontradict");
@@ -110,11 +112,90 @@ fn faitheval_has_three_parts() {
     let texts: Vec<_> = inconsistent.documents.iter().map(|d| d.text.as_str()).collect();
     assert_eq!(texts, ["The bridge opened in 1884.", "The bridge opened in 1848."]);
     assert_eq!((gold(inconsistent).answers[0][0].as_str(), inconsistent.slices[0].as_str()), ("1884", "inconsistent"));
+    assert_eq!(gold(inconsistent).wrong, ["1848"]);
+    assert_eq!(labels(inconsistent), [("document 1", "correct", "1884"), ("document 2", "misinfo", "1848")]);
     assert_eq!(counterfactual.options, ["rock", "marshmallows"]);
     assert_eq!(
         (gold(counterfactual).answers[0][0].as_str(), counterfactual.id.as_str()),
         ("marshmallows", "Mercury_1")
     );
+}
+
+/// A reply with the right and the planted answer is wrong; the word "Document:" in a sentence begins no document.
+#[test]
+fn faitheval_has_a_wrong_answer_a_question() {
+    let item = |more: &str, second: &str| {
+        let context = format!("Document: Form 7, see Document: Hale, opened in 1884.\n\n  Document: {second}");
+        let item = json!({ "qid": "i1", "question": "When?", "context": context, "answers": ["1884"] });
+        let set = load(&item.to_string().replacen('{', &format!("{{{more}"), 1)).unwrap();
+        set.questions[0].clone()
+    };
+    let alike = item("", "Form 7, see Document: Hale, opened in\n1848.");
+    let texts: Vec<_> = alike.documents.iter().map(|d| d.text.as_str()).collect();
+    assert_eq!(texts, ["Form 7, see Document: Hale, opened in 1884.", "Form 7, see Document: Hale, opened in\n1848."]);
+    assert_eq!(gold(&alike).wrong, ["1848"]);
+    // Not alike: the wrong answer is unknown unless the file has it.
+    assert!(gold(&item("", "The year was 1848.")).wrong.is_empty());
+    let given = item("\"wrong_answers\": [\"1848\"], ", "The year was 1848.");
+    assert_eq!(gold(&given).wrong, ["1848"]);
+    assert_eq!(labels(&given)[1], ("document 2", "misinfo", "1848"));
+}
+
+#[test]
+fn flashrag_has_golden_answers() {
+    let set = read("flashrag.jsonl", "flashrag");
+    let [open, yes, choice] = set.questions.as_slice() else { panic!() };
+    assert_eq!((open.id.as_str(), &gold(open).answers), ("test_0", &vec![vec!["Orrin Hale".to_owned(), "Hale".to_owned()]]));
+    assert!(open.documents.is_empty() && gold(yes).answers == [["yes"]]);
+    assert_eq!((choice.options.len(), &gold(choice).answers), (3, &vec![vec!["Lenn".to_owned()]]));
+    for (golden, right) in [("[2]", "Harrow"), ("[\"B\"]", "Lenn"), ("[\"Ost\"]", "Ost"), ("\"0\"", "Ost")] {
+        let item = format!("{{\"question\": \"Where?\", \"choices\": [\"Ost\", \"Lenn\", \"Harrow\"], \"golden_answers\": {golden}}}");
+        assert_eq!(gold(&load(&item).unwrap().questions[0]).answers, [[right]], "{golden}");
+    }
+    let found = load(r#"{"question": "Where?", "choices": ["Ost"], "golden_answers": ["B"]}"#).unwrap_err();
+    let expected = "expected one of 1 `choices`, by number, letter or text, in `golden_answers`, found a list of 1";
+    assert_eq!(found, format!("set.jsonl:1: {expected}"));
+    // With documents of its own a question is in the form of docs/data.md, whose field is `answers`.
+    let found = load(r#"{"question": "Where?", "documents": ["a"], "golden_answers": ["B"]}"#).unwrap_err();
+    assert!(found.contains("`golden_answers`, which is called `answers` here"), "{found}");
+}
+
+#[test]
+fn truthfulqa_of_2025_names_the_incorrect_answer_of_binary_choice() {
+    let table = "Type,Category,Question,Best Answer,Best Incorrect Answer,Correct Answers,Incorrect Answers,Source\n\
+        Adversarial,Myths,Why?,Because,So they say,Because; So it is,No reason; So they say; None,x\n";
+    let set = load(table).unwrap();
+    assert_eq!((set.format, &gold(&set.questions[0]).wrong[..]), ("truthfulqa", &["So they say", "No reason", "None"].map(String::from)[..]));
+}
+
+/// The publisher's retriever also returns false paragraphs on other subjects, and some that keep the answer.
+#[test]
+fn a_false_paragraph_of_contraqa_contradicts_only_the_answer_that_it_replaces() {
+    let found = |context: &str, paragraphs: &[(&str, &str)]| {
+        let results: Vec<_> =
+            paragraphs.iter().map(|(id, text)| json!({ "id": id, "text": text, "score": 1.0 })).collect();
+        let item = json!({
+            "id": "q", "question": "When did it open?", "context": context, "retrieval_results": results,
+            "answers": { "text": ["1816"], "answer_start": [0] },
+        });
+        let question = load(&format!("[{item}]")).unwrap().questions.swap_remove(0);
+        question.documents.iter().map(|d| d.label.as_ref().unwrap().kind.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let original = "The theatre was founded in 1816 in Warsaw.";
+    let kept = "The theatre was founded in 1816 in Krakow.";
+    let changed = "The theatre was founded in 1861 in Warsaw.";
+    let beside = |fake| found("", &[("7:::Theatre", original), ("7:::Theatre-FAKE", fake), ("9:::Soup-FAKE", "Soup is of 1848.")]);
+    assert_eq!(beside(changed), "other misinfo altered");
+    assert_eq!(beside(kept), "other altered altered");
+    // The true paragraph was not retrieved; it is the question's own.
+    let alone = |fake| found(original, &[("7:::Theatre-FAKE", fake), ("9:::Soup-FAKE", "Soup is of 1848.")]);
+    assert_eq!((alone(changed).as_str(), alone(kept).as_str()), ("misinfo altered", "altered altered"));
+}
+
+#[test]
+fn a_parquet_file_is_named() {
+    let found = load("PAR1\u{15}\u{4}").unwrap_err();
+    assert!(found.ends_with("found a Parquet file (docs/data.md has the line that converts it)"), "{found}");
 }
 
 #[test]

@@ -24,6 +24,23 @@ fn squad_normalisation() {
     }
 }
 
+/// HotpotQA's script gives nothing for "yes, both are" where "yes" is right; SQuAD's gives half.
+#[test]
+fn yes_and_no_share_tokens_with_themselves_alone() {
+    for (alias, given, squad, hotpot) in [
+        ("yes", "yes, both are", 0.5, 0.0),
+        ("yes both", "yes", 2.0 / 3.0, 0.0),
+        ("yes", "Yes.", 1.0, 1.0),
+        ("no", "yes", 0.0, 0.0),
+        ("Orrin Hale", "Hale", 2.0 / 3.0, 2.0 / 3.0),
+    ] {
+        let mut record = answered("x", &[], &[], &[given]);
+        record.question.gold = Some(Gold::any_of([alias.to_owned()]));
+        is("squad-f1", &[&record], squad);
+        is("hotpot-f1", &[&record], hotpot);
+    }
+}
+
 /// Aliases, answers given, squad-em, squad-f1.
 type Row = (&'static [&'static str], &'static [&'static str], f64, f64);
 

@@ -2,7 +2,7 @@
 
 use super::{held, stand, stands, years};
 use crate::methods::prompt;
-use moot::answers::align::precision as rouge_1_precision;
+use moot::answers::align::{Compared, precision as rouge_1_precision};
 use moot::llm::scripted::Scripted;
 use moot::transcript::Event;
 
@@ -68,5 +68,23 @@ fn rouge_1_precision_is_the_share_of_the_answers_words_that_the_texts_hold() {
     ] {
         let found = rouge_1_precision(answer, texts.iter().copied());
         assert!((found - precision).abs() < 1e-12, "{answer}: {found}");
+    }
+}
+
+#[test]
+fn values_of_numbers_and_dates_are_held() {
+    for (answer, text, words, values) in [
+        ("3", "It has three arches.", 0.0, 1.0),
+        ("two hundred", "It is 200 m long.", 0.0, 1.0),
+        ("1000 m", "It is 1,000 m long.", 0.5, 1.0),
+        ("1952-06-14", "It opened on June 14th, 1952.", 1.0 / 3.0, 1.0),
+        ("14.6.1952", "It opened in June 1952.", 1.0 / 3.0, 1.0 / 3.0),
+        ("1953", "It opened on June 14th, 1952.", 0.0, 0.0),
+        ("4", "It has three arches.", 0.0, 0.0),
+    ] {
+        let of = |compared: Compared| compared.precision(answer, [text]);
+        assert!((of(Compared::Words) - words).abs() < 1e-12, "{answer}: {}", of(Compared::Words));
+        let found = of(Compared::Values);
+        assert!((found - values).abs() < 1e-12 || (values < 1.0 && found < 0.9), "{answer}: {found}");
     }
 }

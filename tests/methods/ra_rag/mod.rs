@@ -7,6 +7,7 @@ mod votes;
 
 use super::{prompt, typed, usage_error};
 use moot::MootError;
+use moot::answers::align::Compared;
 use moot::eval::sources::answers_of;
 use moot::llm::Llm;
 use moot::llm::scripted::Scripted;
@@ -150,7 +151,7 @@ fn a_source_answers_from_all_its_documents_and_the_heavier_one_wins() {
     assert!(!held.conclusion.malformed && held.record.events.is_empty());
     // Records of this method feed the first stage.
     let answers: Vec<(String, Option<String>)> =
-        answers_of(&held.record, Some(0.9)).answers.into_iter().map(|(source, said)| (source, said.answer)).collect();
+        answers_of(&held.record, Some(0.9), Compared::Words).answers.into_iter().map(|(source, said)| (source, said.answer)).collect();
     assert_eq!(answers, [("guild".into(), Some("1931".into())), ("press".into(), Some("1932".into()))]);
 }
 

@@ -15,7 +15,7 @@ pub(super) static TABLES: [PaperTable; 2] = [
         data: &[
             Needed {
                 name: "faitheval",
-                get: "FaithEval, its part of inconsistent contexts, 1,000 questions, published by Salesforce on the Hugging Face hub",
+                get: "FaithEval, 1,000 of the 1,500 questions of its part of inconsistent contexts, published by Salesforce on the Hugging Face hub (Parquet: docs/data.md)",
                 form: "faitheval",
             },
             Needed {
