@@ -29,14 +29,14 @@ pub(crate) static ROW: Row = Row {
 3. The finaliser reads documents, memory and the last context, groups them, proposes an answer with its confidence for each
    group, and keeps all correct ones.
 An empty passage or context is left out, which counts as a fallback; a malformed list of the finaliser leaves no answer.",
-    calls: "iterations + 1 (2 by default); without internal passages iterations",
+    calls: "iterations + 1 (3 by default); without internal passages iterations",
     headline: "RAMDocs strict EM: Llama-3.3-70B 31.80, Qwen2.5-72B 20.80 (MADAM-RAG, table 1)",
     prompts: &[INTERNAL, CONSOLIDATE, FINALISE],
     formats: &[&TEXT, &ANSWERS],
     roles: &["writer", "consolidator", "finaliser"],
     switches: &[
         Switch { name: "internal", about: "passages from memory at most", kind: Kind::Count(0, 8), default: "1" },
-        Switch { name: "iterations", about: "rounds of consolidation, the final one counted", kind: Kind::Count(1, 8), default: "1" },
+        Switch { name: "iterations", about: "rounds of consolidation, the final one counted", kind: Kind::Count(1, 8), default: "2" },
     ],
     presets: &[],
     needs: Needs::DOCUMENTS,

@@ -5,10 +5,11 @@ use crate::answers::vote;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::{Message, Role};
+use crate::methods::naive_rag::READER;
 use crate::prompt_file;
 use crate::prompts::File;
-use crate::protocol::formats::{ANSWER, CHOICE, QUERY_ACTION, SHORT, TEXT};
-use crate::protocol::passages::{TOP, offered, search, short_answer, texts};
+use crate::protocol::formats::{CHOICE, QUERY_ACTION, SHORT, TEXT, THOUGHT};
+use crate::protocol::passages::{TOP, join, offered, search, short_answer, texts};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
@@ -35,15 +36,16 @@ pub(crate) static ROW: Row = Row {
    alone is sent to the retriever. An action that leaves the pool as it is ends the debate (convergence, epsilon 0).
 3. Response debate, `response-rounds`: the proponent answers from the documents, the challenger from memory
    (`asymmetry`); each then reads the other's last reply and answers again in its own chat.
-4. The judge reads both last replies, and gives the answer alone. Without rounds the proponent's first answer counts.
+4. The judge reads both last replies, and gives the answer alone. Without rounds the reader of Naive RAG answers from all
+   passages of the pool, so that the retrieval debate alone is compared with it (Table 5).
 Without a corpus the question's own documents are read without a retrieval debate, a fallback unless `retrieval-rounds` is 0.
 A malformed action or verdict ends the retrieval debate; a malformed last verdict leaves no answer.",
     calls: "3 x retrieval-rounds + 2 x response-rounds + 1, at most (16 by default); without a corpus 2 x response-rounds + 1; \
             retriever calls 1 and one for each round that the challenger wins",
     headline: "HotpotQA EM 30.80, StrategyQA EM 69.20: Llama-3.1-8B (table 1); 10.36 calls, 2.08 retriever calls (section 5.4)",
-    prompts: &[PROPONENT, CHALLENGER, RETRIEVAL_JUDGE, WITH_DOCUMENTS, FROM_MEMORY, EXCHANGE, RESPONSE_JUDGE],
-    formats: &[&TEXT, &QUERY_ACTION, &CHOICE, &ANSWER, &SHORT],
-    roles: &["proponent", "challenger", "judge"],
+    prompts: &[PROPONENT, CHALLENGER, RETRIEVAL_JUDGE, WITH_DOCUMENTS, FROM_MEMORY, EXCHANGE, RESPONSE_JUDGE, READER],
+    formats: &[&TEXT, &QUERY_ACTION, &CHOICE, &THOUGHT, &SHORT],
+    roles: &["proponent", "challenger", "judge", "reader"],
     switches: &[
         Switch {
             name: "retrieval-rounds",
@@ -147,11 +149,11 @@ impl Drag {
         pool: &[Query],
         held: usize,
     ) -> Result<CallRecord> {
-        let values = json!({ "question": question.text, "queries": shown(ctx, pool), "options": offered(question) });
-        let debater = |role: &str, prompt| Ask::new(role, prompt, values.clone(), &ANSWER).round(held + 1);
         if self.response_rounds == 0 {
-            return ctx.ask(debater("proponent", WITH_DOCUMENTS));
+            return read(question, ctx, pool, held);
         }
+        let values = json!({ "question": question.text, "queries": shown(ctx, pool), "options": offered(question) });
+        let debater = |role: &str, prompt| Ask::new(role, prompt, values.clone(), &THOUGHT).round(held + 1);
         let challenger = if self.asymmetry { FROM_MEMORY } else { WITH_DOCUMENTS };
         let mut replies = ctx.ask_all(&[debater("proponent", WITH_DOCUMENTS), debater("challenger", challenger)])?;
         for round in 2..=self.response_rounds {
@@ -167,6 +169,15 @@ impl Drag {
         let judge = Ask::new("judge", RESPONSE_JUDGE, values, &SHORT).round(held + self.response_rounds);
         ctx.ask(short_answer(question, judge))
     }
+}
+
+/// The answer of Naive RAG's reader, from each passage of the pool once.
+fn read(question: &Question, ctx: &mut Ctx<'_>, pool: &[Query], held: usize) -> Result<CallRecord> {
+    let mut numbers: Vec<usize> = Vec::new();
+    join(&mut numbers, pool.iter().flat_map(|query| query.documents.iter().copied()), usize::MAX);
+    let values =
+        json!({ "question": question.text, "passages": texts(ctx, &numbers), "options": offered(question) });
+    ctx.ask(short_answer(question, Ask::new("reader", READER, values, &SHORT).round(held + 1)))
 }
 
 /// One round of the retrieval debate: the challenger's action, where the challenger wins.
@@ -239,10 +250,15 @@ impl Change {
 /// The next turn of one debater, which reads the other's last reply.
 fn exchange(question: &Question, replies: &[CallRecord], own: usize) -> Ask {
     let other = 1 - own;
-    let values = json!({ "question": question.text, "name": DEBATERS[other], "reply": replies[other].reply.trim() });
+    let values = json!({
+        "question": question.text,
+        "name": DEBATERS[other],
+        "reply": replies[other].reply.trim(),
+        "options": offered(question),
+    });
     let mut turns = replies[own].messages.clone();
     turns.push(Message::new(Role::Assistant, replies[own].reply.trim()));
-    Ask::new(&replies[own].role, EXCHANGE, values, &ANSWER).after(turns)
+    Ask::new(&replies[own].role, EXCHANGE, values, &THOUGHT).after(turns)
 }
 
 /// The pool with its passages, as prompts show it.
@@ -265,7 +281,9 @@ pub(crate) struct Debates {
 #[must_use]
 pub(crate) fn debates(record: &QuestionRecord) -> Option<Debates> {
     let of = |prompt: File| record.calls.iter().filter(move |call| call.prompt == prompt.name);
-    if !record.calls.iter().any(|call| ROW.prompts.iter().any(|prompt| prompt.name == call.prompt)) {
+    // Naive RAG's prompt is its own method's too.
+    let own = || ROW.prompts.iter().filter(|prompt| **prompt != READER);
+    if !record.calls.iter().any(|call| own().any(|prompt| prompt.name == call.prompt)) {
         return None;
     }
     let mut pool = vec![Query { text: record.question.text.clone(), documents: Vec::new() }];

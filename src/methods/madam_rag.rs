@@ -18,7 +18,9 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
 pub(super) const AGENT: File = prompt_file!("madam_rag/agent.jinja");
+const AGENT_TUNED: File = prompt_file!("madam_rag/agent_tuned.jinja");
 const AGGREGATOR: File = prompt_file!("madam_rag/aggregator.jinja");
+const AGGREGATOR_TUNED: File = prompt_file!("madam_rag/aggregator_tuned.jinja");
 
 /// MADAM-RAG's row.
 pub static ROW: Row = Row {
@@ -30,12 +32,12 @@ pub static ROW: Row = Row {
 2. The aggregator reads all replies, in an order drawn by the seed once a question (`shuffle`), and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document: the aggregator's last reply, or the other agents'
    last replies (`history=peers`).
-4. The debate ends when every agent keeps its answer, or after the last round. The aggregator's last list is the conclusion;
-   without one every agent's last answer, with source weights those with a positive sum of votes, largest first.
+4. The debate ends when every agent keeps its answer (`stop`), or after the last round. The aggregator's last list is the
+   conclusion (`verdict`: with `reused`, that of the round before where every agent kept its answer); without one every agent's last answer, with source weights those with a positive sum of votes, largest first.
 A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
     calls: "rounds x (documents + 1), at most; without an aggregator rounds x documents",
     headline: "RAMDocs strict EM: Llama-3.3-70B 34.40, Qwen2.5-72B 26.40 (table 1)",
-    prompts: &[AGENT, AGGREGATOR],
+    prompts: &[AGENT, AGGREGATOR, AGENT_TUNED, AGGREGATOR_TUNED],
     formats: &[&ANSWER, &ANSWERS],
     roles: &["agent", "aggregator"],
     switches: &[
@@ -58,9 +60,37 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
             kind: Kind::Flag,
             default: "true",
         },
+        Switch {
+            name: "wording",
+            about: "the instructions of appendix E, or those that measurement chose with small models",
+            kind: Kind::Choice(&["paper", "tuned"]),
+            default: "paper",
+        },
+        Switch {
+            name: "stop",
+            about: "when an agent keeps its answer: it is equal, or one of the two texts is within the other (reference code)",
+            kind: Kind::Choice(&["equal", "substring"]),
+            default: "equal",
+        },
+        Switch {
+            name: "verdict",
+            about: "of a round in which every agent kept its answer: asked for (section 4), or the one before (reference code)",
+            kind: Kind::Choice(&["asked", "reused"]),
+            default: "asked",
+        },
     ],
     presets: &[
-        Preset { name: "paper", about: "section 4 of the paper", switches: &[] },
+        Preset { name: "paper", about: "section 4 and appendix E of the paper", switches: &[] },
+        Preset {
+            name: "tuned",
+            about: "the paper's protocol with the prompts that measurement chose (benches/results/prompts.md)",
+            switches: &[("wording", "tuned")],
+        },
+        Preset {
+            name: "reference-code",
+            about: "as the authors' script runs it: peers, no shuffle, a stop by substring, the verdict before it reused",
+            switches: &[("history", "peers"), ("shuffle", "false"), ("stop", "substring"), ("verdict", "reused")],
+        },
         Preset {
             name: "peers",
             about: "the history of appendix E and of the reference code: agents read each other's replies",
@@ -73,8 +103,8 @@ A malformed reply is read by the others as it is, supports nothing and keeps not
         },
         Preset {
             name: "every-answer",
-            about: "the first round alone: every answer that a document's agent gives, without aggregator and debate",
-            switches: &[("rounds", "1"), ("aggregator", "false")],
+            about: "the tuned first round alone: every answer that a document's agent gives, without aggregator and debate",
+            switches: &[("rounds", "1"), ("aggregator", "false"), ("wording", "tuned")],
         },
     ],
     needs: Needs::DOCUMENTS,
@@ -95,6 +125,11 @@ struct MadamRag {
     history: History,
     shuffle: bool,
     aggregator: bool,
+    agent: File,
+    aggregate: File,
+    keeps: fn(&CallRecord, &CallRecord) -> bool,
+    /// The verdict before the round in which every agent keeps its answer is the last one.
+    reuses: bool,
 }
 
 /// Without an aggregator agents can read only each other.
@@ -108,7 +143,17 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
         return Err(values.wrong("without an aggregator there is no history `aggregate`: expected history peers"));
     }
     let (rounds, shuffle) = (values.count("rounds"), values.flag("shuffle"));
-    Ok(Box::new(MadamRag { rounds, history, shuffle, aggregator }))
+    let tuned = values.choice("wording") == "tuned";
+    Ok(Box::new(MadamRag {
+        rounds,
+        history,
+        shuffle,
+        aggregator,
+        agent: if tuned { AGENT_TUNED } else { AGENT },
+        aggregate: if tuned { AGGREGATOR_TUNED } else { AGGREGATOR },
+        keeps: if values.choice("stop") == "substring" { keeps_within } else { keeps },
+        reuses: values.choice("verdict") == "reused",
+    }))
 }
 
 impl Method for MadamRag {
@@ -122,18 +167,19 @@ impl Method for MadamRag {
             let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
             let aggregating = stage.len();
             let told = |index| self.told(index, &replies, verdict.as_ref());
-            stage.extend(
-                (0..question.documents.len()).map(|index| agent(question, index, round, told(index).as_deref())),
-            );
+            stage.extend((0..question.documents.len()).map(|index| {
+                let told = told(index);
+                Ask { prompt: self.agent, ..agent(question, index, round, told.as_deref()) }
+            }));
             let mut made = ctx.ask_all(&stage)?;
             let now = made.split_off(aggregating);
             verdict = made.pop().or(verdict);
 
             // Section 4's early stop.
-            let converged = round > 1 && replies.iter().zip(&now).all(|(before, now)| keeps(before, now));
+            let converged = round > 1 && replies.iter().zip(&now).all(|(before, now)| (self.keeps)(before, now));
             let last = converged || round == self.rounds;
             replies = now;
-            if self.aggregator {
+            if self.aggregator && !(converged && self.reuses) {
                 let ask = self.aggregate(question, round, &replies, ctx);
                 // Peers do not read the verdict, so it is asked for beside their next round.
                 if last || self.history == History::Aggregate {
@@ -175,7 +221,7 @@ impl MadamRag {
             shuffle(&mut lines, ctx);
         }
         let values = json!({ "question": question.text, "replies": lines });
-        Ask::new("aggregator", AGGREGATOR, values, &ANSWERS).round(round)
+        Ask::new("aggregator", self.aggregate, values, &ANSWERS).round(round)
     }
 }
 
@@ -207,6 +253,16 @@ pub(super) fn keeps(before: &CallRecord, now: &CallRecord) -> bool {
         (Some(before), Some(now)) => Level::Voted.equal(before, now),
         _ => is_unknown(before) && is_unknown(now),
     }
+}
+
+/// As [`keeps`], but one of the two answers within the other is enough, letter by letter, as the reference code compares. An
+/// answer that says nothing is the word "unknown".
+fn keeps_within(before: &CallRecord, now: &CallRecord) -> bool {
+    let said = |call: &CallRecord| match &call.parsed {
+        Parsed::Answer { answer, .. } => Some(answer.as_deref().unwrap_or("unknown").to_lowercase()),
+        _ => None,
+    };
+    said(before).zip(said(now)).is_some_and(|(before, now)| before.contains(&now) || now.contains(&before))
 }
 
 /// Whether the agent replied in its format that its document does not give the answer.

@@ -2,6 +2,7 @@
 //! from all documents, reviews its answer, and answers again, in one chat.
 
 use crate::answers::vote;
+use crate::answers::words::Level;
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::concatenated::{self, READER};
@@ -11,7 +12,7 @@ use crate::protocol::formats::{ANSWERS, TEXT};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
 use crate::question::{Conclusion, Question};
-use crate::transcript::{CallRecord, Parsed};
+use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 use serde_json::json;
 
 const REVIEW: File = prompt_file!("self_reflection/review.jinja");
@@ -73,4 +74,19 @@ fn chat(call: &CallRecord) -> Vec<Message> {
     let mut messages = call.messages.clone();
     messages.push(Message::new(Role::Assistant, call.reply.trim()));
     messages
+}
+
+/// Of the refined lists of answers those that differ from the list before them, and all; `None` where none was refined. A list that
+/// is malformed differs from one that is not.
+#[must_use]
+pub(crate) fn refined(record: &QuestionRecord) -> Option<(usize, usize)> {
+    let answers = |call: &CallRecord| match &call.parsed {
+        Parsed::Answers { answers, .. } => Some(Level::Voted.set(answers.iter().map(String::as_str))),
+        _ => None,
+    };
+    let lists: Vec<&CallRecord> = record.calls.iter().filter(|call| call.prompt != REVIEW.name).collect();
+    let pairs = lists.windows(2).filter(|pair| pair[1].prompt == REFINE.name);
+    let changed = pairs.clone().filter(|pair| answers(pair[0]) != answers(pair[1])).count();
+    let all = pairs.count();
+    (all > 0).then_some((changed, all))
 }

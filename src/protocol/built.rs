@@ -5,7 +5,7 @@ use crate::prompts;
 use crate::protocol::ctx::{Ctx, Observer, Settings, Tools};
 use crate::protocol::interjection::Interjection;
 use crate::protocol::own_prompts::OwnPrompts;
-use crate::protocol::presets::Preset;
+use crate::protocol::presets::{PAPER, Preset};
 use crate::protocol::row::{Method, Row};
 use crate::protocol::search::{nothing_found, search};
 use crate::protocol::settle::settle;
@@ -189,12 +189,13 @@ impl Row {
     /// # Errors
     /// [`MootError::Usage`] with the presets that it has.
     pub fn preset(&self, name: &str) -> Result<&'static Preset> {
-        self.presets.iter().find(|preset| preset.name == name).ok_or_else(|| {
-            let has = match self.presets {
-                [] => "it has none".to_owned(),
-                presets => format!("it has: {}", presets.iter().map(|one| one.name).collect::<Vec<_>>().join(", ")),
-            };
-            MootError::Usage(format!("{} has no preset {name:?} ({has})", self.name))
+        let own = self.presets.iter().find(|preset| preset.name == name);
+        own.or((name == PAPER.name).then_some(&PAPER)).ok_or_else(|| {
+            let mut has: Vec<&str> = self.presets.iter().map(|one| one.name).collect();
+            if !has.contains(&PAPER.name) {
+                has.insert(0, PAPER.name);
+            }
+            MootError::Usage(format!("{} has no preset {name:?} (it has: {})", self.name, has.join(", ")))
         })
     }
 

@@ -58,7 +58,7 @@ pub static SHORT: Format = Format {
     grammar: Some(prompt_file!("reply/short.lark")),
     schema: Some(prompt_file!("reply/short.jsonc")),
     line: reply::short_line,
-    parse: |text, _, _| reply::parse_short(text),
+    parse: |text, finish, _| reply::parse_short(text, finish),
 };
 
 /// `Thought: X`, then on a line of its own `Answer: Y`.
@@ -68,7 +68,7 @@ pub static THOUGHT: Format = Format {
     grammar: Some(prompt_file!("reply/thought.lark")),
     schema: Some(prompt_file!("reply/thought.jsonc")),
     line: reply::thought_line,
-    parse: |text, _, _| reply::parse_thought(text),
+    parse: |text, finish, _| reply::parse_thought(text, finish),
 };
 
 /// `About: X`, then on a line of its own `Answer: Y`, or "unknown". What the reply is about is the answer's explanation.
@@ -78,7 +78,7 @@ pub static ABOUT: Format = Format {
     grammar: Some(prompt_file!("reply/about.lark")),
     schema: Some(prompt_file!("reply/about.jsonc")),
     line: reply::about_line,
-    parse: |text, _, _| reply::parse_about(text),
+    parse: |text, finish, _| reply::parse_about(text, finish),
 };
 
 /// `Argument: X`, then one action: `Query Optimization: OLD -> NEW` or `Query Expansion: NEW`, with the pool's queries
@@ -89,7 +89,7 @@ pub static QUERY_ACTION: Format = Format {
     grammar: Some(prompt_file!("reply/query_action.lark")),
     schema: Some(prompt_file!("reply/query_action.jsonc")),
     line: reply::query_action_line,
-    parse: |text, _, values| reply::parse_query_action(text, values),
+    parse: reply::parse_query_action,
 };
 
 /// Free text: any text that is not empty.
@@ -119,7 +119,7 @@ pub static CHOICE: Format = Format {
     grammar: Some(prompt_file!("reply/choice.lark")),
     schema: Some(prompt_file!("reply/choice.jsonc")),
     line: reply::choice_line,
-    parse: |text, _, values| reply::parse_choice(text, values),
+    parse: reply::parse_choice,
 };
 
 /// Nothing is generated: the call is for the scores of its prefill.

@@ -83,8 +83,18 @@ pub(super) fn query_action_line(object: &str) -> Option<String> {
     Some(format!("Argument: {argument}\n{action}"))
 }
 
-pub(super) fn parse_short(reply: &str) -> Option<Parsed> {
-    let first = reply.trim().lines().next()?;
+/// Whether a reply was cut within its line `at` of so many: the line is not whole.
+fn is_cut(finish: Finish, at: usize, lines: usize) -> bool {
+    finish == Finish::Length && at + 1 == lines
+}
+
+pub(super) fn parse_short(reply: &str, finish: Finish) -> Option<Parsed> {
+    let reply = reply.trim_start();
+    let first = reply.lines().next()?;
+    // A line that was begun after the answer shows that the answer is whole.
+    if finish == Finish::Length && !reply.contains('\n') {
+        return None;
+    }
     let answer = undress(after_marker(first, "answer").unwrap_or(first));
     if Level::Voted.words(answer).is_empty() {
         return None;
@@ -93,47 +103,53 @@ pub(super) fn parse_short(reply: &str) -> Option<Parsed> {
     Some(Parsed::Answer { answer, explanation: String::new() })
 }
 
-pub(super) fn parse_thought(reply: &str) -> Option<Parsed> {
-    parse_after(reply, "thought")
+pub(super) fn parse_thought(reply: &str, finish: Finish) -> Option<Parsed> {
+    parse_after(reply, "thought", finish)
 }
 
-pub(super) fn parse_about(reply: &str) -> Option<Parsed> {
-    parse_after(reply, "about")
+pub(super) fn parse_about(reply: &str, finish: Finish) -> Option<Parsed> {
+    parse_after(reply, "about", finish)
 }
 
 /// An answer after lines that begin with `marker`. The last `Answer:` counts: the lines before it may quote one.
-fn parse_after(reply: &str, marker: &str) -> Option<Parsed> {
-    let lines: Vec<&str> = reply.trim().lines().collect();
+fn parse_after(reply: &str, marker: &str, finish: Finish) -> Option<Parsed> {
+    let lines: Vec<&str> = reply.trim_start().lines().collect();
     let at = lines.iter().rposition(|line| find_marker(line, "answer").is_some_and(|(at, _)| at <= 2))?;
+    if is_cut(finish, at, lines.len()) && !reply.ends_with('\n') {
+        return None;
+    }
     let explanation = lines[..at].join(" ");
     let explanation = after_marker(&explanation, marker).unwrap_or(&explanation).trim().to_owned();
-    match parse_short(lines[at])? {
+    match parse_short(lines[at], Finish::Stop)? {
         Parsed::Answer { answer, .. } => Some(Parsed::Answer { answer, explanation }),
         other => Some(other),
     }
 }
 
-pub(super) fn parse_query_action(reply: &str, values: &Value) -> Option<Parsed> {
+/// A reply that was cut within its action is malformed: half a query would be searched for.
+pub(super) fn parse_query_action(reply: &str, finish: Finish, values: &Value) -> Option<Parsed> {
     let queries: Vec<&str> = values.get("queries")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let argument = after_marker(reply, "argument").unwrap_or(reply);
     let argument = argument.lines().next().unwrap_or_default().trim();
-    let line = |marker: &str| reply.lines().find_map(|line| after_marker(line, marker));
+    let lines: Vec<&str> = reply.lines().collect();
     let actions = ["query optimization", "query optimisation", "query expansion"];
-    let acts = |line: &&str| actions.iter().any(|marker| find_marker(line, marker).is_some());
-    if reply.lines().filter(acts).count() > 1 {
-        return None; // exactly one action
+    let acts = |line: &str| actions.iter().any(|marker| find_marker(line, marker).is_some());
+    let mut acting = lines.iter().enumerate().filter(|(_, line)| acts(line));
+    let (at, line) = acting.next()?;
+    if acting.next().is_some() || is_cut(finish, at, lines.len()) && !reply.ends_with('\n') {
+        return None; // exactly one action, and all of it
     }
     let mut fields = serde_json::Map::new();
     fields.insert("argument".into(), argument.into());
-    let new = if let Some(change) = line("query optimization").or_else(|| line("query optimisation")) {
-        let (old, new) = change.split_once("->").or_else(|| change.split_once('→'))?;
-        let index = queries.iter().position(|query| Level::Voted.equal(query, bare_query(old)))?;
+    let change = after_marker(line, "query optimization").or_else(|| after_marker(line, "query optimisation"));
+    let new = if let Some(change) = change {
+        let (index, new) = optimised(change, &queries)?;
         fields.insert("action".into(), "optimise".into());
         fields.insert("old".into(), index.into());
         new
     } else {
         fields.insert("action".into(), "expand".into());
-        line("query expansion")?
+        after_marker(line, "query expansion")?
     };
     let new = bare_query(new);
     if Level::Voted.words(new).is_empty() {
@@ -141,6 +157,16 @@ pub(super) fn parse_query_action(reply: &str, values: &Value) -> Option<Parsed> 
     }
     fields.insert("new".into(), new.into());
     Some(Parsed::Fields(fields))
+}
+
+/// The index of the old query and the new one. A query may itself hold an arrow, so the arrow behind a known query counts.
+fn optimised<'a>(change: &'a str, queries: &[&str]) -> Option<(usize, &'a str)> {
+    let arrows = change.match_indices("->").chain(change.match_indices('→'));
+    arrows.into_iter().find_map(|(at, arrow)| {
+        let old = bare_query(&change[..at]);
+        let index = queries.iter().position(|query| Level::Voted.equal(query, old))?;
+        Some((index, &change[at + arrow.len()..]))
+    })
 }
 
 /// A query without brackets, quotes and space around it.
@@ -171,12 +197,18 @@ fn chosen(text: &str, values: &Value) -> Option<usize> {
         .or_else(|| position(&|option| !words.is_empty() && Level::Voted.words(option) == words))
 }
 
-/// An option may have several lines, or hold the marker itself, so the whole reply is compared first.
-pub(super) fn parse_choice(reply: &str, values: &Value) -> Option<Parsed> {
+/// An option may have several lines, or hold the marker itself, so the whole reply is compared first. A reply that was cut may
+/// be the beginning of another option.
+pub(super) fn parse_choice(reply: &str, finish: Finish, values: &Value) -> Option<Parsed> {
     let option = chosen_exactly(reply, values).or_else(|| {
         let first = reply.trim().lines().next()?;
         chosen(after_marker(first, "choice").unwrap_or(first), values)
     })?;
+    let all = options(values);
+    let longer = |other: &&str| *other != all[option] && other.starts_with(all[option]);
+    if finish == Finish::Length && all.iter().any(longer) {
+        return None;
+    }
     Some(Parsed::Choice { option, explanation: String::new() })
 }
 

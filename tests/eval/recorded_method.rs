@@ -61,11 +61,20 @@ fn a_setting_of_madam_rag_that_was_not_the_papers_is_a_debate() {
 
 #[test]
 fn a_setting_of_madam_rag_that_was_the_papers_is_madam_rag() {
-    let paper = |rounds, history: &str, aggregator| json!({ "rounds": rounds, "history": history, "shuffle": true, "aggregator": aggregator });
+    // Before `wording` there were the prompts that are tuned today.
+    let paper = |rounds, history: &str, aggregator| {
+        json!({
+            "rounds": rounds, "history": history, "shuffle": true, "aggregator": aggregator, "wording": "tuned",
+            "stop": "equal", "verdict": "asked"
+        })
+    };
     assert_eq!(today(&of("madam-rag", earlier(&[]))), ("madam-rag", paper(3, "aggregate", true)));
     let peers = earlier(&[("history", json!("peers")), ("rounds", json!(1)), ("aggregator", json!(false))]);
     assert_eq!(today(&of("madam-rag", peers)), ("madam-rag", paper(1, "peers", false)));
-    let now = json!({ "rounds": 2, "history": "peers", "shuffle": false, "aggregator": true });
+    let now = json!({
+        "rounds": 2, "history": "peers", "shuffle": false, "aggregator": true, "wording": "paper", "stop": "equal",
+        "verdict": "asked"
+    });
     assert_eq!(today(&of("madam-rag", now.clone())), ("madam-rag", now));
     let vote = |switches| today(&of("majority-vote", switches)).1;
     let switches = json!({ "samples": 1, "keep": "two", "equality": "exact" });

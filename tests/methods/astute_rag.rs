@@ -20,7 +20,7 @@ fn shown(record: &QuestionRecord, call: usize) -> Vec<&str> {
 
 #[test]
 fn memory_joins_the_documents_and_one_call_consolidates_and_answers() {
-    let record = of(&[], &[REMEMBERED, LIST]);
+    let record = of(&[("iterations", "1")], &[REMEMBERED, LIST]);
     assert_eq!(shape(&record.calls), [(0, "writer", 1, None), (1, "finaliser", 1, None)]);
     // The writer sees the question alone.
     assert!(!record.calls[0].messages[0].content.contains("She was born") && record.calls[0].max_tokens == 160);
@@ -55,33 +55,33 @@ fn each_round_of_consolidation_reads_the_sources_and_the_last_context() {
 #[test]
 fn a_model_that_answers_unknown_adds_no_passage() {
     for said in ["I don't know", "I don\u{2019}t know.", "I do not know who she is.", "Unknown."] {
-        let record = of(&[], &[said, LIST]);
+        let record = of(&[("iterations", "1")], &[said, LIST]);
         assert_eq!(shown(&record, 1).len(), 4, "{said}");
         assert!(record.events.is_empty(), "it is what the protocol says");
     }
-    let record = of(&[("internal", "2")], &["Mira was born in 1931.\n\nI don't know more.", LIST]);
+    let record = of(&[("internal", "2"), ("iterations", "1")], &["Mira was born in 1931.\n\nI don't know more.", LIST]);
     assert_eq!(shown(&record, 1).len(), 5, "a passage that tells something stays");
-    let record = of(&[], &["People say \"I don't know\" of the year 1931.", LIST]);
+    let record = of(&[("iterations", "1")], &["People say \"I don't know\" of the year 1931.", LIST]);
     assert_eq!(shown(&record, 1).len(), 5, "the phrase within a passage is no reply of its own");
-    let record = of(&[("internal", "0")], &[LIST]);
+    let record = of(&[("internal", "0"), ("iterations", "1")], &[LIST]);
     assert_eq!((shape(&record.calls), shown(&record, 0).len()), (vec![(0, "finaliser", 1, None)], 4));
 }
 
 #[test]
 fn several_passages_from_memory_are_parted_at_blank_lines() {
-    let record = of(&[("internal", "2")], &["First.\nStill first.\n\n\n Second. \n\nThird.", LIST]);
+    let record = of(&[("internal", "2"), ("iterations", "1")], &["First.\nStill first.\n\n\n Second. \n\nThird.", LIST]);
     assert!(record.calls[0].messages[0].content.contains("at most 2 short passages"));
     assert_eq!(record.calls[0].max_tokens, 320);
     let sent = &record.calls[1].messages[0].content;
     assert!(sent.contains("Document 5 (from memory): First.\nStill first.\n\nDocument 6 (from memory): Second.\n"));
     assert!(!sent.contains("Third"), "more than were asked for");
-    let record = of(&[], &["First.\n\nSecond.", LIST]);
+    let record = of(&[("iterations", "1")], &["First.\n\nSecond.", LIST]);
     assert_eq!(shown(&record, 1)[4..], ["Document 5 (from memory): First."]);
 }
 
 #[test]
 fn malformed_replies_at_every_role() {
-    let record = of(&[], &["", LIST]);
+    let record = of(&[("iterations", "1")], &["", LIST]);
     assert_eq!(fallbacks(&record), ["an empty passage from memory was left out"]);
     assert_eq!((record.calls[0].parsed.clone(), shown(&record, 1).len()), (Parsed::Malformed, 4));
     // The context before an empty one is kept.
@@ -90,6 +90,6 @@ fn malformed_replies_at_every_role() {
     assert!(record.calls[3].messages[0].content.contains("Consolidated context:\nGroup A: 1931."));
     let record = of(&[("iterations", "2")], &[REMEMBERED, "", LIST]);
     assert!(!record.calls[2].messages[0].content.contains("Consolidated context"));
-    let conclusion = of(&[], &[REMEMBERED, "1931 and 1968"]).conclusion.unwrap();
+    let conclusion = of(&[("iterations", "1")], &[REMEMBERED, "1931 and 1968"]).conclusion.unwrap();
     assert!(conclusion.malformed && conclusion.answers.is_empty() && conclusion.calls == [1]);
 }

@@ -33,6 +33,27 @@ fn closed_book_sends_no_document() {
     assert!(answer("closed-book", &Typed::new(), &question(&[]), &llm).0.is_ok());
 }
 
+/// A list of answers joined by commas would lower an exact match that asks for one.
+#[test]
+fn closed_book_gives_one_answer_where_one_is_asked_for() {
+    let one = typed(&[("one-answer", "true")]);
+    let (conclusion, calls) = answer("closed-book", &one, &four(), &Scripted::list(["1931"]));
+    assert_eq!((conclusion.unwrap().answers[0].text.as_str(), calls[0].format.as_str()), ("1931", "short"));
+    let asked = moot::question::Question { options: vec!["yes".into(), "no".into()], ..four() };
+    let (conclusion, calls) = answer("closed-book", &one, &asked, &Scripted::list(["no"]));
+    assert_eq!((conclusion.unwrap().answers[0].text.as_str(), calls[0].format.as_str()), ("no", "choice"));
+}
+
+/// The paper's prompt has no warning of wrong documents and namesakes; MADAM-RAG's aggregator had none more than it.
+#[test]
+fn the_concatenated_prompt_warns_of_nothing() {
+    let (_, calls) = answer("concatenated", &Typed::new(), &four(), &Scripted::list([r#"All Correct Answers: ["1931"]. Explanation: x"#]));
+    let instructions = calls[0].messages[0].content.split("Here is an example.").next().unwrap().to_lowercase();
+    for word in ["wrong", "may not help", "same name", "different"] {
+        assert!(!instructions.contains(word), "{word}: {instructions}");
+    }
+}
+
 #[test]
 fn malformed_replies_conclude_nothing() {
     for method in ["concatenated", "closed-book"] {
@@ -54,7 +75,8 @@ fn debate_switches_have_no_meaning_here() {
     for method in ["concatenated", "closed-book"] {
         for (name, value) in [("rounds", "1"), ("history", "peers"), ("aggregator", "false")] {
             let refused = usage_error(methods::build(method, &typed(&[(name, value)])));
-            assert_eq!(refused, format!("{method} has no switch {name:?} (it has none)"));
+            let has = if method == "closed-book" { "it has: one-answer" } else { "it has none" };
+            assert_eq!(refused, format!("{method} has no switch {name:?} ({has})"));
         }
     }
 }

@@ -41,12 +41,12 @@ const RETRIEVAL: &[(&str, &str)] = &[
 
 /// Rounds 4 to 6, after three of the retrieval debate.
 const RESPONSE: &[(&str, &str)] = &[
-    ("proponent, round 4", "Answer: Tessin. Explanation: P1."),
-    ("challenger, round 4", "Answer: Grau. Explanation: C1."),
-    ("proponent, round 5", "Answer: Tessin. Explanation: P2."),
-    ("challenger, round 5", "Answer: Grau. Explanation: C2."),
-    ("proponent, round 6", "Answer: Tessin. Explanation: P3."),
-    ("challenger, round 6", "Answer: Tessin. Explanation: C3."),
+    ("proponent, round 4", "Thought: P1.\nAnswer: Tessin"),
+    ("challenger, round 4", "Thought: C1.\nAnswer: Grau"),
+    ("proponent, round 5", "Thought: P2.\nAnswer: Tessin"),
+    ("challenger, round 5", "Thought: C2.\nAnswer: Grau"),
+    ("proponent, round 6", "Thought: P3.\nAnswer: Tessin"),
+    ("challenger, round 6", "Thought: C3.\nAnswer: Tessin"),
     ("judge, round 6", "Tessin"),
 ];
 
@@ -123,11 +123,11 @@ fn the_challenger_of_the_response_debate_never_sees_a_document() {
         // Each reads the other's last reply, and its own in its chat.
         if round > 4 {
             let last = |call: &CallRecord| call.messages.last().unwrap().content.clone();
-            assert!(last(proponent).contains(&format!("Challenger Agent: Answer: Grau. Explanation: C{}.", round - 4)));
+            assert!(last(proponent).contains(&format!("Challenger Agent: Thought: C{}.\nAnswer: Grau", round - 4)));
             assert!(
-                last(challenger).contains(&format!("Proponent Agent: Answer: Tessin. Explanation: P{}.", round - 4))
+                last(challenger).contains(&format!("Proponent Agent: Thought: P{}.\nAnswer: Tessin", round - 4))
             );
-            assert_eq!(challenger.messages[1].content, "Answer: Grau. Explanation: C1.");
+            assert_eq!(challenger.messages[1].content, "Thought: C1.\nAnswer: Grau");
         }
     }
     // The judge reads the last replies alone.
@@ -141,12 +141,12 @@ fn without_asymmetry_both_read_the_documents() {
     let (record, _) = drag(
         &typed(&[("asymmetry", "false"), ("retrieval-rounds", "0")]),
         &[&[
-            ("proponent, round 1", "Answer: Tessin. Explanation: P1."),
-            ("challenger, round 1", "Answer: Tessin. Explanation: C1."),
-            ("proponent, round 2", "Answer: Tessin. Explanation: P2."),
-            ("challenger, round 2", "Answer: Tessin. Explanation: C2."),
-            ("proponent, round 3", "Answer: Tessin. Explanation: P3."),
-            ("challenger, round 3", "Answer: Tessin. Explanation: C3."),
+            ("proponent, round 1", "Thought: P1.\nAnswer: Tessin"),
+            ("challenger, round 1", "Thought: C1.\nAnswer: Tessin"),
+            ("proponent, round 2", "Thought: P2.\nAnswer: Tessin"),
+            ("challenger, round 2", "Thought: C2.\nAnswer: Tessin"),
+            ("proponent, round 3", "Thought: P3.\nAnswer: Tessin"),
+            ("challenger, round 3", "Thought: C3.\nAnswer: Tessin"),
             ("judge, round 3", "Tessin"),
         ]],
     );
@@ -159,8 +159,8 @@ fn without_asymmetry_both_read_the_documents() {
 fn the_judge_stops_the_retrieval_debate() {
     let stops: &[(&str, &str)] = &[("judge, round 1", "Proponent Agent")];
     let after: &[(&str, &str)] = &[
-        ("proponent, round 2", "Answer: Tessin. Explanation: P1."),
-        ("challenger, round 2", "Answer: Grau. Explanation: C1."),
+        ("proponent, round 2", "Thought: P1.\nAnswer: Tessin"),
+        ("challenger, round 2", "Thought: C1.\nAnswer: Grau"),
         ("judge, round 2", "Grau"),
     ];
     let (record, queries) = drag(&typed(&[("response-rounds", "1")]), &[stops, &RETRIEVAL[..2], after]);
@@ -180,8 +180,8 @@ fn relentless() -> Scripted {
                 format!("Argument: More.\nQuery Expansion: query {round}")
             }
             ("judge", Some("reply/choice.lark")) => "Challenger Agent".into(),
-            ("judge", _) => "Tessin".into(),
-            (_, Some("reply/answer.lark")) => "Answer: Tessin. Explanation: x".into(),
+            ("judge" | "reader", _) => "Tessin".into(),
+            (_, Some("reply/thought.lark")) => "Thought: x\nAnswer: Tessin".into(),
             _ => "It is enough.".into(),
         }
     })
@@ -210,15 +210,16 @@ fn calls_of_every_number_of_rounds() {
 
 #[test]
 fn each_stage_alone() {
-    // Without rounds of the response debate the proponent answers from what the retrieval debate left.
-    let answer: &[(&str, &str)] = &[("proponent, round 4", "Answer: Tessin. Explanation: It says so.")];
+    // Without rounds of the response debate Naive RAG's reader answers from what the retrieval debate left.
+    let answer: &[(&str, &str)] = &[("reader, round 4", "Tessin")];
     let (record, _) = drag(&typed(&[("response-rounds", "0")]), &[RETRIEVAL, answer]);
     let last = record.calls.last().unwrap();
-    assert_eq!((record.calls.len(), last.prompt.as_str()), (10, "drag/with_documents.jinja"));
-    let pool = "Query 1: Arlen Bridge designer\n- The Arlen Bridge was designed by Ada Quill.\n";
-    assert!(read(last).contains(pool) && read(last).contains("Query 2: Ada Quill birthplace\n- Ada Quill was"));
+    assert_eq!((record.calls.len(), last.prompt.as_str()), (10, "naive_rag/reader.jinja"));
+    // Each passage once, although two queries found the last one.
+    assert!(read(last).contains("Passage 1: The Arlen Bridge was designed by Ada Quill.\n"), "{}", read(last));
+    assert_eq!((read(last).matches("Passage ").count(), read(last).matches("Ada Quill was born").count()), (4, 1));
     let conclusion = record.conclusion.unwrap();
-    assert_eq!((conclusion.answers[0].text.as_str(), conclusion.explanation.as_str()), ("Tessin", "It says so."));
+    assert_eq!(conclusion.answers[0].text, "Tessin");
     // A passage that holds the answer's words mentions it.
     assert_eq!(conclusion.answers[0].mentions, [2]);
 }
@@ -231,7 +232,7 @@ fn an_action_is_one_and_changes_the_pool_or_ends_the_debate() {
             ("challenger, round 1", action),
             ("proponent, round 1", "Enough."),
             ("judge, round 1", "Challenger Agent"),
-            ("proponent, round 2", "Answer: Tessin. Explanation: x"),
+            ("reader, round 2", "Tessin"),
         ];
         drag(&settings, &[script])
     };
@@ -264,7 +265,7 @@ fn an_optimisation_into_a_known_query_drops_the_old_one() {
     let script: &[(&str, &str)] = &[
         ("challenger, round 2", second),
         ("judge, round 3", "Proponent Agent"),
-        ("proponent, round 4", "Answer: unknown. Explanation: x"),
+        ("reader, round 4", "unknown"),
     ];
     let (record, queries) = drag(&typed(&[("response-rounds", "0")]), &[script, RETRIEVAL]);
     assert_eq!(queries, [ASKED, "Ada Quill birthplace"], "nothing is retrieved for it");
@@ -282,7 +283,7 @@ fn malformed_replies_at_every_role() {
     // A verdict that names neither ends the retrieval debate.
     let early: &[(&str, &str)] = &[
         ("judge, round 1", "Both argue well, the Challenger Agent better."),
-        ("proponent, round 2", "Answer: Tessin. Explanation: x"),
+        ("reader, round 2", "Tessin"),
     ];
     let (record, queries) = drag(&typed(&[("response-rounds", "0")]), &[early, RETRIEVAL]);
     assert_eq!(fallbacks(&record), ["the judge named no winner: the retrieval debate ended"]);
@@ -297,8 +298,8 @@ fn malformed_replies_at_every_role() {
     let (record, _) = drag(&Typed::new(), &[&[("judge, round 6", "...")], RETRIEVAL, RESPONSE]);
     let conclusion = record.conclusion.unwrap();
     assert!(conclusion.malformed && conclusion.answers.is_empty());
-    // The same holds for the proponent's answer, where it counts.
-    let alone: &[(&str, &str)] = &[("proponent, round 4", "I cannot say.")];
+    // The same holds for the reader's answer, where it counts.
+    let alone: &[(&str, &str)] = &[("reader, round 4", "...")];
     let (record, _) = drag(&typed(&[("response-rounds", "0")]), &[RETRIEVAL, alone]);
     assert!(record.conclusion.unwrap().malformed);
 }
@@ -376,8 +377,8 @@ fn thirty_passages_a_query_and_options() {
     let library = Library::new(&[(ASKED, &texts)]);
     let rounds = [("retrieval-rounds", "0"), ("response-rounds", "1"), ("per-query", "30")];
     let script: &[(&str, &str)] = &[
-        ("proponent, round 1", "Answer: yes. Explanation: x"),
-        ("challenger, round 1", "Answer: no. Explanation: x"),
+        ("proponent, round 1", "Thought: x\nAnswer: yes"),
+        ("challenger, round 1", "Thought: x\nAnswer: no"),
         ("judge, round 1", "yes"),
     ];
     let question = Question { options: vec!["yes".into(), "no".into()], ..asked(ASKED) };

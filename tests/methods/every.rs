@@ -226,12 +226,15 @@ fn a_document_longer_than_the_context_is_refused_by_name_and_numbers() {
 #[test]
 fn options_are_shown() {
     let shows: [(&str, &[&str]); 9] = [
-        ("closed-book", &["closed_book/answerer.jinja"]),
-        ("drag", &["drag/from_memory.jinja", "drag/response_judge.jinja", "drag/with_documents.jinja"]),
+        ("closed-book", &["closed_book/answerer.jinja", "closed_book/one.jinja"]),
+        (
+            "drag",
+            &["drag/exchange.jinja", "drag/from_memory.jinja", "drag/response_judge.jinja", "drag/with_documents.jinja"],
+        ),
         ("flare", &["flare/step.jinja"]),
         ("ircot", &["ircot/chain.jinja"]),
         ("iter-retgen", &["iter_retgen/reader.jinja"]),
-        ("mad", &["mad/first.jinja"]),
+        ("mad", &["mad/first.jinja", "mad/moderator.jinja"]),
         ("naive-rag", &["naive_rag/reader.jinja"]),
         ("speculative-rag", &["speculative_rag/consistency.jinja", "speculative_rag/drafter.jinja"]),
         ("sure", &["sure/candidates.jinja"]),

@@ -30,12 +30,12 @@ fn mad(switches: &[(&str, &str)], replies: &'static [&'static str]) -> QuestionR
 }
 
 const USUAL: &[&str] = &[
-    "Answer: 1884. Explanation: A1.",
-    "Answer: 1848. Explanation: B1.",
-    "Answer: 1901. Explanation: C1.",
-    "Answer: 1848. Explanation: A2.",
-    "Answer: 1848. Explanation: B2.",
-    "Answer: 1884. Explanation: C2.",
+    "Thought: A1.\nAnswer: 1884",
+    "Thought: B1.\nAnswer: 1848",
+    "Thought: C1.\nAnswer: 1901",
+    "Thought: A2.\nAnswer: 1848",
+    "Thought: B2.\nAnswer: 1848",
+    "Thought: C2.\nAnswer: 1884",
 ];
 
 #[test]
@@ -77,11 +77,11 @@ fn agents_never_see_a_document() {
 fn ties_go_to_the_earlier_agent_and_unknown_does_not_vote() {
     let tie = mad(
         &[("rounds", "1")],
-        &["Answer: 1901. Explanation: x", "Answer: 1884. Explanation: x", "Answer: 1848. Explanation: x"],
+        &["Thought: x\nAnswer: 1901", "Thought: x\nAnswer: 1884", "Thought: x\nAnswer: 1848"],
     );
     assert_eq!(tie.conclusion.unwrap().answers[0].text, "1901");
-    const UNKNOWN: &str = "Answer: unknown. Explanation: x";
-    const ONE: &[&str] = &[UNKNOWN, UNKNOWN, "Answer: 1884. Explanation: x"];
+    const UNKNOWN: &str = "Thought: x\nAnswer: unknown";
+    const ONE: &[&str] = &[UNKNOWN, UNKNOWN, "Thought: x\nAnswer: 1884"];
     let one = mad(&[("rounds", "1")], ONE);
     assert_eq!(one.conclusion.unwrap().answers[0].text, "1884");
     let none = mad(&[("rounds", "1")], &[UNKNOWN; 3]).conclusion.unwrap();
@@ -90,7 +90,7 @@ fn ties_go_to_the_earlier_agent_and_unknown_does_not_vote() {
 
 #[test]
 fn switches_count_agents_and_rounds() {
-    const SAME: &[&str] = &["Answer: 1884. Explanation: x"; 20];
+    const SAME: &[&str] = &["Thought: x\nAnswer: 1884"; 20];
     for (agents, rounds) in [("2", "1"), ("2", "4"), ("5", "3")] {
         let record = mad(&[("agents", agents), ("rounds", rounds)], SAME);
         let (agents, rounds): (usize, usize) = (agents.parse().unwrap(), rounds.parse().unwrap());
@@ -104,11 +104,28 @@ fn switches_count_agents_and_rounds() {
     }
 }
 
+/// DRAG's code: two agents, three rounds, greedy, and a moderator whose word counts.
+#[test]
+fn the_reference_code_has_a_moderator() {
+    const REPLIES: &[&str] = &["Thought: x\nAnswer: 1884", "Thought: y\nAnswer: 1848"];
+    let replies: &'static [&'static str] = Box::leak([REPLIES, REPLIES, REPLIES, &["1901"]].concat().into_boxed_slice());
+    let preset = [("agents", "2"), ("rounds", "3"), ("greedy", "true"), ("moderator", "true")];
+    let reference = moot::protocol::Row::named("mad").unwrap().preset("reference-code").unwrap();
+    assert_eq!(reference.switches, preset);
+    let record = mad(&preset, replies);
+    assert!(record.calls.iter().all(|call| call.sampling.is_none() || call.sampling == Some(Sampling::Greedy)));
+    let last = record.calls.last().unwrap();
+    assert_eq!((record.calls.len(), last.role.as_str(), last.messages.len()), (7, "moderator", 1));
+    assert!(read(last).contains("Agent 1: Thought: x\nAnswer: 1884\n\nAgent 2: Thought: y\n"), "{}", read(last));
+    let conclusion = record.conclusion.unwrap();
+    assert_eq!((conclusion.answers[0].text.as_str(), conclusion.calls), ("1901", vec![6]));
+}
+
 #[test]
 fn malformed_replies_are_read_by_the_others_and_do_not_vote() {
     let record = mad(
         &[],
-        &["1884", "Answer: 1848. Explanation: B1.", "", "I still say 1884", "Answer: 1848. Explanation: B2.", "hm"],
+        &["1884", "Thought: B1.\nAnswer: 1848", "", "I still say 1884", "Thought: B2.\nAnswer: 1848", "hm"],
     );
     assert_eq!(metric("malformed-replies", &record), Some(4.0));
     assert!(record.calls[4].messages[2].content.contains("- 1884\n"));
@@ -120,8 +137,8 @@ fn malformed_replies_are_read_by_the_others_and_do_not_vote() {
 
 #[test]
 fn a_failed_call_is_the_questions_error() {
-    const FIRST: &[&str] = &["Answer: 1884. Explanation: x", "(fails)", "Answer: 1884. Explanation: x"];
-    const LATER: &[&str] = &["Answer: 1884. Explanation: x", "x", "x", "x", "x", "(fails)"];
+    const FIRST: &[&str] = &["Thought: x\nAnswer: 1884", "(fails)", "Thought: x\nAnswer: 1884"];
+    const LATER: &[&str] = &["Thought: x\nAnswer: 1884", "x", "x", "x", "x", "(fails)"];
     for (replies, before) in [(FIRST, 0), (LATER, 3)] {
         let (error, calls) = failed(record("mad", &Typed::new(), &asked(ASKED), &in_order(replies), None));
         assert_eq!((error.contains("gone"), calls), (true, before), "{error}");

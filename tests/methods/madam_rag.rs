@@ -14,7 +14,7 @@ use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 pub(super) const VERDICT: &str = r#"All Correct Answers: ["1931", "1968"]. Explanation: Two women."#;
 
 pub(super) fn is_aggregator(call: &Call) -> bool {
-    prompt(call).contains("Agents' replies:\nAgent 3: Answer: harp")
+    prompt(call).contains("Agents' replies:\nAgent 1: Answer: cello")
 }
 
 /// Agents say what their document says, the aggregator says [`VERDICT`].
@@ -70,8 +70,8 @@ fn agents_see_their_document_alone_and_then_the_aggregators_reply() {
     let (_, calls) = answer("madam-rag", &Typed::new(), &four(), &honest());
     let sent = |i: usize| calls[i].messages[0].content.as_str();
     assert!(sent(0).ends_with("Document: She was born in 1931."));
-    assert!(!sent(0).contains("1968") && !sent(0).contains("You are Agent") && !sent(0).contains("Aggregator"));
-    assert!(sent(5).contains("You are Agent 1.") && sent(5).contains(&format!("Aggregator: {VERDICT}\n")));
+    assert!(!sent(0).contains("1968") && !sent(0).contains("other agents") && !sent(0).contains("Aggregator"));
+    assert!(sent(5).contains("replies of other agents:") && sent(5).contains(&format!("Aggregator: {VERDICT}\n")));
     assert!(!sent(5).contains("Agent 2:"));
     // Neither section 4 nor appendix E shows an agent its own reply.
     assert!(calls[..4].iter().all(|call| !sent(5).contains(call.reply.trim())));
@@ -112,6 +112,46 @@ fn without_shuffling_the_aggregator_reads_the_replies_in_the_documents_order() {
     let replies: Vec<String> = calls[..4].iter().map(|call| call.reply.trim().to_owned()).collect();
     let want: String = (0..4).map(|index| format!("\nAgent {}: {}", index + 1, replies[index])).collect();
     assert!(sent(&calls[4]).ends_with(&format!("Agents' replies:{want}")), "{}", sent(&calls[4]));
+}
+
+/// An instruction to read the document alone and one to read the other agents too would contradict each other.
+#[test]
+fn no_round_of_the_paper_reads_the_document_alone() {
+    for (wording, alone) in [("paper", false), ("tuned", true)] {
+        let (_, calls) = answer("madam-rag", &typed(&[("wording", wording)]), &four(), &honest());
+        let said = |call: &CallRecord| sent(call).contains("from the document alone");
+        assert_eq!((said(&calls[0]), said(&calls[5])), (alone, alone), "{wording}");
+        assert_eq!(sent(&calls[4]).contains("Agent 6:"), alone, "{wording}");
+    }
+}
+
+/// The reference script: agents read each other, an answer within the other one is kept, and then the verdict before stands.
+#[test]
+fn the_reference_code_stops_by_substring_and_reuses_the_verdict() {
+    let preset = moot::protocol::Row::named("madam-rag").unwrap().preset("reference-code").unwrap();
+    let switches = |more: &[(&'static str, &'static str)]| typed(&[preset.switches, more].concat());
+    // Every later reply holds the first one: "in 1931" holds "1931".
+    let wordier = || {
+        Scripted::new(|call| {
+            let year = ["1931", "1968", "1913"].into_iter().find(|year| prompt(call).contains(&format!("born in {year}")));
+            match year {
+                _ if is_aggregator(call) => VERDICT.into(),
+                Some(year) if prompt(call).contains("other agents") => format!("Answer: in {year}. Explanation: x"),
+                Some(year) => format!("Answer: {year}. Explanation: x"),
+                None => "Answer: unknown. Explanation: x".into(),
+            }
+        })
+    };
+    let (conclusion, calls) = answer("madam-rag", &switches(&[]), &four(), &wordier());
+    // The aggregator of round 1 is asked beside the agents of round 2; none is asked after it.
+    let mut second = agents(1, 2);
+    second.insert(0, aggregator(1, 1));
+    assert_eq!(shape(&calls), [agents(0, 1), second].concat());
+    let conclusion = conclusion.unwrap();
+    assert!(conclusion.converged && conclusion.calls == [4], "{conclusion:?}");
+    // By the paper "in 1931" is another answer than "1931": the debate goes on to round 3, where each is kept.
+    let (conclusion, calls) = answer("madam-rag", &switches(&[("stop", "equal"), ("verdict", "asked")]), &four(), &wordier());
+    assert_eq!((conclusion.unwrap().rounds, calls.len()), (3, 15));
 }
 
 #[test]

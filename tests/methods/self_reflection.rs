@@ -97,3 +97,19 @@ fn a_chat_that_outgrows_the_context_names_its_round() {
     }
     assert_eq!(kept, calls[..3]);
 }
+
+/// With "If there is no problem, say so" a small model said so always, and the method was the concatenated prompt.
+#[test]
+fn reviews_are_asked_for_problems_and_what_they_change_is_counted() {
+    let changed = |replies: [&str; 5]| {
+        let record = held("self-reflection", &[], &four(), Tools::new(&Scripted::list(replies)));
+        let review = &record.calls[1].messages.last().unwrap().content;
+        assert!(review.contains("find the problems") && !review.contains("no problem"), "{review}");
+        super::library::metric("refinements-changed", &record)
+    };
+    assert_eq!(changed(replies()), Some(1.0));
+    assert_eq!(changed([FIRST, "x", FIRST, "x", SECOND]), Some(0.5));
+    assert_eq!(changed([FIRST, "x", FIRST, "x", FIRST]), Some(0.0));
+    let record = held("concatenated", &[], &four(), Tools::new(&Scripted::list([FIRST])));
+    assert_eq!(super::library::metric("refinements-changed", &record), None);
+}

@@ -57,10 +57,13 @@ fn the_presets_that_were_global_are_found_alone() {
 #[test]
 fn a_preset_that_the_method_does_not_have_is_refused_with_those_it_has() {
     let madam = Row::named("madam-rag").unwrap();
-    let line = usage_error(madam.preset("tuned"));
-    assert_eq!(line, "madam-rag has no preset \"tuned\" (it has: paper, peers, one-round, every-answer)");
-    let line = usage_error(Row::named("closed-book").unwrap().preset("tuned"));
-    assert_eq!(line, "closed-book has no preset \"tuned\" (it has none)");
+    let line = usage_error(madam.preset("tuneful"));
+    let has = "paper, tuned, reference-code, peers, one-round, every-answer";
+    assert_eq!(line, format!("madam-rag has no preset \"tuneful\" (it has: {has})"));
+    let closed_book = Row::named("closed-book").unwrap();
+    assert_eq!(usage_error(closed_book.preset("tuned")), "closed-book has no preset \"tuned\" (it has: paper)");
+    // Every method's defaults are its paper's.
+    assert!(METHODS.iter().all(|row| row.preset("paper").is_ok_and(|preset| preset.switches.is_empty())));
 }
 
 #[test]
@@ -76,7 +79,10 @@ fn switches_typed_go_before_the_presets() {
 fn defaults_are_the_protocol_of_the_paper() {
     let built = methods::build("madam-rag", &Typed::new()).unwrap();
     assert_eq!(built.preset, None);
-    let paper = json!({ "rounds": 3, "history": "aggregate", "shuffle": true, "aggregator": true });
+    let paper = json!({
+        "rounds": 3, "history": "aggregate", "shuffle": true, "aggregator": true, "wording": "paper", "stop": "equal",
+        "verdict": "asked"
+    });
     assert_eq!(built.values.json(), paper);
     let (row, preset) = methods::preset("paper").unwrap();
     assert_eq!(row.build_preset(preset, &Typed::new()).unwrap().values.json(), paper);

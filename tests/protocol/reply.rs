@@ -3,7 +3,7 @@
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use moot::generation::Finish;
-use moot::protocol::formats::{ANSWER, ANSWERS, Format, ITEMS, LIST, QUERY_ACTION, SHORT, THOUGHT};
+use moot::protocol::formats::{ANSWER, ANSWERS, CHOICE, Format, ITEMS, LIST, QUERY_ACTION, SHORT, THOUGHT};
 use moot::transcript::Parsed;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -183,6 +183,42 @@ fn nothing_is_read_where_the_marker_or_the_answer_is_missing() {
     ] {
         assert_eq!(read(&ANSWER, reply, Finish::Stop), Parsed::Malformed, "{reply:?}");
     }
+}
+
+/// A label, a query or an answer of which a part is missing would be taken for a whole one.
+#[test]
+fn a_reply_cut_inside_what_it_decides_is_malformed() {
+    let queries = json!({ "queries": ["Who built it?", "What does p->x mean in C?"] });
+    let options = json!({ "options": ["yes", "yes, in part", "no"] });
+    let read = |format: &Format, reply: &str, finish, values: &Value| format.read(reply, finish, values);
+    for (format, values, reply) in [
+        (&SHORT, &Value::Null, "The Treaty of Vers"),
+        (&THOUGHT, &Value::Null, "Thought: It says so.\nAnswer: The Treaty of Vers"),
+        (&QUERY_ACTION, &queries, "Argument: a\nQuery Expansion: Ada Quill birth"),
+        (&QUERY_ACTION, &queries, "Argument: a\nQuery Optimization: Who built it? -> Ada"),
+        (&CHOICE, &options, "yes"),
+    ] {
+        assert_ne!(read(format, reply, Finish::Stop, values), Parsed::Malformed, "{reply}");
+        assert_eq!(read(format, reply, Finish::Length, values), Parsed::Malformed, "{reply}");
+    }
+    // What was cut came after it.
+    for (format, values, reply) in [
+        (&SHORT, &Value::Null, "The Treaty of Versailles\nIt was sig"),
+        (&THOUGHT, &Value::Null, "Thought: It says so.\nAnswer: The Treaty\n"),
+        (&QUERY_ACTION, &queries, "Argument: a\nQuery Expansion: Ada Quill\nThis wo"),
+        (&CHOICE, &options, "no"),
+    ] {
+        assert_ne!(read(format, reply, Finish::Length, values), Parsed::Malformed, "{reply}");
+    }
+}
+
+/// The arrow of the query is not that of the action.
+#[test]
+fn a_query_may_hold_an_arrow() {
+    let values = json!({ "queries": ["What does p->x mean in C?"] });
+    let reply = "Argument: a\nQuery Optimization: What does p->x mean in C? -> member access of a pointer";
+    let Parsed::Fields(fields) = QUERY_ACTION.read(reply, Finish::Stop, &values) else { panic!() };
+    assert_eq!((&fields["old"], &fields["new"]), (&json!(0), &json!("member access of a pointer")));
 }
 
 #[test]

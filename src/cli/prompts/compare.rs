@@ -18,7 +18,7 @@ use crate::eval::variants::{Compared, Half, MOST};
 use crate::files::outputs::{self, InputPath};
 use crate::llm::once::Once;
 use crate::prompts::File;
-use crate::protocol::Row;
+use crate::protocol::Built;
 use crate::protocol::own_prompts::text;
 use crate::transcript::CallRecord;
 use crate::workspace::{Control, MethodPlan, Plan, PlanOptions, Recording, RunOptions, Workspace};
@@ -189,7 +189,7 @@ fn variants(args: &Args, control: &Control) -> Result<Vec<Variant>> {
     let options = args.method.options()?;
     let resolve = || options.resolve(crate::methods::RUN, &control.notice());
     let method = resolve()?;
-    let file = prompt_of(method.row(), &args.role)?;
+    let file = prompt_of(&method.method, &args.role)?;
     let role = stem(Path::new(file.name));
     let record = |name: &str| args.output.join(format!("{role}.{name}.jsonl"));
     let mut variants = vec![Variant { name: "in-use".into(), method, record: record("in-use") }];
@@ -219,11 +219,17 @@ fn variants(args: &Args, control: &Control) -> Result<Vec<Variant>> {
     Ok(variants)
 }
 
-/// The prompt of that name: the file of the method, with or without folder and ending.
-fn prompt_of(row: &'static Row, role: &str) -> Result<File> {
-    let asked = role.trim_end_matches(".jinja");
-    let named = |file: &&File| file.name.trim_end_matches(".jinja") == asked || stem(Path::new(file.name)) == asked;
-    row.prompts.iter().find(named).copied().ok_or_else(|| MootError::UnknownName {
+/// The prompt of that name: the file of the method, with or without folder and ending; with `wording=tuned` the tuned one where
+/// there are two.
+fn prompt_of(method: &Built, role: &str) -> Result<File> {
+    let (row, asked) = (method.row, role.trim_end_matches(".jinja"));
+    let find = |asked: &str| {
+        let named = |file: &&File| file.name.trim_end_matches(".jinja") == asked || stem(Path::new(file.name)) == asked;
+        row.prompts.iter().find(named).copied()
+    };
+    let tuned = method.values.json().get("wording").is_some_and(|wording| wording == "tuned");
+    let tuned = tuned.then(|| find(&format!("{asked}_tuned"))).flatten();
+    tuned.or_else(|| find(asked)).ok_or_else(|| MootError::UnknownName {
         kind: "prompt of the method",
         name: role.to_owned(),
         known: row.prompts.iter().map(|file| file.name).collect::<Vec<_>>().join(", "),

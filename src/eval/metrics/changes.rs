@@ -4,6 +4,7 @@ use super::answers::{self, Rule};
 use super::metric::Tally;
 use crate::answers::gold::is_right;
 use crate::answers::words::Level;
+use crate::methods::self_reflection;
 use crate::question::{Answer, Conclusion, Gold, Judged};
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 
@@ -38,6 +39,12 @@ pub fn tally(record: &QuestionRecord, change: Change) -> Option<Tally> {
         tally[1] += 1.0;
     }
     (tally[1] > 0.0).then_some(tally)
+}
+
+/// Refined answers of self-reflection: those that differ from the answer reviewed, and all.
+#[must_use]
+pub(crate) fn refined(record: &QuestionRecord) -> Option<Tally> {
+    self_reflection::refined(record).map(|(changed, all)| [changed as f64, all as f64, 0.0, 0.0])
 }
 
 /// The same speaker's reply of the round before.

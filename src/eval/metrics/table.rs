@@ -264,6 +264,13 @@ pub const METRICS: &[Metric] = &[
         ratio
     ),
     run!(
+        "refinements-changed",
+        "refined lists of answers that differ from the list reviewed / refined lists",
+        "MADAM-RAG, section 5.1 (self-reflection): whether reviews do anything",
+        changes::refined,
+        ratio
+    ),
+    run!(
         "answers-kept",
         "answers given again unchanged, or judged alike / answers given again",
         FEEDBACK,

@@ -22,7 +22,8 @@ const MOVED: [(&str, &str); 6] = [
 ///
 /// - `madam-rag` with one of [`MOVED`] at another value, or with `history=answers`, is `debate`. Its prompts `madam_rag/...`
 ///   are `debate/...`, with the same texts.
-/// - `madam-rag` with all of [`MOVED`] at the paper's value is `madam-rag` without them.
+/// - `madam-rag` with all of [`MOVED`] at the paper's value is `madam-rag` without them. Without the switch `wording` it had the
+///   prompts that are `wording=tuned` today, under the names of today's others.
 /// - `majority-vote` had `provenance`, which is left out: its votes depend on replies alone. A call that is made anew shows
 ///   neither source nor date.
 pub struct RecordedMethod {
@@ -30,6 +31,7 @@ pub struct RecordedMethod {
     pub row: &'static Row,
     typed: Typed,
     moved: bool,
+    tuned: bool,
 }
 
 impl RecordedMethod {
@@ -39,7 +41,7 @@ impl RecordedMethod {
     /// [`MootError::UnknownName`](crate::MootError::UnknownName) for a method that this program does not have.
     pub fn of(header: &Header) -> Result<Self> {
         let mut typed = as_typed(&header.switches);
-        let mut moved = false;
+        let (mut moved, mut tuned) = (false, false);
         match header.method.as_str() {
             "madam-rag" => {
                 let differs = |(name, value): &(&str, &str)| typed.get(*name).is_some_and(|typed| typed != value);
@@ -51,6 +53,8 @@ impl RecordedMethod {
                     }
                 } else {
                     MOVED.iter().for_each(|(name, _)| drop(typed.remove(*name)));
+                    tuned = !typed.contains_key("wording");
+                    typed.entry("wording".to_owned()).or_insert_with(|| "tuned".to_owned());
                 }
             }
             "majority-vote" => drop(typed.remove("provenance")),
@@ -60,7 +64,7 @@ impl RecordedMethod {
         // A default is not typed: what depends on another switch is resolved again.
         let default = |name: &str| row.switches.iter().find(|switch| switch.name == name).map(|switch| switch.default);
         typed.retain(|name, value| default(name) != Some(value));
-        Ok(Self { row, typed, moved })
+        Ok(Self { row, typed, moved, tuned })
     }
 
     /// The method with its recorded switches and the program's prompts.
@@ -88,6 +92,7 @@ impl RecordedMethod {
     fn file(&self, recorded: &str) -> String {
         match recorded.strip_prefix("madam_rag/") {
             Some(file) if self.moved => format!("debate/{file}"),
+            Some(file) if self.tuned => format!("madam_rag/{}_tuned.jinja", file.trim_end_matches(".jinja")),
             _ => recorded.to_owned(),
         }
     }
