@@ -22,7 +22,7 @@ const MOST_WEIGHT: f64 = 1e9;
 /// Rounding that a share or a weight may have.
 const ROUNDING: f64 = 1e-9;
 
-/// The vote of a source without an estimate: the estimator's own first vote (RA-RAG, section 3.3, step 0).
+/// The vote of a source without an estimate where no source has one: the estimator's own first vote (RA-RAG, section 3.3, step 0).
 pub const UNKNOWN_VOTE: f64 = 1.0;
 
 /// How [`SourceWeights::estimator`] begins for reliabilities that were planted, not estimated.
@@ -206,14 +206,21 @@ impl SourceWeights {
         Ok((weights, WeightsIdentity { name, sha256 }))
     }
 
-    /// The vote of a source: its weight, which may be zero or negative; [`UNKNOWN_VOTE`] for a source without an
-    /// estimate.
+    /// The vote of a source: its weight, which may be zero or negative; [`Self::unknown_vote`] for a source without an estimate.
     #[must_use]
     pub fn vote(&self, source: Option<&str>) -> f64 {
-        self.estimate(source).and_then(|estimate| estimate.weight).unwrap_or(UNKNOWN_VOTE)
+        self.estimate(source).and_then(|estimate| estimate.weight).unwrap_or_else(|| self.unknown_vote())
     }
 
-    /// One line where sources of `asked` have no estimate here, and so vote with [`UNKNOWN_VOTE`]; `None` where all have one.
+    /// The vote of a source of which nothing is known: the mean of the known weights. Weights grow with the number of sources, so a
+    /// vote of 1 would make it nearly the least trusted of ten. [`UNKNOWN_VOTE`] where no weight is known.
+    #[must_use]
+    pub fn unknown_vote(&self) -> f64 {
+        let known: Vec<f64> = self.sources.values().filter_map(|estimate| estimate.weight).collect();
+        if known.is_empty() { UNKNOWN_VOTE } else { known.iter().sum::<f64>() / known.len() as f64 }
+    }
+
+    /// One line where sources of `asked` have no estimate here, and so vote with [`Self::unknown_vote`]; `None` where all have one.
     #[must_use]
     pub fn unknown(&self, name: &str, asked: &BTreeSet<&str>) -> Option<String> {
         let known = |source: &str| self.estimate(Some(source)).is_some_and(|estimate| estimate.weight.is_some());
@@ -222,19 +229,20 @@ impl SourceWeights {
             return None;
         }
         let own = listed(self.sources.keys().map(String::as_str));
+        let vote = format!("the mean of its weights, {:.2}", self.unknown_vote());
         if asked.is_empty() {
             return Some(format!(
-                "{name} has weights of {own}, and no document names its source: every vote is {UNKNOWN_VOTE}"
+                "{name} has weights of {own}, and no document names its source: every vote is {vote}"
             ));
         }
         let (count, all) = (unknown.len(), asked.len());
         let which = listed(unknown.iter().copied());
         Some(if count == all {
             format!(
-                "{name} belongs to another corpus: it has weights of {own}, found {which}; every vote is {UNKNOWN_VOTE}"
+                "{name} belongs to another corpus: it has weights of {own}, found {which}; every vote is {vote}"
             )
         } else {
-            format!("{name} has no weight for {count} of {all} sources ({which}): they vote with {UNKNOWN_VOTE}")
+            format!("{name} has no weight for {count} of {all} sources ({which}): they vote with {vote}")
         })
     }
 

@@ -16,6 +16,7 @@ use crate::eval::record::reader::Record;
 use crate::eval::reproduce::{Beside, Needed, PaperTable, Row, beside, tables};
 use crate::eval::scores::aligned;
 use crate::files::outputs;
+use crate::protocol::ctx::Settings;
 use crate::sources::SourceWeights;
 use crate::workspace::{MethodPlan, Plan, PlanOptions, Recording, RunOptions, Workspace, model_label};
 use clap::ValueEnum;
@@ -53,6 +54,16 @@ pub struct Args {
     /// Only the first N questions of each dataset
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub limit: Option<usize>,
+    /// A uniform sample of N questions of each dataset
+    #[arg(long, value_name = "N", value_parser = values::count, conflicts_with = "limit", allow_negative_numbers = true)]
+    pub sample: Option<usize>,
+    /// Seeds the sample
+    #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = values::whole::<u64>)]
+    #[arg(allow_negative_numbers = true)]
+    pub sample_seed: u64,
+    /// Tokens of a reply at most, instead of the table's
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    pub max_tokens: Option<usize>,
     /// Questions in flight
     #[arg(long, value_name = "N", default_value = "8", value_parser = values::count, allow_negative_numbers = true)]
     pub in_flight: usize,
@@ -148,10 +159,13 @@ fn recorded(path: &Path) -> Result<Option<Record>> {
 }
 
 /// Why a row cannot run here, where it cannot.
-fn hindered(row: &Row, args: &Args) -> Result<Option<String>> {
+fn hindered(table: &PaperTable, row: &Row, args: &Args) -> Result<Option<String>> {
     let needs = row.build()?.row.needs;
     let missing = |what: &str| Some(format!("{}: {what}", row.label));
-    Ok(if needs.retriever && !args.retrieve.options().is_given() { missing("needs --corpus") } else { None })
+    // Of a table that searches a corpus, a method that could read a question's own documents must not: its numbers would stand
+    // beside those of an open corpus.
+    let searches = needs.retriever || needs.passages && table.corpus;
+    Ok(if searches && !args.retrieve.options().is_given() { missing("needs --corpus") } else { None })
 }
 
 /// Runs `rows` on every dataset at hand, side by side.
@@ -164,7 +178,7 @@ fn run_rows(
 ) -> Result<()> {
     let mut able = Vec::new();
     for row in rows {
-        if hindered(row, args)?.is_none() {
+        if hindered(table, row, args)?.is_none() {
             able.push(*row);
         }
     }
@@ -176,7 +190,7 @@ fn run_rows(
         let dataset = Arc::new(load(args, needed, path)?);
         let of = |row: &&'static Row| {
             let output = record_path(folder, table, row, needed, args);
-            Ok(Recording::new(Arc::new(method(row, args)?), dataset.clone(), output, Arc::default(), &run))
+            Ok(Recording::new(Arc::new(method(table, row, args)?), dataset.clone(), output, Arc::default(), &run))
         };
         batches.push(able.iter().map(of).collect::<Result<_>>()?);
         let records: Vec<_> = batches.iter().flatten().map(|recording| ("-o", recording.path())).collect();
@@ -211,19 +225,25 @@ fn load(args: &Args, needed: &Needed, path: &Path) -> Result<Dataset> {
             needed.form
         ));
     }
+    if let Some(count) = args.sample {
+        dataset.sample(count, args.sample_seed);
+    }
     dataset.questions.truncate(args.limit.unwrap_or(usize::MAX));
     Ok(dataset)
 }
 
-fn method(row: &Row, args: &Args) -> Result<MethodPlan> {
+fn method(table: &PaperTable, row: &Row, args: &Args) -> Result<MethodPlan> {
     let weights = args.source_weights.as_deref().filter(|_| row.on_demand).map(SourceWeights::read).transpose()?;
-    Ok(MethodPlan { weights, ..MethodPlan::of(row.build()?) })
+    let max_tokens = args.max_tokens.unwrap_or(table.max_tokens);
+    let settings = Settings { max_tokens, ..Settings::default() };
+    Ok(MethodPlan { weights, settings, ..MethodPlan::of(row.build()?) })
 }
 
 /// Paper, settings, datasets and methods, with what is at hand and what is missing.
 fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'static str, PathBuf>) -> String {
     let mut text = format!("{}: {}\n", table.paper, table.about);
     table.settings.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    text.push_str(&format!("  at most {} new tokens a reply (--max-tokens)\n", table.max_tokens));
     text.push_str("Datasets\n");
     for needed in table.data {
         let found = match data.get(needed.name) {
@@ -234,7 +254,7 @@ fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'static str, Path
     }
     text.push_str("Methods\n");
     for row in table.rows {
-        let missing = hindered(row, args).ok().flatten().map(|_| "missing: needs --corpus".to_owned());
+        let missing = hindered(table, row, args).ok().flatten().map(|_| "missing: needs --corpus".to_owned());
         let note = missing.into_iter().chain((!row.note.is_empty()).then(|| row.note.to_owned()));
         let note = note.map(|note| format!(" ({note})")).collect::<String>();
         text.push_str(&format!("  {}: {}{note}\n", row.label, row.typed()));

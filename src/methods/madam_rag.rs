@@ -157,6 +157,10 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 }
 
 impl Method for MadamRag {
+    fn weighs(&self) -> bool {
+        !self.aggregator
+    }
+
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         let mut replies: Vec<CallRecord> = Vec::new();
         let mut verdict: Option<CallRecord> = None;

@@ -71,6 +71,10 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 }
 
 impl Method for MajorityVote {
+    fn weighs(&self) -> bool {
+        true
+    }
+
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         let sampled = self.samples > 1 && ctx.settings().sampling == Sampling::Greedy;
         let asks: Vec<_> = (0..question.documents.len())

@@ -92,6 +92,10 @@ struct Decided {
 }
 
 impl Method for RaRagLong {
+    fn weighs(&self) -> bool {
+        true
+    }
+
     fn wanted(&self, user: Wanted) -> Wanted {
         of_each(self.per_source, user.filter)
     }

@@ -24,6 +24,11 @@ pub trait Method: Send + Sync {
         None
     }
 
+    /// Whether source weights change what it concludes.
+    fn weighs(&self) -> bool {
+        false
+    }
+
     /// Its request to the retriever, which its protocol may fix; `user` is the request as typed. The record's header
     /// holds it.
     fn wanted(&self, user: Wanted) -> Wanted {

@@ -36,8 +36,9 @@ fn merged(mut group: Vec<Hit>) -> Document {
     let mut documents = group.into_iter().map(document);
     let mut whole = documents.next().expect("a group has a hit (bug)");
     for next in documents {
-        let repeated = next.title.as_ref().and_then(|title| next.text.strip_prefix(title.as_str()));
-        let text = repeated.map_or(next.text.as_str(), |text| text.trim_start_matches('\n'));
+        // The title that `document` put before its text.
+        let repeated = next.title.as_ref().and_then(|title| next.text.strip_prefix(title.as_str())?.strip_prefix('\n'));
+        let text = repeated.unwrap_or(&next.text);
         whole.text.push_str("\n[...]\n");
         whole.text.push_str(text);
         whole.copies.extend(next.copies);
@@ -50,7 +51,8 @@ fn merged(mut group: Vec<Hit>) -> Document {
     whole
 }
 
-/// Converts hits to documents. The title goes before the text, because a passage alone often does not name its subject.
+/// Converts hits to documents. The title goes before the text, because a passage alone often does not name its subject; a text
+/// that begins with its title stays as it is.
 /// Documents with equal names get their position appended.
 #[must_use]
 pub fn documents(hits: Vec<Hit>) -> Vec<Document> {
@@ -91,8 +93,12 @@ fn document(hit: Hit) -> Document {
     let Hit { passage, copies, .. } = hit;
     let file = Path::new(&passage.origin.file).file_name().map(|name| name.to_string_lossy().into_owned());
     let name = passage.title.clone().or(file).unwrap_or_else(|| passage.origin.file.clone());
+    // As whole words: "Arthur was king" does not begin with the title "Art".
+    let begins = |title: &str| {
+        passage.text.strip_prefix(title).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
     let text = match &passage.title {
-        Some(title) if !passage.text.contains(title.as_str()) => format!("{title}\n{}", passage.text),
+        Some(title) if !title.trim().is_empty() && !begins(title) => format!("{title}\n{}", passage.text),
         _ => passage.text,
     };
     Document {

@@ -66,6 +66,7 @@ impl CorpusOptions {
             ("--from", self.from.is_some()),
             ("--until", self.until.is_some()),
             ("--no-fold", !self.fold),
+            ("--exact-search", self.exact_search),
             ("--retriever", self.retriever.is_some()),
         ];
         set.into_iter().filter(|(_, set)| *set).map(|(option, _)| option)
@@ -152,7 +153,7 @@ impl CorpusOptions {
         let best = if dense { Mode::Dense } else { Mode::Hybrid };
         let mode = self.retriever.unwrap_or(if embedder.is_some() { best } else { Mode::Bm25 });
         let cutoff = (self.cutoff == Some(true)).then_some(Cutoff::DEFAULT);
-        let retriever = IndexRetriever::new(index, embedder, Search { mode, cutoff, ..Search::default() })?;
+        let retriever = IndexRetriever::new(index, embedder, Search { mode, cutoff, exact: self.exact_search, ..Search::default() })?;
         note_undated(&retriever, &self.filter(), control)?;
         Ok(Box::new(retriever))
     }

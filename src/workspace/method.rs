@@ -196,6 +196,21 @@ impl MethodPlan {
         }
     }
 
+    /// Options that were given and that the method does not read, one line each: a number of passages in all, where the method
+    /// retrieves for its own queries, and weights, where its conclusion does not depend on votes.
+    pub(super) fn unread(&self, top: Option<usize>) -> impl Iterator<Item = String> + '_ {
+        let row = self.row();
+        let own = row.switches.iter().find(|switch| ["per-query", "per-source"].contains(&switch.name));
+        let top = top.zip(own).map(|(top, own)| {
+            format!("{} does not read --top {top}: {} (--set {}={top})", row.name, own.about, own.name)
+        });
+        let weights = self.weights.as_ref().filter(|_| !self.method.method.weighs()).map(|(_, identity)| {
+            let name = line(&identity.name);
+            format!("{} does not read the weights of {name}: they are shown beside supporters and decide nothing", row.name)
+        });
+        top.into_iter().chain(weights)
+    }
+
     /// One line where sources of these documents have no weight in the file that was given; `None` without documents.
     #[must_use]
     pub fn unknown_sources<'a>(&self, documents: impl IntoIterator<Item = &'a Document>) -> Option<String> {

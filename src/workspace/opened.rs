@@ -67,6 +67,8 @@ impl Workspace {
         let options = plan.options();
         let PlanOptions { runtime, classifier, .. } = options;
         runtime.set_threads(&control.notice())?;
+        let unread = plan.methods().iter().flat_map(|method| method.unread(options.corpus.top));
+        unread.for_each(|line| control.note(&line));
         let is_built = corpus.is_built(listed.is_some());
         let retriever = open_retriever(&plan, corpus, listed, control)?;
         let embedding = plan.methods().iter().find(|method| method.row().needs.embedder).or(plan.methods().first());

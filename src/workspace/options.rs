@@ -99,6 +99,8 @@ pub struct CorpusOptions {
     pub until: Option<String>,
     /// Near-duplicates are one passage.
     pub fold: bool,
+    /// Every vector is read, also where the index has its vectors in lists.
+    pub exact_search: bool,
     /// Search mode; `None`: by words and vectors where there are vectors, by vectors alone where the method's paper does.
     pub retriever: Option<Mode>,
     /// Name of the embedder, or `none`; `None`: the index's own, and for plain files all-minilm-l6-v2.
@@ -118,6 +120,7 @@ impl Default for CorpusOptions {
             from: None,
             until: None,
             fold: true,
+            exact_search: false,
             retriever: None,
             embedder: None,
             embedder_device: "cpu".into(),

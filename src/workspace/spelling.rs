@@ -16,6 +16,7 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("from", "corpus.from"),
     ("until", "corpus.until"),
     ("no-fold", "corpus.fold"),
+    ("exact-search", "corpus.exact_search"),
     ("retriever", "corpus.retriever"),
     ("embedder", "corpus.embedder"),
     ("embedder-device", "corpus.embedder_device"),

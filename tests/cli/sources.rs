@@ -225,7 +225,7 @@ fn limits_of_an_estimate_are_one_line() {
     );
     assert_eq!(
         notes("never.jsonl", &["XX-", "XX-"]),
-        ["note: \"c\" never answered (2 questions asked): no estimate, it votes with 1"]
+        ["note: \"c\" never answered (2 questions asked): no estimate, it votes with the mean of the others, @@"]
     );
     assert_eq!(
         notes("opposed.jsonl", &["XY"; 6]),
@@ -262,7 +262,11 @@ fn a_benchmark_is_built_once_and_read_as_a_dataset() {
         let read = |name: &str| fs::read_to_string(folder.path().join(name).join(file)).unwrap();
         assert_eq!(read("one"), read("two"), "{file}");
     }
+    // Noise is the factual document of another question: in the corpus its source would answer that one too.
+    let corpus = fs::read_to_string(folder.path().join("one/corpus.jsonl")).unwrap();
+    assert!(corpus.contains("\"correct\"") && !corpus.contains("\"noise\""), "{corpus}");
     let test = datasets::load(&folder.path().join("one/test.jsonl")).unwrap().questions;
+    assert!(test.iter().flat_map(|q| &q.documents).any(|d| d.label.as_ref().is_some_and(|l| l.kind == "noise")));
     assert_eq!(test.len(), 9);
     assert!(test.iter().all(|question| question.documents.iter().all(|document| document.source.is_some())));
     assert_eq!(test[0].gold.as_ref().unwrap().wrong.len(), 9);
@@ -270,6 +274,8 @@ fn a_benchmark_is_built_once_and_read_as_a_dataset() {
     assert!((oracle.vote(Some("source-1")) - 0.8).abs() < 1e-9);
     let line = refused(&["build", "-o", &shown(&folder.path().join("one"))]);
     assert!(line.contains("estimate.jsonl: expected a folder without a benchmark"), "{line}");
+    let line = refused(&["build", "-o", &shown(&folder.path().join("three")), "--coverage", "0.6,0.1"]);
+    assert!(line.contains("--coverage: expected one number, or 5, one for each source; found 2"), "{line}");
 }
 
 #[test]
@@ -278,7 +284,7 @@ fn figures_are_written_as_pictures() {
     let path = shown(folder.path());
     let (out, _) = said(&["simulate", "cost", "--trials", "1", "-o", &path]);
     assert!(
-        out.contains("| sources | WMV (paper) | RA-RAG, kappa 4 |\n|---|---|---|\n| 3 | 3.000 | 3.000 |\n"),
+        out.contains("| sources | WMV (paper) | RA-RAG, kappa 4 |\n|---|---|---|\n| 3 | 3.000 ±0.000 | 3.000 ±0.000 |\n"),
         "{out}"
     );
     let picture = fs::read_to_string(folder.path().join("sources-cost.svg")).unwrap();

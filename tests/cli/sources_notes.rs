@@ -184,7 +184,7 @@ fn weights_of_another_corpus_are_reported_by_ask_and_by_run() {
     file(json!({ "wire": estimate(2.0) }));
     let other = other.display().to_string();
     let said = "other.json belongs to another corpus: it has weights of \"wire\", found \"gazette\", \"gossip\", \"ledger\"; \
-                every vote is 1";
+                every vote is the mean of its weights, 2.00";
     let question = asked(TOWNS[3]);
     let asked = text(&notes.moot(&["ask", &question], &["--source-weights", &other]).stderr);
     assert!(asked.contains(said), "{asked}");
@@ -193,7 +193,32 @@ fn weights_of_another_corpus_are_reported_by_ask_and_by_run() {
     file(json!({ "ledger": estimate(2.0) }));
     let run = text(&notes.run(&notes.path("b.jsonl"), &["--source-weights", &other]).stderr);
     assert!(
-        run.contains("other.json has no weight for 2 of 3 sources (\"gazette\", \"gossip\"): they vote with 1"),
+        run.contains(
+            "other.json has no weight for 2 of 3 sources (\"gazette\", \"gossip\"): they vote with the mean of its weights, 2.00"
+        ),
         "{run}"
     );
+    // The method of `ask` concludes by its aggregator, that of the run by votes.
+    let unread = "debate does not read the weights of other.json: they are shown beside supporters and decide nothing";
+    assert!(asked.contains(unread) && !run.contains("does not read"), "{asked}");
+}
+
+/// `--top` is the number of passages of methods that search for the question; others have a switch of their own.
+#[test]
+fn a_number_of_passages_that_a_method_does_not_read_is_told() {
+    let notes = Notes::new();
+    let said = |method: &str| {
+        let path = notes.path(&format!("{method}.jsonl"));
+        let (corpus, record) = (notes.path("notes").display().to_string(), path.display().to_string());
+        let questions = notes.path("questions.jsonl").display().to_string();
+        let fixed =
+            ["run", &questions, "-o", &record, "--corpus", &corpus, "--model", &notes.server.base, "--free-form"];
+        let more = ["--embedder", "none", "--limit", "1", "--top", "2", "--method", method];
+        let output = moot(fixed.into_iter().chain(more)).env("MOOT_CACHE", notes.path("cache")).output().unwrap();
+        text(&output.stderr)
+    };
+    let unread = "naive-rag does not read --top 2: passages retrieved for each query (--set per-query=2)";
+    assert!(said("naive-rag").contains(unread), "{}", said("naive-rag"));
+    assert!(said("ra-rag").contains("ra-rag does not read --top 2: passages retrieved of each source (--set per-source=2)"));
+    assert!(!said("majority-vote").contains("does not read"));
 }

@@ -279,7 +279,7 @@ fn plan(reliability: &[f64]) -> Plan {
     Plan {
         reliability: reliability.to_vec(),
         copies: 0,
-        coverage: 1.0,
+        coverage: vec![1.0],
         lies: Lies::Own,
         per_source: 3,
         questions: (40, 80),
@@ -309,18 +309,52 @@ fn sources_follow_their_reliability_and_coverage() {
         }
     }
     assert!(
-        kinds(&build(&pools, &Plan { coverage: 0.0, ..plan(&[1.0]) }).test, "source-1")
+        kinds(&build(&pools, &Plan { coverage: vec![0.0], ..plan(&[1.0]) }).test, "source-1")
             .iter()
             .all(|kind| *kind == "noise")
     );
     // Three documents where it has relevant ones, one where not: of 120 questions some 72 and 48, half of the 72 right.
-    let mixed = build(&pools, &Plan { coverage: 0.6, questions: (0, 120), ..plan(&[0.5]) });
+    let mixed = build(&pools, &Plan { coverage: vec![0.6], questions: (0, 120), ..plan(&[0.5]) });
     let mixed = kinds(&mixed.test, "source-1");
     let count = |kind: &str| mixed.iter().filter(|other| **other == kind).count();
     assert!((60..=156).contains(&count("correct")) && (60..=156).contains(&count("misinfo")), "{}", count("correct"));
     assert!((30..=66).contains(&count("noise")), "{}", count("noise"));
     assert_eq!(build(&pools, &plan(&[0.5])), build(&pools, &plan(&[0.5])));
     assert_ne!(build(&pools, &plan(&[0.5])), build(&pools, &Plan { seed: 4, ..plan(&[0.5]) }));
+}
+
+/// Table 2 of the paper mixes a hammer of coverage 0.6 with spammers of 0.1.
+#[test]
+fn each_source_has_a_coverage_of_its_own() {
+    let pools: Vec<Pool> = synthetic::pools(200, 1);
+    let mixed = Plan { coverage: vec![1.0, 0.0, 0.5], questions: (0, 200), ..plan(&[1.0, 1.0, 1.0]) };
+    let built = build(&pools, &Plan { copies: 1, ..mixed });
+    let covered = |source: &str| kinds(&built.test, source).iter().filter(|kind| **kind != "noise").count() as f64 / 3.0;
+    assert_eq!((covered("source-1"), covered("source-2")), (200.0, 0.0));
+    // A copy has the last one.
+    for source in ["source-3", "source-4"] {
+        assert!((70.0..=130.0).contains(&covered(source)), "{source}: {}", covered(source));
+    }
+}
+
+/// What differs between two x is the x: more sources asked cannot make the same draws worse by chance.
+#[test]
+fn every_x_of_a_figure_sees_the_same_draws() {
+    let figure = |name: &str| FIGURES.iter().find(|figure| figure.name == name).unwrap();
+    let kappa = figure("kappa").run(4, 0);
+    for line in 2..5 {
+        let points = &kappa.chart.series[line].points;
+        assert!(points.iter().all(|point| point.1 == points[0].1), "{points:?}");
+        assert!(kappa.margins.iter().all(|margins| margins[line] == kappa.margins[0][line]));
+    }
+    let rrss = &kappa.chart.series[0].points;
+    assert!(rrss.windows(2).all(|pair| pair[1].1 >= pair[0].1 - 0.01), "{rrss:?}");
+    assert!(kappa.margins[0][0] > 0.0 && figure("kappa").run(1, 0).margins[0][0] == 0.0);
+    // Nine sources are three and six more.
+    let world = |sources| World { sources, drawn: 9, ..World::default() }.draw(3);
+    let (few, all) = (world(3), world(9));
+    assert_eq!(few.reliability, all.reliability[..3]);
+    assert!(few.test.iter().zip(&all.test).all(|(few, all)| few[..] == all[..3]));
 }
 
 #[test]

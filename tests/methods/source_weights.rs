@@ -33,9 +33,9 @@ fn every_conclusion_has_the_weight_of_each_documents_source() {
         let built = row.build(&Typed::new()).unwrap();
         let record = built.answer(&sourced(question(&texts(3))), tools, &Settings::default(), &Silent).unwrap();
         let conclusion = record.conclusion.unwrap();
-        // Retrieved passages of this shelf have no source, and weigh 1.
-        let own: &[f64] = if record.question.documents.is_empty() { &[] } else { &[2.0, -0.5, 1.0] };
-        let all: Vec<f64> = own.iter().copied().chain(record.retrieved.iter().map(|_| 1.0)).collect();
+        // A source that is not in the file, and a passage without one, have the mean of the known weights.
+        let own: &[f64] = if record.question.documents.is_empty() { &[] } else { &[2.0, -0.5, 0.75] };
+        let all: Vec<f64> = own.iter().copied().chain(record.retrieved.iter().map(|_| 0.75)).collect();
         assert_eq!(conclusion.weights, all, "{}", row.name);
     }
 }
@@ -59,4 +59,12 @@ fn without_an_aggregator_a_debate_concludes_by_weighted_votes() {
     assert_eq!(concluded(None), (owned(&["1931", "1968", "1913"]), vec![]));
     let known = weights(&[("a", 0.5), ("b", 2.0), ("c", -0.25)]);
     assert_eq!(concluded(Some(&known)), (owned(&["1968", "1931"]), owned(&["1913"])));
+}
+
+/// Weights are as large as the number of sources: with a vote of 1 an unknown source would be trusted least of ten.
+#[test]
+fn an_unknown_source_votes_with_the_mean_of_the_known() {
+    let known = weights(&[("a", 9.0), ("b", 7.0), ("c", 8.0)]);
+    assert_eq!((known.vote(Some("d")), known.vote(None), known.vote(Some("b"))), (8.0, 8.0, 7.0));
+    assert_eq!(weights(&[]).vote(Some("d")), 1.0);
 }

@@ -56,6 +56,23 @@ fn passages_become_the_documents_of_agents() {
     assert_eq!(answers.iter().map(|answer| answer.supporters.clone()).collect::<Vec<_>>(), [[0], [1]]);
 }
 
+/// The title stands first, but where the text begins with it as whole words.
+#[test]
+fn a_title_stands_before_every_text_that_does_not_begin_with_it() {
+    for (title, text, shown) in [
+        ("Art", "Arthur was king, opened when.", "Art\nArthur was king, opened when."),
+        ("Arthur", "Arthur, opened when.", "Arthur, opened when."),
+        ("The bridge", "It opened when the bridge, The bridge, stood.", "The bridge\nIt opened when the bridge, The bridge, stood."),
+        ("", "It opened when.", "It opened when."),
+    ] {
+        let shelf = Shelf::new([passage("notes/a.md", 1, Some(title), text)]);
+        let llm = agents();
+        let method = methods::build("madam-rag", &Typed::new()).unwrap();
+        let (question, _) = method.gather(&bare(), Tools { retriever: Some(&shelf), ..Tools::new(&llm) }).unwrap();
+        assert_eq!(question.documents[0].text, shown);
+    }
+}
+
 /// One source does not oppose itself: passages of one file are one document, in the order of the file.
 #[test]
 fn passages_of_one_document_have_one_agent() {

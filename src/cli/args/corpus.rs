@@ -39,6 +39,9 @@ pub struct CorpusArgs {
     /// Do not fold near-duplicates
     #[arg(long, requires = "searched", hide_short_help = true)]
     pub no_fold: bool,
+    /// Read every vector, also of an index whose vectors are in lists (from 100,000 passages on)
+    #[arg(long, requires = "searched", hide_short_help = true)]
+    pub exact_search: bool,
     /// Search mode; hybrid if the index has vectors and BM25, dense for ra-rag and ra-rag-long
     #[arg(long, value_name = "HOW", requires = "searched", hide_short_help = true)]
     pub retriever: Option<Retrieved>,
@@ -119,6 +122,7 @@ impl CorpusArgs {
             from: self.from.clone(),
             until: self.until.clone(),
             fold: !self.no_fold,
+            exact_search: self.exact_search,
             retriever: self.retriever.map(Mode::from),
             embedder: self.embedder.clone(),
             embedder_device: self.embedder_device.clone(),

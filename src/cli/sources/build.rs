@@ -47,9 +47,10 @@ pub(super) struct Args {
     /// Sources beside these that repeat one spammer's documents
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::count_or_none)]
     copies: usize,
-    /// The probability that a source has relevant documents
-    #[arg(long, value_name = "R", default_value_t = 0.6, value_parser = values::number, allow_negative_numbers = true)]
-    coverage: f32,
+    /// The probability that a source has relevant documents: one number, or one for each source, as 0.6,0.1,0.1
+    #[arg(long, value_name = "R,...", value_delimiter = ',', default_value = "0.6", value_parser = values::number)]
+    #[arg(allow_negative_numbers = true)]
+    coverage: Vec<f32>,
     /// All liars tell the same lie: the case in which the estimate collapses
     #[arg(long)]
     shared_lie: bool,
@@ -72,7 +73,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let reliability = planted(args)?;
-    let coverage = values::share("--coverage", args.coverage)?;
+    let coverage = coverage(args, reliability.len())?;
     let lies = if args.shared_lie { Lies::Shared } else { Lies::Own };
     if args.wrong < 2 && lies == Lies::Own {
         let why = "all liars would tell the same lie: expected at least 2, or --shared-lie";
@@ -109,6 +110,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
         .collect();
     let (estimate, test) = (built.estimate.len(), built.test.len());
     output::print(&format!("{estimate} questions to estimate from, {test} to test; planted reliabilities:\n{planted}"))
+}
+
+/// One number, or one for each source.
+fn coverage(args: &Args, sources: usize) -> Result<Vec<f64>> {
+    let found = args.coverage.len();
+    if found != 1 && found != sources {
+        let expected = format!("expected one number, or {sources}, one for each source");
+        return Err(MootError::Usage(format!("--coverage: {expected}; found {found}")));
+    }
+    args.coverage.iter().map(|&coverage| values::share("--coverage", coverage)).collect()
 }
 
 fn planted(args: &Args) -> Result<Vec<f64>> {
@@ -169,7 +180,12 @@ fn save(built: &Built, folder: &Path) -> Result<()> {
     write_new(&folder.join(FILES[0]), lines(&built.estimate).as_bytes())?;
     write_new(&folder.join(FILES[1]), lines(&built.test).as_bytes())?;
     let all = built.estimate.iter().chain(&built.test);
-    let all = all.flat_map(|question| question.documents.iter().map(move |document| (question, document)));
+    // Noise is the factual document of another question: in the corpus, its source would have it for that question too, beyond
+    // the planted coverage and reliability.
+    let is_noise = |document: &&Document| document.label.as_ref().is_some_and(|label| label.kind == "noise");
+    let all = all.flat_map(|question| {
+        question.documents.iter().filter(|document| !is_noise(document)).map(move |document| (question, document))
+    });
     let line = |(number, (question, document)): (usize, (&Question, &Document))| CorpusLine {
         id: format!("d{number}"),
         text: document.text.clone(),

@@ -55,7 +55,7 @@ fn table(figure: &Figure, outcome: &Outcome, trials: usize) -> String {
     let series = &outcome.chart.series;
     let names: String = series.iter().map(|series| format!(" {} |", series.name)).collect();
     let mut text = format!(
-        "{} ({}; {}, mean of {trials} trials)\n\n| {} |{names}\n|---|{}\n",
+        "{} ({}; {}, mean of {trials} trials with its 95 % interval)\n\n| {} |{names}\n|---|{}\n",
         figure.title,
         figure.name,
         figure.paper,
@@ -68,7 +68,8 @@ fn table(figure: &Figure, outcome: &Outcome, trials: usize) -> String {
             let collapsed = outcome.collapsed[row][line];
             let bracket =
                 if figure.counts_collapses() && collapsed > 0 { format!(" ({collapsed})") } else { String::new() };
-            text.push_str(&format!(" {:.3}{bracket} |", series.points[row].1));
+            let margin = outcome.margins[row][line];
+            text.push_str(&format!(" {:.3} ±{margin:.3}{bracket} |", series.points[row].1));
         }
         text.push('\n');
     }

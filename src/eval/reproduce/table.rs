@@ -16,6 +16,10 @@ pub struct PaperTable {
     pub about: &'static str,
     /// Settings of the paper, a line each, with what differs here.
     pub settings: &'static [&'static str],
+    /// Its methods search a corpus, also those that could read a question's own documents.
+    pub corpus: bool,
+    /// Tokens of a reply at most, as the paper or its reference code has them.
+    pub max_tokens: usize,
     /// Datasets.
     pub data: &'static [Needed],
     /// Measurements, one a column.

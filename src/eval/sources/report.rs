@@ -2,7 +2,7 @@
 
 use super::pairs::{self, Pair};
 use super::{Table, winner};
-use crate::sources::{SourceEstimate, SourceWeights, UNKNOWN_VOTE};
+use crate::sources::{SourceEstimate, SourceWeights};
 
 /// A question on which a source's answer is not the estimated one.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +47,8 @@ impl<'a> Report<'a> {
     #[must_use]
     pub fn costs(&self, source: &str) -> Vec<Cost> {
         let Some(index) = self.table.sources.iter().position(|name| name == source) else { return Vec::new() };
-        let votes: Vec<f64> = self.estimates.iter().map(|estimate| estimate.weight.unwrap_or(UNKNOWN_VOTE)).collect();
+        let unknown = self.weights.unknown_vote();
+        let votes: Vec<f64> = self.estimates.iter().map(|estimate| estimate.weight.unwrap_or(unknown)).collect();
         let mut costs = Vec::new();
         for (row, question) in self.table.rows.iter().zip(&self.weights.answers) {
             let (Some(own), Some(best)) = (row[index], winner(row, &votes)) else { continue };
@@ -77,8 +78,9 @@ impl<'a> Report<'a> {
             let asked = estimate.asked;
             match (estimate.answers, estimate.weight) {
                 (0, None) => notes.push(format!(
-                    "{name:?} never answered ({}): no estimate, it votes with {UNKNOWN_VOTE}",
-                    counted(asked, "question asked", "questions asked")
+                    "{name:?} never answered ({}): no estimate, it votes with the mean of the others, {:.2}",
+                    counted(asked, "question asked", "questions asked"),
+                    self.weights.unknown_vote()
                 )),
                 (1, Some(_)) => {
                     notes.push(format!("{name:?} answered once of {asked}: its weight rests on one question"));

@@ -170,6 +170,10 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 }
 
 impl Method for Debate {
+    fn weighs(&self) -> bool {
+        !self.aggregator
+    }
+
     fn answer(&self, question: &Question, ctx: &mut Ctx<'_>) -> Result<Conclusion> {
         let dated = self.provenance && question.documents.iter().any(|document| provenance(document).is_some());
         let mut agents: Vec<Agent> = Vec::new();

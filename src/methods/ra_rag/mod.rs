@@ -128,6 +128,10 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 type Given = (usize, String);
 
 impl Method for RaRag {
+    fn weighs(&self) -> bool {
+        !matches!(self.variant, Variant::Mv | Variant::NaiveRag | Variant::NaiveLlm)
+    }
+
     fn wanted(&self, user: Wanted) -> Wanted {
         match self.variant {
             Variant::NaiveRag => baselines::of_pool(self.pool, user.filter),

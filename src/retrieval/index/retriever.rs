@@ -240,6 +240,11 @@ impl IndexRetriever {
         Ok((chosen, short && more))
     }
 
+    /// Whether a share of the vectors is read: they are clustered, and an exact search was not asked for.
+    fn is_approximate(&self) -> bool {
+        self.search.mode != Mode::Bm25 && !self.search.exact && self.index.manifest().clusters.is_some()
+    }
+
     /// The criterion that separates passages about `query` from others; `None` without a cut-off.
     fn relevance(&self, query: &str) -> Result<Option<Relevance>> {
         let Some(cutoff) = self.search.cutoff else { return Ok(None) };
@@ -305,7 +310,12 @@ impl Retriever for IndexRetriever {
         RetrieverIdentity {
             index: self.index.sha256(),
             embedder: embedder.map(|embedder| embedder.identity().to_owned()),
-            mode: if self.search.cutoff.is_some() { format!("{mode}, cut off") } else { mode.to_owned() },
+            mode: [mode]
+                .into_iter()
+                .chain(self.is_approximate().then_some("approximate"))
+                .chain(self.search.cutoff.map(|_| "cut off"))
+                .collect::<Vec<_>>()
+                .join(", "),
         }
     }
 }

@@ -67,11 +67,11 @@ fn mv_counts_sources_and_wmv_their_weights() {
 fn the_conclusion_shows_the_weight_of_every_source() {
     let question = years(&[("a", "1931"), ("b", "1932"), ("", "1931")]);
     let weighed = held(&[], &question, &[("a", 1.25), ("b", -0.5)], &honest());
-    assert_eq!(weighed.conclusion.weights, [1.25, -0.5, 1.0]);
+    assert_eq!(weighed.conclusion.weights, [1.25, -0.5, 0.375]);
     let printed = |record: &QuestionRecord| String::from_utf8(show(Vec::new(), record, 100).unwrap()).unwrap();
     let shown = printed(&weighed.record);
     assert!(
-        shown.contains("1 d0 (a; weight 1.25), 3 d2 (weight 1.00)") && shown.contains("2 d1 (1932; b; weight -0.50)"),
+        shown.contains("1 d0 (a; weight 1.25), 3 d2 (weight 0.38)") && shown.contains("2 d1 (1932; b; weight -0.50)"),
         "{shown}"
     );
     let (llm, settings) = (honest(), Settings::default());

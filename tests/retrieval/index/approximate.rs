@@ -37,6 +37,21 @@ fn grouping_changes_no_exact_answer() {
     }
 }
 
+/// A record says whether its passages were found by reading every vector.
+#[test]
+fn the_identity_says_whether_the_search_is_exact() {
+    let (plain, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    build(plain.path(), 300, Some(&WordEmbedder::new()), Storage::F16, Limits::default());
+    build(dir.path(), 3000, Some(&WordEmbedder::new()), Storage::F16, grouped());
+    let mode = |path: &std::path::Path, search| retriever(path, search).identity().mode;
+    assert_eq!(mode(dir.path(), dense(false, 0.33)), "dense, approximate");
+    assert_eq!(mode(dir.path(), dense(true, 0.33)), "dense");
+    assert_eq!(mode(plain.path(), dense(false, 0.33)), "dense");
+    let by = |mode, cutoff| Search { mode, cutoff, ..Search::default() };
+    assert_eq!(mode(dir.path(), by(Mode::Hybrid, Some(Cutoff::DEFAULT))), "hybrid, approximate, cut off");
+    assert_eq!(mode(dir.path(), by(Mode::Bm25, None)), "lexical");
+}
+
 #[test]
 fn a_third_of_the_rows_holds_most_of_the_best() {
     let dir = tempfile::tempdir().unwrap();

@@ -9,6 +9,8 @@ pub(super) static TABLES: [PaperTable; 3] = [
         paper: "ConflictScore, table 2",
         about: "conflict detection on ConflictBench",
         settings: &["one claim a question, labelled against every document"],
+        corpus: false,
+        max_tokens: 512,
         data: &[Needed {
             name: "conflictbench",
             get: "ConflictBench, 2,293 claims with their documents, built of ContraQA, MacNoise over Natural Questions, MacNoise over TriviaQA, AmbigDocs and ConflictingQA by `moot lab slices CONTRAQA MACNOISE-NQ MACNOISE-TQA AMBIGDOCS CONFLICTINGQA --kind detection`, in this order",
@@ -74,6 +76,8 @@ pub(super) static TABLES: [PaperTable; 3] = [
         paper: "ConflictScore, table 3",
         about: "conflicts in reports of three prompt strengths",
         settings: &["100 reports; lower is better"],
+        corpus: false,
+        max_tokens: 512,
         data: &[Needed {
             name: "conflictingqa",
             get: "ConflictingQA, 100 questions with their web documents, published by its authors (Wan et al., 2024)",
@@ -118,6 +122,8 @@ pub(super) static TABLES: [PaperTable; 3] = [
             "779 questions, each with documents from the web, which the paper does not publish",
             "table 4, free answers, is judged after a run by `moot score --judge`",
         ],
+        corpus: false,
+        max_tokens: 512,
         data: &[Needed {
             name: "truthfulqa",
             get: "TruthfulQA in its binary-choice version of January 2025, published by its authors (sylinrl) on GitHub, joined with documents of yours (docs/data.md)",

@@ -9,6 +9,8 @@ pub(super) static TABLES: [PaperTable; 2] = [
         paper: "Multi-LLM Verification for Question Answering under Conflicting Contexts, table 1",
         about: "four prompts of a single model on QACC",
         settings: &["gold is the first annotated answer alone"],
+        corpus: false,
+        max_tokens: 128,
         data: &[Needed {
             name: "qacc",
             get: "QACC, its test part of 813 questions, published by Amazon Science on GitHub (qa-with-conflicting-context)",
@@ -74,6 +76,8 @@ pub(super) static TABLES: [PaperTable; 2] = [
             "candidates are GPT-4o, Claude 4 and DeepSeek-R1; give yours by --model candidate-1=A,candidate-2=B,candidate-3=C,verifier=B with --row",
             "columns of the paper are by verifier; with one model for all roles its later candidates are sampled",
         ],
+        corpus: false,
+        max_tokens: 128,
         data: &[Needed {
             name: "qacc",
             get: "QACC, its test part of 813 questions, published by Amazon Science on GitHub (qa-with-conflicting-context)",

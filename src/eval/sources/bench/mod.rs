@@ -45,8 +45,8 @@ pub struct Plan {
     pub reliability: Vec<f64>,
     /// Sources beside these that repeat the documents of one spammer.
     pub copies: usize,
-    /// r, the probability that a source has relevant documents.
-    pub coverage: f64,
+    /// r of each source, the probability that it has relevant documents; one number is that of all, and copies have the last.
+    pub coverage: Vec<f64>,
     /// How liars choose.
     pub lies: Lies,
     /// Documents of a source on a question, at most.
@@ -55,6 +55,13 @@ pub struct Plan {
     pub questions: (usize, usize),
     /// Seeds everything that is drawn.
     pub seed: u64,
+}
+
+impl Plan {
+    /// r of a source by its index.
+    fn coverage(&self, index: usize) -> f64 {
+        self.coverage.get(index).or(self.coverage.last()).copied().unwrap_or_default()
+    }
 }
 
 /// What was built.
@@ -125,7 +132,7 @@ fn question(pool: &Pool, pools: &[Pool], plan: &Plan, random: &mut ChaCha8Rng) -
     let mut documents = Vec::new();
     for index in 0..plan.reliability.len() + plan.copies {
         let held = plan.reliability.get(index).map_or(copied, |&p| draw(p, random));
-        if random.random::<f64>() < plan.coverage {
+        if random.random::<f64>() < plan.coverage(index) {
             documents.extend(relevant(pool, held, plan.per_source, random).map(|document| of(index, document)));
         } else if let Some(document) = irrelevant(pool, pools, random) {
             documents.push(of(index, document));

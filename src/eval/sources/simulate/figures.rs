@@ -63,6 +63,7 @@ const ALIGN: &[Line] = &[
 /// Section 5.3: four spammers of coverage 0.1 and one hammer.
 const ONE_HAMMER: World = World {
     sources: 5,
+    drawn: 0,
     prior: Prior::SpammerHammer(4),
     coverage: (0.6, 0.1),
     wrong: 9,
@@ -82,7 +83,7 @@ pub static FIGURES: &[Figure] = &[
         x: "sources",
         at: COUNTS,
         lines: &[MV, WMV, RRSS, of("kappa-RSS, kappa 4", |_| Way::Rss(4)), ORACLE],
-        world: |x| World { sources: x as usize, ..World::default() },
+        world: |x| World { sources: x as usize, drawn: 9, ..World::default() },
         shown: Shown::Right,
     },
     Figure {
@@ -118,7 +119,7 @@ pub static FIGURES: &[Figure] = &[
         x: "sources",
         at: COUNTS,
         lines: &[WMV, RRSS],
-        world: |x| World { sources: x as usize, ..World::default() },
+        world: |x| World { sources: x as usize, drawn: 9, ..World::default() },
         shown: Shown::Asked,
     },
     Figure {
@@ -178,6 +179,8 @@ pub static FIGURES: &[Figure] = &[
 pub struct Outcome {
     /// The means, as a chart.
     pub chart: Chart,
+    /// By x: of each line, half the width of the mean's 95 % interval over trials.
+    pub margins: Vec<Vec<f64>>,
     /// By x: of each line, the trials that end 0.1 and more below the figure's last line.
     pub collapsed: Vec<Vec<usize>>,
 }
@@ -185,24 +188,34 @@ pub struct Outcome {
 /// Trials that end so far below the figure's last line, mostly the oracle's, count as collapsed.
 pub(crate) const COLLAPSE: f64 = 0.1;
 
-/// The seed of one trial: the first number of stream (x, trial) of the generator that the run's seed begins, so that two runs
-/// share no trial.
-fn seed_of(seed: u64, index: usize, trial: usize) -> u64 {
+/// The seed of one trial, the same at each x: the first number of a stream of the generator that the run's seed begins, so that
+/// two runs share no trial.
+fn seed_of(seed: u64, trial: usize) -> u64 {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream((index as u64) << 32 | trial as u64);
+    random.set_stream(trial as u64);
     random.random()
 }
 
+/// Half the width of the 95 % interval of the mean, by the normal approximation; 0 for a single trial.
+fn margin(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n.max(1.0);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    if n < 2.0 { 0.0 } else { 1.96 * (squares / (n - 1.0) / n).sqrt() }
+}
+
 impl Figure {
-    /// Runs `trials` trials at each x, each with a seed of its own; every line sees the same draws.
+    /// Runs `trials` trials, each with a seed of its own; every line and every x sees the same draws as far as their worlds allow.
     #[must_use]
     pub fn run(&self, trials: usize, seed: u64) -> Outcome {
         let mut series: Vec<Series> =
             self.lines.iter().map(|line| Series { name: line.name.to_owned(), points: Vec::new() }).collect();
-        let mut collapsed = Vec::new();
-        for (index, &x) in self.at.iter().enumerate() {
+        let (mut collapsed, mut margins) = (Vec::new(), Vec::new());
+        for &x in self.at {
             let reached: Vec<Vec<f64>> =
-                (0..trials).into_par_iter().map(|trial| self.trial(x, seed_of(seed, index, trial))).collect();
+                (0..trials).into_par_iter().map(|trial| self.trial(x, seed_of(seed, trial))).collect();
+            let of_line = |line: usize| reached.iter().map(|trial| trial[line]).collect::<Vec<_>>();
+            margins.push((0..self.lines.len()).map(|line| margin(&of_line(line))).collect());
             let mean = |line: usize| reached.iter().map(|trial| trial[line]).sum::<f64>() / trials.max(1) as f64;
             series.iter_mut().enumerate().for_each(|(line, series)| series.points.push((x, mean(line))));
             let best = self.lines.len() - 1;
@@ -214,7 +227,7 @@ impl Figure {
             Shown::Asked => ("sources asked (mean)", (0.0, 10.0)),
         };
         let chart = Chart { title: self.title.into(), x: self.x.into(), y: y.into(), range, series };
-        Outcome { chart, collapsed }
+        Outcome { chart, margins, collapsed }
     }
 
     /// The share or the number that each line reached in one trial.

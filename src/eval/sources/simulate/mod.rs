@@ -35,6 +35,9 @@ pub const FILTERED: Reader =
 pub struct World {
     /// Sources that answer for themselves.
     pub sources: usize,
+    /// So many sources are drawn at least, and the first `sources` kept: worlds that differ in `sources` alone have the same draws
+    /// of the sources that both have. Spammers are anywhere among all that are drawn.
+    pub drawn: usize,
     /// Their reliabilities.
     pub prior: Prior,
     /// The probability that a source has relevant documents on a question; of a spammer, where it differs.
@@ -59,6 +62,7 @@ impl Default for World {
     fn default() -> Self {
         Self {
             sources: 9,
+            drawn: 0,
             prior: Prior::Beta(0.6),
             coverage: (0.6, 0.6),
             wrong: 9,
@@ -89,7 +93,8 @@ impl World {
     #[must_use]
     pub fn draw(&self, seed: u64) -> Drawn {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut reliability = self.prior.draw(self.sources, &mut random);
+        let mut reliability = self.prior.draw(self.sources.max(self.drawn), &mut random);
+        reliability.truncate(self.sources);
         reliability.extend(vec![SPAMMER; self.copies]);
         let mut rows =
             |count: usize, reader: Reader| (0..count).map(|_| self.row(&reliability, reader, &mut random)).collect();
@@ -105,13 +110,20 @@ impl World {
         let mut row = Row::with_capacity(reliability.len());
         // The answer of the copied spammer.
         let original = if random.random::<f64>() < SPAMMER { RIGHT } else { lie };
-        for (source, &p) in reliability.iter().enumerate() {
-            let coverage = if p <= SPAMMER { self.coverage.1 } else { self.coverage.0 };
-            let covered = random.random::<f64>() < coverage;
-            let factual = random.random::<f64>() < p;
+        let unkept = self.drawn.saturating_sub(self.sources);
+        for index in 0..reliability.len() + unkept {
+            let (coverage, factual): (f64, f64) = (random.random(), random.random());
             let planted = 1 + random.random_range(0..self.wrong);
             let copied = random.random::<f64>() < self.fidelity;
             let chance: f64 = random.random();
+            // Sources that are drawn and not kept stand before the copies.
+            if (self.sources..self.sources + unkept).contains(&index) {
+                continue;
+            }
+            let source = row.len();
+            let p = reliability[source];
+            let covered = coverage < if p <= SPAMMER { self.coverage.1 } else { self.coverage.0 };
+            let factual = factual < p;
             let said = if source >= self.sources && copied {
                 if original == RIGHT { Document::Factual } else { Document::Wrong(lie) }
             } else if factual {
