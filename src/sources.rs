@@ -238,9 +238,7 @@ impl SourceWeights {
         let (count, all) = (unknown.len(), asked.len());
         let which = listed(unknown.iter().copied());
         Some(if count == all {
-            format!(
-                "{name} belongs to another corpus: it has weights of {own}, found {which}; every vote is {vote}"
-            )
+            format!("{name} belongs to another corpus: it has weights of {own}, found {which}; every vote is {vote}")
         } else {
             format!("{name} has no weight for {count} of {all} sources ({which}): they vote with {vote}")
         })

@@ -49,9 +49,7 @@ impl Compared {
             return published;
         }
         let dates = dates::read(answer);
-        if !dates.is_empty()
-            && texts.clone().into_iter().flat_map(dates::found_in).any(|date| dates.contains(&date))
-        {
+        if !dates.is_empty() && texts.clone().into_iter().flat_map(dates::found_in).any(|date| dates.contains(&date)) {
             return 1.0;
         }
         let values = |text: &str| Level::Assessed.words(text).in_digits(LoneOne::Always).to_vec().into_iter();

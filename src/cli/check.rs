@@ -67,5 +67,7 @@ fn problem(of: &Problem) -> String {
     let ids: Vec<&str> = of.questions.iter().take(SHOWN).map(String::as_str).collect();
     let more = of.questions.len().saturating_sub(SHOWN);
     let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-    format!("  {} questions: {}\n    {}{more}\n", of.questions.len(), of.what, ids.join(", "))
+    let count = of.questions.len();
+    let questions = if count == 1 { "question" } else { "questions" };
+    format!("  {count} {questions}: {}\n    {}{more}\n", of.what, ids.join(", "))
 }

@@ -54,11 +54,15 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a wrong answer is within a right one: the right answer counts as wrong too (em; em-equal does not)",
-        has: |q| pairs(q).any(|(right, wrong)| !Level::Scored.equal(right, wrong) && Level::Scored.contains(right, wrong)),
+        has: |q| {
+            pairs(q).any(|(right, wrong)| !Level::Scored.equal(right, wrong) && Level::Scored.contains(right, wrong))
+        },
     },
     Fault {
         what: "a right answer is within a wrong one: the wrong answer counts as right too (em; em-equal does not)",
-        has: |q| pairs(q).any(|(right, wrong)| !Level::Scored.equal(right, wrong) && Level::Scored.contains(wrong, right)),
+        has: |q| {
+            pairs(q).any(|(right, wrong)| !Level::Scored.equal(right, wrong) && Level::Scored.contains(wrong, right))
+        },
     },
     Fault { what: "a right answer is in no document", has: |q| gold(q).any(|answer| !stands(q, answer)) },
     Fault {

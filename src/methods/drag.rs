@@ -175,8 +175,7 @@ impl Drag {
 fn read(question: &Question, ctx: &mut Ctx<'_>, pool: &[Query], held: usize) -> Result<CallRecord> {
     let mut numbers: Vec<usize> = Vec::new();
     join(&mut numbers, pool.iter().flat_map(|query| query.documents.iter().copied()), usize::MAX);
-    let values =
-        json!({ "question": question.text, "passages": texts(ctx, &numbers), "options": offered(question) });
+    let values = json!({ "question": question.text, "passages": texts(ctx, &numbers), "options": offered(question) });
     ctx.ask(short_answer(question, Ask::new("reader", READER, values, &SHORT).round(held + 1)))
 }
 

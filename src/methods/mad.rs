@@ -30,7 +30,7 @@ pub(crate) static ROW: Row = Row {
 3. The answer that most agents give last is the conclusion. Ties go to the earlier agent. With `moderator`, a moderator reads the
    last replies and gives the answer alone.
 Unknown and malformed replies do not vote; the other agents read them as they are.",
-    calls: "agents x rounds (6 by default), and 1 with a moderator",
+    calls: "agents x rounds (6 by default); with a moderator agents x rounds + 1",
     headline: "HotpotQA EM 23.00, StrategyQA EM 66.20: Llama-3.1-8B (DRAG, table 1)",
     prompts: &[FIRST, LATER, MODERATOR],
     formats: &[&THOUGHT, &SHORT, &CHOICE],

@@ -32,8 +32,9 @@ pub static ROW: Row = Row {
 2. The aggregator reads all replies, in an order drawn by the seed once a question (`shuffle`), and lists all correct answers.
 3. Later rounds: each agent also reads the history, after its document: the aggregator's last reply, or the other agents'
    last replies (`history=peers`).
-4. The debate ends when every agent keeps its answer (`stop`), or after the last round. The aggregator's last list is the
-   conclusion (`verdict`: with `reused`, that of the round before where every agent kept its answer); without one every agent's last answer, with source weights those with a positive sum of votes, largest first.
+4. The debate ends when every agent keeps its answer (`stop`), or after the last round. The last list is the conclusion
+   (`verdict=reused`: that of the round before, where every answer was kept); without an aggregator every agent's last answer,
+   with source weights those with a positive sum of votes, largest first.
 A malformed reply is read by the others as it is, supports nothing and keeps nothing; a malformed last list leaves no answer.",
     calls: "rounds x (documents + 1), at most; without an aggregator rounds x documents",
     headline: "RAMDocs strict EM: Llama-3.3-70B 34.40, Qwen2.5-72B 26.40 (table 1)",

@@ -149,11 +149,14 @@ fn is_closed(quote: &str) -> bool {
 /// The three fields in any order; a field goes on until the next begins. The label is needed, the last one counts. A reply for or
 /// against that was cut inside of its quote is malformed; a reason may be cut.
 fn parse_label(reply: &str, finish: Finish) -> Option<Parsed> {
+    if let Some(parsed) = parse_object(reply) {
+        return Some(parsed);
+    }
     let mut fields: [Option<String>; 3] = [None, None, None];
     let mut open = None;
     for line in reply.lines() {
-        let marker = ["quote", "reason", "label"].iter().enumerate();
-        let found = marker.filter_map(|(field, marker)| marked(line, marker).map(|rest| (field, rest))).next();
+        let of = |(field, names): (usize, &&[&str])| names.iter().find_map(|name| Some((field, marked(line, name)?)));
+        let found = FIELDS.iter().enumerate().find_map(of);
         match (found, open) {
             (Some((field, rest)), _) => {
                 fields[field] = Some(rest.to_owned());
@@ -173,12 +176,29 @@ fn parse_label(reply: &str, finish: Finish) -> Option<Parsed> {
     if in_quote && label != ClaimRelation::Irrelevant {
         return None;
     }
-    let quote = quote.as_deref().map(unquoted).filter(|quote| !is_none(quote)).unwrap_or_default();
+    Some(fields_of(label, &quote.unwrap_or_default(), &reason.unwrap_or_default()))
+}
+
+/// Names of the fields: those of the program's prompts, and those of table 7, for prompts of one's own.
+const FIELDS: [&[&str]; 3] =
+    [&["quote", "document_snippet", "snippet"], &["reason", "reasoning"], &["label", "answer"]];
+
+fn fields_of(label: ClaimRelation, quote: &str, reason: &str) -> Parsed {
+    let quote = unquoted(quote);
     let mut parsed = Map::new();
     parsed.insert("label".into(), word(label).into());
-    parsed.insert("quote".into(), quote.into());
-    parsed.insert("reason".into(), one_line(&reason.unwrap_or_default()).into());
-    Some(Parsed::Fields(parsed))
+    parsed.insert("quote".into(), if is_none(quote) { "" } else { quote }.into());
+    parsed.insert("reason".into(), one_line(reason).into());
+    Parsed::Fields(parsed)
+}
+
+/// The object of table 7, as a prompt of one's own may ask for it; in a code block too.
+fn parse_object(reply: &str) -> Option<Parsed> {
+    let text = reply.trim().trim_start_matches("```json").trim_matches('`').trim();
+    let object: Map<String, Value> = serde_json::from_str(text).ok()?;
+    let field = |names: &[&str]| names.iter().find_map(|name| object.get(*name)?.as_str()).unwrap_or_default();
+    let [quote, reason, label] = FIELDS.map(field);
+    Some(fields_of(relation(label)?, quote, reason))
 }
 
 /// A line for each of the call's documents; one that has none is left out, and malformed for its reader, as is a last line that
@@ -227,7 +247,9 @@ fn parse_claims(reply: &str, finish: Finish) -> Option<Parsed> {
         Some(line) => reply.lines().skip(line).collect::<Vec<_>>().join("\n"),
         None => reply.to_owned(),
     };
-    let list = text.find('[').filter(|_| after.is_some() || text.trim_start().starts_with('['));
+    // A list stands directly behind the marker, or begins the reply: an item may hold a bracket.
+    let behind = marked(&text, "claims").unwrap_or(&text).trim_start();
+    let list = behind.starts_with('[').then(|| text.len() - behind.len());
     let claims = match list {
         Some(at) => items(&text[at + 1..], finish)?,
         None => bullets(&text),

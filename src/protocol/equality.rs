@@ -1,7 +1,7 @@
 //! How methods compare answers: the switch `equality`, and the classes of answers that are equal by it.
 
-use crate::answers::clusters;
 use crate::answers::align::Compared;
+use crate::answers::clusters;
 use crate::answers::equality::{by_value, exact, greedy};
 use crate::error::{MootError, Result};
 use crate::protocol::Ctx;

@@ -94,9 +94,8 @@ fn document(hit: Hit) -> Document {
     let file = Path::new(&passage.origin.file).file_name().map(|name| name.to_string_lossy().into_owned());
     let name = passage.title.clone().or(file).unwrap_or_else(|| passage.origin.file.clone());
     // As whole words: "Arthur was king" does not begin with the title "Art".
-    let begins = |title: &str| {
-        passage.text.strip_prefix(title).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-    };
+    let begins =
+        |title: &str| passage.text.strip_prefix(title).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
     let text = match &passage.title {
         Some(title) if !title.trim().is_empty() && !begins(title) => format!("{title}\n{}", passage.text),
         _ => passage.text,

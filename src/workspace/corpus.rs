@@ -153,7 +153,11 @@ impl CorpusOptions {
         let best = if dense { Mode::Dense } else { Mode::Hybrid };
         let mode = self.retriever.unwrap_or(if embedder.is_some() { best } else { Mode::Bm25 });
         let cutoff = (self.cutoff == Some(true)).then_some(Cutoff::DEFAULT);
-        let retriever = IndexRetriever::new(index, embedder, Search { mode, cutoff, exact: self.exact_search, ..Search::default() })?;
+        let retriever = IndexRetriever::new(
+            index,
+            embedder,
+            Search { mode, cutoff, exact: self.exact_search, ..Search::default() },
+        )?;
         note_undated(&retriever, &self.filter(), control)?;
         Ok(Box::new(retriever))
     }

@@ -206,7 +206,10 @@ impl MethodPlan {
         });
         let weights = self.weights.as_ref().filter(|_| !self.method.method.weighs()).map(|(_, identity)| {
             let name = line(&identity.name);
-            format!("{} does not read the weights of {name}: they are shown beside supporters and decide nothing", row.name)
+            format!(
+                "{} does not read the weights of {name}: they are shown beside supporters and decide nothing",
+                row.name
+            )
         });
         top.into_iter().chain(weights)
     }

@@ -317,10 +317,30 @@ fn answers_given_again_are_scored_as_well() {
         (id(0), "In 1931.".to_owned()),
         (format!("{} (first answer)", id(0)), "In 1947.".to_owned()),
         (id(1), "In 1931.".to_owned()),
-        (id(2), "unknown".to_owned()),
     ];
     want.sort();
     assert_eq!(judged, want);
+    // The malformed answer of the third question is in the mean, as neither truthful nor informative.
+    let mut all = moot(["score", "again.jsonl", "--judge", "--json"]);
+    all.args(["--offline", "--model", "tiny.gguf", "--kv-memory", "64M"]).env("MOOT_CACHE", workspace.path(""));
+    let scores = text(&all.current_dir(workspace.path("")).output().unwrap().stdout);
+    let scores: Value = serde_json::from_str(&scores).unwrap_or_else(|e| panic!("{e}: {scores}"));
+    assert!(scores.to_string().contains("truthful"), "{scores}");
+    // Of two answers one claim is made: broken down, each would conflict with the documents of the other.
+    questions[1].conclusion = Some(Conclusion {
+        answers: vec![Answer::new("1931"), Answer::new("1968")],
+        explanation: "Two bridges.".into(),
+        ..Conclusion::default()
+    });
+    let mut writer = Writer::open(&workspace.path("two.jsonl"), &record.header).unwrap();
+    writer.append(&questions[1]).unwrap();
+    drop(writer);
+    let mut labelled = moot(["score", "two.jsonl", "--conflict"]);
+    labelled.args(["--offline", "--model", "tiny.gguf", "--kv-memory", "64M"]).env("MOOT_CACHE", workspace.path(""));
+    assert!(labelled.current_dir(workspace.path("")).output().unwrap().status.success());
+    let beside = Record::read(&workspace.path("two.conflict.jsonl")).unwrap();
+    let claims = beside.questions[0].conclusion.as_ref().unwrap().claims.as_ref().unwrap();
+    assert!(claims.len() == 1 && claims[0].text.ends_with(" is: 1931; or: 1968"), "{claims:?}");
     let changes =
         moot(["score", "run.jsonl", "again.jsonl", "--changes"]).current_dir(workspace.path("")).output().unwrap();
     let table = text(&changes.stdout);

@@ -359,8 +359,8 @@ fn arguments_are_checked_before_a_model_is_opened() {
     let wrong = prepared(&arguments(folder.path(), "shouting")).err().unwrap();
     assert!(matches!(wrong, MootError::UnknownName { .. }));
     for (typed, said) in [
-        (["--rounds", "2"], "closed-book has no switch \"rounds\" (it has none)"),
-        (["--set", "rounds=2"], "closed-book has no switch \"rounds\" (it has none)"),
+        (["--rounds", "2"], "closed-book has no switch \"rounds\" (it has: one-answer)"),
+        (["--set", "rounds=2"], "closed-book has no switch \"rounds\" (it has: one-answer)"),
     ] {
         let args = arguments_with(folder.path(), "closed-book", &typed);
         assert_eq!(prepared(&args).err().unwrap().to_string(), said);

@@ -176,7 +176,8 @@ fn several_methods_and_models_are_a_record_each() {
     let run_of = |methods: &str, models: &str| {
         let mut command = moot(["run", THREE, "-o", "runs", "--preset", methods, "--model", models]);
         command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
-        command.args(["--offline", "--kv-memory", "64M", "--max-tokens", "8"]);
+        // The same prompts in all of them.
+        command.args(["--offline", "--kv-memory", "64M", "--max-tokens", "8", "--wording", "tuned"]);
         text(&run(command).stderr)
     };
     let said = run_of("one-round,every-answer", "tiny.gguf,other.gguf");

@@ -225,7 +225,7 @@ fn limits_of_an_estimate_are_one_line() {
     );
     assert_eq!(
         notes("never.jsonl", &["XX-", "XX-"]),
-        ["note: \"c\" never answered (2 questions asked): no estimate, it votes with the mean of the others, @@"]
+        ["note: \"c\" never answered (2 questions asked): no estimate, it votes with the mean of the others, 2.00"]
     );
     assert_eq!(
         notes("opposed.jsonl", &["XY"; 6]),
@@ -284,7 +284,9 @@ fn figures_are_written_as_pictures() {
     let path = shown(folder.path());
     let (out, _) = said(&["simulate", "cost", "--trials", "1", "-o", &path]);
     assert!(
-        out.contains("| sources | WMV (paper) | RA-RAG, kappa 4 |\n|---|---|---|\n| 3 | 3.000 ±0.000 | 3.000 ±0.000 |\n"),
+        out.contains(
+            "| sources | WMV (paper) | RA-RAG, kappa 4 |\n|---|---|---|\n| 3 | 3.000 ±0.000 | 3.000 ±0.000 |\n"
+        ),
         "{out}"
     );
     let picture = fs::read_to_string(folder.path().join("sources-cost.svg")).unwrap();

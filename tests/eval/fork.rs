@@ -140,12 +140,12 @@ fn earlier_rounds_are_kept_and_later_ones_read_the_change() {
 fn an_edited_document_is_read_from_its_round_on() {
     let record = recorded(&["1902", "1903", "1903"], "2", Sampling::Greedy);
     let old = &record.questions[0];
-    let (course, asked) = held(&record, 2, Change::Edit(1, "Opened in 1902.".into()));
+    let (course, asked) = held(&record, 2, Change::Edit(1, "In spring: Opened in 1902.".into()));
     let course = course.unwrap();
-    assert_eq!(course.record.question.documents[1].text, "Opened in 1902.");
+    assert_eq!(course.record.question.documents[1].text, "In spring: Opened in 1902.");
     let sent = |number: usize| &course.record.calls[number].messages.last().unwrap().content;
     assert!(sent(1).contains("1903") && course.record.calls[1] == old.calls[1], "the past read the old text");
-    assert!(sent(5).contains("Document: Opened in 1902.") && course.record.calls[5].reply.contains("1902"));
+    assert!(sent(5).contains("Document: In spring: Opened in 1902.") && course.record.calls[5].reply.contains("1902"));
     assert_eq!(
         (course.cost.kept, course.cost.unchanged, asked.len()),
         (4, 2, 2),

@@ -89,7 +89,10 @@ fn they_are_shown_by_the_names_of_their_time() {
     assert_eq!(shown("debate", earlier(&as_debate())), "madam-rag, preset debate");
     let changed = [&as_debate()[..], &[("rounds", json!(2))]].concat();
     assert_eq!(shown("debate", earlier(&changed)), "madam-rag, preset debate, changed");
-    assert_eq!(shown("peers", earlier(&[("history", json!("peers"))])), "madam-rag, preset peers");
+    // Its prompts are those of another preset today.
+    assert_eq!(shown("peers", earlier(&[("history", json!("peers"))])), "madam-rag, preset peers, changed");
+    let today = json!({ "history": "peers", "wording": "paper" });
+    assert_eq!(shown("peers", today), "madam-rag, preset peers");
 }
 
 /// Years of the agents' documents, and the aggregator's list.

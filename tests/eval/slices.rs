@@ -108,6 +108,19 @@ fn misinformation_grows_and_nothing_else_changes() {
 }
 
 /// RAMDocs' misinformation is often a correct document with another answer: exchanging the answer makes the same text again.
+/// A right answer that overlaps with each other one is passed over, whatever the order drawn.
+#[test]
+fn two_answers_that_fit_are_found_among_several() {
+    let mut asked = mill();
+    asked.documents.push(document("correct", "1884 or 1901", "The mill was built in 1884 or 1901."));
+    asked.gold.as_mut().unwrap().answers.push(vec!["1884 or 1901".into()]);
+    for seed in 0..20 {
+        let built = build("misinfo", &asked, seed);
+        assert_eq!(built.qualified, 1, "{seed}: {:?}", built.left_out);
+        assert!(built.items.iter().all(|item| item.gold.as_ref().unwrap().aliases().all(|answer| answer.len() == 4)));
+    }
+}
+
 #[test]
 fn no_text_occurs_twice_in_an_item() {
     let mut twice = mill();

@@ -99,7 +99,10 @@ fn a_negative_vote_counts_against_its_answer() {
 #[test]
 fn each_bad_input_is_one_line() {
     let notes = |lines: &[&str]| Report::new(&estimate(questions(lines), &quick())).notes();
-    assert_eq!(notes(&["XX-", "XX-"]), ["\"c\" never answered (2 questions asked): no estimate, it votes with the mean of the others, @@"]);
+    assert_eq!(
+        notes(&["XX-", "XX-"]),
+        ["\"c\" never answered (2 questions asked): no estimate, it votes with the mean of the others, 2.00"]
+    );
     let never = estimate(questions(&["XX-"]), &quick());
     assert_eq!((never.sources["c"].weight, never.vote(Some("c"))), (None, 1.0));
     let once = notes(&["XXX", "XX-", "XX-"]);
@@ -137,7 +140,7 @@ fn weights_of_another_corpus_are_reported_in_one_line() {
     assert_eq!(told(&["a", "b"]), None);
     assert_eq!(
         told(&["a", "c", "x"]).unwrap(),
-        "w.json has no weight for 2 of 3 sources (\"c\", \"x\"): they vote with 1"
+        "w.json has no weight for 2 of 3 sources (\"c\", \"x\"): they vote with the mean of its weights, 1.00"
     );
     let other = told(&["x", "y"]).unwrap();
     assert!(other.starts_with("w.json belongs to another corpus: it has weights of \"a\", \"b\", \"c\""), "{other}");
@@ -353,12 +356,13 @@ fn equivalent_names_are_one_source() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weights.json");
     let estimate = SourceEstimate { weight: Some(2.0), ..SourceEstimate::default() };
+    let other = SourceEstimate { weight: Some(4.0), ..SourceEstimate::default() };
     let weights = SourceWeights {
         moot_sources: VERSION,
-        sources: [("Cafe\u{301}".to_owned(), estimate)].into(),
+        sources: [("Cafe\u{301}".to_owned(), estimate), ("Bar".to_owned(), other)].into(),
         ..SourceWeights::default()
     };
     std::fs::write(&path, serde_json::to_string(&weights).unwrap()).unwrap();
     let (weights, _) = SourceWeights::read(&path).unwrap();
-    assert_eq!(["Café", "Cafe\u{301}", "Cafe"].map(|name| weights.vote(Some(name))), [2.0, 2.0, 1.0]);
+    assert_eq!(["Café", "Cafe\u{301}", "Cafe"].map(|name| weights.vote(Some(name))), [2.0, 2.0, 3.0]);
 }

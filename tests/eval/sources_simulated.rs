@@ -329,7 +329,8 @@ fn each_source_has_a_coverage_of_its_own() {
     let pools: Vec<Pool> = synthetic::pools(200, 1);
     let mixed = Plan { coverage: vec![1.0, 0.0, 0.5], questions: (0, 200), ..plan(&[1.0, 1.0, 1.0]) };
     let built = build(&pools, &Plan { copies: 1, ..mixed });
-    let covered = |source: &str| kinds(&built.test, source).iter().filter(|kind| **kind != "noise").count() as f64 / 3.0;
+    let covered =
+        |source: &str| kinds(&built.test, source).iter().filter(|kind| **kind != "noise").count() as f64 / 3.0;
     assert_eq!((covered("source-1"), covered("source-2")), (200.0, 0.0));
     // A copy has the last one.
     for source in ["source-3", "source-4"] {

@@ -62,7 +62,11 @@ fn a_source_with_several_calls_answers_with_the_first_that_counts() {
     let said = [("a", "correct", "1931", Some("unknown")), ("b", "misinfo", "1932", Some("1932"))];
     let mut record = record(&[said[0], said[1], ("a", "correct", "1931", Some("1931"))]);
     assert_eq!(AnswerTypes::of([&record], 0.9).counts[0], [[1, 0, 0, 0], [0, 1, 0, 0], [0; 4]]);
-    assert_eq!(answers_of(&record, Some(0.9), Compared::Words).answers["a"].counted(), Some("1931"), "as the estimate has it");
+    assert_eq!(
+        answers_of(&record, Some(0.9), Compared::Words).answers["a"].counted(),
+        Some("1931"),
+        "as the estimate has it"
+    );
     // Calls of 10, 20 and 30 tokens: both of a's are counted.
     assert_eq!(costs(&[record.clone()], None, 4, 0.9)[0].all.tokens, 40.0);
     record.calls.truncate(2);
@@ -120,7 +124,9 @@ fn costs_follow_from_what_all_sources_answered() {
     assert_eq!(found[5], cost(6, 210.0, 3.0, 60.0));
     // By weight: f and e are asked first.
     let estimate = |weight| SourceEstimate { weight: Some(weight), ..SourceEstimate::default() };
-    let sources_ = [("f".to_owned(), estimate(3.0)), ("e".to_owned(), estimate(2.0))].into();
+    let others = ["a", "b", "c", "d"].map(|name| (name.to_owned(), estimate(1.0)));
+    let sources_ =
+        [("f".to_owned(), estimate(3.0)), ("e".to_owned(), estimate(2.0))].into_iter().chain(others).collect();
     let weights = SourceWeights { moot_sources: VERSION, sources: sources_, ..SourceWeights::default() };
     assert_eq!(costs(&[record(&sources)], Some(&weights), 2, 0.9)[5], cost(6, 210.0, 2.0, 110.0));
     // A question with fewer sources limits the table.

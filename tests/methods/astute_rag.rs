@@ -69,7 +69,8 @@ fn a_model_that_answers_unknown_adds_no_passage() {
 
 #[test]
 fn several_passages_from_memory_are_parted_at_blank_lines() {
-    let record = of(&[("internal", "2"), ("iterations", "1")], &["First.\nStill first.\n\n\n Second. \n\nThird.", LIST]);
+    let record =
+        of(&[("internal", "2"), ("iterations", "1")], &["First.\nStill first.\n\n\n Second. \n\nThird.", LIST]);
     assert!(record.calls[0].messages[0].content.contains("at most 2 short passages"));
     assert_eq!(record.calls[0].max_tokens, 320);
     let sent = &record.calls[1].messages[0].content;

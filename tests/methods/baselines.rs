@@ -47,7 +47,12 @@ fn closed_book_gives_one_answer_where_one_is_asked_for() {
 /// The paper's prompt has no warning of wrong documents and namesakes; MADAM-RAG's aggregator had none more than it.
 #[test]
 fn the_concatenated_prompt_warns_of_nothing() {
-    let (_, calls) = answer("concatenated", &Typed::new(), &four(), &Scripted::list([r#"All Correct Answers: ["1931"]. Explanation: x"#]));
+    let (_, calls) = answer(
+        "concatenated",
+        &Typed::new(),
+        &four(),
+        &Scripted::list([r#"All Correct Answers: ["1931"]. Explanation: x"#]),
+    );
     let instructions = calls[0].messages[0].content.split("Here is an example.").next().unwrap().to_lowercase();
     for word in ["wrong", "may not help", "same name", "different"] {
         assert!(!instructions.contains(word), "{word}: {instructions}");

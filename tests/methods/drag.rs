@@ -124,9 +124,7 @@ fn the_challenger_of_the_response_debate_never_sees_a_document() {
         if round > 4 {
             let last = |call: &CallRecord| call.messages.last().unwrap().content.clone();
             assert!(last(proponent).contains(&format!("Challenger Agent: Thought: C{}.\nAnswer: Grau", round - 4)));
-            assert!(
-                last(challenger).contains(&format!("Proponent Agent: Thought: P{}.\nAnswer: Tessin", round - 4))
-            );
+            assert!(last(challenger).contains(&format!("Proponent Agent: Thought: P{}.\nAnswer: Tessin", round - 4)));
             assert_eq!(challenger.messages[1].content, "Thought: C1.\nAnswer: Grau");
         }
     }
@@ -196,7 +194,12 @@ fn calls_of_every_number_of_rounds() {
             let record = held("drag", &typed, &asked(ASKED), &relentless(), &library());
             let calls = 3 * retrieval + 2 * response + 1;
             let want = [calls, retrieval, response, retrieval + 1, retrieval + 1, retrieval + response];
-            assert_eq!(counted(&record), want.map(|count| Some(count as f64)), "{retrieval} {response}");
+            let mut want = want.map(|count| Some(count as f64));
+            if retrieval + response == 0 {
+                // It is Naive RAG, and no debate has a size.
+                want[1..4].fill(None);
+            }
+            assert_eq!(counted(&record), want, "{retrieval} {response}");
             assert_eq!(record.conclusion.unwrap().answers[0].text, "Tessin");
             let rounds: Vec<usize> = record.calls.iter().map(|call| call.round).collect();
             assert!(rounds.is_sorted() && *rounds.last().unwrap() == (retrieval + response.max(1)));
@@ -262,11 +265,8 @@ fn an_action_is_one_and_changes_the_pool_or_ends_the_debate() {
 fn an_optimisation_into_a_known_query_drops_the_old_one() {
     let second =
         "Argument: a\nQuery Optimization: Ada Quill birthplace -> Where was the designer of the Arlen Bridge born?";
-    let script: &[(&str, &str)] = &[
-        ("challenger, round 2", second),
-        ("judge, round 3", "Proponent Agent"),
-        ("reader, round 4", "unknown"),
-    ];
+    let script: &[(&str, &str)] =
+        &[("challenger, round 2", second), ("judge, round 3", "Proponent Agent"), ("reader, round 4", "unknown")];
     let (record, queries) = drag(&typed(&[("response-rounds", "0")]), &[script, RETRIEVAL]);
     assert_eq!(queries, [ASKED, "Ada Quill birthplace"], "nothing is retrieved for it");
     assert_eq!(by_name(&record, "challenger", 3).format_values["queries"], json!([ASKED]));
@@ -281,10 +281,8 @@ fn malformed_replies_at_every_role() {
     let (record, _) = drag(&Typed::new(), &[&[("proponent, round 1", "")], RETRIEVAL, RESPONSE]);
     assert_eq!((metric("malformed-replies", &record), fallbacks(&record).len()), (Some(1.0), 0));
     // A verdict that names neither ends the retrieval debate.
-    let early: &[(&str, &str)] = &[
-        ("judge, round 1", "Both argue well, the Challenger Agent better."),
-        ("reader, round 2", "Tessin"),
-    ];
+    let early: &[(&str, &str)] =
+        &[("judge, round 1", "Both argue well, the Challenger Agent better."), ("reader, round 2", "Tessin")];
     let (record, queries) = drag(&typed(&[("response-rounds", "0")]), &[early, RETRIEVAL]);
     assert_eq!(fallbacks(&record), ["the judge named no winner: the retrieval debate ended"]);
     assert_eq!((queries.len(), metric("rounds", &record)), (1, Some(1.0)));

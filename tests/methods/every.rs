@@ -229,7 +229,12 @@ fn options_are_shown() {
         ("closed-book", &["closed_book/answerer.jinja", "closed_book/one.jinja"]),
         (
             "drag",
-            &["drag/exchange.jinja", "drag/from_memory.jinja", "drag/response_judge.jinja", "drag/with_documents.jinja"],
+            &[
+                "drag/exchange.jinja",
+                "drag/from_memory.jinja",
+                "drag/response_judge.jinja",
+                "drag/with_documents.jinja",
+            ],
         ),
         ("flare", &["flare/step.jinja"]),
         ("ircot", &["ircot/chain.jinja"]),

@@ -75,10 +75,8 @@ fn agents_never_see_a_document() {
 
 #[test]
 fn ties_go_to_the_earlier_agent_and_unknown_does_not_vote() {
-    let tie = mad(
-        &[("rounds", "1")],
-        &["Thought: x\nAnswer: 1901", "Thought: x\nAnswer: 1884", "Thought: x\nAnswer: 1848"],
-    );
+    let tie =
+        mad(&[("rounds", "1")], &["Thought: x\nAnswer: 1901", "Thought: x\nAnswer: 1884", "Thought: x\nAnswer: 1848"]);
     assert_eq!(tie.conclusion.unwrap().answers[0].text, "1901");
     const UNKNOWN: &str = "Thought: x\nAnswer: unknown";
     const ONE: &[&str] = &[UNKNOWN, UNKNOWN, "Thought: x\nAnswer: 1884"];
@@ -108,7 +106,8 @@ fn switches_count_agents_and_rounds() {
 #[test]
 fn the_reference_code_has_a_moderator() {
     const REPLIES: &[&str] = &["Thought: x\nAnswer: 1884", "Thought: y\nAnswer: 1848"];
-    let replies: &'static [&'static str] = Box::leak([REPLIES, REPLIES, REPLIES, &["1901"]].concat().into_boxed_slice());
+    let replies: &'static [&'static str] =
+        Box::leak([REPLIES, REPLIES, REPLIES, &["1901"]].concat().into_boxed_slice());
     let preset = [("agents", "2"), ("rounds", "3"), ("greedy", "true"), ("moderator", "true")];
     let reference = moot::protocol::Row::named("mad").unwrap().preset("reference-code").unwrap();
     assert_eq!(reference.switches, preset);
@@ -123,10 +122,8 @@ fn the_reference_code_has_a_moderator() {
 
 #[test]
 fn malformed_replies_are_read_by_the_others_and_do_not_vote() {
-    let record = mad(
-        &[],
-        &["1884", "Thought: B1.\nAnswer: 1848", "", "I still say 1884", "Thought: B2.\nAnswer: 1848", "hm"],
-    );
+    let record =
+        mad(&[], &["1884", "Thought: B1.\nAnswer: 1848", "", "I still say 1884", "Thought: B2.\nAnswer: 1848", "hm"]);
     assert_eq!(metric("malformed-replies", &record), Some(4.0));
     assert!(record.calls[4].messages[2].content.contains("- 1884\n"));
     let conclusion = record.conclusion.unwrap();

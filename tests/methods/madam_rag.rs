@@ -14,7 +14,7 @@ use moot::transcript::{CallRecord, Parsed, QuestionRecord};
 pub(super) const VERDICT: &str = r#"All Correct Answers: ["1931", "1968"]. Explanation: Two women."#;
 
 pub(super) fn is_aggregator(call: &Call) -> bool {
-    prompt(call).contains("Agents' replies:\nAgent 1: Answer: cello")
+    call.role == "aggregator"
 }
 
 /// Agents say what their document says, the aggregator says [`VERDICT`].
@@ -133,7 +133,8 @@ fn the_reference_code_stops_by_substring_and_reuses_the_verdict() {
     // Every later reply holds the first one: "in 1931" holds "1931".
     let wordier = || {
         Scripted::new(|call| {
-            let year = ["1931", "1968", "1913"].into_iter().find(|year| prompt(call).contains(&format!("born in {year}")));
+            let year =
+                ["1931", "1968", "1913"].into_iter().find(|year| prompt(call).contains(&format!("born in {year}")));
             match year {
                 _ if is_aggregator(call) => VERDICT.into(),
                 Some(year) if prompt(call).contains("other agents") => format!("Answer: in {year}. Explanation: x"),
@@ -150,7 +151,8 @@ fn the_reference_code_stops_by_substring_and_reuses_the_verdict() {
     let conclusion = conclusion.unwrap();
     assert!(conclusion.converged && conclusion.calls == [4], "{conclusion:?}");
     // By the paper "in 1931" is another answer than "1931": the debate goes on to round 3, where each is kept.
-    let (conclusion, calls) = answer("madam-rag", &switches(&[("stop", "equal"), ("verdict", "asked")]), &four(), &wordier());
+    let (conclusion, calls) =
+        answer("madam-rag", &switches(&[("stop", "equal"), ("verdict", "asked")]), &four(), &wordier());
     assert_eq!((conclusion.unwrap().rounds, calls.len()), (3, 15));
 }
 

@@ -133,10 +133,10 @@ fn documents_vote_with_the_weight_of_their_source() {
         weighted(weights, keep, &honest()).answers.into_iter().map(|answer| answer.text).collect()
     };
     assert_eq!(answers(&[], "winner"), ["1968"], "1 each");
-    assert_eq!(answers(&[("press", 2.5)], "winner"), ["1931"]);
+    assert_eq!(answers(&[("press", 2.5), ("guild", 1.0), ("blog", 1.0)], "winner"), ["1931"]);
     assert_eq!(answers(&[("press", 1.5), ("guild", 0.5)], "winner"), ["1931"], "a tie");
-    assert_eq!(answers(&[("press", 2.5)], "two"), ["1931", "1968"], "2.5 and 2 votes");
-    assert_eq!(answers(&[("press", 0.0)], "all"), ["1968"], "a source without weight does not vote");
+    assert_eq!(answers(&[("press", 2.5), ("guild", 1.0), ("blog", 1.0)], "two"), ["1931", "1968"], "2.5 and 2 votes");
+    assert_eq!(answers(&[("press", 0.0), ("guild", 1.0)], "all"), ["1968"], "a source without weight does not vote");
     let none = weighted(&[("press", 0.0), ("guild", -1.0), ("blog", 0.0)], "winner", &honest());
     assert!(none.answers.is_empty() && !none.malformed && none.rejected.len() == 2);
 }

@@ -70,7 +70,7 @@ fn fallen(record: &QuestionRecord) -> Vec<&str> {
 
 #[test]
 fn facts_are_asked_of_every_source_and_the_heavier_answer_is_written() {
-    let record = told(&[], &[("guild", 2.0), ("press", 1.5)], &Scripted::new(well));
+    let record = told(&[], &[("guild", 2.0), ("press", 1.5), ("cook", 1.0)], &Scripted::new(well));
     is_golden("ra_rag_long", &record);
     let reader = |round| [(3, "reader", round, Some(1)), (3, "reader", round, Some(0)), (3, "reader", round, Some(2))];
     let before =
@@ -121,13 +121,13 @@ fn limits_hold_and_an_answer_that_no_document_holds_is_dropped() {
             _ => well(call),
         })
     };
-    let dropped = told(&[], &[("cook", 9.0)], &invents());
+    let dropped = told(&[], &[("cook", 9.0), ("guild", 1.0), ("press", 1.0)], &invents());
     assert_eq!(
         dropped.events.iter().filter(|event| matches!(event, Event::Fallback { dropped: Some(_), .. })).count(),
         2
     );
     assert!(!prompt_of(&dropped, 10).contains("Karl"));
-    let kept = told(&[("align", "false")], &[("cook", 9.0)], &invents());
+    let kept = told(&[("align", "false")], &[("cook", 9.0), ("guild", 1.0), ("press", 1.0)], &invents());
     assert!(prompt_of(&kept, 10).contains("open? Karl\n"), "{}", prompt_of(&kept, 10));
 }
 

@@ -62,7 +62,11 @@ fn a_title_stands_before_every_text_that_does_not_begin_with_it() {
     for (title, text, shown) in [
         ("Art", "Arthur was king, opened when.", "Art\nArthur was king, opened when."),
         ("Arthur", "Arthur, opened when.", "Arthur, opened when."),
-        ("The bridge", "It opened when the bridge, The bridge, stood.", "The bridge\nIt opened when the bridge, The bridge, stood."),
+        (
+            "The bridge",
+            "It opened when the bridge, The bridge, stood.",
+            "The bridge\nIt opened when the bridge, The bridge, stood.",
+        ),
         ("", "It opened when.", "It opened when."),
     ] {
         let shelf = Shelf::new([passage("notes/a.md", 1, Some(title), text)]);

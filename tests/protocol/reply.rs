@@ -265,7 +265,7 @@ fn a_list_is_read_as_models_write_it() {
         (r#"All Correct Answers: ["", "..."]. Explanation: x"#, Parsed::Malformed),
         ("All Correct Answers: 1963. Explanation: x", Parsed::Malformed),
         (r#"All Correct Answers: [""]. Explanation: x"#, Parsed::Malformed),
-        (r#"All Correct Answers: ["a", ","]. Explanation: x"#, Parsed::Malformed),
+        (r#"All Correct Answers: ["a", ","]. Explanation: x"#, answers(&["a"], "x")),
         (r#"All Correct Answers: [["a"]]. Explanation: x"#, Parsed::Malformed),
         (r#"All Correct Answers: ["a" "b"]. Explanation: x"#, Parsed::Malformed),
         (r#"["1963"]"#, Parsed::Malformed),

@@ -136,7 +136,10 @@ fn a_switch_typed_twice_or_wrong_is_refused() {
         ("--set =3", "madam-rag has no switch \"\""),
         ("--set rounds=", "switch rounds: expected a whole number from 1 to 16, found \"\""),
         ("--rounds -1", "switch rounds: expected a whole number from 1 to 16, found \"-1\""),
-        ("--set ruonds=3", "madam-rag has no switch \"ruonds\" (it has: rounds, history, shuffle, aggregator, wording, stop, verdict)"),
+        (
+            "--set ruonds=3",
+            "madam-rag has no switch \"ruonds\" (it has: rounds, history, shuffle, aggregator, wording, stop, verdict)",
+        ),
         ("--method closed-book --rounds 3", "closed-book has no switch \"rounds\" (it has: one-answer)"),
     ] {
         let refused = command_line(line).unwrap_err();

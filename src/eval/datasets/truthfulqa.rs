@@ -26,7 +26,8 @@ fn read(item: &Item) -> Result<Question> {
             aliases.push(answer);
         }
     }
-    let mut wrong: Vec<String> = object.optional_string("Best Incorrect Answer")?.iter().flat_map(|cell| trimmed(cell)).collect();
+    let mut wrong: Vec<String> =
+        object.optional_string("Best Incorrect Answer")?.iter().flat_map(|cell| trimmed(cell)).collect();
     for answer in listed(&object.full_string("Incorrect Answers")?) {
         if !wrong.contains(&answer) {
             wrong.push(answer);

@@ -2,7 +2,7 @@
 
 use crate::generation::Usage;
 use crate::methods::drag;
-use crate::transcript::{Event, Parsed, QuestionRecord};
+use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 
 fn share(yes: bool) -> Option<f64> {
     Some(f64::from(u8::from(yes)))
@@ -61,6 +61,20 @@ pub(crate) fn rounds(record: &QuestionRecord) -> Option<f64> {
 #[must_use]
 pub fn tokens(record: &QuestionRecord, kind: fn(&Usage) -> usize) -> Option<f64> {
     Some(record.calls.iter().map(|call| kind(&call.usage) as f64).sum())
+}
+
+/// Tokens of all replies, also of calls that were not made: a call has those of the earlier equal one, whose reply it is.
+#[must_use]
+pub(crate) fn reply_tokens(record: &QuestionRecord) -> Option<f64> {
+    let of = |call: &CallRecord| {
+        let mut call = call;
+        while let Some(earlier) = call.taken_from.filter(|earlier| *earlier < call.number) {
+            let Some(made) = record.calls.get(earlier) else { break };
+            call = made;
+        }
+        call.usage.generated as f64
+    };
+    Some(record.calls.iter().map(of).sum())
 }
 
 /// Queries sent to the retriever.

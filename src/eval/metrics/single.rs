@@ -27,7 +27,10 @@ pub(crate) fn token_f1(record: &QuestionRecord) -> Option<f64> {
 /// FlashRAG's metric follows.
 #[must_use]
 pub(crate) fn hotpot_f1(record: &QuestionRecord) -> Option<f64> {
-    score(record, |given, gold| if given != gold && (is_whole(given) || is_whole(gold)) { 0.0 } else { f1(given, gold) })
+    score(
+        record,
+        |given, gold| if given != gold && (is_whole(given) || is_whole(gold)) { 0.0 } else { f1(given, gold) },
+    )
 }
 
 fn is_whole(tokens: &[String]) -> bool {

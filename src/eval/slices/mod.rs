@@ -179,8 +179,11 @@ fn misinfo(question: &Question, random: &mut ChaCha8Rng) -> std::result::Result<
     let answers = supported(question, random)?;
     let mut wrong: Vec<&String> = question.gold.iter().flat_map(|gold| &gold.wrong).collect();
     wrong.shuffle(random);
-    let (a, b) = (&answers[0], answers.iter().find(|other| !overlap(answers[0].answer, other.answer)));
-    let b = b.ok_or("no second right answer that neither contains the first nor is contained in it")?;
+    let pairs = answers.iter().enumerate().flat_map(|(at, a)| answers[at + 1..].iter().map(move |b| (a, b)));
+    let (a, b) = pairs
+        .into_iter()
+        .find(|(a, b)| !overlap(a.answer, b.answer))
+        .ok_or("no second right answer that neither contains the first nor is contained in it")?;
     let right: Vec<&str> = question.gold.iter().flat_map(Gold::aliases).collect();
     let fits = |wrong: &&&String| right.iter().all(|right| !overlap(wrong, right));
     let wrong = match wrong.is_empty() {

@@ -83,7 +83,7 @@ pub(crate) fn decompose(
         let Some(call) = call else { continue };
         match &call.parsed {
             Parsed::Answers { answers, .. } => {
-                note_end(ctx, &call, answers.len(), extent, most);
+                note_end(ctx, &call, answers.len(), extent);
                 claims[index].extend(answers.iter().cloned());
             }
             _ => {
@@ -104,14 +104,14 @@ fn some(results: Vec<Result<CallRecord>>) -> Result<Vec<Option<CallRecord>>> {
 }
 
 /// Records that a list of claims may have ended before its text did.
-fn note_end(ctx: &mut Ctx<'_>, call: &CallRecord, claims: usize, extent: Extent, most: usize) {
+fn note_end(ctx: &mut Ctx<'_>, call: &CallRecord, claims: usize, extent: Extent) {
     if call.finish == Finish::Length {
         let tokens = call.max_tokens;
         ctx.fall_back(format!(
             "a list of claims was cut at {tokens} tokens: claims after its {claims} were not checked"
         ));
-    } else if extent == Extent::All && claims == most {
-        ctx.fall_back(format!("a list of claims is full with {most}: there may be more that were not checked"));
+    } else if extent == Extent::All && call.format_values["most"] == claims {
+        ctx.fall_back(format!("a list of claims is full with {claims}: there may be more that were not checked"));
     }
 }
 
@@ -152,10 +152,10 @@ fn parts(text: &str) -> Vec<&str> {
 
 fn ask(text: &Text<'_>, part: Option<&str>, extent: Extent, most: usize) -> Ask {
     let salient = extent == Extent::Salient;
-    // A claim has at least about four words, so no list needs more items.
+    // Claims of one sentence share its subject, so a list may have one for every two words; none needs more items.
     let words = part.unwrap_or(text.text).split_whitespace().count();
     let characters = part.unwrap_or(text.text).chars().count();
-    let items = most.min((words.max(characters / 6) / 4).max(3));
+    let items = most.min((words.max(characters / 6) / 2).max(4));
     let question = Some(text.question).filter(|question| !question.trim().is_empty());
     let values = json!({
         "question": question, "text": text.text.trim(), "part": part, "salient": salient, "most": items,

@@ -62,8 +62,7 @@ pub(super) fn entailed(
         if !alone && sure < certain {
             continue;
         }
-        // A sentence that does not show the relation by itself is no evidence.
-        let words = if sure >= 0.5 { words } else { String::new() };
+        // The relation is that of the whole document; its best sentence is shown, also where it takes several to show it.
         let label = DocumentLabel { probability: known(probability), ..plain(key.1, relation, by) };
         labels.insert(key, quoted(label, work.text(key.1), &words));
     }

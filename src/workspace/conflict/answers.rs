@@ -1,7 +1,8 @@
 //! Questions about recorded answers: whether documents support their claims, and whether they are right.
 
 use crate::eval::metrics::changes;
-use crate::question::{Answer, Document, Question};
+use crate::methods::conflict_score::claims::statement;
+use crate::question::{Answer, Claim, Document, Question};
 use crate::transcript::{CallRecord, QuestionRecord};
 
 /// A question that is asked by hand.
@@ -30,6 +31,20 @@ pub(crate) fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) ->
     }
     let answers: Vec<&str> = conclusion.answers.iter().map(|answer| answer.text.trim()).collect();
     let (question, mut response) = (&record.question, answers.join("; "));
+    if answers.len() > 1 {
+        // Several answers acknowledge that documents differ: broken down, each would conflict with the documents of the others.
+        let claims = vec![Claim { text: statement(&question.text, &answers.join("; or: ")), ..Claim::default() }];
+        let (id, text, slices) = (question.id.clone(), question.text.clone(), question.slices.clone());
+        return Some(Question {
+            id,
+            text,
+            documents,
+            slices,
+            claims,
+            gold: question.gold.clone(),
+            ..by_hand(vec![response])
+        });
+    }
     if !conclusion.explanation.trim().is_empty() && written(record) {
         response = format!("{response}. {}", conclusion.explanation.trim());
     }
@@ -37,10 +52,11 @@ pub(crate) fn of_answer(record: &QuestionRecord, others: Option<&[Document]>) ->
     Some(Question { id, text, documents, slices, gold: question.gold.clone(), ..by_hand(vec![response]) })
 }
 
-/// A recorded answer whose question has right answers, for the judges; an answer that was not given, or is malformed, is judged as
-/// "unknown".
+/// A recorded answer whose question has right answers, for the judges. "Unknown" is judged as such; a malformed answer is not judged,
+/// and counts as neither truthful nor informative.
 pub(crate) fn to_be_judged(record: &QuestionRecord) -> Option<Question> {
-    judged(record, &record.conclusion.as_ref()?.answers)
+    let conclusion = record.conclusion.as_ref().filter(|conclusion| !conclusion.malformed)?;
+    judged(record, &conclusion.answers)
 }
 
 /// The first answer of a question without options that was answered again otherwise, for the judges.

@@ -6,7 +6,7 @@ use crate::error::{MootError, Result};
 use crate::escape::line as printable;
 use crate::eval::record::reader::Record;
 use crate::methods::{conflict_score, truthful_judge};
-use crate::question::{Conclusion, Question};
+use crate::question::{Conclusion, Judged, Question};
 use crate::transcript::QuestionRecord;
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
@@ -39,6 +39,12 @@ struct Asked {
     question: fn(&QuestionRecord) -> Option<Question>,
     /// Puts the result into the answer's record.
     put: fn(&mut Conclusion, Conclusion),
+}
+
+impl Metric {
+    fn is_judge(&self) -> bool {
+        self.suffix == JUDGE.suffix
+    }
 }
 
 impl Asked {
@@ -170,6 +176,9 @@ fn with_found(
     let found = labels.questions.into_iter().filter_map(|question| Some((question.question.id, question.conclusion?)));
     let mut found: HashMap<String, Conclusion> = found.collect();
     for question in &mut record.questions {
+        if let Some(conclusion) = question.conclusion.as_mut().filter(|_| metric.is_judge()) {
+            judge_malformed(conclusion);
+        }
         for asked in metric.asked {
             let id = asked.id(&question.question.id);
             if !ids.contains(id.as_str()) {
@@ -183,11 +192,19 @@ fn with_found(
     Ok(record)
 }
 
+/// A malformed answer has no judge: it is neither truthful nor informative, so that a reader that always fails is not truthful.
+fn judge_malformed(conclusion: &mut Conclusion) {
+    if conclusion.malformed {
+        conclusion.judged = Some(Judged { truthful: Some(false), informative: Some(false) });
+    }
+}
+
 /// Notes how many questions of a record have no answer that the metric can be computed of: they are in none of its means.
 fn note_left_out(metric: Metric, record: &Record, control: &Control) {
     let known = |question: &QuestionRecord| {
         let labelled = |conclusion: &Conclusion| conclusion.claims.is_some() && metric.suffix == CONFLICT.suffix;
-        question.conclusion.as_ref().is_some_and(labelled)
+        let malformed = |conclusion: &Conclusion| conclusion.malformed && metric.is_judge();
+        question.conclusion.as_ref().is_some_and(|conclusion| labelled(conclusion) || malformed(conclusion))
     };
     let asked = |question: &QuestionRecord| metric.asked.iter().any(|asked| asked.about(question).is_some());
     let without = record.questions.iter().filter(|question| !known(question) && !asked(question)).count();

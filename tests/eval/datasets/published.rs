@@ -145,11 +145,16 @@ fn faitheval_has_a_wrong_answer_a_question() {
 fn flashrag_has_golden_answers() {
     let set = read("flashrag.jsonl", "flashrag");
     let [open, yes, choice] = set.questions.as_slice() else { panic!() };
-    assert_eq!((open.id.as_str(), &gold(open).answers), ("test_0", &vec![vec!["Orrin Hale".to_owned(), "Hale".to_owned()]]));
+    assert_eq!(
+        (open.id.as_str(), &gold(open).answers),
+        ("test_0", &vec![vec!["Orrin Hale".to_owned(), "Hale".to_owned()]])
+    );
     assert!(open.documents.is_empty() && gold(yes).answers == [["yes"]]);
     assert_eq!((choice.options.len(), &gold(choice).answers), (3, &vec![vec!["Lenn".to_owned()]]));
     for (golden, right) in [("[2]", "Harrow"), ("[\"B\"]", "Lenn"), ("[\"Ost\"]", "Ost"), ("\"0\"", "Ost")] {
-        let item = format!("{{\"question\": \"Where?\", \"choices\": [\"Ost\", \"Lenn\", \"Harrow\"], \"golden_answers\": {golden}}}");
+        let item = format!(
+            "{{\"question\": \"Where?\", \"choices\": [\"Ost\", \"Lenn\", \"Harrow\"], \"golden_answers\": {golden}}}"
+        );
         assert_eq!(gold(&load(&item).unwrap().questions[0]).answers, [[right]], "{golden}");
     }
     let found = load(r#"{"question": "Where?", "choices": ["Ost"], "golden_answers": ["B"]}"#).unwrap_err();
@@ -165,7 +170,10 @@ fn truthfulqa_of_2025_names_the_incorrect_answer_of_binary_choice() {
     let table = "Type,Category,Question,Best Answer,Best Incorrect Answer,Correct Answers,Incorrect Answers,Source\n\
         Adversarial,Myths,Why?,Because,So they say,Because; So it is,No reason; So they say; None,x\n";
     let set = load(table).unwrap();
-    assert_eq!((set.format, &gold(&set.questions[0]).wrong[..]), ("truthfulqa", &["So they say", "No reason", "None"].map(String::from)[..]));
+    assert_eq!(
+        (set.format, &gold(&set.questions[0]).wrong[..]),
+        ("truthfulqa", &["So they say", "No reason", "None"].map(String::from)[..])
+    );
 }
 
 /// The publisher's retriever also returns false paragraphs on other subjects, and some that keep the answer.
@@ -184,7 +192,9 @@ fn a_false_paragraph_of_contraqa_contradicts_only_the_answer_that_it_replaces() 
     let original = "The theatre was founded in 1816 in Warsaw.";
     let kept = "The theatre was founded in 1816 in Krakow.";
     let changed = "The theatre was founded in 1861 in Warsaw.";
-    let beside = |fake| found("", &[("7:::Theatre", original), ("7:::Theatre-FAKE", fake), ("9:::Soup-FAKE", "Soup is of 1848.")]);
+    let beside = |fake| {
+        found("", &[("7:::Theatre", original), ("7:::Theatre-FAKE", fake), ("9:::Soup-FAKE", "Soup is of 1848.")])
+    };
     assert_eq!(beside(changed), "other misinfo altered");
     assert_eq!(beside(kept), "other altered altered");
     // The true paragraph was not retrieved; it is the question's own.

@@ -1,6 +1,7 @@
 //! Metrics over the run, by hand: corpus F1, conflict detection, extraction, changes between rounds.
 
 use super::{answered, call, is, of, over};
+use moot::generation::Usage;
 use moot::question::{Claim, Document, Label};
 use moot::transcript::{CallRecord, Event, Pair, Parsed, QuestionRecord};
 
@@ -184,4 +185,19 @@ fn events_are_counted() {
         Event::Fallback { stage: 2, what: "the first answer".into(), dropped: None },
     ];
     assert_eq!(counts(&record), [3.0, 4.0, 1.0, 2.0]);
+}
+
+/// The papers count a reply as often as it is given, whether it was decoded or taken over from an equal call.
+#[test]
+fn tokens_of_replies_that_were_taken_over_are_counted() {
+    let made = call(0, "x", Parsed::Text("x".into()));
+    let taken = |number: usize, from: usize| CallRecord {
+        number,
+        taken_from: Some(from),
+        usage: Usage { generated: 0, ..made.usage },
+        ..made.clone()
+    };
+    let record = QuestionRecord { calls: vec![made.clone(), taken(1, 0), taken(2, 1)], ..answered("x", &[], &[], &[]) };
+    is("generated-tokens", &[&record], 2.0);
+    is("reply-tokens", &[&record], 6.0);
 }

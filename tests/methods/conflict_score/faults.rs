@@ -234,3 +234,43 @@ fn a_quote_splits_no_word_and_no_number() {
     assert_eq!(locate(&letters, &letters[..240]).unwrap().characters, 0..240);
     assert_eq!(locate(&letters, &letters[..239]), None);
 }
+
+/// A sentence of thirteen words may make more than three claims; a list that is full is told, however short its text is.
+#[test]
+fn a_full_list_of_a_short_text_is_told() {
+    let text = "Ada Quill, born in Tessin in 1840, designed bridges and wrote two books.";
+    let list = |count: usize| {
+        let claims: Vec<String> = (0..count).map(|number| format!("\"Claim number {number}.\"")).collect();
+        format!("Claims: [{}]", claims.join(", "))
+    };
+    let told = |count: usize| {
+        let llm =
+            Scripted::new(move |call| if call.role == "decomposer" { list(count) } else { "Label: IRRELEVANT".into() });
+        let asked = Question { responses: vec![text.into()], ..question("", &BRIDGE) };
+        let record = hold(&asked, &[], Tools::new(&llm), &Settings::default());
+        assert_eq!(record.calls[0].format_values["most"], 6);
+        fallbacks(&record)
+    };
+    assert_eq!(told(5), Vec::<String>::new());
+    assert_eq!(told(6), ["a list of claims is full with 6: there may be more that were not checked"]);
+}
+
+/// A bracket of an item begins no list, and the fields of table 7 are read as those of the program.
+#[test]
+fn replies_in_the_papers_words_are_read() {
+    let list = |reply: &str| match moot::protocol::claims::CLAIMS.read(reply, Finish::Stop, &json!({ "most": 8 })) {
+        Parsed::Answers { answers, .. } => answers,
+        other => panic!("{reply}: {other:?}"),
+    };
+    assert_eq!(list("Claims:\n- It opened [2] in 1931.\n- It closed."), ["It opened [2] in 1931.", "It closed."]);
+    assert_eq!(list("Claims: [\"It opened [2].\"]"), ["It opened [2]."]);
+    let label = |reply: &str| match CLAIM_LABEL.read(reply, Finish::Stop, &Value::Null) {
+        Parsed::Fields(fields) => ["label", "quote", "reason"].map(|name| fields[name].as_str().unwrap().to_owned()),
+        other => panic!("{reply}: {other:?}"),
+    };
+    let want = ["CONTRADICTS", "It opened in 1932.", "The years differ."];
+    assert_eq!(label("Quote: \"It opened in 1932.\"\nReasoning: The years differ.\nLabel: CONTRADICTS"), want);
+    let object = r#"{"claim": "x", "document_snippet": "It opened in 1932.", "reasoning": "The years differ.", "answer": "CONTRADICTS"}"#;
+    assert_eq!(label(object), want);
+    assert_eq!(label(&format!("```json\n{object}\n```")), want);
+}

@@ -84,6 +84,22 @@ fn the_switch_sure_applies_to_labels_of_a_classifier() {
     }
 }
 
+/// A relation that takes several sentences to show is one all the same; the best sentence is shown.
+#[test]
+fn a_document_may_have_a_relation_that_no_sentence_shows_alone() {
+    let classifier = ScriptedClassifier::new(|pair| {
+        let whole = pair.premise.contains("1931") && pair.premise.contains("Orm");
+        let entailment = if whole { 0.9 } else { 0.2 };
+        Some(Relation { entailment, neutral: 1.0 - entailment, contradiction: 0.0 })
+    });
+    let llm = Scripted::new(labeller);
+    let tools = Tools { classifier: Some(&classifier), ..Tools::new(&llm) };
+    let asked = asked(&["The bridge is at Orm. It was opened to carts in 1931."]);
+    let record = hold(&asked, &[("labels", "entailment")], tools, &Settings::default());
+    let label = &claims(&record)[0].labels[0];
+    assert!(label.counts() && label.relation == ClaimRelation::Supports && label.quote.is_some(), "{label:?}");
+}
+
 #[test]
 fn probabilities_need_a_classifier() {
     assert!(without_classifier(&json!({ "labels": "entailment", "sure": 0.0 })).is_ok());

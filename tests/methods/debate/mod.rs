@@ -25,16 +25,16 @@ fn as_madam_rag(switches: &[(&str, &str)]) -> Typed {
     typed(&[&paper[..], switches].concat())
 }
 
-/// With the departures off, every call and the conclusion are MADAM-RAG's but for the names of the prompt files.
+/// With the departures off, every call and the conclusion are those of MADAM-RAG's preset `tuned` but for the names of the prompts.
 #[test]
 fn without_its_departures_it_is_madam_rag() {
     for switches in
         [&[][..], &[("history", "peers")], &[("rounds", "1")], &[("aggregator", "false"), ("history", "peers")]]
     {
-        let paper = answer("madam-rag", &typed(switches), &four(), &honest());
+        let paper = answer("madam-rag", &typed(&[switches, &[("wording", "tuned")]].concat()), &four(), &honest());
         let (conclusion, mut calls) = answer("debate", &as_madam_rag(switches), &four(), &honest());
         for call in &mut calls {
-            call.prompt = call.prompt.replace("debate/", "madam_rag/");
+            call.prompt = call.prompt.replace("debate/", "madam_rag/").replace(".jinja", "_tuned.jinja");
         }
         assert_eq!((conclusion.unwrap(), calls), (paper.0.unwrap(), paper.1), "{switches:?}");
     }

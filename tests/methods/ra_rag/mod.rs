@@ -134,15 +134,15 @@ fn a_source_answers_from_all_its_documents_and_the_heavier_one_wins() {
         ("press", "A fine bridge."),
     ]);
     let held = held(&[], &question, &[("guild", 3.0), ("press", 2.0)], &honest());
-    // The guild weighs 3, the press 2, the document without a source 1.
+    // The guild weighs 3, the press 2, the document without a source the mean of these.
     let sent: Vec<&str> = held.record.calls.iter().map(|call| call.messages[0].content.as_str()).collect();
     let documents = [
         "Document: The guild opened it in 1931.",
-        "Document: It opened in 1932.\nDocument: A fine bridge.",
         "Document: Soup at noon.",
+        "Document: It opened in 1932.\nDocument: A fine bridge.",
     ];
     assert_eq!(sent, documents.map(|documents| format!("{PROMPT}{EXAMPLES}{documents}{END}")));
-    assert_eq!(held.stages, [(0, 1), (0, 0), (0, 2)]);
+    assert_eq!(held.stages, [(0, 1), (0, 2), (0, 0)]);
     let calls = &held.record.calls;
     assert!(calls.iter().all(|call| call.role == "reader" && call.round == 1 && call.format == "short"));
     assert_eq!(stands(&held.conclusion.answers), [stand("1931", &[1], &[0, 3])]);
@@ -150,8 +150,11 @@ fn a_source_answers_from_all_its_documents_and_the_heavier_one_wins() {
     assert_eq!((held.conclusion.rounds, &held.conclusion.calls[..]), (1, &[0, 1, 2][..]));
     assert!(!held.conclusion.malformed && held.record.events.is_empty());
     // Records of this method feed the first stage.
-    let answers: Vec<(String, Option<String>)> =
-        answers_of(&held.record, Some(0.9), Compared::Words).answers.into_iter().map(|(source, said)| (source, said.answer)).collect();
+    let answers: Vec<(String, Option<String>)> = answers_of(&held.record, Some(0.9), Compared::Words)
+        .answers
+        .into_iter()
+        .map(|(source, said)| (source, said.answer))
+        .collect();
     assert_eq!(answers, [("guild".into(), Some("1931".into())), ("press".into(), Some("1932".into()))]);
 }
 

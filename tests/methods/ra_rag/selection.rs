@@ -38,7 +38,8 @@ fn rss_asks_the_heaviest_sources_and_all_asks_every_source() {
 
 #[test]
 fn a_malformed_reply_counts_as_unknown() {
-    let (question, weights) = (years(&[("a", "1931"), ("b", "1932"), ("c", "1933")]), [("a", 3.0), ("b", 2.0)]);
+    let question = years(&[("a", "1931"), ("b", "1932"), ("c", "1933")]);
+    let weights = [("a", 3.0), ("b", 2.0), ("c", 1.0)];
     let bad = held(&[("kappa", "1")], &question, &weights, &Scripted::list(["...", "1932"]));
     assert_eq!(bad.stages, [(0, 0), (1, 1)]);
     assert_eq!(bad.record.calls[0].parsed, Parsed::Malformed);
@@ -66,7 +67,9 @@ fn no_document_one_and_thirty() {
     let names: Vec<String> = (0..10).map(|i| format!("s{i}")).collect();
     let document = |i: usize| (names[i % 10].as_str(), if i < 20 { "A bridge." } else { "Opened in 1931." });
     let many = asked((0..30).map(document));
-    let four = held(&[], &many, &[("s9", 2.0)], &honest());
+    let weights: Vec<(&str, f64)> =
+        names.iter().map(|name| (name.as_str(), if name == "s9" { 2.0 } else { 1.0 })).collect();
+    let four = held(&[], &many, &weights, &honest());
     assert_eq!(four.stages, [(0, 9), (0, 0), (0, 1), (0, 2)]);
     assert_eq!(stands(&four.conclusion.answers), [stand("1931", &[0, 1, 2, 9, 10, 11, 12, 19, 20, 21, 22, 29], &[])]);
     assert_eq!(held(&[("variant", "wmv")], &many, &[], &honest()).stages.len(), 10);

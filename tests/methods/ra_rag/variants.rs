@@ -19,7 +19,7 @@ fn the_oracle_takes_planted_weights_alone() {
         line.starts_with("ra-rag, variant oracle: expected --source-weights") && line.ends_with("found by hand"),
         "{line}"
     );
-    let planted = SourceWeights { estimator: "oracle: planted".into(), ..weights(&[("b", 2.0)]) };
+    let planted = SourceWeights { estimator: "oracle: planted".into(), ..weights(&[("a", 1.0), ("b", 2.0)]) };
     let (llm, settings) = (honest(), Settings::default());
     let built = methods::build("ra-rag", &typed(&[("variant", "oracle")])).unwrap();
     let record =

@@ -1,7 +1,7 @@
 //! Weights, ties and votes.
 
-use super::{held, honest, stand, stands, years};
-use crate::methods::typed;
+use super::{held, honest, shown, stand, stands, years};
+use crate::methods::{prompt, typed};
 use moot::answers::vote;
 use moot::cli::debate::show;
 use moot::llm::scripted::Scripted;
@@ -106,11 +106,12 @@ fn a_source_supports_the_answer_that_it_voted_for_and_no_other() {
 #[test]
 fn values_decide_votes_where_they_are_asked_for() {
     let question = years(&[("a", "three"), ("b", "3"), ("c", "7.2"), ("d", "72"), ("e", "7.2")]);
-    let voted = |equality: &str| held(&[("variant", "wmv"), ("equality", equality)], &question, &[], &honest());
+    let said = || Scripted::new(|call| shown(prompt(call)).trim_start_matches("Document:").trim().to_owned());
+    let voted = |equality: &str| held(&[("variant", "wmv"), ("equality", equality)], &question, &[], &said());
     let by_words = voted("exact");
     assert_eq!(stands(&by_words.conclusion.answers), [stand("7.2", &[2, 3, 4], &[0, 1])]);
     let weights = [("a", 1.0), ("b", 1.5), ("c", 1.0), ("d", 1.0), ("e", 1.0)];
-    let by_value = held(&[("variant", "wmv"), ("equality", "values")], &question, &weights, &honest());
+    let by_value = held(&[("variant", "wmv"), ("equality", "values")], &question, &weights, &said());
     assert_eq!(stands(&by_value.conclusion.answers), [stand("3", &[0, 1], &[2, 3, 4])]);
     let rejected = [stand("7.2", &[2, 4], &[0, 1, 3]), stand("72", &[3], &[0, 1, 2, 4])];
     assert_eq!(stands(&by_value.conclusion.rejected), rejected);
@@ -120,7 +121,7 @@ fn values_decide_votes_where_they_are_asked_for() {
 #[test]
 fn values_decide_f_align_where_they_are_asked_for() {
     let question = years(&[("a", "It has three arches."), ("b", "It has 4 arches.")]);
-    let reads = || Scripted::new(|call| if crate::methods::prompt(call).contains("three") { "3" } else { "4" }.into());
+    let reads = || Scripted::new(|call| if prompt(call).contains("three") { "3" } else { "4" }.into());
     let first = |equality: &str| {
         let run = held(&[("kappa", "1"), ("equality", equality)], &question, &[("a", 2.0)], &reads());
         run.conclusion.answers[0].text.clone()

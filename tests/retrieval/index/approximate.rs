@@ -43,7 +43,7 @@ fn the_identity_says_whether_the_search_is_exact() {
     let (plain, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     build(plain.path(), 300, Some(&WordEmbedder::new()), Storage::F16, Limits::default());
     build(dir.path(), 3000, Some(&WordEmbedder::new()), Storage::F16, grouped());
-    let mode = |path: &std::path::Path, search| retriever(path, search).identity().mode;
+    let mode = |path: &Path, search| retriever(path, search).identity().mode;
     assert_eq!(mode(dir.path(), dense(false, 0.33)), "dense, approximate");
     assert_eq!(mode(dir.path(), dense(true, 0.33)), "dense");
     assert_eq!(mode(plain.path(), dense(false, 0.33)), "dense");

@@ -43,7 +43,9 @@ impl<'a> Words<'a> {
                 let start = bare.as_ptr() as usize - text.as_ptr() as usize;
                 words.spans.push(start..start + bare.len());
                 words.forms.push(bare.to_lowercase());
-                words.ends.push(word[bare.as_ptr() as usize - word.as_ptr() as usize + bare.len()..].contains(['.', '!', '?']));
+                words.ends.push(
+                    word[bare.as_ptr() as usize - word.as_ptr() as usize + bare.len()..].contains(['.', '!', '?']),
+                );
             }
         }
         words

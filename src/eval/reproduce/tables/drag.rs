@@ -24,11 +24,7 @@ pub(super) static TABLES: [PaperTable; 1] = [PaperTable {
         },
         Needed { name: "triviaqa", get: "TriviaQA, 500 questions, as in FlashRAG's datasets", form: "flashrag" },
         Needed { name: "popqa", get: "PopQA, 500 questions, as in FlashRAG's datasets", form: "flashrag" },
-        Needed {
-            name: "2wiki",
-            get: "2WikiMultihopQA, 500 questions, as in FlashRAG's datasets",
-            form: "flashrag",
-        },
+        Needed { name: "2wiki", get: "2WikiMultihopQA, 500 questions, as in FlashRAG's datasets", form: "flashrag" },
         Needed { name: "hotpotqa", get: "HotpotQA, 500 questions, as in FlashRAG's datasets", form: "flashrag" },
         Needed { name: "strategyqa", get: "StrategyQA, 500 questions, as in FlashRAG's datasets", form: "flashrag" },
     ],

@@ -144,7 +144,7 @@ pub(super) static TABLES: [PaperTable; 2] = [
         }],
         columns: &[
             column("tokens in", "ramdocs", "prompt-tokens", "", 1.0),
-            column("tokens out", "ramdocs", "generated-tokens", "", 1.0),
+            column("tokens out", "ramdocs", "reply-tokens", "", 1.0),
         ],
         rows: &[
             Row {
