@@ -104,7 +104,7 @@ fn each_bad_input_is_one_line() {
         ["\"c\" never answered (2 questions asked): no estimate, it votes with the mean of the others, 2.00"]
     );
     let never = estimate(questions(&["XX-"]), &quick());
-    assert_eq!((never.sources["c"].weight, never.vote(Some("c"))), (None, 1.0));
+    assert_eq!((never.sources["c"].weight, never.vote(Some("c"))), (None, 2.0));
     let once = notes(&["XXX", "XX-", "XX-"]);
     assert_eq!(once, ["\"c\" answered once of 3: its weight rests on one question"]);
     // Neither has an edge, whatever its name.
