@@ -79,6 +79,46 @@ fn a_path_that_is_longer_than_the_system_takes_is_passed_over_and_that_is_said()
     assert_eq!((listed.documents.len(), listed.skipped.len()), (2, 1), "{:?}", listed.skipped);
 }
 
+/// A link shortens the typed path: the system opens the folders behind it, and cannot name those whose real path is too long.
+#[test]
+fn a_folder_that_cannot_be_opened_is_passed_over_and_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = folder.path().join("corpus");
+    let end = deep(&corpus, 15);
+    fs::write(end.join("deep.txt"), "deep").unwrap();
+    let other = folder.path().join("other");
+    fs::write(deep(&other, 10).join("lost.txt"), "lost").unwrap();
+    fs::rename(&other, end.join("other")).unwrap();
+    symlink(end.strip_prefix(&corpus).unwrap(), corpus.join("a")).unwrap();
+    fs::write(corpus.join("z.txt"), "sound").unwrap();
+    let closed = corpus.join("a/other").join("d".repeat(200)).join("d".repeat(200));
+    assert!(closed.is_dir(), "the system opens what is lost");
+    let (texts, skipped) = read(&corpus).unwrap();
+    assert_eq!(texts, ["deep", "sound"]);
+    let lost = skipped.iter().filter(|line| line.starts_with("a/other/d") && line.contains("cannot open: "));
+    assert_eq!(lost.count(), 1, "{skipped:?}");
+    let given = moot::retrieval::given::load(&[corpus.display().to_string()]).unwrap();
+    assert_eq!(given.documents.len(), 2, "{:?}", given.skipped);
+}
+
+/// Root may list everything.
+#[test]
+fn a_folder_that_may_not_be_listed_is_passed_over_and_that_is_said() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::write(closed.join("a.txt"), "lost").unwrap();
+    fs::write(folder.path().join("z.txt"), "sound").unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(&closed).is_err() {
+        let (texts, skipped) = read(folder.path()).unwrap();
+        assert_eq!(texts, ["sound"]);
+        assert!(skipped.len() == 1 && skipped[0].starts_with("closed: cannot list: "), "{skipped:?}");
+    }
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
 #[test]
 fn links_do_not_lead_out_of_a_folder() {
     let outer = tempfile::tempdir().unwrap();
