@@ -25,6 +25,7 @@ pub mod prompts;
 pub mod protocol;
 pub mod question;
 pub mod report;
+mod resolver;
 pub mod retrieval;
 pub mod sources;
 mod threads;

@@ -2,6 +2,7 @@
 
 use super::program::{THREE, Workspace, moot, run, text};
 use crate::eval::{answered, header};
+use crate::llm::server::{Server, reply};
 use moot::eval::record::Writer;
 use moot::eval::record::reader::Record;
 use std::fs;
@@ -197,6 +198,25 @@ fn with_few_threads_there_is_one_line_or_a_result() {
     }
     // The model is nowhere.
     assert!(ended_well[..3].iter().all(|count| *count > 0) && ended_well[3] == 0, "{ended_well:?}");
+}
+
+/// The thread that looks up the server's address may be the one for which there is no room.
+#[cfg(unix)]
+#[test]
+fn a_server_is_asked_with_few_threads() {
+    let server = Server::start(|_, _, stream| reply(stream, "Answer: 1931. Explanation: It says so."));
+    let place = Workspace::new();
+    fs::write(place.path("a.txt"), "The bridge opened in 1931.").unwrap();
+    let typed = format!("ask When? --docs a.txt --method majority-vote --free-form --model {}", server.base);
+    let mut ended_well = 0;
+    for gibibytes in (3..=19).step_by(2) {
+        let limit = format!("ulimit -v {}; export RUST_MIN_STACK=2147483648 RAYON_NUM_THREADS=1", gibibytes << 20);
+        let output = limited(&place, &limit, &typed);
+        let said = text(&output.stderr);
+        assert!(!said.contains("panicked") && output.status.code() != Some(101), "{gibibytes} GiB: {said}");
+        ended_well += usize::from(output.status.success());
+    }
+    assert!(ended_well > 0, "the largest have room for all");
 }
 
 /// Memory of 4 GiB would not hold the list as values.

@@ -22,6 +22,7 @@ const ORDER: &[&str] = &[
     "files",
     "charset",
     "threads",
+    "resolver",
     "gather",
     "jsonl",
     "sources",

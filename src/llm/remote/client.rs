@@ -8,6 +8,7 @@ use super::patience::{self, Admission, Gate, Patience};
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::fault::RemoteFault;
+use crate::resolver;
 use serde_json::Value;
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +80,7 @@ impl Client {
         if let Some(server) = &self.stand_in {
             config = config.middleware(server.clone());
         }
-        Stage { agent: config.build().new_agent(), cancel }
+        Stage { agent: resolver::agent(config.build()), cancel }
     }
 
     /// Waits until a call may be in flight.

@@ -18,6 +18,7 @@ use crate::llm::remote::patience::{retry_after, sleep};
 use crate::llm::remote::{Key, Patience};
 use crate::question::Hit;
 use crate::question::Passage;
+use crate::resolver;
 use crate::retrieval::fold;
 use crate::retrieval::index::full_text;
 use crate::retrieval::passage::{Embedder, Retriever, RetrieverIdentity, Side, Wanted};
@@ -133,7 +134,7 @@ impl Qdrant {
         if address.is_loopback() {
             config = config.proxy(None);
         }
-        Self { address, key, patience, agent: config.build().new_agent(), embedder }
+        Self { address, key, patience, agent: resolver::agent(config.build()), embedder }
     }
 
     /// The best `limit` points of all, or of each source, best first.
