@@ -130,6 +130,64 @@ fn raised_letters_keep_their_level_in_word() {
 }
 
 #[test]
+fn properties_of_based_styles_struck_text_symbols_and_roots_in_word() {
+    let run = |properties: &str, text: &str| {
+        format!("<w:r><w:rPr>{properties}</w:rPr><w:t xml:space=\"preserve\">{text}</w:t></w:r>")
+    };
+    let root = |degree: &str, of: &str| {
+        format!("<m:rad><m:deg><m:r><m:t>{degree}</m:t></m:r></m:deg><m:e><m:r><m:t>{of}</m:t></m:r></m:e></m:rad>")
+    };
+    let body = [
+        run("", "Built in 1788"),
+        run("<w:rStyle w:val=\"Derived\"/>", "3"),
+        run("<w:rStyle w:val=\"Derived\"/><w:vertAlign w:val=\"baseline\"/>", " by 12"),
+        run("<w:rStyle w:val=\"Unseen\"/>", "HIDDEN"),
+        run("<w:strike/>", " 1888"),
+        run("<w:dstrike/><w:strike w:val=\"0\"/>", " 1887"),
+        run("<w:strike w:val=\"0\"/><w:rPrChange><w:rPr><w:strike/></w:rPr></w:rPrChange>", " men at 20 "),
+        "<w:r><w:sym w:font=\"Symbol\" w:char=\"F0B0\"/></w:r>".to_owned(),
+        run("", "C, "),
+        format!("<m:oMath>{}<m:r><m:t>=</m:t></m:r>{}</m:oMath>", root("3", "27"), root("", "9")),
+    ];
+    let styles = "<w:styles xmlns:w=\"w\"><w:style w:styleId=\"Derived\"><w:basedOn w:val=\"Mark\"/></w:style><w:style w:styleId=\"Mark\"><w:rPr>\
+        <w:vertAlign w:val=\"superscript\"/></w:rPr></w:style><w:style w:styleId=\"Gone\"><w:rPr><w:vanish/></w:rPr></w:style>\
+        <w:style w:styleId=\"Unseen\"><w:basedOn w:val=\"Gone\"/></w:style></w:styles>";
+    let document = word(&format!("<w:p>{}</w:p>", body.concat())).replace("xmlns:mc", "xmlns:m=\"m\" xmlns:mc");
+    let read = one("a.docx", &package(&[("word/document.xml", &document), ("word/styles.xml", styles)])).unwrap();
+    assert_eq!(read[0].text, "Built in 1788 [3] by 12 men at 20 \u{b0}C, \u{b3}\u{221a}(27)=\u{221a}(9)");
+}
+
+#[test]
+fn properties_of_parent_styles_and_struck_text_in_open_documents() {
+    let style = |name: &str, parent: &str, properties: &str| {
+        format!(
+            "<style:style style:name=\"{name}\" style:parent-style-name=\"{parent}\"><style:text-properties {properties}/></style:style>"
+        )
+    };
+    let styles = style("Up", "", "style:text-position=\"33% 58%\"")
+        + &style("Gone", "", "text:display=\"none\"")
+        + &style("T1", "", "style:text-position=\"super 58%\"");
+    let own = style("T1", "Up", "")
+        + &style("T2", "Gone", "")
+        + &style("T3", "", "style:text-line-through-style=\"solid\"")
+        + &style("T4", "T3", "style:text-line-through-style=\"none\"")
+        + &style("T5", "Up", "style:text-position=\"0% 100%\"");
+    let span = |name: &str, text: &str| format!("<text:span text:style-name=\"{name}\">{text}</text:span>");
+    let spaces = "xmlns:o=\"o\" xmlns:text=\"t\" xmlns:style=\"s\"";
+    let content = format!(
+        "<o:d {spaces}>{own}<text:p>Built in 1788{} by 12{} men,{}{}{}.</text:p></o:d>",
+        span("T1", "3"),
+        span("T5", "4"),
+        span("T2", " HIDDEN"),
+        span("T3", " 1888"),
+        span("T4", " 1889")
+    );
+    let styles = format!("<o:d {spaces}>{styles}</o:d>");
+    let read = one("a.odt", &package(&[("content.xml", &content), ("styles.xml", &styles)])).unwrap();
+    assert_eq!(read[0].text, "Built in 1788 [3] by 124 men, 1889.");
+}
+
+#[test]
 fn boxes_of_word_follow_their_paragraph() {
     let inner = "<w:txbxContent><w:p><w:r><w:t>Box one</w:t></w:r></w:p><w:p><w:r><w:t>Box two</w:t></w:r></w:p></w:txbxContent>";
     let body = format!(
@@ -248,7 +306,7 @@ fn slides_come_in_order_with_their_notes() {
     let first = slide(
         "",
         &(shape("<p:ph type=\"title\"/>", "The mill")
-            + "<p:sp><p:txBody><a:p><a:r><a:t>It cost 10</a:t></a:r><a:r><a:rPr baseline=\"30000\"/><a:t>6</a:t></a:r><a:r><a:t> crowns.</a:t></a:r>\
+            + "<p:sp><p:txBody><a:p><a:r><a:t>It cost 10</a:t></a:r><a:r><a:rPr baseline=\"30000\"/><a:t>6</a:t></a:r><a:r><a:rPr strike=\"sngStrike\"/><a:t> STRUCK</a:t></a:r><a:r><a:t> crowns.</a:t></a:r>\
                <a:fld type=\"slidenum\"><a:t>NUMBER</a:t></a:fld></a:p><a:p><a:r><a:t>Burned</a:t></a:r><a:br/><a:r><a:t>in 1801.</a:t></a:r></a:p></p:txBody></p:sp>"
             + "<a:tbl><a:tr><a:tc><a:p><a:r><a:t>a</a:t></a:r></a:p></a:tc><a:tc><a:p><a:r><a:t>b</a:t></a:r></a:p></a:tc></a:tr></a:tbl>"
             + &shape("<p:ph type=\"ftr\"/>", "FOOTER")),

@@ -69,3 +69,9 @@ fn raised_letters_notes_and_boxes() {
         "Built in 1788 [3] for 10^6 crowns, H2O, in 1790 by Sand.\n\nThe bell weighs 800 kg.\n\nNext [1] line.\n\nThe deed says 1791."
     );
 }
+
+#[test]
+fn struck_text_is_left_out() {
+    let rtf = "{\\rtf1 Opened in {\\strike 1888} {\\striked1 1887} \\strike x\\strike0 1889\\strike y\\plain .}";
+    assert_eq!(text(rtf).unwrap(), "Opened in 1889.");
+}

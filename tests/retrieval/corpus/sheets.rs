@@ -29,8 +29,8 @@ fn xlsx(sheets: &[(&str, &str, &str)]) -> Vec<u8> {
         .map(|at| relation(at, "worksheet", &format!("worksheets/sheet{at}.xml")))
         .chain([relation(90, "styles", "styles.xml"), relation(91, "sharedStrings", "/xl/sharedStrings.xml")])
         .collect();
-    let styles = "<styleSheet><numFmts><numFmt numFmtId=\"164\" formatCode=\"dd/mm/yyyy\"/></numFmts><cellStyleXfs><xf numFmtId=\"9\"/></cellStyleXfs>\
-        <cellXfs><xf numFmtId=\"0\"/><xf numFmtId=\"164\"/><xf numFmtId=\"22\"/><xf numFmtId=\"10\"/></cellXfs></styleSheet>";
+    let styles = "<styleSheet><numFmts><numFmt numFmtId=\"164\" formatCode=\"dd/mm/yyyy\"/><numFmt numFmtId=\"165\" formatCode=\"#,##0.00 [$\u{20ac}-407]\"/></numFmts><cellStyleXfs><xf numFmtId=\"9\"/></cellStyleXfs>\
+        <cellXfs><xf numFmtId=\"0\"/><xf numFmtId=\"164\"/><xf numFmtId=\"22\"/><xf numFmtId=\"10\"/><xf numFmtId=\"165\"/></cellXfs></styleSheet>";
     let shared = "<sst count=\"4000000000\" uniqueCount=\"4000000000\"><si><t>Product</t></si><si><r><t>Area, 10</t></r><r><rPr>\
         <vertAlign val=\"superscript\"/></rPr><t>6</t></r><r><t> m</t></r><rPh><t>READING</t></rPh></si></sst>";
     let mut parts = vec![
@@ -80,6 +80,17 @@ fn sheets_of_office_open_xml_are_tables() {
             "1 picture is not read: image1.png"
         ]
     );
+}
+
+#[test]
+fn currencies_are_kept_and_what_has_no_value_is_noted() {
+    let sheet = "<sheetData><row r=\"1\"><c r=\"A1\" t=\"str\"><v>Product</v></c><c r=\"B1\" t=\"str\"><v>Price</v></c></row>\
+        <row r=\"2\"><c r=\"A2\" t=\"inlineStr\"><is><r><rPr><strike/></rPr><t>Old </t></r><r><t>Rope</t></r></is></c><c r=\"B2\" s=\"4\"><v>1234.5</v></c></row>\
+        <row r=\"3\"><c r=\"A3\"><v>1E400</v></c><c r=\"B3\"><f>SUM(B2)</f></c><c r=\"C3\" t=\"str\"><f>X</f><v></v></c></row></sheetData>";
+    let documents = one("a.xlsx", &xlsx(&[("Prices", "visible", sheet)])).unwrap();
+    let read: Vec<_> = documents.iter().map(|document| document.text.as_str()).collect();
+    assert_eq!(read, ["Product: Rope\nPrice: 1234.5 \u{20ac}", "Product: 1E400"]);
+    assert_eq!(documents[0].notes[0], "sheet Prices: formulas whose values are not in the file are left out: 1");
 }
 
 #[test]

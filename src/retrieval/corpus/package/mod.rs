@@ -9,6 +9,8 @@ pub(super) mod odt;
 mod read;
 pub(super) mod relations;
 mod slides;
+mod styles;
+mod symbols;
 mod word;
 pub(super) mod xml;
 

@@ -1,15 +1,15 @@
 //! OpenDocument texts (ISO/IEC 26300): paragraphs, headings, tables, notes.
 //!
 //! Left out is what a reader does not see: text of a style with `display="none"` or of an unreadable size, hidden
-//! sections, paragraphs and fields, deleted text, annotations.
+//! sections, paragraphs and fields, deleted text, annotations; and text that is struck through, because it no longer holds.
 
+use super::styles::{Look, Styles};
 use super::xml::{self, Tag, Visit};
 use super::{Fault, Package, Read, Text, fault};
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::flow::{Gap, Story};
 use crate::retrieval::corpus::notes::Notes;
 use crate::unicode::baseline::Shift;
-use std::collections::HashMap;
 
 /// Elements that are left out with all they hold.
 #[rustfmt::skip]
@@ -66,45 +66,44 @@ pub(in crate::retrieval::corpus) fn refuse_encrypted(package: &mut Package) -> R
     }
 }
 
-/// How text of a style is shown.
-#[derive(Debug, Clone, Copy, Default)]
-struct Look {
-    hidden: bool,
-    level: Option<Shift>,
-}
-
 impl Look {
     /// Takes text or section properties.
-    fn set(&mut self, tag: &Tag<'_>) {
+    fn take(&mut self, tag: &Tag<'_>) {
         let small = |size: String| {
             let points = size.strip_suffix("pt").and_then(|number| number.trim().parse::<f64>().ok());
-            points.is_some_and(|points| points < 1.0)
+            points.map(|points| points < 1.0)
         };
-        self.hidden |=
-            tag.value("display").is_some_and(|display| display == "none") || tag.value("font-size").is_some_and(small);
         // "super 58%", "sub 58%", or percent above the line.
-        let position = tag.value("text-position").unwrap_or_default();
-        self.level = match position.split_whitespace().next().map(|word| word.trim_end_matches('%')) {
-            Some("super") => Some(Shift::Raised),
-            Some("sub") => Some(Shift::Lowered),
-            Some(number) => match number.parse::<f64>() {
-                Ok(percent) if percent > 0.0 => Some(Shift::Raised),
-                Ok(percent) if percent < 0.0 => Some(Shift::Lowered),
-                _ => self.level,
-            },
-            None => self.level,
+        let level = |position: String| match position.split_whitespace().next()?.trim_end_matches('%') {
+            "super" => Some(Some(Shift::Raised)),
+            "sub" => Some(Some(Shift::Lowered)),
+            number => number.parse::<f64>().ok().map(|percent| match percent {
+                above if above > 0.0 => Some(Shift::Raised),
+                below if below < 0.0 => Some(Shift::Lowered),
+                _ => None,
+            }),
         };
+        let struck = tag.value("text-line-through-style").or_else(|| tag.value("text-line-through-type"));
+        let own = Self {
+            hidden: tag.value("display").map(|display| display == "none"),
+            tiny: tag.value("font-size").and_then(small),
+            struck: struck.map(|line| line != "none"),
+            struck_twice: None,
+            level: tag.value("text-position").and_then(level),
+        };
+        *self = own.over(*self);
     }
 }
+
+/// A style being defined: its name, its properties, and the style that it is based on.
+type Definition = (String, Look, Option<String>);
 
 #[derive(Default)]
 struct Reading {
     body: Story,
     notes: Story,
-    /// Styles that hide, raise or lower their text.
-    styles: HashMap<String, Look>,
-    /// The style being defined.
-    style: Option<String>,
+    styles: Styles,
+    style: Option<Definition>,
     /// Open elements below one that is left out.
     out: usize,
     in_notes: usize,
@@ -119,16 +118,16 @@ impl Reading {
         if self.in_notes > 0 { &mut self.notes } else { &mut self.body }
     }
 
-    /// The style that `tag` names, if it hides, raises or lowers.
+    /// The look of the style that `tag` names.
     fn look(&self, tag: &Tag<'_>) -> Look {
-        tag.value("style-name").and_then(|style| self.styles.get(&style)).copied().unwrap_or_default()
+        tag.value("style-name").map_or(Look::default(), |style| self.styles.look(&style))
     }
 
     /// Whether an element hides what it holds.
     fn hides(&self, name: &str, tag: &Tag<'_>) -> bool {
         match name {
-            "p" | "h" | "span" => self.look(tag).hidden,
-            "section" => tag.value("display").is_some_and(|display| display == "none") || self.look(tag).hidden,
+            "p" | "h" | "span" => !self.look(tag).is_seen(),
+            "section" => tag.value("display").is_some_and(|display| display == "none") || !self.look(tag).is_seen(),
             "hidden-text" | "hidden-paragraph" => tag.is("is-hidden"),
             name => LEFT_OUT.contains(&name),
         }
@@ -143,12 +142,10 @@ impl Visit for Reading {
             return;
         }
         match name.as_str() {
-            "style" => self.style = tag.value("name"),
-            "text-properties" | "section-properties" => {
-                if let Some(style) = &self.style {
-                    self.styles.entry(style.clone()).or_default().set(tag);
-                }
+            "style" => {
+                self.style = tag.value("name").map(|name| (name, Look::default(), tag.value("parent-style-name")));
             }
+            "text-properties" | "section-properties" => self.style.iter_mut().for_each(|(_, look, _)| look.take(tag)),
             "p" | "h" => {
                 self.levels.push(None);
                 self.story().start_paragraph();
@@ -156,7 +153,7 @@ impl Visit for Reading {
             "span" => {
                 let outer = self.levels.last().copied().flatten();
                 let own = self.look(tag).level;
-                self.levels.push(own.or(outer));
+                self.levels.push(own.unwrap_or(outer));
             }
             "note-body" => self.in_notes += 1,
             "object" => self.objects += 1,
@@ -174,7 +171,11 @@ impl Visit for Reading {
             return;
         }
         match name {
-            "style" => self.style = None,
+            "style" => {
+                if let Some((name, look, base)) = self.style.take() {
+                    self.styles.define(&name, look, base);
+                }
+            }
             "p" | "h" => {
                 self.levels.pop();
                 self.story().end_paragraph();

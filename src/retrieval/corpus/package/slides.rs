@@ -1,6 +1,7 @@
 //! Presentations (Office Open XML, ISO/IEC 29500, PresentationML): the slides in their order, each with its speaker's notes.
 //!
-//! Left out are hidden slides, numbers, dates and footers of slides, and the fallback of an alternative that was already read.
+//! Left out are hidden slides, numbers, dates and footers of slides, struck text, and the fallback of an alternative that was
+//! already read.
 
 use super::relations;
 use super::xml::{self, Tag, Visit};
@@ -106,6 +107,8 @@ struct Reading {
     /// The open shape is a placeholder whose text is left out.
     unread_shape: bool,
     level: Option<Shift>,
+    /// The run is struck through.
+    struck: bool,
     /// Open elements of letters.
     texts: usize,
 }
@@ -124,9 +127,10 @@ impl Visit for Reading {
             "sp" => self.unread_shape = false,
             "ph" => self.unread_shape = tag.value("type").is_some_and(|kind| LEFT_OUT.contains(&kind.as_str())),
             "p" => self.story.start_paragraph(),
-            "r" => self.level = None,
+            "r" => (self.level, self.struck) = (None, false),
             // In thousandths of a percent above the line.
             "rPr" => {
+                self.struck = tag.value("strike").is_some_and(|strike| strike != "noStrike");
                 self.level =
                     match tag.value("baseline").and_then(|value| value.trim_end_matches('%').parse::<f64>().ok()) {
                         Some(percent) if percent > 0.0 => Some(Shift::Raised),
@@ -149,6 +153,7 @@ impl Visit for Reading {
         }
         match name {
             "p" => self.story.end_paragraph(),
+            "r" => self.struck = false,
             "t" => self.texts = self.texts.saturating_sub(1),
             "tc" => self.story.end_cell(),
             "tr" => self.story.flow().widen(Gap::Paragraph),
@@ -158,7 +163,7 @@ impl Visit for Reading {
     }
 
     fn letters(&mut self, text: &str) {
-        if self.texts > 0 && self.out == 0 && !self.unread_shape {
+        if self.texts > 0 && self.out == 0 && !self.unread_shape && !self.struck {
             self.story.flow().push_at(text, self.level);
         }
     }

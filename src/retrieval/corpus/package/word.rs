@@ -1,19 +1,21 @@
 //! Word documents (Office Open XML, ISO/IEC 29500): body, footnotes and endnotes.
 //!
 //! Left out is what a reader does not see: hidden text (`vanish`, by the run or by its style), deleted and moved-away text,
-//! instructions of fields, comments, headers and footers, and the fallback of an alternative that was already read.
+//! instructions of fields, comments, headers and footers, and the fallback of an alternative that was already read; and
+//! text that is struck through, because it no longer holds.
 
+use super::styles::{Look, Styles};
+use super::symbols;
 use super::xml::{self, Tag, Visit};
 use super::{Fault, Package, Read, Text};
 use crate::retrieval::corpus::document::{Fields, Position};
 use crate::retrieval::corpus::flow::{Gap, Story};
 use crate::retrieval::corpus::notes::Notes;
 use crate::unicode::baseline::Shift;
-use std::collections::HashMap;
 
 /// Elements that are left out with all they hold. Deleted text has elements of its own (`delText`), which are not read; `rt` is
-/// the reading of an ideograph.
-const LEFT_OUT: &[&str] = &["moveFrom", "Fallback", "instrText", "sectPr", "rt"];
+/// the reading of an ideograph; `rPrChange` and `pPrChange` hold the properties of before.
+const LEFT_OUT: &[&str] = &["moveFrom", "Fallback", "instrText", "sectPr", "rt", "rPrChange", "pPrChange"];
 
 /// The text of a document.
 ///
@@ -31,7 +33,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
         footnotes.extend(package.optional(name, &mut notes)?.map(|part| (name, part)));
     }
     let core = package.optional("docProps/core.xml", &mut notes)?;
-    let mut known = Styles::default();
+    let mut known = Definitions::default();
     if let Some(styles) = styles {
         xml::read("word/styles.xml", &styles, &mut known)?;
     }
@@ -48,36 +50,27 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     Ok(Read { texts: vec![Text { fields, text: reading.story.finish(), position: Position::Extracted }], notes })
 }
 
-/// How a run is shown.
-#[derive(Debug, Clone, Copy, Default)]
-struct Look {
-    hidden: bool,
-    level: Option<Shift>,
-}
-
 impl Look {
-    /// Takes the property `name`, if it is one of these.
+    /// Takes the property `name` of a run, if it is one of these.
     fn set(&mut self, name: &str, tag: &Tag<'_>) {
+        let on = || tag.value("val").is_none_or(|value| !matches!(value.as_str(), "0" | "false" | "off"));
         match name {
-            "vanish" => {
-                self.hidden = tag.value("val").is_none_or(|value| !matches!(value.as_str(), "0" | "false" | "off"));
-            }
+            "vanish" => self.hidden = Some(on()),
+            "strike" => self.struck = Some(on()),
+            "dstrike" => self.struck_twice = Some(on()),
             // In half points: below 1 pt nothing can be read.
-            "sz" => {
-                self.hidden |=
-                    tag.value("val").and_then(|value| value.parse::<u32>().ok()).is_some_and(|size| size < 2);
-            }
+            "sz" => self.tiny = tag.value("val").and_then(|value| value.parse::<u32>().ok()).map(|size| size < 2),
             "vertAlign" => {
-                self.level = match tag.value("val").as_deref() {
+                self.level = Some(match tag.value("val").as_deref() {
                     Some("superscript") => Some(Shift::Raised),
                     Some("subscript") => Some(Shift::Lowered),
                     _ => None,
-                }
+                });
             }
             // In half points above the line.
             "position" => match tag.value("val").and_then(|value| value.parse::<i32>().ok()) {
-                Some(points) if points > 0 => self.level = Some(Shift::Raised),
-                Some(points) if points < 0 => self.level = Some(Shift::Lowered),
+                Some(points) if points > 0 => self.level = Some(Some(Shift::Raised)),
+                Some(points) if points < 0 => self.level = Some(Some(Shift::Lowered)),
                 _ => {}
             },
             _ => {}
@@ -85,26 +78,27 @@ impl Look {
     }
 }
 
-/// Styles that hide, raise or lower their text.
+/// The definitions of styles being read.
 #[derive(Default)]
-struct Styles {
-    styles: HashMap<String, Look>,
-    open: Option<(String, Look)>,
+struct Definitions {
+    styles: Styles,
+    open: Option<(String, Look, Option<String>)>,
 }
 
-impl Visit for Styles {
+impl Visit for Definitions {
     fn start(&mut self, tag: &Tag<'_>) {
         match tag.name().as_str() {
-            "style" => self.open = tag.value("styleId").map(|style| (style, Look::default())),
-            name => self.open.iter_mut().for_each(|(_, look)| look.set(name, tag)),
+            "style" => self.open = tag.value("styleId").map(|style| (style, Look::default(), None)),
+            "basedOn" => self.open.iter_mut().for_each(|(_, _, base)| *base = tag.value("val")),
+            name => self.open.iter_mut().for_each(|(_, look, _)| look.set(name, tag)),
         }
     }
 
     fn end(&mut self, name: &str) {
         if name == "style"
-            && let Some((style, look)) = self.open.take().filter(|(_, look)| look.hidden || look.level.is_some())
+            && let Some((style, look, base)) = self.open.take()
         {
-            self.styles.insert(style, look);
+            self.styles.define(&style, look, base);
         }
     }
 
@@ -114,13 +108,15 @@ impl Visit for Styles {
 #[derive(Default)]
 struct Reading {
     story: Story,
-    styles: HashMap<String, Look>,
+    styles: Styles,
     /// Open elements that are left out.
     out: usize,
     /// For each open paragraph and run, how it is shown.
     runs: Vec<Look>,
     /// Levels of the open parts of formulas: `10^6` is an element with a base and a superscript.
     formula: Vec<Shift>,
+    /// The degree of a root whose radicand has not begun.
+    degree: Option<String>,
     /// Open properties of paragraphs, whose run properties are those of the paragraph mark.
     properties: usize,
     /// Open elements of letters.
@@ -129,7 +125,7 @@ struct Reading {
 
 impl Reading {
     fn seen(&self) -> bool {
-        self.out == 0 && !self.runs.iter().any(|run| run.hidden)
+        self.out == 0 && self.runs.iter().all(|run| run.is_seen())
     }
 
     /// The last open paragraph or run.
@@ -139,14 +135,22 @@ impl Reading {
         }
     }
 
-    /// The style that `tag` names, if it hides, raises or lowers.
-    fn style(&self, tag: &Tag<'_>) -> Option<Look> {
-        self.styles.get(&tag.value("val")?).copied()
+    /// The look of the style that `tag` names.
+    fn style(&self, tag: &Tag<'_>) -> Look {
+        tag.value("val").map_or(Look::default(), |style| self.styles.look(&style))
     }
 
     fn push(&mut self, text: &str) {
-        let level = self.runs.last().and_then(|run| run.level).or_else(|| self.formula.last().copied());
+        let level = self.runs.last().and_then(|run| run.level.flatten()).or_else(|| self.formula.last().copied());
         self.story.flow().push_at(text, level);
+    }
+
+    /// Begins the radicand of the open root, if it has not begun: "\u{221a}(2)", "\u{b3}\u{221a}(27)".
+    fn start_radicand(&mut self) {
+        if let Some(degree) = self.degree.take().filter(|_| self.seen()) {
+            self.push(&symbols::root(&degree));
+            self.push("(");
+        }
     }
 }
 
@@ -169,20 +173,24 @@ impl Visit for Reading {
             "txbxContent" => self.story.open_box(),
             "sup" => self.formula.push(Shift::Raised),
             "sub" => self.formula.push(Shift::Lowered),
-            "rad" if self.seen() => self.push("\u{221a}"),
+            "rad" => self.degree = Some(String::new()),
+            "e" => self.start_radicand(),
+            "sym" if self.seen() => {
+                let symbol = symbols::symbol(tag.value("font").as_deref(), tag.value("char").as_deref());
+                self.push(&symbol.to_string());
+            }
             "tab" | "ptab" if self.properties == 0 => self.story.flow().widen(Gap::Space),
             "br" | "cr" => self.story.flow().widen(Gap::Line),
             "noBreakHyphen" if self.seen() => self.push("-"),
             "pStyle" => {
-                if let Some(style) = self.style(tag) {
-                    self.with_run(|run| run.hidden = style.hidden);
-                }
+                // A paragraph's level is that of its mark alone.
+                let style = Look { level: None, ..self.style(tag) };
+                self.with_run(|run| *run = run.over(style));
             }
             // Run properties of a paragraph's properties concern the mark alone.
             "rStyle" if self.properties == 0 => {
-                if let Some(style) = self.style(tag) {
-                    self.with_run(|run| *run = style);
-                }
+                let style = self.style(tag);
+                self.with_run(|run| *run = run.over(style));
             }
             name if self.properties == 0 => self.with_run(|run| run.set(name, tag)),
             _ => {}
@@ -206,6 +214,7 @@ impl Visit for Reading {
             "tr" | "tbl" => self.story.flow().widen(Gap::Paragraph),
             "txbxContent" => self.story.close_box(),
             "sup" | "sub" => drop(self.formula.pop()),
+            "rad" if self.seen() => self.push(")"),
             // The numerator of a fraction.
             "num" if self.seen() => self.push("/"),
             _ => {}
@@ -213,7 +222,12 @@ impl Visit for Reading {
     }
 
     fn letters(&mut self, text: &str) {
-        if self.texts > 0 && self.seen() {
+        if self.texts == 0 || !self.seen() {
+            return;
+        }
+        if let Some(degree) = &mut self.degree {
+            degree.push_str(text);
+        } else {
             self.push(text);
         }
     }

@@ -1,7 +1,7 @@
 //! Rich Text Format (version 1.9.1): the letters of the document's body, its notes, and its title.
 //!
-//! Left out is what a reader does not see: hidden text (`\v`, styles are not followed), deleted text, text below 1 pt,
-//! headers, footers, instructions of fields, pictures, and destinations that a reader may ignore (`\*`).
+//! Left out is what a reader does not see: hidden text (`\v`, styles are not followed), deleted and struck text, text below
+//! 1 pt, headers, footers, instructions of fields, pictures, and destinations that a reader may ignore (`\*`).
 
 mod fonts;
 
@@ -39,6 +39,7 @@ struct Group {
     hidden: bool,
     small: bool,
     deleted: bool,
+    struck: bool,
     level: Option<Shift>,
     /// Number of its font; `None` is the default one.
     font: Option<i64>,
@@ -53,6 +54,7 @@ const FIRST: Group = Group {
     hidden: false,
     small: false,
     deleted: false,
+    struck: false,
     level: None,
     font: None,
     fallback: 1,
@@ -221,7 +223,7 @@ impl Reading<'_> {
     /// Adds letters where the group's letters go.
     fn add(&mut self, text: &str) {
         let group = *self.group();
-        let is_seen = !(group.hidden || group.small || group.deleted) || group.target == Target::Title;
+        let is_seen = !(group.hidden || group.small || group.deleted || group.struck) || group.target == Target::Title;
         if let Some(story) = self.story(group.target).filter(|_| is_seen) {
             story.flow().push_at(text, group.level);
         }
@@ -313,6 +315,7 @@ impl Reading<'_> {
             }
             "v" => self.group().hidden = on,
             "deleted" => self.group().deleted = on,
+            "strike" | "striked" => self.group().struck = on,
             // In half points: below 1 pt nothing can be read.
             "fs" => self.group().small = number.is_some_and(|size| size < 2),
             "super" => self.group().level = on.then_some(Shift::Raised),

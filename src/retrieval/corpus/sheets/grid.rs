@@ -20,6 +20,8 @@ pub(super) struct Book {
     pub(super) notes: Notes,
     /// Hidden rows and columns of the last sheet.
     pub(super) hidden: usize,
+    /// Formulas of the last sheet whose values the file does not have.
+    pub(super) uncomputed: usize,
     cells: usize,
     bytes: usize,
 }
@@ -46,14 +48,19 @@ impl Book {
         self.sheets.push(Sheet { name: first_words(name), rows: Vec::new() });
     }
 
-    /// Ends the last sheet, and notes its hidden rows and columns.
+    /// Ends the last sheet, and notes what of it is left out.
     pub(super) fn end(&mut self) {
-        let (hidden, sheet) = (std::mem::take(&mut self.hidden), self.sheets.last_mut());
+        let (hidden, uncomputed) = (std::mem::take(&mut self.hidden), std::mem::take(&mut self.uncomputed));
+        let sheet = self.sheets.last_mut();
         let Some(sheet) = sheet else { return };
         sheet.rows.sort_by_key(|row| row.number);
         sheet.rows.iter_mut().for_each(|row| row.cells.sort_by_key(|(column, _)| *column));
         if hidden > 0 {
             self.notes.add(format!("sheet {}: hidden rows and columns are left out: {hidden}", sheet.name));
+        }
+        if uncomputed > 0 {
+            let formulas = format!("formulas whose values are not in the file are left out: {uncomputed}");
+            self.notes.add(format!("sheet {}: {formulas}", sheet.name));
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Left out is what a reader does not see: hidden sheets, rows and columns.
 
+mod format;
 mod grid;
 mod number;
 mod ods;

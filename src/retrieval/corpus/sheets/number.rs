@@ -1,4 +1,6 @@
-//! Numbers of cells as they are shown: dates, times, percentages.
+//! Numbers of cells as they are shown: dates, times, percentages, currencies and units.
+
+use super::format::{Format, Kind};
 
 /// Days from 1899-12-31 to 1970-01-01, and from the other beginning of dates, 1904-01-01, on.
 const TO_1970: i64 = 25_568;
@@ -6,78 +8,18 @@ const FROM_1904: f64 = 1_462.0;
 /// The last serial number of a date: 9999-12-31.
 const LAST: f64 = 2_958_466.0;
 
-/// What a number format shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Format {
-    #[default]
-    Number,
-    Percent,
-    Date,
-    Time,
-    DateTime,
-    /// Hours beyond 24.
-    Duration,
-}
-
 impl Format {
-    /// A format of the standard's list (ISO/IEC 29500-1, section 18.8.30), those of East Asian locales included.
-    pub(super) fn builtin(id: u32) -> Self {
-        match id {
-            9 | 10 => Self::Percent,
-            14..=17 | 27..=31 | 36 | 50..=58 => Self::Date,
-            18..=21 | 32..=35 | 45 | 47 => Self::Time,
-            22 => Self::DateTime,
-            46 => Self::Duration,
-            _ => Self::Number,
-        }
-    }
-
-    /// The format of a code: `yyyy-mm-dd;@`.
-    pub(super) fn of_code(code: &str) -> Self {
-        let (mut date, mut time, mut percent, mut month) = (false, false, false, false);
-        let mut letters = code.chars();
-        while let Some(letter) = letters.next() {
-            match letter.to_ascii_lowercase() {
-                '"' => drop(letters.by_ref().find(|c| *c == '"')),
-                '\\' | '_' | '*' => drop(letters.next()),
-                '[' => {
-                    let inner: String = letters.by_ref().take_while(|c| *c != ']').collect();
-                    let inner = inner.to_ascii_lowercase();
-                    if !inner.is_empty() && ['h', 'm', 's'].iter().any(|unit| inner.chars().all(|c| c == *unit)) {
-                        return Self::Duration;
-                    }
-                }
-                // The format of negative numbers.
-                ';' => break,
-                'y' | 'd' => date = true,
-                'h' | 's' => time = true,
-                'm' => month = true,
-                '%' => percent = true,
-                // "General"
-                'g' | 'n' | 'e' => return if percent { Self::Percent } else { Self::Number },
-                _ => {}
-            }
-        }
-        match (date || (month && !time), time) {
-            (true, true) => Self::DateTime,
-            (true, false) => Self::Date,
-            (false, true) => Self::Time,
-            (false, false) if percent => Self::Percent,
-            (false, false) => Self::Number,
-        }
-    }
-
     /// `value` in this format; dates as 2024-05-31.
-    pub(super) fn show(self, value: f64, from_1904: bool) -> String {
+    pub(super) fn show(&self, value: f64, from_1904: bool) -> String {
         let serial = if from_1904 { value + FROM_1904 } else { value };
         let is_date = (0.0..LAST).contains(&serial);
-        match self {
-            Self::Percent => format!("{}%", plain(value * 100.0)),
-            Self::Duration if value.abs() < LAST => clock((value * 86_400.0).round() as i64),
-            Self::Time if is_date => clock((serial.fract() * 86_400.0).round() as i64),
-            Self::Date if is_date => day(serial),
+        match self.kind {
+            Kind::Percent => self.number(value * 100.0, "%"),
+            Kind::Duration if value.abs() < LAST => clock((value * 86_400.0).round() as i64),
+            Kind::Time if is_date => clock((serial.fract() * 86_400.0).round() as i64),
+            Kind::Date if is_date => day(serial),
             // A format with both may show a date alone.
-            Self::DateTime if is_date => {
+            Kind::DateTime if is_date => {
                 let seconds = (serial.fract() * 86_400.0).round() as i64;
                 match seconds {
                     0 => day(serial),
@@ -85,8 +27,16 @@ impl Format {
                     _ => format!("{} {}", day(serial), clock(seconds)),
                 }
             }
-            _ => plain(value),
+            _ => self.number(value, ""),
         }
+    }
+
+    /// A number with the texts around it.
+    fn number(&self, value: f64, sign: &str) -> String {
+        let scaled = value / 1000_f64.powi(i32::try_from(self.thousands).unwrap_or_default());
+        let (minus, shown) = if scaled < 0.0 { ("-", plain(-scaled)) } else { ("", plain(scaled)) };
+        let digits = if shown.contains('.') { 0 } else { self.digits };
+        format!("{minus}{}{shown:0>digits$}{sign}{}", self.before, self.after)
     }
 }
 
@@ -129,43 +79,46 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::Format;
-
-    #[test]
-    fn codes_of_dates_are_distinguished_from_those_of_numbers() {
-        for (code, expected) in [
-            ("General", Format::Number),
-            ("#,##0.00\\ \"kr (dmy)\"", Format::Number),
-            ("[Red]0.00;[Blue]-0.00", Format::Number),
-            ("0.00E+00", Format::Number),
-            ("0.0%", Format::Percent),
-            ("yyyy\\-mm\\-dd;@", Format::Date),
-            ("[$-409]mmmm yyyy", Format::Date),
-            ("dd/mm/yyyy hh:mm", Format::DateTime),
-            ("h:mm AM/PM", Format::Time),
-            ("[h]:mm", Format::Duration),
-        ] {
-            assert_eq!(Format::of_code(code), expected, "{code}");
-        }
-    }
+    use super::{Format, Kind};
 
     #[test]
     fn numbers_are_shown_as_in_their_cells() {
         for (format, value, expected) in [
-            (Format::Date, 45_443.0, "2024-05-31"),
-            (Format::Date, 1.0, "1900-01-01"),
-            (Format::Date, 61.0, "1900-03-01"),
-            (Format::Date, -3.0, "-3"),
-            (Format::DateTime, 45_443.604_166_666_664, "2024-05-31 14:30"),
-            (Format::DateTime, 45_443.0, "2024-05-31"),
-            (Format::Time, 0.75, "18:00"),
-            (Format::Duration, 1.5, "36:00"),
-            (Format::Percent, 0.25, "25%"),
-            (Format::Number, 0.1 + 0.2, "0.3"),
-            (Format::Number, 1_000_000.0, "1000000"),
+            (Kind::Date, 45_443.0, "2024-05-31"),
+            (Kind::Date, 1.0, "1900-01-01"),
+            (Kind::Date, 61.0, "1900-03-01"),
+            (Kind::Date, -3.0, "-3"),
+            (Kind::DateTime, 45_443.604_166_666_664, "2024-05-31 14:30"),
+            (Kind::DateTime, 45_443.0, "2024-05-31"),
+            (Kind::Time, 0.75, "18:00"),
+            (Kind::Duration, 1.5, "36:00"),
+            (Kind::Percent, 0.25, "25%"),
+            (Kind::Number, 0.1 + 0.2, "0.3"),
+            (Kind::Number, 1_000_000.0, "1000000"),
         ] {
-            assert_eq!(format.show(value, false), expected);
+            assert_eq!(Format::from(format).show(value, false), expected);
         }
-        assert_eq!(Format::Date.show(43_981.0, true), "2024-05-31");
+        assert_eq!(Format::from(Kind::Date).show(43_981.0, true), "2024-05-31");
+    }
+    #[test]
+    fn texts_around_numbers_are_kept() {
+        for (code, value, expected) in [
+            ("#,##0.00 [$\u{20ac}-407]", 1234.5, "1234.5 \u{20ac}"),
+            ("[$$-409]#,##0.00;[Red]\\-[$$-409]#,##0.00", -1234.5, "-$1234.5"),
+            ("_-* #,##0.00\\ \"kr\"_-", 12.0, "12 kr"),
+            ("0.0,,\" million\"", 1_500_000.0, "1.5 million"),
+            ("\"day \"0", 5.0, "day 5"),
+            ("00000", 420.0, "00420"),
+            ("0.0\"x\"", 2.5, "2.5x"),
+            ("0\"%\"", 7.0, "7%"),
+            ("0.0%", 0.125, "12.5%"),
+            ("000-00-0000", 123_456_789.0, "123456789"),
+            ("# ?/?", 0.25, "0.25"),
+            ("0.00E+00", 1_500_000.0, "1500000"),
+            ("General\" kg\"", 3.5, "3.5 kg"),
+            ("@", 3.0, "3"),
+        ] {
+            assert_eq!(Format::of_code(code).show(value, false), expected, "{code}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Workbooks of Excel 97 to 2003 ([MS-XLS], BIFF8): records of a stream in a compound file.
 
+use super::format::Format;
 use super::grid::Book;
-use super::number::{Format, plain};
+use super::number::plain;
 use crate::retrieval::corpus::package::{Fault, fault};
 use std::collections::{HashMap, HashSet};
 use std::io::{Cursor, Read};
@@ -162,7 +163,7 @@ impl Globals {
 
     fn show(&self, style: u16, value: f64) -> String {
         let id = self.styles.get(usize::from(style)).copied().unwrap_or_default();
-        let format = self.codes.get(&id).copied().unwrap_or_else(|| Format::builtin(u32::from(id)));
+        let format = self.codes.get(&id).cloned().unwrap_or_else(|| Format::builtin(u32::from(id)));
         format.show(value, self.from_1904)
     }
 }

@@ -1,7 +1,7 @@
 //! Workbooks of Office Open XML (ISO/IEC 29500, SpreadsheetML).
 
+use super::format::Format;
 use super::grid::Book;
-use super::number::Format;
 use crate::retrieval::corpus::flow::Flow;
 use crate::retrieval::corpus::package::xml::{self, Tag, Visit};
 use crate::retrieval::corpus::package::{Fault, Package, fault, relations};
@@ -118,8 +118,20 @@ impl Visit for Workbook {
 #[derive(Default)]
 struct Styles {
     codes: HashMap<u32, Format>,
-    cells: Vec<Format>,
+    /// By style: the number of its format.
+    cells: Vec<u32>,
     in_cells: bool,
+}
+
+impl Styles {
+    /// `value` in the format of the style.
+    fn show(&self, style: usize, value: f64, from_1904: bool) -> String {
+        let id = self.cells.get(style).copied().unwrap_or_default();
+        match self.codes.get(&id) {
+            Some(format) => format.show(value, from_1904),
+            None => Format::builtin(id).show(value, from_1904),
+        }
+    }
 }
 
 impl Visit for Styles {
@@ -131,10 +143,7 @@ impl Visit for Styles {
                 self.codes.extend(number("numFmtId").map(|id| (id, Format::of_code(&code))));
             }
             "cellXfs" => self.in_cells = true,
-            "xf" if self.in_cells => {
-                let id = number("numFmtId").unwrap_or_default();
-                self.cells.push(self.codes.get(&id).copied().unwrap_or_else(|| Format::builtin(id)));
-            }
+            "xf" if self.in_cells => self.cells.push(number("numFmtId").unwrap_or_default()),
             _ => {}
         }
     }
@@ -151,6 +160,8 @@ impl Visit for Styles {
 struct Letters {
     flow: Flow,
     level: Option<Shift>,
+    /// The run is struck through.
+    struck: bool,
     texts: usize,
     readings: usize,
 }
@@ -160,7 +171,8 @@ impl Letters {
         match name {
             "t" => self.texts += 1,
             "rPh" => self.readings += 1,
-            "r" => self.level = None,
+            "r" => (self.level, self.struck) = (None, false),
+            "strike" => self.struck = tag.value("val").is_none_or(|value| !matches!(value.as_str(), "0" | "false")),
             "vertAlign" => {
                 self.level = match tag.value("val").as_deref() {
                     Some("superscript") => Some(Shift::Raised),
@@ -176,13 +188,13 @@ impl Letters {
         match name {
             "t" => self.texts = self.texts.saturating_sub(1),
             "rPh" => self.readings = self.readings.saturating_sub(1),
-            "r" => self.level = None,
+            "r" => (self.level, self.struck) = (None, false),
             _ => {}
         }
     }
 
     fn letters(&mut self, text: &str) {
-        if self.texts > 0 && self.readings == 0 {
+        if self.texts > 0 && self.readings == 0 && !self.struck {
             self.flow.push_at(text, self.level);
         }
     }
@@ -239,6 +251,8 @@ struct State {
     /// The content of `v`.
     value: String,
     in_value: bool,
+    /// The cell has a formula, and a value.
+    computed: (bool, bool),
     letters: Letters,
 }
 
@@ -251,6 +265,7 @@ impl Cells<'_> {
         state.style = tag.value("s").and_then(|style| style.parse().ok()).unwrap_or_default();
         state.kind = tag.value("t").unwrap_or_default();
         state.value.clear();
+        state.computed = (false, false);
         state.letters = Letters::default();
     }
 
@@ -262,6 +277,7 @@ impl Cells<'_> {
         if state.hidden_row || hidden || self.fault.is_some() {
             return;
         }
+        self.book.uncomputed += usize::from(state.computed == (true, false));
         let inline = state.letters.take();
         let value = std::mem::take(&mut state.value);
         let (row, kind, style) = (state.row, state.kind.as_str(), state.style);
@@ -274,10 +290,10 @@ impl Cells<'_> {
             ("b", _) => if value.trim() == "1" { "TRUE" } else { "FALSE" }.to_owned(),
             ("d", _) => value.strip_suffix("T00:00:00").unwrap_or(&value).to_owned(),
             ("str" | "e", _) | (_, Err(_)) => value,
-            (_, Ok(number)) => {
-                let format = self.known.styles.cells.get(style).copied().unwrap_or_default();
-                format.show(number, self.known.workbook.from_1904)
+            (_, Ok(number)) if number.is_finite() => {
+                self.known.styles.show(style, number, self.known.workbook.from_1904)
             }
+            (_, Ok(_)) => value,
         };
         self.fault = self.book.push(row, column, &shown).err();
     }
@@ -304,7 +320,8 @@ impl Visit for Cells<'_> {
                 }
             }
             "c" => self.start_cell(tag),
-            "v" => self.state.in_value = true,
+            "v" => (self.state.in_value, self.state.computed.1) = (true, true),
+            "f" => self.state.computed.0 = true,
             name => self.state.letters.start(name, tag),
         }
     }
