@@ -67,7 +67,7 @@ pub(super) fn record(bytes: &[u8]) -> Result<()> {
 pub(super) fn change(bytes: &mut Vec<u8>, random: &mut Random) {
     change_lines(bytes, random);
     if random.below(8) != 0 {
-        *bytes = sealed::sealed(bytes);
+        *bytes = sealed(bytes);
     }
 }
 

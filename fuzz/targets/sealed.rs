@@ -72,18 +72,21 @@ fn collect(tree: &Value, pool: &mut Vec<Value>) {
 
 /// A value below the root, the deeper the less likely.
 fn some_value<'a>(tree: &'a mut Value, random: &mut Random) -> Option<&'a mut Value> {
-    let goes_on = matches!(tree, Value::Array(_) | Value::Object(_)) && random.below(5) != 0;
-    match tree {
-        Value::Array(items) if goes_on && !items.is_empty() => {
-            let at = random.below(items.len());
-            some_value(&mut items[at], random)
-        }
-        Value::Object(fields) if goes_on && !fields.is_empty() => {
-            let at = random.below(fields.len());
-            some_value(fields.values_mut().nth(at)?, random)
-        }
-        _ => Some(tree),
+    let count = match &*tree {
+        Value::Array(items) => items.len(),
+        Value::Object(fields) => fields.len(),
+        _ => 0,
+    };
+    if count == 0 || random.below(5) == 0 {
+        return Some(tree);
     }
+    let at = random.below(count);
+    let child = match tree {
+        Value::Array(items) => items.get_mut(at),
+        Value::Object(fields) => fields.values_mut().nth(at),
+        _ => None,
+    };
+    some_value(child?, random)
 }
 
 /// A value of the kind of `value`.
@@ -98,9 +101,9 @@ fn alike(value: &Value, pool: &[Value], random: &mut Random, words: &[&str]) -> 
             let at = random.below(items.len());
             let mut items = items.clone();
             if random.below(2) == 0 {
-                drop(items.remove(at))
+                drop(items.remove(at));
             } else {
-                items.push(items[at].clone())
+                items.push(items[at].clone());
             }
             Value::Array(items)
         }
