@@ -7,9 +7,9 @@
 
 Prints the intercept and the weights for `src/methods/moot/features.rs`. Records without a comparison of documents fit
 all but `judged`; then, with these held, the other records fit `judged`: in `benches/dated` the false value has more
-votes by construction, so its votes must not count. For each record it prints, over five folds of all
-questions, the area under the curve and the expected calibration error in ten bins; over five divisions into folds,
-strict exact match and F1 at each threshold of a row. A value is right if it contains a right answer and no wrong one.
+votes by construction, so its votes must not count. Without `judged` all records fit the rest together. For each
+record it prints, over five folds of all questions, the area under the curve and the expected calibration error in ten
+bins; over five divisions into folds, strict exact match at several thresholds. A value is right if it contains a right answer and no wrong one.
 `--without` leaves a quantity out. The standard library is all that it needs.
 """
 

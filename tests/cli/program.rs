@@ -313,8 +313,10 @@ fn the_steps_of_the_engine_are_shown_in_full_alone() {
         command.env("COLUMNS", "60");
         text(&run(command).stdout)
     };
-    assert!(!ask(&[]).contains("forward passes"));
+    let short = ask(&[]);
+    assert!(!short.contains("forward passes") && !short.contains("Round 1") && short.contains("Conclusion"), "{short}");
     let full = ask(&["--full"]);
+    assert!(full.contains("Round 1"), "{full}");
     let steps = full.split("Steps  ").nth(1).unwrap();
     let squeezed = steps.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(squeezed.contains("forward passes") && squeezed.contains("padded batches would have computed"), "{full}");

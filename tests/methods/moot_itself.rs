@@ -2,6 +2,7 @@
 
 use super::record_text::is_golden;
 use super::{held, prompt, question, shape};
+use moot::cli::debate::show;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::Tools;
@@ -153,4 +154,12 @@ fn without_a_date_nothing_is_compared() {
     let record = judged(false, "1968");
     assert!(record.calls.iter().all(|call| call.role != "judge"));
     assert_eq!(record.conclusion.unwrap().rounds, 2);
+}
+
+#[test]
+fn an_examination_is_shown_with_its_value_and_is_no_change_of_an_answer() {
+    let printed = show(Vec::new(), &judged(true, "1968"), 100).unwrap();
+    let printed = String::from_utf8(printed).unwrap();
+    assert!(printed.contains("1968: yes") && printed.contains("1 (A) or 2 (B): B"), "{printed}");
+    assert!(printed.contains("Round 3") && !printed.contains("was 19"), "{printed}");
 }

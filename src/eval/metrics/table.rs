@@ -331,7 +331,12 @@ pub const METRICS: &[Metric] = &[
     count!("prompt-tokens", "tokens in", LEDGER, |r| cost::tokens(r, |usage| usage.prompt)),
     count!("reused-tokens", "tokens in that were in the cache", "prefix reuse", |r| cost::tokens(r, |u| u.reused)),
     count!("generated-tokens", "tokens out", LEDGER, |r| cost::tokens(r, |usage| usage.generated)),
-    count!("reply-tokens", "tokens out, those of replies taken over from equal calls too", LEDGER, cost::reply_tokens),
+    count!(
+        "reply-tokens",
+        "tokens out; a reply that several equal calls share counts for each of them",
+        LEDGER,
+        cost::reply_tokens
+    ),
     Metric {
         name: "seconds",
         formula: "wall time, including the wait for other questions in flight",

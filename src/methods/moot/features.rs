@@ -34,10 +34,10 @@ const WEIGHTS: [f64; COUNT] = [1.024, 0.699, 35.939, 0.481, 1.478, -0.811];
 /// The log-odds of yes of an agreed value, which is not examined. Chosen, not fitted: yes has a probability of 0.88.
 const AGREED: f64 = 2.0;
 
-/// A preference that is told to readers.
+/// The line for readers mentions a preference against a value if it is larger than this.
 const NOTABLE: f64 = 0.03;
 
-/// Log-odds of yes at which a document is said to state the value, or not to.
+/// Above these log-odds of yes the line says that a document states the value, below their negative that none does.
 const CLEAR: f64 = 1.0;
 
 impl Features {

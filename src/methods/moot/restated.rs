@@ -1,4 +1,4 @@
-//! Answers that repeat the question: "Noah Ringer plays Aang in the film" is cut to "Noah Ringer". English alone: other languages
+//! Answers that repeat the question: "Ivo Harm plays Tam in the film" is cut to "Ivo Harm". English alone: other languages
 //! have other function words, and their answers stay whole.
 
 use crate::answers::unknown::is_unknown;
@@ -99,12 +99,12 @@ mod tests {
 
     #[test]
     fn what_an_answer_adds_to_its_question_is_left() {
-        let film = "Who plays Aang in the film The Last Airbender?";
+        let film = "Who plays Tam in the film The Last Ferry?";
         let organ = "How many days of annual leave do nurses get under the Havel agreement?";
         let game = "What is the latest Corran's Creed game?";
         for (question, answer, left) in [
-            (film, "Noah Ringer plays Aang in the film \"The Last Airbender\"", "Noah Ringer"),
-            (film, "Noah Ringer", "Noah Ringer"),
+            (film, "Ivo Harm plays Tam in the film \"The Last Ferry\"", "Ivo Harm"),
+            (film, "Ivo Harm", "Ivo Harm"),
             (game, "The latest Corran's Creed game is Corran's Creed: Valley", "Corran's Creed: Valley"),
             (organ, "33 days of annual leave under the Havel agreement", "33 days"),
             ("When did the ferry open?", "It opened on 14 June 1902", "It opened on 14 June 1902"),
@@ -117,10 +117,7 @@ mod tests {
 
     #[test]
     fn an_answer_of_the_questions_words_is_none() {
-        assert_eq!(
-            without_question("Roman on Days of Our Lives", "Who played the original Roman on Days of our Lives?"),
-            None
-        );
+        assert_eq!(without_question("Tam on Days of Corran", "Who played the original Tam on Days of Corran?"), None);
         assert_eq!(without_question("", "Who?"), None);
         assert_eq!(
             without_question("The artist of the album Oak is unknown", "Who is the artist of the album Oak?"),

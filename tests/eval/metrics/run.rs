@@ -187,7 +187,7 @@ fn events_are_counted() {
     assert_eq!(counts(&record), [3.0, 4.0, 1.0, 2.0]);
 }
 
-/// The papers count a reply as often as it is given, whether it was decoded or taken over from an equal call.
+/// As in the papers, a reply that equal calls share counts once for each of these calls.
 #[test]
 fn tokens_of_replies_that_were_taken_over_are_counted() {
     let made = call(0, "x", Parsed::Text("x".into()));

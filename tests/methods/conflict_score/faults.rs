@@ -235,7 +235,7 @@ fn a_quote_splits_no_word_and_no_number() {
     assert_eq!(locate(&letters, &letters[..239]), None);
 }
 
-/// A sentence of thirteen words may make more than three claims; a list that is full is told, however short its text is.
+/// A sentence of thirteen words may make more than three claims. A note says that a list is full, also of a short text.
 #[test]
 fn a_full_list_of_a_short_text_is_told() {
     let text = "Ada Quill, born in Tessin in 1840, designed bridges and wrote two books.";
