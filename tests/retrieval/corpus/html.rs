@@ -81,6 +81,14 @@ fn superscripts_and_subscripts_keep_their_level() {
         ("1<sup>1</sup>/<sub>2</sub> miles", "1 1/2 miles"),
         ("10<span style='vertical-align:super'>6</span> crowns", "10^6 crowns"),
         ("<math><msup><mn>10</mn>\n<mn>6</mn></msup></math> crowns", "10^6 crowns"),
+        ("10<span style='position:relative;top:-.4em;font-size:70%'>6</span> crowns", "10^6 crowns"),
+        ("1788<span style='vertical-align:35%'>3</span> by", "1788 [3] by"),
+        (
+            "<math><mroot><mn>27</mn><mn>3</mn></mroot><mo>=</mo><msqrt><mn>9</mn></msqrt></math>",
+            "(27)^(1/3)=\u{221a}(9)",
+        ),
+        ("<math><mfrac><mn>1</mn><msqrt><msup><mi>x</mi><mn>2</mn></msup></msqrt></mfrac></math>", "1/\u{221a}(x^2)"),
+        ("<math><mn>5</mn><mo>&InvisibleTimes;</mo><mn>3</mn></math>", "5\u{b7}3"),
         ("<math><msub><mi>x</mi><mn>1</mn></msub><mo>=</mo><mfrac><mn>1</mn><mn>2</mn></mfrac></math>", "x_1=1/2"),
         (
             "see<sup>a whole sentence that is only small and high</sup> there",
@@ -91,6 +99,43 @@ fn superscripts_and_subscripts_keep_their_level() {
     ] {
         assert_eq!(text(&format!("<p>{markup}")), expected, "{markup}");
     }
+}
+
+#[test]
+fn rules_of_the_page_hide_and_raise() {
+    let page = |rules: &str, body: &str| text(&format!("<style>{rules}</style><p>Opened {body}"));
+    for (rules, body, expected) in [
+        (".u{vertical-align:super}", "in 1788<span class='a u'>3</span> by", "Opened in 1788 [3] by"),
+        (".u{vertical-align:super} .u{vertical-align:baseline}", "in 12<span class=u>3</span>.", "Opened in 123."),
+        (".h , #x { display : none }", "<b class=h>NOT</b><b id=x>NOT</b>in 1931", "Opened in 1931"),
+        ("b.h{display:none}", "<i class=h>in</i> <b class=h>NOT</b>1931", "Opened in 1931"),
+        (".h{display:none}", "<b class=h style='display:inline'>in</b> 1931", "Opened in 1931"),
+        (".h{display:none} #y{display:inline}", "<b class=h id=y>in</b> 1931", "Opened in 1931"),
+        // The later rule counts of equal ones, and ends what the earlier one said.
+        (".h{opacity:0} .h{opacity:1}", "<b class=h>in</b> 1931", "Opened in 1931"),
+        (".h{opacity:1} .h{opacity:0}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        (".h{visibility:hidden} b.h{visibility:inherit}", "<b class=h>in</b> 1931", "Opened in 1931"),
+        (".h{display:none!important} .h{display:inline}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        ("<!-- .h{display:none} -->", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        // Other selectors change nothing else, or show what is hidden by turns.
+        (
+            ".h{display:none} p .h{font-size:12px} p .h{vertical-align:top}",
+            "<b class=h>NOT</b>in 1931",
+            "Opened in 1931",
+        ),
+        (".h{opacity:0} p.on .h{opacity:1}", "<b class=h>in</b> 1931", "Opened in 1931"),
+        (".h{opacity:0;height:0;overflow:hidden} .on .h{opacity:1}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        // Shown and hidden by turns, by another selector, and on paper.
+        (".tab{display:none} .tab.on{display:block}", "<b class='tab'>in</b> 1931", "Opened in 1931"),
+        (".tab{display:none} main .tab{display:block}", "<b class='tab'>in</b> 1931", "Opened in 1931"),
+        (".a .h{display:none} @media print{.h{display:none}}", "<b class=h>in</b> 1931", "Opened in 1931"),
+        ("body{display:none !important}", "<body>in 1931", "Opened\n\nin 1931"),
+        ("p{opacity:0}", "in 1931", "Opened in 1931"),
+        (".h{color:red", "<b class=h>in</b> 1931", "Opened in 1931"),
+    ] {
+        assert_eq!(page(rules, body), expected, "{rules}");
+    }
+    assert_eq!(text("<style media=print>.h{display:none}</style><p><b class=h>in</b> 1931"), "in 1931");
 }
 
 #[test]

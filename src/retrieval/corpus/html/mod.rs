@@ -4,12 +4,16 @@
 //! elements are left out, everything else is text. Of a page, blocks that are not its content (menus, footers, notices) are
 //! then left out ([`content`]). Time is linear in the file's bytes, and memory is bounded by a multiple of them.
 
+mod cascade;
 mod content;
 mod elements;
 mod length;
 mod open;
+mod place;
 mod raised;
+mod references;
 mod region;
+mod sheet;
 mod style;
 mod text;
 mod tokens;
@@ -21,7 +25,9 @@ use content::Context;
 use elements::{BLOCKS, DELETED, LEFT_OUT, OPTIONAL, UNSEEN};
 use open::{MAX_OPEN, Open, TooDeep};
 use raised::{Child, Math, Raised};
-use style::Style;
+use references::{decode, reference};
+use sheet::Sheet;
+use style::{Declared, Style};
 use text::{Source, Text};
 use tokens::{MAX_ATTRIBUTES, Tag, Token, tokens};
 
@@ -50,8 +56,17 @@ pub(super) fn page(markup: String) -> Outcome {
     Ok((fields, text.text, Position::Markup { markup, runs: text.runs }))
 }
 
+/// The metadata and the text of `markup`; without its own style sheets where these hide all of it until a script runs.
 fn assemble(markup: &str) -> Result<(Fields, Text), (String, String)> {
-    let mut reading = Reading::new(markup);
+    let (fields, text) = assemble_with(markup, Sheet::default())?;
+    if !text.text.trim().is_empty() {
+        return Ok((fields, text));
+    }
+    assemble_with(markup, Sheet::ignored())
+}
+
+fn assemble_with(markup: &str, sheet: Sheet) -> Result<(Fields, Text), (String, String)> {
+    let mut reading = Reading { sheet, ..Reading::new(markup) };
     for token in tokens(markup) {
         let found = |at: usize| format!("more, at line {}", markup[..at].bytes().filter(|&b| b == b'\n').count() + 1);
         let token = token.map_err(|_| (format!("at most {MAX_ATTRIBUTES} attributes in a tag"), found(reading.at)))?;
@@ -77,6 +92,7 @@ struct Reading<'a> {
     raised: Option<Raised>,
     math: Math,
     open: Open,
+    sheet: Sheet,
     /// The name of the element being left out, and its nesting depth.
     out: Option<(&'static str, usize)>,
     /// First byte of the last end tag of each element of [`OPTIONAL`], filled when first needed.
@@ -99,6 +115,7 @@ impl<'a> Reading<'a> {
             raised: None,
             math: Math::default(),
             open: Open::default(),
+            sheet: Sheet::default(),
             out: None,
             last_ends: [None; OPTIONAL.len()],
             at: 0,
@@ -110,6 +127,7 @@ impl<'a> Reading<'a> {
             Token::Start(tag) => return self.start(&tag),
             Token::End { name } => self.end(&name),
             Token::Text { text, .. } if self.in_title => self.title.push_str(&text),
+            Token::Text { text, .. } if self.out.is_some_and(|(out, _)| out == "style") => self.sheet.read(&text),
             Token::Text { text, from, to } if self.out.is_none() && !self.open.sight().hides() => {
                 self.characters(&text, from, to);
             }
@@ -128,6 +146,7 @@ impl<'a> Reading<'a> {
             return Ok(());
         }
         if let Some(out) = UNSEEN.iter().find(|out| **out == name) {
+            self.sheet.begin(tag.value("media"));
             self.out = Some((out, 1));
             return Ok(());
         }
@@ -146,6 +165,7 @@ impl<'a> Reading<'a> {
         self.special(tag);
         if !empty {
             self.levels(tag, style);
+            self.start_root(name);
         }
         Ok(())
     }
@@ -172,6 +192,15 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// A root of MathML, whose radicand is written in parentheses.
+    fn start_root(&mut self, name: &str) {
+        match name {
+            "msqrt" if self.math.is_open() => self.insert("\u{221a}("),
+            "mroot" if self.math.is_open() => self.insert("("),
+            _ => {}
+        }
+    }
+
     /// Elements that raise or lower their text.
     fn levels(&mut self, tag: &Tag, style: Style) {
         let child = self.math.start(&tag.name);
@@ -180,6 +209,11 @@ impl<'a> Reading<'a> {
         }
         let begun = match child {
             Child::Script(level) => Some(Raised::script(level)),
+            Child::Degree => {
+                self.settle(None);
+                self.insert(")");
+                Some(Raised::degree())
+            }
             Child::Denominator => {
                 self.settle(None);
                 self.text.close_up();
@@ -204,6 +238,9 @@ impl<'a> Reading<'a> {
             return;
         }
         self.in_title &= name != "title";
+        if name == "msqrt" && self.math.is_open() {
+            self.insert(")");
+        }
         self.open.end(name);
         if let Some(run) = &mut self.raised {
             run.end(name);
@@ -234,7 +271,11 @@ impl<'a> Reading<'a> {
 
     /// The visibility that the attributes of a tag set.
     fn visibility(&mut self, tag: &Tag) -> Style {
-        let mut style = tag.value("style").map_or(Style::default(), Style::read);
+        let mut declared = self.sheet.of(tag);
+        if let Some(own) = tag.value("style").and_then(Declared::read) {
+            declared.take(&own);
+        }
+        let mut style = declared.style();
         let closed = tag.has("hidden") || tag.has("popover") || (tag.name == "dialog" && !tag.has("open"));
         let deleted = DELETED.contains(&tag.name.as_str()) && self.closes(&tag.name);
         // KaTeX writes a formula twice, as MathML and as what is shown.
@@ -266,6 +307,10 @@ impl<'a> Reading<'a> {
         };
         if self.raised.as_ref().is_some_and(|run| !run.is_open()) {
             self.settle(text.chars().next());
+        }
+        // U+2062, between factors: without a sign 5 and 3 are 53.
+        if text == "\u{2062}" && self.math.is_open() {
+            return self.insert("\u{b7}");
         }
         // A span that does not fit the text would be the tokenizer's mistake; the whole text is then one run.
         let source = self.markup.get(from..to).unwrap_or_default();
@@ -318,6 +363,9 @@ impl<'a> Reading<'a> {
     /// Adds a sign that the markup stands for.
     fn insert(&mut self, sign: &str) {
         if !self.open.sight().hides() {
+            if self.raised.as_ref().is_some_and(|run| !run.is_open()) {
+                self.settle(sign.chars().next());
+            }
             self.push(sign, Source { from: self.at, to: self.at, same: false });
         }
     }
@@ -353,23 +401,6 @@ impl<'a> Reading<'a> {
             in_button: self.in_button,
         }
     }
-}
-
-/// The longest prefix of `text` that can be a character reference.
-fn reference(text: &str) -> &str {
-    let name = text[1..].find(|c: char| !c.is_ascii_alphanumeric() && c != '#').map_or(text.len(), |at| 1 + at);
-    &text[..name + usize::from(text[name..].starts_with(';'))]
-}
-
-/// Decodes a character reference.
-fn decode(reference: &str) -> String {
-    let mut text = String::new();
-    for token in tokens(reference).map_while(Result::ok) {
-        if let Token::Text { text: part, .. } = token {
-            text.push_str(&part);
-        }
-    }
-    text
 }
 
 /// First byte of the last end tag of `name`.

@@ -1,5 +1,6 @@
 //! Runs above and below the line: `sup`, `sub`, `vertical-align`, references to notes, and scripts and fractions of MathML.
 
+use super::elements::BLOCKS;
 use super::style::Style;
 use super::text::{Source, Text};
 use super::tokens::Tag;
@@ -22,6 +23,8 @@ pub(super) struct Raised {
     /// Of a reference to a note on the line, none.
     level: Option<Shift>,
     is_note: bool,
+    /// The degree of a root.
+    is_degree: bool,
     /// The element that it is, and elements of that name within it.
     name: String,
     depth: usize,
@@ -36,20 +39,31 @@ impl Raised {
         let level = match tag.name.as_str() {
             "sup" => Some(Shift::Raised),
             "sub" => Some(Shift::Lowered),
-            _ => style.level,
+            // A block is moved, not a run of its text.
+            name => style.level.filter(|_| !BLOCKS.contains(&name)),
         };
         let is_reference = tag.says("class", REFERENCES) || tag.says("role", ROLES) || tag.says("epub:type", ROLES);
         let is_mark = level == Some(Shift::Raised) && (in_note_link || tag.says("class", MARKS));
         let is_note = is_reference || is_mark;
-        let run = Self { level, is_note, name: tag.name.clone(), depth: 1, ended: false, pieces: Vec::new(), bytes: 0 };
+        let run = Self { is_note, name: tag.name.clone(), ..Self::at(level) };
         (level.is_some() || is_reference).then_some(run)
     }
 
     /// A script of MathML, which [`Math`] ends.
     pub(super) fn script(level: Shift) -> Self {
+        Self::at(Some(level))
+    }
+
+    /// The degree of a root, which [`Math`] ends.
+    pub(super) fn degree() -> Self {
+        Self { is_degree: true, ..Self::at(Some(Shift::Raised)) }
+    }
+
+    fn at(level: Option<Shift>) -> Self {
         Self {
-            level: Some(level),
+            level,
             is_note: false,
+            is_degree: false,
             name: String::new(),
             depth: 1,
             ended: false,
@@ -98,7 +112,10 @@ impl Raised {
         }
         if let Some(level) = self.level.filter(|_| short) {
             let source = Source { from: first.from, to: last.to, same: false };
-            let text = if self.name.is_empty() {
+            let text = if self.is_degree {
+                out.close_up();
+                format!("^(1/{run})")
+            } else if self.name.is_empty() {
                 out.close_up();
                 baseline::script(run, level)
             } else {
@@ -132,6 +149,7 @@ enum Kind {
     Lowered,
     Both,
     Fraction,
+    Root,
 }
 
 /// What a child of an element means.
@@ -139,6 +157,7 @@ pub(super) enum Child {
     Plain,
     Script(Shift),
     Denominator,
+    Degree,
 }
 
 impl Math {
@@ -158,6 +177,7 @@ impl Math {
                     (Kind::Raised, 2) | (Kind::Both, 3) => Child::Script(Shift::Raised),
                     (Kind::Lowered | Kind::Both, 2) => Child::Script(Shift::Lowered),
                     (Kind::Fraction, 2) => Child::Denominator,
+                    (Kind::Root, 2) => Child::Degree,
                     _ => Child::Plain,
                 }
             }
@@ -169,6 +189,7 @@ impl Math {
             "msub" => Some(Kind::Lowered),
             "msubsup" => Some(Kind::Both),
             "mfrac" => Some(Kind::Fraction),
+            "mroot" => Some(Kind::Root),
             _ => None,
         };
         // Scripts of scripts are text: nothing is raised twice.

@@ -1,6 +1,8 @@
-//! Visibility of an element by its `style` attribute. Style sheets, colours and positions are ignored.
+//! Visibility of an element by its declarations of style. Colours are ignored, and of positions all but those far outside.
 
+use super::cascade::Cascade;
 use super::length;
+use super::place::{self, Place};
 use crate::unicode::baseline::Shift;
 
 /// Values of `display`; a declaration with another one is ignored, as in CSS.
@@ -25,7 +27,8 @@ const READABLE: f64 = 1.0;
 pub(super) struct Style {
     /// Whether `display` is `none`.
     pub(super) undisplayed: Option<bool>,
-    /// `opacity: 0`, `content-visibility: hidden`, or struck through, which no descendant changes.
+    /// Transparent, `content-visibility: hidden`, struck through, clipped, without extent or far outside, which no descendant
+    /// changes.
     pub(super) gone: bool,
     /// `visibility`.
     pub(super) invisible: Option<bool>,
@@ -35,55 +38,66 @@ pub(super) struct Style {
     pub(super) level: Option<Shift>,
 }
 
-/// The value of a property: the last valid declaration counts, an important one before others.
-#[derive(Default)]
-struct Cascade<T> {
-    value: Option<T>,
-    important: bool,
-}
-
-impl<T> Cascade<T> {
-    fn declare(&mut self, value: Option<T>, important: bool) {
-        if value.is_some() && (important || !self.important) {
-            (self.value, self.important) = (value, important);
-        }
-    }
-}
-
-#[derive(Default)]
-struct Declared {
+/// Declarations of the properties that count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Declared {
     undisplayed: Cascade<bool>,
     transparent: Cascade<bool>,
     skipped: Cascade<bool>,
     struck: Cascade<bool>,
+    place: Place,
     invisible: Cascade<Option<bool>>,
     sizeless: Cascade<Option<bool>>,
     level: Cascade<Option<Shift>>,
 }
 
 impl Style {
-    /// Parses the content of a `style` attribute.
-    pub(super) fn read(declarations: &str) -> Self {
-        let text = plain(declarations);
-        let mut declared = Declared::default();
-        for declaration in text.split(';') {
-            let Some((property, value)) = declaration.split_once(':') else { continue };
-            let (value, flag) = value.split_once('!').unwrap_or((value, ""));
-            declared.declare(property.trim(), value.trim(), flag.trim() == "important");
-        }
-        let Declared { undisplayed, transparent, skipped, struck, invisible, sizeless, level } = declared;
-        Self {
-            undisplayed: undisplayed.value,
-            gone: [transparent, skipped, struck].iter().any(|property| property.value == Some(true)),
-            invisible: invisible.value.flatten(),
-            sizeless: sizeless.value.flatten(),
-            level: level.value.flatten(),
-        }
+    /// Whether an element of this style is not seen.
+    pub(super) fn hides(self) -> bool {
+        self.gone || self.undisplayed == Some(true) || self.invisible == Some(true) || self.sizeless == Some(true)
     }
 }
 
 impl Declared {
-    fn declare(&mut self, property: &str, value: &str, important: bool) {
+    /// Parses declarations, as of a `style` attribute; `None` where no property of them counts.
+    pub(super) fn read(declarations: &str) -> Option<Self> {
+        let text = plain(declarations);
+        let mut declared = Self::default();
+        let mut counts = false;
+        for declaration in text.split(';') {
+            let Some((property, value)) = declaration.split_once(':') else { continue };
+            let (value, flag) = value.split_once('!').unwrap_or((value, ""));
+            counts |= declared.declare(property.trim(), value.trim(), flag.trim() == "important");
+        }
+        counts.then_some(declared)
+    }
+
+    /// Takes the declarations of a later or stronger rule.
+    pub(super) fn take(&mut self, stronger: &Self) {
+        self.undisplayed.take(stronger.undisplayed);
+        self.transparent.take(stronger.transparent);
+        self.skipped.take(stronger.skipped);
+        self.struck.take(stronger.struck);
+        self.place.take(&stronger.place);
+        self.invisible.take(stronger.invisible);
+        self.sizeless.take(stronger.sizeless);
+        self.level.take(stronger.level);
+    }
+
+    /// What the declarations make of an element.
+    pub(super) fn style(&self) -> Style {
+        let is_gone = [self.transparent, self.skipped, self.struck].iter().any(|property| property.value == Some(true));
+        Style {
+            undisplayed: self.undisplayed.value,
+            gone: is_gone || self.place.is_unseen(),
+            invisible: self.invisible.value.flatten(),
+            sizeless: self.sizeless.value.flatten(),
+            level: self.level.value.unwrap_or_else(|| self.place.level()),
+        }
+    }
+
+    /// Takes a declaration; `false` where its property does not count.
+    fn declare(&mut self, property: &str, value: &str, important: bool) -> bool {
         match property {
             "display" => {
                 let valid = !value.is_empty() && value.split_whitespace().all(|word| DISPLAYS.contains(&word));
@@ -108,12 +122,14 @@ impl Declared {
                 let level = match value {
                     "super" => Some(Shift::Raised),
                     "sub" => Some(Shift::Lowered),
-                    _ => None,
+                    // A percentage is one of the line's height.
+                    _ => length::value(value, 1.2 * length::EM).and_then(place::shift),
                 };
                 self.level.declare(Some(level), important);
             }
-            _ => {}
+            _ => return self.place.declare(property, value, important),
         }
+        true
     }
 }
 
@@ -167,7 +183,7 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shift, Style};
+    use super::{Declared, Shift, Style};
 
     #[test]
     fn declarations() {
@@ -201,10 +217,18 @@ mod tests {
             ("font: bold 0/0 a", sizeless(true)),
             ("font: 400 0 a", sizeless(true)),
             ("font: 12px/1.5 serif", sizeless(false)),
+            ("position:absolute;left:-9999px", gone),
+            ("clip:rect(0 0 0 0)", gone),
+            ("height:0;overflow:hidden", gone),
+            ("height:0;overflow:hidden;height:auto", Style::default()),
+            ("vertical-align:0.4em", Style { level: Some(Shift::Raised), ..Style::default() }),
+            ("vertical-align:-30%", Style { level: Some(Shift::Lowered), ..Style::default() }),
+            ("vertical-align:-1px", Style::default()),
+            ("position:relative;top:-.4em", Style { level: Some(Shift::Raised), ..Style::default() }),
             ("vertical-align:super", Style { level: Some(Shift::Raised), ..Style::default() }),
             ("opacity:.9;line-height:0;\\", Style::default()),
         ] {
-            assert_eq!(Style::read(text), expected, "{text}");
+            assert_eq!(Declared::read(text).unwrap_or_default().style(), expected, "{text}");
         }
     }
 }

@@ -17,6 +17,7 @@ const ATTRIBUTES: &[&str] = &[
     "href",
     "id",
     "itemprop",
+    "media",
     "name",
     "open",
     "popover",
