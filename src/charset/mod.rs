@@ -7,12 +7,13 @@
 mod declared;
 mod plausible;
 mod stream;
+mod wide;
 
 pub(crate) use declared::in_markup;
 pub(crate) use stream::{Transcoder, transcoder};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
+use encoding_rs::{Encoding, ISO_2022_JP, MACINTOSH, UTF_8};
 
 /// A decoded file.
 #[derive(Debug)]
@@ -64,6 +65,10 @@ impl Choice {
 /// # Errors
 /// What was found instead of text.
 pub(crate) fn decode(bytes: Vec<u8>, declared: Option<&'static Encoding>) -> Result<Decoded, String> {
+    if let Some(text) = wide::marked(&bytes) {
+        let notes = lost_note(lost(&text), wide::NAME).into_iter().collect();
+        return Ok(Decoded { text, notes });
+    }
     let choice = choose(&bytes, declared)?;
     if choice.encoding == UTF_8 {
         // Without a copy where nothing is wrong.
@@ -75,25 +80,35 @@ pub(crate) fn decode(bytes: Vec<u8>, declared: Option<&'static Encoding>) -> Res
     let (text, _) = choice.encoding.decode_without_bom_handling(&bytes);
     let text = text.into_owned();
     if choice.reason == Reason::Detected && !plausible::is_written(&text) {
-        return Err(not_utf8(&bytes));
+        // The detector does not know the old set of the Macintosh, which makes rubbish in any other.
+        let (text, _) = MACINTOSH.decode_without_bom_handling(&bytes);
+        let is_likely = plausible::is_western(&text) && plausible::is_written(&text);
+        return match is_likely {
+            true => Ok(decoded(text.into_owned(), Choice::detected(MACINTOSH))),
+            false => Err(not_utf8(&bytes)),
+        };
     }
     Ok(decoded(text, choice))
 }
 
 fn decoded(text: String, choice: Choice) -> Decoded {
-    let lost = text.matches(char::REPLACEMENT_CHARACTER).count() as u64;
-    Decoded { text, notes: choice.note().into_iter().chain(lost_note(lost, choice.encoding)).collect() }
+    let notes = choice.note().into_iter().chain(lost_note(lost(&text), choice.encoding.name())).collect();
+    Decoded { text, notes }
+}
+
+fn lost(text: &str) -> u64 {
+    text.matches(char::REPLACEMENT_CHARACTER).count() as u64
 }
 
 /// The note on characters that could not be decoded.
-fn lost_note(lost: u64, encoding: &'static Encoding) -> Option<String> {
+fn lost_note(lost: u64, encoding: &str) -> Option<String> {
     let characters = if lost == 1 { "character" } else { "characters" };
-    (lost > 0).then(|| format!("{lost} {characters} could not be decoded as {}", encoding.name()))
+    (lost > 0).then(|| format!("{lost} {characters} could not be decoded as {encoding}"))
 }
 
 /// The character set of `bytes`, or what they are instead of text.
 fn choose(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<Choice, String> {
-    if bytes.starts_with(b"\xff\xfe\0\0") || bytes.starts_with(b"\0\0\xfe\xff") {
+    if wide::is_marked(bytes) {
         return Err("UTF-32 (by its byte-order mark)".to_owned());
     }
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
@@ -190,6 +205,26 @@ mod tests {
             let (read, notes) = read(&encoded(label, text)).unwrap();
             assert_eq!(read, text, "{label}");
             assert!(matches!(notes.as_slice(), [note] if note.contains("detected")), "{label} {notes:?}");
+        }
+    }
+
+    #[test]
+    fn sets_that_the_detector_does_not_know() {
+        let text = "Le caf\u{e9} fut inaugur\u{e9} \u{e0} Z\u{fc}rich en 1931; l\u{2019}\u{153}uvre co\u{fb}ta 40 \u{a3} \u{2014} d\u{e9}j\u{e0} pay\u{e9}.";
+        let mac = b"Le caf\x8e fut inaugur\x8e \x88 Z\x9frich en 1931; l\xd5\xcfuvre co\x9eta 40 \xa3 \xd1 d\x8ej\x88 pay\x8e.";
+        let (decoded, notes) = read(mac).unwrap();
+        assert!(decoded == text && notes[0].starts_with("read as macintosh: "), "{decoded} {notes:?}");
+        for big in [false, true] {
+            let units = |text: &str| -> Vec<u8> {
+                let unit = |c: char| if big { u32::from(c).to_be_bytes() } else { u32::from(c).to_le_bytes() };
+                text.chars().flat_map(unit).collect()
+            };
+            let marked = format!("\u{feff}{text}");
+            assert_eq!(read(&units(&marked)), Ok((marked.clone(), Vec::new())));
+            let broken = [units(&marked), vec![0xff; 4], vec![1, 2]].concat();
+            let (decoded, notes) = read(&broken).unwrap();
+            assert!(decoded.ends_with(".\u{fffd}\u{fffd}"), "{decoded}");
+            assert_eq!(notes, ["2 characters could not be decoded as UTF-32"]);
         }
     }
 

@@ -52,6 +52,29 @@ pub(super) fn is_written(text: &str) -> bool {
     odd <= 1 + all / 20 && raised <= 2 + pairs / 10
 }
 
+/// Whether `text` is in a language of Latin letters: mostly ASCII, and the rest are letters and typographic punctuation.
+pub(super) fn is_western(text: &str) -> bool {
+    let (mut all, mut letters, mut signs, mut odd) = (0_usize, 0_usize, 0_usize, 0_usize);
+    for c in text.chars() {
+        all += 1;
+        match c {
+            _ if c.is_ascii() => {}
+            '\u{2010}'..='\u{2044}'
+            | '\u{a0}'
+            | '\u{a3}'
+            | '\u{a7}'
+            | '\u{a9}'
+            | '\u{ab}'
+            | '\u{b0}'
+            | '\u{bb}'
+            | '\u{20ac}' => signs += 1,
+            _ if c.is_alphabetic() => letters += 1,
+            _ => odd += 1,
+        }
+    }
+    letters > 0 && 4 * (letters + signs) <= all && 20 * odd <= letters
+}
+
 /// Characters that are rare in every text: no letters, digits, white space or punctuation.
 fn is_odd(c: char) -> bool {
     let common = c.is_alphanumeric()

@@ -55,7 +55,7 @@ impl<R: Read> Transcoder<R> {
 
     /// What was assumed, and what was lost so far; for the notes on the file.
     pub(crate) fn notes(&self) -> Vec<String> {
-        self.choice.note().into_iter().chain(lost_note(self.lost, self.choice.encoding)).collect()
+        self.choice.note().into_iter().chain(lost_note(self.lost, self.choice.encoding.name())).collect()
     }
 
     /// Decodes the next bytes of the file.

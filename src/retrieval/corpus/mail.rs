@@ -100,7 +100,7 @@ impl Message<'_> {
             Some(Err((expected, found))) => {
                 return self.notes.add(format!("a page is not read: expected {expected}, found {found}"));
             }
-            None => text.replace("\r\n", "\n"),
+            None => flowed(part, text.replace("\r\n", "\n")),
         };
         let text = text.trim();
         if !text.is_empty() {
@@ -109,6 +109,31 @@ impl Message<'_> {
             self.text.push_str(text);
         }
     }
+}
+
+/// `text` of a part with its paragraphs put together, where they are wrapped (RFC 3676, `format=flowed`): a line that ends
+/// with a space goes on in the next one of the same depth of quotation.
+fn flowed(part: &ParsedMail<'_>, text: String) -> String {
+    let says = |name: &str, value: &str| part.ctype.params.get(name).is_some_and(|v| v.eq_ignore_ascii_case(value));
+    if !says("format", "flowed") {
+        return text;
+    }
+    let deletes_space = says("delsp", "yes");
+    let (mut joined, mut open) = (String::with_capacity(text.len()), None);
+    for line in text.lines() {
+        let bare = line.trim_start_matches('>');
+        let depth = line.len() - bare.len();
+        let content = bare.strip_prefix(' ').unwrap_or(bare);
+        if open != Some(depth) {
+            joined.push_str(if joined.is_empty() { "" } else { "\n" });
+            joined.push_str(&line[..depth]);
+            joined.push_str(if depth > 0 { " " } else { "" });
+        }
+        // The line above a signature is no paragraph.
+        open = (content.ends_with(' ') && content != "-- ").then_some(depth);
+        joined.push_str(if open.is_some() && deletes_space { &content[..content.len() - 1] } else { content });
+    }
+    joined
 }
 
 /// Whether a part is text of this type, or has one within it.

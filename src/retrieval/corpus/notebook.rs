@@ -71,6 +71,8 @@ struct Data {
     markdown: Option<Lines>,
     #[serde(rename = "text/html")]
     html: Option<Lines>,
+    #[serde(rename = "text/latex")]
+    latex: Option<Lines>,
     #[serde(rename = "image/png")]
     png: Option<IgnoredAny>,
     #[serde(rename = "image/jpeg")]
@@ -109,7 +111,7 @@ pub(super) fn read(file: &str, notes: &mut Notes) -> Result<(Option<String>, Str
     let language = named(&metadata.language_info).or_else(|| named(&metadata.kernelspec)).unwrap_or_default();
     let language: String =
         language.chars().take_while(|c| c.is_alphanumeric() || "+#-".contains(*c)).take(20).collect();
-    let (mut text, mut pictures) = (String::new(), 0);
+    let (mut text, mut pictures, mut others) = (String::new(), 0, 0);
     let cells = notebook.cells.iter().chain(notebook.worksheets.iter().flat_map(|sheet| &sheet.cells));
     for cell in cells {
         let source = cell.source.as_ref().or(cell.input.as_ref()).map(Lines::text).unwrap_or_default();
@@ -120,7 +122,9 @@ pub(super) fn read(file: &str, notes: &mut Notes) -> Result<(Option<String>, Str
             }
             for output in &cell.outputs {
                 pictures += output.pictures();
-                paragraph(&mut text, output.text().trim_end());
+                let printed = without_escapes(&output.text());
+                others += usize::from(output.data.is_some() && printed.trim().is_empty() && output.pictures() == 0);
+                paragraph(&mut text, printed.trim_end());
             }
         } else {
             paragraph(&mut text, source);
@@ -128,6 +132,9 @@ pub(super) fn read(file: &str, notes: &mut Notes) -> Result<(Option<String>, Str
     }
     if pictures > 0 {
         notes.add(format!("pictures among the outputs are not read: {pictures}"));
+    }
+    if others > 0 {
+        notes.add(format!("outputs that are no text are not read: {others}"));
     }
     let title = metadata.title.as_ref().map(Lines::text).filter(|title| !title.trim().is_empty());
     Ok((title, text))
@@ -138,6 +145,22 @@ fn paragraph(text: &mut String, more: &str) {
         let gap = if text.is_empty() { "" } else { "\n\n" };
         let _ = write!(text, "{gap}{more}");
     }
+}
+
+/// `text` without the escape sequences of a terminal (ECMA-48): colours, movements, titles.
+fn without_escapes(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = match part.chars().next() {
+            Some('[') => part[1..].split_once(|c: char| ('@'..='~').contains(&c)).map_or("", |(_, rest)| rest),
+            Some(']') => part.split_once('\u{7}').map_or("", |(_, rest)| rest),
+            Some(sign) => &part[sign.len_utf8()..],
+            None => "",
+        };
+        plain.push_str(rest);
+    }
+    plain
 }
 
 impl Output {
@@ -154,7 +177,7 @@ impl Output {
         if let Some(data) = &self.data {
             let plain = data.plain.as_ref().or(data.markdown.as_ref()).map(Lines::text);
             let page = || Some(html::read(data.html.as_ref()?.text()).ok()?.1);
-            return plain.or_else(page).unwrap_or_default();
+            return plain.or_else(page).or_else(|| data.latex.as_ref().map(Lines::text)).unwrap_or_default();
         }
         match (&self.ename, &self.evalue) {
             (Some(name), Some(value)) => format!("{name}: {value}"),

@@ -35,23 +35,40 @@ fn a_page_is_read_where_there_is_no_text() {
 }
 
 #[test]
+fn wrapped_paragraphs_are_put_together() {
+    let mail = "From: a\nContent-Type: text/plain; format=flowed; delsp=yes\n\nThe bridge of the to \nwn opened  \nin 1931.\n Next: \n\n\
+        >> It cost \n>>  40 crowns.\n> Said \nhe.\n-- \nAnn\n";
+    assert_eq!(
+        one("a.eml", mail.as_bytes()).unwrap()[0].text,
+        "The bridge of the town opened in 1931.\nNext:\n>> It cost 40 crowns.\n> Said\nhe.\n-- \nAnn"
+    );
+    let kept = mail.replace("; format=flowed; delsp=yes", "");
+    assert!(one("a.eml", kept.as_bytes()).unwrap()[0].text.starts_with("The bridge of the to \nwn opened  \n"));
+}
+
+#[test]
 fn cells_of_notebooks_are_text_code_and_outputs() {
     let notebook = r##"{"nbformat": 4, "metadata": {"language_info": {"name": "python"}, "other": [1, {"a": []}]}, "cells": [
         {"cell_type": "markdown", "source": ["# The mill\n", "It burned in 1801."]},
         {"cell_type": "code", "source": "print(1788 + 2)", "execution_count": 1, "outputs": [
-            {"output_type": "stream", "name": "stdout", "text": ["1790\n"]},
+            {"output_type": "stream", "name": "stdout", "text": ["\u001b[31m1790\u001b[0m\n"]},
             {"output_type": "execute_result", "data": {"text/html": "<b>PAGE</b>", "text/plain": "'x'"}},
             {"output_type": "display_data", "data": {"text/html": ["<p>only a page</p>"]}},
             {"output_type": "display_data", "data": {"image/png": "AAAA"}},
+            {"output_type": "display_data", "data": {"text/latex": ["$1931$"]}},
+            {"output_type": "display_data", "data": {"application/json": {"a": 1}}},
             {"output_type": "error", "ename": "KeyError", "evalue": "'mill'", "traceback": ["TRACE"]}]},
         {"cell_type": "code", "source": [], "outputs": []}, {"cell_type": "raw", "source": "Raw"}]}"##;
     let documents = one("a.ipynb", notebook.as_bytes()).unwrap();
     assert_eq!(
         documents[0].text,
-        "# The mill\nIt burned in 1801.\n\n```python\nprint(1788 + 2)\n```\n\n1790\n\n'x'\n\nonly a page\n\nKeyError: 'mill'\n\nRaw"
+        "# The mill\nIt burned in 1801.\n\n```python\nprint(1788 + 2)\n```\n\n1790\n\n'x'\n\nonly a page\n\n$1931$\n\nKeyError: 'mill'\n\nRaw"
     );
     assert_eq!(documents[0].title.as_deref(), Some("The mill"));
-    assert_eq!(documents[0].notes, ["pictures among the outputs are not read: 1"]);
+    assert_eq!(
+        documents[0].notes,
+        ["pictures among the outputs are not read: 1", "outputs that are no text are not read: 1"]
+    );
     let old =
         r#"{"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": "x", "language": "python"}]}]}"#;
     assert_eq!(one("a.ipynb", old.as_bytes()).unwrap()[0].text, "```\nx\n```");

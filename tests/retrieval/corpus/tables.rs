@@ -118,7 +118,7 @@ fn an_unclosed_quotation_mark_loses_the_rest() {
 
 #[test]
 fn lines_are_counted_with_every_line_end() {
-    for end in ["\n", "\r\n"] {
+    for end in ["\n", "\r\n", "\r"] {
         for last in ["", end] {
             let table = ["text,title", "a,t", "", "\"b", "c\",u", "d,v,w", "", "", "e,x"].join(end) + last;
             let lines: Vec<_> =
@@ -128,4 +128,17 @@ fn lines_are_counted_with_every_line_end() {
             assert!(skipped[0].contains("line 6: expected 2 columns"), "{table:?}: {skipped:?}");
         }
     }
+}
+
+#[test]
+fn a_table_without_names_loses_no_line_and_a_caption_is_a_title() {
+    let (read, _) = texts("a.csv", b"Rope,4,1931\nSail,12,1932\n").unwrap();
+    assert_eq!(read, ["column 1: Rope\ncolumn 2: 4\ncolumn 3: 1931", "column 1: Sail\ncolumn 2: 12\ncolumn 3: 1932"]);
+    let table = b"Prices of the yard\n\nProduct;Price\nRope;4,50\nSail;12,00\n";
+    let documents = one("a.csv", table).unwrap();
+    assert_eq!(documents[0].text, "Product: Rope\nPrice: 4,50");
+    assert_eq!(documents[1].title.as_deref(), Some("Prices of the yard"));
+    let lines: Vec<_> =
+        passages("a.csv", std::str::from_utf8(table).unwrap(), 100, 0).into_iter().map(|p| p.origin.line).collect();
+    assert_eq!(lines, [Some(4), Some(5)]);
 }

@@ -15,6 +15,8 @@ pub(super) struct Bounded {
     since: AtomicU64,
     /// Where quotation marks mean something.
     quotes: Option<Quotes>,
+    /// Lines end with a carriage return, which is read as a line feed: lines are counted by those.
+    returns: bool,
     ended: bool,
     /// Bytes read.
     length: u64,
@@ -24,9 +26,9 @@ pub(super) struct Bounded {
 
 impl Bounded {
     /// Quotation marks mean something where there is a `delimiter` that they protect.
-    pub(super) fn new(text: Transcoder<File>, delimiter: Option<u8>) -> Self {
-        let quotes = delimiter.map(Quotes::new);
-        Self { text, since: AtomicU64::default(), quotes, ended: false, length: 0, line_feeds: VecDeque::new() }
+    pub(super) fn new(text: Transcoder<File>, delimiter: Option<u8>, returns: bool) -> Self {
+        let (quotes, since) = (delimiter.map(Quotes::new), AtomicU64::default());
+        Self { text, since, quotes, returns, ended: false, length: 0, line_feeds: VecDeque::new() }
     }
 
     /// Notes on the character set.
@@ -61,6 +63,9 @@ impl Read for Bounded {
             return Err(io::Error::new(io::ErrorKind::InvalidData, found));
         }
         let read = self.text.read(buffer)?;
+        if self.returns {
+            buffer[..read].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+        }
         self.since.fetch_add(read as u64, Ordering::Relaxed);
         self.ended |= read == 0 && !buffer.is_empty();
         let line_feeds = (self.length..).zip(&buffer[..read]).filter(|(_, byte)| **byte == b'\n');

@@ -54,7 +54,8 @@ impl Table {
     /// The table before its first record.
     fn begin(entry: &Entry) -> Result<Self> {
         let form = form::detect(&entry.path, entry.kind)?;
-        let bounded = Bounded::new(form::open(&entry.path)?, form.quoted.then_some(form.delimiter));
+        let text = form::open(&entry.path)?;
+        let bounded = Bounded::new(text, form.quoted.then_some(form.delimiter), form.returns);
         let mut builder = csv::ReaderBuilder::new();
         builder
             .has_headers(false)
@@ -125,7 +126,8 @@ impl Table {
             self.good += 1;
             let value = |column: usize| String::from_utf8_lossy(self.record.get(column).unwrap_or_default());
             match self.form.columns.document(value) {
-                Some((fields, text)) => {
+                Some((mut fields, text)) => {
+                    fields.title = fields.title.or_else(|| self.form.caption.clone());
                     let position = Position::Record { line, characters: 0 };
                     return Ok(Some(Document::new(&self.entry, fields, text, position)));
                 }
