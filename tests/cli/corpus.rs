@@ -109,6 +109,34 @@ fn a_folder_is_indexed_once_debated_and_cited() {
     assert!(kept.len() == 1 && fs::read_dir(&kept[0]).unwrap().count() == 2, "an index, and what is left out of it");
 }
 
+/// The lines on work saved and on processes started, for a new corpus, a changed one, and one that is indexed already.
+#[test]
+fn kept_vectors_and_processes_that_read_pdfs_are_counted_in_a_line() {
+    let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tests/golden/encoders/bert");
+    let folder = tempfile::tempdir().unwrap();
+    let (notes, cache, server) = (corpus(folder.path()), folder.path().join("cache"), server());
+    fs::write(Path::new(&notes).join("press/a.pdf"), include_bytes!("../golden/pdf/text.pdf")).unwrap();
+    let said = || {
+        let question = "When was the bridge over the Elde opened?";
+        let fixed = ["ask", question, "--method", "majority-vote", "--free-form", "--model", &server.base];
+        let typed = fixed.into_iter().chain(["--embedder", tiny, "--corpus", &notes]);
+        let out = moot(typed).env("MOOT_CACHE", &cache).output().unwrap();
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        text(&out.stderr)
+    };
+    let counts = |said: &str| -> Vec<String> {
+        let heads = ["indexing ", "vectors were kept", "PDF files were"];
+        said.lines().filter(|line| heads.iter().any(|head| line.contains(head))).map(str::to_owned).collect()
+    };
+    // The corpus is read twice, to be counted and to be indexed, and each reading ends its processes.
+    let processes = "PDF files were read in 2 processes, 0 of them ended by a file";
+    let passages = "indexing 7 passages of 6 files, once";
+    assert_eq!(counts(&said()), [passages, "0 vectors were kept from earlier runs, 7 computed", processes]);
+    fs::write(Path::new(&notes).join("press/ferry.txt"), "The ferry stopped when the bridge opened.").unwrap();
+    assert_eq!(counts(&said()), [passages, "6 vectors were kept from earlier runs, 1 computed", processes]);
+    assert_eq!(counts(&said()), Vec::<String>::new());
+}
+
 /// What the cache copies from documents is this user's alone, whatever the process's umask.
 #[cfg(unix)]
 #[test]

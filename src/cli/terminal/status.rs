@@ -102,9 +102,7 @@ impl State {
 struct IndexBar {
     bar: Option<ProgressBar>,
     total: u64,
-    /// Passages indexed before this call, which do not count for its speed.
-    resumed: u64,
-    start: Instant,
+    speed: Speed,
     /// When a plain line was printed last.
     told: Option<Instant>,
 }
@@ -112,17 +110,16 @@ struct IndexBar {
 impl IndexBar {
     fn new(total: u64) -> Self {
         let bar = bar(total, "{bar:24} {human_pos}/{human_len} passages  {msg}");
-        Self { bar, total, resumed: 0, start: Instant::now(), told: None }
+        Self { bar, total, speed: Speed::default(), told: None }
     }
 
     fn show(&mut self, progress: &BuildProgress) {
         match progress {
             BuildProgress::Resumed(done) => {
-                if self.resumed == 0 {
+                if self.speed.first.is_none() {
                     self.say("going on with a build that was stopped");
                 }
-                self.resumed = *done;
-                self.start = Instant::now();
+                self.speed.first = Some((Instant::now(), *done));
                 if let Some(bar) = &self.bar {
                     bar.set_position(*done);
                 }
@@ -134,11 +131,12 @@ impl IndexBar {
     }
 
     fn indexed(&mut self, done: u64) {
-        let rate = (done - self.resumed.min(done)) as f64 / self.start.elapsed().as_secs_f64().max(1e-3);
-        let left = Duration::from_secs_f64((self.total.saturating_sub(done) as f64 / rate.max(1e-3)).min(1e9));
-        let text = format!("{rate:.0} passages/s, {} left", HumanDuration(left));
         if let Some(bar) = &self.bar {
             bar.set_position(done);
+        }
+        let Some((rate, left)) = self.speed.estimate(Instant::now(), done, self.total) else { return };
+        let text = format!("{rate:.0} passages/s, {} left", HumanDuration(left));
+        if let Some(bar) = &self.bar {
             bar.set_message(text);
         } else if self.told.map_or(left >= INDEX_FROM, |told| told.elapsed() >= INDEX_EVERY) {
             tell(&format!("{done} of {} passages, {text}", self.total));
@@ -157,6 +155,23 @@ impl IndexBar {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// The speed of a build since its first progress: how long the passages before took is not known.
+#[derive(Default)]
+struct Speed {
+    first: Option<(Instant, u64)>,
+}
+
+impl Speed {
+    /// Passages per second and the remaining time, where `done` of `total` passages are indexed; `None` at first.
+    fn estimate(&mut self, now: Instant, done: u64, total: u64) -> Option<(f64, Duration)> {
+        let (start, first) = *self.first.get_or_insert((now, done));
+        let (passages, seconds) = (done.saturating_sub(first), now.duration_since(start).as_secs_f64());
+        let rate = passages as f64 / seconds.max(1e-3);
+        let left = total.saturating_sub(done) as f64 / rate.max(1e-3);
+        (passages > 0).then(|| (rate, Duration::from_secs_f64(left.min(1e9))))
     }
 }
 
@@ -203,4 +218,18 @@ fn rates(progress: &Progress) -> String {
     }
     parts.push(format!("{} tokens in, {} out", progress.usage.prompt, progress.usage.generated));
     parts.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Speed;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_estimate_counts_what_was_indexed_since_the_first_progress() {
+        let (mut speed, start) = (Speed::default(), Instant::now());
+        assert_eq!(speed.estimate(start, 512, 5120), None, "the time of these is not known");
+        let later = start + Duration::from_secs(8);
+        assert_eq!(speed.estimate(later, 1024, 5120), Some((64.0, Duration::from_secs(64))));
+    }
 }
