@@ -98,6 +98,17 @@ fn every_target_has_a_test_and_a_corpus() {
     assert!(targets::TARGETS.iter().all(|target| run::corpus(target).len() >= 3));
 }
 
+/// Behind the hashes are the parser and everything that commands do with a record: a record out of date would reach neither.
+#[test]
+fn records_of_the_corpus_are_accepted_once_their_hashes_are_renewed() {
+    let target = targets::TARGETS.iter().find(|target| target.name == "record").unwrap();
+    for name in make::RECORDED {
+        let record = std::fs::read(make::path_of(&format!("record/{name}.jsonl"))).unwrap();
+        let outcome = (target.entry)(&targets::sealed(&record));
+        assert!(outcome.is_ok(), "{name}: {}; make the record again (fuzz/make.rs)", outcome.unwrap_err());
+    }
+}
+
 /// Bytes that a page or a text may take for each of its own: what `docs/limits-input.md` says.
 const FACTOR: usize = 40;
 

@@ -17,12 +17,15 @@ use moot::protocol::switches::Typed;
 use moot::question::{Document, Gold, Question};
 use std::path::{Path, PathBuf};
 
+/// Methods of the records in `corpus/record`.
+pub(crate) const RECORDED: [&str; 5] = ["madam-rag", "conflict-report", "self-rag", "drag", "moot"];
+
 /// Whether files are to be written; `--include-ignored` alone changes none.
 fn writes() -> bool {
     std::env::var("MOOT_FUZZ_CORPUS").is_ok_and(|value| value == "write")
 }
 
-fn path_of(file: &str) -> PathBuf {
+pub(crate) fn path_of(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(file)
 }
 
@@ -72,8 +75,11 @@ fn make_records() {
     if !writes() {
         return;
     }
-    for name in ["madam-rag", "conflict-report", "self-rag", "drag"] {
-        let method = methods::build(name, &Typed::new()).unwrap();
+    for name in RECORDED {
+        // The scripted model has no tokens of critiques.
+        let switches =
+            if name == "self-rag" { Typed::from([("prompted".into(), "true".into())]) } else { Typed::new() };
+        let method = methods::build(name, &switches).unwrap();
         let path = path_of(&format!("record/{name}.jsonl"));
         let _ = std::fs::remove_file(&path);
         let llm = Scripted::new(reply);

@@ -3,6 +3,7 @@
 mod package;
 mod record;
 mod reply;
+mod sealed;
 mod stream;
 mod words;
 
@@ -13,6 +14,7 @@ use moot::retrieval::corpus::Corpus;
 use moot::retrieval::index::Index;
 use moot::{MootError, Result};
 pub(crate) use package::pack;
+pub(crate) use sealed::sealed;
 use std::fs;
 use std::path::PathBuf;
 

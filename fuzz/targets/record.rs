@@ -1,6 +1,6 @@
 //! Records, read as `moot score`, `moot record show` and `moot record verify` read them.
 
-use super::{Bound, folder, tokens, words};
+use super::{Bound, folder, sealed, tokens, words};
 use crate::json;
 use crate::random::Random;
 use moot::assess::{Assessment, Neither, Verdict, html, markdown};
@@ -63,22 +63,30 @@ pub(super) fn record(bytes: &[u8]) -> Result<()> {
     ledger.check(&path).map_err(|_| MootError::Usage(format!("altered, has {}", measured.join(" "))))
 }
 
-/// Changes a line's JSON, which lines there are, or words anywhere.
+/// Changes a value, a line's JSON, which lines there are, or words anywhere. Mostly the hashes fit what was changed.
 pub(super) fn change(bytes: &mut Vec<u8>, random: &mut Random) {
+    change_lines(bytes, random);
+    if random.below(8) != 0 {
+        *bytes = sealed(bytes);
+    }
+}
+
+fn change_lines(bytes: &mut Vec<u8>, random: &mut Random) {
     let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
-    if lines.is_empty() || random.below(3) == 0 {
+    if lines.is_empty() || random.below(6) == 0 {
         tokens(bytes, random, words::RECORD);
         return;
     }
     let at = random.below(lines.len());
-    match random.below(8) {
+    match random.below(12) {
         0 => drop(lines.remove(at)),
         1 => lines.insert(random.below(at + 1), lines[at].clone()),
         2 => lines.swap(at, 0),
-        _ => {
+        3 | 4 => {
             json::document(&mut lines[at], random);
             lines[at].push(b'\n');
         }
+        _ => sealed::typed(&mut lines[at], random, words::REPLY),
     }
     *bytes = lines.concat();
 }

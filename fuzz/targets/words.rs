@@ -26,6 +26,8 @@ pub(super) const HTML: &[&str] = &[
     "<div id=cookie-banner>", "<ul class=menu>", "<p class='comments'>", "<button>", "</button>", " role=main", " popover", "<a href=/x>",
     " style='display:none;display:blok'", " style='font-size:calc((0px))'", " style='vertical-align:super'", "<meta charset=koi8-r>",
     "<?xml version='1.0' encoding='gbk'?>", "\u{1}\u{2}", "10", "1788", "$4", "[3]", "<meta property=og:title content='untitled'>",
+    "<style>", ".h{display:none}", ".h.k{display:block}", "#i,p.h{vertical-align:super}", "@media print{", "/*", "*/", " class='h k'", " id=i", "<mroot>", "<msqrt>", "</msqrt>",
+    " style='position:absolute;left:-9999px'", " style='vertical-align:40%'", " style='position:relative;top:-.4em'", " style='clip:rect(0 0 0 0)'", "<mo>&InvisibleTimes;</mo>",
 ];
 
 #[rustfmt::skip]
@@ -101,6 +103,8 @@ pub(super) const ELEMENTS: &[&str] = &[
     "<draw:frame><draw:text-box><text:p>b</text:p></draw:text-box></draw:frame>", "<row r='2'><c r='B2' t='inlineStr'><is><t>a</t></is></c><c><v>1e300</v></c></row>", "<si><t>a</t></si>",
     "<xf numFmtId='14'/>", "<sheet name='b' r:id='r1' state='hidden'/>", "<col min='1' max='16384' hidden='1'/>", "<p:sldId r:id='r1'/>", "<a:p><a:r><a:rPr baseline='-1'/><a:t>a</a:t></a:r></a:p>",
     "<Relationship Id='r1' Type='x/worksheet' Target='s.xml'/>", "<CipherReference URI='a.xhtml'/>",
+    "<w:basedOn w:val='S'/>", "<w:strike/>", "<w:sym w:font='Symbol' w:char='F0B0'/>", "<m:rad><m:deg><m:r><m:t>3</m:t></m:r></m:deg><m:e><m:r><m:t>27</m:t></m:r></m:e></m:rad>",
+    "<numFmt numFmtId='14' formatCode='#,##0.0,,[$€-407]&quot;m&quot;;-0'/>", "<c r='C2'><f>A1</f></c>", "<style:style style:name='S' style:parent-style-name='T1'/>",
 ];
 
 #[rustfmt::skip]
@@ -108,7 +112,7 @@ pub(super) const RTF: &[&str] = &[
     "{\\rtf1", "{", "}", "\\", "{\\*", "{\\info", "{\\title ", "\\par ", "\\line", "\\tab", "\\v ", "\\v0 ", "\\deleted ", "\\fs1 ", "\\fs24 ",
     "\\plain ", "\\u8212 ?", "\\u-10179 ?", "\\u-8704 ?", "\\u99999999999999999999 ", "\\uc0 ", "\\uc16 ", "\\uc-1 ", "\\'e9", "\\'80", "\\'zz", "\\'",
     "\\bin9 ", "\\bin-1 ", "\\bin4294967296 ", "\\ansicpg1251 ", "\\mac ", "\\pict ", "\\fonttbl ", "{\\header ", "\\row ", "\\cell ", "\\~", "\\_",
-    "\\\n", "é", "\u{1f600}", "\0", "\u{feff}", "\\emdash ", "\\rquote ", "\\super ", "\\sub ", "\\nosupersub ", "\\up6 ", "\\dn0 ",
+    "\\\n", "é", "\u{1f600}", "\0", "\u{feff}", "\\emdash ", "\\rquote ", "\\super ", "\\sub ", "\\strike ", "\\strike0 ", "\\nosupersub ", "\\up6 ", "\\dn0 ",
     "{\\f1\\fcharset204 A;}", "\\fcharset128 ", "\\cpg932 ", "\\f1 ", "\\f-1 ", "\\deff1 ", "{\\footnote ", "{\\*\\shpinst{\\shptxt ", "\\'83A", "\\pc ",
 ];
 
@@ -118,12 +122,12 @@ pub(super) const MAIL: &[&str] = &[
     "--b--\n", "Content-Type: multipart/mixed; boundary=b\n", "Content-Type: multipart/alternative; boundary=\"b\"\n", "Content-Type: text/plain; charset=koi8-r\n",
     "Content-Type: text/html\n", "Content-Type: message/rfc822\n", "Content-Transfer-Encoding: base64\n", "Content-Transfer-Encoding: quoted-printable\n",
     "Content-Disposition: attachment; filename=a.pdf\n", "Content-Disposition: attachment; filename*0*=utf-8''%C3%A9; filename*1=b\n", "=CC=EE", "=\n", "PHA+YTwvcD4=",
-    "<p>It opened.</p>", "\0", "é", "\u{feff}",
+    "<p>It opened.</p>", "\0", "é", "\u{feff}", "Content-Type: text/plain; format=flowed; delsp=yes\n", "to \n", ">> ", "> \n", "-- \n",
 ];
 
 #[rustfmt::skip]
 pub(super) const NOTEBOOK: &[&str] = &[
     "{", "}", "[", "]", "\"", ",", ":", "null", "\"cells\":[", "\"worksheets\":[{\"cells\":[", "{\"cell_type\":\"code\",\"source\":[\"a\\n\",\"b\"],\"outputs\":[]},",
     "{\"cell_type\":\"markdown\",\"source\":\"# A\"},", "{\"text\":\"a\"},", "{\"data\":{\"text/html\":\"<p>a</p>\"}},", "{\"data\":{\"image/png\":\"AA\"}},", "{\"ename\":\"E\"},",
-    "\"metadata\":{\"title\":[\"t\"]}", "\"kernelspec\":{\"language\":\"r\\n\"}", "\\u0000", "\\ud800", "\u{feff}", "[[[[[[[[[[[[[[[[", "1e999",
+    "\"metadata\":{\"title\":[\"t\"]}", "\"kernelspec\":{\"language\":\"r\\n\"}", "\\u0000", "\\ud800", "\u{feff}", "[[[[[[[[[[[[[[[[", "1e999", "\\u001b[31m", "\\u001b]0;", "\\u001b", "\\u0007", "{\"data\":{\"text/latex\":\"a\"}},",
 ];
