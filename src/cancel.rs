@@ -7,15 +7,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
     own: Arc<AtomicBool>,
-    /// The token that this one is a child of.
-    above: Option<Arc<AtomicBool>>,
+    /// The tokens that also cancel this one.
+    above: Vec<Arc<AtomicBool>>,
 }
 
 impl Cancel {
     /// A token that is cancelled together with `self`; cancelling the child leaves `self` alone.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self { own: Arc::default(), above: Some(self.own.clone()) }
+        let above = self.above.iter().chain([&self.own]).cloned().collect();
+        Self { own: Arc::default(), above }
+    }
+
+    /// A token that is cancelled together with `self` and together with `other`.
+    #[must_use]
+    pub fn child_of_both(&self, other: &Self) -> Self {
+        let mut both = self.child();
+        both.above.extend(other.child().above);
+        both
     }
 
     /// Cancels; what is in flight ends with [`MootError::Interrupted`](crate::MootError::Interrupted).
@@ -23,9 +32,28 @@ impl Cancel {
         self.own.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`Self::cancel`] was called on this token or on its parent.
+    /// Whether [`Self::cancel`] was called on this token or on one above it.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.own.load(Ordering::Relaxed) || self.above.as_ref().is_some_and(|above| above.load(Ordering::Relaxed))
+        self.above.iter().chain([&self.own]).any(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cancel;
+
+    #[test]
+    fn a_child_is_cancelled_by_each_of_those_above_and_cancels_none_of_them() {
+        for cancelled in 0..3 {
+            let tokens = [Cancel::default(), Cancel::default(), Cancel::default()];
+            let child = tokens[0].child().child_of_both(&tokens[1].child_of_both(&tokens[2]));
+            assert!(!child.is_cancelled());
+            tokens[cancelled].cancel();
+            assert!(child.is_cancelled(), "{cancelled}");
+        }
+        let token = Cancel::default();
+        token.child().cancel();
+        assert!(!token.is_cancelled());
     }
 }

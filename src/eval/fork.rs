@@ -225,7 +225,8 @@ impl Fork {
             Some((document, instead)) => recorded.changed(document, instead),
             None => recorded,
         };
-        let own = Tools { embedder: tools.embedder, weights: tools.weights, ..recorded.tools(&line) };
+        let own =
+            Tools { embedder: tools.embedder, weights: tools.weights, cancel: tools.cancel, ..recorded.tools(&line) };
         let needs = method.row.needs;
         let must_have = needs.documents || needs.passages && own.retriever.is_none();
         let (record, error) = if must_have && question.documents.is_empty() {

@@ -95,6 +95,7 @@ pub const PROMPT: &str = "the prompt";
 impl<'a> From<&'a Call> for Identity<'a> {
     fn from(call: &'a Call) -> Self {
         let Call {
+            cancel: _,
             // For messages and counts.
             what: _,
             round: _,

@@ -3,6 +3,7 @@
 
 use crate::engine::Stats;
 use crate::error::{MootError, Result};
+use crate::llm::local::Local;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 
 /// A model in front of another. Every layer is an [`Llm`] with the identity, capabilities, tokens, limits and statistics of
@@ -45,6 +46,10 @@ impl<T: Layer> Llm for T {
 
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         self.answer_stage(calls, on_failure, on_reply)
+    }
+
+    fn local(&self, role: &str) -> Option<&Local> {
+        self.inner().local(role)
     }
 
     fn engine_stats(&self) -> Option<Stats> {

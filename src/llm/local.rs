@@ -1,13 +1,13 @@
 //! The engine in this process as an [`Llm`].
 
 use super::thoughts::{self, CLOSE, OPEN};
-use super::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
+use super::{Call, Capabilities, Delta, Llm, ModelIdentity, OnDelta, OnFailure, OnReply, Reply};
 use crate::cancel::Cancel;
 use crate::engine::{Completion, Engine, Event, Request, Stats, Think, TokenLogprobs};
 use crate::error::{MootError, Result};
 use crate::generation::{Alternative, Message, Prompt, Role, Segment, Thinking, Thoughts, TokenLogprob};
 use moot_models::PAGE;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A model that runs in this process.
 #[derive(Debug)]
@@ -148,8 +148,42 @@ impl Local {
         }
     }
 
+    /// Runs a request whose events come through `inbox`, and reports its text.
+    fn run(
+        &self,
+        request: Request,
+        inbox: &Receiver<(usize, Event)>,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<Completion> {
+        self.engine.submit(request)?;
+        for (_, event) in inbox {
+            match event {
+                Event::Thought(text) => on_delta(Delta::Thought(&text)),
+                Event::Text(text) => on_delta(Delta::Text(&text)),
+                Event::Failed(error) => return Err(error),
+                Event::Done(done) => return Ok(done),
+            }
+        }
+        Err(MootError::Interrupted)
+    }
+
+    /// Continues `prompt`, tokens as they stand; `request` is made of it, of a sender of events and of the token that ends it
+    /// when it or `cancel` is set.
+    ///
+    /// # Errors
+    /// As [`Llm::answer`].
+    pub fn complete(
+        &self,
+        cancel: &Cancel,
+        request: impl FnOnce(Sender<(usize, Event)>, Cancel) -> Request,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<Completion> {
+        let (events, inbox) = channel();
+        self.run(request(events, self.cancel.child_of_both(cancel)), &inbox, on_delta)
+    }
+
     /// `report` with the texts of its tokens.
-    fn token_logprob(&self, report: TokenLogprobs) -> TokenLogprob {
+    pub fn token_logprob(&self, report: TokenLogprobs) -> TokenLogprob {
         let tokenizer = &self.engine.model().tokenizer;
         let text = |id: u32| String::from_utf8_lossy(&tokenizer.decode_bytes(&[id])).into_owned();
         let alternative = |(id, logprob)| Alternative { id: Some(id), text: text(id), logprob };
@@ -208,13 +242,25 @@ impl Llm for Local {
         limits.check(&request).map_err(|error| named(error, call))
     }
 
+    fn stream(&self, call: &Call, on_delta: &mut OnDelta<'_>) -> Result<Reply> {
+        let (events, inbox) = channel();
+        let request = self.request(0, call, &events, &self.cancel.child_of_both(&call.cancel))?;
+        drop(events);
+        let done = self.run(request, &inbox, on_delta).map_err(|error| named(error, call))?;
+        Ok(self.reply(call, done))
+    }
+
+    fn local(&self, _: &str) -> Option<&Local> {
+        Some(self)
+    }
+
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         let (events, inbox) = channel();
         let cancel = self.cancel.child();
         let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
         let mut requests = Vec::with_capacity(calls.len());
         for (tag, call) in calls.iter().enumerate() {
-            match self.request(tag, call, &events, &cancel) {
+            match self.request(tag, call, &events, &cancel.child_of_both(&call.cancel)) {
                 Ok(request) => requests.push(request),
                 Err(error) => results[tag] = Some(Err(error)),
             }

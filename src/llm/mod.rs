@@ -1,5 +1,6 @@
 //! The seam between methods and models: a stage of calls goes in, replies come out.
 
+use crate::cancel::Cancel;
 use crate::engine::Stats;
 use crate::error::{MootError, Result};
 use crate::generation::{Finish, Grammar, Logprobs, Prompt, Sampling, Schema, Segment, Thoughts, TokenLogprob, Usage};
@@ -18,7 +19,7 @@ pub(crate) mod thoughts;
 pub mod turns;
 
 /// One call of a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Call {
     /// Names the call in errors: "agent of notes.txt, round 1". Not part of the prompt.
     pub what: String,
@@ -56,6 +57,8 @@ pub struct Call {
     pub format_values: Value,
     /// Log-probabilities of the generated and the scored tokens; `None` reports none.
     pub logprobs: Option<Logprobs>,
+    /// Ends this call when it is set, with [`MootError::Interrupted`]. Not part of the prompt.
+    pub cancel: Cancel,
 }
 
 impl Call {
@@ -81,6 +84,7 @@ impl Call {
             format: "",
             format_values: Value::Null,
             logprobs: None,
+            cancel: Cancel::default(),
         }
     }
 
@@ -219,6 +223,18 @@ pub enum OnFailure {
 /// Receives each reply of a stage as it arrives, with the call's index in the stage.
 pub type OnReply<'a> = dyn FnMut(usize, &Reply) + 'a;
 
+/// A piece of a reply that is being generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delta<'a> {
+    /// More of the thoughts.
+    Thought(&'a str),
+    /// More of the text.
+    Text(&'a str),
+}
+
+/// Receives the pieces of a reply in their order.
+pub type OnDelta<'a> = dyn FnMut(Delta<'_>) + 'a;
+
 /// Anything that answers calls: the engine in this process, a server, a script, a record.
 pub trait Llm: Send + Sync {
     /// Which model this is; of several, the one that answers where no role is named.
@@ -265,6 +281,26 @@ pub trait Llm: Send + Sync {
     /// # Errors
     /// Each call's own. A [`MootError::TooLong`] names the call as its [`Call::what`] does.
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>>;
+
+    /// Answers one call; `on_delta` receives its text as it is generated. Where the model does not report it piece by piece,
+    /// it is reported once, when it is whole.
+    ///
+    /// # Errors
+    /// As [`Llm::answer`].
+    fn stream(&self, call: &Call, on_delta: &mut OnDelta<'_>) -> Result<Reply> {
+        let reply = self.ask_all(std::slice::from_ref(call), &mut |_, _| {})?.swap_remove(0);
+        if let Some(thoughts) = &reply.thoughts {
+            on_delta(Delta::Thought(&thoughts.text));
+        }
+        on_delta(Delta::Text(&reply.text));
+        Ok(reply)
+    }
+
+    /// The model of `role` where it runs in this process and stays loaded: for what needs its tokens.
+    fn local(&self, role: &str) -> Option<&local::Local> {
+        let _ = role;
+        None
+    }
 
     /// Answers a stage of calls of which all are needed.
     ///

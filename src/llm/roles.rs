@@ -2,8 +2,10 @@
 
 use crate::engine::Stats;
 use crate::error::{MootError, Result};
-use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
+use crate::llm::local::Local;
+use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnDelta, OnFailure, OnReply, Reply};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::Builder;
 
@@ -76,6 +78,15 @@ impl Assignment {
         if let Some((unknown, _)) = self.roles.iter().find(|(role, _)| !roles.contains(&role.as_str())) {
             return Err(MootError::Usage(format!("{method} has no role {unknown:?} (it has: {list})")));
         }
+        let indices = self.among(method, roles)?;
+        match (0..self.models.len()).find(|index| !indices.values().any(|taken| taken == index)) {
+            Some(idle) => Err(MootError::Usage(format!("{method}: no role is left for {}", self.models[idle]))),
+            None => Ok(indices),
+        }
+    }
+
+    /// As [`Assignment::resolve`], of a method that need not have all roles that were named.
+    fn among(&self, method: &str, roles: &[&str]) -> Result<BTreeMap<String, usize>> {
         let index = |role: &str| {
             let named = self.roles.iter().find(|(known, _)| known == role).map(|(_, index)| *index);
             named.or(self.rest).ok_or_else(|| {
@@ -84,12 +95,7 @@ impl Assignment {
                 ))
             })
         };
-        let indices: BTreeMap<String, usize> =
-            roles.iter().map(|role| Ok(((*role).to_owned(), index(role)?))).collect::<Result<_>>()?;
-        match (0..self.models.len()).find(|index| !indices.values().any(|taken| taken == index)) {
-            Some(idle) => Err(MootError::Usage(format!("{method}: no role is left for {}", self.models[idle]))),
-            None => Ok(indices),
-        }
+        roles.iter().map(|role| Ok(((*role).to_owned(), index(role)?))).collect()
     }
 }
 
@@ -102,8 +108,9 @@ fn is_role(text: &str) -> bool {
 
 /// Models, and the roles that each of them answers. Calls of one stage that go to different models are in flight
 /// together.
+#[derive(Clone)]
 pub struct Roles {
-    models: Vec<Box<dyn Llm>>,
+    models: Vec<Arc<dyn Llm>>,
     roles: BTreeMap<String, usize>,
     /// The model whose identity is reported for all.
     first: usize,
@@ -114,7 +121,22 @@ impl Roles {
     #[must_use]
     pub fn new(models: Vec<Box<dyn Llm>>, roles: BTreeMap<String, usize>, first: usize) -> Self {
         assert!(roles.values().chain([&first]).all(|&index| index < models.len()), "every role has a model (bug)");
-        Self { models, roles, first }
+        Self { models: models.into_iter().map(Arc::from).collect(), roles, first }
+    }
+
+    /// The same models for the roles of another method: `assignment` is the one that these models were opened for.
+    ///
+    /// # Errors
+    /// As [`Assignment::resolve`]. A model that no role of this method has is no error.
+    pub fn assigned(&self, assignment: &Assignment, method: &str, roles: &[&str]) -> Result<Self> {
+        let by_role = assignment.among(method, roles)?;
+        let first = roles.first().and_then(|role| by_role.get(*role)).copied().unwrap_or(self.first);
+        Ok(Self { models: self.models.clone(), roles: by_role, first })
+    }
+
+    /// The models, each once, in the order of their assignment.
+    pub fn models(&self) -> impl Iterator<Item = &dyn Llm> {
+        self.models.iter().map(|model| &**model)
     }
 
     fn index(&self, role: &str) -> usize {
@@ -183,6 +205,14 @@ impl Llm for Roles {
 
     fn fits(&self, call: &Call) -> Result<()> {
         self.models[self.index(&call.role)].fits(call)
+    }
+
+    fn stream(&self, call: &Call, on_delta: &mut OnDelta<'_>) -> Result<Reply> {
+        self.models[self.index(&call.role)].stream(call, on_delta)
+    }
+
+    fn local(&self, role: &str) -> Option<&Local> {
+        self.models[self.index(role)].local(role)
     }
 
     /// A failure cancels the calls of the same model; calls that other models have are waited for.

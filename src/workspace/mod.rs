@@ -18,6 +18,7 @@ mod plan;
 mod ranges;
 mod recorded;
 mod run;
+mod shared;
 mod single;
 mod spelling;
 

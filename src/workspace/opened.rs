@@ -28,14 +28,14 @@ use std::sync::Arc;
 pub struct Workspace {
     pub(super) plan: Plan,
     pub(super) control: Control,
-    llm: Roles,
-    retriever: Option<Batched>,
-    classifier: Option<Box<dyn Classifier>>,
-    embedder: Option<Arc<dyn Embedder>>,
-    weights: Option<SourceWeights>,
-    wanted: Wanted,
+    pub(super) llm: Roles,
+    pub(super) retriever: Option<Arc<Batched>>,
+    pub(super) classifier: Option<Arc<dyn Classifier>>,
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
+    pub(super) weights: Option<SourceWeights>,
+    pub(super) wanted: Wanted,
     /// The question of the plan, with its documents, and what happened when these were searched.
-    asked: Option<(Question, Vec<Event>)>,
+    pub(super) asked: Option<(Question, Vec<Event>)>,
 }
 
 impl Workspace {
@@ -80,7 +80,7 @@ impl Workspace {
         // Before the models are loaded: documents that cannot be read, or a search that fails, end the command in time.
         let asked = match question {
             Some(question) => {
-                let retriever = retriever.as_ref().map(|retriever| retriever as &dyn Retriever);
+                let retriever = retriever.as_deref().map(|retriever| retriever as &dyn Retriever);
                 let gathered = plan.method().method.gather_from(&question, retriever, &wanted)?;
                 note_gathered(&gathered.0, &gathered.1, control);
                 // The notes on other files were printed when they were indexed.
@@ -127,8 +127,9 @@ impl Workspace {
     pub fn tools(&self) -> Tools<'_> {
         Tools {
             llm: &self.llm,
-            retriever: self.retriever.as_ref().map(|retriever| retriever as &dyn Retriever),
+            retriever: self.retriever.as_deref().map(|retriever| retriever as &dyn Retriever),
             wanted: &self.wanted,
+            cancel: Some(&self.control.cancel),
             classifier: self.classifier.as_deref(),
             embedder: self.embedder.as_deref(),
             weights: self.weights.as_ref(),
@@ -169,7 +170,7 @@ impl Workspace {
 
     /// Notes the searches and classifications that were computed together for questions in flight.
     pub fn note_counts(&self) {
-        if let Some(counts) = self.retriever.as_ref().map(Batched::counts).filter(|counts| counts.queries > 0) {
+        if let Some(counts) = self.retriever.as_deref().map(Batched::counts).filter(|counts| counts.queries > 0) {
             let queries = plural(counts.queries, "query", "queries");
             let searches = plural(counts.batches, "search", "searches");
             self.control.note(&format!("{queries} in {searches}, {:.1} s", counts.seconds));
@@ -195,21 +196,21 @@ fn open_retriever(
     corpus: &CorpusOptions,
     listed: Option<Corpus>,
     control: &Control,
-) -> Result<Option<Batched>> {
+) -> Result<Option<Arc<Batched>>> {
     if !corpus.is_given() {
         return Ok(None);
     }
     let mut searching = plan.methods().iter().map(|method| method.row().needs).filter(|n| n.searches()).peekable();
     let dense = searching.peek().is_some() && searching.all(|needs| needs.dense);
     let offline = plan.options().runtime.offline;
-    Ok(Some(Batched::new(corpus.open(listed, dense, offline, control)?)))
+    Ok(Some(Arc::new(Batched::new(corpus.open(listed, dense, offline, control)?))))
 }
 
 fn open_classifier(
     options: &ClassifierOptions,
     offline: bool,
     control: &Control,
-) -> Result<Option<Box<dyn Classifier>>> {
+) -> Result<Option<Arc<dyn Classifier>>> {
     let Some(name) = options.name.as_deref() else { return Ok(None) };
     let (device, _) = device("--classifier-device", &options.device, &control.notice())?;
     let options = nli::ClassifierOptions { offline, load: EncoderOptions::on(device) };
@@ -217,14 +218,25 @@ fn open_classifier(
     let classifier =
         LocalClassifier::open(name, &options, &mut |progress| watch.opening(&Opening::Finding(name, progress)))?;
     watch.opening(&Opening::Loaded { name, thinks: true, remark: None });
-    Ok(Some(Box::new(classifier)))
+    Ok(Some(Arc::new(classifier)))
 }
 
 /// Opens the models of all roles; with `entailment`, also of the role that classifies pairs.
 fn open_models(plan: &Plan, entailment: bool, control: &Control) -> Result<Roles> {
     let methods = plan.methods();
+    let roles = roles(plan, entailment);
+    let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
+    let names: Vec<&str> = methods.iter().map(|method| method.row().name).collect();
+    let needs = methods.iter().fold(Capabilities::default(), |needs, other| needs.or(other.row().needs.model));
+    let purpose = Purpose { method: &names.join(", "), roles: &roles, needs };
+    let think = methods.first().map_or(0, |method| method.settings.think);
+    start(plan.options(), purpose, think, control)
+}
+
+/// The roles of the plan's methods, each once; with `entailment` also the one that classifies pairs.
+pub(super) fn roles(plan: &Plan, entailment: bool) -> Vec<String> {
     let mut roles: Vec<String> = Vec::new();
-    for role in methods.iter().flat_map(|method| method.method.roles()) {
+    for role in plan.methods().iter().flat_map(|method| method.method.roles()) {
         if !roles.contains(&role) {
             roles.push(role);
         }
@@ -232,12 +244,7 @@ fn open_models(plan: &Plan, entailment: bool, control: &Control) -> Result<Roles
     if entailment {
         roles.push(entailment::ROLE.to_owned());
     }
-    let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
-    let names: Vec<&str> = methods.iter().map(|method| method.row().name).collect();
-    let needs = methods.iter().fold(Capabilities::default(), |needs, other| needs.or(other.row().needs.model));
-    let purpose = Purpose { method: &names.join(", "), roles: &roles, needs };
-    let think = methods.first().map_or(0, |method| method.settings.think);
-    start(plan.options(), purpose, think, control)
+    roles
 }
 
 /// Opens the models of `options` for `purpose`. Above 0, `think` notes which models cannot think.

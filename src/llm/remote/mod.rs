@@ -193,7 +193,7 @@ impl Remote {
         let bounds = Bounds::of_call(call);
         let mut reader = response.into_body().into_with_config().limit(bounds.wire()).reader();
         if kind.starts_with("text/event-stream") {
-            let go_on = || !stage.cancel.is_cancelled();
+            let go_on = || !stage.cancel.is_cancelled() && !call.cancel.is_cancelled();
             return with_logprobs(call, stream::events(BufReader::new(reader), bounds, inbound, &go_on)?);
         }
         if kind.starts_with("application/json") {
@@ -284,6 +284,8 @@ impl Llm for Remote {
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {
         let stage = self.client.stage(self.cancel.child());
         let next = AtomicUsize::new(0);
+        // The calls of a stage belong to one question: who cancels one of them cancels all.
+        let is_cancelled = || self.cancel.is_cancelled() || calls.iter().any(|call| call.cancel.is_cancelled());
         let mut results: Vec<Option<Result<Reply>>> = calls.iter().map(|_| None).collect();
         std::thread::scope(|scope| {
             let (sender, inbox) = channel();
@@ -305,7 +307,7 @@ impl Llm for Remote {
                         }
                         results[at] = Some(result);
                     }
-                    Err(RecvTimeoutError::Timeout) if self.cancel.is_cancelled() => stage.end(),
+                    Err(RecvTimeoutError::Timeout) if is_cancelled() => stage.end(),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
                 }

@@ -8,6 +8,7 @@ mod seed;
 pub(crate) use entail::Entailed;
 pub use seed::derive_seed;
 
+use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::generation::Sampling;
 use crate::llm::{Capabilities, Llm, ModelIdentity, OnFailure, all_or_first_failure};
@@ -64,6 +65,8 @@ pub struct Tools<'a> {
     pub embedder: Option<&'a dyn Embedder>,
     /// The weight of each source, from earlier runs.
     pub weights: Option<&'a SourceWeights>,
+    /// Ends the calls when it is set.
+    pub cancel: Option<&'a Cancel>,
 }
 
 impl<'a> Tools<'a> {
@@ -71,7 +74,7 @@ impl<'a> Tools<'a> {
     #[must_use]
     pub fn new(llm: &'a dyn Llm) -> Self {
         const FIVE: &Wanted = &Wanted { top: 5, by_source: false, filter: Filter::NONE, fold: true };
-        Self { llm, retriever: None, wanted: FIVE, classifier: None, embedder: None, weights: None }
+        Self { llm, retriever: None, wanted: FIVE, classifier: None, embedder: None, weights: None, cancel: None }
     }
 }
 

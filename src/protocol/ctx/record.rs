@@ -143,6 +143,7 @@ impl Ctx<'_> {
             format: ask.format.name,
             format_values: ask.format_values.clone(),
             logprobs: ask.logprobs.clone(),
+            cancel: self.tools.cancel.cloned().unwrap_or_default(),
             ..Call::new(what, &ask.role, self.prompt(ask)?, ask.max_tokens.unwrap_or(self.settings.max_tokens))
         };
         let missing = call.needs().missing_from(self.capabilities(&ask.role));

@@ -1,0 +1,91 @@
+//! Another plan on an open workspace: a server opens its models once, and every request has a plan of its own.
+
+use crate::error::{MootError, Result};
+use crate::llm::Llm;
+use crate::llm::roles::{Assignment, Roles};
+use crate::protocol::Row;
+use crate::workspace::control::Control;
+use crate::workspace::opened::{Workspace, roles};
+use crate::workspace::options::{CorpusOptions, MethodOptions, PlanOptions};
+use crate::workspace::plan::Plan;
+
+impl Workspace {
+    /// Another plan on what is open here: the models, the classifier, the embedder, and with `searched` the corpus.
+    ///
+    /// `options` name no model, documents, corpus, classifier or run. The settings of a search (`top`, `sources`, dates) are
+    /// those of `options`; how the corpus is searched was decided when it was opened. Source weights are those of this
+    /// workspace unless `options` name others. `control` receives what happens, and ends the calls of the new plan alone.
+    ///
+    /// # Errors
+    /// Options that name one of these; a method that needs what is not open here.
+    pub fn share(&self, options: PlanOptions, searched: bool, control: &Control) -> Result<Self> {
+        refuse_opening(&options)?;
+        let open = self.plan.options();
+        let retriever = self.retriever.clone().filter(|_| searched);
+        if let (None, Some(option)) = (&retriever, options.corpus.search_options().next()) {
+            return Err(MootError::Usage(format!("{option}: expected a corpus that is searched, found none")));
+        }
+        let paths = if retriever.is_some() { open.corpus.paths.clone() } else { Vec::new() };
+        let weights = options.method.source_weights.clone().or_else(|| open.method.source_weights.clone());
+        let plan = Plan::of(
+            PlanOptions {
+                corpus: CorpusOptions { paths, ..options.corpus },
+                method: MethodOptions { source_weights: weights, ..options.method },
+                model: open.model.clone(),
+                ..options
+            },
+            control,
+        )?;
+        let row = plan.method().row();
+        if row.needs.retriever && retriever.is_none() {
+            let name = row.name;
+            return Err(MootError::Usage(format!("{name} retrieves: expected a corpus that is searched, found none")));
+        }
+        plan.method().unread(plan.options().corpus.top).for_each(|line| control.note(&line));
+        let classifier = self.classifier.clone().filter(|_| row.needs.entails());
+        let llm = assigned(&self.llm, &open.model, row, &roles(&plan, row.needs.entails() && classifier.is_none()))?;
+        Ok(Self {
+            llm,
+            retriever,
+            classifier,
+            embedder: self.embedder.clone(),
+            weights: plan.method().weights.as_ref().map(|(weights, _)| weights.clone()),
+            wanted: plan.options().corpus.wanted(),
+            asked: None,
+            control: control.clone(),
+            plan,
+        })
+    }
+}
+
+/// Refuses options that would open something.
+fn refuse_opening(options: &PlanOptions) -> Result<()> {
+    let named = [
+        ("--docs", !options.documents.paths.is_empty()),
+        ("--corpus", options.corpus.is_given()),
+        ("--embedder", options.corpus.embedder.is_some()),
+        ("--retriever", options.corpus.retriever.is_some()),
+        ("--cutoff", options.corpus.cutoff.is_some()),
+        ("--exact-search", options.corpus.exact_search),
+        ("--classifier", options.classifier.name.is_some()),
+        ("DATASET", options.run.is_some()),
+    ];
+    match named.iter().find(|(_, named)| *named) {
+        Some((option, _)) => Err(MootError::Usage(format!("{option}: opened once, for all plans that share it"))),
+        None => Ok(()),
+    }
+}
+
+/// `models` with those of `model` for each of `roles`; every one must be able to do what the method needs.
+fn assigned(models: &Roles, model: &str, row: &Row, roles: &[String]) -> Result<Roles> {
+    let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
+    let llm = models.assigned(&Assignment::parse(model)?, row.name, &roles)?;
+    for role in roles {
+        let missing = row.needs.model.missing_from(llm.capabilities(role));
+        if !missing.is_empty() {
+            let (name, missing, model) = (row.name, missing.join(", "), &llm.identity_of(role).name);
+            return Err(MootError::Usage(format!("{name} needs {missing}: {model} does not give them")));
+        }
+    }
+    Ok(llm)
+}
