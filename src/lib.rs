@@ -27,6 +27,7 @@ pub mod question;
 pub mod report;
 mod resolver;
 pub mod retrieval;
+pub mod serve;
 pub mod sources;
 mod threads;
 pub mod transcript;

@@ -14,5 +14,6 @@ mod prompts;
 mod protocol;
 mod report;
 mod retrieval;
+mod serve;
 mod structure;
 mod workspace;

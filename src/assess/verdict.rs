@@ -7,13 +7,13 @@
 use crate::answers::equality::{self, Likeness};
 use crate::answers::grounds::{Held, is_choice};
 use crate::answers::words::Level;
-use crate::question::{Answer, Conclusion, Conflict, Document, Estimate, Mark};
+use crate::question::{Answer, Conclusion, Document, Estimate, Mark};
 use crate::retrieval::chunk::sentences::sentences;
 use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 use std::collections::BTreeMap;
 
 /// The verdict of one question.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// The concluded answers; dates that agree stand together.
     pub answers: Vec<Stand>,
@@ -34,7 +34,7 @@ pub struct Verdict {
 }
 
 /// An answer and where documents stand on it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Stand {
     /// The most precise form of it.
     pub text: String,
@@ -49,25 +49,7 @@ pub struct Stand {
     /// What the documents lack of it.
     pub marks: Vec<Mark>,
     /// Its probability, where the method estimates it.
-    pub estimate: Option<Chance>,
-}
-
-/// How probable an answer is, for readers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chance {
-    /// In percent.
-    pub percent: u8,
-    /// What the answer's first document is about.
-    pub about: String,
-    /// The conflict with another answer, in words.
-    pub conflict: Option<String>,
-}
-
-impl From<&Estimate> for Chance {
-    fn from(estimate: &Estimate) -> Self {
-        let percent = (estimate.probability * 100.0).round() as u8;
-        Self { percent, about: estimate.about.clone(), conflict: estimate.conflict.as_ref().map(Conflict::told) }
-    }
+    pub estimate: Option<Estimate>,
 }
 
 /// A document with what its agent said last.
@@ -181,7 +163,7 @@ fn stand(
     let estimates = joined.iter().filter_map(|answer| answer.estimate.as_ref());
     let best = estimates.reduce(|best, other| if other.probability > best.probability { other } else { best });
     Stand {
-        estimate: best.map(Chance::from),
+        estimate: best.cloned(),
         marks: held.marks(&whole, is_choice(text, options)),
         also: also.map(str::to_owned).collect(),
         supporters: supporters.into_iter().map(|document| Voice { document, said: otherwise(document) }).collect(),

@@ -24,6 +24,7 @@ mod report_page;
 pub mod reproduce;
 pub mod run;
 pub mod score;
+pub mod serve;
 pub mod show;
 pub mod slices;
 pub mod sources;
@@ -55,6 +56,7 @@ enum Command {
     Ask(ask::Args),
     Run(run::Args),
     Conflict(conflict::Args),
+    Serve(serve::Args),
     Score(score::Args),
     Compare(compare::Args),
     Report(report::Args),
@@ -105,7 +107,7 @@ enum OfLab {
 
 /// The subcommands as the help lists them. One that is in no group is an old name.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Answers", &["ask", "run", "conflict"]),
+    ("Answers", &["ask", "run", "conflict", "serve"]),
     ("Results", &["score", "compare", "report", "record"]),
     ("Parts", &["index", "models", "methods", "prompts", "sources", "lab", "doctor"]),
 ];
@@ -168,6 +170,7 @@ impl Cli {
             Command::Ask(args) => ask::run(args),
             Command::Run(args) => run::run(args),
             Command::Conflict(args) => conflict::run(args),
+            Command::Serve(args) => serve::run(args),
             Command::Score(args) => score::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Report(args) => report::run(args),

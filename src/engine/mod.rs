@@ -134,6 +134,28 @@ impl Engine {
         self.submit_all(vec![request])
     }
 
+    /// Runs the request that `make` makes of a sender of events, to its end; `on_event` receives its text as it is generated.
+    ///
+    /// # Errors
+    /// Those of `make`; the request's own.
+    pub fn run(
+        &self,
+        make: impl FnOnce(Sender<(usize, Event)>) -> Result<Request>,
+        on_event: &mut dyn FnMut(&Event),
+    ) -> Result<Completion> {
+        let (events, inbox) = channel();
+        self.submit(make(events)?)?;
+        for (_, event) in inbox {
+            on_event(&event);
+            match event {
+                Event::Done(done) => return Ok(done),
+                Event::Failed(error) => return Err(error),
+                Event::Text(_) | Event::Thought(_) => {}
+            }
+        }
+        Err(MootError::Interrupted)
+    }
+
     /// Submits `requests` at once: no step sees some of them without the others, so they start side by side where rows and
     /// memory allow it.
     ///

@@ -2,7 +2,8 @@
 
 use crate::cancel::Cancel;
 use crate::error::MootError;
-use crate::generation::{Finish, Grammar, Logprobs, Sampling, Thoughts, Usage};
+use crate::generation::{Alternative, Finish, Grammar, Logprobs, Sampling, Thoughts, TokenLogprob, Usage};
+use moot_models::Model;
 use std::sync::mpsc::Sender;
 
 /// One sequence to decode or to score.
@@ -139,6 +140,22 @@ pub struct Completion {
     pub scores: Vec<TokenLogprobs>,
     /// From submission to the last token.
     pub seconds: f64,
+}
+
+impl TokenLogprobs {
+    /// With the texts of its tokens.
+    #[must_use]
+    pub fn written(self, model: &Model) -> TokenLogprob {
+        let text = |id: u32| String::from_utf8_lossy(&model.tokenizer.decode_bytes(&[id])).into_owned();
+        let alternative = |(id, logprob)| Alternative { id: Some(id), text: text(id), logprob };
+        TokenLogprob {
+            id: Some(self.token),
+            text: text(self.token),
+            logprob: self.logprob,
+            top: self.top.into_iter().map(alternative).collect(),
+            watched: self.watched,
+        }
+    }
 }
 
 /// Natural logarithms of probabilities at one position, before temperature and grammar.

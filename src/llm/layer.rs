@@ -1,9 +1,8 @@
 //! A model in front of another: it answers some calls itself, or changes or watches them; everything else is that of
 //! the model behind it.
 
-use crate::engine::Stats;
+use crate::engine::{Engine, Stats};
 use crate::error::{MootError, Result};
-use crate::llm::local::Local;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply};
 
 /// A model in front of another. Every layer is an [`Llm`] with the identity, capabilities, tokens, limits and statistics of
@@ -48,8 +47,8 @@ impl<T: Layer> Llm for T {
         self.answer_stage(calls, on_failure, on_reply)
     }
 
-    fn local(&self, role: &str) -> Option<&Local> {
-        self.inner().local(role)
+    fn engine(&self, role: &str) -> Option<&Engine> {
+        self.inner().engine(role)
     }
 
     fn engine_stats(&self) -> Option<Stats> {

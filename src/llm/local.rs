@@ -3,11 +3,11 @@
 use super::thoughts::{self, CLOSE, OPEN};
 use super::{Call, Capabilities, Delta, Llm, ModelIdentity, OnDelta, OnFailure, OnReply, Reply};
 use crate::cancel::Cancel;
-use crate::engine::{Completion, Engine, Event, Request, Stats, Think, TokenLogprobs};
+use crate::engine::{Completion, Engine, Event, Request, Stats, Think};
 use crate::error::{MootError, Result};
-use crate::generation::{Alternative, Message, Prompt, Role, Segment, Thinking, Thoughts, TokenLogprob};
+use crate::generation::{Message, Prompt, Role, Segment, Thinking, Thoughts};
 use moot_models::PAGE;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 
 /// A model that runs in this process.
 #[derive(Debug)]
@@ -123,8 +123,8 @@ impl Local {
     }
 
     fn reply(&self, call: &Call, done: Completion) -> Reply {
-        let logprobs = done.logprobs.into_iter().map(|report| self.token_logprob(report));
-        let scores = done.scores.into_iter().map(|report| self.token_logprob(report));
+        let logprobs = done.logprobs.into_iter().map(|report| report.written(self.engine.model()));
+        let scores = done.scores.into_iter().map(|report| report.written(self.engine.model()));
         let thoughts = done.thoughts.map(|thoughts| Thoughts { text: thoughts.text.trim().to_owned(), ..thoughts });
         // A model may think without having been asked to, where neither a grammar nor a prefill prevents it.
         let free = call.grammar.is_none() && call.prefill.is_empty() && matches!(call.prompt, Prompt::Chat(_));
@@ -145,54 +145,6 @@ impl Local {
             scores: scores.collect(),
             dropped: Vec::new(),
             seconds: done.seconds,
-        }
-    }
-
-    /// Runs a request whose events come through `inbox`, and reports its text.
-    fn run(
-        &self,
-        request: Request,
-        inbox: &Receiver<(usize, Event)>,
-        on_delta: &mut OnDelta<'_>,
-    ) -> Result<Completion> {
-        self.engine.submit(request)?;
-        for (_, event) in inbox {
-            match event {
-                Event::Thought(text) => on_delta(Delta::Thought(&text)),
-                Event::Text(text) => on_delta(Delta::Text(&text)),
-                Event::Failed(error) => return Err(error),
-                Event::Done(done) => return Ok(done),
-            }
-        }
-        Err(MootError::Interrupted)
-    }
-
-    /// Continues `prompt`, tokens as they stand; `request` is made of it, of a sender of events and of the token that ends it
-    /// when it or `cancel` is set.
-    ///
-    /// # Errors
-    /// As [`Llm::answer`].
-    pub fn complete(
-        &self,
-        cancel: &Cancel,
-        request: impl FnOnce(Sender<(usize, Event)>, Cancel) -> Request,
-        on_delta: &mut OnDelta<'_>,
-    ) -> Result<Completion> {
-        let (events, inbox) = channel();
-        self.run(request(events, self.cancel.child_of_both(cancel)), &inbox, on_delta)
-    }
-
-    /// `report` with the texts of its tokens.
-    pub fn token_logprob(&self, report: TokenLogprobs) -> TokenLogprob {
-        let tokenizer = &self.engine.model().tokenizer;
-        let text = |id: u32| String::from_utf8_lossy(&tokenizer.decode_bytes(&[id])).into_owned();
-        let alternative = |(id, logprob)| Alternative { id: Some(id), text: text(id), logprob };
-        TokenLogprob {
-            id: Some(report.token),
-            text: text(report.token),
-            logprob: report.logprob,
-            top: report.top.into_iter().map(alternative).collect(),
-            watched: report.watched,
         }
     }
 
@@ -243,15 +195,18 @@ impl Llm for Local {
     }
 
     fn stream(&self, call: &Call, on_delta: &mut OnDelta<'_>) -> Result<Reply> {
-        let (events, inbox) = channel();
-        let request = self.request(0, call, &events, &self.cancel.child_of_both(&call.cancel))?;
-        drop(events);
-        let done = self.run(request, &inbox, on_delta).map_err(|error| named(error, call))?;
-        Ok(self.reply(call, done))
+        let cancel = self.cancel.child_of_both(&call.cancel);
+        let mut told = |event: &Event| match event {
+            Event::Thought(text) => on_delta(Delta::Thought(text)),
+            Event::Text(text) => on_delta(Delta::Text(text)),
+            Event::Done(_) | Event::Failed(_) => {}
+        };
+        let done = self.engine.run(|events| self.request(0, call, &events, &cancel), &mut told);
+        Ok(self.reply(call, done.map_err(|error| named(error, call))?))
     }
 
-    fn local(&self, _: &str) -> Option<&Local> {
-        Some(self)
+    fn engine(&self, _: &str) -> Option<&Engine> {
+        Some(&self.engine)
     }
 
     fn answer(&self, calls: &[Call], on_failure: OnFailure, on_reply: &mut OnReply<'_>) -> Vec<Result<Reply>> {

@@ -1,7 +1,7 @@
 //! The seam between methods and models: a stage of calls goes in, replies come out.
 
 use crate::cancel::Cancel;
-use crate::engine::Stats;
+use crate::engine::{Engine, Stats};
 use crate::error::{MootError, Result};
 use crate::generation::{Finish, Grammar, Logprobs, Prompt, Sampling, Schema, Segment, Thoughts, TokenLogprob, Usage};
 use serde::{Deserialize, Serialize};
@@ -296,8 +296,8 @@ pub trait Llm: Send + Sync {
         Ok(reply)
     }
 
-    /// The model of `role` where it runs in this process and stays loaded: for what needs its tokens.
-    fn local(&self, role: &str) -> Option<&local::Local> {
+    /// The engine of `role`'s model, where it runs in this process and stays loaded: for what needs its tokens.
+    fn engine(&self, role: &str) -> Option<&Engine> {
         let _ = role;
         None
     }

@@ -1,8 +1,7 @@
 //! Several models in one process: each role of a method may have one of its own.
 
-use crate::engine::Stats;
+use crate::engine::{Engine, Stats};
 use crate::error::{MootError, Result};
-use crate::llm::local::Local;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnDelta, OnFailure, OnReply, Reply};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,6 +66,12 @@ impl Assignment {
             ([], [only]) => Ok(only),
             _ => Err(MootError::Usage(format!("{what} has no roles: expected one model, --model NAME"))),
         }
+    }
+
+    /// Roles that use every model, whatever the method: those that were named, and one for the model of all others.
+    pub(crate) fn every_model(&self) -> Vec<&str> {
+        let named = self.roles.iter().map(|(role, _)| role.as_str());
+        named.chain(self.rest.map(|_| "other")).collect()
     }
 
     /// An index in [`Assignment::models`] for each of `roles`, which are those of `method`.
@@ -211,8 +216,8 @@ impl Llm for Roles {
         self.models[self.index(&call.role)].stream(call, on_delta)
     }
 
-    fn local(&self, role: &str) -> Option<&Local> {
-        self.models[self.index(role)].local(role)
+    fn engine(&self, role: &str) -> Option<&Engine> {
+        self.models[self.index(role)].engine(role)
     }
 
     /// A failure cancels the calls of the same model; calls that other models have are waited for.

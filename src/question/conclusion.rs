@@ -48,6 +48,14 @@ pub struct Estimate {
     pub conflict: Option<Conflict>,
 }
 
+impl Estimate {
+    /// The probability in percent, rounded.
+    #[must_use]
+    pub fn percent(&self) -> u8 {
+        (self.probability * 100.0).round() as u8
+    }
+}
+
 /// Why an answer and another one stand beside each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {

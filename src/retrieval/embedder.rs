@@ -66,6 +66,13 @@ impl LocalEmbedder {
         &self.model
     }
 
+    fn prefix(&self, side: Side) -> &str {
+        match side {
+            Side::Query => &self.prefixes.query,
+            Side::Passage => &self.prefixes.passage,
+        }
+    }
+
     /// One line for the user where something that changes vectors is not known: an unknown folder without prompts.
     #[must_use]
     pub fn note(&self) -> Option<String> {
@@ -75,11 +82,7 @@ impl LocalEmbedder {
 
 impl Embedder for LocalEmbedder {
     fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<f32>> {
-        let prefix = match side {
-            Side::Query => &self.prefixes.query,
-            Side::Passage => &self.prefixes.passage,
-        };
-        let embedded = self.model.embed(prefix, texts)?;
+        let embedded = self.model.embed(self.prefix(side), texts)?;
         self.truncated.fetch_add(embedded.truncated as u64, Ordering::Relaxed);
         Ok(embedded.vectors)
     }
@@ -90,6 +93,11 @@ impl Embedder for LocalEmbedder {
 
     fn identity(&self) -> &str {
         &self.identity
+    }
+
+    fn tokens(&self, texts: &[&str], side: Side) -> Option<usize> {
+        let of = |text: &&str| self.model.tokens(self.prefix(side), text).ok().map(|tokens| tokens.ids.len());
+        texts.iter().map(of).sum()
     }
 
     fn truncated(&self) -> u64 {

@@ -30,6 +30,12 @@ pub trait Embedder: Send + Sync {
     /// Identity of the embedder: name, hash of the weights, pooling and prefixes. An index stores it and refuses others.
     fn identity(&self) -> &str;
 
+    /// Tokens of `texts`, special ones and prefixes included; `None` where they are not known.
+    fn tokens(&self, texts: &[&str], side: Side) -> Option<usize> {
+        let _ = (texts, side);
+        None
+    }
+
     /// Number of texts so far that were longer than the model's limit, and whose vectors are of their beginnings.
     fn truncated(&self) -> u64 {
         0

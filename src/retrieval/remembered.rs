@@ -77,6 +77,10 @@ impl Embedder for Remembering {
         self.inner.dimension()
     }
 
+    fn tokens(&self, texts: &[&str], side: Side) -> Option<usize> {
+        self.inner.tokens(texts, side)
+    }
+
     fn identity(&self) -> &str {
         self.inner.identity()
     }

@@ -51,7 +51,7 @@ impl CorpusOptions {
     ///
     /// # Errors
     /// A date that is none, a first date after the last one, no passages.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.top.map_or(Ok(()), |top| count("--top", top))?;
         self.filter().check().map_err(MootError::Usage)
     }
@@ -72,7 +72,7 @@ impl CorpusOptions {
         set.into_iter().filter(|(_, set)| *set).map(|(option, _)| option)
     }
 
-    fn embedder(&self, offline: bool) -> EmbedderOptions {
+    pub(super) fn embedder(&self, offline: bool) -> EmbedderOptions {
         EmbedderOptions { name: self.embedder.clone(), device: self.embedder_device.clone(), offline }
     }
 

@@ -191,7 +191,7 @@ fn cut_hypotheses(counts: Counts) -> Option<String> {
     (counts.truncated > 0).then(|| format!("{pairs} the classifier's limit: the beginnings were classified"))
 }
 
-fn open_retriever(
+pub(super) fn open_retriever(
     plan: &Plan,
     corpus: &CorpusOptions,
     listed: Option<Corpus>,
@@ -206,7 +206,7 @@ fn open_retriever(
     Ok(Some(Arc::new(Batched::new(corpus.open(listed, dense, offline, control)?))))
 }
 
-fn open_classifier(
+pub(super) fn open_classifier(
     options: &ClassifierOptions,
     offline: bool,
     control: &Control,

@@ -80,7 +80,7 @@ impl Recorded {
 }
 
 /// The source weights, which must be those of the record.
-fn weights(options: &PlanOptions, record: &Record) -> Result<Option<(SourceWeights, WeightsIdentity)>> {
+pub(super) fn weights(options: &PlanOptions, record: &Record) -> Result<Option<(SourceWeights, WeightsIdentity)>> {
     let given = options.method.source_weights.as_deref().map(SourceWeights::read).transpose()?;
     let found = given.as_ref().map(|(_, identity)| identity.sha256.as_str());
     let recorded = record.header.weights.as_ref().map(|identity| identity.sha256.as_str());
@@ -96,7 +96,7 @@ fn weights(options: &PlanOptions, record: &Record) -> Result<Option<(SourceWeigh
 }
 
 /// A continued debate must not mix the replies of two models.
-fn same_model(record: &Record, role: &str, models: &Roles, control: &Control) -> Result<()> {
+pub(super) fn same_model(record: &Record, role: &str, models: &Roles, control: &Control) -> Result<()> {
     let (then, now) = (record.header.model_of(role), models.identity_of(role));
     let same = if then.sha256.is_empty() { then.name == now.name } else { then.sha256 == now.sha256 };
     if !same {

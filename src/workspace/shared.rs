@@ -1,15 +1,45 @@
 //! Another plan on an open workspace: a server opens its models once, and every request has a plan of its own.
 
 use crate::error::{MootError, Result};
-use crate::llm::Llm;
+use crate::eval::fork;
+use crate::eval::record::reader::Record;
 use crate::llm::roles::{Assignment, Roles};
+use crate::llm::{Capabilities, Llm};
 use crate::protocol::Row;
-use crate::workspace::control::Control;
-use crate::workspace::opened::{Workspace, roles};
+use crate::retrieval::Batched;
+use crate::workspace::control::{Control, Phase};
+use crate::workspace::method::MethodPlan;
+use crate::workspace::models::Purpose;
+use crate::workspace::opened::{Workspace, open_classifier, open_retriever, roles, start};
 use crate::workspace::options::{CorpusOptions, MethodOptions, PlanOptions};
 use crate::workspace::plan::Plan;
+use crate::workspace::recorded::{same_model, weights};
+use std::sync::Arc;
 
 impl Workspace {
+    /// Opens what plans will share ([`Workspace::share`]): every model, the corpus, and the classifier and the embedder where
+    /// they are named, whether `plan`'s own method needs them or not. The plan has no question and no run.
+    ///
+    /// # Errors
+    /// As [`Workspace::open`].
+    pub fn open_to_share(plan: Plan, control: &Control) -> Result<Self> {
+        let options = plan.options();
+        let PlanOptions { runtime, classifier, corpus, .. } = options;
+        runtime.set_threads(&control.notice())?;
+        let retriever = open_retriever(&plan, corpus, None, control)?;
+        let embedder = corpus.embedder(runtime.offline);
+        let embedder = if embedder.name.is_some() { embedder.named(control)? } else { None };
+        control.watch.phase(Phase::Opening);
+        let classifier = open_classifier(classifier, runtime.offline, control)?;
+        let assignment = Assignment::parse(&options.model)?;
+        let (roles, needs) = (assignment.every_model(), Capabilities::default());
+        let llm = start(options, Purpose { method: "a server", roles: &roles, needs }, 0, control)?;
+        control.watch.phase(Phase::Working);
+        let weights = plan.method().weights.as_ref().map(|(weights, _)| weights.clone());
+        let (wanted, control) = (corpus.wanted(), control.clone());
+        Ok(Self { llm, retriever, classifier, embedder, weights, wanted, asked: None, control, plan })
+    }
+
     /// Another plan on what is open here: the models, the classifier, the embedder, and with `searched` the corpus.
     ///
     /// `options` name no model, documents, corpus, classifier or run. The settings of a search (`top`, `sources`, dates) are
@@ -36,6 +66,30 @@ impl Workspace {
             },
             control,
         )?;
+        self.on_what_is_open(plan, retriever, control)
+    }
+
+    /// A recorded run's plan on what is open here: its method with its switches, prompts and settings.
+    ///
+    /// # Errors
+    /// As [`Workspace::share`]; a record of another model, or of source weights.
+    pub fn share_recorded(&self, record: &Record, control: &Control) -> Result<Self> {
+        let header = &record.header;
+        let method = MethodPlan {
+            method: fork::method_of(record)?,
+            settings: header.settings.clone(),
+            weights: weights(self.plan.options(), record)?,
+        };
+        let options = PlanOptions { model: self.plan.options().model.clone(), ..PlanOptions::default() };
+        let shared = self.on_what_is_open(Plan::again(options, method)?, self.retriever.clone(), control)?;
+        for role in shared.plan.method().method.roles() {
+            same_model(record, &role, &shared.llm, control)?;
+        }
+        Ok(shared)
+    }
+
+    /// `plan` on what is open here.
+    fn on_what_is_open(&self, plan: Plan, retriever: Option<Arc<Batched>>, control: &Control) -> Result<Self> {
         let row = plan.method().row();
         if row.needs.retriever && retriever.is_none() {
             let name = row.name;
@@ -43,7 +97,12 @@ impl Workspace {
         }
         plan.method().unread(plan.options().corpus.top).for_each(|line| control.note(&line));
         let classifier = self.classifier.clone().filter(|_| row.needs.entails());
-        let llm = assigned(&self.llm, &open.model, row, &roles(&plan, row.needs.entails() && classifier.is_none()))?;
+        let llm = assigned(
+            &self.llm,
+            &plan.options().model,
+            row,
+            &roles(&plan, row.needs.entails() && classifier.is_none()),
+        )?;
         Ok(Self {
             llm,
             retriever,

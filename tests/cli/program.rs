@@ -83,7 +83,7 @@ impl Workspace {
 }
 
 /// The model file with another context length: its own is too short for a debate's prompts.
-pub(super) fn with_context(gguf: &[u8], architecture: &str, tokens: u32) -> Vec<u8> {
+pub(crate) fn with_context(gguf: &[u8], architecture: &str, tokens: u32) -> Vec<u8> {
     const U32: [u8; 4] = [4, 0, 0, 0];
     let key = format!("{architecture}.context_length");
     let at = gguf.windows(key.len()).position(|window| window == key.as_bytes());

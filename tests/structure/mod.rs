@@ -42,6 +42,7 @@ const ORDER: &[&str] = &[
     "memory",
     "workspace",
     "doctor",
+    "serve",
     "cli",
 ];
 

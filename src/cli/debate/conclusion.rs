@@ -3,9 +3,9 @@
 use super::page::{CUT, FAINT, Page, hang};
 use super::view::{STRONG, WRONG};
 use crate::assess::Verdict;
-use crate::assess::verdict::{Chance, Stand, Voice, quoted};
+use crate::assess::verdict::{Stand, Voice, quoted};
 use crate::cli::terminal::columns::{printable, shorten, wrap};
-use crate::question::Conclusion;
+use crate::question::{Conclusion, Conflict};
 use crate::transcript::QuestionRecord;
 use anstyle::{AnsiColor, Style};
 
@@ -56,10 +56,12 @@ impl Page {
             let told = wrap(mark.told(), self.columns - 4);
             text.extend(told.iter().map(|line| format!("    {WRONG}{line}{WRONG:#}\n")));
         }
-        if let Some(Chance { percent, about, conflict }) = &answer.estimate {
-            let about = if about.is_empty() { String::new() } else { format!(", about {}", printable(about)) };
-            text.push_str(&self.entry("    probable", 13, &format!("{percent} %{about}")));
-            text.push_str(&self.entry("    conflict", 13, &conflict.as_deref().map(printable).unwrap_or_default()));
+        if let Some(estimate) = &answer.estimate {
+            let about = printable(&estimate.about);
+            let about = if about.is_empty() { String::new() } else { format!(", about {about}") };
+            text.push_str(&self.entry("    probable", 13, &format!("{} %{about}", estimate.percent())));
+            let conflict = estimate.conflict.as_ref().map(Conflict::told).unwrap_or_default();
+            text.push_str(&self.entry("    conflict", 13, &printable(&conflict)));
         }
         let also: Vec<String> = answer.also.iter().map(|other| printable(other)).collect();
         text.push_str(&self.entry("    also as", 13, &also.join("; ")));
@@ -98,8 +100,9 @@ impl Page {
     fn others(&self, verdict: &Verdict) -> String {
         let mut text = String::new();
         for answer in &verdict.rejected {
-            let percent = answer.estimate.iter().map(|chance| format!("{} %; ", chance.percent));
-            let conflict = answer.estimate.iter().filter_map(|chance| Some(format!("; {}", chance.conflict.as_ref()?)));
+            let percent = answer.estimate.iter().map(|estimate| format!("{} %; ", estimate.percent()));
+            let conflict = answer.estimate.iter().filter_map(|estimate| estimate.conflict.as_ref());
+            let conflict = conflict.map(|conflict| format!("; {}", conflict.told()));
             let (percent, conflict): (String, String) = (percent.collect(), conflict.collect());
             let supporters = self.voices(&answer.supporters);
             let said = format!("{} ({percent}{supporters}{})", printable(&answer.text), printable(&conflict));

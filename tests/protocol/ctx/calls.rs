@@ -32,7 +32,7 @@ fn an_ask_with_defaults_obeys_the_settings() {
         format: "text",
         ..Call::new("agent of b.txt, round 1", "agent", Prompt::Chat(vec![Message::new(Role::User, "Say a.")]), 77)
     };
-    assert_eq!(sent[..], [expected]);
+    assert_eq!(format!("{sent:?}"), format!("{:?}", [expected]));
     let call = call.unwrap();
     assert_eq!((call.prompt.as_str(), call.format.as_str(), call.grammar.as_deref()), ("test/say.jinja", "text", None));
     assert_eq!((call.max_tokens, call.think, call.sampling, call.document), (77, Some(5), Some(sampling), Some(1)));

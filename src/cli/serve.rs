@@ -1,0 +1,93 @@
+//! `moot serve`: the models of this machine over HTTP.
+
+use crate::cli::args::{corpus, method, model, values};
+use crate::cli::terminal::interrupt;
+use crate::error::Result;
+use crate::serve::{Limits, ServeOptions, Server};
+use crate::workspace::{DocumentOptions, PlanOptions};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  moot serve                                         the page at http://127.0.0.1:8642, the API at /v1
+  moot serve --corpus archive/ --records asked/
+  MOOT_SERVE_KEY=... moot serve --host 0.0.0.0 --name moot.example.org";
+
+/// Serve models and methods over HTTP: a page, OpenAI's API, and questions of documents
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Address to listen on; one that other machines reach needs a key in MOOT_SERVE_KEY
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub host: String,
+    /// Port; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = ServeOptions::default().port)]
+    pub port: u16,
+    /// A name by which clients call this server, besides its addresses and localhost; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub name: Vec<String>,
+    /// The key that clients send as `Authorization: Bearer KEY`
+    #[arg(skip = std::env::var("MOOT_SERVE_KEY").ok().filter(|key| !key.trim().is_empty()))]
+    pub key: Option<String>,
+    /// Keep the records of questions in this folder; otherwise they are gone when the server ends
+    #[arg(long, value_name = "FOLDER")]
+    pub records: Option<PathBuf>,
+    /// Requests answered at once
+    #[arg(long, value_name = "N", default_value_t = Limits::default().at_once, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
+    pub requests: usize,
+    /// Requests that wait for one of these; further ones are refused with 429
+    #[arg(long, value_name = "N", default_value_t = Limits::default().waiting, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
+    pub waiting: usize,
+    /// Seconds until a request is ended
+    #[arg(long, value_name = "S", default_value_t = Limits::default().seconds, hide_short_help = true)]
+    pub request_time: u64,
+    /// The corpus to search for documents.
+    #[command(flatten)]
+    pub retrieve: corpus::CorpusArgs,
+    /// The classifier of pairs.
+    #[command(flatten)]
+    pub classifier: corpus::ClassifierArgs,
+    /// The method of questions that name none, and its settings.
+    #[command(flatten)]
+    pub method: method::MethodArgs,
+    /// Model and device.
+    #[command(flatten)]
+    pub model: model::ModelArgs,
+}
+
+/// Serves until Ctrl-C or SIGTERM; then requests in flight may end.
+///
+/// # Errors
+/// An address that cannot be listened on; errors of a model, a corpus or an argument.
+pub fn run(args: &Args) -> Result<()> {
+    let control = interrupt::listen()?;
+    Server::listen(args.options()?)?.run(&control)
+}
+
+impl Args {
+    fn options(&self) -> Result<ServeOptions> {
+        let plan = PlanOptions {
+            question: None,
+            documents: DocumentOptions::default(),
+            corpus: self.retrieve.options(),
+            method: self.method.options()?,
+            classifier: self.classifier.options(),
+            model: self.model.model.clone(),
+            runtime: self.model.runtime.options(),
+            run: None,
+        };
+        let limits =
+            Limits { at_once: self.requests, waiting: self.waiting, seconds: self.request_time, ..Limits::default() };
+        Ok(ServeOptions {
+            host: self.host.clone(),
+            port: self.port,
+            names: self.name.clone(),
+            key: self.key.clone(),
+            records: self.records.clone(),
+            plan,
+            limits,
+        })
+    }
+}

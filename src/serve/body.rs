@@ -1,0 +1,83 @@
+//! Bodies of requests: JSON, bounded in bytes, in time and in what lists may hold.
+
+use crate::serve::refusal::{Answer, Refusal};
+use crate::serve::state::State;
+use axum::body::{Body, to_bytes};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Request, StatusCode};
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+/// Time for a client to send a body.
+const TIME: Duration = Duration::from_secs(30);
+
+/// Entries of any list in a body. A body of 16 MiB may hold millions of empty ones, each many times its bytes in memory.
+const ENTRIES: usize = 20_000;
+
+/// The body of a request.
+///
+/// # Errors
+/// 415 for another type than JSON, 413 for too many bytes, 408 for a slow client, 400 with the field for what it holds.
+pub(super) async fn json<T: DeserializeOwned>(state: &State, request: Request<Body>) -> Answer<T> {
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !kind.to_ascii_lowercase().starts_with("application/json") {
+        let message =
+            format!("Content-Type: expected application/json, found {:?}", crate::escape::beginning(kind, 60));
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    }
+    let limit = state.limits.body;
+    let read = tokio::time::timeout(TIME, to_bytes(request.into_body(), limit));
+    let late = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {TIME:?}"));
+    let cut = |error: axum::Error| {
+        let too_long = error.to_string().contains("length limit");
+        let status = if too_long { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+        Refusal::new(status, format!("expected a body of at most {limit} bytes: {error}"))
+    };
+    let bytes = read.await.map_err(late)?.map_err(cut)?;
+    // Structs would also be read from lists of their fields' values.
+    if bytes.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
+        let found = crate::escape::excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(40)]));
+        return Err(Refusal::field("body", "a JSON object", found));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(&bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let (path, reason) = (error.path().to_string(), error.into_inner().to_string());
+        let path = if path == "." || path == "?" { "body".to_owned() } else { path };
+        Refusal::field(&path, "JSON as the documentation says", crate::escape::line(&reason))
+    })?;
+    reader.end().map_err(|error| Refusal::field("body", "one JSON object", error))?;
+    Ok(value)
+}
+
+/// A list with at most [`ENTRIES`] entries; `null` is an empty one.
+pub(super) fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    struct Entries<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {ENTRIES} entries")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Vec::new())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(entry) = seq.next_element()? {
+                if all.len() == ENTRIES {
+                    return Err(serde::de::Error::custom(format!("expected at most {ENTRIES} entries")));
+                }
+                all.push(entry);
+            }
+            Ok(all)
+        }
+    }
+
+    deserializer.deserialize_any(Entries(PhantomData))
+}

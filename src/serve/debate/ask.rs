@@ -1,0 +1,217 @@
+//! `/moot/v1/ask`: a question of documents or of the server's corpus, answered by any method.
+
+use crate::assess::Answered;
+use crate::cancel::Cancel;
+use crate::eval::record::Header;
+use crate::methods::METHODS;
+use crate::question::{Document, Question};
+use crate::serve::body::{self, list};
+use crate::serve::debate::given::{self, GivenDocument};
+use crate::serve::debate::sink::Sink;
+use crate::serve::debate::watched::{Notes, Watched};
+use crate::serve::refusal::{Answer, Refusal};
+use crate::serve::state::{State, refused, run, run_streamed};
+use crate::transcript::QuestionRecord;
+use crate::workspace::{Control, CorpusOptions, MethodOptions, PlanOptions, Workspace};
+use axum::Json;
+use axum::body::Body as Raw;
+use axum::extract::State as Extract;
+use axum::http::Request;
+use axum::response::IntoResponse;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A question.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Body {
+    pub question: String,
+    #[serde(deserialize_with = "list")]
+    pub documents: Vec<GivenDocument>,
+    /// The options of a multiple-choice question.
+    #[serde(deserialize_with = "list")]
+    pub options: Vec<String>,
+    pub method: Named,
+    pub search: Search,
+    pub stream: bool,
+}
+
+/// A method by its name, or with its settings.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Named {
+    Name(String),
+    Options(Box<MethodOptions>),
+}
+
+impl Default for Named {
+    fn default() -> Self {
+        Self::Options(Box::default())
+    }
+}
+
+impl Named {
+    /// The method's options.
+    ///
+    /// # Errors
+    /// Options that name files of the server.
+    pub(super) fn options(self) -> Answer<MethodOptions> {
+        let options = match self {
+            Self::Name(name) => MethodOptions { name: Some(name), ..MethodOptions::default() },
+            Self::Options(options) => *options,
+        };
+        let files = [("method.prompts", &options.prompts), ("method.source_weights", &options.source_weights)];
+        match files.iter().find(|(_, path)| path.is_some()) {
+            Some((field, _)) => Err(Refusal::unsupported(field, "a request names no files of the server")),
+            None => Ok(options),
+        }
+    }
+}
+
+/// What is searched for in the server's corpus.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Search {
+    pub top: Option<usize>,
+    pub by_source: bool,
+    #[serde(deserialize_with = "list")]
+    pub sources: Vec<String>,
+    pub from: Option<String>,
+    pub until: Option<String>,
+    pub fold: bool,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        let (top, from, until) = (None, None, None);
+        Self { top, by_source: false, sources: Vec::new(), from, until, fold: true }
+    }
+}
+
+impl Search {
+    pub(super) fn options(self) -> CorpusOptions {
+        let Self { top, by_source, sources, from, until, fold } = self;
+        CorpusOptions { top, by_source, sources, from, until, fold, ..CorpusOptions::default() }
+    }
+}
+
+/// An answered question with its record.
+#[derive(Serialize)]
+pub(super) struct Reply {
+    /// The id of the record: `/moot/v1/records/{id}`.
+    pub id: String,
+    #[serde(flatten)]
+    pub answered: Answered,
+    /// Lines on what was read and left out.
+    pub notes: Vec<String>,
+}
+
+pub(super) async fn ask(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer {
+    let body: Body = body::json(&state, request).await?;
+    if body.stream {
+        return run_streamed(state, move |state, cancel, events| {
+            let reply = answer(state, body, cancel, &Sink::Events(events.clone()))?;
+            events.named("answer", &reply);
+            Ok(())
+        })
+        .await;
+    }
+    run(state, move |state, cancel| answer(state, body, cancel, &Sink::Nobody))
+        .await
+        .map(|reply| Json(reply).into_response())
+}
+
+/// Answers, and keeps the record.
+pub(super) fn answer(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
+    if body.question.trim().is_empty() {
+        return Err(Refusal::field("question", "a text", "none"));
+    }
+    let (documents, read) = given::documents(body.documents)?;
+    let question = Question { text: body.question, documents, options: body.options, ..Question::default() };
+    held(state, question, body.method.options()?, body.search.options(), read, cancel, sink)
+}
+
+/// Answers `question` by the method of `options`; `notes` are lines on its documents.
+pub(super) fn held(
+    state: &State,
+    question: Question,
+    method: MethodOptions,
+    search: CorpusOptions,
+    notes: Vec<String>,
+    cancel: &Cancel,
+    sink: &Sink,
+) -> Answer<Reply> {
+    let id = state.records.new_id();
+    let question = Question { id: id.clone(), ..question };
+    let (workspace, lines) = shared(state, &question, method, search, cancel, sink)?;
+    let entry = state.records.running.enter(&id, cancel);
+    let documents: Vec<Value> = question.documents.iter().map(shown).collect();
+    let method = workspace.plan().method().row().name;
+    sink.send("open", &json!({ "id": id, "method": method, "question": question.text, "documents": documents }));
+    let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
+    let record = workspace.answer(&question, &watched).map_err(|error| refused(error, &state.limits, cancel))?;
+    finish(state, &workspace.header(), record, notes.into_iter().chain(taken(&lines)).collect())
+}
+
+/// Lines that were noted.
+pub(super) type Lines = Arc<Mutex<Vec<String>>>;
+
+pub(super) fn taken(lines: &Lines) -> Vec<String> {
+    std::mem::take(&mut lines.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A workspace for one question, and the notes that it will make.
+pub(super) fn shared(
+    state: &State,
+    question: &Question,
+    method: MethodOptions,
+    search: CorpusOptions,
+    cancel: &Cancel,
+    sink: &Sink,
+) -> Answer<(Workspace, Lines)> {
+    let (control, lines) = control(cancel, sink);
+    let options = PlanOptions { method, corpus: search, ..PlanOptions::default() };
+    let workspace = state.workspace()?.share(options, question.documents.is_empty(), &control)?;
+    Ok((workspace, lines))
+}
+
+/// The control of one question, and the notes that it will make.
+pub(super) fn control(cancel: &Cancel, sink: &Sink) -> (Control, Lines) {
+    let lines = Lines::default();
+    let watch = Arc::new(Notes { sink: sink.clone(), lines: lines.clone() });
+    (Control { stop: Arc::new(AtomicBool::new(false)), cancel: cancel.clone(), watch }, lines)
+}
+
+/// Keeps the record, counts, and makes the reply.
+pub(super) fn finish(state: &State, header: &Header, record: QuestionRecord, notes: Vec<String>) -> Answer<Reply> {
+    let answered = Answered::of(&header.method, &record)
+        .ok_or_else(|| Refusal::from(crate::error::MootError::Question("the method concluded nothing (bug)".into())))?;
+    state.records.keep(header, &record, &answered)?;
+    state.metrics.used(answered.usage);
+    state.metrics.question();
+    Ok(Reply { id: record.question.id, answered, notes })
+}
+
+/// A document as the first event shows it.
+pub(super) fn shown(document: &Document) -> Value {
+    let Document { name, text, title, source, date, url, notes, .. } = document;
+    json!({ "name": name, "text": text, "title": title, "source": source, "date": date, "url": url, "notes": notes })
+}
+
+/// `/moot/v1/methods`: names, what they need, and their presets and switches.
+pub(super) async fn methods() -> Json<Value> {
+    let row = |row: &&'static crate::protocol::Row| {
+        let presets: Vec<Value> =
+            row.presets.iter().map(|preset| json!({ "name": preset.name, "about": preset.about })).collect();
+        let switches: Vec<Value> =
+            row.switches.iter().map(|switch| json!({ "name": switch.name, "about": switch.about })).collect();
+        json!({
+            "name": row.name, "about": row.about, "paper": row.paper, "calls": row.calls, "roles": row.roles,
+            "needs": { "documents": row.needs.documents, "corpus": row.needs.retriever },
+            "presets": presets, "switches": switches,
+        })
+    };
+    Json(json!({ "default": crate::methods::ASK, "methods": METHODS.iter().map(row).collect::<Vec<_>>() }))
+}

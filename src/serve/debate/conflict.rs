@@ -1,0 +1,76 @@
+//! `/moot/v1/conflict`: the claims of a text, and the documents that support and that contradict each.
+
+use crate::assess::{Assessment, Neither};
+use crate::cancel::Cancel;
+use crate::methods::conflict_score;
+use crate::question::Question;
+use crate::serve::body::{self, list};
+use crate::serve::debate::ask::{self, Named, Search};
+use crate::serve::debate::given::{self, GivenDocument};
+use crate::serve::debate::sink::Sink;
+use crate::serve::debate::watched::Watched;
+use crate::serve::refusal::{Answer, Refusal};
+use crate::serve::state::{State, refused, run, run_streamed};
+use crate::workspace::MethodOptions;
+use axum::Json;
+use axum::body::Body as Raw;
+use axum::extract::State as Extract;
+use axum::http::Request;
+use axum::response::IntoResponse;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A text to be checked against documents.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Body {
+    text: String,
+    /// What the text answers.
+    question: String,
+    #[serde(deserialize_with = "list")]
+    documents: Vec<GivenDocument>,
+    method: Named,
+    search: Search,
+    stream: bool,
+}
+
+/// The assessment, and lines on what was read and left out.
+#[derive(Serialize)]
+struct Reply {
+    #[serde(flatten)]
+    assessment: Assessment,
+    read: Vec<String>,
+}
+
+pub(super) async fn label(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer {
+    let body: Body = body::json(&state, request).await?;
+    if body.stream {
+        return run_streamed(state, move |state, cancel, events| {
+            let reply = assessed(state, body, cancel, &Sink::Events(events.clone()))?;
+            events.named("answer", &reply);
+            Ok(())
+        })
+        .await;
+    }
+    let reply = run(state, move |state, cancel| assessed(state, body, cancel, &Sink::Nobody));
+    reply.await.map(|reply| Json(reply).into_response())
+}
+
+fn assessed(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
+    if body.text.trim().is_empty() {
+        return Err(Refusal::field("text", "a text", "none"));
+    }
+    let (documents, read) = given::documents(body.documents)?;
+    let id = state.records.new_id();
+    let question =
+        Question { id: id.clone(), text: body.question, documents, responses: vec![body.text], ..Question::default() };
+    let named = MethodOptions { name: Some(conflict_score::ROW.name.to_owned()), ..body.method.options()? };
+    let (workspace, lines) = ask::shared(state, &question, named, body.search.options(), cancel, sink)?;
+    let entry = state.records.running.enter(&id, cancel);
+    let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
+    let record = workspace.answer(&question, &watched).map_err(|error| refused(error, &state.limits, cancel))?;
+    let assessment = Assessment::of(&record, Neither::default())
+        .ok_or_else(|| Refusal::field("text", "a text with claims", "one without"))?;
+    state.metrics.question();
+    Ok(Reply { assessment, read: read.into_iter().chain(ask::taken(&lines)).collect() })
+}

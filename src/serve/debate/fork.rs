@@ -1,0 +1,109 @@
+//! `/moot/v1/records/{id}/fork`: a recorded debate goes on with a change: a document struck or rewritten, or the agents told
+//! something.
+
+use crate::cancel::Cancel;
+use crate::eval::fork::{self, Change, Fork};
+use crate::serve::body;
+use crate::serve::debate::ask::{self, Reply};
+use crate::serve::debate::history;
+use crate::serve::debate::records::Records;
+use crate::serve::debate::sink::Sink;
+use crate::serve::debate::watched::Watched;
+use crate::serve::refusal::{Answer, Refusal};
+use crate::serve::state::{State, refused, run, run_streamed};
+use axum::Json;
+use axum::body::Body as Raw;
+use axum::extract::{Path, State as Extract};
+use axum::http::Request;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::json;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+/// One change, from a round on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    #[serde(default = "first")]
+    round: usize,
+    /// The number of a document that is left out, from 1.
+    #[serde(default)]
+    strike: Option<usize>,
+    /// A text for the end of every prompt.
+    #[serde(default)]
+    tell: Option<String>,
+    /// Another text of a document.
+    #[serde(default)]
+    edit: Option<Edit>,
+    #[serde(default)]
+    stream: bool,
+}
+
+fn first() -> usize {
+    1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    /// Its number, from 1.
+    document: usize,
+    text: String,
+}
+
+impl Body {
+    fn fork(&self) -> Answer<Fork> {
+        let number = |field: &str, number: usize| {
+            number.checked_sub(1).ok_or_else(|| Refusal::field(field, "the number of a document, from 1", 0))
+        };
+        let change = match (self.strike, &self.tell, &self.edit) {
+            (Some(document), None, None) => Change::Drop(number("strike", document)?),
+            (None, Some(text), None) if !text.trim().is_empty() => Change::Tell(text.clone()),
+            (None, None, Some(edit)) => Change::Edit(number("edit.document", edit.document)?, edit.text.clone()),
+            _ => {
+                return Err(Refusal::field("strike, tell, edit", "one of the three", "none, an empty one, or several"));
+            }
+        };
+        Ok(Fork { round: self.round, change })
+    }
+}
+
+pub(super) async fn fork(Extract(state): Extract<Arc<State>>, Path(id): Path<String>, request: Request<Raw>) -> Answer {
+    let path = history::path(&state, &id)?;
+    let body: Body = body::json(&state, request).await?;
+    let fork = body.fork()?;
+    if body.stream {
+        return run_streamed(state, move |state, cancel, events| {
+            let reply = held(state, &path, &fork, cancel, &Sink::Events(events.clone()))?;
+            events.named("answer", &reply);
+            Ok(())
+        })
+        .await;
+    }
+    let reply = run(state, move |state, cancel| held(state, &path, &fork, cancel, &Sink::Nobody));
+    reply.await.map(|reply| Json(reply).into_response())
+}
+
+/// Holds the debate again, and keeps its record.
+fn held(state: &State, path: &FilePath, fork: &Fork, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
+    let (record, ledger) = Records::read(path)?;
+    let old = record.questions.first().ok_or_else(|| Refusal::missing("the record has no question"))?;
+    fork.check(old)?;
+    let (control, lines) = ask::control(cancel, sink);
+    let workspace = state.workspace()?.share_recorded(&record, &control)?;
+    let id = state.records.new_id();
+    let entry = state.records.running.enter(&id, cancel);
+    let documents: Vec<_> = old.question.documents.iter().chain(&old.retrieved).map(ask::shown).collect();
+    let method = &record.header.method;
+    sink.send("open", &json!({ "id": id, "method": method, "question": old.question.text, "documents": documents }));
+    let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
+    let course = fork.hold(&record.header, fork::method_of(&record)?, old, workspace.tools(), &watched);
+    let mut course = course.map_err(|error| refused(error, &state.limits, cancel))?;
+    if let Some(error) = course.record.error {
+        return Err(Refusal::field("strike, tell, edit", "a change after which the question can be answered", error));
+    }
+    course.record.question.id = id;
+    let header = fork::header(&record, &fork::method_of(&record)?, &ledger.chain, old, fork);
+    ask::finish(state, &header, course.record, ask::taken(&lines))
+}

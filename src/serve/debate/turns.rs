@@ -1,0 +1,59 @@
+//! What agents say, as the reasoning of a chat completion that is streamed.
+
+use crate::serve::stream::Events;
+use serde_json::{Value, json};
+
+/// Writes the chunks of one completion.
+#[derive(Clone)]
+pub(super) struct Turns {
+    events: Events,
+    /// What every chunk begins with.
+    head: Value,
+}
+
+impl Turns {
+    pub(super) fn new(events: &Events, id: &str, created: u64, model: &str) -> Self {
+        let id = format!("chatcmpl-{id}");
+        let head = json!({ "id": id, "object": "chat.completion.chunk", "created": created, "model": model });
+        Self { events: events.clone(), head }
+    }
+
+    /// A part of the message.
+    pub(super) fn delta(&self, delta: &Value) {
+        self.chunk(json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": null }]), &[]);
+    }
+
+    /// The last part, with the answer's structure.
+    pub(super) fn end(&self, moot: Value) {
+        let choice = json!([{ "index": 0, "delta": {}, "logprobs": null, "finish_reason": "stop" }]);
+        self.chunk(choice, &[("moot", moot)]);
+    }
+
+    /// The chunk after the last part.
+    pub(super) fn usage(&self, usage: Value) {
+        self.chunk(json!([]), &[("usage", usage)]);
+    }
+
+    fn chunk(&self, choices: Value, fields: &[(&str, Value)]) {
+        let mut chunk = self.head.clone();
+        chunk["choices"] = choices;
+        fields.iter().for_each(|(name, value)| chunk[*name] = value.clone());
+        self.events.data(&chunk);
+    }
+
+    /// An event of the question, where it is something that a reader follows: a line of the reasoning.
+    pub(super) fn told(&self, name: &str, value: &Value) {
+        let text = |field: &str| value[field].as_str().unwrap_or_default().trim();
+        let line = match name {
+            "call" => {
+                let document = value["document"].as_u64().map(|number| format!(" of document {number}"));
+                let round = value["round"].as_u64().unwrap_or(1);
+                let role = format!("{}{}, round {round}", text("role"), document.unwrap_or_default());
+                format!("{role}: {}\n", text("reply").replace('\n', " "))
+            }
+            "note" => format!("{}\n", text("line")),
+            _ => return,
+        };
+        self.delta(&json!({ "reasoning_content": line }));
+    }
+}

@@ -1,0 +1,81 @@
+//! `/v1/embeddings`: vectors of the embedder that the server was started with.
+
+use crate::retrieval::Side;
+use crate::serve::body::{self, list};
+use crate::serve::refusal::{Answer, Refusal};
+use crate::serve::state::{State, run};
+use axum::Json;
+use axum::body::Body as Raw;
+use axum::extract::State as Extract;
+use axum::http::Request;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Body {
+    input: Option<Input>,
+    encoding_format: Option<String>,
+    dimensions: Option<usize>,
+    /// "query" or "passage", for embedders that tell them apart.
+    input_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Input {
+    One(String),
+    Several(#[serde(deserialize_with = "list")] Vec<String>),
+}
+
+pub(super) async fn embed(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Value>> {
+    let body: Body = body::json(&state, request).await?;
+    run(state, move |state, _| vectors(state, &body)).await.map(Json)
+}
+
+fn vectors(state: &State, body: &Body) -> Answer<Value> {
+    let missing = || Refusal::missing("no embedder is loaded: expected moot serve --embedder NAME");
+    let embedder = state.workspace()?.tools().embedder.ok_or_else(missing)?;
+    let texts: Vec<&str> = match &body.input {
+        None => return Err(Refusal::field("input", "a text or a list of texts", "none")),
+        Some(Input::One(text)) => vec![text],
+        Some(Input::Several(texts)) => texts.iter().map(String::as_str).collect(),
+    };
+    if let Some(empty) = texts.iter().position(|text| text.is_empty()) {
+        return Err(Refusal::field(&format!("input[{empty}]"), "a text", "an empty one"));
+    }
+    let dimension = embedder.dimension();
+    if let Some(other) = body.dimensions.filter(|&other| other != dimension) {
+        return Err(Refusal::field("dimensions", &format!("{dimension}, those of the embedder"), other));
+    }
+    let side = match body.input_type.as_deref() {
+        None | Some("passage" | "document" | "search_document") => Side::Passage,
+        Some("query" | "search_query") => Side::Query,
+        Some(other) => {
+            return Err(Refusal::field("input_type", "query or passage", crate::escape::beginning(other, 40)));
+        }
+    };
+    let encode = match body.encoding_format.as_deref() {
+        None | Some("float") => |vector: &[f32]| json!(vector),
+        Some("base64") => |vector: &[f32]| {
+            let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+            json!(BASE64_STANDARD.encode(bytes))
+        },
+        Some(other) => {
+            return Err(Refusal::field("encoding_format", "float or base64", crate::escape::beginning(other, 40)));
+        }
+    };
+    let vectors = embedder.embed(&texts, side)?;
+    let data = vectors.chunks_exact(dimension.max(1)).enumerate();
+    let data: Vec<Value> = data
+        .map(|(index, vector)| json!({ "object": "embedding", "index": index, "embedding": encode(vector) }))
+        .collect();
+    let tokens = embedder.tokens(&texts, side);
+    Ok(json!({
+        "object": "list", "data": data, "model": embedder.identity(),
+        "usage": { "prompt_tokens": tokens, "total_tokens": tokens },
+    }))
+}

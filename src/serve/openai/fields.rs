@@ -1,0 +1,188 @@
+//! The fields of a request for chat or completions. Unknown fields are ignored, as clients send many; one that asks for what
+//! is not done here is refused.
+
+use crate::serve::body::list;
+use crate::serve::debate::given::GivenDocument;
+use crate::serve::refusal::{Answer, Refusal};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A request for chat or completions.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Body {
+    pub model: Option<String>,
+    #[serde(deserialize_with = "list")]
+    pub messages: Vec<Incoming>,
+    pub prompt: Option<Prompts>,
+    /// For a method: what its agents read.
+    #[serde(deserialize_with = "list")]
+    pub documents: Vec<GivenDocument>,
+    pub max_tokens: Option<usize>,
+    pub max_completion_tokens: Option<usize>,
+    pub temperature: Option<f32>,
+    pub top_p: Option<f32>,
+    pub top_k: Option<i64>,
+    pub seed: Option<i64>,
+    pub stop: Option<OneOrMore>,
+    pub n: Option<usize>,
+    pub stream: Option<bool>,
+    pub stream_options: Option<StreamOptions>,
+    pub logprobs: Option<Wanted>,
+    pub top_logprobs: Option<usize>,
+    pub echo: Option<bool>,
+    pub add_special_tokens: Option<bool>,
+    pub response_format: Option<ResponseFormat>,
+    pub chat_template_kwargs: Option<TemplateOptions>,
+    pub reasoning_effort: Option<String>,
+    #[serde(deserialize_with = "list")]
+    tools: Vec<IgnoredAny>,
+    #[serde(deserialize_with = "list")]
+    functions: Vec<IgnoredAny>,
+    tool_choice: Option<Value>,
+    logit_bias: Option<BTreeMap<String, f32>>,
+    presence_penalty: Option<f32>,
+    frequency_penalty: Option<f32>,
+    repetition_penalty: Option<f32>,
+    min_p: Option<f32>,
+    suffix: Option<String>,
+    best_of: Option<usize>,
+}
+
+/// A message of a chat.
+#[derive(Deserialize)]
+pub(super) struct Incoming {
+    pub role: String,
+    #[serde(default)]
+    pub content: Option<Content>,
+}
+
+/// Text, or parts of it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Content {
+    Text(String),
+    Parts(Vec<ContentPart>),
+}
+
+/// A part of a message.
+#[derive(Deserialize)]
+pub(super) struct ContentPart {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+/// Prompts without a chat: texts, or tokens.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Prompts {
+    Text(String),
+    Texts(Vec<String>),
+    Tokens(Vec<u32>),
+    TokenLists(Vec<Vec<u32>>),
+}
+
+/// One text, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+/// Whether log-probabilities are wanted (chat), or how many of the likeliest tokens (completions).
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged)]
+pub(super) enum Wanted {
+    Whether(bool),
+    Top(usize),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StreamOptions {
+    pub include_usage: Option<bool>,
+}
+
+/// The form of a reply.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ResponseFormat {
+    Text,
+    JsonObject,
+    JsonSchema { json_schema: NamedSchema },
+}
+
+#[derive(Deserialize)]
+pub(super) struct NamedSchema {
+    #[serde(default)]
+    pub name: String,
+    pub schema: Value,
+}
+
+/// Settings of the chat template.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TemplateOptions {
+    pub enable_thinking: Option<bool>,
+}
+
+impl Body {
+    /// Refuses what would change the reply and is not done here.
+    pub(super) fn refuse_unsupported(&self) -> Answer<()> {
+        let off = |value: Option<f32>, neutral: f32| value.is_none_or(|value| value == neutral);
+        let no_tools = self.tool_choice.as_ref().is_some_and(|choice| choice == "none");
+        let asks = [
+            ("tools", !self.tools.is_empty() && !no_tools, "leave it out: tools are not called"),
+            ("functions", !self.functions.is_empty(), "leave it out: functions are not called"),
+            ("logit_bias", self.logit_bias.as_ref().is_some_and(|bias| !bias.is_empty()), "leave it out"),
+            ("presence_penalty", !off(self.presence_penalty, 0.0), "send 0"),
+            ("frequency_penalty", !off(self.frequency_penalty, 0.0), "send 0"),
+            ("repetition_penalty", !off(self.repetition_penalty, 1.0), "send 1"),
+            ("min_p", !off(self.min_p, 0.0), "send 0"),
+            ("suffix", self.suffix.as_ref().is_some_and(|text| !text.is_empty()), "leave it out"),
+            ("best_of", self.best_of.is_some_and(|best| best > self.n.unwrap_or(1)), "send n alone"),
+        ];
+        match asks.iter().find(|(_, asked, _)| *asked) {
+            Some((field, _, instead)) => Err(Refusal::unsupported(field, instead)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the reply is streamed.
+    pub(super) fn streams(&self) -> bool {
+        self.stream.unwrap_or(false)
+    }
+
+    /// Whether a stream ends with the usage.
+    pub(super) fn includes_usage(&self) -> bool {
+        self.stream_options.as_ref().and_then(|options| options.include_usage).unwrap_or(false)
+    }
+}
+
+impl Incoming {
+    /// The message's text.
+    ///
+    /// # Errors
+    /// Parts that are no text.
+    pub(super) fn text(&self, index: usize) -> Answer<String> {
+        match &self.content {
+            None => Ok(String::new()),
+            Some(Content::Text(text)) => Ok(text.clone()),
+            Some(Content::Parts(parts)) => {
+                let text = |(at, part): (usize, &ContentPart)| match (part.kind.as_str(), &part.text) {
+                    ("text", Some(text)) => Ok(text.clone()),
+                    (kind, _) => {
+                        let field = format!("messages[{index}].content[{at}]");
+                        Err(Refusal::field(&field, "a part of type text", crate::escape::beginning(kind, 40)))
+                    }
+                };
+                parts.iter().enumerate().map(text).collect::<Answer<Vec<String>>>().map(|texts| texts.join("\n"))
+            }
+        }
+    }
+}

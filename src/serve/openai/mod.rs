@@ -1,0 +1,28 @@
+//! OpenAI's API: chat, completions, embeddings, models; and vLLM's tokenize.
+
+mod chat;
+mod completions;
+mod embeddings;
+mod fields;
+mod formats;
+mod logprobs;
+mod models;
+mod reply;
+mod sampling;
+mod tokens;
+
+use crate::serve::state::State;
+use axum::Router;
+use axum::routing::{get, post};
+use std::sync::Arc;
+
+pub(super) fn routes() -> Router<Arc<State>> {
+    Router::new()
+        .route("/v1/models", get(models::list))
+        .route("/v1/models/{*name}", get(models::one))
+        .route("/v1/chat/completions", post(chat::complete))
+        .route("/v1/completions", post(completions::complete))
+        .route("/v1/embeddings", post(embeddings::embed))
+        .route("/tokenize", post(tokens::tokenize))
+        .route("/detokenize", post(tokens::detokenize))
+}

@@ -1,0 +1,63 @@
+//! How a reply is sampled and where it ends, as a request says.
+//!
+//! Without `temperature` the likeliest token is taken, and without `seed` the seed is 0: the same request gives the same
+//! reply, as on the command line.
+
+use super::fields::{Body, OneOrMore};
+use crate::generation::Sampling;
+use crate::serve::refusal::{Answer, Refusal};
+
+/// Replies to one prompt.
+const MOST_REPLIES: usize = 128;
+/// Texts that end a reply.
+const MOST_STOPS: usize = 16;
+
+impl Body {
+    /// How tokens are chosen.
+    pub(super) fn sampling(&self) -> Answer<Sampling> {
+        let temperature = self.temperature.unwrap_or(0.0);
+        if !(0.0..=2.0).contains(&temperature) {
+            return Err(Refusal::field("temperature", "a number from 0 to 2", temperature));
+        }
+        let top_p = self.top_p.unwrap_or(1.0);
+        if !(top_p > 0.0 && top_p <= 1.0) {
+            return Err(Refusal::field("top_p", "a number above 0 and at most 1", top_p));
+        }
+        // -1 is vLLM's "all".
+        let top_k = self.top_k.unwrap_or(0);
+        if top_k < -1 {
+            return Err(Refusal::field("top_k", "-1, 0 or more", top_k));
+        }
+        if temperature == 0.0 {
+            return Ok(Sampling::Greedy);
+        }
+        Ok(Sampling::Seeded { temperature, top_k: usize::try_from(top_k).unwrap_or(0), top_p })
+    }
+
+    /// The seed of reply `index`.
+    pub(super) fn seed_of(&self, index: usize) -> u64 {
+        // Any 64 bits are a seed.
+        self.seed.unwrap_or(0).cast_unsigned().wrapping_add(index as u64)
+    }
+
+    /// Replies to each prompt.
+    pub(super) fn replies(&self) -> Answer<usize> {
+        match self.n.unwrap_or(1) {
+            n if (1..=MOST_REPLIES).contains(&n) => Ok(n),
+            n => Err(Refusal::field("n", &format!("a whole number from 1 to {MOST_REPLIES}"), n)),
+        }
+    }
+
+    /// The texts that end a reply.
+    pub(super) fn stops(&self) -> Answer<Vec<String>> {
+        let stops = match &self.stop {
+            None => Vec::new(),
+            Some(OneOrMore::One(text)) => vec![text.clone()],
+            Some(OneOrMore::More(texts)) => texts.clone(),
+        };
+        if stops.len() > MOST_STOPS {
+            return Err(Refusal::field("stop", &format!("at most {MOST_STOPS} texts"), stops.len()));
+        }
+        Ok(stops.into_iter().filter(|stop| !stop.is_empty()).collect())
+    }
+}

@@ -1,0 +1,132 @@
+//! What all requests share.
+
+use crate::cancel::Cancel;
+use crate::error::MootError;
+use crate::llm::Llm;
+use crate::serve::admission::{Admission, Leave, end_after};
+use crate::serve::debate::records::Records;
+use crate::serve::key::Key;
+use crate::serve::metrics::Metrics;
+use crate::serve::options::Limits;
+use crate::serve::refusal::{Answer, Refusal};
+use crate::serve::stream::{self, Events};
+use crate::workspace::Workspace;
+use axum::http::StatusCode;
+use std::sync::{Arc, OnceLock};
+
+/// What all requests share.
+pub(super) struct State {
+    /// Empty while the models are loaded.
+    opened: OnceLock<Workspace>,
+    pub(super) limits: Limits,
+    pub(super) admission: Admission,
+    pub(super) metrics: Metrics,
+    pub(super) records: Records,
+    pub(super) key: Option<Key>,
+    /// Lower-case names by which clients may call this server.
+    pub(super) names: Vec<String>,
+    /// Ends the work of all requests.
+    cancel: Cancel,
+}
+
+impl State {
+    pub(super) fn new(limits: Limits, key: Option<Key>, names: &[String], records: Records, cancel: &Cancel) -> Self {
+        Self {
+            opened: OnceLock::new(),
+            admission: Admission::new(&limits),
+            metrics: Metrics::default(),
+            records,
+            key,
+            names: names.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            limits,
+            cancel: cancel.clone(),
+        }
+    }
+
+    /// The models are loaded.
+    pub(super) fn open(&self, workspace: Workspace) {
+        // Called once.
+        let _ = self.opened.set(workspace);
+    }
+
+    /// The workspace.
+    ///
+    /// # Errors
+    /// 503 while the models are loaded.
+    pub(super) fn workspace(&self) -> Answer<&Workspace> {
+        let loading = || Refusal::busy(StatusCode::SERVICE_UNAVAILABLE, "the models are being loaded", 1);
+        self.opened.get().ok_or_else(loading)
+    }
+
+    /// The model of this name, of those that the server was started with; the first one where no name is given.
+    pub(super) fn model(&self, name: Option<&str>) -> Answer<&dyn Llm> {
+        let models = self.workspace()?.models();
+        let named = |name: &str| models.models().find(|model| model.identity().name == name);
+        match name.filter(|name| !name.is_empty()) {
+            None => models.models().next().ok_or_else(|| Refusal::missing("no model is loaded")),
+            Some(name) => named(name).ok_or_else(|| {
+                let known = models.models().map(|model| model.identity().name.as_str()).collect::<Vec<_>>().join(", ");
+                let found = crate::escape::beginning(name, 100);
+                Refusal::missing(format!("model: expected one of {known}, or moot/METHOD, found {found:?}"))
+            }),
+        }
+    }
+}
+
+/// Does `work` on a thread of its own once there is a slot. It is cancelled when the client leaves or its time is over.
+pub(super) async fn run<T: Send + 'static>(
+    state: Arc<State>,
+    work: impl FnOnce(&State, &Cancel) -> Answer<T> + Send + 'static,
+) -> Answer<T> {
+    state.workspace()?;
+    let permit = state.admission.enter().await?;
+    let cancel = state.cancel.child();
+    let (mut leave, _timer) = (Leave::new(&cancel), end_after(state.limits.seconds, &cancel));
+    let done = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        let done = work(&state, &cancel);
+        count_cancelled(&state, &cancel);
+        done
+    });
+    let done = done.await;
+    leave.done();
+    done.unwrap_or_else(|panic| {
+        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the request's thread ended: {panic} (bug)")))
+    })
+}
+
+/// As [`run`], of work that writes events; an error is the last event.
+pub(super) async fn run_streamed(
+    state: Arc<State>,
+    work: impl FnOnce(&State, &Cancel, &Events) -> Answer<()> + Send + 'static,
+) -> Answer {
+    state.workspace()?;
+    let permit = state.admission.enter().await?;
+    let cancel = state.cancel.child();
+    let (events, response) = stream::events(Leave::new(&cancel), end_after(state.limits.seconds, &cancel));
+    tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        if let Err(refusal) = work(&state, &cancel, &events) {
+            events.data(&refusal.json());
+        }
+        count_cancelled(&state, &cancel);
+    });
+    Ok(response)
+}
+
+fn count_cancelled(state: &State, cancel: &Cancel) {
+    if cancel.is_cancelled() {
+        state.metrics.cancelled.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// An error of the workspace, where the time of the request may be over.
+pub(super) fn refused(error: MootError, limits: &Limits, cancel: &Cancel) -> Refusal {
+    match error {
+        MootError::Interrupted if cancel.is_cancelled() => {
+            let message = format!("not answered within {} seconds", limits.seconds);
+            Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
+        }
+        error => error.into(),
+    }
+}

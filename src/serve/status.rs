@@ -1,0 +1,47 @@
+//! Whether the server is up, its counters, and the answer to paths that it does not have.
+
+use crate::llm::Llm;
+use crate::serve::refusal::{Answer, Refusal};
+use crate::serve::state::State;
+use axum::extract::State as Extract;
+use axum::http::Uri;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub(super) fn routes() -> Router<Arc<State>> {
+    Router::new().route("/health", get(health)).route("/metrics", get(metrics)).route("/moot/v1/server", get(server))
+}
+
+/// 200 once the models are loaded, else 503.
+async fn health(Extract(state): Extract<Arc<State>>) -> Answer {
+    state.workspace()?;
+    Ok(Json(json!({ "status": "ok" })).into_response())
+}
+
+/// What is open here.
+async fn server(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
+    let workspace = state.workspace()?;
+    let (models, tools) = (workspace.models(), workspace.tools());
+    Ok(Json(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "models": models.models().map(Llm::identity).collect::<Vec<_>>(),
+        "corpus": tools.retriever.map(|_| workspace.plan().options().corpus.paths.join(", ")),
+        "embedder": tools.embedder.map(|embedder| embedder.identity().to_owned()),
+        "classifier": workspace.plan().options().classifier.name,
+    })))
+}
+
+async fn metrics(Extract(state): Extract<Arc<State>>) -> Response {
+    let engine = state.workspace().ok().and_then(|workspace| workspace.models().engine_stats());
+    let text = state.metrics.text(state.admission.running(), state.admission.waiting(), engine);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+/// 404 for everything else.
+pub(super) async fn no_such_path(uri: Uri) -> Refusal {
+    Refusal::missing(format!("no such path: {}", crate::escape::beginning(uri.path(), 200)))
+}
