@@ -133,6 +133,8 @@ fn files_are_read_as_a_folder_of_them_is() {
     let read = &events[0].1["documents"][0];
     assert_eq!(read["text"].as_str().unwrap().trim(), "The ferry stopped in 1968.");
     assert_eq!(read["source"], "board");
+    let read = server.ask("/moot/v1/documents", &json!({ "documents": asked["documents"] }));
+    assert_eq!(read["documents"], events[0].1["documents"]);
     for (name, base64, expected) in
         [("a.html", "!!", "base64"), ("..", html, "name"), ("a.png", "iVBORw0KGgo=", "documents"), ("", html, "name")]
     {

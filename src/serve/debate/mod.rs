@@ -7,6 +7,7 @@ mod control;
 mod fork;
 pub(super) mod given;
 mod history;
+mod reading;
 pub(super) mod records;
 mod running;
 mod search;
@@ -24,6 +25,7 @@ pub(super) fn routes() -> Router<Arc<State>> {
         .route("/moot/v1/ask", post(ask::ask))
         .route("/moot/v1/asks/{id}", post(control::control))
         .route("/moot/v1/conflict", post(conflict::label))
+        .route("/moot/v1/documents", post(reading::read))
         .route("/moot/v1/search", post(search::search))
         .route("/moot/v1/methods", get(ask::methods))
         .route("/moot/v1/records", get(history::list))

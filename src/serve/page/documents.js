@@ -1,9 +1,8 @@
-// The documents of a question: files, and texts that are written here.
+// The documents of a question: files as the server reads them, and texts that are written here.
 
-import { by, make } from "/page/dom.js";
+import { by, make, show } from "/page/dom.js";
+import { post } from "/page/server.js";
 
-// Files of these kinds are read here, so that their text is seen; the server reads all others.
-const PLAIN = /\.(txt|md|text)$/i;
 // What is kept for a reload; more does not fit into the browser's storage.
 const KEPT = 2_000_000;
 const STORE = "moot-documents";
@@ -16,39 +15,50 @@ function keep() {
   else sessionStorage.removeItem(STORE);
 }
 
-function draw() {
-  by("documents").replaceChildren(...documents.map(entry));
+// Draws the list; the document at `open` is open.
+function draw(open = -1) {
+  by("documents").replaceChildren(...documents.map((document, index) => entry(document, index, index === open)));
   keep();
 }
 
-function field(document, name, label) {
-  return make("input", {
-    "aria-label": label, placeholder: label, value: document[name] ?? "",
-    oninput: (event) => { document[name] = event.target.value; keep(); },
-  });
-}
+const summary = ({ name, source, date }) => {
+  const known = [source, date].filter(Boolean).join(", ");
+  return known ? `${name} (${known})` : name;
+};
 
-function entry(document, index) {
+function entry(document, index, open) {
+  const title = make("summary", {}, summary(document));
+  const change = (name) => (event) => {
+    document[name] = event.target.value;
+    title.textContent = summary(document);
+    keep();
+  };
+  const field = (name, label) => make("input", {
+    "aria-label": label, placeholder: label, value: document[name] ?? "", oninput: change(name),
+  });
   const remove = () => { documents.splice(index, 1); draw(); };
-  const text = document.base64 !== undefined
-    ? make("p", { class: "faint" }, "a file that the server reads")
-    : make("textarea", {
-        rows: 3, "aria-label": `Text of ${document.name}`,
-        oninput: (event) => { document.text = event.target.value; keep(); },
-      }, document.text);
-  return make("li", {},
-    field(document, "name", "Name"),
-    make("div", { class: "fields" }, field(document, "source", "Source"), field(document, "date", "Date")),
-    text,
-    make("button", { type: "button", onclick: remove, "aria-label": `Remove ${document.name}` }, "Remove"));
+  return make("li", {}, make("details", { open }, title,
+    field("name", "Name"),
+    make("div", { class: "fields" }, field("source", "Source"), field("date", "Date")),
+    make("textarea", { rows: 6, "aria-label": `Text of ${document.name}`, oninput: change("text") }, document.text),
+    (document.notes ?? []).map((line) => make("p", { class: "faint" }, line)),
+    make("button", { type: "button", onclick: remove, "aria-label": `Remove ${document.name}` }, "Remove")));
 }
 
 async function add(files) {
+  const wrong = by("unread");
+  wrong.replaceChildren();
   for (const file of files) {
-    if (PLAIN.test(file.name)) documents.push({ name: file.name, text: await file.text() });
-    else documents.push({ name: file.name, base64: await base64(file) });
+    try {
+      const given = [{ name: file.name, base64: await base64(file) }];
+      const read = await post("/moot/v1/documents", { documents: given });
+      documents.push(...read.documents);
+      draw();
+    } catch (error) {
+      wrong.append(make("li", {}, `${file.name}: ${error.message}`));
+    }
   }
-  draw();
+  show(wrong, wrong.children.length > 0);
 }
 
 const base64 = (file) => new Promise((done, failed) => {
@@ -60,8 +70,8 @@ const base64 = (file) => new Promise((done, failed) => {
 
 // The documents as the server takes them.
 export function given() {
-  const filled = (document) => Object.fromEntries(Object.entries(document).filter(([, value]) => value !== ""));
-  return documents.map(filled);
+  return documents.map(({ name, text, title, source, date, url }) =>
+    Object.fromEntries(Object.entries({ name, text, title, source, date, url }).filter(([, value]) => value)));
 }
 
 export function start() {
@@ -77,10 +87,10 @@ export function start() {
   drop.addEventListener("dragleave", () => over(false));
   drop.addEventListener("drop", (event) => { event.preventDefault(); over(false); add(event.dataTransfer.files); });
   by("add-files").addEventListener("click", () => by("files").click());
-  by("files").addEventListener("change", async (event) => { await add(event.target.files); event.target.value = ""; });
+  by("files").addEventListener("change", async (event) => { await add([...event.target.files]); event.target.value = ""; });
   by("add-text").addEventListener("click", () => {
     documents.push({ name: `document ${documents.length + 1}`, text: "" });
-    draw();
+    draw(documents.length - 1);
     by("documents").lastChild.querySelector("textarea").focus();
   });
 }
