@@ -2,7 +2,7 @@
 
 use crate::cancel::Cancel;
 use crate::error::MootError;
-use crate::llm::Llm;
+use crate::llm::{Llm, ModelIdentity};
 use crate::serve::admission::{Admission, Leave, end_after};
 use crate::serve::debate::records::Records;
 use crate::serve::key::Key;
@@ -58,14 +58,23 @@ impl State {
         self.opened.get().ok_or_else(loading)
     }
 
+    /// The name by which clients ask for a model: of a file or a folder its last part, since its path is the server's own.
+    pub(super) fn served(identity: &ModelIdentity) -> &str {
+        let name = identity.name.as_str();
+        if name.starts_with("hf:") || name.contains("://") {
+            return name;
+        }
+        name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(name)
+    }
+
     /// The model of this name, of those that the server was started with; the first one where no name is given.
     pub(super) fn model(&self, name: Option<&str>) -> Answer<&dyn Llm> {
         let models = self.workspace()?.models();
-        let named = |name: &str| models.models().find(|model| model.identity().name == name);
+        let named = |name: &str| models.models().find(|model| Self::served(model.identity()) == name);
         match name.filter(|name| !name.is_empty()) {
             None => models.models().next().ok_or_else(|| Refusal::missing("no model is loaded")),
             Some(name) => named(name).ok_or_else(|| {
-                let known = models.models().map(|model| model.identity().name.as_str()).collect::<Vec<_>>().join(", ");
+                let known = models.models().map(|model| Self::served(model.identity())).collect::<Vec<_>>().join(", ");
                 let found = crate::escape::beginning(name, 100);
                 Refusal::missing(format!("model: expected one of {known}, or moot/METHOD, found {found:?}"))
             }),

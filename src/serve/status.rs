@@ -1,6 +1,6 @@
 //! Whether the server is up, its counters, and the answer to paths that it does not have.
 
-use crate::llm::Llm;
+use crate::llm::{Llm, ModelIdentity};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;
 use axum::extract::State as Extract;
@@ -13,7 +13,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub(super) fn routes() -> Router<Arc<State>> {
-    Router::new().route("/health", get(health)).route("/metrics", get(metrics)).route("/moot/v1/server", get(server))
+    Router::new()
+        .route("/health", get(health))
+        .route("/metrics", get(metrics))
+        .route("/moot/v1/server", get(server))
+        .route("/openapi.json", get(description))
 }
 
 /// 200 once the models are loaded, else 503.
@@ -22,13 +26,24 @@ async fn health(Extract(state): Extract<Arc<State>>) -> Answer {
     Ok(Json(json!({ "status": "ok" })).into_response())
 }
 
+/// The description of this interface (OpenAPI).
+async fn description() -> Response {
+    ([(CONTENT_TYPE, "application/json")], include_str!("../../docs/serve.openapi.json")).into_response()
+}
+
+fn shown(model: &dyn Llm) -> Value {
+    let ModelIdentity { sha256, architecture, context, recipe, .. } = model.identity();
+    let name = State::served(model.identity());
+    json!({ "name": name, "sha256": sha256, "architecture": architecture, "context": context, "recipe": recipe })
+}
+
 /// What is open here.
 async fn server(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
     let workspace = state.workspace()?;
     let (models, tools) = (workspace.models(), workspace.tools());
     Ok(Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "models": models.models().map(Llm::identity).collect::<Vec<_>>(),
+        "models": models.models().map(shown).collect::<Vec<_>>(),
         "corpus": tools.retriever.map(|_| workspace.plan().options().corpus.paths.join(", ")),
         "embedder": tools.embedder.map(|embedder| embedder.identity().to_owned()),
         "classifier": workspace.plan().options().classifier.name,

@@ -4,6 +4,7 @@ mod bounds;
 mod debate;
 mod openai;
 mod page;
+mod schema;
 
 use crate::cli::program::with_context;
 use moot::serve::{Limits, ServeOptions, Server};

@@ -137,7 +137,7 @@ fn whole(state: &State, body: &Body, cancel: &Cancel) -> Answer<Value> {
         "id": id("chatcmpl"),
         "object": "chat.completion",
         "created": now(),
-        "model": llm.identity().name,
+        "model": State::served(llm.identity()),
         "system_fingerprint": fingerprint(llm),
         "choices": replies.iter().enumerate().map(choice).collect::<Vec<_>>(),
         "usage": usage(total, thoughts),
@@ -185,7 +185,7 @@ fn streamed(state: &State, body: &Body, cancel: &Cancel, events: &Events) -> Ans
     let calls = body.calls(llm, cancel)?;
     let head = json!({
         "id": id("chatcmpl"), "object": "chat.completion.chunk", "created": now(),
-        "model": llm.identity().name, "system_fingerprint": fingerprint(llm),
+        "model": State::served(llm.identity()), "system_fingerprint": fingerprint(llm),
     });
     let chunks = Chunks { events, head };
     // Each reply on a thread of its own, so that they are generated together.

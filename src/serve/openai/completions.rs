@@ -45,7 +45,7 @@ struct Local<'a> {
 
 fn local<'a>(state: &'a State, body: &Body) -> Answer<Local<'a>> {
     let llm = state.model(body.model.as_deref())?;
-    let name = &llm.identity().name;
+    let name = State::served(llm.identity());
     let elsewhere = || Refusal::unsupported("model", &format!("{name} is a server: ask it there"));
     Ok(Local { name, engine: llm.engine("").ok_or_else(elsewhere)? })
 }
