@@ -170,7 +170,7 @@ impl Capabilities {
 }
 
 /// A model's reply.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reply {
     /// The text generated after the prefill, without end-of-turn tokens and thoughts.
     pub text: String,

@@ -6,6 +6,7 @@
 
 mod admission;
 mod body;
+mod calls;
 mod debate;
 mod guard;
 mod key;
@@ -113,6 +114,7 @@ fn router(state: Arc<State>) -> Router {
     Router::new()
         .merge(status::routes())
         .merge(openai::routes())
+        .merge(calls::routes())
         .merge(debate::routes())
         .merge(page::routes())
         .fallback(status::no_such_path)

@@ -83,9 +83,15 @@ fn a_call_that_a_server_cannot_answer_is_not_sent() {
             Call { prompt: Prompt::Raw(segments()), ..call("x") },
             "gives no prompts without a chat template; vLLM, SGLang",
         ),
-        (Call { prefill: segments(), ..call("x") }, "gives no prefilled replies; vLLM, SGLang, llama.cpp can"),
-        (scored(call("x").prompt, "yes"), "gives no scores of given text; vLLM, SGLang, llama.cpp can"),
-        (Call { logprobs: watch, ..call("x") }, "log-probabilities of given tokens; SGLang can, and so can a model in"),
+        (
+            Call { prefill: segments(), ..call("x") },
+            "gives no prefilled replies; vLLM, SGLang, llama.cpp, moot serve can",
+        ),
+        (scored(call("x").prompt, "yes"), "gives no scores of given text; vLLM, SGLang, llama.cpp, moot serve can"),
+        (
+            Call { logprobs: watch, ..call("x") },
+            "log-probabilities of given tokens; SGLang, moot serve can, and so can a model in",
+        ),
         (Call { logprobs: Some(Logprobs::default()), ..call("x") }, "gives no log-probabilities; vLLM"),
         (Call { max_tokens: 0, ..call("x") }, "nothing is to be generated and nothing scored"),
     ];

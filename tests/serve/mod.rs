@@ -4,6 +4,7 @@ mod bounds;
 mod debate;
 mod openai;
 mod page;
+mod remote;
 mod schema;
 
 use crate::cli::program::with_context;

@@ -5,6 +5,7 @@
 //! | vLLM | `prompt_logprobs` | no | `continue_final_message` | `/v1/completions` | yes |
 //! | SGLang | raw prompts, `/generate` | raw prompts, `token_ids_logprob` | `continue_final_message` | `/v1/completions` | yes |
 //! | llama.cpp | `/completion`, a request a token | no | a last message of the assistant | `/v1/completions` | yes |
+//! | moot | yes | yes | yes | yes | yes |
 //! | OpenAI | no | no | no | no | yes |
 //! | others | no | no | no | no | no |
 //!
@@ -21,6 +22,8 @@ pub(super) enum Dialect {
     Vllm,
     Sglang,
     LlamaCpp,
+    /// `moot serve`, which takes calls whole ([`super::calls`]).
+    Moot,
     /// api.openai.com itself.
     OpenAi,
     /// Any other: chat completions and JSON schemas alone are expected of it.
@@ -43,6 +46,7 @@ impl Dialect {
             Some("vllm") => return Self::Vllm,
             Some("sglang") => return Self::Sglang,
             Some("llamacpp") => return Self::LlamaCpp,
+            Some("moot") => return Self::Moot,
             // Proxies say "openai" of anything, so that the address decides.
             _ if client.is_at("api.openai.com") => return Self::OpenAi,
             _ => {}
@@ -61,6 +65,7 @@ impl Dialect {
                 Capabilities { logprobs: true, prefill: true, scores: true, raw: true, ..chat }
             }
             Self::Sglang => Capabilities { grammar: false, ..Capabilities::ALL },
+            Self::Moot => Capabilities::ALL,
             Self::OpenAi => Capabilities { logprobs: true, ..chat },
             Self::Unknown => chat,
         }
@@ -85,7 +90,7 @@ impl Dialect {
 
     /// A clause that names the other servers that can answer `call`.
     fn able(self, call: &Call) -> String {
-        let all = [Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::OpenAi];
+        let all = [Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::Moot, Self::OpenAi];
         let able = all.iter().filter(|one| **one != self && call.needs().missing_from(one.capabilities()).is_empty());
         match able.map(|one| one.name()).collect::<Vec<_>>() {
             names if names.is_empty() => "only a model in this process can".to_owned(),
@@ -95,7 +100,7 @@ impl Dialect {
 
     /// Whether the server encodes text to ids.
     pub(super) fn encodes(self) -> bool {
-        matches!(self, Self::Vllm | Self::Sglang | Self::LlamaCpp)
+        matches!(self, Self::Vllm | Self::Sglang | Self::LlamaCpp | Self::Moot)
     }
 
     /// Its usual name.
@@ -104,6 +109,7 @@ impl Dialect {
             Self::Vllm => "vLLM",
             Self::Sglang => "SGLang",
             Self::LlamaCpp => "llama.cpp",
+            Self::Moot => "moot serve",
             Self::OpenAi => "OpenAI",
             Self::Unknown => "a server of unknown kind",
         }
@@ -134,6 +140,6 @@ mod tests {
         let watch = Some(Logprobs { top: 0, watch: vec![1] });
         let watched = Call { logprobs: watch, ..Call::new("a call", "agent", Prompt::Raw(Vec::new()), 1) };
         let refused = Dialect::Vllm.check(&watched).unwrap_err();
-        assert!(refused.contains("log-probabilities of given tokens; SGLang can"), "{refused}");
+        assert!(refused.contains("log-probabilities of given tokens; SGLang, moot serve can"), "{refused}");
     }
 }

@@ -5,6 +5,7 @@
 //! reason that may pass is sent again after a growing wait; one whose reply was complete never is.
 
 mod address;
+mod calls;
 mod client;
 mod dialect;
 pub(crate) mod fault;
@@ -18,6 +19,7 @@ mod served;
 mod stream;
 
 pub use address::{Address, Key};
+pub use calls::SentCall;
 pub use in_process::{Answer, InProcess};
 pub use patience::Patience;
 
@@ -120,14 +122,16 @@ impl Remote {
         let entry = served.into_iter().find(|entry| entry.id == model);
         // Some servers answer to any name.
         let unlisted = entry.is_none() && !known.is_empty();
-        let (context, owner) = entry.map_or((None, None), |entry| (entry.context, entry.owner));
-        let dialect = Dialect::detect(&client, &stage, owner.as_deref());
+        let entry = entry.unwrap_or_default();
+        let dialect = Dialect::detect(&client, &stage, entry.owner.as_deref());
         let name = Address { model: Some(model.clone()), ..address }.to_string();
         if unlisted {
             notice.tell(&format!("{name}: the server lists {known}, and no model of this name"));
         }
-        let context = context.unwrap_or(0);
-        let identity = ModelIdentity { name, architecture: "remote".into(), context, ..ModelIdentity::default() };
+        // Another moot says by which weights and which arithmetic it answers.
+        let (sha256, recipe) = if dialect == Dialect::Moot { (entry.sha256, entry.recipe) } else { Default::default() };
+        let (architecture, context) = ("remote".into(), entry.context.unwrap_or(0));
+        let identity = ModelIdentity { name, sha256, architecture, context, recipe };
         let (refused, uncounted) = (Refused::default(), AtomicBool::default());
         Ok(Self { client, calls: patience.calls.max(1), notice, dialect, model, identity, refused, uncounted, cancel })
     }
@@ -141,6 +145,9 @@ impl Remote {
         }
         let _admission = self.client.enter(&stage.cancel)?;
         let ends = self.client.deadline();
+        if self.dialect == Dialect::Moot {
+            return calls::answer(&self.client, &self.model, call, stage, ends);
+        }
         let watched = call.needs().watch;
         let mut received = Received::default();
         if call.score || watched {
@@ -270,6 +277,10 @@ impl Llm for Remote {
 
     fn capabilities(&self, _: &str) -> Capabilities {
         self.dialect.capabilities()
+    }
+
+    fn is_deterministic(&self, _: &str) -> bool {
+        self.dialect == Dialect::Moot
     }
 
     fn token(&self, role: &str, text: &str) -> Option<u32> {

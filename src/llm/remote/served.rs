@@ -11,12 +11,16 @@ use crate::jsonl::{MAX_VALUES, shortened};
 use serde::Deserialize;
 
 /// A model that the server lists.
+#[derive(Default)]
 pub(super) struct Served {
     pub(super) id: String,
     /// In tokens, where the server tells.
     pub(super) context: Option<usize>,
     /// `owned_by`.
     pub(super) owner: Option<String>,
+    /// Hex SHA-256 of the weights, and the recipe of the arithmetic, where the server tells.
+    pub(super) sha256: String,
+    pub(super) recipe: String,
 }
 
 /// A list of models.
@@ -36,6 +40,8 @@ struct Entry {
     meta: Field<Meta>,
     context_length: Field,
     context_window: Field,
+    sha256: Field,
+    recipe: Field,
 }
 
 #[derive(Default, Deserialize)]
@@ -50,7 +56,9 @@ impl Entry {
         let context = self.max_model_len.whole().or(n_ctx);
         let context = context.or(self.context_length.whole()).or(self.context_window.whole());
         let owner = self.owned_by.text().map(|owner| inbound.hide(owner));
-        Some(Served { id: inbound.hide(self.id.text()?), context, owner })
+        let text = |field: &Field| field.text().map(|text| inbound.hide(text)).unwrap_or_default();
+        let (sha256, recipe) = (text(&self.sha256), text(&self.recipe));
+        Some(Served { id: inbound.hide(self.id.text()?), context, owner, sha256, recipe })
     }
 }
 

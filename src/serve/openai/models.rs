@@ -25,7 +25,7 @@ fn all(state: &State) -> Answer<Vec<Value>> {
     let models = workspace.models().models().map(|model| {
         let identity = model.identity();
         json!({
-            "id": State::served(identity), "object": "model", "created": now(), "owned_by": "local",
+            "id": State::served(identity), "object": "model", "created": now(), "owned_by": "moot",
             "max_model_len": identity.context, "sha256": identity.sha256, "recipe": identity.recipe,
         })
     });
