@@ -1,7 +1,7 @@
 //! A round of a debate: its agents in one batch against one agent at a time, and with shared prefixes against without.
 //!
-//! The prompts are those of the method `debate` over invented documents. Every measurement asks a different question, so that only what
-//! a debate shares is reused: the instructions before the question, and in the second round the document.
+//! The prompts are those of MADAM-RAG's preset `tuned` over invented documents. Every measurement asks a different question, so
+//! that only what a debate shares is reused: the instructions before the question, and in the second round the document.
 #![allow(missing_docs, clippy::print_stderr, clippy::panic)]
 
 mod model;
@@ -14,7 +14,7 @@ use moot::prompts::File;
 use serde_json::json;
 use std::time::Duration;
 
-const AGENT: File = prompt_file!("debate/agent.jinja");
+const AGENT: File = prompt_file!("madam_rag/agent_tuned.jinja");
 const AGENTS: usize = 4;
 /// Tokens of each reply.
 const REPLY: usize = 12;
@@ -29,7 +29,7 @@ fn prompt(engine: &Engine, debate: usize, agent: usize, told: Option<&str>) -> V
         "question": format!("In which year did the bridge number {:05} open?", debate),
         "document": format!("The bridge of town {agent} opened in {}. {}", 1931 + agent, facts.collect::<Vec<_>>().join(" ")),
         "number": agent + 1,
-        "history": told.map(|line| json!({ "own": "Answer: 1931. Explanation: The document says so.", "told": [line], "first": false })),
+        "history": told.map(|line| [line]),
     });
     let content = AGENT.render(values).expect("a prompt of ours renders");
     let message = Message { role: Role::User, content };

@@ -47,7 +47,7 @@ for dataset in $(chosen ramdocs qacc); do
   # And as many replies of each document's agent as these tokens buy.
   once=$(python3 "$here/tokens.py" "$to"/majority-vote.*.jsonl)
   record $dataset majority-vote --set "samples=$(((spent + once / 2) / once))"
-  records $dataset --preset debate,every-answer --reuse "$to"/madam-rag*.jsonl -o "$to"
+  records $dataset --preset every-answer --reuse "$to"/madam-rag*.jsonl -o "$to"
 done
 for dataset in $(chosen ramdocs qacc hotpotqa strategyqa); do
   corpus=$dataset

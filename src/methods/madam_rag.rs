@@ -248,12 +248,12 @@ pub(super) fn agent(question: &Question, index: usize, round: usize, told: Optio
 
 /// Shuffles the lines of an aggregator, since a model may favour what it reads first or last (section 4). All rounds of a
 /// question have one order, so that a verdict changes where replies do, not where their order does.
-pub(super) fn shuffle(lines: &mut [String], ctx: &Ctx<'_>) {
+fn shuffle(lines: &mut [String], ctx: &Ctx<'_>) {
     lines.shuffle(&mut ChaCha8Rng::seed_from_u64(ctx.seed("shuffle", 1, 0)));
 }
 
 /// Whether the agent's reply `now` gives the answer that it gave `before`; a malformed reply keeps nothing.
-pub(super) fn keeps(before: &CallRecord, now: &CallRecord) -> bool {
+fn keeps(before: &CallRecord, now: &CallRecord) -> bool {
     match (before.answer(), now.answer()) {
         (Some(before), Some(now)) => Level::Voted.equal(before, now),
         _ => is_unknown(before) && is_unknown(now),
@@ -271,17 +271,12 @@ fn keeps_within(before: &CallRecord, now: &CallRecord) -> bool {
 }
 
 /// Whether the agent replied in its format that its document does not give the answer.
-pub(super) fn is_unknown(call: &CallRecord) -> bool {
+fn is_unknown(call: &CallRecord) -> bool {
     matches!(call.parsed, Parsed::Answer { answer: None, .. })
 }
 
 /// What the agents' last replies and the last verdict conclude; without a verdict, the joined answers of the agents.
-pub(super) fn conclude(
-    question: &Question,
-    replies: &[&CallRecord],
-    verdict: Option<&CallRecord>,
-    ctx: &Ctx<'_>,
-) -> Conclusion {
+fn conclude(question: &Question, replies: &[&CallRecord], verdict: Option<&CallRecord>, ctx: &Ctx<'_>) -> Conclusion {
     let stances: Vec<Option<&str>> = replies.iter().map(|call| call.answer()).collect();
     let (concluded, explanation, malformed) = match verdict.map(|call| &call.parsed) {
         Some(Parsed::Answers { answers, explanation }) => (answers.clone(), explanation.clone(), false),

@@ -12,7 +12,6 @@ pub(crate) mod closed_book;
 pub(crate) mod concatenated;
 pub(crate) mod conflict_report;
 pub mod conflict_score;
-pub mod debate;
 pub(crate) mod drag;
 pub(crate) mod flare;
 pub(crate) mod ircot;
@@ -38,7 +37,6 @@ pub(crate) mod verification;
 pub static METHODS: &[&Row] = &[
     &madam_rag::ROW,
     &moot::ROW,
-    &debate::ROW,
     &concatenated::ROW,
     &closed_book::ROW,
     &self_reflection::ROW,
@@ -64,16 +62,22 @@ pub static METHODS: &[&Row] = &[
     &truthful_judge::ROW,
 ];
 
+/// A method of earlier programs. Records that name it are read, shown and scored, but not run again.
+pub(crate) const REMOVED: &str = "debate";
+
 impl Row {
     /// The method called `name`.
     ///
     /// # Errors
-    /// [`MootError::UnknownName`] with all known names.
+    /// [`MootError::Usage`] for the method that was removed; [`MootError::UnknownName`] with all known names for others.
     pub fn named(name: &str) -> Result<&'static Self> {
-        METHODS.iter().copied().find(|row| row.name == name).ok_or_else(|| MootError::UnknownName {
-            kind: "method",
-            name: name.to_owned(),
-            known: METHODS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "),
+        METHODS.iter().copied().find(|row| row.name == name).ok_or_else(|| match name {
+            REMOVED => MootError::Usage(format!("method {REMOVED}: removed after commit 106b377, replaced by moot")),
+            _ => MootError::UnknownName {
+                kind: "method",
+                name: name.to_owned(),
+                known: METHODS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "),
+            },
         })
     }
 }

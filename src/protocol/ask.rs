@@ -154,8 +154,8 @@ impl Ask {
 
     /// With an answer that counts as unknown unless the call's document has it.
     #[must_use]
-    pub(crate) fn grounded(mut self, grounded: bool) -> Self {
-        self.grounded = grounded;
+    pub(crate) fn grounded(mut self) -> Self {
+        self.grounded = true;
         self
     }
 

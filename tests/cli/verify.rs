@@ -166,7 +166,7 @@ fn records_that_cannot_be_repeated_are_refused_in_one_line() {
         ),
         ("weights.jsonl", 1, "found replies by tiny.gguf (SHA-256 121212121212...)"),
         ("grammar.jsonl", 1, "found another \"reply/answer.lark\""),
-        ("method.jsonl", 1, "found \"echo\""),
+        ("method.jsonl", 1, "found no method is called \"echo\""),
         ("none.jsonl", 1, "found 3 questions and no call"),
         ("nowhere.jsonl", 1, "nowhere.jsonl: cannot open"),
         ("set.jsonl", 1, "set.jsonl:1: expected a record of moot"),

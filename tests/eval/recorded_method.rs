@@ -1,7 +1,8 @@
-//! Records of earlier programs that name `madam-rag` with the switches of today's method `debate`, and `majority-vote` with
-//! `provenance`: shown, replayed and forked by the method of today.
+//! Records of earlier programs: `madam-rag` before the switch `wording` and with switches of the method `debate`, that method,
+//! which was removed, and `majority-vote` with `provenance`.
 
 use super::header;
+use crate::cli::program::{moot, run, text};
 use crate::methods::typed;
 use moot::eval::fork::{self, Change, Fork};
 use moot::eval::record::reader::Record;
@@ -10,12 +11,11 @@ use moot::eval::replay::Replay;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
-use moot::protocol::Row;
 use moot::protocol::ctx::{Settings, Silent, Tools};
 use moot::question::{Document, Question};
 use serde_json::{Value, json};
 
-/// The switches of `madam-rag` in a header of the program before `debate` was a method.
+/// The switches of `madam-rag` in a header of the program before its departures from the paper became a method of their own.
 fn earlier(set: &[(&str, Value)]) -> Value {
     let mut switches = json!({
         "rounds": 3, "history": "aggregate", "order": "document-first", "own-reply": false, "ask-again": "all",
@@ -25,9 +25,11 @@ fn earlier(set: &[(&str, Value)]) -> Value {
     switches
 }
 
-fn as_debate() -> [(&'static str, Value); 6] {
+/// Settings of `madam-rag` that were not the paper's, each alone.
+fn departures() -> [(&'static str, Value); 7] {
     [
         ("history", json!("answers")),
+        ("order", json!("history-first")),
         ("own-reply", json!(true)),
         ("ask-again", json!("needed")),
         ("grounded", json!(true)),
@@ -47,16 +49,13 @@ fn today(header: &Header) -> (&'static str, Value) {
 }
 
 #[test]
-fn a_setting_of_madam_rag_that_was_not_the_papers_is_a_debate() {
-    let defaults = methods::build("debate", &typed(&[])).unwrap().values.json();
-    assert_eq!(today(&of("madam-rag", earlier(&as_debate()))), ("debate", defaults));
-    for (name, value) in as_debate().into_iter().chain([("order", json!("history-first"))]) {
-        let (method, switches) = today(&of("madam-rag", earlier(&[(name, value.clone())])));
-        assert_eq!((method, &switches), ("debate", &earlier(&[(name, value)])), "{name}");
+fn a_setting_of_madam_rag_that_was_not_the_papers_has_no_method() {
+    let line = "method debate: removed after commit 106b377, replaced by moot";
+    for (name, value) in departures() {
+        let header = of("madam-rag", earlier(&[(name, value)]));
+        assert_eq!(RecordedMethod::of(&header).err().unwrap().to_string(), line, "{name}");
     }
-    // A header without the later ones of these switches was at their defaults.
-    let (method, switches) = today(&of("madam-rag", json!({ "rounds": 2, "own-reply": true })));
-    assert_eq!((method, switches), ("debate", earlier(&[("rounds", json!(2)), ("own-reply", json!(true))])));
+    assert_eq!(RecordedMethod::of(&of("debate", json!({}))).err().unwrap().to_string(), line);
 }
 
 #[test]
@@ -86,9 +85,7 @@ fn a_setting_of_madam_rag_that_was_the_papers_is_madam_rag() {
 fn they_are_shown_by_the_names_of_their_time() {
     let shown =
         |preset: &str, switches| Header { preset: Some(preset.into()), ..of("madam-rag", switches) }.shown_method();
-    assert_eq!(shown("debate", earlier(&as_debate())), "madam-rag, preset debate");
-    let changed = [&as_debate()[..], &[("rounds", json!(2))]].concat();
-    assert_eq!(shown("debate", earlier(&changed)), "madam-rag, preset debate, changed");
+    assert_eq!(shown("debate", earlier(&departures())), "madam-rag, preset debate");
     // Its prompts are those of another preset today.
     assert_eq!(shown("peers", earlier(&[("history", json!("peers"))])), "madam-rag, preset peers, changed");
     let today = json!({ "history": "peers", "wording": "paper" });
@@ -105,9 +102,9 @@ fn reply(call: &Call) -> String {
     format!("Answer: {}. Explanation: So it says.", year.unwrap_or("unknown"))
 }
 
-/// A run of `debate` as the program before it was a method recorded it.
+/// A run of `madam-rag` as the program before the switch `wording` recorded it.
 fn recorded() -> Record {
-    let built = methods::build("debate", &typed(&[])).unwrap();
+    let built = methods::build("madam-rag", &typed(&[("wording", "tuned")])).unwrap();
     let document = |text: &str| Document { name: text.into(), text: text.into(), ..Document::default() };
     let question = Question {
         id: "q1".into(),
@@ -117,19 +114,24 @@ fn recorded() -> Record {
     };
     let (llm, settings) = (Scripted::new(reply), Settings::default());
     let mut old = built.answer(&question, Tools::new(&llm), &settings, &Silent).unwrap();
-    old.calls.iter_mut().for_each(|call| call.prompt = call.prompt.replace("debate/", "madam_rag/"));
-    let files = built.hashes().into_iter().map(|(name, hash)| (name.replace("debate/", "madam_rag/"), hash)).collect();
-    let header = Header { prompts: files, settings, ..of("madam-rag", earlier(&as_debate())) };
+    old.calls.iter_mut().for_each(|call| call.prompt = call.prompt.replace("_tuned", ""));
+    let of_then = |(name, _): &(String, String)| name.contains("_tuned") || name.starts_with("reply/");
+    let files = built.hashes().into_iter().filter(of_then);
+    let files = files.map(|(name, hash)| (name.replace("_tuned", ""), hash)).collect();
+    let header = Header { prompts: files, settings, ..of("madam-rag", earlier(&[])) };
     Record { path: "old.jsonl".into(), header, questions: vec![old], torn: false }
 }
+
+/// The prompts of `wording=paper`, which no record of then has.
+const NEW: [&str; 2] = ["madam_rag/agent.jinja", "madam_rag/aggregator.jinja"];
 
 #[test]
 fn old_records_are_replayed_by_the_method_of_today() {
     let record = recorded();
     let replay = Replay::new(&record, None).unwrap();
-    assert!(replay.files.is_empty(), "the prompts have moved, their texts are the same: {:?}", replay.files);
+    assert_eq!(replay.files, NEW, "the prompts have moved, their texts are the same");
     let header = replay.header("abc");
-    assert_eq!((header.method.as_str(), Row::named(&header.method).unwrap().name), ("debate", "debate"));
+    assert_eq!((header.method.as_str(), &header.switches["wording"]), ("madam-rag", &json!("tuned")));
     assert_eq!(today(&header), today(&record.header));
     let (questions, report) = replay.run().unwrap();
     assert!(report.prompts.is_empty() && report.concluded_otherwise.is_empty() && report.unused == 0, "{report:?}");
@@ -141,15 +143,51 @@ fn old_records_are_forked_by_the_method_of_today() {
     let mut record = recorded();
     record.header.own_prompts.insert("madam_rag/aggregator.jinja".into(), "{{ question }} {{ replies }}".into());
     let method = fork::method_of(&record).unwrap();
-    assert_eq!(method.prompts.names().collect::<Vec<_>>(), ["debate/aggregator.jinja"]);
-    assert_eq!(fork::other_files(&record.header, &method), ["debate/aggregator.jinja"]);
+    assert_eq!(method.prompts.names().collect::<Vec<_>>(), ["madam_rag/aggregator_tuned.jinja"]);
     let record = recorded();
     let method = fork::method_of(&record).unwrap();
-    assert!(fork::other_files(&record.header, &method).is_empty());
+    assert_eq!(fork::other_files(&record.header, &method), NEW);
     let fork = Fork { round: 2, change: Change::Tell("Beware.".into()) };
     let header = fork::header(&record, &method, "abc", &record.questions[0], &fork);
-    assert_eq!(header.method, "debate");
+    assert_eq!((header.method.as_str(), &header.switches["wording"]), ("madam-rag", &json!("tuned")));
     let llm = Scripted::new(reply);
     let course = fork.hold(&record.header, method, &record.questions[0], Tools::new(&llm), &Silent).unwrap();
     assert_eq!((course.cost.kept, course.cost.unchanged), (4, 0), "the first round is as it was: {:?}", course.cost);
+}
+
+/// A record of the removed method, as the program of commit 106b377 wrote it (a scripted server for a model).
+const REMOVED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/debate.jsonl");
+
+#[test]
+fn a_record_of_the_removed_method_is_shown_scored_and_reported() {
+    let shown = text(&run(moot(["record", "show", REMOVED, "1"])).stdout);
+    assert!(shown.contains("unknown  said 1884, not in its document  withdrawn; said 1848"), "{shown}");
+    assert!(shown.contains("withdrawn     2 document 2 (said 1848 in round 1)"), "{shown}");
+    let scored: Value = serde_json::from_slice(&run(moot(["score", "--json", REMOVED])).stdout).unwrap();
+    assert_eq!(scored["records"][0]["method"], "debate");
+    assert_eq!(scored["records"][0]["metrics"]["answers-not-held"]["mean"], 1.0);
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    run(moot(["report", REMOVED, "-o", page.to_str().unwrap()]));
+    assert!(std::fs::read_to_string(page).unwrap().contains("debate.jsonl"));
+}
+
+#[test]
+fn a_record_of_the_removed_method_is_not_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("debate.jsonl");
+    std::fs::copy(REMOVED, &copy).unwrap();
+    let path = copy.to_str().unwrap();
+    let questions = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/three.jsonl");
+    let fork = ["record", "fork", path, "1", "--round", "2", "--drop", "2"];
+    let resume = ["run", questions, "--method", "debate", "--offline", "-o", path];
+    for typed in
+        [&["record", "replay", path][..], &fork, &["record", "why", path], &["record", "verify", path], &resume]
+    {
+        let output = moot(typed.iter().copied()).output().unwrap();
+        let line = text(&output.stderr);
+        let told = "method debate: removed after commit 106b377, replaced by moot";
+        assert!(!output.status.success() && line.lines().any(|line| line.ends_with(told)), "{typed:?}: {line}");
+    }
+    assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(REMOVED).unwrap());
 }

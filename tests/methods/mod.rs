@@ -4,7 +4,6 @@ mod astute_rag;
 mod baselines;
 mod cases;
 mod conflict_score;
-mod debate;
 mod drag;
 mod every;
 mod flare;

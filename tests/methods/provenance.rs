@@ -1,11 +1,9 @@
-//! Source and date of documents in prompts: agents of one document and those who read their replies see them, and nothing
-//! else changes.
+//! Source and date of documents in prompts: readers of one document see them, and nothing else changes.
 
 use super::cases::{Case, cases, question, rows, texts};
 use super::scripted::{Model, Takes, read_by};
-use super::{answer, question as four_of, typed};
+use super::{answer, question as four_of};
 use moot::llm::scripted::Scripted;
-use moot::protocol::Row;
 use moot::protocol::switches::Typed;
 use moot::question::{Origin, Passage, Question};
 use moot::retrieval::{Hit, documents};
@@ -13,13 +11,9 @@ use moot::transcript::CallRecord;
 
 /// Methods whose agents read one document each, with its source and date. Prompts with several documents show their texts
 /// alone.
-const WITH: [&str; 3] = ["debate", "moot", "source-isolated-arbitration"];
+const WITH: [&str; 2] = ["moot", "source-isolated-arbitration"];
 /// Methods that use sources in their own way: to ask each alone, or to name it beside its context.
 const OWN_WAY: [&str; 3] = ["ra-rag", "ra-rag-long", "verification"];
-
-/// The method whose prompts are worded otherwise too where a source or a date is known: what they show of the question is the
-/// same.
-const WORDED: &str = "debate";
 
 fn known(number: usize) -> String {
     format!("(office {number}, 190{number}-05-02)")
@@ -40,55 +34,18 @@ fn read(calls: &[CallRecord]) -> Vec<String> {
     calls.iter().map(|call| read_by(&call.sent())).collect()
 }
 
-/// A prompt without sources and dates, and without the sentence about them.
+/// A prompt without sources and dates.
 fn stripped(prompt: &str) -> String {
-    let prompt = (0..4).fold(prompt.to_owned(), |text, number| {
+    (0..4).fold(prompt.to_owned(), |text, number| {
         let known = known(number);
         text.replace(&format!("{known} "), "").replace(&format!(" {known}"), "")
-    });
-    let lines = prompt.lines().filter(|line| !line.starts_with("In brackets stands where each"));
-    lines.map(|line| format!("{line}\n")).collect()
-}
-
-/// What a prompt shows of the question: all from its last "Question:" on, without the agent's last instruction.
-fn shown_of_the_question(prompt: &str) -> String {
-    let (_, after) = prompt.rsplit_once("Question: ").unwrap();
-    let lines =
-        after.lines().filter(|line| !line.is_empty() && !line.starts_with("Does the document state what is asked?"));
-    lines.map(|line| format!("{line}\n")).collect()
-}
-
-/// Agents are told to be strict, and the worked example drops an answer of four; without sources and dates it drops one of six.
-#[test]
-fn a_debate_is_worded_for_documents_with_sources_and_dates() {
-    let asked = question(&texts(3));
-    for (asked, dated) in [(asked.clone(), false), (headed(&asked), true)] {
-        let llm = Model::good(Takes::First);
-        let (_, calls) = answer("debate", &typed(&[("rounds", "1")]), &asked, &llm);
-        let of = |role: &str| read_by(&calls.iter().find(|call| call.role == role).unwrap().sent());
-        let (agent, aggregator) = (of("agent"), of("aggregator"));
-        assert_eq!(agent.contains("Does the document state what is asked?"), dated);
-        assert_eq!(agent.contains("Answer the question from the document alone"), !dated);
-        assert_eq!(aggregator.contains(r#"All Correct Answers: ["cello", "trumpet"]."#), dated);
-        assert_eq!(aggregator.contains(r#"All Correct Answers: ["cello", "trumpet", "harp"]."#), !dated);
-    }
-}
-
-/// The paper's prompts show neither source nor date.
-#[test]
-fn without_the_switch_no_prompt_of_a_debate_shows_a_source() {
-    let asked = question(&texts(3));
-    let off = typed(&[("provenance", "false")]);
-    let run = |asked: &Question| read(&answer("debate", &off, asked, &Model::good(Takes::First)).1);
-    assert_eq!(run(&headed(&asked)), run(&asked));
+    })
 }
 
 #[test]
 fn agents_of_one_document_read_source_and_date_and_nothing_else_changes() {
     let given = |case: &Case| !case.searches;
-    // By default a debate shows quotes where no document has a source.
-    let switches = |row: &Row| if row.name == WORDED { typed(&[("evidence", "explanation")]) } else { Typed::new() };
-    for case in rows().flat_map(|row| cases(row, vec![switches(row)])).filter(given) {
+    for case in rows().flat_map(|row| cases(row, vec![Typed::new()])).filter(given) {
         let asked = question(&texts(3));
         let run = |asked: &Question| {
             let llm = Model::good(Takes::First);
@@ -104,57 +61,24 @@ fn agents_of_one_document_read_source_and_date_and_nothing_else_changes() {
         let name = case.row.name;
         if WITH.contains(&name) {
             assert!(shown(&with), "{case}: {with:#?}");
-            let same = |prompts: &[String]| {
-                let of = |text: &String| stripped(text);
-                let all = prompts.iter().map(of);
-                if name == WORDED {
-                    all.map(|text| shown_of_the_question(&text)).collect()
-                } else {
-                    all.collect::<Vec<_>>()
-                }
-            };
+            let same = |prompts: &[String]| prompts.iter().map(|text| stripped(text)).collect::<Vec<_>>();
             assert_eq!(same(&bare), same(&with), "{case}");
         } else if !OWN_WAY.contains(&name) {
             assert_eq!(bare, with, "{case}");
         }
-        assert!(bare.iter().all(|prompt| !prompt.contains("In brackets stands")), "{case}");
     }
 }
 
 #[test]
-fn the_aggregator_and_peers_read_of_which_document_a_reply_is() {
-    let llm = Scripted::new(|call| {
-        let aggregates = call.role == "aggregator";
-        if aggregates { "All Correct Answers: [\"1931\"]. Explanation: x" } else { "Answer: 1931. Explanation: y" }
-            .into()
-    });
-    let asked = headed(&four_of(&["She was born in 1931.", "She was born in 1968."]));
-    let (_, calls) =
-        answer("debate", &typed(&[("history", "peers"), ("rounds", "2"), ("grounded", "false")]), &asked, &llm);
-    let texts = read(&calls);
-    let reply = format!("Agent 2 {}: Answer: 1931. Explanation: y", known(1));
-    let verdict = calls.iter().position(|call| call.role == "aggregator").unwrap();
-    assert!(texts[verdict].contains(&reply) && texts[verdict].contains("the newer one replaces the older one"));
-    let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
-    assert!(texts[peer].contains(&reply), "{}", texts[peer]);
-    assert!(texts[peer].contains(&format!("Document: {} She was born in 1931.", known(0))));
-    let (_, calls) =
-        answer("debate", &typed(&[("history", "answers"), ("rounds", "2"), ("grounded", "false")]), &asked, &llm);
-    let line = format!("1931, says Agent 2 {}: y\n", known(1));
-    let peer = calls.iter().position(|call| call.round == 2 && call.document == Some(0)).unwrap();
-    assert!(read(&calls)[peer].contains(&line), "{}", read(&calls)[peer]);
-}
-
-#[test]
 fn unknown_values_and_titles_are_left_out() {
-    let llm = Scripted::new(|_| "All Correct Answers: [\"1931\"]. Explanation: x".into());
+    let llm = Scripted::new(|_| "About: x\nAnswer: 1931".into());
     let mut asked = four_of(&["She was born in 1931.", "The yearbook: she was born in 1968.", "Soup.", "Bread."]);
     asked.documents[0].date = Some(" 1952 ".into());
     asked.documents[1].title = Some("The yearbook".into());
     asked.documents[2].source = Some("x".repeat(500));
     asked.documents[3].source = Some("  ".into());
     asked.documents[0].source = Some("source-1".into());
-    let (_, calls) = answer("debate", &typed(&[("rounds", "1")]), &asked, &llm);
+    let (_, calls) = answer("moot", &Typed::new(), &asked, &llm);
     let text = read(&calls).concat();
     assert!(text.contains("Document: (source-1, 1952) She was"), "{text}");
     assert!(text.contains("Document: The yearbook: she was"), "{text}");
@@ -202,9 +126,8 @@ fn a_retrieved_passage_brings_its_source_and_date() {
         origin,
     };
     let found = documents(vec![Hit { passage, score: 1.0, copies: Vec::new() }]);
-    let llm = Scripted::new(|_| "All Correct Answers: [\"1884\"]. Explanation: x".into());
+    let llm = Scripted::new(|_| "About: x\nAnswer: 1884".into());
     let asked = Question { documents: found, ..four_of(&[]) };
-    let text = read(&answer("debate", &typed(&[("rounds", "1")]), &asked, &llm).1).concat();
+    let text = read(&answer("moot", &Typed::new(), &asked, &llm).1).concat();
     assert!(text.contains("Document: (council, 1884-05-12) Minutes\nIt opened in 1884."), "{text}");
-    assert!(text.contains("Agent 1 (council, 1884-05-12): "));
 }

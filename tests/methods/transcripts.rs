@@ -38,13 +38,6 @@ fn madam_rag_as_in_its_paper() {
 }
 
 #[test]
-fn a_debate_with_and_without_dates() {
-    for (name, question) in [("debate", four()), ("debate.dated", dated())] {
-        is_golden(name, &held("debate", &[], &question, Tools::new(&Scripted::new(years))));
-    }
-}
-
-#[test]
 fn majority_vote() {
     is_golden("majority_vote", &held("majority-vote", &[], &dated(), Tools::new(&Scripted::new(years))));
 }

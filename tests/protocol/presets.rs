@@ -40,17 +40,13 @@ fn every_preset_builds_has_a_name_of_its_own_in_its_method_and_is_documented() {
 
 #[test]
 fn the_presets_that_were_global_are_found_alone() {
-    for (name, method) in [
-        ("debate", "debate"),
-        ("paper", "madam-rag"),
-        ("peers", "madam-rag"),
-        ("one-round", "madam-rag"),
-        ("every-answer", "madam-rag"),
-    ] {
+    for (name, method) in
+        [("paper", "madam-rag"), ("peers", "madam-rag"), ("one-round", "madam-rag"), ("every-answer", "madam-rag")]
+    {
         let (row, preset) = methods::preset(name).unwrap();
         assert_eq!((row.name, preset.name), (method, name));
     }
-    let unknown = methods::preset("debat").map(|_| ()).unwrap_err().to_string();
+    let unknown = methods::preset("peer").map(|_| ()).unwrap_err().to_string();
     assert!(all().all(|(_, preset)| unknown.contains(preset.name)), "{unknown}");
 }
 
@@ -88,17 +84,6 @@ fn defaults_are_the_protocol_of_the_paper() {
     assert_eq!(row.build_preset(preset, &Typed::new()).unwrap().values.json(), paper);
 }
 
-/// What `moot ask` ran from 24 to 26 November 2026.
-#[test]
-fn debate_has_the_settings_of_the_former_preset() {
-    let built = methods::build("debate", &Typed::new()).unwrap();
-    let settings = json!({
-        "rounds": 3, "history": "answers", "order": "document-first", "own-reply": true, "ask-again": "needed",
-        "grounded": true, "evidence": "auto", "provenance": true, "aggregator": true
-    });
-    assert_eq!((built.row.name, built.values.json()), ("debate", settings));
-}
-
 #[derive(clap::Parser)]
 struct Typing {
     #[command(flatten)]
@@ -121,10 +106,8 @@ fn resolved(typing: &[&str]) -> [(&'static str, Option<&'static str>); 2] {
 #[test]
 fn a_method_a_preset_or_both_may_be_typed() {
     assert_eq!(resolved(&[]), [("madam-rag", None), ("moot", None)]);
-    assert_eq!(resolved(&["--method", "debate", "--rounds", "2"]), [("debate", None); 2]);
-    assert_eq!(resolved(&["--method", "madam-rag"]), [("madam-rag", None); 2]);
+    assert_eq!(resolved(&["--method", "madam-rag", "--rounds", "2"]), [("madam-rag", None); 2]);
     assert_eq!(resolved(&["--preset", "peers"]), [("madam-rag", Some("peers")); 2]);
-    assert_eq!(resolved(&["--preset", "debate"]), [("debate", Some("debate")); 2]);
     assert_eq!(resolved(&["--method", "madam-rag", "--preset", "peers"]), [("madam-rag", Some("peers")); 2]);
     assert_eq!(resolved(&["--method", "closed-book"]), [("closed-book", None); 2]);
     let other = options(&["--method", "closed-book", "--preset", "peers"])
@@ -141,7 +124,7 @@ fn several_are_each_combination_by_a_name_of_its_own() {
         options(typing).resolve_all(&Notice::default()).unwrap().into_iter().map(|(name, _)| name).collect()
     };
     assert_eq!(names(&[]), ["madam-rag"]);
-    assert_eq!(names(&["--preset", "peers,debate"]), ["peers", "debate"]);
+    assert_eq!(names(&["--preset", "peers,one-round"]), ["peers", "one-round"]);
     assert_eq!(names(&["--method", "mad, drag"]), ["mad", "drag"]);
     let both = names(&["--method", "madam-rag", "--preset", "peers,one-round"]);
     assert_eq!(both, ["madam-rag.peers", "madam-rag.one-round"]);

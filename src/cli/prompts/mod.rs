@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   moot prompts list debate
-  moot prompts export mine/ --method debate          then edit, and: moot ask ... --prompts mine/
+  moot prompts export mine/ --method moot            then edit, and: moot ask ... --prompts mine/
   moot prompts compare ramdocs.jsonl -o out/ --role agent --variant short.jinja --rounds 1";
 
 /// List the prompts, copy them to a folder, or compare variants of one on a dataset

@@ -56,19 +56,6 @@ pub fn earlier<'a>(record: &'a QuestionRecord, call: &CallRecord) -> Option<&'a 
     record.calls.iter().filter(same).find(|other| other.round + 1 == call.round)
 }
 
-/// Turns of agents in later rounds that were left out (`ask-again=needed` of MADAM-RAG): an agent of a document that was
-/// asked in round 1 and not in this one.
-#[must_use]
-pub fn left_out(record: &QuestionRecord) -> Option<f64> {
-    let rounds = record.conclusion.as_ref()?.rounds;
-    let agents: Vec<&CallRecord> = record.calls.iter().filter(|c| c.role == "agent" && c.document.is_some()).collect();
-    let asked = |round: usize, agent: &CallRecord| {
-        agents.iter().any(|call| call.round == round && call.document == agent.document)
-    };
-    let first = agents.iter().filter(|call| call.round == 1);
-    Some(first.map(|agent| (2..=rounds).filter(|round| !asked(*round, agent)).count() as f64).sum())
-}
-
 /// Whether a reply answers otherwise than the one before. Free texts and fields are not compared.
 #[must_use]
 pub fn is_changed(before: &CallRecord, now: &CallRecord) -> bool {

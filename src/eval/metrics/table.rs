@@ -313,11 +313,10 @@ pub const METRICS: &[Metric] = &[
     }),
     count!("calls", "calls of the model", LEDGER, cost::calls),
     count!("calls-taken-over", "calls not made: an equal one had been answered", LEDGER, cost::taken_over),
-    count!("turns-left-out", "agents not asked again in a later round", "ask-again=needed", changes::left_out),
     count!(
         "answers-not-held",
-        "agents' answers that count as unknown: not in their document",
-        "grounded=true",
+        "readers' answers that count as unknown: not in their document",
+        "the method moot",
         cost::not_held
     ),
     count!("retriever-calls", "queries sent to the retriever", "DRAG, Figure 4", cost::retriever_calls),

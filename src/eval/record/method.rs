@@ -2,13 +2,14 @@
 
 use crate::error::Result;
 use crate::eval::record::header::Header;
+use crate::methods::REMOVED;
 use crate::protocol::switches::Typed;
 use crate::protocol::{Built, Row};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Switches that `madam-rag` had until its departures from the paper became the method `debate`, each with the value that is
-/// the paper's protocol, which was its default.
+/// Switches that `madam-rag` had until its departures from the paper became a method of their own, which is removed. Each has the
+/// value that is the paper's protocol, which was its default.
 const MOVED: [(&str, &str); 6] = [
     ("order", "document-first"),
     ("own-reply", "false"),
@@ -20,8 +21,7 @@ const MOVED: [(&str, &str); 6] = [
 
 /// The method of a header: its row, its switches as they would be typed today, and whether its prompts have moved.
 ///
-/// - `madam-rag` with one of [`MOVED`] at another value, or with `history=answers`, is `debate`. Its prompts `madam_rag/...`
-///   are `debate/...`, with the same texts.
+/// - `madam-rag` with one of [`MOVED`] at another value, or with `history=answers`, is the method that was removed.
 /// - `madam-rag` with all of [`MOVED`] at the paper's value is `madam-rag` without them. Without the switch `wording` it had the
 ///   prompts that are `wording=tuned` today, under the names of today's others.
 /// - `majority-vote` had `provenance`, which is left out: its votes depend on replies alone. A call that is made anew shows
@@ -30,7 +30,6 @@ pub struct RecordedMethod {
     /// The method's row.
     pub row: &'static Row,
     typed: Typed,
-    moved: bool,
     tuned: bool,
 }
 
@@ -38,33 +37,26 @@ impl RecordedMethod {
     /// The method of a run with this header.
     ///
     /// # Errors
-    /// [`MootError::UnknownName`](crate::MootError::UnknownName) for a method that this program does not have.
+    /// As [`Row::named`] for a method that this program does not have.
     pub fn of(header: &Header) -> Result<Self> {
         let mut typed = as_typed(&header.switches);
-        let (mut moved, mut tuned) = (false, false);
-        match header.method.as_str() {
+        let mut name = header.method.as_str();
+        let mut tuned = false;
+        match name {
+            "madam-rag" if departs(&typed) => name = REMOVED,
             "madam-rag" => {
-                let differs = |(name, value): &(&str, &str)| typed.get(*name).is_some_and(|typed| typed != value);
-                moved = MOVED.iter().any(differs) || typed.get("history").is_some_and(|history| history == "answers");
-                if moved {
-                    // A switch that a header lacks had the default of its time.
-                    for (name, value) in MOVED.into_iter().chain([("history", "aggregate")]) {
-                        typed.entry(name.to_owned()).or_insert_with(|| value.to_owned());
-                    }
-                } else {
-                    MOVED.iter().for_each(|(name, _)| drop(typed.remove(*name)));
-                    tuned = !typed.contains_key("wording");
-                    typed.entry("wording".to_owned()).or_insert_with(|| "tuned".to_owned());
-                }
+                MOVED.iter().for_each(|(name, _)| drop(typed.remove(*name)));
+                tuned = !typed.contains_key("wording");
+                typed.entry("wording".to_owned()).or_insert_with(|| "tuned".to_owned());
             }
             "majority-vote" => drop(typed.remove("provenance")),
             _ => {}
         }
-        let row = Row::named(if moved { "debate" } else { &header.method })?;
+        let row = Row::named(name)?;
         // A default is not typed: what depends on another switch is resolved again.
         let default = |name: &str| row.switches.iter().find(|switch| switch.name == name).map(|switch| switch.default);
         typed.retain(|name, value| default(name) != Some(value));
-        Ok(Self { row, typed, moved, tuned })
+        Ok(Self { row, typed, tuned })
     }
 
     /// The method with its recorded switches and the program's prompts.
@@ -90,12 +82,17 @@ impl RecordedMethod {
 
     /// Today's name of a recorded file.
     fn file(&self, recorded: &str) -> String {
-        match recorded.strip_prefix("madam_rag/") {
-            Some(file) if self.moved => format!("debate/{file}"),
-            Some(file) if self.tuned => format!("madam_rag/{}_tuned.jinja", file.trim_end_matches(".jinja")),
-            _ => recorded.to_owned(),
+        match recorded.strip_prefix("madam_rag/").filter(|_| self.tuned) {
+            Some(file) => format!("madam_rag/{}_tuned.jinja", file.trim_end_matches(".jinja")),
+            None => recorded.to_owned(),
         }
     }
+}
+
+/// Whether these switches of `madam-rag` are not the paper's.
+fn departs(typed: &Typed) -> bool {
+    let differs = |(name, value): &(&str, &str)| typed.get(*name).is_some_and(|typed| typed != value);
+    MOVED.iter().any(differs) || typed.get("history").is_some_and(|history| history == "answers")
 }
 
 fn renamed(files: &BTreeMap<String, String>, name: impl Fn(&str) -> String) -> BTreeMap<String, String> {

@@ -17,7 +17,6 @@ use crate::eval::record::reader::Record;
 use crate::generation::Grammar;
 use crate::jsonl::shortened;
 use crate::llm::{Call, Llm, ModelIdentity, Reply};
-use crate::methods::METHODS;
 use crate::protocol::Row;
 use crate::protocol::formats::{FORMATS, Format};
 use crate::transcript::{CallRecord, QuestionRecord};
@@ -244,11 +243,7 @@ fn weights(model: &ModelIdentity) -> String {
 }
 
 fn row(record: &Record) -> Result<&'static Row> {
-    let name = &record.header.method;
-    METHODS.iter().copied().find(|row| row.name == name).ok_or_else(|| {
-        let known: Vec<_> = METHODS.iter().map(|row| row.name).collect();
-        refused(record, format!("a method of this program ({})", known.join(", ")), &format!("{:?}", shortened(name)))
-    })
+    Row::named(&record.header.method).map_err(|e| refused(record, "a method of this program".into(), &e.to_string()))
 }
 
 /// The call as it was sent, with the log-probabilities of its tokens where none were asked for.

@@ -127,7 +127,7 @@ fn reader(question: &Question, number: usize) -> Ask {
     let values = json!({ "question": question.text, "document": shown(&question.documents[number]) });
     Ask::new("reader", READER, values, &ABOUT)
         .document(number)
-        .grounded(true)
+        .grounded()
         .max_tokens(READER_TOKENS)
         .logprobs(Logprobs::default())
 }
