@@ -90,7 +90,7 @@ fn faults_of_files_exit_with_1() {
 #[test]
 fn a_message_is_one_line_whatever_it_quotes() {
     let folder = folder();
-    let output = moot(folder.path(), &["show", "a\nb\u{1b}[31m.jsonl"]);
+    let output = moot(folder.path(), &["record", "show", "a\nb\u{1b}[31m.jsonl"]);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(text.lines().count(), 1, "{text:?}");
     assert!(!text.contains('\u{1b}'), "{text:?}");
@@ -99,8 +99,8 @@ fn a_message_is_one_line_whatever_it_quotes() {
 #[test]
 fn every_subcommand_has_help() {
     let folder = folder();
-    for command in ["ask", "run", "score", "show", "calls", "verify", "bench", "models", "doctor"] {
-        let output = moot(folder.path(), &[command, "--help"]);
+    for command in ["ask", "run", "score", "record show", "record calls", "record verify", "lab bench", "models", "doctor"] {
+        let output = moot(folder.path(), &[&command.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && text.contains("Usage: moot"), "{text}");
     }
@@ -171,7 +171,7 @@ fn the_help_of_ask_is_one_screen_and_all_of_it_has_every_option() {
     let ask = said(&["ask", "--help"]);
     assert!(ask.contains("documents read whole [default: 40]"), "{ask}");
     // A command with few options has one help, without `--help-all`.
-    assert!(!said(&["merge", "--help"]).contains("--help-all"));
+    assert!(!said(&["record", "merge", "--help"]).contains("--help-all"));
 }
 
 /// The advice of a message must not lose a file, and an address is distinguished from a name.
