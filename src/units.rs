@@ -1,6 +1,6 @@
 //! Numbers as text (leaf module).
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 
 /// `bytes` with a unit: "491 MB", "4.7 GB".
 #[must_use]
@@ -27,7 +27,10 @@ pub fn compact(weights: u64) -> String {
 /// `bytes` in lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes all that is written (bug)");
+        text
+    })
 }
 
 /// `count` with its noun: "1 record", "2 records".

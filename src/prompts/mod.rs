@@ -3,13 +3,13 @@
 use crate::error::{MootError, Result};
 use crate::escape;
 use crate::generation::Segment;
+use crate::units::hex;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One prompt (`.jinja`), grammar (`.lark`) or schema (`.jsonc`: its first line is a comment). Rows of tables hold them, with
@@ -91,10 +91,7 @@ impl<T: AsRef<str>> File<T> {
     /// Hex SHA-256 of the file's text.
     #[must_use]
     pub fn sha256(&self) -> String {
-        Sha256::digest(self.text.as_ref().as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").expect("a string takes all that is written (bug)");
-            hex
-        })
+        hex(&Sha256::digest(self.text.as_ref().as_bytes()))
     }
 
     fn environment(&self) -> Result<Environment<'static>> {

@@ -1,8 +1,8 @@
 //! Hashes of dataset files and of questions.
 
 use crate::error::{MootError, Result};
+use crate::units::hex;
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
@@ -28,14 +28,6 @@ impl io::Write for HashWriter {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// The id of a question whose dataset gives none: the item's number, and a hash of the question, so that the ids of two

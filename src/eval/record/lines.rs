@@ -8,9 +8,9 @@
 //! line's own text up to `,"chain":"`. Times differ between two runs that are otherwise equal, so they stand behind it.
 
 use crate::transcript::{CallRecord, Event, QuestionRecord};
+use crate::units::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::io;
 
 /// The separator between a line's content and its hash. Within a text its quotes would be escaped.
@@ -55,11 +55,7 @@ impl Chain {
         let mut hash = Sha256::new();
         hash.update(self.last.as_bytes());
         hash.update(content);
-        let mut hex = String::with_capacity(64);
-        for byte in hash.finalize() {
-            let _ = write!(hex, "{byte:02x}");
-        }
-        hex
+        hex(&hash.finalize())
     }
 
     /// The line of `content`, its hash and its end included; the next line follows this one.
