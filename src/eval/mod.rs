@@ -1,6 +1,7 @@
 //! Running methods over datasets, keeping records, and scoring them.
 
 pub mod answers;
+pub mod chart;
 pub mod check;
 pub mod compare;
 pub mod computed_slices;

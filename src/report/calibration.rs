@@ -1,10 +1,10 @@
 //! The reliability diagram: how often answers of about one probability are right, and the expected calibration error.
 
-use super::chart::{Chart, Point, Series};
 use super::figures::row;
 use super::part::Part;
 use crate::answers::gold;
 use crate::error::Result;
+use crate::eval::chart::{Chart, Point, Scale, Series};
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{RESAMPLES, bootstrap};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub(super) fn figure(part: &Part) -> Result<Option<Value>> {
     let x = "estimated probability, %";
     let rows: Vec<Value> =
         series.iter().flat_map(|line| line.points.iter().map(|point| row(part, line, point))).collect();
-    let chart = Chart { x: x.into(), y: "share right".into(), logarithmic: false, diagonal: true, series };
+    let chart = Chart { x: x.into(), y: "share right".into(), scale: Scale::Linear, top: None, diagonal: true, series };
     let charts = [json!({ "metric": "", "name": "share right", "svg": chart.svg()?, "rows": rows })];
     Ok(Some(json!({ "title": "Calibration", "x": x, "about": about, "charts": charts })))
 }

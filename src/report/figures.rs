@@ -1,11 +1,11 @@
 //! The charts of a report: score against tokens, by documents, by misinformation, by imbalance, by rounds (MADAM-RAG, Figures
 //! 3 and 4).
 
-use super::chart::{Chart, Point, Series, legend, short};
 use super::part::Part;
 use super::values::{named, value};
 use crate::answers::words::Level;
 use crate::error::Result;
+use crate::eval::chart::{Chart, Point, Scale, Series, legend, short};
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap};
 use crate::question::{Answer, Conclusion, Question};
@@ -70,7 +70,7 @@ pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
                 "tokens a question, prompt and generated",
                 "One point a record; further left is cheaper, higher is better.",
             ),
-            true,
+            Scale::Logarithmic,
             &tokens,
         )?);
     }
@@ -82,7 +82,7 @@ pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
         if levels(&lines(METRICS[0].0)) < 2 {
             missing.push(format!("{}: all questions are alike in this, or the dataset does not say.", kind.title));
         } else {
-            figures.push(figure(part, words, false, &lines)?);
+            figures.push(figure(part, words, Scale::Levels, &lines)?);
         }
     }
     let rounds = |metric: &'static str| by_rounds(part, metric);
@@ -92,7 +92,7 @@ pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
     } else {
         let about = "MADAM-RAG, Figure 3: the answers that the concluding role gave after each round, those of debates that had \
                      ended counted on; and records that differ in their number of rounds alone.";
-        figures.push(figure(part, ("By rounds", "rounds", about), false, &rounds)?);
+        figures.push(figure(part, ("By rounds", "rounds", about), Scale::Levels, &rounds)?);
     }
     Ok((figures, missing))
 }
@@ -108,7 +108,7 @@ fn levels(series: &[Series]) -> usize {
 fn figure(
     part: &Part,
     (title, x, about): (&str, &str, &str),
-    logarithmic: bool,
+    scale: Scale,
     lines: &dyn Fn(&'static str) -> Vec<Series>,
 ) -> Result<Value> {
     let mut charts = Vec::new();
@@ -116,7 +116,7 @@ fn figure(
         let series: Vec<Series> = lines(metric).into_iter().filter(|line| !line.points.is_empty()).collect();
         let rows: Vec<Value> =
             series.iter().flat_map(|line| line.points.iter().map(|point| row(part, line, point))).collect();
-        let chart = Chart { x: x.into(), y: name.into(), logarithmic, diagonal: false, series };
+        let chart = Chart { x: x.into(), y: name.into(), scale, top: None, diagonal: false, series };
         charts.push(json!({ "metric": metric, "name": name, "svg": chart.svg()?, "rows": rows }));
     }
     Ok(json!({ "title": title, "x": x, "about": about, "charts": charts }))

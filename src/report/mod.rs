@@ -5,7 +5,6 @@
 //! template escapes it, and the script sets it as text.
 
 mod calibration;
-mod chart;
 mod debate;
 mod figures;
 mod marks;

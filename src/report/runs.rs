@@ -14,7 +14,7 @@ pub(super) fn run(part: &Part, number: usize) -> Value {
     let header = &record.header;
     json!({
         "name": escape::line(&described.name),
-        "key": super::chart::legend(number),
+        "key": crate::eval::chart::legend(number),
         "settings": settings(record, ledger),
         "switches": pairs(&header.switches),
         "prompts": header.prompts.iter().map(|(name, hash)| (escape::line(name), escape::line(hash))).collect::<Vec<_>>(),

@@ -49,7 +49,7 @@ fn panel(compared: &Compared, slice: &SliceComparison, name: &str) -> Value {
         let difference = contrast.and_then(|contrast| contrast.difference);
         json!({
             "name": escape::line(&record.name),
-            "key": super::chart::legend(index),
+            "key": crate::eval::chart::legend(index),
             "questions": side.questions,
             "value": value.map(|e| shown(Unit::Share, e.mean, false)),
             "interval": value.map(|e| interval(Unit::Share, e, false)),

@@ -99,7 +99,9 @@ fn a_message_is_one_line_whatever_it_quotes() {
 #[test]
 fn every_subcommand_has_help() {
     let folder = folder();
-    for command in ["ask", "run", "score", "record show", "record calls", "record verify", "lab bench", "models", "doctor"] {
+    for command in
+        ["ask", "run", "score", "record show", "record calls", "record verify", "lab bench", "models", "doctor"]
+    {
         let output = moot(folder.path(), &[&command.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && text.contains("Usage: moot"), "{text}");

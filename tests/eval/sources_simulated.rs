@@ -2,13 +2,13 @@
 
 use super::sources::near;
 use moot::answers::words::Level;
+use moot::eval::chart::{Chart, Point, Scale, Series};
 use moot::eval::sources::Row;
 use moot::eval::sources::bench::pools::pools;
 use moot::eval::sources::bench::swap::{Kind, kind, swapped, wrong_answers};
 use moot::eval::sources::bench::{Lies, Plan, Pool, build, synthetic};
 use moot::eval::sources::reliability::{Prior, beta};
-use moot::eval::sources::simulate::figures::{FIGURES, Figure};
-use moot::eval::sources::simulate::plot::{COLOURS, Chart, Series};
+use moot::eval::sources::simulate::figures::{FIGURES, Figure, Outcome};
 use moot::eval::sources::simulate::{Drawn, FILTERED, UNFILTERED, Way, World};
 use moot::question::{Document, Gold, Label, Question};
 use rand::SeedableRng;
@@ -118,7 +118,7 @@ fn hallucinations_are_shared_at_the_set_rate() {
 
 /// The means of a figure's second line.
 fn mean_of(figure: &Figure, trials: usize, seed: u64) -> Vec<f64> {
-    figure.run(trials, seed).chart.series[1].points.iter().map(|point| point.1).collect()
+    figure.run(trials, seed).chart.series[1].points.iter().map(|point| point.y.mean).collect()
 }
 
 #[test]
@@ -135,28 +135,40 @@ fn figures_are_named_once_and_repeat_by_their_seed() {
         let (one, other) = (mean_of(cost, trials, one), mean_of(cost, trials, other));
         assert!(one.iter().zip(&other).skip(2).all(|(a, b)| (a - b).abs() > 1e-9), "{one:?} {other:?}");
     }
-    assert!(!cost.counts_collapses() && first.chart.series.len() <= COLOURS);
+    assert!(!cost.counts_collapses());
     // All of nine sources are asked; about four answers of coverage 0.6 take seven.
-    let last = |line: usize| first.chart.series[line].points.last().unwrap().1;
+    let last = |line: usize| first.chart.series[line].points.last().unwrap().y.mean;
     assert_eq!(last(0), 9.0);
     assert!((6.0..7.0).contains(&last(1)), "{}", last(1));
 }
 
 #[test]
-fn a_chart_is_well_formed_and_its_points_are_where_they_belong() {
-    let series = |name: &str, points: &[(f64, f64)]| Series { name: name.into(), points: points.to_vec() };
+fn a_picture_is_one_svg_with_its_title_names_and_lines() {
+    let point = |x: f64, mean: f64| Point { x, y: Estimate { mean, low: mean, high: mean, n: 1 } };
     let chart = Chart {
-        title: "A < B & C".into(),
-        x: "x".into(),
-        y: "y".into(),
-        range: (0.0, 1.0),
-        series: vec![series("one", &[(0.0, 0.0), (2.0, 1.0)]), series("two", &[(1.0, 0.5)])],
+        x: "sources".into(),
+        y: "share".into(),
+        scale: Scale::Linear,
+        top: Some(1.0),
+        diagonal: false,
+        series: vec![
+            Series { index: 0, points: vec![point(0.0, 0.0), point(1.0, 1.0)] },
+            Series { index: 1, points: vec![point(0.25, 0.5)] },
+        ],
     };
-    let svg = chart.svg();
-    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("A &lt; B &amp; C"));
-    assert!(svg.contains("points=\"72.0,325.0 443.0,40.0\""), "{svg}");
-    assert!(svg.contains("points=\"257.5,182.5\""), "{svg}");
-    assert_eq!(svg, chart.svg());
+    let svg = chart.picture("A < B & C", &["one", "<two>"]).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    for text in ["A &lt; B &amp; C", "sources", "share", "one", "&lt;two&gt;", "0.25"] {
+        assert!(svg.contains(&format!("\n{text}\n")), "{text}: {svg}");
+    }
+    assert_eq!(svg, chart.picture("A < B & C", &["one", "<two>"]).unwrap());
+    // The line rises from the lower left to the upper right.
+    let line =
+        svg.split("<polyline").find(|line| line.contains("#0B5FA5") && line.contains("stroke-width=\"2\"")).unwrap();
+    let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+    let points: Vec<Vec<i32>> =
+        points.split_whitespace().map(|at| at.split(',').map(|n| n.parse().unwrap()).collect()).collect();
+    assert!(points[0][0] < points[1][0] && points[0][1] > points[1][1], "{points:?}");
 }
 
 #[test]
@@ -345,12 +357,13 @@ fn every_x_of_a_figure_sees_the_same_draws() {
     let kappa = figure("kappa").run(4, 0);
     for line in 2..5 {
         let points = &kappa.chart.series[line].points;
-        assert!(points.iter().all(|point| point.1 == points[0].1), "{points:?}");
-        assert!(kappa.margins.iter().all(|margins| margins[line] == kappa.margins[0][line]));
+        assert!(points.iter().all(|point| point.y == points[0].y), "{points:?}");
     }
     let rrss = &kappa.chart.series[0].points;
-    assert!(rrss.windows(2).all(|pair| pair[1].1 >= pair[0].1 - 0.01), "{rrss:?}");
-    assert!(kappa.margins[0][0] > 0.0 && figure("kappa").run(1, 0).margins[0][0] == 0.0);
+    assert!(rrss.windows(2).all(|pair| pair[1].y.mean >= pair[0].y.mean - 0.01), "{rrss:?}");
+    let margin =
+        |outcome: &Outcome| outcome.chart.series[0].points[0].y.high - outcome.chart.series[0].points[0].y.mean;
+    assert!(margin(&kappa) > 0.0 && margin(&figure("kappa").run(1, 0)) == 0.0);
     // Nine sources are three and six more.
     let world = |sources| World { sources, drawn: 9, ..World::default() }.draw(3);
     let (few, all) = (world(3), world(9));

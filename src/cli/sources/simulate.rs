@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         output::print(&table(figure, &outcome, args.trials))?;
         if let Some(folder) = &args.output {
             let path = folder.join(format!("sources-{}.svg", figure.name));
-            outputs::write(&path, outcome.chart.svg().as_bytes())?;
+            outputs::write(&path, outcome.chart.picture(figure.title, &figure.names())?.as_bytes())?;
         }
     }
     Ok(())
@@ -53,9 +53,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
 /// A Markdown table: a row an x, a column a line; in brackets the trials that collapsed.
 fn table(figure: &Figure, outcome: &Outcome, trials: usize) -> String {
     let series = &outcome.chart.series;
-    let names: String = series.iter().map(|series| format!(" {} |", series.name)).collect();
+    let names = figure.names();
+    let head: String = names.iter().map(|name| format!(" {name} |")).collect();
     let mut text = format!(
-        "{} ({}; {}, mean of {trials} trials with its 95 % interval)\n\n| {} |{names}\n|---|{}\n",
+        "{} ({}; {}, mean of {trials} trials with its 95 % interval)\n\n| {} |{head}\n|---|{}\n",
         figure.title,
         figure.name,
         figure.paper,
@@ -68,13 +69,13 @@ fn table(figure: &Figure, outcome: &Outcome, trials: usize) -> String {
             let collapsed = outcome.collapsed[row][line];
             let bracket =
                 if figure.counts_collapses() && collapsed > 0 { format!(" ({collapsed})") } else { String::new() };
-            let margin = outcome.margins[row][line];
-            text.push_str(&format!(" {:.3} ±{margin:.3}{bracket} |", series.points[row].1));
+            let y = series.points[row].y;
+            text.push_str(&format!(" {:.3} ±{:.3}{bracket} |", y.mean, y.high - y.mean));
         }
         text.push('\n');
     }
     if figure.counts_collapses() {
-        let last = series.last().map_or("", |series| &series.name);
+        let last = names.last().unwrap_or(&"");
         text.push_str(&format!("\nIn brackets: trials that end {COLLAPSE} and more below {last}.\n"));
     }
     text + "\n"

@@ -1,8 +1,9 @@
 //! The table of simulated figures: the paper's shapes, and copies among sources.
 
-use super::plot::{Chart, Series};
 use super::{FILTERED, Reader, UNFILTERED, Way, World};
+use crate::eval::chart::{Chart, Point, Scale, Series};
 use crate::eval::sources::reliability::Prior;
+use crate::eval::stats::Estimate;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -177,10 +178,8 @@ pub static FIGURES: &[Figure] = &[
 /// The result of a figure's trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The means, as a chart.
+    /// The means with their 95 % intervals over trials, as a chart.
     pub chart: Chart,
-    /// By x: of each line, half the width of the mean's 95 % interval over trials.
-    pub margins: Vec<Vec<f64>>,
     /// By x: of each line, the trials that end 0.1 and more below the figure's last line.
     pub collapsed: Vec<Vec<usize>>,
 }
@@ -196,38 +195,45 @@ fn seed_of(seed: u64, trial: usize) -> u64 {
     random.random()
 }
 
-/// Half the width of the 95 % interval of the mean, by the normal approximation; 0 for a single trial.
-fn margin(values: &[f64]) -> f64 {
+/// The mean and its 95 % interval by the normal approximation, which is the mean alone for a single trial.
+fn estimate(values: &[f64]) -> Estimate {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n.max(1.0);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    if n < 2.0 { 0.0 } else { 1.96 * (squares / (n - 1.0) / n).sqrt() }
+    let margin = if n < 2.0 { 0.0 } else { 1.96 * (squares / (n - 1.0) / n).sqrt() };
+    Estimate { mean, low: mean - margin, high: mean + margin, n: values.len() }
 }
 
 impl Figure {
+    /// The names of the lines.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        self.lines.iter().map(|line| line.name).collect()
+    }
+
     /// Runs `trials` trials, each with a seed of its own; every line and every x sees the same draws as far as their worlds allow.
     #[must_use]
     pub fn run(&self, trials: usize, seed: u64) -> Outcome {
-        let mut series: Vec<Series> =
-            self.lines.iter().map(|line| Series { name: line.name.to_owned(), points: Vec::new() }).collect();
-        let (mut collapsed, mut margins) = (Vec::new(), Vec::new());
+        let mut series: Vec<Series> = (0..self.lines.len()).map(|index| Series { index, points: Vec::new() }).collect();
+        let mut collapsed = Vec::new();
         for &x in self.at {
             let reached: Vec<Vec<f64>> =
                 (0..trials).into_par_iter().map(|trial| self.trial(x, seed_of(seed, trial))).collect();
-            let of_line = |line: usize| reached.iter().map(|trial| trial[line]).collect::<Vec<_>>();
-            margins.push((0..self.lines.len()).map(|line| margin(&of_line(line))).collect());
-            let mean = |line: usize| reached.iter().map(|trial| trial[line]).sum::<f64>() / trials.max(1) as f64;
-            series.iter_mut().enumerate().for_each(|(line, series)| series.points.push((x, mean(line))));
+            for (line, series) in series.iter_mut().enumerate() {
+                let of_line: Vec<f64> = reached.iter().map(|trial| trial[line]).collect();
+                series.points.push(Point { x, y: estimate(&of_line) });
+            }
             let best = self.lines.len() - 1;
             let below = |line: usize| reached.iter().filter(|trial| trial[line] <= trial[best] - COLLAPSE).count();
             collapsed.push((0..self.lines.len()).map(below).collect());
         }
-        let (y, range) = match self.shown {
-            Shown::Right => ("share of right answers (mean)", (0.0, 1.0)),
-            Shown::Asked => ("sources asked (mean)", (0.0, 10.0)),
+        let (y, top) = match self.shown {
+            Shown::Right => ("share of right answers (mean)", 1.0),
+            Shown::Asked => ("sources asked (mean)", 10.0),
         };
-        let chart = Chart { title: self.title.into(), x: self.x.into(), y: y.into(), range, series };
-        Outcome { chart, margins, collapsed }
+        let (x, scale) = (self.x.into(), Scale::Linear);
+        let chart = Chart { x, y: y.into(), scale, top: Some(top), diagonal: false, series };
+        Outcome { chart, collapsed }
     }
 
     /// The share or the number that each line reached in one trial.

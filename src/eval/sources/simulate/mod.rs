@@ -7,7 +7,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 pub mod figures;
-pub mod plot;
 
 /// How a reader answers by what it reads: shares of right answers, of the planted wrong answer of misinformation, and of "I
 /// don't know"; the rest is hallucinated.
