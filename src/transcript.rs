@@ -161,12 +161,6 @@ impl CallRecord {
         }
     }
 
-    /// The prefill and the reply as one text: what others read of a continued reply.
-    #[must_use]
-    pub fn whole_reply(&self) -> String {
-        self.prefill.iter().map(Segment::text).chain([self.reply.as_str()]).collect()
-    }
-
     /// The answer of a reply that gives one; `None` where it is unknown, malformed or of another format.
     #[must_use]
     pub fn answer(&self) -> Option<&str> {

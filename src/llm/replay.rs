@@ -4,12 +4,11 @@ use crate::error::{MootError, Result};
 use crate::llm::identity::{Identity, Key};
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply, answer_in_order};
 use crate::transcript::CallRecord;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// A model that replies as it did in a recorded run. [`Identity::replayed`] identifies a call.
 pub struct Replay {
     identity: ModelIdentity,
-    roles: BTreeMap<String, ModelIdentity>,
     replies: HashMap<Key, Reply>,
 }
 
@@ -37,14 +36,7 @@ impl Replay {
         for call in calls {
             replies.entry(Identity::from(call).replayed().key()).or_insert_with(|| recorded_reply(call));
         }
-        Self { identity, roles: BTreeMap::new(), replies }
-    }
-
-    /// The models that the recorded run had for single roles.
-    #[must_use]
-    pub fn with_roles(mut self, roles: BTreeMap<String, ModelIdentity>) -> Self {
-        self.roles = roles;
-        self
+        Self { identity, replies }
     }
 
     /// The recorded reply to `call`, if there is one.
@@ -80,10 +72,6 @@ impl Replay {
 impl Llm for Replay {
     fn identity(&self) -> &ModelIdentity {
         &self.identity
-    }
-
-    fn identity_of(&self, role: &str) -> &ModelIdentity {
-        self.roles.get(role).unwrap_or(&self.identity)
     }
 
     /// All capabilities: a call that is not in the record fails by itself.

@@ -10,6 +10,7 @@ use moot::eval::sources::bench::{Lies, Plan, Pool, build, synthetic};
 use moot::eval::sources::reliability::{Prior, beta};
 use moot::eval::sources::simulate::figures::{FIGURES, Figure, Outcome};
 use moot::eval::sources::simulate::{Drawn, FILTERED, UNFILTERED, Way, World};
+use moot::eval::stats::Estimate;
 use moot::question::{Document, Gold, Label, Question};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

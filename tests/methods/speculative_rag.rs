@@ -4,6 +4,7 @@ use super::record_text::is_golden;
 use super::{answer, four, prompt, question, typed};
 use crate::protocol::ctx::Shelf;
 use crate::retrieval::Letters;
+use moot::generation::Segment;
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::methods;
@@ -126,7 +127,7 @@ fn the_original_takes_the_draft_with_the_best_product_of_scores() {
     let drafted = drafts(&calls).len();
     assert_eq!((drafted, calls.len()), (5, 25));
     let judged = &calls[5..9];
-    let prefills: Vec<String> = judged.iter().map(CallRecord::whole_reply).collect();
+    let prefills: Vec<String> = judged.iter().map(|call| call.prefill.iter().map(Segment::text).collect()).collect();
     let Parsed::Answer { answer: Some(given), explanation } = &calls[0].parsed else { panic!("{:?}", calls[0].parsed) };
     let whole = format!("Thought: {explanation}\nAnswer: {given}");
     assert_eq!(prefills, [format!("Thought: {explanation}"), whole.clone(), whole, "Yes".into()]);

@@ -5,7 +5,6 @@ use crate::answers::align;
 use crate::cli::args::values;
 use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
-use crate::eval::datasets::sha256_of;
 use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
 use crate::eval::sources::merge::Gathered;
@@ -14,6 +13,7 @@ use crate::files::outputs;
 use crate::protocol::equality::{self, Equality};
 use crate::sources::{EstimatorSettings, QuestionAnswers, SourceWeights};
 use crate::transcript::QuestionRecord;
+use moot_models::source::sha256_file;
 use std::path::{Path, PathBuf};
 
 /// Estimate weights of sources from recorded runs, without labels (RA-RAG, section 3.3)
@@ -124,7 +124,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let mut left = LeftOut::default();
     for path in &args.records {
         let record = Record::read(path)?;
-        gathered.note((name(path), sha256_of(path)?));
+        gathered.note((name(path), sha256_file(path)?));
         let equality = equality_of(&record.header);
         let mut found = Gathered::default();
         for question in &record.questions {

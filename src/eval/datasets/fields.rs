@@ -5,7 +5,9 @@ use crate::error::Result;
 use crate::jsonl::{self, Object};
 use crate::question::{Document, Label, Question};
 use crate::retrieval::corpus;
+use crate::units::hex;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
 /// The dataset's own id in `field`, a string or a number; else one made of the item's number and its question.
@@ -13,8 +15,15 @@ pub(super) fn id(item: &Item, field: &str, question: &str) -> String {
     match item.object.value(field) {
         Some(Value::String(id)) if !id.trim().is_empty() => id.clone(),
         Some(Value::Number(id)) => id.to_string(),
-        _ => super::question_id(item.number, question),
+        _ => question_id(item.number, question),
     }
+}
+
+/// The id of a question whose dataset gives none: the item's number, and a hash of the question, so that the ids of two
+/// files differ and a question asked twice in one file has two.
+#[must_use]
+pub fn question_id(number: usize, question: &str) -> String {
+    format!("{number}-{}", &hex(&Sha256::digest(question.as_bytes()))[..8])
 }
 
 /// Strings: a list of them, the same list written as JSON into one string (a table's cell), or one string alone.

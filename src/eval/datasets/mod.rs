@@ -4,6 +4,7 @@
 use crate::error::{MootError, Result};
 use crate::eval::record::DatasetIdentity;
 use crate::question::Question;
+use moot_models::source::sha256_file;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -15,7 +16,6 @@ mod contraqa;
 mod faitheval;
 mod fields;
 mod flashrag;
-mod hash;
 mod healthver;
 mod input;
 mod macnoise;
@@ -34,8 +34,7 @@ mod triviaqa;
 mod truthfulqa;
 mod wikicontradict;
 
-pub use hash::question_id;
-pub(crate) use hash::sha256_of;
+pub use fields::question_id;
 pub use input::{Form, Item};
 pub use row::Row;
 
@@ -174,7 +173,7 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Dataset> {
         return Err(MootError::Input { path: path.into(), line: None, expected: "a question".into(), found });
     }
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let identity = DatasetIdentity { name, sha256: sha256_of(path)?, questions: questions.len() };
+    let identity = DatasetIdentity { name, sha256: sha256_file(path)?, questions: questions.len() };
     Ok(Dataset { identity, format: row.name, questions, skipped })
 }
 

@@ -27,7 +27,7 @@ pub type Journal = HashMap<String, Vec<Journaled>>;
 
 /// An open record; iterating gives its questions. One that was recorded with an error may come again later.
 ///
-/// A last line that a kill cut short is left out and told by [`Reader::torn`]; any other line that is not what it should be
+/// A last line that a kill cut short is left out and told by [`Record::torn`]; any other line that is not what it should be
 /// is an error. [`Reader::altered`] lists the lines that can be read and whose hash is wrong.
 pub struct Reader<R = BufReader<File>> {
     lines: R,
@@ -86,12 +86,6 @@ impl<R: BufRead> Reader<R> {
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
-    }
-
-    /// Whether the last line was cut short; known once the iterator has ended.
-    #[must_use]
-    pub fn torn(&self) -> bool {
-        self.torn
     }
 
     /// Bytes up to the end of the last whole line read.

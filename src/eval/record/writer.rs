@@ -9,7 +9,6 @@ use crate::error::{MootError, Result};
 use crate::files;
 use crate::files::outputs::{self, Output};
 use crate::transcript::{CallRecord, QuestionRecord};
-use serde::Serialize;
 use serde::de::IgnoredAny;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -190,12 +189,6 @@ impl Writer {
         std::mem::take(&mut self.journal)
     }
 
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Appends one question with its calls; it is on the disk when this returns. Calls that its journal holds already are not
     /// written again.
     ///
@@ -300,16 +293,6 @@ impl Writer {
     fn cut(&mut self) -> Result<()> {
         self.storage.cut(self.length).map_err(|e| MootError::io(&self.path, "cut", e))
     }
-}
-
-/// One line of JSON, its end included.
-///
-/// # Errors
-/// Where `value` cannot be JSON.
-pub fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(value)?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }
 
 fn lock(file: &File, path: &Path) -> Result<()> {
