@@ -1,4 +1,4 @@
-//! moot lets documents argue: every document gets an agent, the agents debate, an aggregator concludes.
+//! moot answers questions from documents that contradict each other, with the documents for and against each answer.
 //!
 //! `ARCHITECTURE.md` describes the life of a question; its vocabulary is in [`question`].
 

@@ -67,7 +67,7 @@ pub struct SourceEstimate {
     /// Questions that it was asked.
     pub asked: usize,
     /// Answers that its documents do not hold, which count as unknown (`f_align`, section 3.2).
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub dropped: usize,
     /// The 95 % bootstrap interval of the weight, over questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,10 +139,6 @@ impl SourceAnswer {
     pub fn compared(&self) -> Option<&str> {
         self.counted().map(|answer| self.equal_to.as_deref().unwrap_or(answer))
     }
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 /// A file of weights as a record's header names it.

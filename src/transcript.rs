@@ -58,7 +58,7 @@ impl QuestionRecord {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CallRecord {
     /// Its index in [`QuestionRecord::calls`], from 0. The reader of a record counts.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub number: usize,
     /// "agent", "aggregator", "reader".
     pub role: String,
@@ -73,7 +73,7 @@ pub struct CallRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Which of several samples of one call, from 0.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub sample: usize,
     /// The prompt file.
     pub prompt: String,
@@ -212,10 +212,6 @@ impl CallRecord {
     pub fn mean_score(&self) -> Option<f32> {
         (!self.scores.is_empty()).then(|| self.total_score() / self.scores.len() as f32)
     }
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 fn is_no_time(seconds: &f64) -> bool {

@@ -33,6 +33,12 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// Whether a number is zero, which a record leaves out.
+#[must_use]
+pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
+}
+
 /// `count` with its noun: "1 record", "2 records".
 #[must_use]
 pub fn plural<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str, several: &str) -> String {

@@ -42,7 +42,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::Path;
 
-/// Let documents argue: each document gets an agent, the agents debate, an aggregator concludes
+/// Answer questions from documents that contradict each other, with the documents for and against each answer
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {

@@ -33,15 +33,11 @@ pub(super) struct Times {
     #[serde(default)]
     pub(super) seconds: f64,
     /// From the question's start until a call was recorded, earlier attempts included.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub(super) elapsed: f64,
     /// Of the question's events, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) events: Vec<f64>,
-}
-
-fn is_zero(seconds: &f64) -> bool {
-    *seconds == 0.0
 }
 
 impl Chain {

@@ -36,12 +36,8 @@ pub struct Settings {
     /// Replies are not constrained by a grammar.
     pub free_form: bool,
     /// Tokens of thought before each reply, for models that can think; 0 turns thinking off.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub think: usize,
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 impl Default for Settings {
