@@ -13,6 +13,7 @@ pub mod local;
 pub mod once;
 pub mod remote;
 pub mod replay;
+pub mod replicas;
 pub mod roles;
 pub mod scripted;
 pub(crate) mod thoughts;

@@ -40,7 +40,7 @@ pub fn find_models(names: &[String], runtime: &RuntimeOptions, control: &Control
     let options = runtime.resolve(control.notice())?;
     for name in names {
         if Address::is_one(name) {
-            models::remote(name, &options, control.cancel.clone())?;
+            models::served(name, &options, &control.cancel)?;
             continue;
         }
         let found = LocatedModel::find(name, &options, &mut |progress| {

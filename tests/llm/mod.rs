@@ -4,6 +4,7 @@ mod kinds;
 mod methods;
 mod peer;
 mod remote;
+mod replicas;
 mod roles;
 pub(crate) mod server;
 mod turns;

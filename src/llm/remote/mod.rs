@@ -251,7 +251,7 @@ impl Remote {
     /// # Errors
     /// [`MootError::Remote`]: the server cannot answer it, or did not answer as the protocol says.
     pub fn answer_here(&self, call: &Call) -> Result<Reply> {
-        self.answer_one(call, &self.client.stage(self.cancel.child()))
+        self.answer_one(call, &self.client.stage(self.cancel.child_of_both(&call.cancel)))
     }
 
     fn tell(&self, line: &str) {

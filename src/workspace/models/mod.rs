@@ -10,7 +10,8 @@ mod storage;
 
 pub use located::LocatedModel;
 pub use memory_plan::{Member, MemoryPlan};
-pub use opening::{Opening, Purpose, open, open_all, remote};
+pub(crate) use opening::served;
+pub use opening::{Opening, Purpose, open, open_all};
 pub use options::{Options, best_device, recipe};
 pub use random::random;
 pub use runtime::RuntimeOptions;

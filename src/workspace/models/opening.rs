@@ -7,6 +7,7 @@ use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::llm::local::Local;
 use crate::llm::remote::{Address, Key, Remote};
+use crate::llm::replicas::{self, Replicas};
 use crate::llm::roles::{Assignment, Roles};
 use crate::llm::turns::{Loader, Turn};
 use crate::llm::{Capabilities, Llm, ModelIdentity};
@@ -79,7 +80,7 @@ pub fn open_all(
     for (index, name) in assignment.models.iter().enumerate() {
         models.push(None);
         if Address::is_one(name) {
-            let remote = remote(name, options, cancel.clone())?;
+            let remote = served(name, options, cancel)?;
             let missing = needs.missing_from(remote.capabilities(roles.first().copied().unwrap_or_default()));
             if !missing.is_empty() {
                 let missing = missing.join(", ");
@@ -87,7 +88,7 @@ pub fn open_all(
                     "{method} needs {missing}: the server at {name} does not give them"
                 )));
             }
-            models[index] = Some(Box::new(remote));
+            models[index] = Some(remote);
             told(Opening::Elsewhere(name));
         } else {
             let model = LocatedModel::find(name, options, &mut |progress| told(Opening::Finding(name, progress)))?;
@@ -170,15 +171,34 @@ fn load(
     Ok(())
 }
 
+/// The model at the address `name`, or at the addresses, joined by `+`, of several servers.
+///
+/// # Errors
+/// As [`remote`].
+pub(crate) fn served(name: &str, options: &Options, cancel: &Cancel) -> Result<Box<dyn Llm>> {
+    let Some(addresses) = replicas::addresses(name) else {
+        return Ok(Box::new(remote(name, options, cancel.clone())?));
+    };
+    for address in &addresses {
+        check_offline(&Address::parse(address)?, options)?;
+    }
+    Ok(Box::new(Replicas::open(&addresses, Key::from_environment, options.patience, &options.notice, cancel)?))
+}
+
 /// The model at the address `name`.
 ///
 /// # Errors
 /// As [`Remote::open`]; [`MootError::Usage`] for a server on another machine if `offline` is set.
-pub fn remote(name: &str, options: &Options, cancel: Cancel) -> Result<Remote> {
+fn remote(name: &str, options: &Options, cancel: Cancel) -> Result<Remote> {
     let address = Address::parse(name)?;
+    check_offline(&address, options)?;
+    let key = Key::from_environment(&address);
+    Remote::open(address, key, options.patience, options.notice.clone(), cancel)
+}
+
+fn check_offline(address: &Address, options: &Options) -> Result<()> {
     if options.offline && !address.is_loopback() {
         return Err(MootError::Usage(format!("{address} is not on this machine, and the network is not to be used")));
     }
-    let key = Key::from_environment(&address);
-    Remote::open(address, key, options.patience, options.notice.clone(), cancel)
+    Ok(())
 }
