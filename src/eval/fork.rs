@@ -170,7 +170,7 @@ impl Fork {
     }
 
     /// The question as it is read now.
-    fn question(&self, old: &Question) -> Question {
+    pub(crate) fn question(&self, old: &Question) -> Question {
         let mut question = old.clone();
         match &self.change {
             Change::Drop(number) if *number < question.documents.len() => {

@@ -64,7 +64,7 @@ pub fn addresses(name: &str) -> Option<Vec<&str>> {
 }
 
 impl Replicas {
-    /// Asks every server for the model. One that does not answer is noted and asked again later; `key` gives each its key.
+    /// Asks every server for the model. One that does not answer is noted and left out; `key` gives each its key.
     ///
     /// # Errors
     /// The error of the first server where none answers; [`MootError::Usage`] where two have other models or other abilities.
@@ -84,7 +84,7 @@ impl Replicas {
             match Remote::open(address, key, once, notice.clone(), cancel.child()) {
                 Ok(remote) => servers.push(Replica::new(remote)),
                 Err(error @ MootError::Remote { .. }) => {
-                    notice.tell(&format!("{error}: the other servers answer its calls"));
+                    notice.tell(&format!("{error}: it is left out, the other servers answer all calls"));
                     failed = failed.or(Some(error));
                 }
                 Err(error) => return Err(error),
@@ -129,7 +129,10 @@ impl Replicas {
             };
             let server = &self.servers[at];
             server.in_flight.fetch_add(1, Ordering::Relaxed);
-            let answered = server.remote.answer_here(call);
+            let ended = || Err(MootError::Interrupted);
+            // On a thread of its own, so that the connection is cut when the call is cancelled.
+            let mut answered = server.remote.answer(std::slice::from_ref(call), OnFailure::Continue, &mut |_, _| {});
+            let answered = answered.pop().unwrap_or_else(ended);
             server.in_flight.fetch_sub(1, Ordering::Relaxed);
             match answered {
                 Err(MootError::Remote { kind, .. }) if is_passing(kind) && failures < self.patience.retries => {

@@ -3,7 +3,7 @@
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;
 use axum::body::{Body, to_bytes};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{Request, StatusCode};
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// Time for a client to send a body.
 const TIME: Duration = Duration::from_secs(30);
+
+/// Bytes of a body that does not wait for others.
+const SMALL: usize = 64 << 10;
 
 /// Entries of any list in a body. A body of 16 MiB may hold millions of empty ones, each many times its bytes in memory.
 const ENTRIES: usize = 20_000;
@@ -29,6 +32,9 @@ pub(super) async fn json<T: DeserializeOwned>(state: &State, request: Request<Bo
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     let limit = state.limits.body;
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    // A body without a length is of unknown size.
+    let _turn = if length.is_none_or(|length: usize| length > SMALL) { state.large.acquire().await.ok() } else { None };
     let read = tokio::time::timeout(TIME, to_bytes(request.into_body(), limit));
     let late = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {TIME:?}"));
     let cut = |error: axum::Error| {

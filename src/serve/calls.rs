@@ -3,11 +3,11 @@
 use crate::llm::remote::SentCall;
 use crate::llm::{Call, Reply};
 use crate::serve::body;
-use crate::serve::refusal::Answer;
+use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run};
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
-use axum::http::Request;
+use axum::http::{Request, StatusCode};
 use axum::routing::post;
 use axum::{Json, Router};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ async fn answer(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> A
     let sent: SentCall = body::json(&state, request).await?;
     run(state, move |state, cancel| {
         let llm = state.model(Some(&sent.model))?;
-        let call: Call = sent.call(cancel);
+        let call: Call = sent.call(cancel).map_err(|wrong| Refusal::new(StatusCode::BAD_REQUEST, wrong))?;
         let mut replies =
             llm.ask_all(&[call], &mut |_, _| {}).map_err(|error| refused(error, &state.limits, cancel))?;
         let reply = replies.swap_remove(0);

@@ -33,8 +33,12 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
+
+/// Time for threads to end, after requests have had theirs.
+const LAST: Duration = Duration::from_secs(5);
 
 /// Threads that read and write; the work is on threads of its own.
 const IO_THREADS: usize = 2;
@@ -101,6 +105,8 @@ impl Server {
         control.watch.note(&format!("listening on http://{address}"));
         // The task ends with its loop, and panics nowhere.
         let _ = runtime.block_on(served);
+        // Work that does not look whether it is cancelled, as reading a file, is not waited for any longer.
+        runtime.shutdown_timeout(LAST);
         Ok(())
     }
 }

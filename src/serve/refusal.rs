@@ -8,6 +8,7 @@ use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// Why a request is not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,10 +89,24 @@ impl From<MootError> for Refusal {
             }
             _ => StatusCode::BAD_REQUEST,
         };
+        let error = without_folders(error);
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
         let message = with_options_spelled(&format!("{error}{hint}"), field_of);
         // A usage error begins with the option that is meant.
         let param = message.split([':', ' ']).next().filter(|name| name.contains('.')).map(str::to_owned);
         Self { param, ..Self::new(status, message) }
+    }
+}
+
+/// `error` with the names of files alone: where they lie is the server's own.
+fn without_folders(error: MootError) -> MootError {
+    let name = |path: PathBuf| path.file_name().map_or_else(PathBuf::new, PathBuf::from);
+    match error {
+        MootError::Io { path, action, source } => MootError::Io { path: name(path), action, source },
+        MootError::Input { path, line, expected, found } => {
+            MootError::Input { path: name(path), line, expected, found }
+        }
+        MootError::Index { path, wrong, hint } => MootError::Index { path: name(path), wrong, hint },
+        other => other,
     }
 }

@@ -12,7 +12,13 @@ use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::stream::{self, Events};
 use crate::workspace::Workspace;
 use axum::http::StatusCode;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Large bodies that are read at once.
+const LARGE_AT_ONCE: usize = 16;
 
 /// What all requests share.
 pub(super) struct State {
@@ -27,6 +33,8 @@ pub(super) struct State {
     pub(super) names: Vec<String>,
     /// Ends the work of all requests.
     cancel: Cancel,
+    /// Large bodies that are read at once.
+    pub(super) large: Semaphore,
 }
 
 impl State {
@@ -40,6 +48,7 @@ impl State {
             names: names.iter().map(|name| name.to_ascii_lowercase()).collect(),
             limits,
             cancel: cancel.clone(),
+            large: Semaphore::new(LARGE_AT_ONCE),
         }
     }
 
@@ -88,7 +97,7 @@ pub(super) async fn run<T: Send + 'static>(
     work: impl FnOnce(&State, &Cancel) -> Answer<T> + Send + 'static,
 ) -> Answer<T> {
     state.workspace()?;
-    let permit = state.admission.enter().await?;
+    let permit = slot(&state).await?;
     let cancel = state.cancel.child();
     let (mut leave, _timer) = (Leave::new(&cancel), end_after(state.limits.seconds, &cancel));
     let done = tokio::task::spawn_blocking(move || {
@@ -110,17 +119,31 @@ pub(super) async fn run_streamed(
     work: impl FnOnce(&State, &Cancel, &Events) -> Answer<()> + Send + 'static,
 ) -> Answer {
     state.workspace()?;
-    let permit = state.admission.enter().await?;
+    let permit = slot(&state).await?;
     let cancel = state.cancel.child();
-    let (events, response) = stream::events(Leave::new(&cancel), end_after(state.limits.seconds, &cancel));
+    let (events, response) = stream::events(&cancel, end_after(state.limits.seconds, &cancel));
     tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        if let Err(refusal) = work(&state, &cancel, &events) {
+        let done = catch_unwind(AssertUnwindSafe(|| work(&state, &cancel, &events)));
+        let bug = |_| Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request's thread ended (bug)"));
+        if let Err(refusal) = done.unwrap_or_else(bug) {
             events.data(&refusal.json());
         }
         count_cancelled(&state, &cancel);
     });
     Ok(response)
+}
+
+/// A slot, for which a request waits as long as it may take.
+async fn slot(state: &State) -> Answer<OwnedSemaphorePermit> {
+    let waits = tokio::time::timeout(Duration::from_secs(state.limits.seconds.max(1)), state.admission.enter());
+    waits.await.unwrap_or_else(|_| Err(late(&state.limits)))
+}
+
+/// The request's time is over.
+fn late(limits: &Limits) -> Refusal {
+    let message = format!("cancelled, or not answered within {} seconds", limits.seconds);
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
 }
 
 fn count_cancelled(state: &State, cancel: &Cancel) {
@@ -132,10 +155,7 @@ fn count_cancelled(state: &State, cancel: &Cancel) {
 /// An error of the workspace, where the time of the request may be over.
 pub(super) fn refused(error: MootError, limits: &Limits, cancel: &Cancel) -> Refusal {
     match error {
-        MootError::Interrupted if cancel.is_cancelled() => {
-            let message = format!("not answered within {} seconds", limits.seconds);
-            Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
-        }
+        MootError::Interrupted if cancel.is_cancelled() => late(limits),
         error => error.into(),
     }
 }

@@ -144,10 +144,7 @@ impl Workspace {
         let Some((question, events)) = &self.asked else {
             return Err(MootError::Usage("the plan has no question: expected one, found none".into()));
         };
-        let method = self.plan.method();
-        let (tools, settings) = (self.tools(), &method.settings);
-        let (record, error) = method.method.record_gathered(question, events.clone(), tools, settings, observer);
-        self.noted(record, error)
+        self.answer_gathered(question, events.clone(), observer)
     }
 
     /// Answers another question by the plan's method, from its own documents or from the plan's corpus.
@@ -157,6 +154,29 @@ impl Workspace {
     pub fn answer(&self, question: &Question, observer: &dyn Observer) -> Result<QuestionRecord> {
         let method = self.plan.method();
         let (record, error) = method.method.record(question, self.tools(), &method.settings, observer);
+        self.noted(record, error)
+    }
+
+    /// The question with the documents that the plan's method reads, and what happened when they were searched.
+    ///
+    /// # Errors
+    /// No documents for a method that needs some; errors of the corpus.
+    pub fn gather(&self, question: &Question) -> Result<(Question, Vec<Event>)> {
+        self.plan.method().method.gather(question, self.tools())
+    }
+
+    /// As [`Workspace::answer`], of what [`Workspace::gather`] returned.
+    ///
+    /// # Errors
+    /// A call that failed.
+    pub fn answer_gathered(
+        &self,
+        question: &Question,
+        events: Vec<Event>,
+        observer: &dyn Observer,
+    ) -> Result<QuestionRecord> {
+        let method = self.plan.method();
+        let (record, error) = method.method.record_gathered(question, events, self.tools(), &method.settings, observer);
         self.noted(record, error)
     }
 

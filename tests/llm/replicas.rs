@@ -98,6 +98,25 @@ fn a_refusal_is_not_asked_of_another_server() {
 }
 
 #[test]
+fn a_cancelled_call_ends_while_its_server_is_silent() {
+    let silent = || Server::start(|_, _, _| std::thread::sleep(Duration::from_secs(20)));
+    let (a, b) = (silent(), silent());
+    let replicas = open(&[&a.base, &b.base], 1).0.unwrap();
+    let cancel = Cancel::default();
+    let call = Call { cancel: cancel.clone(), ..call("call") };
+    let start = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            cancel.cancel();
+        });
+        let error = replicas.ask_all(&[call], &mut |_, _| {}).unwrap_err();
+        assert!(matches!(error, moot::MootError::Interrupted), "{error}");
+    });
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
 fn servers_of_other_kinds_are_refused() {
     let start = |owned_by| Server::start_as(Kind { owned_by, page: None }, |_, _, stream| reply(stream, "x"));
     let (a, b) = (start("vllm"), start(""));

@@ -159,6 +159,44 @@ fn bodies_are_bounded_in_bytes_and_lists_in_entries() {
 }
 
 #[test]
+fn what_a_request_may_ask_for_in_all_is_bounded() {
+    let server = Started::new();
+    let chat = |field: &str, value: Value| {
+        let mut body =
+            json!({ "messages": [{ "role": "user", "content": "x" }], "max_tokens": 8000, "logprobs": true });
+        body[field] = value;
+        body["top_logprobs"] = 20.into();
+        ("/v1/chat/completions", body)
+    };
+    let call = |field: &str, value: Value| {
+        let mut body = json!({ "model": "tiny.gguf", "prompt": { "raw": [{ "scaffold": "x" }] }, "max_tokens": 4000 });
+        body[field] = value;
+        ("/moot/v1/calls", body)
+    };
+    let complete = |prompt: Value, n: usize| ("/v1/completions", json!({ "prompt": prompt, "n": n, "max_tokens": 1 }));
+    let refused = [
+        chat("n", json!(128)),
+        chat("stop", json!("x".repeat(1025))),
+        complete(json!(vec!["x"; 100]), 100),
+        complete(json!("word ".repeat(20_000)), 1),
+        complete(json!([]), 1),
+        call("logprobs", json!({ "top": 4_000_000_000_u64 })),
+        call("logprobs", json!({ "watch": vec![1; 1000] })),
+        call("stop", json!(["x".repeat(1025)])),
+        call("grammar", json!({ "name": "g", "lark": "x".repeat(70_000) })),
+        call("sampling", json!({ "seeded": { "temperature": 0.0, "top_k": 1, "top_p": 1.0 } })),
+    ];
+    for (path, body) in refused {
+        let response = server.post(path, &body);
+        assert_eq!(response.status, 400, "{path}: {}", response.body);
+    }
+    for prompt in [json!(""), json!([[]])] {
+        assert!([200, 400].contains(&server.post("/v1/completions", &complete(prompt, 1).1).status));
+    }
+    assert_eq!(server.ask(call("seed", json!(1)).0, &call("max_tokens", json!(2)).1)["usage"]["generated"], 2);
+}
+
+#[test]
 fn senseless_requests_leave_the_server_as_it_was() {
     let server = Started::new();
     // While its model was loaded, it was asked for its health.

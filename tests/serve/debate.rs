@@ -3,6 +3,7 @@
 use super::{PATIENCE, Started, options};
 use moot::eval::record::reader::Record;
 use moot::serve::ServeOptions;
+use moot::workspace::MethodOptions;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::TcpStream;
@@ -75,6 +76,20 @@ fn a_question_is_answered_recorded_and_reported() {
 }
 
 #[test]
+fn a_question_that_names_no_method_has_that_of_the_server() {
+    let server = Started::with(|mut options| {
+        let method = MethodOptions { preset: Some("every-answer".into()), max_tokens: 5, ..MethodOptions::default() };
+        options.plan.method = MethodOptions { name: Some("madam-rag".into()), ..method };
+        options
+    });
+    assert_eq!(server.get("/moot/v1/methods").json()["default"], "madam-rag");
+    let answer = server.ask("/moot/v1/ask", &json!({ "question": "When?", "documents": documents() }));
+    assert_eq!((&answer["method"], &answer["calls"]), (&json!("madam-rag"), &json!(3)));
+    let record = server.get(&format!("/moot/v1/records/{}", answer["id"].as_str().unwrap())).body;
+    assert!(record.contains("\"max_tokens\":5"), "{record}");
+}
+
+#[test]
 fn events_follow_the_debate() {
     let server = Started::new();
     let mut asked = body();
@@ -102,6 +117,7 @@ fn a_struck_document_is_gone_and_others_keep_their_replies() {
     let events = streamed(&server, &path, json!({ "strike": 3 }));
     let forked = &events.last().unwrap().1;
     assert_eq!(forked["documents"].as_array().unwrap().len(), 2);
+    assert_eq!(events[0].1["documents"].as_array().unwrap().len(), 2, "without the struck one");
     let id = forked["id"].as_str().unwrap();
     assert_ne!(forked["id"], answer["id"]);
     let shown = server.get(&format!("/moot/v1/records/{id}?format=json")).json();
@@ -274,6 +290,9 @@ fn a_corpus_is_searched_for_questions_without_documents() {
     let answer = server.ask("/moot/v1/ask", &asked);
     assert_eq!(answer["documents"].as_array().unwrap().len(), 2);
     assert!(answer["documents"][0]["origin"].as_str().unwrap().contains(".txt:1"));
+    let events = streamed(&server, "/moot/v1/ask", asked.clone());
+    assert_eq!(events[0].1["documents"].as_array().unwrap().len(), 2, "passages are shown when they are found");
+    assert!(names(&events).contains(&"event"));
     let mut own = asked;
     own["documents"] = json!([{ "name": "own", "text": "It stopped in 1950." }]);
     let answer = server.ask("/moot/v1/ask", &own);

@@ -15,6 +15,15 @@ use std::time::Instant;
 /// Below the server's root.
 const PATH: &str = "/moot/v1/calls";
 
+/// Log-probabilities of a reply, over all its tokens.
+pub const MOST_LOGPROBS: usize = 1 << 20;
+/// Texts that end a reply, and the bytes of one: they are searched at every token.
+pub const MOST_STOPS: usize = 16;
+/// See [`MOST_STOPS`].
+pub const STOP_BYTES: usize = 1024;
+/// Bytes of a grammar: it is compiled between two steps.
+pub const GRAMMAR_BYTES: usize = 64 << 10;
+
 /// A call as it is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentCall {
@@ -67,10 +76,29 @@ impl SentCall {
     }
 
     /// The call, which `cancel` ends.
-    #[must_use]
-    pub fn call(self, cancel: &Cancel) -> Call {
+    ///
+    /// # Errors
+    /// One line for what a server does not take from a client: more than a method of moot asks for.
+    pub fn call(self, cancel: &Cancel) -> std::result::Result<Call, String> {
+        let reported = self.logprobs.as_ref().map_or(0, |wanted| wanted.top.saturating_add(wanted.watch.len()));
+        let given: usize = self.prefill.iter().map(|segment| segment.text().len()).sum();
+        let all = reported.saturating_mul(self.max_tokens.saturating_add(given));
+        if all > MOST_LOGPROBS {
+            return Err(format!("logprobs: expected at most {MOST_LOGPROBS} in all, found {all}"));
+        }
+        if self.stop.len() > MOST_STOPS || self.stop.iter().any(|stop| stop.len() > STOP_BYTES) {
+            return Err(format!("stop: expected at most {MOST_STOPS} texts of at most {STOP_BYTES} bytes"));
+        }
+        if self.grammar.as_ref().is_some_and(|grammar| grammar.lark.len() > GRAMMAR_BYTES) {
+            return Err(format!("grammar: expected at most {GRAMMAR_BYTES} bytes"));
+        }
+        if let Sampling::Seeded { temperature, top_p, .. } = self.sampling
+            && !(temperature > 0.0 && temperature.is_finite() && top_p > 0.0 && top_p <= 1.0)
+        {
+            return Err("sampling: expected a temperature above 0, and top_p above 0 and at most 1".into());
+        }
         let grammar = self.grammar.map(|sent| Grammar { name: sent.name.into(), lark: sent.lark.into() });
-        Call {
+        Ok(Call {
             prefill: self.prefill,
             score: self.score,
             think: self.think,
@@ -81,7 +109,7 @@ impl SentCall {
             logprobs: self.logprobs,
             cancel: cancel.clone(),
             ..Call::new("call", "", self.prompt, self.max_tokens)
-        }
+        })
     }
 }
 
@@ -133,7 +161,7 @@ mod tests {
                 ..Call::new("call", "", prompt, 9)
             };
             let sent = serde_json::to_string(&SentCall::of("m", &call)).unwrap();
-            let arrived = serde_json::from_str::<SentCall>(&sent).unwrap().call(&Cancel::default());
+            let arrived = serde_json::from_str::<SentCall>(&sent).unwrap().call(&Cancel::default()).unwrap();
             assert_eq!(format!("{arrived:?}"), format!("{call:?}"));
         }
     }

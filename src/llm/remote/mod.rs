@@ -19,7 +19,7 @@ mod served;
 mod stream;
 
 pub use address::{Address, Key};
-pub use calls::SentCall;
+pub use calls::{GRAMMAR_BYTES, MOST_LOGPROBS, MOST_STOPS, STOP_BYTES, SentCall};
 pub use in_process::{Answer, InProcess};
 pub use patience::Patience;
 
@@ -251,7 +251,7 @@ impl Remote {
     /// # Errors
     /// [`MootError::Remote`]: the server cannot answer it, or did not answer as the protocol says.
     pub fn answer_here(&self, call: &Call) -> Result<Reply> {
-        self.answer_one(call, &self.client.stage(self.cancel.child_of_both(&call.cancel)))
+        self.answer_one(call, &self.client.stage(self.cancel.child()))
     }
 
     fn tell(&self, line: &str) {

@@ -48,7 +48,7 @@ impl Asked {
             None => (method, None),
         };
         let options = MethodOptions { name: Some(name.to_owned()), preset, ..MethodOptions::default() };
-        let body = Body { question, documents, method: Named::Options(Box::new(options)), ..Body::default() };
+        let body = Body { question, documents, method: Some(Named::Options(Box::new(options))), ..Body::default() };
         Self { model: format!("{PREFIX}{method}"), body }
     }
 }

@@ -4,6 +4,7 @@ use crate::assess::Answered;
 use crate::cancel::Cancel;
 use crate::eval::record::Header;
 use crate::methods::METHODS;
+use crate::protocol::ctx::Observer;
 use crate::question::{Document, Question};
 use crate::serve::body::{self, list};
 use crate::serve::debate::given::{self, GivenDocument};
@@ -33,7 +34,8 @@ pub(super) struct Body {
     /// The options of a multiple-choice question.
     #[serde(deserialize_with = "list")]
     pub options: Vec<String>,
-    pub method: Named,
+    /// Without one, that of the server.
+    pub method: Option<Named>,
     pub search: Search,
     pub stream: bool,
 }
@@ -130,7 +132,11 @@ pub(super) fn answer(state: &State, body: Body, cancel: &Cancel, sink: &Sink) ->
     }
     let (documents, read) = given::documents(body.documents)?;
     let question = Question { text: body.question, documents, options: body.options, ..Question::default() };
-    held(state, question, body.method.options()?, body.search.options(), read, cancel, sink)
+    let method = match body.method {
+        Some(named) => named.options()?,
+        None => state.workspace()?.plan().options().method.clone(),
+    };
+    held(state, question, method, body.search.options(), read, cancel, sink)
 }
 
 /// Answers `question` by the method of `options`; `notes` are lines on its documents.
@@ -147,11 +153,14 @@ pub(super) fn held(
     let question = Question { id: id.clone(), ..question };
     let (workspace, lines) = shared(state, &question, method, search, cancel, sink)?;
     let entry = state.records.running.enter(&id, cancel);
+    let (question, found) = workspace.gather(&question).map_err(|error| refused(error, &state.limits, cancel))?;
     let documents: Vec<Value> = question.documents.iter().map(shown).collect();
     let method = workspace.plan().method().row().name;
     sink.send("open", &json!({ "id": id, "method": method, "question": question.text, "documents": documents }));
     let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
-    let record = workspace.answer(&question, &watched).map_err(|error| refused(error, &state.limits, cancel))?;
+    found.iter().for_each(|event| watched.event(event));
+    let record = workspace.answer_gathered(&question, found, &watched);
+    let record = record.map_err(|error| refused(error, &state.limits, cancel))?;
     finish(state, &workspace.header(), record, notes.into_iter().chain(taken(&lines)).collect())
 }
 
@@ -201,7 +210,7 @@ pub(super) fn shown(document: &Document) -> Value {
 }
 
 /// `/moot/v1/methods`: names, what they need, and their presets and switches.
-pub(super) async fn methods() -> Json<Value> {
+pub(super) async fn methods(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
     let row = |row: &&'static crate::protocol::Row| {
         let presets: Vec<Value> =
             row.presets.iter().map(|preset| json!({ "name": preset.name, "about": preset.about })).collect();
@@ -213,5 +222,6 @@ pub(super) async fn methods() -> Json<Value> {
             "presets": presets, "switches": switches,
         })
     };
-    Json(json!({ "default": crate::methods::ASK, "methods": METHODS.iter().map(row).collect::<Vec<_>>() }))
+    let default = state.workspace()?.plan().method().row().name;
+    Ok(Json(json!({ "default": default, "methods": METHODS.iter().map(row).collect::<Vec<_>>() })))
 }

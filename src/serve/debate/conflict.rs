@@ -18,6 +18,7 @@ use axum::extract::State as Extract;
 use axum::http::Request;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::sync::Arc;
 
 /// A text to be checked against documents.
@@ -29,7 +30,7 @@ struct Body {
     question: String,
     #[serde(deserialize_with = "list")]
     documents: Vec<GivenDocument>,
-    method: Named,
+    method: Option<Named>,
     search: Search,
     stream: bool,
 }
@@ -64,9 +65,13 @@ fn assessed(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<R
     let id = state.records.new_id();
     let question =
         Question { id: id.clone(), text: body.question, documents, responses: vec![body.text], ..Question::default() };
-    let named = MethodOptions { name: Some(conflict_score::ROW.name.to_owned()), ..body.method.options()? };
+    let named =
+        MethodOptions { name: Some(conflict_score::ROW.name.to_owned()), ..body.method.unwrap_or_default().options()? };
     let (workspace, lines) = ask::shared(state, &question, named, body.search.options(), cancel, sink)?;
     let entry = state.records.running.enter(&id, cancel);
+    let documents: Vec<_> = question.documents.iter().map(ask::shown).collect();
+    let method = conflict_score::ROW.name;
+    sink.send("open", &json!({ "id": id, "method": method, "question": question.text, "documents": documents }));
     let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
     let record = workspace.answer(&question, &watched).map_err(|error| refused(error, &state.limits, cancel))?;
     let assessment = Assessment::of(&record, Neither::default())

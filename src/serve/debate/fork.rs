@@ -94,7 +94,7 @@ fn held(state: &State, path: &FilePath, fork: &Fork, cancel: &Cancel, sink: &Sin
     let workspace = state.workspace()?.share_recorded(&record, &control)?;
     let id = state.records.new_id();
     let entry = state.records.running.enter(&id, cancel);
-    let documents: Vec<_> = old.question.documents.iter().chain(&old.retrieved).map(ask::shown).collect();
+    let documents: Vec<_> = fork.question(&old.question).documents.iter().map(ask::shown).collect();
     let method = &record.header.method;
     sink.send("open", &json!({ "id": id, "method": method, "question": old.question.text, "documents": documents }));
     let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };

@@ -33,6 +33,10 @@ pub(in crate::serve) struct GivenDocument {
 pub(in crate::serve) fn documents(all: Vec<GivenDocument>) -> Answer<(Vec<Document>, Vec<String>)> {
     let (mut documents, mut notes) = (Vec::new(), Vec::new());
     for (index, given) in all.into_iter().enumerate() {
+        // Refused below.
+        if documents.len() > Room::DEFAULT.documents {
+            break;
+        }
         match (&given.text, &given.base64) {
             (Some(text), None) if !text.trim().is_empty() => documents.push(given.document(index)),
             (None, Some(_)) => {

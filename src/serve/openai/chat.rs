@@ -5,6 +5,7 @@ use super::logprobs;
 use super::reply::{finish, id, now, usage};
 use crate::cancel::Cancel;
 use crate::generation::{Message, Prompt, Role, Usage};
+use crate::llm::remote::GRAMMAR_BYTES;
 use crate::llm::{Call, Delta, Llm, OnFailure, Reply};
 use crate::serve::body;
 use crate::serve::debate::as_model;
@@ -20,8 +21,8 @@ use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Tokens of a reply where the request sets no limit.
-const MAX_TOKENS: usize = 1024;
+/// Tokens of a reply where the request sets no limit; half of the context where that is less.
+const MAX_TOKENS: usize = 4096;
 
 /// Tokens of thought by `reasoning_effort`.
 const EFFORTS: [(&str, usize); 6] =
@@ -73,14 +74,19 @@ impl Body {
             Ok(Message::new(role, message.text(index)?))
         };
         let messages = self.messages.iter().enumerate().map(role).collect::<Answer<Vec<Message>>>()?;
-        let max_tokens = self.max_completion_tokens.or(self.max_tokens).unwrap_or(MAX_TOKENS);
+        // 0 is a server that does not say.
+        let room = match llm.identity().context {
+            0 => MAX_TOKENS,
+            context => MAX_TOKENS.min(context / 2).max(1),
+        };
+        let max_tokens = self.max_completion_tokens.or(self.max_tokens).unwrap_or(room);
         if max_tokens == 0 {
             return Err(Refusal::field("max_tokens", "at least 1", 0));
         }
         let (grammar, schema) = self.form().unzip();
         let capabilities = llm.capabilities("");
         let call = Call {
-            think: self.think()?,
+            think: self.think()?.min(room),
             sampling: self.sampling()?,
             stop: self.stops()?,
             grammar: grammar.filter(|_| capabilities.grammar),
@@ -89,9 +95,13 @@ impl Body {
             cancel: cancel.clone(),
             ..Call::new("chat", "", Prompt::Chat(messages), max_tokens)
         };
+        logprobs::check(call.logprobs.as_ref(), self.replies()?, call.max_tokens)?;
+        if call.grammar.as_ref().is_some_and(|grammar| grammar.lark.len() > GRAMMAR_BYTES) {
+            return Err(Refusal::field("response_format", &format!("a schema below {GRAMMAR_BYTES} bytes"), "more"));
+        }
         let missing = call.needs().missing_from(capabilities);
         if !missing.is_empty() {
-            let model = &llm.identity().name;
+            let model = State::served(llm.identity());
             return Err(Refusal::unsupported("model", &format!("{model} gives no {}", missing.join(", "))));
         }
         Ok((0..self.replies()?).map(|index| Call { seed: self.seed_of(index), ..call.clone() }).collect())
@@ -182,7 +192,9 @@ impl Chunks<'_> {
 
 fn streamed(state: &State, body: &Body, cancel: &Cancel, events: &Events) -> Answer<()> {
     let llm = state.model(body.model.as_deref())?;
-    let calls = body.calls(llm, cancel)?;
+    // A reply that fails ends the others.
+    let together = cancel.child();
+    let calls = body.calls(llm, &together)?;
     let head = json!({
         "id": id("chatcmpl"), "object": "chat.completion.chunk", "created": now(),
         "model": State::served(llm.identity()), "system_fingerprint": fingerprint(llm),
@@ -195,7 +207,7 @@ fn streamed(state: &State, body: &Body, cancel: &Cancel, events: &Events) -> Ans
             .enumerate()
             .map(|(index, call)| {
                 let (chunks, limits) = (&chunks, &state.limits);
-                let reply = move || stream_one(llm, index, call, chunks, limits);
+                let reply = move || stream_one(llm, index, call, chunks, limits).inspect_err(|_| call.cancel.cancel());
                 std::thread::Builder::new().spawn_scoped(scope, reply).map_err(|_| reply())
             })
             .collect();

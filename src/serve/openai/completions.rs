@@ -6,12 +6,13 @@ use super::logprobs::{self, Token};
 use super::reply::{finish, id, now, usage};
 use crate::cancel::Cancel;
 use crate::engine::{Completion, Engine, Event, Request};
-use crate::error::Result;
+use crate::error::{MootError, Result};
 use crate::generation::{Logprobs, Segment, TokenLogprob, Usage};
 use crate::serve::body;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
 use crate::serve::stream::Events;
+use crate::threads;
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
@@ -19,12 +20,16 @@ use axum::http::Request as HttpRequest;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 
 /// Tokens of a completion where the request sets no limit, as in OpenAI's API.
 const MAX_TOKENS: usize = 16;
 
-/// Prompts of one request.
-const MOST_PROMPTS: usize = 2048;
+/// Replies of one request.
+const MOST_REPLIES: usize = 2048;
+/// Those in flight at once, each with a thread.
+const IN_FLIGHT: usize = 64;
 
 pub(super) async fn complete(Extract(state): Extract<Arc<State>>, request: HttpRequest<Raw>) -> Answer {
     let body: Body = body::json(&state, request).await?;
@@ -68,7 +73,7 @@ impl Body {
             let special = self.add_special_tokens.unwrap_or(true);
             let tokens =
                 if special { tokenizer.encode_prompt(&segment) } else { tokenizer.encode_continuation(&segment) };
-            Ok(tokens.map_err(crate::error::MootError::from)?)
+            Ok(tokens.map_err(MootError::from)?)
         };
         let prompts = match self.prompt.as_ref() {
             None => return Err(Refusal::field("prompt", "a text, a list of texts, tokens or lists of tokens", "none")),
@@ -77,17 +82,26 @@ impl Body {
             Some(Prompts::Tokens(tokens)) => vec![tokens.clone()],
             Some(Prompts::TokenLists(lists)) => lists.clone(),
         };
-        if prompts.is_empty() || prompts.len() > MOST_PROMPTS {
-            return Err(Refusal::field("prompt", &format!("1 to {MOST_PROMPTS} prompts"), prompts.len()));
+        let (n, size, room) = (self.replies()?, tokenizer.vocab_size(), local.engine.limits().context);
+        let all = prompts.len().saturating_mul(n);
+        if all == 0 || all > MOST_REPLIES {
+            return Err(Refusal::field("prompt", &format!("1 to {MOST_REPLIES} replies, n to each prompt"), all));
         }
-        let (n, size) = (self.replies()?, tokenizer.vocab_size());
+        if let Some(long) = prompts.iter().find(|tokens| tokens.len() > room) {
+            return Err(Refusal::field("prompt", &format!("at most {room} tokens, the context"), long.len()));
+        }
+        logprobs::check(self.completion_logprobs()?.as_ref(), all, self.most_tokens().saturating_add(room.min(1)))?;
         let mut jobs = Vec::with_capacity(prompts.len() * n);
         for (prompt, tokens) in prompts.into_iter().enumerate() {
             if let Some(unknown) = tokens.iter().find(|&&token| token as usize >= size) {
                 return Err(Refusal::field(&format!("prompt[{prompt}]"), &format!("tokens below {size}"), unknown));
             }
-            // An empty text is continued from the token that ends texts.
-            let tokens = if tokens.is_empty() { tokenizer.eos_id().into_iter().collect() } else { tokens };
+            // An empty text is continued from the token that begins or ends texts.
+            let empty = || tokenizer.bos_id().or(tokenizer.eos_id()).or(tokenizer.eos_ids().first().copied());
+            let tokens: Vec<u32> = if tokens.is_empty() { empty().into_iter().collect() } else { tokens };
+            if tokens.is_empty() {
+                return Err(Refusal::field(&format!("prompt[{prompt}]"), "a text", "an empty one"));
+            }
             let reply = |reply| Job { index: prompt * n + reply, tokens: tokens.clone(), seed: self.seed_of(reply) };
             jobs.extend((0..n).map(reply));
         }
@@ -172,7 +186,7 @@ fn empty(usage: Usage) -> Completion {
     }
 }
 
-/// All jobs, in flight together.
+/// All jobs, [`IN_FLIGHT`] of them at once. One that fails ends the others.
 fn run_all(
     engine: &Engine,
     jobs: &[Job],
@@ -180,24 +194,35 @@ fn run_all(
     cancel: &Cancel,
     on_text: &(impl Fn(&Job, &str) + Sync),
 ) -> Vec<Result<Done>> {
-    let one = |job: &Job| {
-        let done = settings.run(engine, job, cancel, &mut |event| {
-            if let Event::Text(text) = event {
-                on_text(job, text);
+    let (together, next) = (cancel.child(), AtomicUsize::new(0));
+    let mut results: Vec<Option<Result<Done>>> = jobs.iter().map(|_| None).collect();
+    std::thread::scope(|scope| {
+        let (sender, inbox) = channel();
+        let started = threads::spawn_some(scope, jobs.len().min(IN_FLIGHT), || {
+            let (sender, together, next) = (sender.clone(), &together, &next);
+            move || {
+                while let Some((at, job)) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, jobs.get(at)?)))
+                {
+                    let done = settings.run(engine, job, together, &mut |event| {
+                        if let Event::Text(text) = event {
+                            on_text(job, text);
+                        }
+                    });
+                    let done = done.inspect_err(|_| together.cancel());
+                    if sender.send((at, done)).is_err() {
+                        return;
+                    }
+                }
             }
         });
-        // What one job lacks, the others do not need to finish.
-        done.inspect_err(|_| cancel.cancel())
-    };
-    std::thread::scope(|scope| {
-        let start = |job| std::thread::Builder::new().spawn_scoped(scope, move || one(job)).map_err(|_| one(job));
-        let threads: Vec<_> = jobs.iter().map(start).collect();
-        let ended = threads.into_iter().map(|thread| match thread {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(here) => here,
-        });
-        ended.collect()
-    })
+        drop(sender);
+        if let (Err(error), Some(first)) = (started, results.first_mut()) {
+            *first = Some(Err(error));
+        }
+        inbox.iter().for_each(|(at, done)| results[at] = Some(done));
+    });
+    results.into_iter().map(|done| done.unwrap_or(Err(MootError::Interrupted))).collect()
 }
 
 fn finished(state: &State, results: Vec<Result<Done>>, cancel: &Cancel) -> Answer<Vec<Done>> {

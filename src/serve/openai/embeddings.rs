@@ -1,9 +1,11 @@
 //! `/v1/embeddings`: vectors of the embedder that the server was started with.
 
+use crate::cancel::Cancel;
+use crate::error::MootError;
 use crate::retrieval::Side;
 use crate::serve::body::{self, list};
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::{State, run};
+use crate::serve::state::{State, refused, run};
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
@@ -13,6 +15,9 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// Texts embedded between two looks at whether the client has left.
+const AT_ONCE: usize = 64;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -33,10 +38,10 @@ enum Input {
 
 pub(super) async fn embed(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Value>> {
     let body: Body = body::json(&state, request).await?;
-    run(state, move |state, _| vectors(state, &body)).await.map(Json)
+    run(state, move |state, cancel| vectors(state, &body, cancel)).await.map(Json)
 }
 
-fn vectors(state: &State, body: &Body) -> Answer<Value> {
+fn vectors(state: &State, body: &Body, cancel: &Cancel) -> Answer<Value> {
     let missing = || Refusal::missing("no embedder is loaded: expected moot serve --embedder NAME");
     let embedder = state.workspace()?.tools().embedder.ok_or_else(missing)?;
     let texts: Vec<&str> = match &body.input {
@@ -68,7 +73,13 @@ fn vectors(state: &State, body: &Body) -> Answer<Value> {
             return Err(Refusal::field("encoding_format", "float or base64", crate::escape::beginning(other, 40)));
         }
     };
-    let vectors = embedder.embed(&texts, side)?;
+    let mut vectors = Vec::with_capacity(texts.len() * dimension);
+    for part in texts.chunks(AT_ONCE) {
+        if cancel.is_cancelled() {
+            return Err(refused(MootError::Interrupted, &state.limits, cancel));
+        }
+        vectors.extend(embedder.embed(part, side)?);
+    }
     let data = vectors.chunks_exact(dimension.max(1)).enumerate();
     let data: Vec<Value> = data
         .map(|(index, vector)| json!({ "object": "embedding", "index": index, "embedding": encode(vector) }))

@@ -81,7 +81,7 @@ pub(super) struct ContentPart {
 #[serde(untagged)]
 pub(super) enum Prompts {
     Text(String),
-    Texts(Vec<String>),
+    Texts(#[serde(deserialize_with = "list")] Vec<String>),
     Tokens(Vec<u32>),
     TokenLists(Vec<Vec<u32>>),
 }

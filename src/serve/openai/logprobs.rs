@@ -2,6 +2,7 @@
 
 use super::fields::{Body, Wanted};
 use crate::generation::{Logprobs, TokenLogprob};
+use crate::llm::remote::MOST_LOGPROBS;
 use crate::serve::refusal::{Answer, Refusal};
 use serde_json::{Map, Value, json};
 
@@ -31,6 +32,15 @@ impl Body {
             Some(Wanted::Top(top)) => bounded("logprobs", top),
         }
     }
+}
+
+/// Refuses replies that together have more log-probabilities than a client may ask for.
+pub(super) fn check(wanted: Option<&Logprobs>, replies: usize, max_tokens: usize) -> Answer<()> {
+    let all = wanted.map_or(0, |wanted| wanted.top + 1).saturating_mul(replies).saturating_mul(max_tokens);
+    if all > MOST_LOGPROBS {
+        return Err(Refusal::field("logprobs", &format!("at most {MOST_LOGPROBS} in all replies"), all));
+    }
+    Ok(())
 }
 
 fn bounded(field: &str, top: usize) -> Answer<Option<Logprobs>> {

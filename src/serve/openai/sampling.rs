@@ -5,12 +5,11 @@
 
 use super::fields::{Body, OneOrMore};
 use crate::generation::Sampling;
+use crate::llm::remote::{MOST_STOPS, STOP_BYTES};
 use crate::serve::refusal::{Answer, Refusal};
 
 /// Replies to one prompt.
 const MOST_REPLIES: usize = 128;
-/// Texts that end a reply.
-const MOST_STOPS: usize = 16;
 
 impl Body {
     /// How tokens are chosen.
@@ -57,6 +56,9 @@ impl Body {
         };
         if stops.len() > MOST_STOPS {
             return Err(Refusal::field("stop", &format!("at most {MOST_STOPS} texts"), stops.len()));
+        }
+        if let Some(long) = stops.iter().find(|stop| stop.len() > STOP_BYTES) {
+            return Err(Refusal::field("stop", &format!("texts of at most {STOP_BYTES} bytes"), long.len()));
         }
         Ok(stops.into_iter().filter(|stop| !stop.is_empty()).collect())
     }

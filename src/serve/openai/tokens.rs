@@ -6,7 +6,7 @@ use crate::generation::Segment;
 
 use crate::serve::body::{self, list};
 use crate::serve::refusal::{Answer, Refusal};
-use crate::serve::state::State;
+use crate::serve::state::{State, run};
 use axum::Json;
 use axum::body::Body as Raw;
 use axum::extract::State as Extract;
@@ -45,24 +45,26 @@ fn engine<'a>(state: &'a State, model: Option<&str>) -> Answer<&'a Engine> {
 
 pub(super) async fn tokenize(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Value>> {
     let text: Text = body::json(&state, request).await?;
-    let engine = engine(&state, text.model.as_deref())?;
-    let tokenizer = &engine.model().tokenizer;
-    let prompt = text.prompt.ok_or_else(|| Refusal::field("prompt", "a text", "none"))?;
-    let segment = [Segment::Scaffold(prompt)];
-    let tokens = if text.add_special_tokens {
-        tokenizer.encode_prompt(&segment)
-    } else {
-        tokenizer.encode_continuation(&segment)
-    };
-    let tokens = tokens.map_err(MootError::from)?;
-    Ok(Json(json!({ "count": tokens.len(), "max_model_len": engine.limits().context, "tokens": tokens })))
+    run(state, move |state, _| {
+        let engine = engine(state, text.model.as_deref())?;
+        let tokenizer = &engine.model().tokenizer;
+        let segment = [Segment::Scaffold(text.prompt.ok_or_else(|| Refusal::field("prompt", "a text", "none"))?)];
+        let special = text.add_special_tokens;
+        let tokens = if special { tokenizer.encode_prompt(&segment) } else { tokenizer.encode_continuation(&segment) };
+        let tokens = tokens.map_err(MootError::from)?;
+        Ok(Json(json!({ "count": tokens.len(), "max_model_len": engine.limits().context, "tokens": tokens })))
+    })
+    .await
 }
 
 pub(super) async fn detokenize(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Value>> {
     let Tokens { model, tokens } = body::json(&state, request).await?;
-    let tokenizer = &engine(&state, model.as_deref())?.model().tokenizer;
-    if let Some(unknown) = tokens.iter().find(|&&token| token as usize >= tokenizer.vocab_size()) {
-        return Err(Refusal::field("tokens", &format!("tokens below {}", tokenizer.vocab_size()), unknown));
-    }
-    Ok(Json(json!({ "prompt": tokenizer.decode_text(&tokens) })))
+    run(state, move |state, _| {
+        let tokenizer = &engine(state, model.as_deref())?.model().tokenizer;
+        if let Some(unknown) = tokens.iter().find(|&&token| token as usize >= tokenizer.vocab_size()) {
+            return Err(Refusal::field("tokens", &format!("tokens below {}", tokenizer.vocab_size()), unknown));
+        }
+        Ok(Json(json!({ "prompt": tokenizer.decode_text(&tokens) })))
+    })
+    .await
 }

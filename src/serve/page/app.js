@@ -10,6 +10,8 @@ const TITLE = document.title;
 
 let view = "ask";
 let methods = [];
+// The method of questions that name none.
+let usual = "";
 // The question that is being answered: its id once it is known, and what ends it.
 let running = null;
 // The record that is shown.
@@ -52,6 +54,7 @@ async function connect() {
     show(corpus, Boolean(server.corpus));
     corpus.textContent = server.corpus ? `Without documents, ${server.corpus} is searched.` : "";
     methods = list.methods.filter((method) => !method.needs.corpus || server.corpus);
+    usual = list.default;
     const option = (method) =>
       make("option", { value: method.name, selected: method.name === list.default }, method.name);
     by("method").replaceChildren(...methods.map(option));
@@ -87,9 +90,10 @@ function go() {
     const body = { text: by("text").value, documents: documents.given() };
     return follow("/moot/v1/conflict", body, (value) => debate.assessed(value));
   }
-  const preset = by("preset").value;
-  const method = { name: by("method").value, ...(preset ? { preset } : {}) };
-  const body = { question: by("question").value, documents: documents.given(), method };
+  const [name, preset] = [by("method").value, by("preset").value];
+  // The server's own method has its own settings.
+  const method = name === usual && !preset ? {} : { method: { name, ...(preset ? { preset } : {}) } };
+  const body = { question: by("question").value, documents: documents.given(), ...method };
   return follow("/moot/v1/ask", body, answered);
 }
 
@@ -117,6 +121,7 @@ async function follow(path, body, done) {
   } catch (error) {
     if (error.name === "AbortError") debate.status("cancelled");
     else debate.failed(error);
+    abort.abort();
   } finally {
     running = null;
     busy(false);

@@ -153,7 +153,7 @@ function point(said) {
   if (!details) return;
   details.open = true;
   const text = details.querySelector(".text");
-  text.replaceChildren(...marked(documents[said.document - 1].text, said.quote ? [said.quote] : []));
+  text.replaceChildren(...marked(documents[said.document - 1]?.text ?? "", said.quote ? [said.quote] : []));
   (text.querySelector("mark") ?? details).scrollIntoView({ block: "center" });
   details.querySelector("summary").focus();
 }

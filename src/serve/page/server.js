@@ -39,9 +39,10 @@ export const post = async (path, body) => (await request(path, posted(body))).js
 export async function stream(path, body, signal, on) {
   const response = await request(path, posted({ ...body, stream: true }, signal));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let rest = "", answered = false;
   for (;;) {
     const { done, value } = await reader.read();
+    if (done && !answered) throw new Error("the server ended the answer early");
     if (done) return;
     const events = (rest + value).split("\n\n");
     rest = events.pop();
@@ -49,6 +50,7 @@ export async function stream(path, body, signal, on) {
       const line = (name) => event.split("\n").find((part) => part.startsWith(`${name}: `))?.slice(name.length + 2);
       const value = JSON.parse(line("data"));
       if (value.error && !line("event")) throw new Error(value.error.message);
+      answered ||= line("event") === "answer";
       on(line("event"), value);
     }
   }
