@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::gather::Gather;
 use crate::question::Hit;
-use crate::retrieval::{Retriever, RetrieverIdentity, Wanted};
+use crate::retrieval::{Retriever, RetrieverIdentity, SourceCount, Wanted};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Kinds of search that are gathered apart: a run has one or two.
@@ -72,6 +72,10 @@ impl Retriever for Batched {
             self.inner.retrieve_all(&queries, wanted)
         };
         searches.run(queries.iter().map(|&query| query.to_owned()).collect(), &search)
+    }
+
+    fn sources(&self) -> Result<Option<Vec<SourceCount>>> {
+        self.inner.sources()
     }
 
     fn identity(&self) -> RetrieverIdentity {

@@ -21,5 +21,5 @@ pub(crate) use batched::Batched;
 pub use documents::{documents, merged_documents};
 pub use embedder::{EmbedderOptions, LocalEmbedder};
 pub(crate) use passage::check_date;
-pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, Wanted};
+pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, SourceCount, Wanted};
 pub(crate) use remembered::Remembering;

@@ -184,6 +184,15 @@ pub struct RetrieverIdentity {
     pub mode: String,
 }
 
+/// A source of what is searched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SourceCount {
+    /// Its name; `None` for passages without a source.
+    pub source: Option<String>,
+    /// Passages that have it.
+    pub passages: u64,
+}
+
 /// Finds passages.
 pub trait Retriever: Send + Sync {
     /// The best passages for `query`, best first; with [`Wanted::by_source`] grouped by source, each group best first.
@@ -199,6 +208,14 @@ pub trait Retriever: Send + Sync {
     /// As [`Retriever::retrieve`].
     fn retrieve_all(&self, queries: &[&str], wanted: &Wanted) -> Result<Vec<Vec<Hit>>> {
         queries.iter().map(|query| self.retrieve(query, wanted)).collect()
+    }
+
+    /// The sources of all passages by their names, passages without a source first; `None` where they are not known.
+    ///
+    /// # Errors
+    /// An index that cannot be read.
+    fn sources(&self) -> Result<Option<Vec<SourceCount>>> {
+        Ok(None)
     }
 
     /// The index searched and the model that embeds queries, for the record.

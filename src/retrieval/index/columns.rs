@@ -4,7 +4,7 @@ use super::files::torn;
 use super::names::{COLUMNS, Numbered};
 use super::segment::Segment;
 use crate::error::{MootError, Result};
-use crate::retrieval::Filter;
+use crate::retrieval::{Filter, SourceCount};
 
 /// Sources and dates of every passage of an index: 8 bytes per passage, loaded by the first search that needs them.
 pub(super) struct Columns {
@@ -54,6 +54,20 @@ impl Columns {
     /// The number of the passage's source.
     pub(super) fn source(&self, id: u64) -> u32 {
         self.sources[id as usize]
+    }
+
+    /// The sources by their names, with the number of passages of each; passages without a source first.
+    pub(super) fn counted(&self) -> Vec<SourceCount> {
+        let mut passages = vec![0_u64; self.source_names.names.len() + 1];
+        self.sources.iter().for_each(|&source| passages[source as usize] += 1);
+        let names = [None].into_iter().chain(self.source_names.names.iter().cloned().map(Some));
+        let mut counted: Vec<SourceCount> = names
+            .zip(passages)
+            .filter(|(_, passages)| *passages > 0)
+            .map(|(source, passages)| SourceCount { source, passages })
+            .collect();
+        counted.sort_by(|a, b| a.source.cmp(&b.source));
+        counted
     }
 
     /// The passages that `filter` admits; `None` for all.

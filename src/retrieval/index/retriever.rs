@@ -8,7 +8,7 @@ use super::relevance::{Cutoff, Subject};
 use super::rows::kernel;
 use super::words::full_text;
 use crate::error::{MootError, Result};
-use crate::retrieval::{Embedder, Filter, Hit, Retriever, RetrieverIdentity, Side, Wanted, fold};
+use crate::retrieval::{Embedder, Filter, Hit, Retriever, RetrieverIdentity, Side, SourceCount, Wanted, fold};
 use moot_models::kernels::{Best, Queries};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -298,6 +298,10 @@ impl Retriever for IndexRetriever {
             if more { self.further(query, wanted, candidates, allowed.as_ref()) } else { Ok(chosen) }
         };
         queries.iter().zip(first).map(settled).collect()
+    }
+
+    fn sources(&self) -> Result<Option<Vec<SourceCount>>> {
+        Ok(Some(self.index.columns()?.counted()))
     }
 
     fn identity(&self) -> RetrieverIdentity {
