@@ -13,6 +13,7 @@ pub mod debate;
 pub mod doctor;
 pub mod fork;
 pub mod index;
+pub mod mcp;
 pub mod merge;
 pub mod methods;
 pub mod models;
@@ -57,6 +58,7 @@ enum Command {
     Run(run::Args),
     Conflict(conflict::Args),
     Serve(serve::Args),
+    Mcp(mcp::Args),
     Score(score::Args),
     Compare(compare::Args),
     Report(report::Args),
@@ -107,7 +109,7 @@ enum OfLab {
 
 /// The subcommands as the help lists them. One that is in no group is an old name.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Answers", &["ask", "run", "conflict", "serve"]),
+    ("Answers", &["ask", "run", "conflict", "serve", "mcp"]),
     ("Results", &["score", "compare", "report", "record"]),
     ("Parts", &["index", "models", "methods", "prompts", "sources", "lab", "doctor"]),
 ];
@@ -171,6 +173,7 @@ impl Cli {
             Command::Run(args) => run::run(args),
             Command::Conflict(args) => conflict::run(args),
             Command::Serve(args) => serve::run(args),
+            Command::Mcp(args) => mcp::run(args),
             Command::Score(args) => score::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Report(args) => report::run(args),

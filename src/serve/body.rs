@@ -2,7 +2,7 @@
 
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{Request, StatusCode};
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
@@ -20,11 +20,11 @@ const SMALL: usize = 64 << 10;
 /// Entries of any list in a body. A body of 16 MiB may hold millions of empty ones, each many times its bytes in memory.
 const ENTRIES: usize = 20_000;
 
-/// The body of a request.
+/// The bytes of a body of JSON.
 ///
 /// # Errors
-/// 415 for another type than JSON, 413 for too many bytes, 408 for a slow client, 400 with the field for what it holds.
-pub(super) async fn json<T: DeserializeOwned>(state: &State, request: Request<Body>) -> Answer<T> {
+/// 415 for another type than JSON, 413 for too many bytes, 408 for a slow client.
+pub(super) async fn bytes(state: &State, request: Request<Body>) -> Answer<Bytes> {
     let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !kind.to_ascii_lowercase().starts_with("application/json") {
         let message =
@@ -42,7 +42,15 @@ pub(super) async fn json<T: DeserializeOwned>(state: &State, request: Request<Bo
         let status = if too_long { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
         Refusal::new(status, format!("expected a body of at most {limit} bytes: {error}"))
     };
-    let bytes = read.await.map_err(late)?.map_err(cut)?;
+    read.await.map_err(late)?.map_err(cut)
+}
+
+/// The body of a request.
+///
+/// # Errors
+/// As [`bytes`], and 400 with the field for what it holds.
+pub(super) async fn json<T: DeserializeOwned>(state: &State, request: Request<Body>) -> Answer<T> {
+    let bytes = bytes(state, request).await?;
     // Structs would also be read from lists of their fields' values.
     if bytes.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
         let found = crate::escape::excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(40)]));

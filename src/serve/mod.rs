@@ -1,8 +1,8 @@
-//! `moot serve`: one open workspace over HTTP.
+//! `moot serve`: one open workspace over HTTP; `moot mcp`: over standard input and output.
 //!
 //! The models are loaded once; every request has a plan of its own on them ([`Workspace::share`]). Requests of all clients are
 //! decoded in one batch, by the engine that the command line uses, so a reply has the same bits. `openai` speaks OpenAI's API,
-//! `debate` asks questions of documents, `page` is the page at `/`.
+//! `debate` asks questions of documents, `mcp` offers them as tools, `page` is the page at `/`.
 
 mod admission;
 mod body;
@@ -11,6 +11,8 @@ mod debate;
 mod guard;
 mod key;
 mod listen;
+mod load;
+mod mcp;
 mod metrics;
 mod openai;
 mod options;
@@ -20,6 +22,7 @@ mod state;
 mod status;
 mod stream;
 
+pub use mcp::StdioServer;
 pub use options::{Limits, ServeOptions};
 
 use crate::cancel::Cancel;
@@ -27,7 +30,7 @@ use crate::error::{MootError, Result};
 use crate::serve::debate::records::Records;
 use crate::serve::key::Key;
 use crate::serve::state::State;
-use crate::workspace::{Control, CorpusOptions, Phase, Plan, PlanOptions, Workspace};
+use crate::workspace::{Control, PlanOptions};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
@@ -90,18 +93,13 @@ impl Server {
     /// Opens the workspace and serves until `control.stop` is set. Then requests in flight may end, for half a minute.
     ///
     /// # Errors
-    /// As [`Plan::of`] and [`Workspace::open`].
+    /// As [`Plan::of`](crate::workspace::Plan::of) and [`Workspace::open`](crate::workspace::Workspace::open).
     pub fn run(self, control: &Control) -> Result<()> {
         let Self { runtime, listener, state, plan, address, cancel } = self;
         let calls = Control { cancel: cancel.clone(), ..control.clone() };
         let (app, stop) = (router(state.clone()), control.stop.clone());
         let served = runtime.spawn(listen::serve(listener, app, stop, move || cancel.cancel()));
-        // Questions of a person: passages that have nothing to do with one are left out.
-        let corpus =
-            CorpusOptions { cutoff: plan.corpus.cutoff.or(plan.corpus.is_given().then_some(true)), ..plan.corpus };
-        let plan = Plan::of(PlanOptions { corpus, ..plan }, control)?;
-        state.open(Workspace::open_to_share(plan, &calls)?);
-        control.watch.phase(Phase::Working);
+        load::load(&state, plan, control, &calls)?;
         control.watch.note(&format!("listening on http://{address}"));
         // The task ends with its loop, and panics nowhere.
         let _ = runtime.block_on(served);
@@ -122,6 +120,7 @@ fn router(state: Arc<State>) -> Router {
         .merge(openai::routes())
         .merge(calls::routes())
         .merge(debate::routes())
+        .merge(mcp::routes())
         .merge(page::routes())
         .fallback(status::no_such_path)
         .layer(from_fn_with_state(state.clone(), guard::check))

@@ -52,6 +52,11 @@ impl Refusal {
         Self { again: Some(again), ..Self::new(status, message) }
     }
 
+    /// What was expected and what was found, one line.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The error object, as in a body and in a stream.
     pub(super) fn json(&self) -> Value {
         let kind = match self.status.as_u16() {

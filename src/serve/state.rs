@@ -52,6 +52,11 @@ impl State {
         }
     }
 
+    /// A token for the work of one request.
+    pub(super) fn child(&self) -> Cancel {
+        self.cancel.child()
+    }
+
     /// The models are loaded.
     pub(super) fn open(&self, workspace: Workspace) {
         // Called once.
@@ -146,7 +151,7 @@ fn late(limits: &Limits) -> Refusal {
     Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
 }
 
-fn count_cancelled(state: &State, cancel: &Cancel) {
+pub(super) fn count_cancelled(state: &State, cancel: &Cancel) {
     if cancel.is_cancelled() {
         state.metrics.cancelled.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }

@@ -43,6 +43,11 @@ impl Events {
         self.line("", "[DONE]");
     }
 
+    /// A line that clients ignore: the stream is alive.
+    pub(super) fn comment(&self) {
+        let _ = self.0.send(Bytes::from_static(b":\n\n"));
+    }
+
     fn line(&self, name: &str, data: &str) {
         let name = if name.is_empty() { String::new() } else { format!("event: {name}\n") };
         let bytes = Bytes::from(format!("{name}data: {data}\n\n"));

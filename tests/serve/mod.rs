@@ -2,6 +2,7 @@
 
 mod bounds;
 mod debate;
+mod mcp;
 mod openai;
 mod page;
 mod remote;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-fn description() -> Value {
+pub(super) fn description() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/serve.openapi.json");
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
@@ -45,7 +45,7 @@ fn every_path_is_described_and_every_described_one_exists() {
 
 /// What of `value` is not as `schema` says. Fields that a schema does not list are wrong: a description that forgets one is
 /// noticed.
-fn wrong(schema: &Value, value: &Value, at: &str, all: &Value) -> Vec<String> {
+pub(super) fn wrong(schema: &Value, value: &Value, at: &str, all: &Value) -> Vec<String> {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.rsplit('/').next().unwrap();
         let referred = &all["components"]["schemas"][name];

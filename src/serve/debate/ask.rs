@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A question.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Body {
+pub(in crate::serve) struct Body {
     pub question: String,
     #[serde(deserialize_with = "list")]
     pub documents: Vec<GivenDocument>,
@@ -43,7 +43,7 @@ pub(super) struct Body {
 /// A method by its name, or with its settings.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Named {
+pub(in crate::serve) enum Named {
     Name(String),
     Options(Box<MethodOptions>),
 }
@@ -75,7 +75,7 @@ impl Named {
 /// What is searched for in the server's corpus.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Search {
+pub(in crate::serve) struct Search {
     pub top: Option<usize>,
     pub by_source: bool,
     #[serde(deserialize_with = "list")]
@@ -101,7 +101,7 @@ impl Search {
 
 /// An answered question with its record.
 #[derive(Serialize)]
-pub(super) struct Reply {
+pub(in crate::serve) struct Reply {
     /// The id of the record: `/moot/v1/records/{id}`.
     pub id: String,
     #[serde(flatten)]
@@ -126,7 +126,7 @@ pub(super) async fn ask(Extract(state): Extract<Arc<State>>, request: Request<Ra
 }
 
 /// Answers, and keeps the record.
-pub(super) fn answer(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
+pub(in crate::serve) fn answer(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
     if body.question.trim().is_empty() {
         return Err(Refusal::field("question", "a text", "none"));
     }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// A text to be checked against documents.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Body {
+pub(in crate::serve) struct Body {
     text: String,
     /// What the text answers.
     question: String,
@@ -37,9 +37,9 @@ struct Body {
 
 /// The assessment, and lines on what was read and left out.
 #[derive(Serialize)]
-struct Reply {
+pub(in crate::serve) struct Reply {
     #[serde(flatten)]
-    assessment: Assessment,
+    pub assessment: Assessment,
     read: Vec<String>,
 }
 
@@ -57,7 +57,8 @@ pub(super) async fn label(Extract(state): Extract<Arc<State>>, request: Request<
     reply.await.map(|reply| Json(reply).into_response())
 }
 
-fn assessed(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
+/// Labels the claims of a text.
+pub(in crate::serve) fn assessed(state: &State, body: Body, cancel: &Cancel, sink: &Sink) -> Answer<Reply> {
     if body.text.trim().is_empty() {
         return Err(Refusal::field("text", "a text", "none"));
     }

@@ -1,8 +1,8 @@
 //! Questions of documents: own endpoints, and methods as models of OpenAI's API.
 
 pub(super) mod as_model;
-mod ask;
-mod conflict;
+pub(super) mod ask;
+pub(super) mod conflict;
 mod control;
 mod fork;
 pub(super) mod given;
@@ -10,9 +10,9 @@ mod history;
 mod reading;
 pub(super) mod records;
 mod running;
-mod search;
-mod sink;
-mod turns;
+pub(super) mod search;
+pub(super) mod sink;
+pub(super) mod turns;
 mod watched;
 
 use crate::serve::state::State;

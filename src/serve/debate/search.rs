@@ -13,26 +13,33 @@ use axum::http::Request;
 use serde::Deserialize;
 use std::sync::Arc;
 
+/// A query.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Body {
+pub(in crate::serve) struct Body {
     query: String,
     search: Search,
 }
 
 pub(super) async fn search(Extract(state): Extract<Arc<State>>, request: Request<Raw>) -> Answer<Json<Vec<Hit>>> {
-    let Body { query, search } = body::json(&state, request).await?;
+    let body: Body = body::json(&state, request).await?;
+    run(state, move |state, _| found(state, body).map(Json)).await
+}
+
+/// The passages for a query.
+pub(in crate::serve) fn found(state: &State, body: Body) -> Answer<Vec<Hit>> {
+    let Body { query, search } = body;
     if query.trim().is_empty() {
         return Err(Refusal::field("query", "a text", "none"));
     }
-    run(state, move |state, _| {
-        let retriever = state.workspace()?.tools().retriever;
-        let missing = || Refusal::missing("no corpus is searched: expected moot serve --corpus PATH");
-        let retriever: &dyn Retriever = retriever.ok_or_else(missing)?;
-        let options = search.options();
-        options.check()?;
-        let hits = retriever.retrieve(&query, &options.wanted())?;
-        Ok(Json(hits))
-    })
-    .await
+    let retriever = retriever(state)?;
+    let options = search.options();
+    options.check()?;
+    Ok(retriever.retrieve(&query, &options.wanted())?)
+}
+
+/// The retriever of the server's corpus.
+pub(in crate::serve) fn retriever(state: &State) -> Answer<&dyn Retriever> {
+    let missing = || Refusal::missing("no corpus is searched: expected --corpus PATH at the server's start");
+    state.workspace()?.tools().retriever.ok_or_else(missing)
 }

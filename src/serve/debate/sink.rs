@@ -3,25 +3,29 @@
 use crate::serve::debate::turns::Turns;
 use crate::serve::stream::Events;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Who receives what happens while a question is answered.
 #[derive(Clone)]
-pub(super) enum Sink {
+pub(in crate::serve) enum Sink {
     /// Only the answer is wanted.
     Nobody,
     /// A client that reads named events.
     Events(Events),
     /// A client that reads a chat completion.
     Reasoning(Turns),
+    /// A function that takes names and values.
+    Told(Arc<dyn Fn(&str, &Value) + Send + Sync>),
 }
 
 impl Sink {
     /// Sends the event `name`.
-    pub(super) fn send(&self, name: &str, value: &Value) {
+    pub(in crate::serve) fn send(&self, name: &str, value: &Value) {
         match self {
             Self::Nobody => {}
             Self::Events(events) => events.named(name, value),
             Self::Reasoning(turns) => turns.told(name, value),
+            Self::Told(function) => function(name, value),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Writes the chunks of one completion.
 #[derive(Clone)]
-pub(super) struct Turns {
+pub(in crate::serve) struct Turns {
     events: Events,
     /// What every chunk begins with.
     head: Value,
@@ -43,17 +43,23 @@ impl Turns {
 
     /// An event of the question, where it is something that a reader follows: a line of the reasoning.
     pub(super) fn told(&self, name: &str, value: &Value) {
-        let text = |field: &str| value[field].as_str().unwrap_or_default().trim();
-        let line = match name {
-            "call" => {
-                let document = value["document"].as_u64().map(|number| format!(" of document {number}"));
-                let round = value["round"].as_u64().unwrap_or(1);
-                let role = format!("{}{}, round {round}", text("role"), document.unwrap_or_default());
-                format!("{role}: {}\n", text("reply").replace('\n', " "))
-            }
-            "note" => format!("{}\n", text("line")),
-            _ => return,
-        };
-        self.delta(&json!({ "reasoning_content": line }));
+        if let Some(line) = line(name, value) {
+            self.delta(&json!({ "reasoning_content": format!("{line}\n") }));
+        }
+    }
+}
+
+/// An event of a question as one line, where it is something that a reader follows.
+pub(in crate::serve) fn line(name: &str, value: &Value) -> Option<String> {
+    let text = |field: &str| value[field].as_str().unwrap_or_default().trim();
+    match name {
+        "call" => {
+            let document = value["document"].as_u64().map(|number| format!(" of document {number}"));
+            let round = value["round"].as_u64().unwrap_or(1);
+            let role = format!("{}{}, round {round}", text("role"), document.unwrap_or_default());
+            Some(format!("{role}: {}", text("reply").replace('\n', " ")))
+        }
+        "note" => Some(text("line").to_owned()),
+        _ => None,
     }
 }
