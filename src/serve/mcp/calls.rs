@@ -55,8 +55,9 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Whether the client still wants the reply.
-    pub(super) fn is_wanted(&self) -> bool {
+    /// Takes the call off the list, before its reply is sent: the client may use the id again once it has that. Whether the
+    /// client still wants the reply.
+    pub(super) fn ends(self) -> bool {
         self.calls.all().get(&self.key).is_some_and(|call| !call.unwanted)
     }
 }

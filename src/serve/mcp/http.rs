@@ -105,10 +105,13 @@ async fn called(
         let sink = progress::sink(None, &cancel, |_| ());
         let response = work::response(state, permit, call, message, cancel, sink).await;
         leave.done();
-        drop((timer, listed));
+        drop(timer);
+        listed.map(Listed::ends);
         return Ok(Json(response).into_response());
     }
-    let (events, mut response) = stream::events(leave, timer);
+    // From here on the stream watches whether the client leaves.
+    leave.done();
+    let (events, mut response) = stream::events(&cancel, timer);
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     let told = events.clone();
     let sink = progress::sink(call.progress.clone(), &cancel, move |value| told.data(value));
@@ -116,7 +119,7 @@ async fn called(
         let beating = beat(events.clone());
         let response = work::response(state, permit, call, message, cancel, sink).await;
         beating.abort();
-        if listed.is_none_or(|listed| listed.is_wanted()) {
+        if listed.is_none_or(Listed::ends) {
             events.data(&response);
         }
     });

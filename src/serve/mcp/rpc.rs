@@ -214,6 +214,8 @@ fn typed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, (serde_json::Error, Str
     Ok(value)
 }
 
+/// What is wrong, without the column of a message that a program wrote.
 fn shown(error: &serde_json::Error) -> String {
-    crate::escape::line(&error.to_string())
+    let error = error.to_string();
+    crate::escape::line(error.rsplit_once(" at line ").map_or(error.as_str(), |(reason, _)| reason))
 }

@@ -158,7 +158,7 @@ impl Client {
                 }
                 Err(refusal) => rpc::result(&call.id, &work::refused(&refusal)),
             };
-            if listed.is_wanted() {
+            if listed.ends() {
                 client.send(&response);
             }
         });

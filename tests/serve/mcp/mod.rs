@@ -28,8 +28,8 @@ fn question() -> Value {
 /// A question that is answered for a while.
 fn long_question() -> Value {
     let text = |number: usize| json!({ "text": format!("Board {number} says that the Orrin ferry stopped in 1968.") });
-    json!({ "question": "When did the Orrin ferry stop?", "documents": (1..=20).map(text).collect::<Vec<_>>(),
-        "method": { "name": "madam-rag", "switches": { "rounds": 3 }, "max_tokens": 2000 } })
+    json!({ "question": "When did the Orrin ferry stop?", "documents": (1..=40).map(text).collect::<Vec<_>>(),
+        "method": { "name": "madam-rag", "switches": { "rounds": 3 }, "max_tokens": 120 } })
 }
 
 fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {

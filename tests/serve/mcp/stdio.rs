@@ -189,7 +189,7 @@ fn calls_run_at_once_tell_their_progress_and_are_cancelled() {
 fn the_end_of_the_input_ends_calls_and_the_program() {
     let mut program = Program::start();
     program.send(&followed(call(1, "ask", long_question()), 1));
-    while program.next()["params"]["message"] != "stage 1: 20 calls" {}
+    while program.next()["params"]["message"] != "stage 1: 40 calls" {}
     drop(program.input.take());
     let start = Instant::now();
     while program.child.try_wait().unwrap().is_none() {
