@@ -78,6 +78,13 @@ fn hyphens_are_removed_by_the_words_of_the_whole_document() {
     assert_eq!(pages[0].text, joined.replace("farflung", "far-flung").replace("cooperative", "co-operative"));
 }
 
+#[test]
+fn a_soft_hyphen_that_is_drawn_as_a_blank_parts_no_word() {
+    // The blank has a width, and the next letter is drawn at its start.
+    let drawn = |back: u32| unicode(&format!("BT /U 10 Tf 1 0 0 1 60 720 Tm [<006100620020> {back} <00630064>] TJ ET"));
+    assert_eq!((drawn(500), drawn(0)), ("abcd".into(), "ab cd".into()));
+}
+
 const HEBREW: &str = "\u{5d3}\u{5d5}\u{5d7} \u{5e2}\u{5dc} \u{5d4}\u{5e1}\u{5d9}\u{5db}\u{5d5}\u{5e0}\u{5d9}\u{5dd} \u{5dc}\u{5e9}\u{5e0}\u{5ea}";
 
 fn reversed(text: &str) -> String {
@@ -101,6 +108,14 @@ fn letters_from_the_right_are_read_from_the_right() {
     // Drawn from left to right in reading order, against the rules; the final forms of letters show it.
     let logical = format!("BT /U 11 Tf 1 0 0 1 60 720 Tm <{}> Tj ET", hex(&expected));
     assert_eq!(unicode(&logical), expected);
+}
+
+#[test]
+fn a_line_from_the_right_is_read_so_among_others() {
+    let line = |y: f64, text: &str| format!("BT /U 11 Tf 1 0 0 1 60 {y} Tm <{}> Tj ET\n", hex(text));
+    let page = line(720.0, "The report on the risks of the harbour was given to the council in the same spring.")
+        + &line(706.0, &format!("2021 {}", reversed(HEBREW)));
+    assert!(unicode(&page).ends_with(&format!("spring.\n{HEBREW} 2021")), "{}", unicode(&page));
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+/// Maximum part of a blank's width by which a letter is away from its start that is drawn as if the blank were not there.
+const UNMOVED: f64 = 0.2;
+
 /// A letter, or a white space. Coordinates are along and across the direction of its text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Glyph {
@@ -79,6 +82,22 @@ pub(super) fn join_marks(glyphs: Vec<Glyph>) -> Vec<Glyph> {
     joined
 }
 
+/// Leaves out blanks in whose width the next letter is drawn, close to the one before: soft hyphens that are not shown are drawn
+/// so.
+pub(super) fn without_unmoved_blanks(glyphs: Vec<Glyph>) -> Vec<Glyph> {
+    let is_unmoved = |at: usize| {
+        let (Some(before), Some(after)) = (at.checked_sub(1).and_then(|at| glyphs.get(at)), glyphs.get(at + 1)) else {
+            return false;
+        };
+        let blank = &glyphs[at];
+        let near = |x: f64, other: f64| (x - other).abs() < UNMOVED * (blank.x1 - blank.x0);
+        let is_line = |other: &Glyph| !other.is_blank() && (other.y - blank.y).abs() < UNMOVED * blank.size;
+        is_line(before) && is_line(after) && near(before.x1, blank.x0) && near(after.x0, blank.x0)
+    };
+    let kept: Vec<bool> = (0..glyphs.len()).map(|at| !glyphs[at].is_blank() || !is_unmoved(at)).collect();
+    glyphs.into_iter().zip(kept).filter_map(|(glyph, kept)| kept.then_some(glyph)).collect()
+}
+
 /// A letter with a mark; letters without a dot get one back, because the mark replaces it.
 fn accented(base: &str, mark: char) -> String {
     let dotted = base.chars().map(|letter| match letter {
@@ -114,7 +133,7 @@ fn mark(text: &str) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Glyph, join_marks, plain};
+    use super::{Glyph, join_marks, plain, without_unmoved_blanks};
 
     fn joined(letters: &[(&str, f64, f64)]) -> String {
         let glyph = |&(text, x0, x1): &(&str, f64, f64)| Glyph { text: text.into(), x0, x1, y: 0.0, size: 10.0 };
@@ -138,6 +157,18 @@ mod tests {
             joined(&[("2", 0.0, 5.0), ("0", 5.0, 10.0), ("\u{b0}", 10.0, 14.0), ("C", 14.0, 21.0)]),
             "20\u{b0}C"
         );
+    }
+
+    #[test]
+    fn a_blank_that_moves_nothing_goes() {
+        let blanks = |letters: &[(&str, f64, f64)]| {
+            let glyph = |&(text, x0, x1): &(&str, f64, f64)| Glyph { text: text.into(), x0, x1, y: 0.0, size: 10.0 };
+            let glyphs = without_unmoved_blanks(letters.iter().map(glyph).collect());
+            glyphs.iter().filter(|glyph| glyph.is_blank()).count()
+        };
+        assert_eq!(blanks(&[("a", 0.0, 5.0), ("", 5.0, 7.5), ("b", 5.0, 10.0)]), 0);
+        assert_eq!(blanks(&[("a", 0.0, 5.0), ("", 5.0, 7.5), ("b", 7.0, 12.0)]), 1);
+        assert_eq!(blanks(&[("a", 0.0, 0.0), ("", 0.0, 0.0), ("b", 0.0, 0.0)]), 1, "a font without widths");
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl Layout {
 
 /// The text of letters of one direction, and whether its order is uncertain.
 fn lay_out(glyphs: Vec<Glyph>) -> (String, bool) {
-    let glyphs = glyph::join_marks(glyphs);
+    let glyphs = glyph::without_unmoved_blanks(glyph::join_marks(glyphs));
     let columns::Parts { parts, is_uncertain } = cut(rows::rows(&glyphs), &glyphs);
     let mut text = text::text(&parts, &glyphs, Letters::Visual);
     if is_backwards(&text) {

@@ -42,9 +42,11 @@ pub(super) fn text(parts: &[Vec<Row>], glyphs: &[Glyph], letters: Letters) -> St
     text
 }
 
-/// Whether a sentence goes on from `before` to `after`, the next column.
+/// Whether a sentence goes on from `before` to `after`, the next part.
 fn goes_on(before: &str, after: &str) -> bool {
-    after.starts_with(char::is_lowercase) && !before.ends_with(['.', '!', '?', ':'])
+    let is_span = before.trim_end_matches(['-', '\u{2010}', '\u{2013}']).len() < before.len();
+    let is_broken = is_span && after.starts_with(|c: char| c.is_ascii_digit());
+    is_broken || (after.starts_with(char::is_lowercase) && !before.ends_with(['.', '!', '?', ':']))
 }
 
 fn append(text: &mut String, rows: &[Row], glyphs: &[Glyph], letters: Letters) {
@@ -62,11 +64,18 @@ fn append(text: &mut String, rows: &[Row], glyphs: &[Glyph], letters: Letters) {
             text.push_str(if is_apart { "\n\n" } else { "\n" });
         }
         let items = items(row, glyphs);
+        let from_right = from_right || is_from_right_alone(&items);
         let items = if letters == Letters::Visual { reading_order(items, from_right) } else { items };
         write(text, &items);
         last = Some(row);
     }
     text.truncate(text.trim_end().len());
+}
+
+/// Whether letters of a row are written from the right, and none from the left.
+fn is_from_right_alone(items: &[Item]) -> bool {
+    let letters = || items.iter().flat_map(|item| item.text.chars()).filter(|letter| letter.is_alphabetic());
+    letters().next().is_some() && letters().all(is_from_right)
 }
 
 /// Whether most letters are written from the right.
