@@ -56,10 +56,18 @@ pub(crate) fn written(before: &str, run: &str, after: Option<char>, level: Shift
     if run.chars().count() > MAX_RUN {
         return spaced(before, run);
     }
-    match level {
+    let written = match level {
         Shift::Raised => raised(before, run, after),
         Shift::Lowered => lowered(before, run),
+    };
+    match written.strip_prefix('^') {
+        Some(exponent) if exponent.ends_with(is_digit) && after.is_some_and(is_digit) => format!("^({exponent})"),
+        _ => written,
     }
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
 }
 
 /// `run` at `level` in a formula, whose base is known to take it.
@@ -168,6 +176,8 @@ fn letters(before: &str, run: &str, bare: bool) -> String {
         () if base.is_empty() && before.trim_end().len() < before.len() => run.to_owned(),
         () if base.is_empty() && before.ends_with(')') && bare => exponent(run),
         () if base.is_empty() => note(before, run),
+        // Behind a year no letter is an ordinal or an exponent.
+        () if base.len() > 3 && base.chars().all(is_digit) && run.chars().count() == 1 => note(before, run),
         () if bare
             && ENDINGS.contains(&run.to_lowercase().as_str())
             && (short || counts || run.chars().count() > 1) =>
@@ -223,7 +233,13 @@ fn takes_exponent(before: &str) -> bool {
     base == "10"
         || base == "2"
         || UNITS.contains(&base)
+        || is_product(base)
         || (base.chars().count() == 1 && !base.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Two variables, as in "mc": small letters that are no word.
+fn is_product(base: &str) -> bool {
+    base.len() == 2 && base.bytes().all(|b| b.is_ascii_lowercase() && !b"aeiouy".contains(&b))
 }
 
 /// Whether the text ends with an amount: a sign of currency and a number.
@@ -290,6 +306,7 @@ mod tests {
             ("x", "n", "x^n"),
             ("x", "n+1", "x^(n+1)"),
             ("Ca", "2+", "Ca^2+"),
+            ("E = mc", "2", "E = mc^2"),
         ] {
             assert_eq!(raised(before, run), expected);
         }
@@ -304,6 +321,8 @@ mod tests {
             ("the mill", "1,2", "the mill [1,2]"),
             ("the mill", "[3]", "the mill [3]"),
             ("the mill", "a", "the mill [a]"),
+            ("in 1788", "a", "in 1788 [a]"),
+            ("cost me", "2", "cost me [2]"),
             ("(as it was said)", "3", "(as it was said) [3]"),
             ("It opened.", "3", "It opened."),
             ("in 1788,", "12", "in 1788,"),
@@ -332,6 +351,7 @@ mod tests {
         assert_eq!(fraction("1", "1", '/', Shift::Raised), "1 1");
         assert_eq!(fraction("1 1/", "2", ' ', Shift::Lowered), "1 1/2");
         assert_eq!(fraction("the ", "14", 'C', Shift::Raised), "the 14");
+        assert_eq!(fraction("10", "6", '1', Shift::Raised), "10^(6)");
     }
 
     #[test]
