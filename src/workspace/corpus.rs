@@ -203,7 +203,7 @@ fn indexed(
     let whole = |path: &String| std::fs::canonicalize(path).map_or_else(|_| path.clone(), |p| p.display().to_string());
     let full_paths = paths.iter().map(whole).collect::<Vec<_>>().join("\n");
     // The number counts up when the same settings give other passages.
-    let cut = format!("{}; 4", chunking.describe());
+    let cut = format!("{}; 5", chunking.describe());
     let settings = hash([full_paths, cut, made_by.to_owned()]);
     let cache = default_cache()?;
     let folder = cache.join("corpora").join(settings);

@@ -1,6 +1,7 @@
 //! A document of a corpus, before it is split into passages.
 
 use super::entry::{Entry, file_name};
+use super::heads::{self, Head};
 use super::position::Cursor;
 use super::source;
 use crate::question::{Origin, Passage};
@@ -29,6 +30,8 @@ pub struct Document {
     /// Notes on how its file was read, one line each: what is missing from the text, and what was assumed.
     pub notes: Vec<String>,
     pub(super) position: Position,
+    /// First rows of tables, in order.
+    pub(super) heads: Vec<Head>,
     /// The source is the folder's name: the document names none itself.
     pub(in crate::retrieval) by_folder: bool,
     /// The title is the text's first heading: the document names none itself.
@@ -121,6 +124,7 @@ impl Document {
             id,
             notes: Vec::new(),
             position,
+            heads: Vec::new(),
             by_folder,
             by_heading: false,
         }
@@ -134,7 +138,8 @@ impl Document {
         }
     }
 
-    /// Its passages, split by `chunking`: texts in Normalization Form C, positions of the text as it stands in the file.
+    /// Its passages, split by `chunking`: texts in Normalization Form C without soft hyphens, positions of the text as it stands
+    /// in the file. A passage that begins in a later row of a table begins with the table's first row.
     #[must_use]
     pub fn passages(&self, chunking: &Chunking) -> Vec<Passage> {
         let ranges = chunking.cut(&self.text);
@@ -145,8 +150,13 @@ impl Document {
     fn passage(&self, range: Range<usize>, locator: &mut Locator<'_>) -> Passage {
         let (characters, line) = locator.locate(&range);
         let page = if let Position::Page(page) = self.position { Some(page) } else { None };
+        let own = self.text[range.clone()].replace('\u{ad}', "");
+        let text = match heads::above(&self.heads, &self.text, range.start) {
+            Some(head) => format!("{head}\n\n{own}"),
+            None => own,
+        };
         Passage {
-            text: into_nfc(self.text[range].to_owned()),
+            text: into_nfc(text),
             title: self.title.clone(),
             source: self.source.clone(),
             date: self.date.clone(),

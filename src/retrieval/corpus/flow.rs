@@ -1,5 +1,6 @@
 //! Text assembled from runs of letters: white space within a run is collapsed, breaks between runs are kept.
 
+use super::heads::{Head, Tables};
 use crate::unicode::baseline::{self, Shift};
 use std::borrow::Cow;
 
@@ -114,6 +115,14 @@ impl Flow {
         self.gap = self.gap.max(gap);
     }
 
+    /// Keeps a number that follows apart from one before it.
+    pub(super) fn part_numbers(&mut self) {
+        self.write_run(None);
+        if self.gap == Gap::None && self.text.ends_with(|c: char| c.is_ascii_digit()) {
+            self.gap = Gap::Space;
+        }
+    }
+
     /// The text, without white space at its ends.
     pub(super) fn finish(mut self) -> String {
         self.write_run(None);
@@ -151,6 +160,8 @@ pub(super) struct Story {
     text: Layer,
     /// Open boxes, each within the one before it.
     boxes: Vec<Layer>,
+    /// Tables outside of boxes.
+    tables: Tables,
 }
 
 /// The text outside of boxes, or the text of one.
@@ -189,8 +200,28 @@ impl Story {
         layer.end();
     }
 
+    pub(super) fn start_table(&mut self) {
+        self.in_tables(Tables::start);
+    }
+
+    pub(super) fn start_row(&mut self) {
+        self.in_tables(Tables::row);
+    }
+
     pub(super) fn start_cell(&mut self) {
         self.layer().cells += 1;
+        self.in_tables(|tables, _| tables.cell(true));
+    }
+
+    pub(super) fn end_table(&mut self) {
+        self.layer().flow.widen(Gap::Paragraph);
+        self.in_tables(Tables::end);
+    }
+
+    fn in_tables(&mut self, change: impl FnOnce(&mut Tables, usize)) {
+        if self.boxes.is_empty() {
+            change(&mut self.tables, self.text.flow.text.len());
+        }
     }
 
     pub(super) fn end_cell(&mut self) {
@@ -215,13 +246,20 @@ impl Story {
     }
 
     /// The text, without white space at its ends.
-    pub(super) fn finish(mut self) -> String {
+    pub(super) fn finish(self) -> String {
+        self.finish_with_heads().0
+    }
+
+    /// The text, without white space at its ends, and the first rows of its tables.
+    pub(super) fn finish_with_heads(mut self) -> (String, Vec<Head>) {
         while !self.boxes.is_empty() {
             self.close_box();
         }
         self.text.paragraphs = 0;
         self.text.end();
-        self.text.flow.finish()
+        let text = self.text.flow.finish();
+        let heads = self.tables.finish(&text);
+        (text, heads)
     }
 }
 

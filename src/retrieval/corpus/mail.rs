@@ -96,7 +96,7 @@ impl Message<'_> {
             Err(e) => return self.notes.add(format!("a part of type {} is not read: {e}", part.ctype.mimetype)),
         };
         let text = match is_page.then(|| html::read(text.clone())) {
-            Some(Ok((_, page, _))) => page,
+            Some(Ok(page)) => page.text,
             Some(Err((expected, found))) => {
                 return self.notes.add(format!("a page is not read: expected {expected}, found {found}"));
             }

@@ -8,6 +8,7 @@ mod document;
 mod documents;
 mod entry;
 mod flow;
+mod heads;
 mod html;
 mod mail;
 mod metadata;

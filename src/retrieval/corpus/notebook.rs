@@ -176,7 +176,7 @@ impl Output {
         }
         if let Some(data) = &self.data {
             let plain = data.plain.as_ref().or(data.markdown.as_ref()).map(Lines::text);
-            let page = || Some(html::read(data.html.as_ref()?.text()).ok()?.1);
+            let page = || Some(html::read(data.html.as_ref()?.text()).ok()?.text);
             return plain.or_else(page).or_else(|| data.latex.as_ref().map(Lines::text)).unwrap_or_default();
         }
         match (&self.ename, &self.evalue) {

@@ -5,7 +5,7 @@ use super::entry::{Entry, Kind};
 use super::notes::Notes;
 use super::position::Cursor;
 use super::reader::Reader;
-use super::{html, mail, notebook, rtf};
+use super::{heads, html, mail, notebook, rtf};
 use crate::charset;
 use crate::error::Result;
 use crate::retrieval::text::{self, BOM, FrontMatter, input};
@@ -44,8 +44,13 @@ impl Whole {
     fn document(&mut self) -> Result<Document> {
         let path = self.entry.path.clone();
         let wrong = |(expected, found): (String, String)| input(&path, None, &expected, found);
+        let (mut heads, mut is_marked) = (Vec::new(), false);
         let (fields, text, position) = match self.entry.kind {
-            Kind::Html => html::page(self.decoded()?).map_err(wrong)?,
+            Kind::Html => {
+                let page = html::page(self.decoded()?).map_err(wrong)?;
+                heads = page.heads;
+                (page.fields, page.text, page.position)
+            }
             Kind::Rtf => {
                 let (fields, text) = rtf::read(&self.bytes_of_file()?).map_err(wrong)?;
                 (fields, text, Position::Extracted)
@@ -56,11 +61,13 @@ impl Whole {
             }
             Kind::Notebook => {
                 let (title, text) = notebook::read(&self.decoded()?, &mut self.notes).map_err(wrong)?;
+                is_marked = true;
                 (Fields { title, ..Fields::default() }, text, Position::Extracted)
             }
             kind @ (Kind::Text | Kind::Markdown) => {
                 let file = self.decoded()?;
                 let (fields, body) = if kind == Kind::Markdown { markdown(&file) } else { plain(&file) };
+                is_marked = kind == Kind::Markdown;
                 let (characters, newlines) = Cursor::new(&file).at(body);
                 (fields, file[body..].to_owned(), Position::File { characters, newlines })
             }
@@ -69,10 +76,13 @@ impl Whole {
         if text.trim().is_empty() {
             return Err(input(&self.entry.path, None, "text", "an empty document"));
         }
-        let headed = matches!(self.entry.kind, Kind::Markdown | Kind::Notebook) && fields.title.is_none();
+        if is_marked {
+            heads = heads::markdown(&text);
+        }
+        let headed = is_marked && fields.title.is_none();
         let title = if headed { heading(&text) } else { fields.title };
         let by_heading = headed && title.is_some();
-        Ok(Document { by_heading, ..Document::new(&self.entry, Fields { title, ..fields }, text, position) })
+        Ok(Document { by_heading, heads, ..Document::new(&self.entry, Fields { title, ..fields }, text, position) })
     }
 }
 

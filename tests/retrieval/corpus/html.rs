@@ -88,6 +88,8 @@ fn superscripts_and_subscripts_keep_their_level() {
             "(27)^(1/3)=\u{221a}(9)",
         ),
         ("<math><mfrac><mn>1</mn><msqrt><msup><mi>x</mi><mn>2</mn></msup></msqrt></mfrac></math>", "1/\u{221a}(x^2)"),
+        ("<math><mn>4</mn><mfrac><mn>1</mn><mn>2</mn></mfrac></math> miles", "4 1/2 miles"),
+        ("10<sup>6</sup>1", "10^(6)1"),
         ("<math><mn>5</mn><mo>&InvisibleTimes;</mo><mn>3</mn></math>", "5\u{b7}3"),
         ("<math><msub><mi>x</mi><mn>1</mn></msub><mo>=</mo><mfrac><mn>1</mn><mn>2</mn></mfrac></math>", "x_1=1/2"),
         (
@@ -136,6 +138,16 @@ fn rules_of_the_page_hide_and_raise() {
         assert_eq!(page(rules, body), expected, "{rules}");
     }
     assert_eq!(text("<style media=print>.h{display:none}</style><p><b class=h>in</b> 1931"), "in 1931");
+}
+
+#[test]
+fn soft_hyphens_are_no_text_of_a_passage() {
+    for (name, content) in [("a.html", "<p>Schiff&shy;fahrt, co\u{ad}op"), ("a.txt", "Schiff\u{ad}fahrt, co\u{ad}op")] {
+        let passage = &passages(name, content, 10, 0)[0];
+        assert_eq!(passage.text, "Schifffahrt, coop");
+        let whole = content.chars().count() as u64;
+        assert_eq!(passage.origin.characters.end, whole);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod exact;
 mod forms;
+mod heads;
 mod html;
 mod mail;
 mod packages;
@@ -57,7 +58,11 @@ fn one(name: &str, content: &[u8]) -> Result<Vec<Document>, String> {
 }
 
 fn passages(name: &str, content: &str, words: usize, overlap: usize) -> Vec<Passage> {
-    let folder = folder(&[(name, content.as_bytes())]);
+    passages_of(name, content.as_bytes(), words, overlap)
+}
+
+fn passages_of(name: &str, content: &[u8], words: usize, overlap: usize) -> Vec<Passage> {
+    let folder = folder(&[(name, content)]);
     let chunking = Chunking::new(words, Overlap::Words(overlap)).unwrap();
     let corpus = open(&folder, &[&format!("corpus/{name}")]).unwrap();
     corpus.passages(chunking).collect::<Result<_, _>>().unwrap()

@@ -148,13 +148,15 @@ fn properties_of_based_styles_struck_text_symbols_and_roots_in_word() {
         "<w:r><w:sym w:font=\"Symbol\" w:char=\"F0B0\"/></w:r>".to_owned(),
         run("", "C, "),
         format!("<m:oMath>{}<m:r><m:t>=</m:t></m:r>{}</m:oMath>", root("3", "27"), root("", "9")),
+        "<m:oMath><m:r><m:t> or 4</m:t></m:r><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>"
+            .to_owned(),
     ];
     let styles = "<w:styles xmlns:w=\"w\"><w:style w:styleId=\"Derived\"><w:basedOn w:val=\"Mark\"/></w:style><w:style w:styleId=\"Mark\"><w:rPr>\
         <w:vertAlign w:val=\"superscript\"/></w:rPr></w:style><w:style w:styleId=\"Gone\"><w:rPr><w:vanish/></w:rPr></w:style>\
         <w:style w:styleId=\"Unseen\"><w:basedOn w:val=\"Gone\"/></w:style></w:styles>";
     let document = word(&format!("<w:p>{}</w:p>", body.concat())).replace("xmlns:mc", "xmlns:m=\"m\" xmlns:mc");
     let read = one("a.docx", &package(&[("word/document.xml", &document), ("word/styles.xml", styles)])).unwrap();
-    assert_eq!(read[0].text, "Built in 1788 [3] by 12 men at 20 \u{b0}C, \u{b3}\u{221a}(27)=\u{221a}(9)");
+    assert_eq!(read[0].text, "Built in 1788 [3] by 12 men at 20 \u{b0}C, \u{b3}\u{221a}(27)=\u{221a}(9) or 4 1/2");
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod tokens;
 
 use super::document::{Fields, Position};
 use super::flow::Gap;
+use super::heads::{Head, Tables};
 use crate::retrieval::text::BOM;
 use content::Context;
 use elements::{BLOCKS, DELETED, LEFT_OUT, OPTIONAL, UNSEEN};
@@ -31,8 +32,16 @@ use style::{Declared, Style};
 use text::{Source, Text};
 use tokens::{MAX_ATTRIBUTES, Tag, Token, tokens};
 
-/// Metadata, text, and positions of the text; or the pair (expected, found) of a message.
-type Outcome = Result<(Fields, String, Position), (String, String)>;
+/// What is read from markup.
+pub(super) struct Page {
+    pub(super) fields: Fields,
+    pub(super) text: String,
+    pub(super) position: Position,
+    pub(super) heads: Vec<Head>,
+}
+
+/// A page; or the pair (expected, found) of a message.
+type Outcome = Result<Page, (String, String)>;
 
 /// The metadata, the text without menus, and the positions of the text in `markup`, which is all content: a chapter, a message.
 ///
@@ -42,7 +51,7 @@ pub(super) fn read(markup: String) -> Outcome {
     let (fields, mut text) = assemble(&markup)?;
     let kept = content::without_navigation(&text.blocks);
     text.keep(&kept);
-    Ok((fields, text.text, Position::Markup { markup, runs: text.runs }))
+    Ok(finished(fields, text, markup))
 }
 
 /// As [`read`], of a page of the web: its content, without menus, footers and notices.
@@ -53,7 +62,12 @@ pub(super) fn page(markup: String) -> Outcome {
     let (fields, mut text) = assemble(&markup)?;
     let kept = content::kept(&text.blocks, &text.text);
     text.keep(&kept);
-    Ok((fields, text.text, Position::Markup { markup, runs: text.runs }))
+    Ok(finished(fields, text, markup))
+}
+
+fn finished(fields: Fields, text: Text, markup: String) -> Page {
+    let Text { text, runs, heads, .. } = text;
+    Page { fields, text, position: Position::Markup { markup, runs }, heads }
 }
 
 /// The metadata and the text of `markup`; without its own style sheets where these hide all of it until a script runs.
@@ -73,7 +87,8 @@ fn assemble_with(markup: &str, sheet: Sheet) -> Result<(Fields, Text), (String, 
         reading.token(token).map_err(|TooDeep| (format!("at most {MAX_OPEN} open elements"), found(reading.at)))?;
     }
     reading.settle(None);
-    let Reading { mut fields, text, title, .. } = reading;
+    let Reading { mut fields, mut text, title, .. } = reading;
+    text.end_tables();
     fields.title = Some(title).filter(|title| !title.trim().is_empty()).or(fields.title);
     Ok((fields, text))
 }
@@ -87,6 +102,8 @@ struct Reading<'a> {
     /// Within a link, whether its target is on the same page.
     link: Option<bool>,
     in_button: bool,
+    /// Within the head of a table.
+    in_head: bool,
     /// Within the reading of a ruby, which is written in parentheses.
     in_ruby_text: bool,
     raised: Option<Raised>,
@@ -111,6 +128,7 @@ impl<'a> Reading<'a> {
             in_title: false,
             link: None,
             in_button: false,
+            in_head: false,
             in_ruby_text: false,
             raised: None,
             math: Math::default(),
@@ -181,7 +199,16 @@ impl<'a> Reading<'a> {
             "a" => self.link = tag.has("href").then(|| raised::is_same_page(tag)),
             "button" => self.in_button = true,
             "br" => self.break_off(Gap::Line),
-            "td" | "th" | "img" | "input" => self.break_off(Gap::Space),
+            "table" => self.text.tables(Tables::start),
+            "thead" => self.in_head = true,
+            "tbody" | "tfoot" => self.in_head = false,
+            "tr" => self.text.tables(Tables::row),
+            name @ ("td" | "th") => {
+                self.break_off(Gap::Space);
+                let names = name == "th" || self.in_head;
+                self.text.tables(|tables, _| tables.cell(names));
+            }
+            "img" | "input" => self.break_off(Gap::Space),
             "rt" => {
                 self.end_ruby_text();
                 self.insert("(");
@@ -197,6 +224,11 @@ impl<'a> Reading<'a> {
         match name {
             "msqrt" if self.math.is_open() => self.insert("\u{221a}("),
             "mroot" if self.math.is_open() => self.insert("("),
+            // "4 1/2", and not "41/2".
+            "mfrac" if self.math.is_open() && self.text.text.ends_with(|c: char| c.is_ascii_digit()) => {
+                self.settle(None);
+                self.text.widen(Gap::Space);
+            }
             _ => {}
         }
     }
@@ -254,6 +286,12 @@ impl<'a> Reading<'a> {
             "a" => self.link = None,
             "button" => self.in_button = false,
             "rt" | "ruby" => self.end_ruby_text(),
+            "thead" => self.in_head = false,
+            "table" => {
+                self.settle(None);
+                self.in_head = false;
+                self.text.tables(Tables::end);
+            }
             _ => {}
         }
         if BLOCKS.contains(&name) {

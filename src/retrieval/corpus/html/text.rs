@@ -3,6 +3,7 @@
 use super::content::{Block, Context};
 use crate::retrieval::corpus::document::TextRun;
 use crate::retrieval::corpus::flow::Gap;
+use crate::retrieval::corpus::heads::{Head, Tables};
 use std::ops::Range;
 
 /// Bytes before a run above or below the line that decide how it is written.
@@ -13,6 +14,9 @@ pub(super) struct Text {
     pub(super) text: String,
     pub(super) runs: Vec<TextRun>,
     pub(super) blocks: Vec<Block>,
+    /// The first rows of tables, once all tables are ended.
+    pub(super) heads: Vec<Head>,
+    tables: Tables,
     /// White space since the last text; the widest counts.
     gap: Gap,
 }
@@ -28,7 +32,14 @@ pub(super) struct Source {
 
 impl Default for Text {
     fn default() -> Self {
-        Self { text: String::new(), runs: Vec::new(), blocks: Vec::new(), gap: Gap::None }
+        Self {
+            text: String::new(),
+            runs: Vec::new(),
+            blocks: Vec::new(),
+            heads: Vec::new(),
+            tables: Tables::default(),
+            gap: Gap::None,
+        }
     }
 }
 
@@ -87,6 +98,15 @@ impl Text {
         format!("{}{}", &self.text[start..], self.gap.text())
     }
 
+    /// Changes the open tables.
+    pub(super) fn tables(&mut self, change: impl FnOnce(&mut Tables, usize)) {
+        change(&mut self.tables, self.text.len());
+    }
+
+    pub(super) fn end_tables(&mut self) {
+        self.heads = std::mem::take(&mut self.tables).finish(&self.text);
+    }
+
     /// Leaves out the blocks that `kept` does not hold, one flag for each.
     pub(super) fn keep(&mut self, kept: &[bool]) {
         if kept.iter().all(|kept| *kept) {
@@ -94,6 +114,7 @@ impl Text {
         }
         let whole = std::mem::take(self);
         let (mut runs, mut before) = (whole.runs.into_iter().peekable(), None);
+        let mut pieces = Vec::new();
         for (number, block) in whole.blocks.iter().enumerate() {
             let range = block.start()..whole.blocks.get(number + 1).map_or(whole.text.len(), Block::start);
             if !kept[number] {
@@ -112,11 +133,25 @@ impl Text {
             while let Some(run) = runs.next_if(|run| run.start() < range.end) {
                 self.runs.push(run.moved(moved));
             }
+            pieces.push((range.clone(), self.text.len()));
             self.text.push_str(&whole.text[range]);
             before = Some(number);
         }
         self.text.truncate(self.text.trim_end().len());
+        self.heads = whole.heads.iter().filter_map(|head| moved(head, &pieces)).collect();
     }
+}
+
+/// A table's first row in a text of which these pieces are left, each with its new first byte; `None` where the row is not left.
+fn moved(head: &Head, pieces: &[(Range<usize>, usize)]) -> Option<Head> {
+    // Where a byte, or the last one in front of it that is left, has moved to.
+    let moved = |byte: usize| {
+        let (piece, new) = pieces[..pieces.partition_point(|(piece, _)| piece.start <= byte)].last()?;
+        Some(new + byte.min(piece.end) - piece.start)
+    };
+    let row = moved(head.row.start)?..moved(head.row.end - 1)? + 1;
+    // What is left of the row is not shorter.
+    (row.len() == head.row.len()).then_some(Head { row, end: moved(head.end)? })
 }
 
 /// The white space that `text` has at the end of `range`.

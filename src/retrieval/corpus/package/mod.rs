@@ -63,8 +63,12 @@ impl Parts {
             return Err(wrong(fault(format!("at most {MAX_TEXT} bytes of text in one document"), "more")));
         }
         let full = read.texts.into_iter().filter(|part| !part.text.trim().is_empty());
-        let documents: Vec<Document> =
-            full.map(|part| Document::new(&self.entry, part.fields, part.text, part.position)).collect();
+        let documents: Vec<Document> = full
+            .map(|Text { fields, text, position, heads }| Document {
+                heads,
+                ..Document::new(&self.entry, fields, text, position)
+            })
+            .collect();
         if documents.is_empty() {
             let why = read.notes.lines().into_iter().next().map(|note| format!(" ({note})")).unwrap_or_default();
             return Err(wrong(fault("text", format!("an empty document{why}"))));

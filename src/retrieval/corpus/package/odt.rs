@@ -48,10 +48,10 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     if reading.objects > 0 {
         notes.add(format!("embedded objects (formulas, charts, tables) are not read: {}", reading.objects));
     }
-    let (body, footnotes) = (reading.body.finish(), reading.notes.finish());
+    let ((body, heads), footnotes) = (reading.body.finish_with_heads(), reading.notes.finish());
     let text = if footnotes.is_empty() { body } else { format!("{body}\n\n{footnotes}") };
     let fields = Fields { title, ..Fields::default() };
-    Ok(Read { texts: vec![Text { fields, text, position: Position::Extracted }], notes })
+    Ok(Read { texts: vec![Text { fields, text, position: Position::Extracted, heads }], notes })
 }
 
 /// Refuses an OpenDocument file whose content is encrypted, by its manifest.
@@ -157,6 +157,8 @@ impl Visit for Reading {
             }
             "note-body" => self.in_notes += 1,
             "object" => self.objects += 1,
+            "table" => self.story().start_table(),
+            "table-row" => self.story().start_row(),
             "table-cell" => self.story().start_cell(),
             "s" | "tab" => self.story().flow().widen(Gap::Space),
             "line-break" => self.story().flow().widen(Gap::Line),
@@ -187,6 +189,7 @@ impl Visit for Reading {
             }
             "table-cell" => self.story().end_cell(),
             "table-row" => self.story().flow().widen(Gap::Paragraph),
+            "table" => self.story().end_table(),
             name if SHAPES.contains(&name) => self.story().close_box(),
             _ => {}
         }

@@ -43,7 +43,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
         };
         if let Some(text) = slide(&mut package, number, name, &mut notes)? {
             let fields = Fields { title: title.clone(), ..Fields::default() };
-            texts.push(Text { fields, text, position: Position::Page(number) });
+            texts.push(Text { fields, text, position: Position::Page(number), heads: Vec::new() });
         }
     }
     package.note_unread(&["ppt/media/", "ppt/embeddings/", "ppt/charts/chart", "ppt/diagrams/data"], &mut notes);

@@ -47,7 +47,8 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     // The dates of the properties are the file's, not the document's.
     let title = core.and_then(|core| xml::first_value("docProps/core.xml", &core, "title", &mut notes));
     let fields = Fields { title, ..Fields::default() };
-    Ok(Read { texts: vec![Text { fields, text: reading.story.finish(), position: Position::Extracted }], notes })
+    let (text, heads) = reading.story.finish_with_heads();
+    Ok(Read { texts: vec![Text { fields, text, position: Position::Extracted, heads }], notes })
 }
 
 impl Look {
@@ -169,12 +170,15 @@ impl Visit for Reading {
             "r" => self.runs.push(Look::default()),
             "pPr" => self.properties += 1,
             "t" => self.texts += 1,
+            "tbl" => self.story.start_table(),
+            "tr" => self.story.start_row(),
             "tc" => self.story.start_cell(),
             "txbxContent" => self.story.open_box(),
             "sup" => self.formula.push(Shift::Raised),
             "sub" => self.formula.push(Shift::Lowered),
             "rad" => self.degree = Some(String::new()),
             "e" => self.start_radicand(),
+            "f" if self.seen() => self.story.flow().part_numbers(),
             "sym" if self.seen() => {
                 let symbol = symbols::symbol(tag.value("font").as_deref(), tag.value("char").as_deref());
                 self.push(&symbol.to_string());
@@ -211,7 +215,8 @@ impl Visit for Reading {
             "pPr" => self.properties = self.properties.saturating_sub(1),
             "t" => self.texts = self.texts.saturating_sub(1),
             "tc" => self.story.end_cell(),
-            "tr" | "tbl" => self.story.flow().widen(Gap::Paragraph),
+            "tr" => self.story.flow().widen(Gap::Paragraph),
+            "tbl" => self.story.end_table(),
             "txbxContent" => self.story.close_box(),
             "sup" | "sub" => drop(self.formula.pop()),
             "rad" if self.seen() => self.push(")"),
