@@ -5,7 +5,10 @@ use super::flow::first_words;
 use super::html;
 use super::notes::Notes;
 use super::package::{Fault, fault};
-use mailparse::{DispositionType, MailHeaderMap, ParsedMail};
+use crate::charset;
+use crate::retrieval::text::BOM;
+use encoding_rs::Encoding;
+use mailparse::{DispositionType, MailHeader, MailHeaderMap, MailParseError, ParsedMail};
 
 /// Maximum parts, and lines of headers, of a message.
 const MAX_PARTS: usize = 10_000;
@@ -24,8 +27,10 @@ pub(super) fn read(bytes: &[u8], notes: &mut Notes) -> Result<(Fields, String), 
     const WHAT: &str = "a mail message (.eml)";
     bounded(bytes)?;
     let mail = mailparse::parse_mail(bytes).map_err(|e| fault(WHAT, e.to_string()))?;
-    let header =
-        |name: &str| mail.headers.get_first_value(name).map(|value| first_words(&value)).filter(|v| !v.is_empty());
+    let header = |name: &str| {
+        let value = mail.headers.get_first_header(name).map(|header| first_words(&value(header, &mail)));
+        value.filter(|value| !value.is_empty())
+    };
     if ["From", "Date", "Subject", "To", "MIME-Version", "Message-ID"].iter().all(|name| header(name).is_none()) {
         return Err(fault(WHAT, "a text without the headers of one"));
     }
@@ -90,8 +95,21 @@ impl Message<'_> {
         }
     }
 
+    /// The text of a part in the character set that it declares, else in the one that is detected.
+    fn decoded(&mut self, part: &ParsedMail<'_>, is_page: bool) -> Result<String, MailParseError> {
+        // The web has no UTF-7.
+        if part.ctype.charset.to_ascii_lowercase().contains("utf-7") {
+            return part.get_body();
+        }
+        let bytes = part.get_body_raw()?;
+        let declared = declared(part).or_else(|| charset::in_markup(&bytes).filter(|_| is_page));
+        let Ok(decoded) = charset::decode(bytes, declared) else { return part.get_body() };
+        decoded.notes.into_iter().for_each(|note| self.notes.add(note));
+        Ok(decoded.text.trim_start_matches(BOM).to_owned())
+    }
+
     fn body(&mut self, part: &ParsedMail<'_>, is_page: bool) {
-        let text = match part.get_body() {
+        let text = match self.decoded(part, is_page) {
             Ok(text) => text,
             Err(e) => return self.notes.add(format!("a part of type {} is not read: {e}", part.ctype.mimetype)),
         };
@@ -109,6 +127,19 @@ impl Message<'_> {
             self.text.push_str(text);
         }
     }
+}
+
+/// The character set that a part declares; what is declared as ASCII and has other bytes is in another set.
+fn declared(part: &ParsedMail<'_>) -> Option<&'static Encoding> {
+    let label = part.ctype.params.get("charset")?;
+    Encoding::for_label(label.as_bytes()).filter(|_| !label.to_ascii_lowercase().ends_with("ascii"))
+}
+
+/// The value of a header. Bytes that should have been encoded are in the character set of the message.
+fn value(header: &MailHeader<'_>, mail: &ParsedMail<'_>) -> String {
+    let raw = header.get_value_raw();
+    let decoded = std::str::from_utf8(raw).is_err().then(|| charset::decode(raw.to_vec(), declared(mail)));
+    decoded.and_then(Result::ok).map_or_else(|| header.get_value(), |decoded| decoded.text)
 }
 
 /// `text` of a part with its paragraphs put together, where they are wrapped (RFC 3676, `format=flowed`): a line that ends

@@ -35,6 +35,24 @@ fn a_page_is_read_where_there_is_no_text() {
 }
 
 #[test]
+fn a_set_that_is_not_declared_is_detected() {
+    // "Мост через Ладу открыт в 1904 году." in windows-1251.
+    let cyrillic: &[u8] =
+        b"\xcc\xee\xf1\xf2 \xf7\xe5\xf0\xe5\xe7 \xcb\xe0\xe4\xf3 \xee\xf2\xea\xf0\xfb\xf2 \xe2 1904 \xe3\xee\xe4\xf3.";
+    let expected = "\u{41c}\u{43e}\u{441}\u{442} \u{447}\u{435}\u{440}\u{435}\u{437} \u{41b}\u{430}\u{434}\u{443} \u{43e}\u{442}\u{43a}\u{440}\u{44b}\u{442} \u{432} 1904 \u{433}\u{43e}\u{434}\u{443}.";
+    for declared in ["", "Content-Type: text/plain; charset=us-ascii\n"] {
+        let mail = [b"Subject: ", cyrillic, b"\n", declared.as_bytes(), b"\n", cyrillic, b"\n"].concat();
+        let read = &one("a.eml", &mail).unwrap()[0];
+        assert_eq!((read.text.as_str(), read.title.as_deref()), (expected, Some(expected)), "{declared}");
+        assert_eq!(read.notes, ["read as windows-1251: the character set was detected, the file declares none"]);
+    }
+    let page = [b"Subject: x\nContent-Type: text/html\n\n<meta charset=windows-1251><p>" as &[u8], cyrillic].concat();
+    assert_eq!(one("a.eml", &page).unwrap()[0].text, expected);
+    let utf8 = format!("Subject: x\n\n{expected}\n");
+    assert_eq!(one("a.eml", utf8.as_bytes()).unwrap()[0].text, expected);
+}
+
+#[test]
 fn wrapped_paragraphs_are_put_together() {
     let mail = "From: a\nContent-Type: text/plain; format=flowed; delsp=yes\n\nThe bridge of the to \nwn opened  \nin 1931.\n Next: \n\n\
         >> It cost \n>>  40 crowns.\n> Said \nhe.\n-- \nAnn\n";
