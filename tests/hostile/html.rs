@@ -80,6 +80,8 @@ fn hidden_text_is_no_text() {
         "<div style='text-indent:-9999px'>SECRET</div>",
         "<div style='max-height:0;overflow:hidden'>SECRET</div>",
         "<div style='transform:scale(0)'>SECRET</div>",
+        "<div style='transform:translateX(-9999px)'>SECRET</div>",
+        "<div style='filter:opacity(0)'>SECRET</div>",
         "<style>.x{display:none}</style><div class=x>SECRET</div>",
         "<ul><li hidden>SECRET<li></ul>",
         "<table><tr><td hidden></div>SECRET<td></table>",

@@ -127,6 +127,9 @@ fn rules_of_the_page_hide_and_raise() {
         ),
         (".h{opacity:0} p.on .h{opacity:1}", "<b class=h>in</b> 1931", "Opened in 1931"),
         (".h{opacity:0;height:0;overflow:hidden} .on .h{opacity:1}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        ("body .h{display:none}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        // The attribute counts beside a sheet.
+        (".f{display:flex} [hidden]{display:none!important}", "<b class=f hidden>NOT</b>in 1931", "Opened in 1931"),
         // Shown and hidden by turns, by another selector, and on paper.
         (".tab{display:none} .tab.on{display:block}", "<b class='tab'>in</b> 1931", "Opened in 1931"),
         (".tab{display:none} main .tab{display:block}", "<b class='tab'>in</b> 1931", "Opened in 1931"),

@@ -309,16 +309,18 @@ impl<'a> Reading<'a> {
 
     /// The visibility that the attributes of a tag set.
     fn visibility(&mut self, tag: &Tag) -> Style {
+        let own = tag.value("style").and_then(Declared::read).unwrap_or_default();
         let mut declared = self.sheet.of(tag);
-        if let Some(own) = tag.value("style").and_then(Declared::read) {
-            declared.take(&own);
-        }
+        declared.take(&own);
         let mut style = declared.style();
         let closed = tag.has("hidden") || tag.has("popover") || (tag.name == "dialog" && !tag.has("open"));
         let deleted = DELETED.contains(&tag.name.as_str()) && self.closes(&tag.name);
         // KaTeX writes a formula twice, as MathML and as what is shown.
         let doubled = tag.says("class", &["katex-html"]);
-        style.gone |= style.undisplayed.unwrap_or(closed) || deleted || doubled || tag.name == "rp";
+        // Sheets that give `display` to classes have a rule that keeps `hidden` too, mostly by a selector that is not applied.
+        let is_shown = own.style().undisplayed.is_some() && style.undisplayed == Some(false);
+        let undisplayed = style.undisplayed == Some(true) || (closed && !is_shown);
+        style.gone |= undisplayed || deleted || doubled || tag.name == "rp";
         style
     }
 

@@ -6,6 +6,8 @@ use crate::unicode::baseline::Shift;
 
 /// Pixels to the left of a page, or above it, from which nothing is seen.
 const FAR: f64 = -500.0;
+/// The same of a transformation: galleries move what is seen by the width of some pictures.
+const FAR_MOVED: f64 = -5000.0;
 /// Pixels by which a run is above or below its line, and no longer in it.
 const SHIFT: std::ops::RangeInclusive<f64> = 3.0..=EM;
 
@@ -15,6 +17,7 @@ pub(super) struct Place {
     clipped: Cascade<bool>,
     cut: Cascade<bool>,
     shrunk: Cascade<bool>,
+    filtered: Cascade<bool>,
     /// `text-indent` and `margin-left`.
     indent: Cascade<f64>,
     margin: Cascade<f64>,
@@ -47,7 +50,8 @@ impl Place {
         match property {
             "clip" => self.clipped.declare(Some(is_empty_shape(value)), important),
             "clip-path" => self.cut.declare(Some(is_empty_shape(value)), important),
-            "transform" => self.shrunk.declare(Some(is_zero_scale(value)), important),
+            "transform" => self.shrunk.declare(Some(is_zero_scale(value) || is_far(value)), important),
+            "filter" => self.filtered.declare(Some(is_transparent(value)), important),
             "text-indent" => self.indent.declare(pixels, important),
             "margin-left" => self.margin.declare(pixels, important),
             "left" => self.left.declare(pixels, important),
@@ -74,6 +78,7 @@ impl Place {
         self.clipped.take(stronger.clipped);
         self.cut.take(stronger.cut);
         self.shrunk.take(stronger.shrunk);
+        self.filtered.take(stronger.filtered);
         self.indent.take(stronger.indent);
         self.margin.take(stronger.margin);
         self.left.take(stronger.left);
@@ -89,7 +94,9 @@ impl Place {
         let far = |moved: &Cascade<f64>| moved.value.is_some_and(|pixels| pixels <= FAR);
         let is_moved = self.position.value == Some(Position::Outside) && (far(&self.left) || far(&self.top));
         let is_flat = self.height.value == Some(true) || self.width.value == Some(true);
-        let is_cut = [&self.clipped, &self.cut, &self.shrunk].iter().any(|property| property.value == Some(true));
+        let is_cut = [&self.clipped, &self.cut, &self.shrunk, &self.filtered]
+            .iter()
+            .any(|property| property.value == Some(true));
         is_cut || is_moved || far(&self.indent) || far(&self.margin) || (is_flat && self.overflows.value == Some(false))
     }
 
@@ -122,9 +129,22 @@ fn is_zero_scale(value: &str) -> bool {
     scale.is_some_and(|scale| scale.split(',').any(|factor| length::value(factor.trim(), 1.0) == Some(0.0)))
 }
 
+/// Whether a transformation moves an element out of the page, to the left or above it.
+fn is_far(value: &str) -> bool {
+    let moved =
+        ["translate(", "translatex(", "translatey(", "translate3d("].iter().find_map(|name| value.strip_prefix(name));
+    let mut parts = moved.and_then(|rest| rest.strip_suffix(')')).into_iter().flat_map(|parts| parts.split(','));
+    parts.any(|part| length::value(part.trim(), EM).is_some_and(|pixels| pixels <= FAR_MOVED))
+}
+
+fn is_transparent(filter: &str) -> bool {
+    let opacity = filter.strip_prefix("opacity(").and_then(|rest| rest.strip_suffix(')'));
+    opacity.is_some_and(|opacity| length::value(opacity.trim(), 1.0) == Some(0.0))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{is_empty_shape, is_zero_scale};
+    use super::{is_empty_shape, is_far, is_transparent, is_zero_scale};
 
     #[test]
     fn shapes_without_extent() {
@@ -134,6 +154,10 @@ mod tests {
         for shape in ["auto", "rect(0 9px 9px 0)", "rect(auto auto auto auto)", "inset(10px)", "circle(50%)", "none"] {
             assert!(!is_empty_shape(shape), "{shape}");
         }
+        assert!(
+            is_far("translatex(-9999px)") && is_far("translate(0, -1000em)") && !is_far("translate3d(-1340px, 0, 0)")
+        );
+        assert!(is_transparent("opacity(0)") && is_transparent("opacity(0%)") && !is_transparent("blur(0)"));
         assert!(is_zero_scale("scale(0)") && is_zero_scale("scale(1, 0)") && !is_zero_scale("scale(0.5)"));
     }
 }

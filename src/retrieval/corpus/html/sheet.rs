@@ -96,7 +96,7 @@ impl Sheet {
         let room =
             MAX_RULES.saturating_sub(self.rules.iter().filter(|rule| is_plain(rule.style) == is_plain(style)).count());
         let mut simple = Vec::new();
-        for selector in selectors.split(',').map(str::trim) {
+        for selector in selectors.split(',').map(within_page) {
             let names = Selector::simple(selector);
             let is_alone = names.as_ref().is_some_and(|selector| selector.classes.len() < 2);
             if !style.hides() && !is_alone && self.others.len() < MAX_RULES {
@@ -187,6 +187,18 @@ impl Selector {
     }
 }
 
+/// A selector without the elements around the whole page, which all others are within.
+fn within_page(selector: &str) -> &str {
+    let mut rest = selector.trim();
+    while let Some((first, more)) = rest.split_once(char::is_whitespace) {
+        if !["html", "body", ":root"].contains(&first) || more.trim_start().starts_with(['>', '+', '~']) {
+            break;
+        }
+        rest = more.trim_start();
+    }
+    rest
+}
+
 /// The names in a selector of any kind.
 fn names_in(selector: &str) -> Vec<String> {
     let parts = selector.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_')));
@@ -217,7 +229,7 @@ fn without_comments(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Selector, Sheet};
+    use super::{Selector, Sheet, within_page};
 
     #[test]
     fn selectors_of_names_are_simple() {
@@ -227,6 +239,15 @@ mod tests {
         assert_eq!(found.classes, ["note", "small"]);
         for other in ["", "*", ".a .b", "p>b", "a:hover", "[hidden]", ".", "p..a", "@media"] {
             assert_eq!(simple(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn elements_around_the_page_say_nothing_in_a_selector() {
+        for (selector, expected) in
+            [(" html  body p.a ", "p.a"), ("body > p", "body > p"), ("body", "body"), (".a p", ".a p")]
+        {
+            assert_eq!(within_page(selector), expected);
         }
     }
 
