@@ -13,7 +13,7 @@ pub(crate) use declared::in_markup;
 pub(crate) use stream::{Transcoder, transcoder};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, ISO_2022_JP, MACINTOSH, UTF_8};
+use encoding_rs::{Encoding, ISO_2022_JP, MACINTOSH, UTF_8, WINDOWS_1252};
 
 /// A decoded file.
 #[derive(Debug)]
@@ -151,7 +151,8 @@ fn choose(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<Choice, S
 fn detect(bytes: &[u8]) -> &'static Encoding {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(bytes, true);
-    detector.guess(None, Utf8Detection::Deny)
+    let guess = detector.guess(None, Utf8Detection::Deny);
+    if guess.is_single_byte() && plausible::are_signs(bytes) { WINDOWS_1252 } else { guess }
 }
 
 /// Whether most of what is not ASCII is UTF-8: a few broken characters, as where a file was cut or joined by bytes.
@@ -206,6 +207,20 @@ mod tests {
             assert_eq!(read, text, "{label}");
             assert!(matches!(notes.as_slice(), [note] if note.contains("detected")), "{label} {notes:?}");
         }
+    }
+
+    #[test]
+    fn signs_alone_are_no_letters_and_text_of_dos_is_refused() {
+        assert_eq!(
+            read(b"The price was 40 \xa3 \x96 in 1904.").unwrap().0,
+            "The price was 40 \u{a3} \u{2013} in 1904."
+        );
+        assert_eq!(
+            read(b"\xa3ukasz Nowak and the prom at \xa3\xf3d\x9f").unwrap().0,
+            "\u{141}ukasz Nowak and the prom at \u{141}\u{f3}d\u{17a}"
+        );
+        let dos = b"Die Br\x81cke \x81ber den Flu\xe1 wurde 1904 ge\x94ffnet. M\x81ller kam.";
+        assert!(read(dos).is_err(), "{:?}", read(dos));
     }
 
     #[test]

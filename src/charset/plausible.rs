@@ -1,6 +1,6 @@
 //! Whether bytes, or what a character set makes of them, were written as text.
 
-use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// Why bytes in `encoding` are binary: a zero byte, outside UTF-16.
 pub(super) fn binary(bytes: &[u8], encoding: &'static Encoding) -> Option<String> {
@@ -42,7 +42,8 @@ pub(super) fn is_written(text: &str) -> bool {
     let (mut all, mut odd, mut pairs, mut raised, mut before) = (0_usize, 0_usize, 0_usize, 0_usize, ' ');
     for c in text.chars() {
         all += 1;
-        odd += usize::from(is_odd(c));
+        // No keyboard has the controls above ASCII; text of DOS read in another set is full of them.
+        odd += usize::from(is_odd(c)) * if matches!(c, '\u{80}'..='\u{9f}') { 4 } else { 1 };
         if before.is_lowercase() && c.is_alphabetic() {
             pairs += 1;
             raised += usize::from(c.is_uppercase());
@@ -54,9 +55,11 @@ pub(super) fn is_written(text: &str) -> bool {
 
 /// Whether `text` is in a language of Latin letters: mostly ASCII, and the rest are letters and typographic punctuation.
 pub(super) fn is_western(text: &str) -> bool {
-    let (mut all, mut letters, mut signs, mut odd) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let (mut all, mut letters, mut signs, mut odd, mut before) = (0_usize, 0_usize, 0_usize, 0_usize, ' ');
     for c in text.chars() {
         all += 1;
+        odd += usize::from(before.is_lowercase() && c.is_uppercase() && !c.is_ascii());
+        before = c;
         match c {
             _ if c.is_ascii() => {}
             '\u{2010}'..='\u{2044}'
@@ -73,6 +76,20 @@ pub(super) fn is_western(text: &str) -> bool {
         }
     }
     letters > 0 && 4 * (letters + signs) <= all && 20 * odd <= letters
+}
+
+/// Whether each byte above ASCII is a sign by itself in windows-1252, as in "40 £": no word shows that it is a letter of another
+/// set.
+pub(super) fn are_signs(bytes: &[u8]) -> bool {
+    let is_apart = |at: Option<usize>| {
+        at.and_then(|at| bytes.get(at)).is_none_or(|byte| byte.is_ascii() && !byte.is_ascii_alphabetic())
+    };
+    let is_sign = |byte: u8| {
+        let (text, _) = WINDOWS_1252.decode_without_bom_handling(std::slice::from_ref(&byte));
+        !text.contains(|c: char| c.is_alphabetic() || c.is_control())
+    };
+    let mut high = bytes.iter().enumerate().filter(|(_, byte)| !byte.is_ascii());
+    high.all(|(at, byte)| is_apart(at.checked_sub(1)) && is_apart(Some(at + 1)) && is_sign(*byte))
 }
 
 /// Characters that are rare in every text: no letters, digits, white space or punctuation.
