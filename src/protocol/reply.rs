@@ -159,9 +159,12 @@ pub(super) fn parse_query_action(reply: &str, finish: Finish, values: &Value) ->
     Some(Parsed::Fields(fields))
 }
 
+/// Maximum arrows of a reply that are looked at: each is compared with all queries.
+const MAX_ARROWS: usize = 32;
+
 /// The index of the old query and the new one. A query may itself hold an arrow, so the arrow behind a known query counts.
 fn optimised<'a>(change: &'a str, queries: &[&str]) -> Option<(usize, &'a str)> {
-    let arrows = change.match_indices("->").chain(change.match_indices('→'));
+    let arrows = change.match_indices("->").take(MAX_ARROWS).chain(change.match_indices('→').take(MAX_ARROWS));
     arrows.into_iter().find_map(|(at, arrow)| {
         let old = bare_query(&change[..at]);
         let index = queries.iter().position(|query| Level::Voted.equal(query, old))?;

@@ -221,6 +221,17 @@ fn a_query_may_hold_an_arrow() {
     assert_eq!((&fields["old"], &fields["new"]), (&json!(0), &json!("member access of a pointer")));
 }
 
+/// Each arrow is compared with all queries, so that a reply of arrows would take quadratic time.
+#[test]
+fn the_arrow_behind_a_query_is_one_of_the_first() {
+    for (arrows, is_read) in [(31, true), (32, false), (10_000, false)] {
+        let query = "When? -> ".repeat(arrows) + "When?";
+        let reply = format!("Argument: a\nQuery Optimization: {query} -> now");
+        let read = QUERY_ACTION.read(&reply, Finish::Stop, &json!({ "queries": [query] }));
+        assert_eq!(matches!(read, Parsed::Fields(_)), is_read, "{arrows}");
+    }
+}
+
 #[test]
 fn a_reply_cut_after_its_answer_is_read_and_one_cut_within_is_not() {
     for (reply, want) in [
