@@ -15,8 +15,10 @@ const SECONDS: u64 = 2;
 /// Longest time of one input, a hundred times what the slowest takes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time after which an input is taken to hang: the process then ends itself, and the input is on disk.
+/// Time after which an input is taken to hang that uses the processor: the process then ends itself, and the input is on disk.
 const HANG: Duration = Duration::from_secs(60);
+/// As many times that, an input is taken to hang in any case.
+const WAITS: usize = 10;
 
 /// Inputs kept beside the corpus because they gave a new outcome.
 const KEPT: usize = 4096;
@@ -189,16 +191,22 @@ impl Watch {
         let state = std::sync::Arc::new((AtomicU64::new(0), std::sync::Mutex::new(Vec::new())));
         let weak = std::sync::Arc::downgrade(&state);
         std::thread::spawn(move || {
-            let mut last = u64::MAX;
+            let (mut last, mut waits, mut before) = (u64::MAX, 0, None);
             loop {
                 std::thread::sleep(HANG);
                 let Some(state) = weak.upgrade() else { return };
                 let now = state.0.load(Ordering::Relaxed);
-                if now == last {
+                if now != last {
+                    (last, waits, before) = (now, 0, processor_time());
+                    continue;
+                }
+                waits += 1;
+                // Others use the machine too; an input that waits for a lock uses no processor time either.
+                let used = processor_time().zip(before).map_or(HANG, |(now, before)| now.saturating_sub(before));
+                if used > PATIENCE || waits > WAITS {
                     save(target, "hang", &state.1.lock().unwrap());
                     std::process::abort();
                 }
-                last = now;
             }
         });
         Self { state }
