@@ -17,6 +17,7 @@ pub mod mcp;
 pub mod merge;
 pub mod methods;
 pub mod models;
+mod program;
 pub mod prompts;
 mod records;
 pub mod replay;
@@ -35,12 +36,15 @@ pub mod terminal;
 pub mod verify;
 pub mod why;
 
+pub use program::program;
+
 use crate::error::{MootError, Result};
 use crate::llm::remote::Notice;
 use crate::retrieval::corpus::{PDF_WORKER, serve_pdf};
 use crate::workspace::models::RuntimeOptions;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::Path;
 
 /// Answer questions from documents that contradict each other, with the documents for and against each answer
@@ -115,16 +119,17 @@ const GROUPS: [(&str, &[&str]); 3] = [
 ];
 
 impl Cli {
-    /// Parses the command line. For help or the version, prints them and exits.
+    /// Parses a command line, the program's name first. For help or the version, prints them and exits.
     ///
     /// # Errors
     /// [`MootError::Arguments`].
-    pub fn read() -> Result<Self> {
-        let typed = Self::grouped().try_get_matches();
-        typed.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|e| match e.kind() {
+    pub fn read(typed: impl IntoIterator<Item = OsString>) -> Result<Self> {
+        let typed: Vec<OsString> = typed.into_iter().collect();
+        let matches = Self::grouped().try_get_matches_from(&typed);
+        matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|e| match e.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => e.exit(),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => e.exit(),
-            _ => refusal(&e, std::env::args().skip(1)),
+            _ => refusal(&e, typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned())),
         })
     }
 

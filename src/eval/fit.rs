@@ -20,6 +20,9 @@ const LOOKED_AT: usize = 64;
 /// [`MootError::TooLong`] for the longest call that could never run in the key-value memory, with the numbers. A call that is
 /// longer than the model's context is an error of its question alone.
 pub(crate) fn check(questions: &[&Question], method: &Built, tools: Tools<'_>, settings: &Settings) -> Result<()> {
+    if !method.method.may_be_rehearsed() {
+        return Ok(());
+    }
     let length = |question: &Question| {
         question.documents.iter().map(|document| document.text.len()).sum::<usize>() + question.text.len()
     };

@@ -29,6 +29,12 @@ pub trait Method: Send + Sync {
         false
     }
 
+    /// Whether it may be run beforehand with empty replies, to measure its calls. False where it does more than call
+    /// models, as code of the user's may.
+    fn may_be_rehearsed(&self) -> bool {
+        true
+    }
+
     /// Its request to the retriever, which its protocol may fix; `user` is the request as typed. The record's header
     /// holds it.
     fn wanted(&self, user: Wanted) -> Wanted {

@@ -87,6 +87,28 @@ impl MethodOptions {
         self.with_settings(choice.build(&self.switches)?.with_prompts(self.own_prompts(notice)?)?)
     }
 
+    /// `methods`, which the caller has built, with these settings and their names among the records of a run.
+    ///
+    /// # Errors
+    /// Options that name or change a method; a number out of range.
+    pub(super) fn resolve_built(&self, methods: Vec<Built>) -> Result<Vec<(String, MethodPlan)>> {
+        let named = [
+            ("--method", self.name.is_some()),
+            ("--preset", self.preset.is_some()),
+            ("--set", !self.switches.is_empty()),
+            ("--prompts", self.prompts.is_some()),
+        ];
+        if let Some((option, _)) = named.iter().find(|(_, named)| *named) {
+            return Err(MootError::Usage(format!("{option}: expected none beside methods that are built already")));
+        }
+        let named = |method: Built| {
+            let name = method.row.name;
+            let name = method.preset.map_or_else(|| name.to_owned(), |preset| format!("{name}.{preset}"));
+            Ok((name, self.with_settings(method)?))
+        };
+        methods.into_iter().map(named).collect()
+    }
+
     /// Every combination of the methods and presets that are named (`a,b`), each with its name. A switch, and a prompt of
     /// one's own, goes to the methods that have it.
     ///
@@ -135,7 +157,7 @@ impl MethodOptions {
     }
 
     /// The built method with the settings and weights of these options.
-    fn with_settings(&self, method: Built) -> Result<MethodPlan> {
+    pub(super) fn with_settings(&self, method: Built) -> Result<MethodPlan> {
         if self.max_tokens == 0 {
             return Err(MootError::Usage("--max-tokens 0: a reply needs at least one token".into()));
         }

@@ -4,6 +4,7 @@ use crate::error::{MootError, Result};
 use crate::llm::roles::Assignment;
 use crate::methods::ASK;
 use crate::methods::conflict_score::settings;
+use crate::protocol::Built;
 use crate::workspace::control::Control;
 use crate::workspace::method::MethodPlan;
 use crate::workspace::options::{PlanOptions, RunOptions};
@@ -40,6 +41,22 @@ impl Plan {
         check_options(&options)?;
         let method = Arc::new(options.method.resolve(ASK, &control.notice())?);
         Ok(Self { options, methods: vec![method], batches: Vec::new(), recorded: false })
+    }
+
+    /// What `options` mean by `methods`, which the caller has built: methods of its own, and the program's beside them. Of a
+    /// single question by one method, or of a run with one model.
+    ///
+    /// # Errors
+    /// As [`Plan::of`]; options that name a method; several methods for a single question.
+    pub fn by(options: PlanOptions, methods: Vec<Built>, control: &Control) -> Result<Self> {
+        let mut methods = options.method.resolve_built(methods)?;
+        if let Some(run) = &options.run {
+            return Self::of_run_by(&options, run, methods, control);
+        }
+        match (methods.pop(), methods.is_empty()) {
+            (Some((_, method)), true) => Self::with_method(options, method),
+            _ => Err(MootError::Usage("expected one method for a single question, found none or several".into())),
+        }
     }
 
     /// A plan for a method that is resolved already.

@@ -5,7 +5,7 @@ use crate::eval::fork;
 use crate::eval::record::reader::Record;
 use crate::llm::roles::{Assignment, Roles};
 use crate::llm::{Capabilities, Llm};
-use crate::protocol::Row;
+use crate::protocol::Built;
 use crate::retrieval::Batched;
 use crate::workspace::control::{Control, Phase};
 use crate::workspace::method::MethodPlan;
@@ -42,13 +42,38 @@ impl Workspace {
 
     /// Another plan on what is open here: the models, the classifier, the embedder, and with `searched` the corpus.
     ///
-    /// `options` name no model, documents, corpus, classifier or run. The settings of a search (`top`, `sources`, dates) are
+    /// `options` name no model, documents, corpus or classifier. The settings of a search (`top`, `sources`, dates) are
     /// those of `options`; how the corpus is searched was decided when it was opened. Source weights are those of this
     /// workspace unless `options` name others. `control` receives what happens, and ends the calls of the new plan alone.
     ///
     /// # Errors
     /// Options that name one of these; a method that needs what is not open here.
     pub fn share(&self, options: PlanOptions, searched: bool, control: &Control) -> Result<Self> {
+        let (options, retriever) = self.shared_options(options, searched)?;
+        self.on_what_is_open(Plan::of(options, control)?, retriever, control)
+    }
+
+    /// As [`Workspace::share`], by `methods` that the caller has built ([`Plan::by`]).
+    ///
+    /// # Errors
+    /// As [`Workspace::share`] and [`Plan::by`].
+    pub fn share_by(
+        &self,
+        options: PlanOptions,
+        methods: Vec<Built>,
+        searched: bool,
+        control: &Control,
+    ) -> Result<Self> {
+        let (options, retriever) = self.shared_options(options, searched)?;
+        self.on_what_is_open(Plan::by(options, methods, control)?, retriever, control)
+    }
+
+    /// `options` with the model, the corpus and the weights that are open here, and what is searched.
+    fn shared_options(
+        &self,
+        options: PlanOptions,
+        searched: bool,
+    ) -> Result<(PlanOptions, Option<Arc<Batched>>)> {
         refuse_opening(&options)?;
         let open = self.plan.options();
         let retriever = self.retriever.clone().filter(|_| searched);
@@ -57,16 +82,13 @@ impl Workspace {
         }
         let paths = if retriever.is_some() { open.corpus.paths.clone() } else { Vec::new() };
         let weights = options.method.source_weights.clone().or_else(|| open.method.source_weights.clone());
-        let plan = Plan::of(
-            PlanOptions {
-                corpus: CorpusOptions { paths, ..options.corpus },
-                method: MethodOptions { source_weights: weights, ..options.method },
-                model: open.model.clone(),
-                ..options
-            },
-            control,
-        )?;
-        self.on_what_is_open(plan, retriever, control)
+        let options = PlanOptions {
+            corpus: CorpusOptions { paths, ..options.corpus },
+            method: MethodOptions { source_weights: weights, ..options.method },
+            model: open.model.clone(),
+            ..options
+        };
+        Ok((options, retriever))
     }
 
     /// A recorded run's plan on what is open here: its method with its switches, prompts and settings.
@@ -90,19 +112,17 @@ impl Workspace {
 
     /// `plan` on what is open here.
     fn on_what_is_open(&self, plan: Plan, retriever: Option<Arc<Batched>>, control: &Control) -> Result<Self> {
-        let row = plan.method().row();
-        if row.needs.retriever && retriever.is_none() {
-            let name = row.name;
-            return Err(MootError::Usage(format!("{name} retrieves: expected a corpus that is searched, found none")));
+        for method in plan.methods() {
+            let row = method.row();
+            if row.needs.retriever && retriever.is_none() {
+                let name = row.name;
+                return Err(MootError::Usage(format!("{name} retrieves: expected a corpus that is searched, found none")));
+            }
+            method.unread(plan.options().corpus.top).for_each(|line| control.note(&line));
         }
-        plan.method().unread(plan.options().corpus.top).for_each(|line| control.note(&line));
-        let classifier = self.classifier.clone().filter(|_| row.needs.entails());
-        let llm = assigned(
-            &self.llm,
-            &plan.options().model,
-            row,
-            &roles(&plan, row.needs.entails() && classifier.is_none()),
-        )?;
+        let entails = plan.methods().iter().any(|method| method.row().needs.entails());
+        let classifier = self.classifier.clone().filter(|_| entails);
+        let llm = assigned(&self.llm, &plan, &roles(&plan, entails && classifier.is_none()))?;
         Ok(Self {
             llm,
             retriever,
@@ -127,7 +147,6 @@ fn refuse_opening(options: &PlanOptions) -> Result<()> {
         ("--cutoff", options.corpus.cutoff.is_some()),
         ("--exact-search", options.corpus.exact_search),
         ("--classifier", options.classifier.name.is_some()),
-        ("DATASET", options.run.is_some()),
     ];
     match named.iter().find(|(_, named)| *named) {
         Some((option, _)) => Err(MootError::Usage(format!("{option}: opened once, for all plans that share it"))),
@@ -135,14 +154,21 @@ fn refuse_opening(options: &PlanOptions) -> Result<()> {
     }
 }
 
-/// `models` with those of `model` for each of `roles`; every one must be able to do what the method needs.
-fn assigned(models: &Roles, model: &str, row: &Row, roles: &[String]) -> Result<Roles> {
+/// `models` with those of the plan's model for each of `roles`; every one must be able to do what the methods need.
+fn assigned(models: &Roles, plan: &Plan, roles: &[String]) -> Result<Roles> {
     let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
-    let llm = models.assigned(&Assignment::parse(model)?, row.name, &roles)?;
+    let assignment = Assignment::parse(&plan.options().model)?;
+    let rows = || plan.methods().iter().map(|method| method.row());
+    if plan.methods().len() > 1 {
+        assignment.only("a run of several methods")?;
+    }
+    let name = rows().map(|row| row.name).collect::<Vec<_>>().join(", ");
+    let needs = rows().fold(Capabilities::default(), |needs, row| needs.or(row.needs.model));
+    let llm = models.assigned(&assignment, &name, &roles)?;
     for role in roles {
-        let missing = row.needs.model.missing_from(llm.capabilities(role));
+        let missing = needs.missing_from(llm.capabilities(role));
         if !missing.is_empty() {
-            let (name, missing, model) = (row.name, missing.join(", "), &llm.identity_of(role).name);
+            let (missing, model) = (missing.join(", "), &llm.identity_of(role).name);
             return Err(MootError::Usage(format!("{name} needs {missing}: {model} does not give them")));
         }
     }

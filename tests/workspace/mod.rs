@@ -1,5 +1,7 @@
 //! Plans: the same options from every face, resolved once, errors that name the option.
 
+mod own;
+
 use moot::MootError;
 use moot::error::with_options_spelled;
 use moot::llm::scripted::Scripted;

@@ -13,6 +13,7 @@ use crate::workspace::method::MethodPlan;
 use crate::workspace::options::{PlanOptions, RunOptions};
 use crate::workspace::plan::Plan;
 use crate::workspace::ranges::count;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,15 +30,45 @@ impl Plan {
         let models: Vec<String> = outputs::models(&options.model)?.into_iter().map(str::to_owned).collect();
         let notice = control.notice();
         let methods = models.iter().map(|_| options.method.resolve_all(&notice)).collect::<Result<Vec<_>>>()?;
+        Self::of_run(&options, &run, models, methods, control)
+    }
+
+    /// The plan of a run with one model by `methods`, each with its name among the records.
+    ///
+    /// # Errors
+    /// As [`Plan::each`]; a method twice.
+    pub(in crate::workspace) fn of_run_by(
+        options: &PlanOptions,
+        run: &RunOptions,
+        methods: Vec<(String, MethodPlan)>,
+        control: &Control,
+    ) -> Result<Self> {
+        run.check()?;
+        let mut names = BTreeSet::new();
+        if let Some((name, _)) = methods.iter().find(|(name, _)| !names.insert(name)) {
+            return Err(MootError::Usage(format!("{name} is given twice: expected different methods")));
+        }
+        let plans = Self::of_run(options, run, vec![options.model.clone()], vec![methods], control)?;
+        Ok(plans.into_iter().next().expect("one model has one plan (bug)"))
+    }
+
+    /// The plans of a run: `methods` has the methods of each of `models`.
+    fn of_run(
+        options: &PlanOptions,
+        run: &RunOptions,
+        models: Vec<String>,
+        methods: Vec<Vec<(String, MethodPlan)>>,
+        control: &Control,
+    ) -> Result<Vec<Self>> {
         let names: Vec<&str> = methods.first().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let outputs = outputs::of(&run, &names, &models)?;
-        outputs::check_distinct(&options, &outputs)?;
+        let outputs = outputs::of(run, &names, &models)?;
+        outputs::check_distinct(options, &outputs)?;
         let replies = Arc::new(Replies::read(&run.reuse)?);
-        let dataset = read(&run, &methods, &outputs, control)?;
+        let dataset = read(run, &methods, &outputs, control)?;
         let mut plans = Vec::with_capacity(models.len());
         for ((model, methods), outputs) in models.into_iter().zip(methods).zip(outputs) {
             let recording = |((_, method), output): ((String, MethodPlan), PathBuf)| {
-                Recording::new(Arc::new(method), dataset.clone(), output, replies.clone(), &run)
+                Recording::new(Arc::new(method), dataset.clone(), output, replies.clone(), run)
             };
             let batch: Vec<Recording> = methods.into_iter().zip(outputs).map(recording).collect();
             plans.push(Self::of_batches(PlanOptions { model, ..options.clone() }, vec![batch])?);

@@ -9,8 +9,9 @@ mod limits;
 mod serve;
 
 use super::reply::{Refusal, Reply};
+use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
@@ -27,8 +28,8 @@ const MAX_IDLE: usize = 8;
 /// Maximum bytes of a file whose worker reads another one; beyond that it holds much memory.
 const MAX_KEPT: usize = 32 << 20;
 
-/// The program whose processes read PDF files, if the running one has named one.
-static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+/// The program whose processes read PDF files, and its first arguments, if the running one has named one.
+static PROGRAM: OnceLock<(PathBuf, Vec<OsString>)> = OnceLock::new();
 /// Workers that wait for a file.
 static IDLE: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
 /// Workers that were started, and those of them that gave no answer.
@@ -50,13 +51,13 @@ pub fn pdf_workers() -> PdfWorkers {
     PdfWorkers { started: STARTED.load(Ordering::Relaxed), lost: LOST.load(Ordering::Relaxed) }
 }
 
-/// Reads PDF files in processes of `program` from now on: it is started with the one argument [`PDF_WORKER`], and has to
-/// call [`serve_pdf`] then. The first call counts.
+/// Reads PDF files in processes of `program` from now on: it is started with `arguments` and the last argument
+/// [`PDF_WORKER`], and has to call [`serve_pdf`] then. The first call counts.
 ///
 /// Without this call PDF files are read in the running process: most files that were made to do harm are refused by
 /// budgets of bytes, letters and numbers, but not all can be.
-pub fn read_pdf_in(program: &Path) {
-    let _ = PROGRAM.set(program.to_owned());
+pub fn read_pdf_in(program: PathBuf, arguments: Vec<OsString>) {
+    let _ = PROGRAM.set((program, arguments));
 }
 
 /// Reads PDF files for another process, on standard input and output, until standard input ends.
@@ -80,9 +81,14 @@ pub(in crate::retrieval::corpus) fn end_idle() {
 
 /// Reads a file in a worker; `None` if there are no workers.
 pub(super) fn read(file: &[u8]) -> Option<Reply> {
-    let program = PROGRAM.get()?;
+    let (program, arguments) = PROGRAM.get()?;
     let waiting = idle().pop();
-    read_by(waiting, || Worker::start(worker_of(program)), file)
+    let start = || {
+        let mut command = Command::new(program);
+        command.args(arguments).arg(PDF_WORKER);
+        Worker::start(command)
+    };
+    read_by(waiting, start, file)
 }
 
 /// Reads a file in the worker that waits, or in a new one.
@@ -96,12 +102,6 @@ fn read_by(waiting: Option<Worker>, start: impl FnOnce() -> io::Result<Worker>, 
     }
     let answer = start().ok()?.read(file, limits::time(file.len()));
     Some(answer.unwrap_or_else(|lost| Err(lost.refusal(file.len()))))
-}
-
-fn worker_of(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.arg(PDF_WORKER);
-    command
 }
 
 /// Why a worker gave no answer.

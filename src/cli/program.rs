@@ -1,0 +1,44 @@
+//! The program: reads what was typed, does it, and says in one line what went wrong.
+
+use crate::cli::Cli;
+use crate::cli::terminal::columns::printable;
+use crate::cli::terminal::interrupt;
+use crate::error::MootError;
+use anstyle::{AnsiColor, Style};
+use moot_models::ModelError;
+use std::ffi::OsString;
+
+/// Runs the program as `typed`, its name first, and returns its exit code. For help or the version, prints them and exits.
+///
+/// The caller names the program that reads PDF files ([`read_pdf_in`](crate::retrieval::corpus::read_pdf_in)).
+pub fn program(typed: impl IntoIterator<Item = OsString>) -> u8 {
+    const WRONG: Style = AnsiColor::Red.on_default().bold();
+    const HINT: Style = AnsiColor::Cyan.on_default().bold();
+    interrupt::keep_on_at_the_file_size_limit();
+    let Err(error) = Cli::read(typed).and_then(|cli| cli.run()) else { return 0 };
+    if let MootError::Interrupted = error {
+        anstream::eprintln!("interrupted");
+        return interrupt::exit_code();
+    }
+    if let MootError::Differ = error {
+        // As `cmp` does: what differs has been printed, and nothing went wrong.
+        return 1;
+    }
+    // Names of files, fields and tensors stand in it, and those may hold anything.
+    anstream::eprintln!("{WRONG}error:{WRONG:#} {}", printable(&error.to_string()));
+    if let Some(hint) = error.hint() {
+        anstream::eprintln!("{HINT}hint:{HINT:#} {}", printable(&hint));
+    }
+    if mistyped(&error) { 2 } else { 1 }
+}
+
+/// Whether the command line alone is to blame.
+fn mistyped(error: &MootError) -> bool {
+    matches!(
+        error,
+        MootError::Usage(_)
+            | MootError::Arguments { .. }
+            | MootError::UnknownName { .. }
+            | MootError::Model(ModelError::UnknownModel { .. })
+    )
+}
