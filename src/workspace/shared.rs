@@ -69,11 +69,7 @@ impl Workspace {
     }
 
     /// `options` with the model, the corpus and the weights that are open here, and what is searched.
-    fn shared_options(
-        &self,
-        options: PlanOptions,
-        searched: bool,
-    ) -> Result<(PlanOptions, Option<Arc<Batched>>)> {
+    fn shared_options(&self, options: PlanOptions, searched: bool) -> Result<(PlanOptions, Option<Arc<Batched>>)> {
         refuse_opening(&options)?;
         let open = self.plan.options();
         let retriever = self.retriever.clone().filter(|_| searched);
@@ -116,7 +112,9 @@ impl Workspace {
             let row = method.row();
             if row.needs.retriever && retriever.is_none() {
                 let name = row.name;
-                return Err(MootError::Usage(format!("{name} retrieves: expected a corpus that is searched, found none")));
+                return Err(MootError::Usage(format!(
+                    "{name} retrieves: expected a corpus that is searched, found none"
+                )));
             }
             method.unread(plan.options().corpus.top).for_each(|line| control.note(&line));
         }
