@@ -21,6 +21,7 @@ pub mod llm;
 pub mod memory;
 pub mod methods;
 pub mod nli;
+mod program;
 pub mod prompts;
 pub mod protocol;
 pub mod question;
@@ -36,4 +37,5 @@ pub mod units;
 pub mod workspace;
 
 pub use error::{MootError, Result};
+pub use program::program;
 pub use workspace::{Plan, PlanOptions, Workspace};

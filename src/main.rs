@@ -24,5 +24,5 @@ fn main() -> ExitCode {
     if let Ok(program) = std::env::current_exe() {
         read_pdf_in(program, Vec::new());
     }
-    ExitCode::from(moot::cli::program(std::env::args_os()))
+    ExitCode::from(moot::program(std::env::args_os()))
 }

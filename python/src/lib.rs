@@ -40,7 +40,7 @@ mod _moot {
     /// Runs the program with a command line, its name first; returns its exit code.
     #[pyfunction]
     fn main(py: Python<'_>, typed: Vec<OsString>) -> u8 {
-        py.detach(|| moot::cli::program(typed))
+        py.detach(|| moot::program(typed))
     }
 
     /// Reads PDF files in processes of `program`, started with `arguments` and the last argument `read-pdf`.

@@ -17,7 +17,6 @@ pub mod mcp;
 pub mod merge;
 pub mod methods;
 pub mod models;
-mod program;
 pub mod prompts;
 mod records;
 pub mod replay;
@@ -35,8 +34,6 @@ mod spelled;
 pub mod terminal;
 pub mod verify;
 pub mod why;
-
-pub use program::program;
 
 use crate::error::{MootError, Result};
 use crate::llm::remote::Notice;

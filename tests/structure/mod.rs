@@ -44,6 +44,7 @@ const ORDER: &[&str] = &[
     "doctor",
     "serve",
     "cli",
+    "program",
 ];
 
 /// What `lib.rs` re-exports, and the module that it comes from.
@@ -53,6 +54,7 @@ const NAMES: &[(&str, &str)] = &[
     ("Plan", "workspace"),
     ("PlanOptions", "workspace"),
     ("Workspace", "workspace"),
+    ("program", "program"),
     ("prompt_file", "prompts"),
 ];
 

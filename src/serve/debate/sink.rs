@@ -5,6 +5,9 @@ use crate::serve::stream::Events;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// Receives the name of an event and its value.
+pub(in crate::serve) type Teller = dyn Fn(&str, &Value) + Send + Sync;
+
 /// Who receives what happens while a question is answered.
 #[derive(Clone)]
 pub(in crate::serve) enum Sink {
@@ -15,7 +18,7 @@ pub(in crate::serve) enum Sink {
     /// A client that reads a chat completion.
     Reasoning(Turns),
     /// A function that takes names and values.
-    Told(Arc<dyn Fn(&str, &Value) + Send + Sync>),
+    Told(Arc<Teller>),
 }
 
 impl Sink {
