@@ -1,5 +1,6 @@
 //! `moot._moot`: what the package `moot` for Python is written on. Requests and results are JSON; the package's dataclasses
 //! are made of it.
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python are passed by value")]
 
 mod allocator;
 mod call;
