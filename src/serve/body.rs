@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
+use tokio::sync::SemaphorePermit;
 
 /// Time for a client to send a body.
 const TIME: Duration = Duration::from_secs(30);
@@ -20,11 +21,11 @@ const SMALL: usize = 64 << 10;
 /// Entries of any list in a body. A body of 16 MiB may hold millions of empty ones, each many times its bytes in memory.
 const ENTRIES: usize = 20_000;
 
-/// The bytes of a body of JSON.
+/// The bytes of a body of JSON, and the turn of a large one, which is kept until they are read.
 ///
 /// # Errors
 /// 415 for another type than JSON, 413 for too many bytes, 408 for a slow client.
-pub(super) async fn bytes(state: &State, request: Request<Body>) -> Answer<Bytes> {
+pub(super) async fn bytes(state: &State, request: Request<Body>) -> Answer<(Bytes, Option<SemaphorePermit<'_>>)> {
     let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !kind.to_ascii_lowercase().starts_with("application/json") {
         let message =
@@ -34,7 +35,7 @@ pub(super) async fn bytes(state: &State, request: Request<Body>) -> Answer<Bytes
     let limit = state.limits.body;
     let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     // A body without a length is of unknown size.
-    let _turn = if length.is_none_or(|length: usize| length > SMALL) { state.large.acquire().await.ok() } else { None };
+    let turn = if length.is_none_or(|length: usize| length > SMALL) { state.large.acquire().await.ok() } else { None };
     let read = tokio::time::timeout(TIME, to_bytes(request.into_body(), limit));
     let late = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {TIME:?}"));
     let cut = |error: axum::Error| {
@@ -42,7 +43,7 @@ pub(super) async fn bytes(state: &State, request: Request<Body>) -> Answer<Bytes
         let status = if too_long { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
         Refusal::new(status, format!("expected a body of at most {limit} bytes: {error}"))
     };
-    read.await.map_err(late)?.map_err(cut)
+    Ok((read.await.map_err(late)?.map_err(cut)?, turn))
 }
 
 /// The body of a request.
@@ -50,7 +51,7 @@ pub(super) async fn bytes(state: &State, request: Request<Body>) -> Answer<Bytes
 /// # Errors
 /// As [`bytes`], and 400 with the field for what it holds.
 pub(super) async fn json<T: DeserializeOwned>(state: &State, request: Request<Body>) -> Answer<T> {
-    let bytes = bytes(state, request).await?;
+    let (bytes, _turn) = bytes(state, request).await?;
     // Structs would also be read from lists of their fields' values.
     if bytes.trim_ascii_start().first().is_some_and(|&byte| byte != b'{') {
         let found = crate::escape::excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(40)]));

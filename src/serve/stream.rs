@@ -45,15 +45,15 @@ impl Events {
 
     /// A line that clients ignore: the stream is alive.
     pub(super) fn comment(&self) {
-        self.send(Bytes::from_static(b":\n\n"));
+        self.write(Bytes::from_static(b":\n\n"));
     }
 
     fn line(&self, name: &str, data: &str) {
         let name = if name.is_empty() { String::new() } else { format!("event: {name}\n") };
-        self.send(Bytes::from(format!("{name}data: {data}\n\n")));
+        self.write(Bytes::from(format!("{name}data: {data}\n\n")));
     }
 
-    fn send(&self, bytes: Bytes) {
+    fn write(&self, bytes: Bytes) {
         if self.unread.fetch_add(bytes.len(), Ordering::Relaxed) > UNREAD {
             return self.cancel.cancel();
         }

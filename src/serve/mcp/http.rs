@@ -10,7 +10,7 @@ use crate::serve::mcp::revision::Revision;
 use crate::serve::mcp::rpc::{self, Failure};
 use crate::serve::mcp::{progress, work};
 use crate::serve::refusal::Refusal;
-use crate::serve::state::State;
+use crate::serve::state::{State, slot};
 use crate::serve::stream::{self, Events};
 use axum::Json;
 use axum::body::{Body, Bytes};
@@ -55,9 +55,10 @@ impl IntoResponse for Wrong {
 
 pub(super) async fn answer(state: Arc<State>, calls: Arc<Calls>, request: Request<Body>) -> Result<Response, Wrong> {
     let headers = request.headers().clone();
-    let bytes = body::bytes(&state, request).await?;
+    let (bytes, turn) = body::bytes(&state, request).await?;
     let accepted = || StatusCode::ACCEPTED.into_response();
     let Some(message) = rpc::read(&bytes)? else { return Ok(accepted()) };
+    drop(turn);
     let begins = message.method == "initialize";
     let revision = Revision::of(&message, Some(&headers))?;
     match asked(message, revision)? {
@@ -96,12 +97,13 @@ async fn called(
     headers: &HeaderMap,
     message: Bytes,
 ) -> Result<Response, Wrong> {
-    let permit = state.admission.enter().await?;
+    let permit = slot(&state).await?;
     let cancel = state.child();
     let listed = listed(calls, &call, headers, &cancel)?;
-    let (mut leave, timer) = (Leave::new(&cancel), end_after(state.limits.seconds, &cancel));
+    let timer = end_after(state.limits.seconds, &cancel);
     let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     if !accepted.any(|value| value.to_ascii_lowercase().contains("text/event-stream")) {
+        let mut leave = Leave::new(&cancel);
         let sink = progress::sink(None, &cancel, |_| ());
         let response = work::response(state, permit, call, message, cancel, sink).await;
         leave.done();
@@ -109,8 +111,6 @@ async fn called(
         listed.map(Listed::ends);
         return Ok(Json(response).into_response());
     }
-    // From here on the stream watches whether the client leaves.
-    leave.done();
     let (events, mut response) = stream::events(&cancel, timer);
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     let told = events.clone();

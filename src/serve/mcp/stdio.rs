@@ -11,7 +11,7 @@ use crate::serve::mcp::revision::Revision;
 use crate::serve::mcp::rpc::{self, Failure, PARSE_ERROR};
 use crate::serve::mcp::{progress, work};
 use crate::serve::options::{Limits, ServeOptions};
-use crate::serve::state::State;
+use crate::serve::state::{State, slot};
 use crate::workspace::{Control, PlanOptions};
 use axum::body::Bytes;
 use serde_json::Value;
@@ -149,7 +149,7 @@ impl Client {
         let listed = self.calls.enter("", &call.id, &cancel)?;
         let (client, message) = (self.clone(), Bytes::copy_from_slice(line));
         self.handle.spawn(async move {
-            let response = match client.state.admission.enter().await {
+            let response = match slot(&client.state).await {
                 Ok(permit) => {
                     let _timer = end_after(client.state.limits.seconds, &cancel);
                     let told = client.clone();
