@@ -2,6 +2,7 @@
 
 pub use moot_models::tokenizer::{Message, Role, Segment, Thinking};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// How the next token is chosen.
@@ -39,6 +40,28 @@ pub struct Schema {
     pub name: Arc<str>,
     /// The schema itself, JSON.
     pub json: Arc<str>,
+}
+
+impl Schema {
+    /// The schema `json` under `name`, and the grammar of the same replies.
+    #[must_use]
+    pub fn with_grammar(name: &str, json: &Value) -> (Grammar, Self) {
+        let lark = format!("start: %json {}\n", Self::spaced(json));
+        let grammar = Grammar { name: name.into(), lark: lark.into() };
+        (grammar, Self { name: name.into(), json: json.to_string().into() })
+    }
+
+    /// `json` for replies with one space after commas and colons and no other white space: with any white space allowed, a
+    /// small model may write nothing else until its tokens are used up.
+    #[must_use]
+    pub fn spaced(json: &Value) -> Value {
+        let mut json = json.clone();
+        if let Value::Object(fields) = &mut json {
+            let spaces = json!({ "whitespace_flexible": false, "item_separator": ", ", "key_separator": ": " });
+            fields.insert("x-guidance".into(), spaces);
+        }
+        json
+    }
 }
 
 /// Input of a model before its reply.

@@ -37,16 +37,9 @@ pub(crate) fn documents(all: Vec<Given>, whole: bool, control: &Control) -> Resu
             _ => return Err(wrong(&format!("documents[{index}]: expected a text or a path, found neither or both"))),
         }
     }
-    let Room { documents: most, words } = Room::DEFAULT;
-    let long = |document: &&Document| document.text.split_whitespace().nth(words).is_some();
-    let remedy = "search them with corpus=, or read them with whole=True";
-    if !whole && documents.len() > most {
-        let found = documents.len();
-        return Err(wrong(&format!("documents: expected at most {most}, found {found}; {remedy}")));
-    }
-    if let Some(long) = documents.iter().find(long).filter(|_| !whole) {
-        let name = &long.name;
-        return Err(wrong(&format!("documents: expected at most {words} words each, found more in {name}; {remedy}")));
+    if let Err((expected, found)) = Room::DEFAULT.check(&documents).or_else(|e| if whole { Ok(()) } else { Err(e) }) {
+        let remedy = "search them with corpus=, or read them with whole=True";
+        return Err(wrong(&format!("documents: expected {expected}, found {found}; {remedy}")));
     }
     Ok(documents)
 }

@@ -10,7 +10,6 @@ mod given;
 mod method;
 mod options;
 mod records;
-mod schema;
 mod teller;
 mod wait;
 

@@ -42,7 +42,7 @@ impl Teller {
         Ends(self.0.clone())
     }
 
-    /// Nothing is told once the caller has gone away.
+    /// Sends an event to the thread that waits. The event is lost if that thread has stopped waiting.
     pub(crate) fn tell(&self, event: &Value) {
         let _ = self.0.send(Message::Told(event.to_string()));
     }

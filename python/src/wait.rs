@@ -1,5 +1,5 @@
-//! Work on a thread of its own, without the GIL. The calling thread waits: it passes on what is told, and looks for signals,
-//! so that callbacks run where the call was made and Ctrl-C ends it.
+//! Work on a thread of its own, without the GIL. Meanwhile the calling thread calls the callbacks with the events of the work,
+//! and checks for signals, so that Ctrl-C ends the work.
 
 use crate::errors;
 use crate::teller::{Message, Teller};
@@ -95,7 +95,7 @@ impl Work {
     }
 }
 
-/// Passes on what is told until the work ends; true where it was given up before.
+/// Calls `tell` with each event until the work ends. Whether the wait ended before the work, by a second Ctrl-C.
 fn listen(told: &Receiver<Message>, tell: &Py<PyAny>, failure: &Failure, abandoned: bool) -> bool {
     let mut patient = !abandoned;
     loop {

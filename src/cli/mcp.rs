@@ -1,10 +1,9 @@
 //! `moot mcp`: the models of this machine as tools of an assistant.
 
-use crate::cli::args::{corpus, method, model};
+use crate::cli::args::plan::PlanArgs;
 use crate::cli::terminal::interrupt;
 use crate::error::Result;
 use crate::serve::{ServeOptions, StdioServer};
-use crate::workspace::{DocumentOptions, PlanOptions};
 use std::io::BufReader;
 use std::path::PathBuf;
 
@@ -21,18 +20,9 @@ pub struct Args {
     /// Keep the records of questions in this folder; otherwise they are gone when the server ends
     #[arg(long, value_name = "FOLDER")]
     pub records: Option<PathBuf>,
-    /// The corpus to search for documents.
+    /// Corpus, classifier, model, and the method of questions that name none.
     #[command(flatten)]
-    pub retrieve: corpus::CorpusArgs,
-    /// The classifier of pairs.
-    #[command(flatten)]
-    pub classifier: corpus::ClassifierArgs,
-    /// The method of questions that name none, and its settings.
-    #[command(flatten)]
-    pub method: method::MethodArgs,
-    /// Model and device.
-    #[command(flatten)]
-    pub model: model::ModelArgs,
+    pub plan: PlanArgs,
 }
 
 /// Serves until standard input ends, Ctrl-C or SIGTERM. Standard output has the protocol alone.
@@ -46,16 +36,6 @@ pub fn run(args: &Args) -> Result<()> {
 
 impl Args {
     fn options(&self) -> Result<ServeOptions> {
-        let plan = PlanOptions {
-            question: None,
-            documents: DocumentOptions::default(),
-            corpus: self.retrieve.options(),
-            method: self.method.options()?,
-            classifier: self.classifier.options(),
-            model: self.model.model.clone(),
-            runtime: self.model.runtime.options(),
-            run: None,
-        };
-        Ok(ServeOptions { records: self.records.clone(), plan, ..ServeOptions::default() })
+        Ok(ServeOptions { records: self.records.clone(), plan: self.plan.options()?, ..ServeOptions::default() })
     }
 }

@@ -1,10 +1,10 @@
 //! `moot serve`: the models of this machine over HTTP.
 
-use crate::cli::args::{corpus, method, model, values};
+use crate::cli::args::plan::PlanArgs;
+use crate::cli::args::values;
 use crate::cli::terminal::interrupt;
 use crate::error::Result;
 use crate::serve::{Limits, ServeOptions, Server};
-use crate::workspace::{DocumentOptions, PlanOptions};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -26,9 +26,6 @@ pub struct Args {
     /// A name by which clients call this server, besides its addresses and localhost; repeatable
     #[arg(long, value_name = "NAME")]
     pub name: Vec<String>,
-    /// The key that clients send as `Authorization: Bearer KEY`
-    #[arg(skip = std::env::var("MOOT_SERVE_KEY").ok().filter(|key| !key.trim().is_empty()))]
-    pub key: Option<String>,
     /// Keep the records of questions in this folder; otherwise they are gone when the server ends
     #[arg(long, value_name = "FOLDER")]
     pub records: Option<PathBuf>,
@@ -43,18 +40,9 @@ pub struct Args {
     /// Seconds until a request is ended
     #[arg(long, value_name = "S", default_value_t = Limits::default().seconds, hide_short_help = true)]
     pub request_time: u64,
-    /// The corpus to search for documents.
+    /// Corpus, classifier, model, and the method of questions that name none.
     #[command(flatten)]
-    pub retrieve: corpus::CorpusArgs,
-    /// The classifier of pairs.
-    #[command(flatten)]
-    pub classifier: corpus::ClassifierArgs,
-    /// The method of questions that name none, and its settings.
-    #[command(flatten)]
-    pub method: method::MethodArgs,
-    /// Model and device.
-    #[command(flatten)]
-    pub model: model::ModelArgs,
+    pub plan: PlanArgs,
 }
 
 /// Serves until Ctrl-C or SIGTERM; then requests in flight may end.
@@ -68,25 +56,16 @@ pub fn run(args: &Args) -> Result<()> {
 
 impl Args {
     fn options(&self) -> Result<ServeOptions> {
-        let plan = PlanOptions {
-            question: None,
-            documents: DocumentOptions::default(),
-            corpus: self.retrieve.options(),
-            method: self.method.options()?,
-            classifier: self.classifier.options(),
-            model: self.model.model.clone(),
-            runtime: self.model.runtime.options(),
-            run: None,
-        };
         let limits =
             Limits { at_once: self.requests, waiting: self.waiting, seconds: self.request_time, ..Limits::default() };
         Ok(ServeOptions {
             host: self.host.clone(),
             port: self.port,
             names: self.name.clone(),
-            key: self.key.clone(),
+            // From the environment alone: other programs of the machine read command lines.
+            key: std::env::var("MOOT_SERVE_KEY").ok().filter(|key| !key.trim().is_empty()),
             records: self.records.clone(),
-            plan,
+            plan: self.plan.options()?,
             limits,
         })
     }

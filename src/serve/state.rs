@@ -141,7 +141,7 @@ pub(super) async fn run_streamed(
 
 /// A slot, for which a request waits as long as it may take.
 pub(super) async fn slot(state: &State) -> Answer<OwnedSemaphorePermit> {
-    let waits = tokio::time::timeout(Duration::from_secs(state.limits.seconds.max(1)), state.admission.enter());
+    let waits = tokio::time::timeout(Duration::from_secs(state.limits.seconds), state.admission.enter());
     waits.await.unwrap_or_else(|_| Err(late(&state.limits)))
 }
 

@@ -43,7 +43,8 @@ impl Workspace {
     /// Another plan on what is open here: the models, the classifier, the embedder, and with `searched` the corpus.
     ///
     /// `options` name no model, documents, corpus or classifier. The settings of a search (`top`, `sources`, dates) are
-    /// those of `options`; how the corpus is searched was decided when it was opened. Source weights are those of this
+    /// those of `options` where these have any, else those of this workspace; how the corpus is searched was decided when it
+    /// was opened. Source weights are those of this
     /// workspace unless `options` name others. `control` receives what happens, and ends the calls of the new plan alone.
     ///
     /// # Errors
@@ -76,10 +77,15 @@ impl Workspace {
         if let (None, Some(option)) = (&retriever, options.corpus.search_options().next()) {
             return Err(MootError::Usage(format!("{option}: expected a corpus that is searched, found none")));
         }
-        let paths = if retriever.is_some() { open.corpus.paths.clone() } else { Vec::new() };
+        let is_set = options.corpus.search_options().next().is_some();
+        let corpus = match &retriever {
+            None => options.corpus,
+            Some(_) if is_set => CorpusOptions { paths: open.corpus.paths.clone(), ..options.corpus },
+            Some(_) => open.corpus.clone(),
+        };
         let weights = options.method.source_weights.clone().or_else(|| open.method.source_weights.clone());
         let options = PlanOptions {
-            corpus: CorpusOptions { paths, ..options.corpus },
+            corpus,
             method: MethodOptions { source_weights: weights, ..options.method },
             model: open.model.clone(),
             ..options

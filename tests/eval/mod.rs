@@ -24,6 +24,7 @@ mod scores;
 mod several;
 mod slices;
 mod sources;
+mod sources_built;
 mod sources_simulated;
 mod sources_tables;
 mod stats;

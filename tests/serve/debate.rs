@@ -271,9 +271,9 @@ fn what_cannot_be_asked_is_refused_with_its_field() {
     assert_eq!(server.post("/moot/v1/search", &json!({ "query": "ferry" })).status, 404);
 }
 
-#[test]
-fn a_corpus_is_searched_for_questions_without_documents() {
-    let server = Started::with(|options| {
+/// A server with a corpus of two notes, of which it finds `top`.
+fn with_notes(top: Option<usize>) -> Started {
+    Started::with(|options| {
         let folder = std::path::Path::new(&options.plan.model).with_file_name("notes");
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("board.txt"), "The Orrin ferry stopped in 1968.\n").unwrap();
@@ -281,8 +281,28 @@ fn a_corpus_is_searched_for_questions_without_documents() {
         let mut plan = options.plan.clone();
         plan.corpus.paths = vec![folder.display().to_string()];
         plan.corpus.embedder = Some("none".into());
+        plan.corpus.top = top;
         ServeOptions { plan, ..options }
-    });
+    })
+}
+
+#[test]
+fn settings_of_a_search_are_those_of_the_server_unless_a_request_has_its_own() {
+    let server = with_notes(Some(1));
+    let count = |search: Value| {
+        let hits = server.ask("/moot/v1/search", &json!({ "query": "Orrin ferry", "search": search }));
+        let method = json!({ "name": "concatenated", "max_tokens": 8 });
+        let asked = json!({ "question": "When did the Orrin ferry stop?", "method": method, "search": search });
+        let answer = server.ask("/moot/v1/ask", &asked);
+        (hits.as_array().unwrap().len(), answer["documents"].as_array().unwrap().len())
+    };
+    assert_eq!(count(json!({})), (1, 1));
+    assert_eq!(count(json!({ "top": 2 })), (2, 2));
+}
+
+#[test]
+fn a_corpus_is_searched_for_questions_without_documents() {
+    let server = with_notes(None);
     let hits = server.ask("/moot/v1/search", &json!({ "query": "Orrin ferry", "search": { "top": 1 } }));
     assert_eq!(hits.as_array().unwrap().len(), 1);
     let asked =
@@ -293,6 +313,8 @@ fn a_corpus_is_searched_for_questions_without_documents() {
     let events = streamed(&server, "/moot/v1/ask", asked.clone());
     assert_eq!(events[0].1["documents"].as_array().unwrap().len(), 2, "passages are shown when they are found");
     assert!(names(&events).contains(&"event"));
+    let hits = server.ask("/moot/v1/search", &json!({ "query": "Orrin ferry" }));
+    assert_eq!(hits.as_array().unwrap().len(), 2);
     let mut own = asked;
     own["documents"] = json!([{ "name": "own", "text": "It stopped in 1950." }]);
     let answer = server.ask("/moot/v1/ask", &own);

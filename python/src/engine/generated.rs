@@ -1,6 +1,6 @@
 //! Replies to chats, as OpenAI's API has them.
 
-use moot::generation::{Finish, Message, Prompt, Role, Sampling};
+use moot::generation::{Finish, Message, Prompt, Role, Sampling, Schema};
 use moot::llm::{Call, Llm, OnFailure, Reply};
 use moot::workspace::{Control, Workspace};
 use moot::{MootError, Result};
@@ -100,7 +100,7 @@ impl Request {
         }
         let sampling = sampling("", self.temperature, self.top_k, self.top_p)?;
         let able = llm.capabilities(&self.role);
-        let (grammar, schema) = self.schema.as_ref().map(crate::schema::held).unzip();
+        let (grammar, schema) = self.schema.as_ref().map(|schema| Schema::with_grammar("schema", schema)).unzip();
         if schema.is_some() && !(able.grammar || able.schema) {
             let model = &llm.identity_of(&self.role).name;
             return Err(MootError::Usage(format!("schema: expected a model that takes one, found {model}")));

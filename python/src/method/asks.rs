@@ -1,7 +1,7 @@
 //! Calls of a method in Python: chats that it composed.
 
 use crate::engine::generated::{Turn, sampling};
-use crate::schema::spaced;
+use moot::generation::Schema;
 use moot::generation::{Message, Role};
 use moot::prompts::File;
 use moot::protocol::Ask;
@@ -79,7 +79,7 @@ impl Asked {
             .samples(self.samples)
             .stop(self.stop);
         if let Some(schema) = &self.schema {
-            ask = ask.format_values(json!({ "schema": spaced(schema).to_string() }));
+            ask = ask.format_values(json!({ "schema": Schema::spaced(schema).to_string() }));
         } else if !self.options.is_empty() {
             ask = ask.options(&self.options);
         }

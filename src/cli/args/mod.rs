@@ -5,6 +5,7 @@ pub(super) mod corpus;
 pub(super) mod embedder;
 pub mod method;
 pub(super) mod model;
+pub(super) mod plan;
 mod switches;
 pub(super) mod values;
 

@@ -73,7 +73,7 @@ impl Tables {
     pub(super) fn end(&mut self, at: usize) {
         let Some(table) = self.open.pop() else { return };
         if table.rows > 2 && table.cells > 1 && table.names && table.start < table.first {
-            // The first row of a table is said for the tables within it too.
+            // A table within this one has no head of its own: later passages of both begin with the first row of this one.
             let within = self.heads.partition_point(|head| head.row.start < table.start);
             self.heads.truncate(within);
             self.heads.push(Head { row: table.start..table.first, end: at });

@@ -5,7 +5,6 @@ use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
 use crate::question::{Document, Gold, Label, Origin, Passage};
 use crate::retrieval::Filter;
-use crate::retrieval::chunk;
 use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Noted, Skipped, told_notes, told_skipped};
 use crate::retrieval::fold::Exact;
 use crate::unicode;
@@ -210,7 +209,7 @@ impl<'a> Gathering<'a> {
             // The others are not read, and a file may hold several.
             let files = if self.files == 1 { "1 file holds" } else { &format!("{} files hold", self.files) };
             self.excess = Some(format!("{files} more than {} documents", room.documents));
-        } else if chunk::words(&last.text).nth(room.words).is_some() {
+        } else if !room.has_words_for(last) {
             self.excess = Some(format!("{} has more than {} words", last.name, room.words));
         }
     }

@@ -1,6 +1,8 @@
 //! What is read of documents given by hand, and how much of it.
 
+use crate::escape::line;
 use crate::question::{Document, Gold};
+use crate::retrieval::chunk;
 
 /// The documents read, and the question that came with them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,6 +66,26 @@ pub struct Room {
 impl Room {
     /// As many documents as a debate shows on some screens, and words that fit a context of 8,192 tokens beside the rounds.
     pub const DEFAULT: Self = Self { documents: 40, words: 3000 };
+
+    /// Whether the room holds `documents`.
+    ///
+    /// # Errors
+    /// What was expected, and what was found.
+    pub fn check(self, documents: &[Document]) -> Result<(), (String, String)> {
+        let Self { documents: most, words } = self;
+        if documents.len() > most {
+            return Err((format!("at most {most} documents"), documents.len().to_string()));
+        }
+        match documents.iter().find(|document| !self.has_words_for(document)) {
+            Some(long) => Err((format!("at most {words} words a document"), format!("more in {}", line(&long.name)))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the document is short enough.
+    pub(super) fn has_words_for(self, document: &Document) -> bool {
+        chunk::words(&document.text).nth(self.words).is_none()
+    }
 }
 
 /// Documents that were read for agents.

@@ -65,7 +65,7 @@ pub(in crate::serve) async fn answer(state: Arc<State>, asked: Asked, streams: b
         .await;
     }
     let reply = run(state, move |state, cancel| {
-        let reply = ask::answer(state, body, cancel, &Sink::Nobody)?;
+        let reply = ask::answer(state, body, cancel, &Sink::Discard)?;
         let message = json!({ "role": "assistant", "content": text(&reply.answered), "refusal": null });
         Ok(json!({
             "id": format!("chatcmpl-{}", reply.id), "object": "chat.completion", "created": created, "model": model,

@@ -5,11 +5,12 @@ use crate::cancel::Cancel;
 use crate::eval::record::Header;
 use crate::methods::METHODS;
 use crate::protocol::ctx::Observer;
-use crate::question::{Document, Question};
+use crate::question::Question;
+use crate::retrieval::Wanted;
 use crate::serve::body::{self, list};
 use crate::serve::debate::given::{self, GivenDocument};
 use crate::serve::debate::sink::Sink;
-use crate::serve::debate::watched::{Notes, Watched};
+use crate::serve::debate::watched::{Notes, begin};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
 use crate::transcript::QuestionRecord;
@@ -72,8 +73,8 @@ impl Named {
     }
 }
 
-/// What is searched for in the server's corpus.
-#[derive(Debug, Clone, Deserialize)]
+/// What is searched for in the server's corpus; without any, as the server was started.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::serve) struct Search {
     pub top: Option<usize>,
@@ -96,6 +97,16 @@ impl Search {
     pub(super) fn options(self) -> CorpusOptions {
         let Self { top, by_source, sources, from, until, fold } = self;
         CorpusOptions { top, by_source, sources, from, until, fold, ..CorpusOptions::default() }
+    }
+
+    /// As a retriever takes it.
+    ///
+    /// # Errors
+    /// A date that is none, no passages.
+    pub(super) fn wanted(self) -> Answer<Wanted> {
+        let options = self.options();
+        options.check()?;
+        Ok(options.wanted())
     }
 }
 
@@ -120,7 +131,7 @@ pub(super) async fn ask(Extract(state): Extract<Arc<State>>, request: Request<Ra
         })
         .await;
     }
-    run(state, move |state, cancel| answer(state, body, cancel, &Sink::Nobody))
+    run(state, move |state, cancel| answer(state, body, cancel, &Sink::Discard))
         .await
         .map(|reply| Json(reply).into_response())
 }
@@ -131,37 +142,20 @@ pub(in crate::serve) fn answer(state: &State, body: Body, cancel: &Cancel, sink:
         return Err(Refusal::field("question", "a text", "none"));
     }
     let (documents, read) = given::documents(body.documents)?;
-    let question = Question { text: body.question, documents, options: body.options, ..Question::default() };
+    let id = state.records.new_id();
+    let asked =
+        Question { id: id.clone(), text: body.question, documents, options: body.options, ..Question::default() };
     let method = match body.method {
         Some(named) => named.options()?,
         None => state.workspace()?.plan().options().method.clone(),
     };
-    held(state, question, method, body.search.options(), read, cancel, sink)
-}
-
-/// Answers `question` by the method of `options`; `notes` are lines on its documents.
-pub(super) fn held(
-    state: &State,
-    question: Question,
-    method: MethodOptions,
-    search: CorpusOptions,
-    notes: Vec<String>,
-    cancel: &Cancel,
-    sink: &Sink,
-) -> Answer<Reply> {
-    let id = state.records.new_id();
-    let question = Question { id: id.clone(), ..question };
-    let (workspace, lines) = shared(state, &question, method, search, cancel, sink)?;
-    let entry = state.records.running.enter(&id, cancel);
-    let (question, found) = workspace.gather(&question).map_err(|error| refused(error, &state.limits, cancel))?;
-    let documents: Vec<Value> = question.documents.iter().map(shown).collect();
-    let method = workspace.plan().method().row().name;
-    sink.send("open", &json!({ "id": id, "method": method, "question": question.text, "documents": documents }));
-    let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
+    let (workspace, lines) = shared(state, &asked, method, body.search.options(), cancel, sink)?;
+    let (question, found) = workspace.gather(&asked).map_err(|error| refused(error, &state.limits, cancel))?;
+    let (_running, watched) = begin(state, &id, workspace.plan().method().row().name, &question, cancel, sink);
     found.iter().for_each(|event| watched.event(event));
     let record = workspace.answer_gathered(&question, found, &watched);
     let record = record.map_err(|error| refused(error, &state.limits, cancel))?;
-    finish(state, &workspace.header(), record, notes.into_iter().chain(taken(&lines)).collect())
+    finish(state, &workspace.header(), record, read.into_iter().chain(taken(&lines)).collect())
 }
 
 /// Lines that were noted.
@@ -201,12 +195,6 @@ pub(super) fn finish(state: &State, header: &Header, record: QuestionRecord, not
     state.metrics.used(answered.usage);
     state.metrics.question();
     Ok(Reply { id: record.question.id, answered, notes })
-}
-
-/// A document as the first event shows it.
-pub(super) fn shown(document: &Document) -> Value {
-    let Document { name, text, title, source, date, url, notes, .. } = document;
-    json!({ "name": name, "text": text, "title": title, "source": source, "date": date, "url": url, "notes": notes })
 }
 
 /// `/moot/v1/methods`: names, what they need, and their presets and switches.

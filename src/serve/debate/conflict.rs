@@ -8,7 +8,7 @@ use crate::serve::body::{self, list};
 use crate::serve::debate::ask::{self, Named, Search};
 use crate::serve::debate::given::{self, GivenDocument};
 use crate::serve::debate::sink::Sink;
-use crate::serve::debate::watched::Watched;
+use crate::serve::debate::watched::begin;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
 use crate::workspace::MethodOptions;
@@ -18,7 +18,6 @@ use axum::extract::State as Extract;
 use axum::http::Request;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::sync::Arc;
 
 /// A text to be checked against documents.
@@ -53,7 +52,7 @@ pub(super) async fn label(Extract(state): Extract<Arc<State>>, request: Request<
         })
         .await;
     }
-    let reply = run(state, move |state, cancel| assessed(state, body, cancel, &Sink::Nobody));
+    let reply = run(state, move |state, cancel| assessed(state, body, cancel, &Sink::Discard));
     reply.await.map(|reply| Json(reply).into_response())
 }
 
@@ -69,11 +68,7 @@ pub(in crate::serve) fn assessed(state: &State, body: Body, cancel: &Cancel, sin
     let named =
         MethodOptions { name: Some(conflict_score::ROW.name.to_owned()), ..body.method.unwrap_or_default().options()? };
     let (workspace, lines) = ask::shared(state, &question, named, body.search.options(), cancel, sink)?;
-    let entry = state.records.running.enter(&id, cancel);
-    let documents: Vec<_> = question.documents.iter().map(ask::shown).collect();
-    let method = conflict_score::ROW.name;
-    sink.send("open", &json!({ "id": id, "method": method, "question": question.text, "documents": documents }));
-    let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
+    let (_running, watched) = begin(state, &id, conflict_score::ROW.name, &question, cancel, sink);
     let record = workspace.answer(&question, &watched).map_err(|error| refused(error, &state.limits, cancel))?;
     let assessment = Assessment::of(&record, Neither::default())
         .ok_or_else(|| Refusal::field("text", "a text with claims", "one without"))?;

@@ -8,7 +8,7 @@ use crate::serve::debate::ask::{self, Reply};
 use crate::serve::debate::history;
 use crate::serve::debate::records::Records;
 use crate::serve::debate::sink::Sink;
-use crate::serve::debate::watched::Watched;
+use crate::serve::debate::watched::begin;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
 use axum::Json;
@@ -17,7 +17,6 @@ use axum::extract::{Path, State as Extract};
 use axum::http::Request;
 use axum::response::IntoResponse;
 use serde::Deserialize;
-use serde_json::json;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
@@ -81,7 +80,7 @@ pub(super) async fn fork(Extract(state): Extract<Arc<State>>, Path(id): Path<Str
         })
         .await;
     }
-    let reply = run(state, move |state, cancel| held(state, &path, &fork, cancel, &Sink::Nobody));
+    let reply = run(state, move |state, cancel| held(state, &path, &fork, cancel, &Sink::Discard));
     reply.await.map(|reply| Json(reply).into_response())
 }
 
@@ -93,11 +92,8 @@ fn held(state: &State, path: &FilePath, fork: &Fork, cancel: &Cancel, sink: &Sin
     let (control, lines) = ask::control(cancel, sink);
     let workspace = state.workspace()?.share_recorded(&record, &control)?;
     let id = state.records.new_id();
-    let entry = state.records.running.enter(&id, cancel);
-    let documents: Vec<_> = fork.question(&old.question).documents.iter().map(ask::shown).collect();
-    let method = &record.header.method;
-    sink.send("open", &json!({ "id": id, "method": method, "question": old.question.text, "documents": documents }));
-    let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
+    let changed = fork.question(&old.question);
+    let (_running, watched) = begin(state, &id, &record.header.method, &changed, cancel, sink);
     let course = fork.hold(&record.header, fork::method_of(&record)?, old, workspace.tools(), &watched);
     let mut course = course.map_err(|error| refused(error, &state.limits, cancel))?;
     if let Some(error) = course.record.error {

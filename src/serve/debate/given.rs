@@ -50,16 +50,9 @@ pub(in crate::serve) fn documents(all: Vec<GivenDocument>) -> Answer<(Vec<Docume
             _ => return Err(Refusal::field(&format!("documents[{index}].text"), "a text", "none")),
         }
     }
-    let Room { documents: most, words } = Room::DEFAULT;
-    if documents.len() > most {
-        let expected = format!("at most {most} documents (a server with --corpus searches more)");
-        return Err(Refusal::field("documents", &expected, documents.len()));
-    }
-    let long = |document: &&Document| document.text.split_whitespace().nth(words).is_some();
-    if let Some(long) = documents.iter().find(long) {
-        let expected = format!("at most {words} words a document (a server with --corpus searches longer ones)");
-        return Err(Refusal::field("documents", &expected, format!("more in {}", crate::escape::line(&long.name))));
-    }
+    Room::DEFAULT.check(&documents).map_err(|(expected, found)| {
+        Refusal::field("documents", &format!("{expected} (a server with --corpus searches more)"), found)
+    })?;
     Ok((documents, notes))
 }
 

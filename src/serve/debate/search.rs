@@ -33,9 +33,10 @@ pub(in crate::serve) fn found(state: &State, body: Body) -> Answer<Vec<Hit>> {
         return Err(Refusal::field("query", "a text", "none"));
     }
     let retriever = retriever(state)?;
-    let options = search.options();
-    options.check()?;
-    Ok(retriever.retrieve(&query, &options.wanted())?)
+    // Without settings, those of the server's start.
+    let wanted =
+        if search == Search::default() { state.workspace()?.tools().wanted.clone() } else { search.wanted()? };
+    Ok(retriever.retrieve(&query, &wanted)?)
 }
 
 /// The retriever of the server's corpus.

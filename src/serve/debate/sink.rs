@@ -11,8 +11,8 @@ pub(in crate::serve) type Teller = dyn Fn(&str, &Value) + Send + Sync;
 /// Who receives what happens while a question is answered.
 #[derive(Clone)]
 pub(in crate::serve) enum Sink {
-    /// Only the answer is wanted.
-    Nobody,
+    /// Nothing: the client reads the answer alone.
+    Discard,
     /// A client that reads named events.
     Events(Events),
     /// A client that reads a chat completion.
@@ -25,7 +25,7 @@ impl Sink {
     /// Sends the event `name`.
     pub(in crate::serve) fn send(&self, name: &str, value: &Value) {
         match self {
-            Self::Nobody => {}
+            Self::Discard => {}
             Self::Events(events) => events.named(name, value),
             Self::Reasoning(turns) => turns.told(name, value),
             Self::Told(function) => function(name, value),

@@ -2,9 +2,10 @@
 
 use crate::cancel::Cancel;
 use crate::protocol::ctx::Observer;
-use crate::question::Document;
-use crate::serve::debate::running::Gate;
+use crate::question::{Document, Question};
+use crate::serve::debate::running::{Entry, Gate};
 use crate::serve::debate::sink::Sink;
+use crate::serve::state::State;
 use crate::transcript::{CallRecord, Event, Parsed};
 use crate::workspace::Watch;
 use serde_json::{Value, json};
@@ -12,9 +13,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sends what happens, and waits between stages while the question is paused.
 pub(super) struct Watched {
-    pub sink: Sink,
-    pub gate: Arc<Gate>,
-    pub cancel: Cancel,
+    sink: Sink,
+    gate: Arc<Gate>,
+    cancel: Cancel,
+}
+
+/// A question that is answered from here on: listed as running, and announced.
+pub(super) fn begin<'a>(
+    state: &'a State,
+    id: &str,
+    method: &str,
+    question: &Question,
+    cancel: &Cancel,
+    sink: &Sink,
+) -> (Entry<'a>, Watched) {
+    let documents: Vec<Value> = question.documents.iter().map(shown).collect();
+    sink.send("open", &json!({ "id": id, "method": method, "question": question.text, "documents": documents }));
+    let entry = state.records.running.enter(id, cancel);
+    let watched = Watched { sink: sink.clone(), gate: entry.gate.clone(), cancel: cancel.clone() };
+    (entry, watched)
+}
+
+/// A document as the first event shows it.
+pub(super) fn shown(document: &Document) -> Value {
+    let Document { name, text, title, source, date, url, notes, .. } = document;
+    json!({ "name": name, "text": text, "title": title, "source": source, "date": date, "url": url, "notes": notes })
 }
 
 impl Observer for Watched {

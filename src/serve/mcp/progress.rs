@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Sends a notification for each stage and each call, numbered from 1; none where the client gave no token, and none after the
 /// call was cancelled.
 pub(super) fn sink(token: Option<Id>, cancel: &Cancel, send: impl Fn(&Value) + Send + Sync + 'static) -> Sink {
-    let Some(token) = token else { return Sink::Nobody };
+    let Some(token) = token else { return Sink::Discard };
     let (cancel, sent) = (cancel.clone(), Mutex::new(0_u64));
     Sink::Told(Arc::new(move |name, value| {
         let Some(message) = message(name, value).filter(|_| !cancel.is_cancelled()) else { return };

@@ -90,7 +90,9 @@ impl Body {
         if let Some(long) = prompts.iter().find(|tokens| tokens.len() > room) {
             return Err(Refusal::field("prompt", &format!("at most {room} tokens, the context"), long.len()));
         }
-        logprobs::check(self.completion_logprobs()?.as_ref(), all, self.most_tokens().saturating_add(room.min(1)))?;
+        // Of an echo, the tokens of the prompts are scored too.
+        let scored = if self.echo.unwrap_or(false) { prompts.iter().map(Vec::len).max().unwrap_or(0) } else { 0 };
+        logprobs::check(self.completion_logprobs()?.as_ref(), all, self.most_tokens().saturating_add(scored))?;
         let mut jobs = Vec::with_capacity(prompts.len() * n);
         for (prompt, tokens) in prompts.into_iter().enumerate() {
             if let Some(unknown) = tokens.iter().find(|&&token| token as usize >= size) {
