@@ -1,5 +1,6 @@
 //! ConflictScore's numbers by hand, and the pages that show labelled claims.
 
+mod answered;
 mod pages;
 mod verdict;
 

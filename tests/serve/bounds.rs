@@ -113,6 +113,7 @@ fn too_many_requests_are_refused_and_the_others_are_answered_in_order() {
     server.until("two wait", || server.metric("moot_requests_waiting") == 2.0);
     let refused = server.post("/v1/chat/completions", &short);
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("2")));
+    assert_eq!(server.metric("moot_refused_total"), 1.0);
     // One of those that wait leaves: its place is free.
     drop(third);
     server.until("one waits", || server.metric("moot_requests_waiting") == 1.0);
