@@ -88,7 +88,7 @@ def inspect(url, key, model):
 
 
 def lm_eval(url, model):
-    """Log-likelihoods of given continuations, as lm-eval asks for them."""
+    """Log-likelihoods of given continuations and a generated text, as lm-eval's tasks ask for them."""
     try:
         from lm_eval.models.openai_completions import LocalCompletionsAPI
     except ImportError:
@@ -96,12 +96,18 @@ def lm_eval(url, model):
         return
     from lm_eval.api.instance import Instance
 
-    api = LocalCompletionsAPI(model=model, base_url=f"{url}/v1/completions", tokenizer_backend=None, tokenized_requests=False)
+    def instances(kind, arguments):
+        return [Instance(request_type=kind, doc={}, arguments=given, idx=index) for index, given in enumerate(arguments)]
+
+    api = LocalCompletionsAPI(model=model, base_url=f"{url}/v1/completions")
     pairs = [("The capital of France is", " Paris"), ("The capital of France is", " Rome")]
-    requests = [Instance(request_type="loglikelihood", doc={}, arguments=pair, idx=index) for index, pair in enumerate(pairs)]
-    (paris, _), (rome, _) = api.loglikelihood(requests)
+    (paris, _), (rome, _) = api.loglikelihood(instances("loglikelihood", pairs))
     assert paris > rome, (paris, rome)
-    print(f"lm-eval: log-likelihoods {paris:.3f} and {rome:.3f}")
+    [rolling] = api.loglikelihood_rolling(instances("loglikelihood_rolling", [("The capital of France is Paris.",)]))
+    assert rolling < 0, rolling
+    [text] = api.generate_until(instances("generate_until", [("One, two, three,", {"until": ["five"], "max_gen_toks": 16})]))
+    assert "four" in text and "five" not in text, text
+    print(f"lm-eval: log-likelihoods {paris:.3f} and {rome:.3f}, of a whole text {rolling:.3f}; generated {text!r}")
 
 
 def main():

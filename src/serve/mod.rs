@@ -1,8 +1,9 @@
 //! `moot serve`: one open workspace over HTTP; `moot mcp`: over standard input and output.
 //!
-//! The models are loaded once; every request has a plan of its own on them ([`Workspace::share`]). Requests of all clients are
-//! decoded in one batch, by the engine that the command line uses, so a reply has the same bits. `openai` speaks OpenAI's API,
-//! `debate` asks questions of documents, `mcp` offers them as tools, `page` is the page at `/`.
+//! The models are loaded once; every request has a plan of its own on them ([`crate::workspace::Workspace::share`]).
+//! Requests of all clients are decoded in one batch, by the engine that the command line uses, so a reply has the same
+//! bits. `openai` speaks OpenAI's API, `debate` asks questions of documents, `mcp` offers them as tools, `page` is the page
+//! at `/`.
 
 mod admission;
 mod body;

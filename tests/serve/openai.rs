@@ -170,6 +170,16 @@ fn tokens_go_back_to_their_text() {
     assert_eq!(server.post("/detokenize", &json!({ "tokens": [4_000_000_000_u32] })).status, 400);
 }
 
+/// lm-eval splits the text of `eos_token` and takes its first token as what comes before a text.
+#[test]
+fn the_token_that_ends_texts_is_one_token() {
+    let server = Started::new();
+    let end = server.get("/tokenizer_info").json()["eos_token"].as_str().unwrap().to_owned();
+    let split = server.ask("/tokenize", &json!({ "prompt": end, "add_special_tokens": false }));
+    assert_eq!(split["count"], 1, "{end}: {split}");
+    assert_eq!(server.ask("/detokenize", &json!({ "tokens": split["tokens"] }))["prompt"], end.as_str());
+}
+
 #[test]
 fn models_are_listed_with_methods_beside_them() {
     let server = Started::new();

@@ -115,7 +115,9 @@ fn answers_are_as_they_are_described() {
         moot::serve::ServeOptions { plan, ..options }
     });
     let get = |path: &str| check(&all, "get", path, &server.get(path).json());
-    ["/health", "/v1/models", "/moot/v1/server", "/moot/v1/methods", "/openapi.json"].iter().for_each(|path| get(path));
+    ["/health", "/v1/models", "/moot/v1/server", "/moot/v1/methods", "/openapi.json", "/tokenizer_info"]
+        .iter()
+        .for_each(|path| get(path));
     let documents =
         json!([{ "name": "a", "text": "It stopped in 1974.", "date": "1990" }, { "text": "It stopped in 1968." }]);
     let chat = json!([{ "role": "user", "content": "When did it stop?" }]);

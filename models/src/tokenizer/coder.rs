@@ -200,9 +200,26 @@ impl Tokenizer {
     /// text. Bytes that are no UTF-8 become U+FFFD.
     #[must_use]
     pub fn decode_text(&self, ids: &[u32]) -> String {
-        let bytes = self.decode_bytes(ids);
-        let own_space = self.leading_space && bytes.first() == Some(&b' ');
-        String::from_utf8_lossy(&bytes[usize::from(own_space)..]).into_owned()
+        self.text(ids.iter().copied().filter(|&id| self.tokens.kind(id) != TokenKind::Control))
+    }
+
+    /// [`Self::decode_text`] with the texts of control tokens: as scaffold it encodes to these control tokens again.
+    #[must_use]
+    pub fn decode_scaffold(&self, ids: &[u32]) -> String {
+        self.text(ids.iter().copied())
+    }
+
+    fn text(&self, ids: impl Iterator<Item = u32>) -> String {
+        let (mut bytes, mut own_space) = (Vec::new(), self.leading_space);
+        for id in ids {
+            let mut piece = self.tokens.bytes(id).unwrap_or_default();
+            if own_space && self.tokens.kind(id) != TokenKind::Control && !piece.is_empty() {
+                piece = piece.strip_prefix(b" ").unwrap_or(piece);
+                own_space = false;
+            }
+            bytes.extend_from_slice(piece);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Whether every text begins with a space of the tokenizer's own, which [`Self::decode_text`] takes off.

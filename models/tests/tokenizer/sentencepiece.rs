@@ -61,6 +61,11 @@ fn the_space_in_front() {
     // After an added token too, as in Llama 2's published tokenizer.
     let prompt = [Segment::Scaffold("<s>a</s>".into()), Segment::Content("a".into())];
     assert_eq!(spaced.encode_prompt(&prompt).unwrap(), [1, 261, 2, 261]);
+    // Control tokens come back as scaffold alone, and the space behind them is the tokenizer's own there too.
+    assert_eq!(
+        (spaced.decode_text(&[1, 261, 2]), spaced.decode_scaffold(&[1, 261, 2])),
+        ("a".into(), "<s>a</s>".into())
+    );
     let bare = tokenizer(&["▁", "a", "▁a"], &[("tokenizer.ggml.add_space_prefix", Value::Bool(false))]);
     assert_eq!((pieces(&bare, "a"), pieces(&bare, " a")), (vec!["a".into()], vec![" a".to_owned()]));
     assert_eq!(bare.decode_text(&bare.encode_text(" a").unwrap()), " a");

@@ -25,4 +25,5 @@ pub(super) fn routes() -> Router<Arc<State>> {
         .route("/v1/embeddings", post(embeddings::embed))
         .route("/tokenize", post(tokens::tokenize))
         .route("/detokenize", post(tokens::detokenize))
+        .route("/tokenizer_info", get(tokens::tokenizer_info))
 }

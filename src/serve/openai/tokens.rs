@@ -1,4 +1,4 @@
-//! `/tokenize` and `/detokenize`, with the fields of vLLM.
+//! `/tokenize`, `/detokenize` and `/tokenizer_info`, with the fields of vLLM.
 
 use crate::engine::Engine;
 use crate::error::MootError;
@@ -64,7 +64,15 @@ pub(super) async fn detokenize(Extract(state): Extract<Arc<State>>, request: Req
         if let Some(unknown) = tokens.iter().find(|&&token| token as usize >= tokenizer.vocab_size()) {
             return Err(Refusal::field("tokens", &format!("tokens below {}", tokenizer.vocab_size()), unknown));
         }
-        Ok(Json(json!({ "prompt": tokenizer.decode_text(&tokens) })))
+        Ok(Json(json!({ "prompt": tokenizer.decode_scaffold(&tokens) })))
     })
     .await
+}
+
+/// The texts of the tokens that begin and end texts. lm-eval looks for this path before it splits prompts here.
+pub(super) async fn tokenizer_info(Extract(state): Extract<Arc<State>>) -> Answer<Json<Value>> {
+    let tokenizer = &engine(&state, None)?.model().tokenizer;
+    let text = |id: Option<u32>| id.map(|id| tokenizer.decode_scaffold(&[id]));
+    let end = tokenizer.eos_id().or(tokenizer.eos_ids().first().copied());
+    Ok(Json(json!({ "bos_token": text(tokenizer.bos_id()), "eos_token": text(end) })))
 }
