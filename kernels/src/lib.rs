@@ -47,13 +47,25 @@ pub const CUDA: bool = cfg!(feature = "cuda");
 /// Whether this build can use an Apple GPU.
 pub const METAL: bool = cfg!(feature = "metal");
 
-/// The CUDA device of this number, set up for the ops here: one thread at a time has work on it, and freed memory stays
-/// reserved by the process.
+/// The CUDA device of this number, set up for the ops here: it has a stream of its own, and freed memory stays reserved by
+/// the process.
 ///
 /// # Errors
-/// There is no such device, no driver, or the build has no CUDA.
+/// There is no such device, no driver, or the build has no CUDA; the GPU is older than compute capability 8.0.
 pub fn open_cuda(ordinal: usize) -> candle_core::Result<candle_core::Device> {
     cuda::open(ordinal).map(candle_core::Device::Cuda)
+}
+
+/// The same GPU, opened once more: with a stream, handles of libraries and scratch memory of its own. Models that compute
+/// at the same time must not share these. Any other device is returned as it is.
+///
+/// # Errors
+/// As [`open_cuda`].
+pub fn opened_again(device: &candle_core::Device) -> candle_core::Result<candle_core::Device> {
+    match device.location() {
+        candle_core::DeviceLocation::Cuda { gpu_id } => open_cuda(gpu_id),
+        _ => Ok(device.clone()),
+    }
 }
 
 /// Returns memory of a CUDA device to the driver that the process has reserved and does not use, for instance before

@@ -109,7 +109,7 @@ impl Worker {
             // Inside the pool: each of a step's hundreds of small parallel loops would else wake it from outside.
             rayon::scope(|_| runner::run(model, kv, scheduler, chunks, &mut stats))
         } else {
-            // On this thread: a GPU keeps the order of one thread's launches only.
+            // On this thread: what a GPU computes needs none of the pool's.
             runner::run(model, kv, scheduler, chunks, &mut stats)
         };
         stats.evicted = self.scheduler.tree.evicted();

@@ -1,7 +1,7 @@
 //! Launchers: from tensors on an NVIDIA GPU to the launches of [`crate::launch`], and to the driver.
 //!
-//! All work of a device goes to Candle's one stream for the calling thread, so launches follow each other and nothing
-//! here waits. Before tensors are handed to another thread, the device has to be synchronised.
+//! All work of a device goes to its one stream, from whichever thread, so launches follow each other and nothing here
+//! waits. Two opened devices of one GPU have a stream each: tensors of one are not used by the other.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,6 @@ pub(crate) use encoder::{add_norm, bidirectional};
 pub(crate) use ops::{add_rms_norm, attention, linear, rms_norm, rope, rotate_store, sample, swiglu};
 
 use crate::launch::{Argument, Launch};
-use candle_core::backend::BackendDevice;
 use candle_core::cuda_backend::cudarc::driver::{
     CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig, PushKernelArg, SyncOnDrop, result, sys,
 };
@@ -24,17 +23,26 @@ use half::{bf16, f16};
 /// A tensor's storage and layout.
 type At<'a> = (&'a CudaStorage, &'a Layout);
 
-/// The device `ordinal`, opened with two settings that Candle does not make. Candle would create two events with every
-/// tensor, which nothing waits for where there is one stream. And the driver would take all free memory back at every
-/// synchronisation, so that every decoding step would allocate its activations anew.
+/// Oldest compute capability that the kernels are compiled for: they need asynchronous copies and products of bf16.
+const CAPABILITY: (i32, i32) = (8, 0);
+
+/// The GPU `ordinal` with a stream, library handles and scratch memory of its own, opened with two settings that Candle
+/// does not make. Candle would create two events with every tensor, which nothing waits for where there is one stream.
+/// And the driver would take all free memory back at every synchronisation, so that every decoding step would allocate
+/// its activations anew.
 pub(crate) fn open(ordinal: usize) -> Result<CudaDevice> {
     let refused = |e| {
         let e = crate::without_backtrace(e);
         Error::Msg(format!("CUDA gives no device {ordinal}: {e}; nvidia-smi says what the driver has"))
     };
-    let device = CudaDevice::new(ordinal).map_err(refused)?;
-    // SAFETY: all of Candle's work on this device and ours is in one stream, the calling thread's; the device is
-    // synchronised before tensors are handed to another thread, and both devices when one is copied to another device.
+    let device = CudaDevice::new_with_stream(ordinal).map_err(refused)?;
+    let found = device.cuda_stream().context().compute_capability().w().map_err(refused)?;
+    if found < CAPABILITY {
+        let ((major, minor), (least, of_least)) = (found, CAPABILITY);
+        bail!("GPU {ordinal} has compute capability {major}.{minor}: expected {least}.{of_least} or newer");
+    }
+    // SAFETY: all of Candle's work on this device and ours is in its one stream, and both devices are synchronised when
+    // a tensor is copied to another device.
     unsafe { device.disable_event_tracking() };
     // A device without pools allocates more slowly; nothing else changes.
     let _ = pool(&device).and_then(|pool| set_threshold(pool, u64::MAX));
@@ -67,8 +75,7 @@ fn unused(pool: sys::CUmemoryPool) -> std::result::Result<usize, DriverError> {
 
 /// Returns memory to the driver that the process has reserved on `device` and does not use.
 pub(crate) fn release_unused(device: &CudaDevice) -> Result<()> {
-    // Memory is freed in the stream of the thread that dropped its tensor, which may be another one (an engine's), so
-    // all streams of the device are waited for; `CudaDevice::synchronize` waits for the calling thread's alone.
+    // Other opened devices of this GPU free memory into the same pool, so all streams are waited for.
     device.cuda_stream().context().synchronize().w()?;
     // SAFETY: the pool is the driver's. Where there is none, nothing was kept.
     let _ = pool(device).and_then(|pool| unsafe { result::mem_pool::trim_to(pool, 0) });

@@ -25,6 +25,8 @@ pub fn sample(logits: &Tensor, vocab: usize, choices: &[Choice], masks: &[u32]) 
     let (choices, masks) = (upload(&choices, device)?, upload(masks, device)?);
     let op = Sample { masks: &masks, choices: &choices, vocab };
     let tokens: Vec<u32> = logits.contiguous()?.apply_op1_no_bwd(&op)?.to_vec1()?;
+    // Candle's copy to the host is asynchronous; the driver waits for it, but only where the memory is not pinned.
+    device.synchronize()?;
     Ok(tokens.into_iter().map(|token| (token != u32::MAX).then_some(token)).collect())
 }
 

@@ -34,7 +34,7 @@ impl Decoder {
         let blocks = (0..spec.layers).map(block).collect::<Result<_>>()?;
         let norm = last.dense(Name::OutputNorm, &[spec.hidden])?;
         let (device, dtype, rotary) = (options.device.clone(), options.dtype, Rotary::new(&spec));
-        // Another thread may run the decoder, and a GPU does not order its work behind this thread's.
+        // What failed on a GPU is said here, not in the first step.
         options.devices().try_for_each(Device::synchronize)?;
         // Matrices that were concatenated into others.
         options.devices().try_for_each(release_unused)?;

@@ -10,7 +10,7 @@ use crate::spec::DecoderSpec;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::ops::{attention::attention, rotate_store::RotateStore};
-use moot_kernels::{PAGE, SequenceRows, Weight};
+use moot_kernels::{PAGE, SequenceRows, Weight, opened_again};
 
 /// How matrices are stored once loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,6 +54,16 @@ impl LoadOptions {
     #[must_use]
     pub fn kv_dtype(&self) -> DType {
         if self.device.is_cpu() && self.residency == Residency::AsStored { DType::F16 } else { self.dtype }
+    }
+
+    /// The same options on devices with streams of their own, which a model needs that computes beside another one.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn on_own_streams(&self) -> Result<Self> {
+        let device = opened_again(&self.device)?;
+        let more_devices = self.more_devices.iter().map(opened_again).collect::<candle_core::Result<_>>()?;
+        Ok(Self { device, more_devices, ..self.clone() })
     }
 
     fn devices(&self) -> impl Iterator<Item = &Device> {

@@ -224,10 +224,13 @@ impl Footprint {
         // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product.
         let row = 4 * self.hidden + 2 * self.attention + 3 * self.intermediate;
         if let Placement::Gpu { width, .. } = self.placement {
-            // Attention's partial results are f32, one a span of 128 positions: of 16 spans a row.
-            let row = width * row as u64 + 4 * 16 * self.attention as u64;
-            let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows as u64);
-            return GPU_PROGRAM + row.saturating_mul(step_tokens.max(rows) as u64).saturating_add(logits);
+            let (rows, tokens) = (rows as u64, step_tokens.max(rows) as u64);
+            let activations = (width * row as u64).saturating_mul(tokens);
+            // Attention keeps f32 results of spans of 128 positions for sequences with few tokens in the step (16 where
+            // four heads share keys and values), not for longer chunks of prompts. 16 spans a token are counted.
+            let merged = (4 * 16 * self.attention as u64).saturating_mul(rows.saturating_mul(16).min(tokens));
+            let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows);
+            return GPU_PROGRAM.saturating_add(activations).saturating_add(merged).saturating_add(logits);
         }
         let activations = 4 * (row as u64).saturating_mul(step_tokens as u64);
         let logits = 4 * (self.vocab as u64).saturating_mul(rows as u64);

@@ -10,7 +10,7 @@ use crate::memory::{self, Memory};
 use moot_models::memory::{Footprint, Needed};
 use moot_models::source::{self, FetchEvent};
 use moot_models::weights::Weights;
-use moot_models::{Model, arch};
+use moot_models::{LoadOptions, Model, arch};
 use std::path::{Path, PathBuf};
 
 /// Minimum default memory for keys and values.
@@ -29,6 +29,8 @@ pub struct LocatedModel {
     pub footprint: Footprint,
     /// A limitation of the model here, if any: one line.
     pub note: Option<String>,
+    /// How it is loaded: on a GPU with a stream of its own, which it keeps where models take turns.
+    pub(super) load: LoadOptions,
 }
 
 impl LocatedModel {
@@ -54,7 +56,8 @@ impl LocatedModel {
         } else {
             footprint.on_gpu(options.load.dtype, options.load.exact)
         };
-        Ok(Self { name, path: path.to_owned(), identity, footprint, note: spec.note() })
+        let load = options.load.on_own_streams()?;
+        Ok(Self { name, path: path.to_owned(), identity, footprint, note: spec.note(), load })
     }
 
     /// Hashes the file. Called after all cheaper checks, because it reads the whole file.
@@ -95,7 +98,7 @@ impl LocatedModel {
     /// # Errors
     /// Weights that do not load, not enough memory.
     pub fn load(&self, kv_memory: Option<usize>, options: &Options, cancel: Cancel) -> Result<Local> {
-        self.start(Model::open(&self.path, &options.load)?, kv_memory, options, cancel)
+        self.start(Model::open(&self.path, &self.load)?, kv_memory, options, cancel)
     }
 
     /// Starts an engine on `model`, the loaded form of this one.

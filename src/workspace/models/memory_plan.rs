@@ -124,6 +124,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::{LocatedModel, MemoryPlan, Options};
     use crate::llm::ModelIdentity;
+    use moot_models::LoadOptions;
     use moot_models::memory::Footprint;
     use moot_models::source::Catalog;
 
@@ -132,7 +133,8 @@ mod tests {
         let entry = catalog.find(name).unwrap();
         let footprint = Footprint::planned(&entry.shape, &entry.quant);
         let identity = ModelIdentity { context: 32_768, ..ModelIdentity::default() };
-        LocatedModel { name: name.into(), path: name.into(), identity, footprint, note: None }
+        let load = LoadOptions::default();
+        LocatedModel { name: name.into(), path: name.into(), identity, footprint, note: None, load }
     }
 
     fn plan(memory: u64, kv_memory: Option<usize>) -> crate::Result<MemoryPlan> {

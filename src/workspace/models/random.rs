@@ -27,7 +27,7 @@ pub fn random(name: &str, storage: Option<GgmlDType>, options: &Options, cancel:
     let found = LocatedModel::of(&name, weights.path(), &weights, options)?;
     // Before a byte of them is made.
     let kv_memory = kv_memory(&found, options)?;
-    found.start(Model::load(&weights, &options.load)?, kv_memory, options, cancel)
+    found.start(Model::load(&weights, &found.load)?, kv_memory, options, cancel)
 }
 
 /// The shape of the catalog's model `name`, and how its file stores most weights.

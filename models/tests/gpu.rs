@@ -1,0 +1,196 @@
+//! Models on an NVIDIA GPU against transformers' logits, against the CPU, and rows of a batch against rows alone:
+//! `cargo test --release --package moot-models --features cuda --test gpu -- --ignored`.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+use candle_core::quantized::GgmlDType;
+use moot_models::arch::{self, Config, spec_of_config};
+use moot_models::encoder::{EmbeddingModel, EncoderOptions, Precision};
+use moot_models::weights::{RandomOptions, Weights};
+use moot_models::{Batch, DType, Decoder, DecoderSpec, Device, LoadOptions, PAGE, Residency, SequenceRows, kernels};
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+fn gpu() -> Device {
+    kernels::open_cuda(0).unwrap_or_else(|error| panic!("expected an NVIDIA GPU: {error}"))
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn on_gpu(dtype: DType, exact: bool) -> LoadOptions {
+    LoadOptions { device: gpu(), dtype, exact, ..LoadOptions::default() }
+}
+
+/// `‖found - expected‖ / ‖expected‖`; not a number where one of them has a logit that is not finite.
+fn apart(found: &[Vec<f32>], expected: &[Vec<f32>]) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let (mut difference, mut length) = (0.0, 0.0);
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found.len(), expected.len());
+        for (&found, &expected) in found.iter().zip(expected) {
+            difference += f64::from(found - expected).powi(2);
+            length += f64::from(expected).powi(2);
+        }
+    }
+    (difference / length).sqrt()
+}
+
+/// Numbers of a tensor of four-byte elements, and its last dimension.
+fn numbers(file: &SafeTensors<'_>, name: &str) -> (usize, Vec<[u8; 4]>) {
+    let tensor = file.tensor(name).unwrap();
+    let words = tensor.data().chunks_exact(4).map(|bytes| bytes.try_into().unwrap());
+    (*tensor.shape().last().unwrap(), words.collect())
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn logits_are_those_of_transformers() {
+    let architectures = ["llama3", "llama-linear", "mistral", "qwen3", "qwen3-yarn", "phi3", "phi3-long"];
+    let mut models: Vec<(String, String)> = Vec::new();
+    for name in architectures {
+        let expected = format!("architectures/{name}/expected.safetensors");
+        models.extend(
+            [format!("architectures/{name}"), format!("architectures/{name}.gguf")].map(|m| (m, expected.clone())),
+        );
+    }
+    for name in ["llama", "qwen2"] {
+        let expected = format!("tiny/{name}.expected.safetensors");
+        models.extend([format!("tiny/{name}"), format!("tiny/{name}.gguf")].map(|m| (m, expected.clone())));
+    }
+    for (model, expected) in &models {
+        let bytes = std::fs::read(golden(expected)).unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        for (dtype, most) in [(DType::F32, 1e-4), (DType::F16, 5e-3), (DType::BF16, 4e-2)] {
+            let weights = Weights::open(&golden(model)).unwrap();
+            let decoder = Decoder::load(arch::spec(&weights).unwrap(), &weights, &on_gpu(dtype, false)).unwrap();
+            for number in 0..3 {
+                let ids: Vec<u32> =
+                    numbers(&file, &format!("ids.{number}")).1.into_iter().map(u32::from_le_bytes).collect();
+                let (vocab, logits) = numbers(&file, &format!("logits.{number}"));
+                let logits: Vec<f32> = logits.into_iter().map(f32::from_le_bytes).collect();
+                let logits: Vec<Vec<f32>> = logits.chunks_exact(vocab).map(<[f32]>::to_vec).collect();
+                let off = apart(&decoder.forward_alone(&ids).unwrap(), &logits);
+                println!("{model} {dtype:?} {} tokens: {off:.1e}", ids.len());
+                assert!(off <= most, "{model}, {dtype:?}: off by {off}, at most {most}");
+            }
+        }
+    }
+}
+
+/// A model whose heads are as wide as those of real ones.
+fn spec(head_dim: usize, heads: usize) -> DecoderSpec {
+    let value: Value = json!({
+        "model_type": "qwen3", "vocab_size": 1000, "hidden_size": 512, "num_hidden_layers": 3, "head_dim": head_dim,
+        "num_attention_heads": heads, "num_key_value_heads": 2, "intermediate_size": 1024,
+        "max_position_embeddings": 1024, "rms_norm_eps": 1e-6, "rope_theta": 1e6,
+    });
+    spec_of_config(&Config::of(Path::new("a test"), value).unwrap()).unwrap()
+}
+
+fn tokens(count: usize, from: usize) -> Vec<u32> {
+    (from..from + count).map(|i| (i * 7919 % 1000) as u32).collect()
+}
+
+const FLOATS: [GgmlDType; 3] = [GgmlDType::F32, GgmlDType::F16, GgmlDType::BF16];
+const BLOCKS: [GgmlDType; 10] = [
+    GgmlDType::Q4_0,
+    GgmlDType::Q4_1,
+    GgmlDType::Q5_0,
+    GgmlDType::Q5_1,
+    GgmlDType::Q8_0,
+    GgmlDType::Q2K,
+    GgmlDType::Q3K,
+    GgmlDType::Q4K,
+    GgmlDType::Q5K,
+    GgmlDType::Q6K,
+];
+
+/// The CPU widens the weights, so it is the numbers of the file with no other rounding.
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn every_type_of_stored_weights_gives_the_logits_of_the_cpu() {
+    let on_cpu = LoadOptions { residency: Residency::Dense, ..LoadOptions::default() };
+    let mut failures = Vec::new();
+    for (head_dim, heads) in [(64, 6), (128, 4)] {
+        // Candle's products of blocks quantise activations to int8, under one scale of half precision for 32 of them.
+        for (storage, most) in FLOATS.map(|float| (float, 0.01)).into_iter().chain(BLOCKS.map(|block| (block, 0.2))) {
+            let weights = Weights::random(&spec(head_dim, heads), RandomOptions { seed: 5, storage });
+            let reference = Decoder::load(spec(head_dim, heads), &weights, &on_cpu).unwrap();
+            let decoder = Decoder::load(spec(head_dim, heads), &weights, &on_gpu(DType::F16, false)).unwrap();
+            // Up to eight rows have a product of their own.
+            for ids in [tokens(1, 0), tokens(8, 3), tokens(9, 3), tokens(200, 5)] {
+                let off = apart(&decoder.forward_alone(&ids).unwrap(), &reference.forward_alone(&ids).unwrap());
+                println!("heads of {head_dim}, {storage:?}, {} tokens: {off:.1e}", ids.len());
+                if off.is_nan() || off > most {
+                    failures.push(format!("heads of {head_dim}, {storage:?}, {} tokens: off by {off:.2e}", ids.len()));
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// Prompt chunks and single tokens of sequences that share their first pages, in one batch, as the engine makes them.
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn rows_of_a_batch_are_those_of_a_row_alone() {
+    const SHARED: usize = 20 * PAGE;
+    const OWN: usize = 3 * PAGE + 5;
+    const AGENTS: usize = 8;
+    let weights = Weights::random(&spec(64, 6), RandomOptions { seed: 5, storage: GgmlDType::F16 });
+    for exact in [false, true] {
+        let decoder = Decoder::load(spec(64, 6), &weights, &on_gpu(DType::F16, exact)).unwrap();
+        let kv = decoder.kv_cache(20 + AGENTS * 4).unwrap();
+        let pages = |agent: usize| (0..20).chain(20 + agent as u32 * 4..24 + agent as u32 * 4).collect::<Vec<u32>>();
+        let ids = |agent: usize| [tokens(SHARED, 0), tokens(OWN + 1, 1000 + 100 * agent)].concat();
+        let run = |ids: Vec<u32>, sequences: Vec<SequenceRows>, wanted: Vec<u32>| -> Vec<Vec<f32>> {
+            decoder.forward(&Batch::new(ids, sequences, wanted), &kv).unwrap().to_vec2().unwrap()
+        };
+        let first = SequenceRows { start: 0, len: SHARED, pages: pages(0) };
+        let none = run(ids(0)[..SHARED].to_vec(), vec![first], Vec::new());
+        assert!(none.is_empty());
+        let part = |agent: usize, start: usize, len: usize| SequenceRows { start, len, pages: pages(agent) };
+        let of_all = |start: usize, len: usize| {
+            let all = (0..AGENTS).flat_map(|agent| ids(agent)[start..start + len].to_vec()).collect();
+            let sequences = (0..AGENTS).map(|agent| part(agent, start, len)).collect();
+            run(all, sequences, (1..=AGENTS).map(|agent| (agent * len - 1) as u32).collect())
+        };
+        let together = [of_all(SHARED, OWN), of_all(SHARED + OWN, 1)];
+        for agent in 0..AGENTS {
+            for (rows, (start, len)) in together.iter().zip([(SHARED, OWN), (SHARED + OWN, 1)]) {
+                let own = ids(agent)[start..start + len].to_vec();
+                let alone = run(own, vec![part(agent, start, len)], vec![len as u32 - 1]);
+                let from_scratch = decoder.forward_alone(&ids(agent)[..start + len]).unwrap();
+                let off = apart(&rows[agent..=agent], &from_scratch[start + len - 1..]);
+                println!("exact {exact}, agent {agent}, {len} tokens: {off:.1e} from a run alone");
+                assert!(off < 0.01, "agent {agent}: off by {off}");
+                if exact {
+                    let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(&alone[0]), bits(&rows[agent]), "agent {agent}, {len} tokens");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn vectors_of_texts_are_those_of_transformers() {
+    for name in ["bert", "xlm-roberta", "deberta"] {
+        let options = EncoderOptions { device: gpu(), precision: Precision::F32, ..EncoderOptions::default() };
+        let model = EmbeddingModel::open(&golden("encoders").join(name), &options).unwrap();
+        let expected = std::fs::read_to_string(golden("encoders").join(name).join("expected.json")).unwrap();
+        let expected: Value = serde_json::from_str(&expected).unwrap();
+        let texts = expected["texts"].as_array().unwrap();
+        let all: Vec<&str> = texts.iter().map(|text| text["text"].as_str().unwrap()).collect();
+        let found = model.embed("", &all).unwrap();
+        let number = |x: &Value| x.as_f64().unwrap() as f32;
+        let expected = texts.iter().map(|text| text["vector"].as_array().unwrap().iter().map(number).collect());
+        let rows: Vec<Vec<f32>> = found.vectors.chunks(model.dimension()).map(<[f32]>::to_vec).collect();
+        let off = apart(&rows, &expected.collect::<Vec<_>>());
+        println!("{name}: {off:.1e}");
+        assert!(off < 1e-4, "{name}: off by {off}");
+    }
+}
