@@ -60,6 +60,31 @@ pub(crate) fn memory(_: &CudaDevice) -> Result<(usize, usize)> {
     absent()
 }
 
+pub(crate) fn description(_: &CudaDevice) -> Result<String> {
+    absent()
+}
+
+pub(crate) fn multiplies_blocks(_: &CudaDevice) -> bool {
+    false
+}
+
 pub(crate) fn open(_: usize) -> Result<CudaDevice> {
+    absent()
+}
+
+/// There is none.
+pub(crate) enum Graph {}
+
+impl Graph {
+    pub(crate) fn capture(_: &CudaDevice, _: impl Fn() -> Result<()>) -> Result<Self> {
+        absent()
+    }
+
+    pub(crate) fn launch(&self) -> Result<()> {
+        absent()
+    }
+}
+
+pub(crate) fn overwrite(_: &CudaDevice, _: &Tensor, _: &[u32]) -> Result<()> {
     absent()
 }

@@ -22,10 +22,12 @@
 
 mod backtrace;
 pub mod cpu;
+mod graph;
 pub mod launch;
 pub mod math;
 pub mod ops;
 mod pages;
+mod self_test;
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -33,14 +35,18 @@ mod cuda;
 #[path = "absent.rs"]
 mod cuda;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 pub use backtrace::without_backtrace;
 pub use cpu::{Activation, Storage};
+pub use graph::{Graph, overwrite};
 pub use ops::attention::AttentionPlan;
 pub use ops::best::Best;
 pub use ops::bidirectional::{Relative, Texts};
 pub use ops::linear::{Affine, Weight};
 pub use ops::scan::{Queries, Vectors};
 pub use pages::{PAGE, SequenceRows};
+pub use self_test::{Failure, self_test};
 
 /// Whether this build can use an NVIDIA GPU.
 pub const CUDA: bool = cfg!(feature = "cuda");
@@ -65,6 +71,37 @@ pub fn opened_again(device: &candle_core::Device) -> candle_core::Result<candle_
     match device.location() {
         candle_core::DeviceLocation::Cuda { gpu_id } => open_cuda(gpu_id),
         _ => Ok(device.clone()),
+    }
+}
+
+/// Whether products of blocks on CUDA devices are not to be used, whatever they were compiled for.
+static BLOCKS_DISTRUSTED: AtomicBool = AtomicBool::new(false);
+
+/// Makes [`multiplies_blocks`] false for CUDA devices from now on, after a self-test found these products wrong.
+pub fn distrust_blocks() {
+    BLOCKS_DISTRUSTED.store(true, Ordering::Relaxed);
+}
+
+/// Whether matrices can be multiplied on `device` by the blocks of their files. Candle's kernels for this are compiled for
+/// one compute capability; on another GPU quantised weights are widened.
+#[must_use]
+pub fn multiplies_blocks(device: &candle_core::Device) -> bool {
+    match device {
+        candle_core::Device::Cuda(device) => {
+            !BLOCKS_DISTRUSTED.load(Ordering::Relaxed) && cuda::multiplies_blocks(device)
+        }
+        _ => true,
+    }
+}
+
+/// A CUDA device's name, its compute capability and the CUDA version of its driver, in a line; `None` of any other device.
+///
+/// # Errors
+/// The driver's.
+pub fn gpu_description(device: &candle_core::Device) -> candle_core::Result<Option<String>> {
+    match device {
+        candle_core::Device::Cuda(device) => cuda::description(device).map(Some),
+        _ => Ok(None),
     }
 }
 

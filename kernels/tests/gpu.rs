@@ -1,6 +1,7 @@
 //! Every op on an NVIDIA GPU against its reference on the CPU:
 //! `cargo test --release --package moot-kernels --features cuda --test gpu -- --ignored`.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+// What was measured is printed, for `--nocapture`.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::launch::{Choice, NO_MASK};
@@ -225,4 +226,14 @@ fn attention_of_encoders_is_its_reference_and_a_texts_bits_are_its_own() -> Resu
         }
     }
     Ok(())
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn the_self_test_passes() {
+    let gpu = gpu();
+    let began = std::time::Instant::now();
+    let failures = moot_kernels::self_test(&gpu);
+    println!("self-test: {:.3} s", began.elapsed().as_secs_f64());
+    assert!(failures.is_empty(), "{failures:#?}");
 }

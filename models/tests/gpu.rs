@@ -1,12 +1,15 @@
 //! Models on an NVIDIA GPU against transformers' logits, against the CPU, and rows of a batch against rows alone:
 //! `cargo test --release --package moot-models --features cuda --test gpu -- --ignored`.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+// What was measured is printed, for `--nocapture`.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use candle_core::quantized::GgmlDType;
 use moot_models::arch::{self, Config, spec_of_config};
 use moot_models::encoder::{EmbeddingModel, EncoderOptions, Precision};
 use moot_models::weights::{RandomOptions, Weights};
-use moot_models::{Batch, DType, Decoder, DecoderSpec, Device, LoadOptions, PAGE, Residency, SequenceRows, kernels};
+use moot_models::{
+    Batch, DType, Decoder, DecoderSpec, Device, LoadOptions, PAGE, Replays, Residency, SequenceRows, kernels,
+};
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -193,4 +196,62 @@ fn vectors_of_texts_are_those_of_transformers() {
         println!("{name}: {off:.1e}");
         assert!(off < 1e-4, "{name}: off by {off}");
     }
+}
+
+fn bits(rows: &[Vec<f32>]) -> Vec<u32> {
+    rows.iter().flatten().map(|x| x.to_bits()).collect()
+}
+
+/// Agents that share 20 pages decode on, first all of them and then five, far enough that the plan's room grows.
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn captured_steps_give_the_bits_of_steps_that_are_enqueued() {
+    const SHARED: usize = 20 * PAGE;
+    const OWN: usize = 60;
+    for (storage, exact) in [(GgmlDType::F16, false), (GgmlDType::F16, true), (GgmlDType::Q4K, false)] {
+        let weights = Weights::random(&spec(64, 6), RandomOptions { seed: 5, storage });
+        let decoder = Decoder::load(spec(64, 6), &weights, &on_gpu(DType::BF16, exact)).unwrap();
+        let kv = decoder.kv_cache(20 + 8 * OWN).unwrap();
+        let mut replays = Replays::default();
+        let pages = |agent: usize| {
+            let own = 20 + agent * OWN;
+            (0..20).chain(own as u32..(own + OWN) as u32).collect::<Vec<u32>>()
+        };
+        let first = SequenceRows { start: 0, len: SHARED, pages: pages(0) };
+        decoder.forward(&Batch::new(tokens(SHARED, 0), vec![first], Vec::new()), &kv).unwrap();
+        for position in SHARED..SHARED + OWN * PAGE {
+            let agents = if position < SHARED + 50 * PAGE { 8 } else { 5 };
+            let sequences = (0..agents).map(|agent| SequenceRows { start: position, len: 1, pages: pages(agent) });
+            let batch = Batch::new(tokens(agents, 31 * position), sequences.collect(), (0..agents as u32).collect());
+            let replayed = replays.forward(&decoder, &batch, &kv).unwrap();
+            let replayed = replayed.map(|logits| logits.to_vec2::<f32>().unwrap());
+            let enqueued = decoder.forward(&batch, &kv).unwrap().to_vec2::<f32>().unwrap();
+            if let Some(replayed) = replayed {
+                assert_eq!(bits(&replayed), bits(&enqueued), "{storage:?}, exact {exact}, position {position}");
+            }
+        }
+        println!("{storage:?}, exact {exact}: {:?} {:?}", replays.counts(), replays.refused());
+        assert_eq!(replays.refused(), None);
+        let counts = replays.counts();
+        assert!(counts.captured >= 3 && counts.replayed > 800, "{counts:?}");
+    }
+}
+
+/// Two models on one GPU, each in a thread of its own, as a run with two models has them.
+#[test]
+#[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
+fn two_models_at_once_compute_what_each_computes_alone() {
+    let model = |seed: u64, storage| {
+        let weights = Weights::random(&spec(64, 6), RandomOptions { seed, storage });
+        Decoder::load(spec(64, 6), &weights, &on_gpu(DType::F16, false)).unwrap()
+    };
+    let (one, other) = (model(1, GgmlDType::Q4K), model(2, GgmlDType::Q5K));
+    let lengths = [1, 5, 40, 100, 300];
+    let run = |model: &Decoder| lengths.map(|length| bits(&model.forward_alone(&tokens(length, length)).unwrap()));
+    let alone = [run(&one), run(&other)];
+    std::thread::scope(|scope| {
+        for (model, alone) in [(&one, &alone[0]), (&other, &alone[1])] {
+            scope.spawn(move || (0..30).for_each(|_| assert_eq!(&run(model), alone)));
+        }
+    });
 }

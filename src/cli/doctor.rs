@@ -48,6 +48,11 @@ fn text(report: &Report) -> String {
         with => format!("built with {}", with.join(", ")),
     };
     lines.push(("device", format!("{}, {built}", report.device.name)));
+    if let Some(gpu) = &report.device.gpu {
+        lines.push(("gpu", gpu.description.clone()));
+        let outcome = if gpu.passed { "agrees with the CPU" } else { "differs from the CPU" };
+        lines.push(("", format!("its arithmetic {outcome}, tested in {:.1} s", gpu.seconds)));
+    }
     let cpu = &report.cpu;
     lines.push(("cpu", format!("{}, {} threads", cpu.name, cpu.threads)));
     let table = cpu.table.unwrap_or("none");

@@ -11,6 +11,7 @@ use moot_models::source::{self, CacheLocations, Catalog, Options};
 use self_test::SelfTest;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Memory required for the self-test: the bandwidth test's buffer and a margin.
 const TEST_MEMORY: u64 = 3 << 29;
@@ -45,6 +46,19 @@ pub struct DeviceReport {
     pub name: &'static str,
     /// Supported devices of this build besides the CPU.
     pub built_with: Vec<&'static str>,
+    /// The GPU, where it is one of CUDA.
+    pub gpu: Option<GpuReport>,
+}
+
+/// A GPU and its self-test.
+#[derive(Debug, Serialize)]
+pub struct GpuReport {
+    /// Its name, compute capability and driver.
+    pub description: String,
+    /// Seconds of the self-test.
+    pub seconds: f64,
+    /// Whether every op agrees with its reference; what does not is among the failed checks.
+    pub passed: bool,
 }
 
 /// The processor and the kernels for it.
@@ -149,7 +163,8 @@ impl From<source::Reached> for SourceReport {
 fn device(broken: &mut Vec<String>) -> DeviceReport {
     let built = [("cuda", kernels::CUDA), ("metal", kernels::METAL)];
     let built_with = built.into_iter().filter(|(_, built)| *built).map(|(name, _)| name).collect();
-    let name = match best_device() {
+    let best = best_device();
+    let name = match &best {
         Ok((Device::Cpu, _)) => "cpu",
         Ok((Device::Cuda(_), _)) => "cuda",
         Ok((Device::Metal(_), _)) => "metal",
@@ -158,7 +173,17 @@ fn device(broken: &mut Vec<String>) -> DeviceReport {
             "cpu"
         }
     };
-    DeviceReport { name, built_with }
+    let gpu = best.ok().and_then(|(device, _)| gpu(&device, broken));
+    DeviceReport { name, built_with, gpu }
+}
+
+fn gpu(device: &Device, broken: &mut Vec<String>) -> Option<GpuReport> {
+    let description = kernels::gpu_description(device).ok()??;
+    let began = Instant::now();
+    let failures = kernels::self_test(device);
+    let seconds = began.elapsed().as_secs_f64();
+    broken.extend(failures.iter().map(|failure| format!("self-test of the GPU: {failure}")));
+    Some(GpuReport { description, seconds, passed: failures.is_empty() })
 }
 
 fn cpu(broken: &mut Vec<String>) -> CpuReport {

@@ -25,7 +25,7 @@ pub use stats::Stats;
 
 use crate::error::{MootError, Result};
 use grammar::Grammars;
-use moot_models::{Device, Model};
+use moot_models::{Device, Model, Replays};
 use scheduler::Scheduler;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,8 +101,8 @@ impl Engine {
         let grammars = Grammars::new(model.clone())?;
         let stats = Arc::new(Mutex::new(Stats::default()));
         let (sender, receiver) = channel();
-        let worker =
-            Worker { model: model.clone(), kv, grammars, scheduler: Scheduler::new(limits), stats: stats.clone() };
+        let (scheduler, replays) = (Scheduler::new(limits), Replays::default());
+        let worker = Worker { model: model.clone(), kv, replays, grammars, scheduler, stats: stats.clone() };
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || worker.serve(&receiver));
         let thread = thread.map_err(|e| MootError::Engine(format!("its thread did not start: {e}")))?;
         Ok(Self { model, limits, requests: Some(sender), stats, thread: Some(thread) })

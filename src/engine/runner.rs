@@ -8,7 +8,7 @@ use super::stats::Stats;
 use crate::error::Result;
 use crate::generation::Logprobs;
 use candle_core::Tensor;
-use moot_models::{Batch, KvCache, Model, SequenceRows};
+use moot_models::{Batch, KvCache, Model, Replays, SequenceRows};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -42,7 +42,7 @@ struct Packed {
 /// The forward failed.
 pub(super) fn run(
     model: &Model,
-    kv: &KvCache,
+    (kv, replays): (&KvCache, &mut Replays),
     scheduler: &Scheduler,
     chunks: &[Chunk],
     stats: &mut Stats,
@@ -53,20 +53,28 @@ pub(super) fn run(
     // Rows to sample from first: their logits are those of the whole tensor where nothing is scored.
     let needed = sampled.iter().flat_map(|(_, rows)| rows.clone()).chain(scored).collect();
     let batch = Batch::new(tokens, rows, needed);
+    let sampling: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
+    let mut scores = Vec::new();
+    let replayed = if targets.is_empty() { replays.forward(&model.decoder, &batch, kv)? } else { None };
+    let logits = match replayed {
+        Some(logits) => logits,
+        None => {
+            let mut hidden = model.decoder.hidden(&batch, kv)?;
+            if !targets.is_empty() {
+                let count = sampling.iter().map(|(_, count)| count).sum();
+                let narrow = |start, len| hidden.narrow(0, start, len).map_err(super::next_token::failed);
+                scores = scoring::score(model, &narrow(count, targets.len())?, &targets)?;
+                hidden = narrow(0, count)?;
+            }
+            model.decoder.logits(&hidden)?
+        }
+    };
+    stats.replays = replays.counts();
     stats.page_reads += batch.plan().page_reads();
     stats.page_reads_unshared += batch.plan().page_reads_unshared();
-    let sampling: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
-    let mut hidden = model.decoder.hidden(&batch, kv)?;
-    let mut scores = Vec::new();
-    if !targets.is_empty() {
-        let count = sampling.iter().map(|(_, count)| count).sum();
-        let narrow = |start, len| hidden.narrow(0, start, len).map_err(super::next_token::failed);
-        scores = scoring::score(model, &narrow(count, targets.len())?, &targets)?;
-        hidden = narrow(0, count)?;
-    }
-    let logits = model.decoder.logits(&hidden)?;
     stats.steps += 1;
     stats.scored += scores.len();
+    stats.enqueue_seconds += started.elapsed().as_secs_f64();
     Ok(Step { logits, sampling, scores, started })
 }
 

@@ -1,5 +1,7 @@
 //! The engine's counters.
 
+use moot_models::ReplayCounts;
+
 /// Counts since the engine started.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stats {
@@ -38,8 +40,12 @@ pub struct Stats {
     pub peak_pages: usize,
     /// Most sequences in one step.
     pub peak_rows: usize,
+    /// Steps that a GPU repeated from a capture.
+    pub replays: ReplayCounts,
     /// Seconds in forward passes.
     pub forward_seconds: f64,
+    /// Those until all of a pass was handed to the device: on a GPU it computes behind.
+    pub enqueue_seconds: f64,
 }
 
 impl Stats {
@@ -64,7 +70,13 @@ impl Stats {
             pages_held: self.pages_held + other.pages_held,
             peak_pages: self.peak_pages.max(other.peak_pages),
             peak_rows: self.peak_rows.max(other.peak_rows),
+            replays: ReplayCounts {
+                captured: self.replays.captured + other.replays.captured,
+                replayed: self.replays.replayed + other.replays.replayed,
+                refused: self.replays.refused + other.replays.refused,
+            },
             forward_seconds: self.forward_seconds + other.forward_seconds,
+            enqueue_seconds: self.enqueue_seconds + other.enqueue_seconds,
         }
     }
 }

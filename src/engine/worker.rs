@@ -11,7 +11,7 @@ use super::sequence::Sequence;
 use super::stats::Stats;
 use crate::error::{MootError, Result};
 use crate::generation::Finish;
-use moot_models::{KvCache, Model};
+use moot_models::{KvCache, Model, Replays};
 use rayon::prelude::*;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +23,7 @@ type Outcome = Result<Option<Finish>>;
 pub(super) struct Worker {
     pub model: Arc<Model>,
     pub kv: KvCache,
+    pub replays: Replays,
     pub grammars: Grammars,
     pub scheduler: Scheduler,
     pub stats: Arc<Mutex<Stats>>,
@@ -104,13 +105,13 @@ impl Worker {
             return Ok(None);
         }
         let mut stats = self.stats();
-        let (model, kv, scheduler) = (&self.model, &self.kv, &self.scheduler);
+        let (model, scheduler, memory) = (&self.model, &self.scheduler, (&self.kv, &mut self.replays));
         let step = if model.decoder.is_on_cpu() {
             // Inside the pool: each of a step's hundreds of small parallel loops would else wake it from outside.
-            rayon::scope(|_| runner::run(model, kv, scheduler, chunks, &mut stats))
+            rayon::scope(|_| runner::run(model, memory, scheduler, chunks, &mut stats))
         } else {
             // On this thread: what a GPU computes needs none of the pool's.
-            runner::run(model, kv, scheduler, chunks, &mut stats)
+            runner::run(model, memory, scheduler, chunks, &mut stats)
         };
         stats.evicted = self.scheduler.tree.evicted();
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;

@@ -2,6 +2,7 @@
 
 use super::{FORMS, alone, assert_balanced, bits, done, greedy, one, pages, start, words};
 use moot::engine::{EngineOptions, Request, Stats};
+use moot_models::ReplayCounts;
 
 const PREFIX: usize = 48;
 
@@ -72,7 +73,9 @@ fn a_shared_page_is_read_once_for_all_rows_of_a_tile() {
             pages_held: 0,
             peak_pages: 3 + 4,
             peak_rows: 4,
+            replays: ReplayCounts::default(),
             forward_seconds: stats.forward_seconds,
+            enqueue_seconds: stats.enqueue_seconds,
         };
         assert_eq!(stats, expected);
         let off = start(form, EngineOptions { share_prefixes: false, ..pages(64) });

@@ -5,11 +5,15 @@
 
 #![allow(unsafe_code)]
 
+mod capability;
 mod encoder;
+mod graph;
 mod modules;
 mod ops;
 
+pub(crate) use capability::{description, multiplies_blocks};
 pub(crate) use encoder::{add_norm, bidirectional};
+pub(crate) use graph::{Graph, overwrite};
 pub(crate) use ops::{add_rms_norm, attention, linear, rms_norm, rope, rotate_store, sample, swiglu};
 
 use crate::launch::{Argument, Launch};
@@ -23,9 +27,6 @@ use half::{bf16, f16};
 /// A tensor's storage and layout.
 type At<'a> = (&'a CudaStorage, &'a Layout);
 
-/// Oldest compute capability that the kernels are compiled for: they need asynchronous copies and products of bf16.
-const CAPABILITY: (i32, i32) = (8, 0);
-
 /// The GPU `ordinal` with a stream, library handles and scratch memory of its own, opened with two settings that Candle
 /// does not make. Candle would create two events with every tensor, which nothing waits for where there is one stream.
 /// And the driver would take all free memory back at every synchronisation, so that every decoding step would allocate
@@ -36,11 +37,7 @@ pub(crate) fn open(ordinal: usize) -> Result<CudaDevice> {
         Error::Msg(format!("CUDA gives no device {ordinal}: {e}; nvidia-smi says what the driver has"))
     };
     let device = CudaDevice::new_with_stream(ordinal).map_err(refused)?;
-    let found = device.cuda_stream().context().compute_capability().w().map_err(refused)?;
-    if found < CAPABILITY {
-        let ((major, minor), (least, of_least)) = (found, CAPABILITY);
-        bail!("GPU {ordinal} has compute capability {major}.{minor}: expected {least}.{of_least} or newer");
-    }
+    capability::check(&device, ordinal)?;
     // SAFETY: all of Candle's work on this device and ours is in its one stream, and both devices are synchronised when
     // a tensor is copied to another device.
     unsafe { device.disable_event_tracking() };

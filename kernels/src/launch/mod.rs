@@ -2,6 +2,7 @@
 //! so the tests run the same launches on the host (`kernels/tests/cuda_host.rs`).
 
 mod attention;
+mod capability;
 mod encoder;
 mod kernel;
 mod linear;
@@ -12,6 +13,7 @@ pub use attention::{
     AttentionBuffers, AttentionShape, HEAD_DIMS, attention, fits as attention_fits,
     partial_len as attention_partial_len,
 };
+pub use capability::{Usable, usable};
 pub use encoder::{ENCODER_HEAD_DIMS, add_norm, bidirectional, bidirectional_blocks};
 pub use kernel::{Argument, Element, Kernel, Launch, Module};
 pub use linear::linear;

@@ -1,6 +1,6 @@
 //! Causal grouped-query attention over paged keys and values, for packed rows of many sequences at once.
 
-use super::cascade::Cascade;
+use super::cascade::{Cascade, Room};
 use super::{PerDevice, cpu_table, f32_slice, slice, upload};
 use crate::cpu::{AttentionCall, Cached, Task, Tile, Visit};
 use crate::launch::{self, AttentionShape, Element};
@@ -8,7 +8,7 @@ use crate::pages::{PAGE, SequenceRows};
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, D, DType, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Rows of a tile: enough to read a page for many, few enough that their running sums stay in L2.
 const TILE_ROWS: usize = 32;
@@ -30,12 +30,21 @@ struct OnGpu {
     partial: Tensor,
 }
 
+impl OnGpu {
+    fn new(cascade: Cascade, words: Tensor, shape: &AttentionShape) -> Result<Self> {
+        let partial = launch::attention_partial_len(shape, &cascade).max(1);
+        let partial = Tensor::zeros(partial, DType::F32, words.device())?;
+        Ok(Self { cascade, words, partial })
+    }
+}
+
 /// The pages that each row reads. Adjacent sequences of the batch that share pages read them together.
 #[derive(Debug, Clone)]
 pub struct AttentionPlan {
     positions: Vec<u32>,
     sequences: Vec<SequenceRows>,
-    tiles: Vec<Tile>,
+    /// The work on the CPU, made when it is first needed.
+    tiles: OnceLock<Vec<Tile>>,
     on_gpu: PerDevice<OnGpu>,
 }
 
@@ -44,8 +53,42 @@ impl AttentionPlan {
     #[must_use]
     pub fn new(sequences: Vec<SequenceRows>) -> Self {
         let positions = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p as u32).collect();
-        let tiles = tiles(&sequences);
-        Self { positions, sequences, tiles, on_gpu: PerDevice::default() }
+        Self { positions, sequences, tiles: OnceLock::new(), on_gpu: PerDevice::default() }
+    }
+
+    fn tiles(&self) -> &[Tile] {
+        self.tiles.get_or_init(|| tiles(&self.sequences))
+    }
+
+    /// The plan of a GPU that may be captured, and the room it takes; `None` where attention has no kernel of ours or a
+    /// sequence is a chunk of a prompt.
+    #[must_use]
+    pub fn to_capture(&self, dtype: DType, [heads, kv_heads, head_dim]: [usize; 3]) -> Option<(Cascade, Room)> {
+        let kernel = launch::attention_fits(Element::of(dtype)?, heads, kv_heads, head_dim);
+        let cascade = kernel.then(|| Cascade::new(&self.sequences, heads / kv_heads))?;
+        let room = cascade.room(kv_heads)?;
+        Some((cascade.padded(room), room))
+    }
+
+    /// The same rows by `cascade`, whose words are, or will be, in `words` on a GPU.
+    ///
+    /// # Errors
+    /// No memory on the device.
+    pub fn captured(&self, cascade: Cascade, words: Tensor, [heads, kv_heads, head_dim]: [usize; 3]) -> Result<Self> {
+        let shape = AttentionShape { heads, kv_heads, head_dim, scale: 1.0 };
+        let on_gpu = PerDevice::default();
+        let device = words.device().clone();
+        on_gpu.get(&device, || OnGpu::new(cascade, words, &shape))?;
+        Ok(Self { on_gpu, ..self.clone() })
+    }
+
+    /// Whether all pages are among the first `pages`.
+    #[must_use]
+    pub fn is_within(&self, pages: usize) -> bool {
+        self.sequences.iter().all(|s| {
+            let needed = (s.start + s.len).div_ceil(PAGE);
+            s.pages.len() >= needed && s.pages.iter().all(|&page| (page as usize) < pages)
+        })
     }
 
     /// Position of each row: `[tokens]`.
@@ -60,16 +103,24 @@ impl AttentionPlan {
         self.positions.len()
     }
 
-    /// Pages read by the kernel, per layer and KV head: a page that a tile's rows share counts once.
+    /// Pages read by the kernel, per layer and KV head: a page that rows share counts once. Of a plan that was used on a
+    /// GPU, the pages read there.
     #[must_use]
     pub fn page_reads(&self) -> usize {
-        self.tiles.iter().map(|tile| tile.visits.len()).sum()
+        match self.on_gpu.any() {
+            Some(on_gpu) => on_gpu.cascade.page_reads(),
+            None => self.tiles().iter().map(|tile| tile.visits.len()).sum(),
+        }
     }
 
-    /// Pages that would be read if sequences shared none.
+    /// Pages that the tiles of the CPU would read if sequences shared none.
     #[must_use]
     pub fn page_reads_unshared(&self) -> usize {
-        self.sequences.iter().map(|s| AttentionPlan::alone(s).iter().map(|tile| tile.visits.len()).sum::<usize>()).sum()
+        let reads = |s: &SequenceRows| {
+            let ends = (0..s.len).step_by(TILE_ROWS).map(|done| s.start + s.len.min(done + TILE_ROWS));
+            ends.map(|end| end.div_ceil(PAGE)).sum::<usize>()
+        };
+        self.sequences.iter().map(reads).sum()
     }
 
     /// The plan on a GPU. A batch is one model's, so `shape` is always the same.
@@ -77,21 +128,16 @@ impl AttentionPlan {
         self.on_gpu.get(device, || {
             let cascade = Cascade::new(&self.sequences, shape.heads / shape.kv_heads);
             let words = upload(cascade.words(), device)?;
-            let partial = Tensor::zeros(launch::attention_partial_len(shape, &cascade).max(1), DType::F32, device)?;
-            Ok(OnGpu { cascade, words, partial })
+            OnGpu::new(cascade, words, shape)
         })
-    }
-
-    fn alone(sequence: &SequenceRows) -> Vec<Tile> {
-        tiles(std::slice::from_ref(sequence))
     }
 
     /// The tasks of a layer with `kv_heads` KV heads and `group` query heads of each. Where there are few tiles (decoding),
     /// the queries of a tile are divided: each part reads the tile's pages again, and no result changes.
     fn tasks(&self, kv_heads: usize, group: usize, threads: usize) -> Vec<(&Tile, Task)> {
-        let whole = (self.tiles.len() * kv_heads).max(1);
+        let whole = (self.tiles().len() * kv_heads).max(1);
         let mut tasks = Vec::new();
-        for tile in &self.tiles {
+        for tile in self.tiles() {
             let all = tile.rows.len() * group;
             let even = all.div_ceil((TASKS_PER_THREAD * threads).div_ceil(whole)).next_multiple_of(TASK_QUERIES);
             let size = if whole < threads { even.min(all.div_ceil(threads.div_ceil(whole))) } else { even };
@@ -323,7 +369,7 @@ mod tests {
     /// The tasks of one layer: for each KV head, the queries of each tile once. Their sizes are returned.
     fn sizes(plan: &AttentionPlan, kv_heads: usize, group: usize, threads: usize) -> Vec<usize> {
         let tasks = plan.tasks(kv_heads, group, threads);
-        for tile in &plan.tiles {
+        for tile in plan.tiles() {
             for kv_head in 0..kv_heads {
                 let of = |(other, task): &&(&Tile, Task)| std::ptr::eq(*other, tile) && task.kv_head == kv_head;
                 let covered: Vec<usize> = tasks.iter().filter(of).flat_map(|(_, task)| task.queries.clone()).collect();

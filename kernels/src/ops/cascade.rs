@@ -53,9 +53,31 @@ impl Kind {
 }
 
 /// Row, rows, first visit, visits.
-type Work = [u32; 4];
+type Work = [u32; WORK];
+const WORK: usize = 4;
 /// Page, its index in the sequence, row, rows, keys that are written.
-type Visit = [u32; 5];
+type Visit = [u32; VISIT];
+const VISIT: usize = 5;
+
+/// The size of a decoding step's plan, rounded up, so that steps of growing sequences have plans of equal size. A captured
+/// step is launched again for every plan of its room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Room {
+    rows: usize,
+    /// Most works of a launch and most partial results; there are [`SPAN`] times as many visits at most.
+    works: usize,
+    /// Whether one launch does all works.
+    together: bool,
+}
+
+impl Room {
+    /// Words of a plan.
+    #[must_use]
+    pub fn words(self) -> usize {
+        let works = if self.together { self.works } else { 2 * self.works };
+        3 * self.rows + WORK * works + VISIT * SPAN * self.works
+    }
+}
 
 /// The plan as 32-bit words, uploaded in one copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,6 +179,46 @@ impl Cascade {
     #[must_use]
     pub fn partials(&self) -> usize {
         self.partials
+    }
+
+    /// The room that this plan takes over `kv_heads` KV heads; `None` where a sequence has so many rows that it is a chunk
+    /// of a prompt.
+    #[must_use]
+    pub fn room(&self, kv_heads: usize) -> Option<Room> {
+        /// Smallest number of works: some hundred positions of some rows.
+        const LEAST: usize = 64;
+        let [(_, many), (_, few), (_, chunks)] = self.works;
+        if chunks > 0 || self.rows == 0 {
+            return None;
+        }
+        let works = (many + few).max(self.visits.1.div_ceil(SPAN)).max(self.partials);
+        let works = works.next_power_of_two().max(LEAST);
+        Some(Room { rows: self.rows, works, together: works * kv_heads <= WAVE })
+    }
+
+    /// The same plan, filled up to `room`, which must be [its own](Self::room). Works that are added have no rows and no
+    /// visits, so their blocks write nothing.
+    #[must_use]
+    pub fn padded(&self, room: Room) -> Self {
+        let of = |(first, count): (usize, usize), size: usize| &self.words[first..first + size * count];
+        let (many, few) = (of(self.works[0], WORK), of(self.works[1], WORK));
+        let mut words = self.words[..2 * self.rows].to_vec();
+        let mut works = [(words.len(), room.works), (0, 0), (0, 0)];
+        words.extend(many);
+        if room.together {
+            words.extend(few);
+        } else {
+            words.resize(works[0].0 + WORK * room.works, 0);
+            works[1] = (words.len(), room.works);
+            words.extend(few);
+        }
+        let merged = (works[0].0.max(works[1].0) + WORK * room.works, self.merged.1);
+        words.resize(merged.0, 0);
+        words.extend(of(self.merged, 1));
+        let visits = (words.len(), self.visits.1);
+        words.extend(of(self.visits, VISIT));
+        words.resize(room.words(), 0);
+        Self { words, rows: self.rows, works, merged, visits, partials: room.works }
     }
 }
 
@@ -342,7 +404,25 @@ mod tests {
         let spans: usize = reads.len();
         let rows = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p / (SPAN * PAGE) + 1);
         assert_eq!(spans, rows.sum::<usize>(), "no row reads what is not its own");
+        for kv_heads in [1, 1000] {
+            let Some(room) = cascade.room(kv_heads) else { continue };
+            let padded = cascade.padded(room);
+            assert_eq!(padded.words().len(), room.words());
+            assert_eq!(self::reads(&padded), reads);
+            let merged = |plan: &Cascade| plan.words()[plan.merged().0..][..plan.merged().1].to_vec();
+            assert_eq!(merged(&padded), merged(&cascade));
+            assert_eq!(padded.launches(kv_heads).len(), if kv_heads == 1 { 1 } else { 2 });
+        }
         cascade
+    }
+
+    #[test]
+    fn plans_of_growing_sequences_have_the_same_room() {
+        let room = |position| Cascade::new(&[sequence(position, 1, 0..64), sequence(position, 1, 64..128)], 4).room(8);
+        assert_eq!(room(100), room(900));
+        let many = |position| Cascade::new(&vec![sequence(position, 1, 0..64); 30], 4).room(8);
+        assert_ne!(many(100), many(900));
+        assert_eq!(Cascade::new(&[sequence(0, 100, 0..7)], 4).room(8), None);
     }
 
     #[test]

@@ -28,6 +28,29 @@ impl Slots {
         Self { slots, uploaded: PerDevice::default() }
     }
 
+    /// These slots, which are, or will be, in `words` on a GPU.
+    ///
+    /// # Errors
+    /// None on a GPU.
+    pub fn captured(&self, words: Tensor) -> Result<Self> {
+        let uploaded = PerDevice::default();
+        let device = words.device().clone();
+        uploaded.get(&device, || Ok(words))?;
+        Ok(Self { slots: self.slots.clone(), uploaded })
+    }
+
+    /// Whether all slots are among those of the first `pages` pages.
+    #[must_use]
+    pub fn is_within(&self, pages: usize) -> bool {
+        self.slots.iter().all(|&slot| (slot as usize) < pages * PAGE)
+    }
+
+    /// The slots.
+    #[must_use]
+    pub fn words(&self) -> &[u32] {
+        &self.slots
+    }
+
     /// Stores `k` and `v`, `[tokens, kv_heads, head_dim]`, into the two caches.
     ///
     /// # Errors

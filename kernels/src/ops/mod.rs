@@ -82,6 +82,11 @@ impl<T> Clone for PerDevice<T> {
 }
 
 impl<T> PerDevice<T> {
+    /// The first that was made.
+    fn any(&self) -> Option<Arc<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).first().map(|(_, made)| made.clone())
+    }
+
     fn get(&self, device: &Device, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = held.iter().find(|(location, _)| *location == device.location()) {

@@ -8,7 +8,7 @@ use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
 use crate::weights::{Order, Rows, Weights};
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
-use moot_kernels::{Weight, release_unused};
+use moot_kernels::{Weight, multiplies_blocks, release_unused};
 
 impl Decoder {
     /// Loads `spec`'s tensors from `weights`, each checked against the shape that `spec` says.
@@ -164,7 +164,8 @@ impl<'a> Loader<'a> {
 
     /// Whether blocks are multiplied as they are stored, by Candle.
     fn keeps_blocks(&self) -> bool {
-        self.options.residency == Residency::AsStored && !self.device.is_cpu() && !self.options.exact
+        let asked = self.options.residency == Residency::AsStored && !self.options.exact;
+        asked && !self.device.is_cpu() && multiplies_blocks(self.device)
     }
 
     fn rows(&self, Source { from, .. }: &Source) -> Result<Rows<'a>> {

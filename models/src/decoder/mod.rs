@@ -1,6 +1,9 @@
 //! The one forward of every decoder: a [`Batch`] and the KV cache in, logits out.
 
 mod load;
+mod replay;
+
+pub use replay::{ReplayCounts, Replays};
 
 use crate::batch::Batch;
 use crate::error::Result;
@@ -185,8 +188,12 @@ impl Decoder {
     /// As [`Self::forward`].
     pub fn hidden(&self, batch: &Batch, kv: &KvCache) -> Result<Tensor> {
         let ids = Tensor::new(&batch.tokens[..], &self.device)?;
-        let mut angles = self.angles(batch, &self.device)?;
-        let mut x = self.embedding.rows(&ids)?;
+        self.hidden_of(batch, &ids, self.angles(batch, &self.device)?, kv)
+    }
+
+    /// [`Self::hidden`] of tokens and angles that are on the first device.
+    fn hidden_of(&self, batch: &Batch, ids: &Tensor, angles: (Tensor, Tensor), kv: &KvCache) -> Result<Tensor> {
+        let (mut angles, mut x) = (angles, self.embedding.rows(ids)?);
         let eps = self.spec.norm_eps;
         // The output of the block before: it is added to `x` in the same pass as the next norm.
         let mut added: Option<Tensor> = None;

@@ -1,7 +1,7 @@
 //! A linear layer, dense or as quantised in its file.
 
 use candle_core::quantized::{QMatMul, QTensor};
-use candle_core::{Module, Result, Tensor};
+use candle_core::{DType, Module, Result, Tensor};
 use moot_kernels::Weight;
 use std::sync::Arc;
 
@@ -33,6 +33,14 @@ impl Linear {
         match &self.matrix {
             Matrix::Dense(weight) => weight.outputs() * weight.inputs(),
             Matrix::Quantized(weight) => stored(weight).map_or(0, |w| w.shape().elem_count()),
+        }
+    }
+
+    /// Columns of the matrix, where Candle multiplies by its blocks.
+    pub(crate) fn inputs_of_blocks(&self) -> Option<usize> {
+        match &self.matrix {
+            Matrix::Dense(_) => None,
+            Matrix::Quantized(weight) => stored(weight)?.shape().dims().last().copied(),
         }
     }
 
@@ -84,6 +92,10 @@ impl Linear {
     fn apply_alone(&self, x: &Tensor) -> Result<Tensor> {
         match &self.matrix {
             Matrix::Dense(_) => self.apply(x),
+            Matrix::Quantized(weight) if x.device().is_cuda() && x.dim(0)? > MOST_BY_BLOCKS => match stored(weight) {
+                Some(blocks) => self.biased(widened(blocks, x)?),
+                None => self.biased(weight.forward(x)?),
+            },
             Matrix::Quantized(weight) => self.biased(weight.forward(x)?),
         }
     }
@@ -94,6 +106,19 @@ impl Linear {
             None => Ok(y),
         }
     }
+}
+
+/// Most rows that are multiplied by blocks as they are stored. With more, widening the matrix costs less than what the
+/// product of floats is faster (benches/results/gpu.md).
+pub(crate) const MOST_BY_BLOCKS: usize = 512;
+
+/// `x · wᵀ` with `w` widened to the type of `x`.
+fn widened(blocks: &QTensor, x: &Tensor) -> Result<Tensor> {
+    let w = match x.dtype() {
+        DType::F16 | DType::BF16 => blocks.dequantize_f16(x.device())?.to_dtype(x.dtype())?,
+        _ => blocks.dequantize(x.device())?.to_dtype(x.dtype())?,
+    };
+    x.matmul(&w.t()?)
 }
 
 /// The quantised tensor behind Candle's matmul, unless Candle has dequantised it.

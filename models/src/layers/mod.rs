@@ -9,6 +9,6 @@ mod transfer;
 pub(crate) use feed_forward::FeedForward;
 pub use feed_forward::FeedForwards;
 pub(crate) use joined::Joined;
-pub(crate) use linear::Linear;
+pub(crate) use linear::{Linear, MOST_BY_BLOCKS};
 pub(crate) use rotary::Rotary;
 pub(crate) use transfer::moved;

@@ -57,6 +57,15 @@ struct Measured {
     page_reads_unshared: usize,
     /// Share of prefill's feed-forward layers that were computed in one pass, without writing inner activations as floats.
     one_pass_share: f64,
+    /// Steps of decoding, and those that a GPU launched from a capture.
+    decode_steps: usize,
+    replayed_steps: usize,
+    /// Captures until the end of this measurement, and those that failed.
+    captured_steps: usize,
+    refused_captures: usize,
+    /// Seconds of decoding until steps were enqueued, and until their tokens were sampled. The rest is the engine's.
+    decode_enqueue_seconds: f64,
+    decode_forward_seconds: f64,
 }
 
 /// Measures and prints.
@@ -180,6 +189,12 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         page_reads_unshared: after.page_reads_unshared - between.page_reads_unshared,
         one_pass_share: (layers.in_one_pass - layers_before.in_one_pass) as f64
             / (layers.applied - layers_before.applied).max(1) as f64,
+        decode_steps: after.steps - between.steps,
+        replayed_steps: after.replays.replayed - between.replays.replayed,
+        captured_steps: after.replays.captured,
+        refused_captures: after.replays.refused,
+        decode_enqueue_seconds: after.enqueue_seconds - between.enqueue_seconds,
+        decode_forward_seconds: after.forward_seconds - between.forward_seconds,
     })
 }
 

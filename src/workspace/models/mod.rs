@@ -1,5 +1,6 @@
 //! Models from names: located, planned under one memory budget, loaded or connected to.
 
+mod gpu_check;
 mod located;
 mod memory_plan;
 mod opening;

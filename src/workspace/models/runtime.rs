@@ -1,5 +1,6 @@
 //! Device, memory, engine and server settings as a user gives them, and what they mean.
 
+use super::gpu_check;
 use super::options::{Options, best_device};
 use super::storage::WeightStorage;
 use crate::engine::EngineOptions;
@@ -7,7 +8,7 @@ use crate::error::{MootError, Result};
 use crate::llm::remote::{Notice, Patience};
 use crate::threads;
 use crate::workspace::ranges::{MAX_BYTES, MAX_SECONDS, count, count_or_none, within};
-use moot_models::{DType, Device, LoadOptions, kernels};
+use moot_models::{DType, Device, LoadOptions, Residency, kernels};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -105,6 +106,12 @@ impl RuntimeOptions {
         self.set_threads(&notice)?;
         let (device, dtype, more_devices) = self.all_devices(&notice)?;
         let residency = self.weights.residency();
+        if residency == Residency::AsStored && !self.exact && !kernels::multiplies_blocks(&device) {
+            notice.tell(
+                "note: quantised weights are widened: the products of their blocks were compiled for another GPU; a build \
+                 on this machine has them",
+            );
+        }
         let engine = EngineOptions::on(&device);
         let silence = Duration::from_secs(self.remote_timeout);
         Ok(Options {
@@ -171,7 +178,11 @@ impl RuntimeOptions {
         if let Some(n) = self.devices.iter().enumerate().find_map(repeated) {
             return Err(wrong(format!(": expected different numbers, {n} is given twice")));
         }
-        let open = |n: &usize| kernels::open_cuda(*n).map_err(|e| wrong(format!(" {n}: {e}")));
+        let open = |n: &usize| {
+            let device = kernels::open_cuda(*n).map_err(|e| wrong(format!(" {n}: {e}")))?;
+            gpu_check::check(&device, notice).map_err(|e| wrong(format!(" {n}: {e}")))?;
+            Ok(device)
+        };
         Ok((open(first)?, DType::BF16, rest.iter().map(open).collect::<Result<_>>()?))
     }
 }
@@ -187,17 +198,27 @@ pub(crate) fn device(option: &str, typed: &str, notice: &Notice) -> Result<(Devi
         |feature: &str| failed(&format!("this program was built without it: build with --features {feature}"));
     match typed {
         "cpu" => Ok((Device::Cpu, DType::F32)),
-        "auto" => Ok(best_device().unwrap_or_else(|why| {
-            notice.tell(&format!("running on the CPU: {why}"));
-            (Device::Cpu, DType::F32)
-        })),
+        "auto" => {
+            let on_cpu = |why: String| {
+                notice.tell(&format!("running on the CPU: {why}"));
+                (Device::Cpu, DType::F32)
+            };
+            Ok(match best_device() {
+                Ok(best) => gpu_check::check(&best.0, notice).map_or_else(|why| on_cpu(why.to_string()), |()| best),
+                Err(why) => on_cpu(why.to_string()),
+            })
+        }
         "metal" if kernels::METAL => {
             let device = Device::new_metal(0).map_err(kernels::without_backtrace);
             Ok((device.map_err(|e| failed(&e))?, DType::F32))
         }
         "metal" => Err(without("metal")),
         typed => match typed.strip_prefix("cuda").map(|n| n.strip_prefix(':').unwrap_or("0").parse()) {
-            Some(Ok(n)) if kernels::CUDA => Ok((kernels::open_cuda(n).map_err(|e| failed(&e))?, DType::BF16)),
+            Some(Ok(n)) if kernels::CUDA => {
+                let device = kernels::open_cuda(n).map_err(|e| failed(&e))?;
+                gpu_check::check(&device, notice).map_err(|e| failed(&e))?;
+                Ok((device, DType::BF16))
+            }
             Some(Ok(_)) => Err(without("cuda")),
             _ => Err(failed(&"expected auto, cpu, cuda, cuda:N or metal")),
         },

@@ -1,0 +1,52 @@
+//! Launches that were captured from the stream and are launched again with one call.
+
+use super::Addresses;
+use candle_core::cuda_backend::WrapErr;
+use candle_core::cuda_backend::cudarc::driver::{CudaGraph, result, sys};
+use candle_core::{CudaDevice, Result, Tensor, bail};
+
+/// A captured sequence of launches.
+pub(crate) struct Graph(CudaGraph);
+
+// SAFETY: the driver takes a graph's launches from any thread, one thread at a time, and this type is not `Sync`.
+unsafe impl Send for Graph {}
+
+impl Graph {
+    /// Runs `body` once, so that libraries have their memory and kernels are loaded, and then captures what it launches.
+    pub(crate) fn capture(device: &CudaDevice, body: impl Fn() -> Result<()>) -> Result<Self> {
+        // Sizes and strides that Candle uploads for a launch stay on the device, in both runs the same.
+        let _parameters = device.enable_cuda_graph_htod_cache();
+        body()?;
+        let stream = device.cuda_stream();
+        stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).w()?;
+        let captured = body();
+        let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+        let graph = stream.end_capture(flags).w();
+        captured?;
+        match graph? {
+            Some(graph) => Ok(Self(graph)),
+            None => bail!("CUDA graph: nothing was captured"),
+        }
+    }
+
+    /// Puts all launches in the stream.
+    pub(crate) fn launch(&self) -> Result<()> {
+        self.0.launch().w()
+    }
+}
+
+/// Writes `words` over a contiguous tensor of as many 32-bit elements, in the stream's order.
+pub(crate) fn overwrite(device: &CudaDevice, to: &Tensor, words: &[u32]) -> Result<()> {
+    const OP: &str = "overwrite";
+    if to.elem_count() != words.len() || to.dtype().size_in_bytes() != 4 {
+        bail!("{OP}: {} words to {:?} of {:?}", words.len(), to.shape(), to.dtype());
+    }
+    let stream = device.cuda_stream();
+    super::ops::on_cuda(OP, to, |to| {
+        let mut at = Addresses::new(&stream);
+        let address = at.of(OP, to)?;
+        stream.context().bind_to_thread().w()?;
+        // SAFETY: the buffer is as long as the words, and the driver has read pageable memory when the call returns.
+        unsafe { result::memcpy_htod_async(address, words, stream.cu_stream()) }.w()
+    })
+}

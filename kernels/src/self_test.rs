@@ -1,0 +1,276 @@
+//! Whether a GPU computes what the CPU computes: the ops of a step at small sizes, ours and Candle's.
+//!
+//! A kernel that was compiled for another GPU, or a driver that does not fit, may do nothing and report nothing. So the
+//! device's free memory is filled with NaN first, and what a kernel leaves unwritten is not a number.
+
+use crate::launch::{Choice, NO_MASK};
+use crate::ops::kv_store::Slots;
+use crate::ops::rotate_store::RotateStore;
+use crate::ops::{add_norm, attention, bidirectional, norm, sample, swiglu};
+use crate::{AttentionPlan, PAGE, SequenceRows, Texts, Weight, multiplies_blocks};
+use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
+use candle_core::{DType, Device, Error, Module, Result, Tensor};
+use std::sync::Arc;
+
+/// The type of activations.
+fn working(device: &Device) -> DType {
+    if device.is_cpu() { DType::F32 } else { DType::BF16 }
+}
+
+/// Largest `‖found - expected‖ / ‖expected‖`: bf16 leaves 0.004, blocks times int8 activations 0.02; a wrong row leaves more.
+const CLOSE: f32 = 0.02;
+const CLOSE_BLOCKS: f32 = 0.06;
+
+/// A check that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What was checked.
+    pub check: &'static str,
+    /// What was found, in a line.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.check, self.reason)
+    }
+}
+
+impl Failure {
+    /// The check of Candle's products of blocks, without which quantised weights can still be widened.
+    pub const BLOCKS: &str = "products of blocks";
+}
+
+type Check = fn(&Device) -> Result<()>;
+
+/// Compares the ops on `device` with their references on the CPU. Empty where all agree.
+#[must_use]
+pub fn self_test(device: &Device) -> Vec<Failure> {
+    let checks: [(&'static str, Check); 8] = [
+        ("norms and activations", rows),
+        ("rotation and attention", attention),
+        ("products of floats", products),
+        ("products in a fixed order", exact),
+        ("lookup, casts and joins", lookups),
+        ("sampling", sampling),
+        ("encoders", encoders),
+        (Failure::BLOCKS, blocks),
+    ];
+    let run = |(check, of): (&'static str, Check)| {
+        // An error that a launch left behind is this check's.
+        let failed = poison(device).and_then(|()| of(device)).and_then(|()| device.synchronize()).err()?;
+        Some(Failure { check, reason: crate::without_backtrace(failed).to_string() })
+    };
+    checks.into_iter().filter_map(run).collect()
+}
+
+/// Fills memory that the next tensors will be given with NaN.
+fn poison(device: &Device) -> Result<()> {
+    /// More than a check uses.
+    const NUMBERS: usize = 1 << 22;
+    let poisoned = Tensor::full(f32::NAN, NUMBERS, device)?;
+    device.synchronize()?;
+    drop(poisoned);
+    Ok(())
+}
+
+/// Numbers about 0 of deviation 1, the same for a seed, rounded to `dtype`: as f32 on the CPU, and on `device`.
+fn numbers(seed: u64, shape: &[usize], dtype: DType, device: &Device) -> Result<[Tensor; 2]> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 24) as f32 - 0.5
+    };
+    // The sum of twelve has variance one.
+    let values: Vec<f32> = (0..shape.iter().product()).map(|_| (0..12).map(|_| uniform()).sum()).collect();
+    let cpu = Tensor::from_vec(values, shape, &Device::Cpu)?.to_dtype(dtype)?;
+    Ok([cpu.to_dtype(DType::F32)?, cpu.to_device(device)?])
+}
+
+fn close(what: &str, found: &Tensor, expected: &Tensor, most: f32) -> Result<()> {
+    let found = found.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+    let length = |x: &Tensor| x.sqr()?.sum_all()?.to_scalar::<f32>();
+    let off = (length(&(&found - expected)?)? / length(expected)?).sqrt();
+    // False for NaN.
+    if off <= most { Ok(()) } else { Err(Error::Msg(format!("{what} is off by {off:.1e}, expected {most} at most"))) }
+}
+
+fn rows(device: &Device) -> Result<()> {
+    let shape = [3, 896];
+    let [(x, gx), (y, gy)] =
+        [numbers(1, &shape, working(device), device)?, numbers(2, &shape, working(device), device)?]
+            .map(|[a, b]| (a, b));
+    let [w, gw] = numbers(3, &[896], working(device), device)?;
+    close("rms_norm", &norm::rms_norm(&gx, &gw, 1e-5)?, &norm::reference(&x, &w, 1e-5)?, CLOSE)?;
+    let (sum, normed) = norm::add_rms_norm(&gx, &gy, &gw, 1e-5)?;
+    close("the sum of add_rms_norm", &sum, &(&x + &y)?, CLOSE)?;
+    close("the norm of add_rms_norm", &normed, &norm::reference(&(&x + &y)?, &w, 1e-5)?, CLOSE)?;
+    close("swiglu", &swiglu::swiglu(&gx, &gy)?, &swiglu::reference(&x, &y)?, CLOSE)
+}
+
+/// Sequences that share pages, a chunk of a prompt, and pages that nothing was written to.
+fn attention(device: &Device) -> Result<()> {
+    const PAGES: usize = 24;
+    let decoding = |own: u32| SequenceRows { start: 150, len: 1, pages: (0..9).chain([9 + own]).collect() };
+    let chunk = SequenceRows { start: 3, len: 80, pages: (12..18).collect() };
+    let sequences = vec![decoding(0), decoding(1), chunk];
+    let tokens = sequences.iter().map(|s| s.len).sum::<usize>();
+    let slots_of = |s: &SequenceRows| -> Vec<u32> {
+        (s.start..s.start + s.len).map(|at| s.pages[at / PAGE] * PAGE as u32 + (at % PAGE) as u32).collect()
+    };
+    let slots = Slots::new(sequences.iter().flat_map(slots_of).collect());
+    for (heads, kv_heads, dim) in [(6, 2, 64), (4, 2, 96), (8, 2, 128)] {
+        let widths = [heads * dim, kv_heads * dim, kv_heads * dim];
+        let [x, gx] = numbers(dim as u64, &[tokens, widths.iter().sum()], working(device), device)?;
+        let column = |x: &Tensor, i: usize| x.narrow(1, widths[..i].iter().sum(), widths[i]);
+        let angles = Tensor::arange(0_f32, (tokens * dim / 2) as f32, &Device::Cpu)?.reshape((tokens, dim / 2))?;
+        let (cos, sin) = (angles.cos()?, angles.sin()?);
+        // The last page is written by nothing.
+        let [k, v] = [[PAGES, kv_heads, dim, PAGE], [PAGES, kv_heads, PAGE, dim]].map(|shape| {
+            let [cpu, gpu] = numbers(7, &shape, working(device), device)?;
+            let last = Tensor::full(f32::NAN, (1, shape[1], shape[2], shape[3]), &Device::Cpu)?;
+            gpu.slice_set(&last.to_dtype(working(device))?.to_device(device)?, 0, PAGES - 1)?;
+            Ok::<_, Error>([cpu, gpu])
+        });
+        let ([k, gk], [v, gv]) = (k?, v?);
+        let run = |x: &Tensor, cos: &Tensor, sin: &Tensor, k_cache: &Tensor, v_cache: &Tensor| {
+            let (biases, norms, slots) = ([None; 3], [None; 2], &slots);
+            let store = RotateStore { cos, sin, slots, k_cache, v_cache, biases, norms, norm_eps: 1e-5 };
+            store.apply(&column(x, 0)?, &column(x, 1)?, &column(x, 2)?)
+        };
+        let q = run(&x, &cos, &sin, &k, &v)?;
+        let gq = run(&gx, &cos.to_device(device)?, &sin.to_device(device)?, &gk, &gv)?;
+        close(&format!("rotation of heads of {dim}"), &gq, &q, CLOSE)?;
+        // A plan is for one number of heads.
+        let plan = AttentionPlan::new(sequences.clone());
+        let found = attention::attention(&gq, &gk, &gv, &plan, 0.1)?;
+        let q = gq.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+        let expected = attention::reference(&q, &k, &v, &plan, 0.1)?;
+        close(&format!("attention with heads of {dim}"), &found, &expected, CLOSE)?;
+    }
+    Ok(())
+}
+
+/// Numbers of rows for which libraries choose different kernels.
+const ROWS: [usize; 4] = [1, 8, 9, 130];
+
+fn products(device: &Device) -> Result<()> {
+    let [w, gw] = numbers(11, &[320, 896], working(device), device)?;
+    ROWS.into_iter().try_for_each(|rows| {
+        let [x, gx] = numbers(rows as u64, &[rows, 896], working(device), device)?;
+        close(&format!("a product of {rows} rows"), &gx.matmul(&gw.t()?)?, &x.matmul(&w.t()?)?, CLOSE)
+    })
+}
+
+fn exact(device: &Device) -> Result<()> {
+    let [w, gw] = numbers(12, &[321, 896], working(device), device)?;
+    let weight = Weight::new(&gw)?.exact();
+    let [x, gx] = numbers(13, &[70, 896], working(device), device)?;
+    let found = weight.apply(&gx)?;
+    close("a product of 70 rows", &found, &x.matmul(&w.t()?)?, CLOSE)?;
+    let alone = weight.apply(&gx.narrow(0, 33, 1)?)?.to_dtype(DType::F32)?;
+    let apart = (alone - found.narrow(0, 33, 1)?.to_dtype(DType::F32)?)?.abs()?.flatten_all()?.max(0)?;
+    let apart = apart.to_scalar::<f32>()?;
+    if apart == 0.0 {
+        Ok(())
+    } else {
+        Err(Error::Msg(format!("a row alone is off by {apart:.1e} from the same in a batch")))
+    }
+}
+
+fn lookups(device: &Device) -> Result<()> {
+    let [table, on_device] = numbers(14, &[1000, 896], working(device), device)?;
+    let ids = [999_u32, 0, 7, 7];
+    let found = on_device.index_select(&Tensor::new(&ids, device)?, 0)?;
+    let expected = table.index_select(&Tensor::new(&ids, &Device::Cpu)?, 0)?;
+    close("index_select", &found, &expected, 0.0)?;
+    close("a cast", &found.to_dtype(DType::F32)?, &expected, 0.0)?;
+    close("cat", &Tensor::cat(&[&found, &found], 0)?, &Tensor::cat(&[&expected, &expected], 0)?, 0.0)
+}
+
+fn sampling(device: &Device) -> Result<()> {
+    const VOCAB: usize = 5000;
+    if device.is_cpu() {
+        // Logits on the CPU are sampled by the engine.
+        return Ok(());
+    }
+    let [logits, on_device] = numbers(15, &[2, VOCAB], DType::F32, device)?;
+    let best = logits.argmax(1)?.to_vec1::<u32>()?;
+    let greedy = Choice { temperature: 0.0, top_p: 1.0, draw: 0.0, top_k: 0, mask: NO_MASK };
+    let mut mask = vec![0_u32; VOCAB.div_ceil(32)];
+    mask[3] = 1 << 5;
+    let found = sample::sample(&on_device, VOCAB, &[greedy, Choice { mask: 0, ..greedy }], &mask)?;
+    let expected = [Some(best[0]), Some(3 * 32 + 5)];
+    if found == expected { Ok(()) } else { Err(Error::Msg(format!("expected tokens {expected:?}, found {found:?}"))) }
+}
+
+fn encoders(device: &Device) -> Result<()> {
+    let texts = Texts::new([70, 1, 9]);
+    for dim in [32, 64] {
+        let shape = [texts.tokens(), 4 * dim];
+        let [q, gq] = numbers(16, &shape, DType::F32, device)?;
+        let [k, gk] = numbers(17, &shape, DType::F32, device)?;
+        let found = bidirectional::bidirectional([&gq, &gk, &gk], &texts, 4, 0.2, None)?;
+        let expected = bidirectional::reference([&q, &k, &k], &texts, 4, 0.2, None)?;
+        close(&format!("attention with heads of {dim}"), &found, &expected, 1e-3)?;
+        let [w, gw] = numbers(18, &[shape[1]], DType::F32, device)?;
+        let found = add_norm::add_norm(&gq, &gk, &gw, &gw, 1e-5)?;
+        close("add_norm", &found, &add_norm::reference(&q, &k, &w, &w, 1e-5)?, 1e-4)?;
+    }
+    Ok(())
+}
+
+/// Types of blocks that Candle multiplies by.
+const BLOCKS: [GgmlDType; 10] = [
+    GgmlDType::Q4_0,
+    GgmlDType::Q4_1,
+    GgmlDType::Q5_0,
+    GgmlDType::Q5_1,
+    GgmlDType::Q8_0,
+    GgmlDType::Q2K,
+    GgmlDType::Q3K,
+    GgmlDType::Q4K,
+    GgmlDType::Q5K,
+    GgmlDType::Q6K,
+];
+
+fn blocks(device: &Device) -> Result<()> {
+    if !multiplies_blocks(device) {
+        return Ok(());
+    }
+    let [w, _] = numbers(19, &[96, 768], DType::F32, &Device::Cpu)?;
+    for storage in BLOCKS {
+        let cpu = QTensor::quantize(&w, storage)?;
+        let expected = cpu.dequantize(&Device::Cpu)?;
+        let on_device = Arc::new(QTensor::quantize_onto(&w, storage, device)?);
+        close(&format!("{storage:?}, widened"), &on_device.dequantize_f16(device)?, &expected, CLOSE)?;
+        let matrix = QMatMul::from_arc(on_device)?;
+        for rows in ROWS {
+            let [x, gx] = numbers(rows as u64, &[rows, 768], working(device), device)?;
+            let what = format!("{storage:?}, {rows} rows");
+            close(&what, &matrix.forward(&gx)?, &x.matmul(&expected.t()?)?, CLOSE_BLOCKS)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The references agree with the kernels of the CPU too, so the checks themselves are right.
+    #[test]
+    fn it_passes_on_the_cpu() {
+        assert_eq!(self_test(&Device::Cpu), []);
+    }
+
+    #[test]
+    fn other_numbers_and_unwritten_memory_are_not_close() {
+        let x = Tensor::new(&[1_f32, 2.0], &Device::Cpu).unwrap();
+        let other = Tensor::new(&[1_f32, 2.2], &Device::Cpu).unwrap();
+        let unwritten = Tensor::new(&[1_f32, f32::NAN], &Device::Cpu).unwrap();
+        assert!(close("x", &x, &x, 0.0).is_ok());
+        assert!(close("x", &other, &x, 0.02).is_err() && close("x", &unwritten, &x, 1e9).is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! Decoding steps that a GPU repeats. A step of few rows takes less time to compute than to enqueue, launch by launch;
+//! captured as a graph, it is enqueued with two copies and one call.
+
+use super::{Block, Decoder};
+use crate::batch::Batch;
+use crate::error::Result;
+use crate::kv::KvCache;
+use crate::layers::MOST_BY_BLOCKS;
+use candle_core::{DType, Device, Tensor};
+use moot_kernels::ops::cascade::{Cascade, Room};
+use moot_kernels::{Graph, overwrite};
+use std::collections::HashMap;
+
+/// Most rows of a captured step: with more, computing takes longer than enqueuing.
+const MOST_ROWS: usize = 64;
+/// A step is captured when the third of its size comes: a capture takes as long as some steps.
+const SEEN: usize = 3;
+
+/// Captured steps of one decoder and one KV cache, by the size of their plans.
+#[derive(Debug, Default)]
+pub struct Replays {
+    steps: HashMap<Room, Step>,
+    seen: HashMap<Room, usize>,
+    counts: ReplayCounts,
+    /// Why nothing is captured any more.
+    refused: Option<String>,
+}
+
+/// Counts of [`Replays`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReplayCounts {
+    /// Steps captured.
+    pub captured: usize,
+    /// Steps launched from a capture.
+    pub replayed: usize,
+    /// Captures that failed, or whose first launch gave other bits than the step enqueued launch by launch. After one of
+    /// these nothing more is replayed.
+    pub refused: usize,
+}
+
+/// A captured step, with all that it reads and writes.
+#[derive(Debug)]
+struct Step {
+    graph: Graph,
+    buffers: Buffers,
+    /// Holds attention's partial results.
+    _batch: Batch,
+}
+
+/// What a captured step reads, and where its result is.
+#[derive(Debug, Clone)]
+struct Buffers {
+    /// u32: ids of the rows, their slots, the words of the plan.
+    words: Tensor,
+    /// f32 `[2, rows, head_dim / 2]`
+    angles: Tensor,
+    /// f32 `[rows, vocab]`
+    logits: Tensor,
+}
+
+impl Replays {
+    /// Counts so far.
+    #[must_use]
+    pub fn counts(&self) -> ReplayCounts {
+        self.counts
+    }
+
+    /// Why nothing is captured any more.
+    #[must_use]
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// As [`Decoder::forward`], by a captured step; `None` where the step is not captured. All calls must be with one decoder
+    /// and one cache. The logits are valid until the next call.
+    ///
+    /// # Errors
+    /// As [`Decoder::forward`].
+    pub fn forward(&mut self, decoder: &Decoder, batch: &Batch, kv: &KvCache) -> Result<Option<Tensor>> {
+        if self.refused.is_some() || !decoder.is_capturable() || !batch.is_capturable(kv) {
+            return Ok(None);
+        }
+        let Some((cascade, room)) = batch.plan.to_capture(decoder.dtype, decoder.attention_shape()) else {
+            return Ok(None);
+        };
+        if let Some(step) = self.steps.get(&room) {
+            decoder.write(batch, &cascade, &step.buffers)?;
+            step.graph.launch()?;
+            self.counts.replayed += 1;
+            return Ok(Some(step.buffers.logits.clone()));
+        }
+        let seen = self.seen.entry(room).or_default();
+        *seen += 1;
+        if *seen < SEEN {
+            return Ok(None);
+        }
+        let grown = if self.counts.captured == 0 { decoder.grow_scratch() } else { Ok(()) };
+        match grown.and_then(|()| decoder.captured(batch, cascade, room, kv)) {
+            Ok(step) => {
+                self.counts.captured += 1;
+                let logits = step.buffers.logits.clone();
+                self.steps.insert(room, step);
+                Ok(Some(logits))
+            }
+            Err(error) => {
+                self.counts.refused += 1;
+                self.refused = Some(error.to_string());
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Batch {
+    /// Whether a captured step can do its work: every row's logits are wanted, and all pages are in `kv`.
+    fn is_capturable(&self, kv: &KvCache) -> bool {
+        let few = (1..=MOST_ROWS).contains(&self.tokens.len());
+        few && self.logits_of_all() && self.plan.is_within(kv.pages()) && self.slots.is_within(kv.pages())
+    }
+}
+
+impl Decoder {
+    /// Whether its steps can be captured.
+    fn is_capturable(&self) -> bool {
+        self.device.is_cuda() && self.blocks.iter().all(|block| block.device.same_device(&self.device))
+    }
+
+    /// Applies layers to the most rows that Candle multiplies by blocks. Its scratch memory moves where it grows, and a
+    /// captured step keeps the address.
+    fn grow_scratch(&self) -> Result<()> {
+        /// Candle has one scratch memory up to this number of rows, and another one beyond.
+        const FEW: usize = 8;
+        for layer in self.blocks.iter().flat_map(Block::linears).chain([&self.output]) {
+            let Some(inputs) = layer.inputs_of_blocks() else { continue };
+            for rows in [FEW, MOST_BY_BLOCKS] {
+                layer.apply(&Tensor::zeros((rows, inputs), self.dtype, &self.device)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn attention_shape(&self) -> [usize; 3] {
+        [self.spec.heads, self.spec.kv_heads, self.spec.head_dim]
+    }
+
+    /// Runs `batch` in new buffers and captures it.
+    fn captured(&self, batch: &Batch, cascade: Cascade, room: Room, kv: &KvCache) -> Result<Step> {
+        let (rows, device) = (batch.tokens.len(), &self.device);
+        let buffers = Buffers {
+            words: Tensor::zeros(2 * rows + room.words(), DType::U32, device)?,
+            angles: Tensor::zeros((2, rows, self.spec.head_dim / 2), DType::F32, device)?,
+            logits: Tensor::zeros((rows, self.spec.vocab), DType::F32, device)?,
+        };
+        self.write(batch, &cascade, &buffers)?;
+        let words = |from: usize, count: usize| buffers.words.narrow(0, from, count);
+        let ids = words(0, rows)?;
+        let in_place = Batch {
+            tokens: batch.tokens.clone(),
+            plan: batch.plan.captured(cascade, words(2 * rows, room.words())?, self.attention_shape())?,
+            slots: batch.slots.captured(words(rows, rows)?)?,
+            logit_rows: batch.logit_rows.clone(),
+        };
+        let angles = (buffers.angles.get(0)?, buffers.angles.get(1)?);
+        let graph = Graph::capture(device, || {
+            let hidden = self.hidden_of(&in_place, &ids, angles.clone(), kv).map_err(candle_core::Error::wrap)?;
+            let logits = self.logits(&hidden).map_err(candle_core::Error::wrap)?;
+            buffers.logits.slice_set(&logits, 0, 0)
+        })?;
+        self.compare(&graph, &buffers)?;
+        Ok(Step { graph, buffers, _batch: in_place })
+    }
+
+    /// Launches `graph` once more, on the same inputs: the logits must have the same bits again.
+    fn compare(&self, graph: &Graph, buffers: &Buffers) -> Result<()> {
+        let expected = buffers.logits.copy()?;
+        buffers.logits.zero_set()?;
+        graph.launch()?;
+        let off = (&buffers.logits - &expected)?.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>()?;
+        if off != 0.0 {
+            let what = format!("a captured step is off by {off} from the same step enqueued launch by launch");
+            return Err(candle_core::Error::Msg(what).into());
+        }
+        Ok(())
+    }
+
+    /// Writes the inputs of `batch` over those of a captured step.
+    fn write(&self, batch: &Batch, cascade: &Cascade, to: &Buffers) -> Result<()> {
+        let words = [&batch.tokens[..], batch.slots.words(), cascade.words()].concat();
+        overwrite(&to.words, &words)?;
+        let (cos, sin) = self.rotary.tables(batch.plan.positions(), DType::F32, &Device::Cpu)?;
+        let angles = [cos, sin].map(|table| table.flatten_all()?.to_vec1::<f32>());
+        let [cos, sin] = angles;
+        let bits: Vec<u32> = cos?.into_iter().chain(sin?).map(f32::to_bits).collect();
+        Ok(overwrite(&to.angles, &bits)?)
+    }
+}

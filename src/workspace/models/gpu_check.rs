@@ -1,0 +1,55 @@
+//! The self-test of a GPU, once for a card, a driver and a program.
+
+use crate::error::{MootError, Result};
+use crate::llm::remote::Notice;
+use moot_models::kernels::{self, Failure};
+use moot_models::{Device, source};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+
+/// Tests `device`, unless this program passed on such a card before. Where products of blocks alone are wrong, quantised
+/// weights are widened from now on, and `notice` says so.
+///
+/// # Errors
+/// [`MootError::Usage`] with what is wrong.
+pub(super) fn check(device: &Device, notice: &Notice) -> Result<()> {
+    let Some(description) = described(device)? else { return Ok(()) };
+    let passed = passed(&description);
+    if passed.as_ref().is_some_and(|passed| passed.exists()) {
+        return Ok(());
+    }
+    notice.tell(&format!("testing {description}, once"));
+    let failures = kernels::self_test(device);
+    let (blocks, others): (Vec<Failure>, Vec<Failure>) =
+        failures.into_iter().partition(|failure| failure.check == Failure::BLOCKS);
+    if !others.is_empty() {
+        let wrong: Vec<String> = others.iter().map(Failure::to_string).collect();
+        let wrong = wrong.join("; ");
+        return Err(MootError::Usage(format!(
+            "{description}: its self-test failed ({wrong}); `moot doctor` repeats it"
+        )));
+    }
+    if let Some(failure) = blocks.first() {
+        kernels::distrust_blocks();
+        notice.tell(&format!("note: {description}: {failure}"));
+    } else if let Some(passed) = passed {
+        // Without a cache it is tested again.
+        let _ = passed.parent().map(std::fs::create_dir_all);
+        let _ = std::fs::write(passed, format!("{description}\n"));
+    }
+    Ok(())
+}
+
+fn described(device: &Device) -> Result<Option<String>> {
+    let failed = |e| MootError::Usage(format!("the GPU: {}", kernels::without_backtrace(e)));
+    kernels::gpu_description(device).map_err(failed)
+}
+
+/// The file that says that this program passed on a card of this description.
+fn passed(description: &str) -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let about = program.metadata().ok()?;
+    let of = format!("{description}\n{}\n{}\n{:?}", program.display(), about.len(), about.modified().ok()?);
+    let name: String = Sha256::digest(of).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    Some(source::default_cache().ok()?.join("gpus").join(name))
+}
