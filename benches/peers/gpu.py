@@ -175,7 +175,8 @@ def of_transformers(torch, args, name, note):
         except Exception as error:  # noqa: BLE001 - whatever it is, the other sides go on
             note(side=side, model=name, failed=str(error)[:500])
             continue
-        with torch.inference_mode():
+        # The continuous batch is computed in a thread of its own, which an inference mode of this thread does not reach.
+        with torch.inference_mode() if side == "generate" else torch.no_grad():
             for questions in args.questions:
                 ids = prompts(torch, args, SHAPES[name]["vocab_size"], questions)
                 try:
