@@ -120,14 +120,14 @@ fn attentions(criterion: &mut Criterion) -> Result<()> {
         let plan = AttentionPlan::new(sequences);
         let q = normal((plan.rows(), heads, dim))?;
         let scale = 1.0 / (dim as f32).sqrt();
-        let want = attention::reference(&q, &k, &v, &plan, scale)?;
-        assert_equal(case, &attention::attention(&q, &k, &v, &plan, scale)?, &want, 2e-5)?;
+        let want = attention::reference(&q, &k, &v, &plan, usize::MAX, scale)?;
+        assert_equal(case, &attention::attention(&q, &k, &v, &plan, usize::MAX, scale)?, &want, 2e-5)?;
         group.throughput(Throughput::Elements(plan.rows() as u64));
         group.bench_function(BenchmarkId::new("moot", case), |bencher| {
-            bencher.iter(|| attention::attention(&q, &k, &v, &plan, scale));
+            bencher.iter(|| attention::attention(&q, &k, &v, &plan, usize::MAX, scale));
         });
         group.bench_function(BenchmarkId::new("reference", case), |bencher| {
-            bencher.iter(|| attention::reference(&q, &k, &v, &plan, scale));
+            bencher.iter(|| attention::reference(&q, &k, &v, &plan, usize::MAX, scale));
         });
     }
     group.finish();

@@ -3,11 +3,13 @@
 //! A kernel that was compiled for another GPU, or a driver that does not fit, may do nothing and report nothing. So the
 //! device's free memory is filled with NaN first, and what a kernel leaves unwritten is not a number.
 
+use crate::cpu::Gate;
+use crate::gpu::multiplies_blocks;
 use crate::launch::{Choice, NO_MASK};
 use crate::ops::kv_store::Slots;
 use crate::ops::rotate_store::RotateStore;
-use crate::ops::{add_norm, attention, bidirectional, norm, sample, swiglu};
-use crate::{AttentionPlan, PAGE, SequenceRows, Texts, Weight, multiplies_blocks};
+use crate::ops::{add_norm, attention, bidirectional, gated, norm, sample};
+use crate::{AttentionPlan, PAGE, SequenceRows, Texts, Weight};
 use candle_core::quantized::{GgmlDType, QMatMul, QTensor};
 use candle_core::{DType, Device, Error, Module, Result, Tensor};
 use std::sync::Arc;
@@ -105,7 +107,7 @@ fn rows(device: &Device) -> Result<()> {
     let (sum, normed) = norm::add_rms_norm(&gx, &gy, &gw, 1e-5)?;
     close("the sum of add_rms_norm", &sum, &(&x + &y)?, CLOSE)?;
     close("the norm of add_rms_norm", &normed, &norm::reference(&(&x + &y)?, &w, 1e-5)?, CLOSE)?;
-    close("swiglu", &swiglu::swiglu(&gx, &gy)?, &swiglu::reference(&x, &y)?, CLOSE)
+    close("swiglu", &gated::gated(&gx, &gy, Gate::Silu)?, &gated::reference(&x, &y, Gate::Silu)?, CLOSE)
 }
 
 /// Sequences that share pages, a chunk of a prompt, and pages that nothing was written to.
@@ -143,9 +145,9 @@ fn attention(device: &Device) -> Result<()> {
         close(&format!("rotation of heads of {dim}"), &gq, &q, CLOSE)?;
         // A plan is for one number of heads.
         let plan = AttentionPlan::new(sequences.clone());
-        let found = attention::attention(&gq, &gk, &gv, &plan, 0.1)?;
+        let found = attention::attention(&gq, &gk, &gv, &plan, usize::MAX, 0.1)?;
         let q = gq.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
-        let expected = attention::reference(&q, &k, &v, &plan, 0.1)?;
+        let expected = attention::reference(&q, &k, &v, &plan, usize::MAX, 0.1)?;
         close(&format!("attention with heads of {dim}"), &found, &expected, CLOSE)?;
     }
     Ok(())

@@ -7,8 +7,8 @@ use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::launch::{Choice, NO_MASK};
 use moot_kernels::ops::kv_store::Slots;
 use moot_kernels::ops::rotate_store::RotateStore;
-use moot_kernels::ops::{add_norm, attention, bidirectional, norm, rope, sample, swiglu};
-use moot_kernels::{AttentionPlan, CUDA, PAGE, Relative, SequenceRows, Texts, Weight};
+use moot_kernels::ops::{add_norm, attention, bidirectional, gated, norm, rope, sample};
+use moot_kernels::{AttentionPlan, CUDA, Gate, PAGE, Relative, SequenceRows, Texts, Weight};
 
 fn gpu() -> Device {
     let built = CUDA;
@@ -49,7 +49,7 @@ fn rows_are_their_references() -> Result<()> {
             let (sum, normed) = norm::add_rms_norm(&gx, &gy, &gw, 1e-5)?;
             close("sum", &sum, &(&x + &y)?, most)?;
             close("norm of the sum", &normed, &norm::reference(&(&x + &y)?, &w, 1e-5)?, most)?;
-            close("swiglu", &swiglu::swiglu(&gx, &gy)?, &swiglu::reference(&x, &y)?, most)?;
+            close("swiglu", &gated::gated(&gx, &gy, Gate::Silu)?, &gated::reference(&x, &y, Gate::Silu)?, most)?;
         }
     }
     Ok(())
@@ -63,7 +63,7 @@ fn columns_of_one_product_go_where_matrices_do() -> Result<()> {
         let (both, gboth) = random(&[33, 2 * 1000], dtype, &gpu)?;
         let halves = |x: &Tensor| -> Result<[Tensor; 2]> { Ok([x.narrow(1, 0, 1000)?, x.narrow(1, 1000, 1000)?]) };
         let ([gate, up], [ggate, gup]) = (halves(&both)?, halves(&gboth)?);
-        close("swiglu", &swiglu::swiglu(&ggate, &gup)?, &swiglu::reference(&gate, &up)?, most)?;
+        close("swiglu", &gated::gated(&ggate, &gup, Gate::Silu)?, &gated::reference(&gate, &up, Gate::Silu)?, most)?;
     }
     Ok(())
 }
@@ -135,12 +135,13 @@ fn attention_is_its_reference_and_a_rows_bits_are_its_own() -> Result<()> {
             let (q, gq) = random(&[plan.rows(), heads, dim], *dtype, &gpu)?;
             let (k, gk) = random(&[50, kv_heads, dim, PAGE], *dtype, &gpu)?;
             let (v, gv) = random(&[50, kv_heads, PAGE, dim], *dtype, &gpu)?;
-            let got = attention::attention(&gq, &gk, &gv, &plan, 0.1)?;
-            close("attention", &got, &attention::reference(&q, &k, &v, &plan, 0.1)?, *most)?;
+            let got = attention::attention(&gq, &gk, &gv, &plan, usize::MAX, 0.1)?;
+            close("attention", &got, &attention::reference(&q, &k, &v, &plan, usize::MAX, 0.1)?, *most)?;
             let mut row = 0;
             for sequence in batch() {
                 let own = gq.narrow(0, row, sequence.len)?;
-                let alone = attention::attention(&own, &gk, &gv, &AttentionPlan::new(vec![sequence.clone()]), 0.1)?;
+                let alone =
+                    attention::attention(&own, &gk, &gv, &AttentionPlan::new(vec![sequence.clone()]), usize::MAX, 0.1)?;
                 assert_eq!(bits(&alone)?, bits(&got.narrow(0, row, sequence.len)?)?, "alone");
                 row += sequence.len;
             }

@@ -95,19 +95,29 @@ fn shared_batch() -> Vec<SequenceRows> {
 
 #[test]
 fn attention_is_its_reference_with_shared_pages_read_once() -> Result<()> {
-    attends(DType::F32)?;
-    attends(DType::F16)
+    for dtype in [DType::F32, DType::F16] {
+        attends(dtype, usize::MAX)?;
+        // Some windows begin within a page, within the first of two pages that are read at once, and beyond a tile.
+        for window in [1, 5, 16, 20, 33, 50] {
+            attends(dtype, window)?;
+        }
+    }
+    Ok(())
 }
 
-fn attends(dtype: DType) -> Result<()> {
+fn attends(dtype: DType, window: usize) -> Result<()> {
     let (heads, kv_heads, dim) = (6, 2, 32);
     let plan = AttentionPlan::new(shared_batch());
     let cache = |shape| Tensor::randn(0_f32, 1.0, shape, &Device::Cpu)?.to_dtype(dtype);
     let caches = (cache((8, kv_heads, dim, PAGE))?, cache((8, kv_heads, PAGE, dim))?);
     let q = Tensor::randn(0_f32, 1.0, (plan.rows(), heads, dim), &Device::Cpu)?;
-    let got = attention::attention(&q, &caches.0, &caches.1, &plan, 0.2)?;
-    let want = attention::reference(&q, &caches.0, &caches.1, &plan, 0.2)?;
+    let got = attention::attention(&q, &caches.0, &caches.1, &plan, window, 0.2)?;
+    let want = attention::reference(&q, &caches.0, &caches.1, &plan, window, 0.2)?;
     assert!(largest_difference(&got, &want)? < 1e-5);
+    if window != usize::MAX {
+        let full = attention::attention(&q, &caches.0, &caches.1, &plan, usize::MAX, 0.2)?;
+        assert_eq!(bits(&full) == bits(&got), window >= 50, "a window of {window}");
+    }
     // Sharers: two common pages and one each; the third: 2 pages for its first 32 rows, 4 for the other 18.
     assert_eq!(plan.page_reads(), 4 + 6);
     assert_eq!(plan.page_reads_unshared(), 6 + 6);
@@ -115,7 +125,7 @@ fn attends(dtype: DType) -> Result<()> {
     for sequence in shared_batch() {
         let alone = AttentionPlan::new(vec![sequence.clone()]);
         let q = q.narrow(0, row, sequence.len)?;
-        let out = attention::attention(&q, &caches.0, &caches.1, &alone, 0.2)?;
+        let out = attention::attention(&q, &caches.0, &caches.1, &alone, window, 0.2)?;
         assert_eq!(bits(&out), bits(&got.narrow(0, row, sequence.len)?));
         row += sequence.len;
     }
@@ -167,7 +177,7 @@ fn a_slot_or_page_beyond_the_cache_is_an_error() -> Result<()> {
     let cache = Tensor::zeros((1, 1, 16, PAGE), DType::F16, &Device::Cpu)?;
     assert!(Slots::new(vec![16]).store(&k, &k, &cache, &cache).is_err());
     let plan = AttentionPlan::new(vec![SequenceRows { start: 0, len: 1, pages: vec![1] }]);
-    assert!(attention::attention(&k, &cache, &cache, &plan, 1.0).is_err());
+    assert!(attention::attention(&k, &cache, &cache, &plan, usize::MAX, 1.0).is_err());
     Ok(())
 }
 

@@ -3,15 +3,16 @@
 
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Result, Tensor};
+use moot_kernels::Gate;
 use moot_kernels::cpu::{RECIPE, exp_all};
 use moot_kernels::math::{exp, exp_f32, ln, powf};
 use moot_kernels::ops::add_norm::add_norm;
 use moot_kernels::ops::attention::attention;
 use moot_kernels::ops::bidirectional::bidirectional;
+use moot_kernels::ops::gated::gated;
 use moot_kernels::ops::norm::add_rms_norm;
 use moot_kernels::ops::rope::{rope, tables};
 use moot_kernels::ops::sum_of_rows::sum_of_rows;
-use moot_kernels::ops::swiglu::swiglu;
 use moot_kernels::{Activation, Affine, AttentionPlan, PAGE, SequenceRows, Texts, Weight};
 
 /// The number, and the digest of the bits that it stands for. A change of bits is a new row, and a new number.
@@ -112,10 +113,10 @@ fn bits_are_those_of_their_recipe() -> Result<()> {
     let v = numbers.tensor(&[3, kv_heads, PAGE, dim])?;
     let q = (numbers.tensor(&[plan.rows(), heads, dim])? * 4.0)?;
     for dtype in [DType::F32, DType::F16] {
-        all = digest(all, &attention(&q, &k.to_dtype(dtype)?, &v.to_dtype(dtype)?, &plan, 0.2)?);
+        all = digest(all, &attention(&q, &k.to_dtype(dtype)?, &v.to_dtype(dtype)?, &plan, usize::MAX, 0.2)?);
     }
     let (gate, up) = (numbers.tensor(&[5, 67])?, numbers.tensor(&[5, 67])?);
-    all = digest(all, &swiglu(&(gate * 8.0)?, &up)?);
+    all = digest(all, &gated(&(gate * 8.0)?, &up, Gate::Silu)?);
     let (x, y, weight) = (numbers.tensor(&[3, 67])?, numbers.tensor(&[3, 67])?, numbers.tensor(&[67])?);
     let (sum, normed) = add_rms_norm(&x, &y, &weight, 1e-5)?;
     all = digest(digest(all, &sum), &normed);

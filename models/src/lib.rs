@@ -46,4 +46,7 @@ pub use layers::FeedForwards;
 pub use model::Model;
 pub use moot_kernels as kernels;
 pub use moot_kernels::{PAGE, SequenceRows};
-pub use spec::{Bias, ContextLimit, DecoderSpec, Layout, Output, Projections, QkNorm, QkRows, Rope, RopeScaling};
+pub use spec::{
+    Bias, ContextLimit, DecoderSpec, LayerKind, Layout, NormWeights, Norms, Output, Projections, QkNorm, QkRows, Rope,
+    RopeScaling, Rotation,
+};

@@ -1,5 +1,7 @@
 //! The specification of a decoder as plain data, from a GGUF's metadata or a config.json.
 
+use moot_kernels::Gate;
+
 /// Shape and switches of a decoder-only transformer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderSpec {
@@ -27,6 +29,20 @@ pub struct DecoderSpec {
     pub norm_eps: f32,
     /// The rotary embedding of positions.
     pub rope: Rope,
+    /// The positions that a windowed layer's rows attend to: the latest ones, their own included.
+    pub window: usize,
+    /// The rotary embedding of windowed layers, where it is another one.
+    pub window_rope: Option<Rope>,
+    /// How the layers attend; none where all attend to every position and are rotated by `rope`.
+    pub layer_kinds: Vec<LayerKind>,
+    /// The factor of attention's scores.
+    pub attention_scale: f32,
+    /// The factor of the embedding's rows.
+    pub embedding_scale: f32,
+    /// The activation of the feed-forward's gate.
+    pub gate: Gate,
+    /// The norms of a block.
+    pub norms: Norms,
     /// The projections that have a bias.
     pub bias: Bias,
     /// Whether queries and keys are normed before they are rotated.
@@ -37,17 +53,47 @@ pub struct DecoderSpec {
     pub layout: Layout,
 }
 
+/// How a layer attends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerKind {
+    /// Whether its rows attend to the last [`DecoderSpec::window`] positions alone.
+    pub windowed: bool,
+    /// How its queries and keys are rotated.
+    pub rotation: Rotation,
+}
+
+/// How a layer's queries and keys are rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rotation {
+    /// By [`DecoderSpec::rope`].
+    Rope,
+    /// By [`DecoderSpec::window_rope`].
+    WindowRope,
+    /// Not at all.
+    None,
+}
+
+impl LayerKind {
+    /// Every position, rotated.
+    pub const FULL: Self = Self { windowed: false, rotation: Rotation::Rope };
+    /// A window, rotated as the other layers are.
+    pub const WINDOWED: Self = Self { windowed: true, rotation: Rotation::Rope };
+}
+
+/// The norms of a block, in the order of their use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Norms {
+    /// Before attention and before the feed-forward.
+    Before,
+    /// Before and behind both.
+    Around,
+}
+
 /// What limits [`DecoderSpec::context`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextLimit {
     /// The positions the model was made for.
     Trained,
-    /// Attention reaches back by the context only, a window smaller than the `claimed` positions. Up to the window's
-    /// width every position sees all before it, which is what this decoder computes; beyond it the two would differ.
-    SlidingWindow {
-        /// The file's own number.
-        claimed: usize,
-    },
     /// Beyond the context the model turns positions at other speeds (`LongRoPE`'s second set), old ones included, which
     /// no cache of keys can follow; the `claimed` positions need them.
     ShortRope {
@@ -149,11 +195,23 @@ pub struct Layout {
     pub qk_rows: QkRows,
     /// One tensor a projection, or several in one.
     pub projections: Projections,
+    /// What is stored of the norms' weights.
+    pub norm_weights: NormWeights,
 }
 
 impl Layout {
-    /// Halves, a tensor a projection: what most files do.
-    pub const PLAIN: Self = Self { qk_rows: QkRows::Halves, projections: Projections::Separate };
+    /// Halves, a tensor a projection, norms as they are: what most files do.
+    pub const PLAIN: Self =
+        Self { qk_rows: QkRows::Halves, projections: Projections::Separate, norm_weights: NormWeights::Whole };
+}
+
+/// What is stored of the norms' weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NormWeights {
+    /// The weights.
+    Whole,
+    /// The weights less one.
+    LessOne,
 }
 
 /// Order of the rows of query and key projections within a head.
@@ -175,6 +233,9 @@ pub enum Projections {
 }
 
 impl DecoderSpec {
+    /// Most layers that are loaded.
+    pub const MOST_LAYERS: usize = 1 << 12;
+
     /// The file's row that is row `row` of the decoder's queries or keys.
     ///
     /// The decoder rotates pairs that are half a head apart, all of them. Rows are put in that order at load, those
@@ -196,6 +257,25 @@ impl DecoderSpec {
         head * self.head_dim + within
     }
 
+    /// Sets how each layer attends. Where there are more layers than a model has, nothing is set: the spec is refused.
+    pub(crate) fn set_kinds(&mut self, kind: impl Fn(usize) -> LayerKind) {
+        if self.layers <= Self::MOST_LAYERS {
+            self.layer_kinds = (0..self.layers).map(kind).collect();
+        }
+    }
+
+    /// How layer `layer` attends.
+    #[must_use]
+    pub fn kind(&self, layer: usize) -> LayerKind {
+        self.layer_kinds.get(layer).copied().unwrap_or(LayerKind::FULL)
+    }
+
+    /// The positions that a row of layer `layer` attends to at most.
+    #[must_use]
+    pub fn window_of(&self, layer: usize) -> usize {
+        if self.kind(layer).windowed { self.window } else { usize::MAX }
+    }
+
     /// Whether [`Self::file_row`] leaves every row where it is.
     #[must_use]
     pub fn rows_in_order(&self) -> bool {
@@ -210,7 +290,6 @@ impl DecoderSpec {
         };
         match self.limit {
             ContextLimit::Trained => None,
-            ContextLimit::SlidingWindow { claimed } => cut(claimed, "beyond that its attention window slides"),
             ContextLimit::ShortRope { claimed } => cut(claimed, "beyond that its positions are scaled anew"),
         }
     }
@@ -220,7 +299,7 @@ impl DecoderSpec {
         if let Some(most) = most.filter(|&most| most < self.context) {
             let claimed = match self.limit {
                 ContextLimit::Trained => self.context,
-                ContextLimit::SlidingWindow { claimed } | ContextLimit::ShortRope { claimed } => claimed,
+                ContextLimit::ShortRope { claimed } => claimed,
             };
             self.limit = why(claimed);
             self.context = most;

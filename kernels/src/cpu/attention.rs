@@ -40,6 +40,8 @@ pub(crate) struct AttentionCall<'a> {
     pub out: *mut f32,
     /// Position of each row; it attends to positions up to its own.
     pub positions: &'a [u32],
+    /// Positions that a row attends to at most, the latest ones.
+    pub window: usize,
     pub heads: usize,
     pub kv_heads: usize,
     pub head_dim: usize,
@@ -88,8 +90,11 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
         let first = (visit.page * call.kv_heads + kv_head) * PAGE * dim;
         first..first + PAGE * dim
     };
-    let keys_of = |query: usize| call.positions[row(query)] as usize + 1;
-    let attended: Vec<usize> = queries.clone().map(keys_of).collect();
+    let keys_of = |query: usize| {
+        let end = call.positions[row(query)] as usize + 1;
+        end.saturating_sub(call.window)..end
+    };
+    let attended: Vec<Range<usize>> = queries.clone().map(keys_of).collect();
     let mut q = Vec::with_capacity(queries.len() * dim);
     for query in queries.clone() {
         // Scaled once here, not at each key's score.
@@ -151,11 +156,13 @@ pub(super) unsafe fn run<L: Lanes, const KEYS: usize, const PAGES: usize, const 
                         values: &mut values[block.start * dim..block.end * dim],
                     };
                     let page_values = planes(page).1;
-                    // Only a query's own page, and of a prompt the pages of its chunk, are attended in part.
-                    if attended.iter().all(|keys| *keys >= visit.start + PAGE) {
+                    // Only a query's own page, of a prompt the pages of its chunk, and the pages where windows begin are
+                    // attended in part.
+                    if attended.iter().all(|keys| keys.start <= visit.start && keys.end >= visit.start + PAGE) {
                         add_page::<L, VALUES>(running, scores, page_values, dim);
                     } else {
-                        let of_page = |n: usize| attended[n].saturating_sub(visit.start).min(PAGE);
+                        let within = |key: usize| key.saturating_sub(visit.start).min(PAGE);
+                        let of_page = |n: usize| within(attended[n].start)..within(attended[n].end);
                         add_part::<L>(running, scores, page_values, dim, of_page);
                     }
                 }
@@ -285,29 +292,32 @@ unsafe fn add_page<L: Lanes, const VALUES: usize>(
     }
 }
 
-/// Adds the first keys of a page to the softmax of each query, as many as it attends to.
+/// Adds keys of a page to the softmax of each query: those that it attends to.
 #[inline(always)]
 unsafe fn add_part<L: Lanes>(
     Running { max, sums, values }: Running<'_>,
     scores: &mut Scores,
     page_values: &[f32],
     dim: usize,
-    attended: impl Fn(usize) -> usize,
+    attended: impl Fn(usize) -> Range<usize>,
 ) {
     for (n, (max, sums)) in max.iter_mut().zip(sums).enumerate() {
         let (attended, scores, values) = (attended(n), &mut scores[n], &mut values[n * dim..(n + 1) * dim]);
-        if attended == 0 {
+        if attended.is_empty() {
             continue;
         }
-        scores[attended..].fill(f32::NEG_INFINITY);
+        scores[..attended.start].fill(f32::NEG_INFINITY);
+        scores[attended.end..].fill(f32::NEG_INFINITY);
         // SAFETY: instructions by the caller; sixteen scores and sums.
         unsafe {
             let all = L::load(scores.as_ptr());
             raise::<L>(max, all.max(L::splat(*max)).largest(), sums, values);
             exp(all.sub(L::splat(*max))).store(scores.as_mut_ptr());
-            scores[attended..].fill(0.0);
+            scores[..attended.start].fill(0.0);
+            scores[attended.end..].fill(0.0);
             L::splat(1.0).fma(L::load(scores.as_ptr()), L::load(sums.as_ptr())).store(sums.as_mut_ptr());
-            add_values::<L, 1>(values.as_mut_ptr(), [scores], attended, page_values, dim);
+            // Keys before the first have a weight of zero, and their values are numbers.
+            add_values::<L, 1>(values.as_mut_ptr(), [scores], attended.end, page_values, dim);
         }
     }
 }

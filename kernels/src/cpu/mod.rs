@@ -23,6 +23,7 @@ mod cached;
 #[cfg(test)]
 mod encoder_tests;
 mod exp;
+mod gated;
 mod int16;
 mod lanes;
 pub mod limits;
@@ -34,7 +35,6 @@ mod rope;
 mod rowwise;
 mod scan;
 mod storage;
-mod swiglu;
 mod table;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -46,6 +46,7 @@ pub(crate) use block_linear::BlockCall;
 pub(crate) use blocks::{Format, pack_half};
 pub(crate) use cached::Cached;
 pub use exp::exp_all;
+pub use gated::Gate;
 pub(crate) use int16::{Int16, Int16Call, pack as pack_i16, panel_bytes as i16_panel_bytes, row_of_i16};
 pub(crate) use linear::{Elements, LinearCall, PANEL};
 pub(crate) use memory::Aligned;

@@ -94,7 +94,7 @@ unsafe fn gelu<L: Lanes>(x: L) -> L {
 
 /// `x / (1 + exp(-2 u))`, which is `x / 2 * (1 + tanh u)`.
 #[inline(always)]
-unsafe fn gelu_tanh<L: Lanes>(x: L) -> L {
+pub(super) unsafe fn gelu_tanh<L: Lanes>(x: L) -> L {
     // SAFETY: as above.
     unsafe {
         const TWICE: f32 = -1.595_769;

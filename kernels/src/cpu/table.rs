@@ -27,7 +27,8 @@ macro_rules! kernels {
                 = attention::run::<L, KEY_QUERIES, KEY_PAGES, VALUE_QUERIES>;
             bidirectional(call: &BidirectionalCall<'_>, text: Range<usize>, head: usize, scratch: &mut Scratch)
                 = bidirectional::run::<L, ROWS>;
-            swiglu(gate: &[f32], up: &[f32], out: *mut f32) = swiglu::run::<L>;
+            swiglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, false>;
+            geglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, true>;
             norm(x: &[f32], residual: Option<Residual<'_>>, weight: &[f32], eps: f32, out: *mut f32) = norm::run::<L>;
             add_norm(x: &[f32], residual: &[f32], norm: LayerNorm<'_>, out: *mut f32) = rowwise::add_norm::<L>;
             bias_activation(row: &mut [f32], bias: &[f32], activation: Activation) = rowwise::bias_activation::<L>;
@@ -57,6 +58,16 @@ macro_rules! table_type {
     };
 }
 kernels!(table_type!);
+
+impl Table {
+    /// The kernel of `activation(gate) * up`: as many values as `gate` has, to where there is room for them.
+    pub(crate) fn gated(&self, activation: Gate) -> unsafe fn(&[f32], &[f32], *mut f32) {
+        match activation {
+            Gate::Silu => self.swiglu,
+            Gate::GeluTanh => self.geglu,
+        }
+    }
+}
 
 /// Sizes of register tiles, as `kernels!` explains them.
 struct Tiles {

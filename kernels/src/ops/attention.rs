@@ -43,8 +43,9 @@ impl OnGpu {
 pub struct AttentionPlan {
     positions: Vec<u32>,
     sequences: Vec<SequenceRows>,
-    /// The work on the CPU, made when it is first needed.
+    /// The work on the CPU, made when it is first needed: without a window, and with one.
     tiles: OnceLock<Vec<Tile>>,
+    windowed: OnceLock<(usize, Vec<Tile>)>,
     on_gpu: PerDevice<OnGpu>,
 }
 
@@ -53,11 +54,26 @@ impl AttentionPlan {
     #[must_use]
     pub fn new(sequences: Vec<SequenceRows>) -> Self {
         let positions = sequences.iter().flat_map(|s| s.start..s.start + s.len).map(|p| p as u32).collect();
-        Self { positions, sequences, tiles: OnceLock::new(), on_gpu: PerDevice::default() }
+        let (tiles, windowed) = (OnceLock::new(), OnceLock::new());
+        Self { positions, sequences, tiles, windowed, on_gpu: PerDevice::default() }
     }
 
-    fn tiles(&self) -> &[Tile] {
-        self.tiles.get_or_init(|| tiles(&self.sequences))
+    /// The work on the CPU of layers whose rows attend to `window` positions at most. All such layers have one window.
+    fn tiles(&self, window: usize) -> Result<&[Tile]> {
+        if self.is_within_window(window) {
+            return Ok(self.tiles.get_or_init(|| tiles(&self.sequences, usize::MAX)));
+        }
+        let (planned, tiles) = self.windowed.get_or_init(|| (window, tiles(&self.sequences, window)));
+        if *planned != window {
+            bail!("attention: a window of {window}, in a plan for one of {planned}");
+        }
+        Ok(tiles)
+    }
+
+    /// Whether every row attends to all positions up to its own although its window is `window` positions.
+    #[must_use]
+    pub fn is_within_window(&self, window: usize) -> bool {
+        self.sequences.iter().all(|s| s.start + s.len <= window)
     }
 
     /// The plan of a GPU that may be captured, and the room it takes; `None` where attention has no kernel of ours or a
@@ -103,13 +119,13 @@ impl AttentionPlan {
         self.positions.len()
     }
 
-    /// Pages read by the kernel, per layer and KV head: a page that rows share counts once. Of a plan that was used on a
-    /// GPU, the pages read there.
+    /// Pages read by the kernel, per KV head and layer without a window: a page that rows share counts once. Of a plan that
+    /// was used on a GPU, the pages read there.
     #[must_use]
     pub fn page_reads(&self) -> usize {
         match self.on_gpu.any() {
             Some(on_gpu) => on_gpu.cascade.page_reads(),
-            None => self.tiles().iter().map(|tile| tile.visits.len()).sum(),
+            None => self.tiles(usize::MAX).map_or(0, |tiles| tiles.iter().map(|tile| tile.visits.len()).sum()),
         }
     }
 
@@ -134,10 +150,10 @@ impl AttentionPlan {
 
     /// The tasks of a layer with `kv_heads` KV heads and `group` query heads of each. Where there are few tiles (decoding),
     /// the queries of a tile are divided: each part reads the tile's pages again, and no result changes.
-    fn tasks(&self, kv_heads: usize, group: usize, threads: usize) -> Vec<(&Tile, Task)> {
-        let whole = (self.tiles().len() * kv_heads).max(1);
+    fn tasks(tiles: &[Tile], kv_heads: usize, group: usize, threads: usize) -> Vec<(&Tile, Task)> {
+        let whole = (tiles.len() * kv_heads).max(1);
         let mut tasks = Vec::new();
-        for tile in self.tiles() {
+        for tile in tiles {
             let all = tile.rows.len() * group;
             let even = all.div_ceil((TASKS_PER_THREAD * threads).div_ceil(whole)).next_multiple_of(TASK_QUERIES);
             let size = if whole < threads { even.min(all.div_ceil(threads.div_ceil(whole))) } else { even };
@@ -154,11 +170,11 @@ impl AttentionPlan {
 struct RowRun<'a> {
     sequence: &'a SequenceRows,
     rows: Range<usize>,
-    /// Pages up to and with the last row's own.
-    pages: usize,
+    /// From the page where the first row's window begins up to and with the last row's own.
+    pages: Range<usize>,
 }
 
-fn tiles(sequences: &[SequenceRows]) -> Vec<Tile> {
+fn tiles(sequences: &[SequenceRows], window: usize) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let mut runs: Vec<RowRun<'_>> = Vec::new();
     let mut row = 0;
@@ -172,7 +188,8 @@ fn tiles(sequences: &[SequenceRows]) -> Vec<Tile> {
                 tiles.push(close(&mut runs));
             }
             let take = (sequence.len - done).min(TILE_ROWS);
-            let pages = (sequence.start + done + take).div_ceil(PAGE);
+            let first = sequence.start + done;
+            let pages = (first + 1).saturating_sub(window) / PAGE..(first + take).div_ceil(PAGE);
             runs.push(RowRun { sequence, rows: row..row + take, pages });
             row += take;
             done += take;
@@ -187,9 +204,10 @@ fn tiles(sequences: &[SequenceRows]) -> Vec<Tile> {
 fn close(runs: &mut Vec<RowRun<'_>>) -> Tile {
     let rows = runs[0].rows.start..runs[runs.len() - 1].rows.end;
     let mut visits: Vec<Visit> = Vec::new();
-    for index in 0..runs.iter().map(|run| run.pages).max().unwrap_or(0) {
+    let first = runs.iter().map(|run| run.pages.start).min().unwrap_or(0);
+    for index in first..runs.iter().map(|run| run.pages.end).max().unwrap_or(0) {
         let level = visits.len();
-        for run in runs.iter().filter(|run| index < run.pages) {
+        for run in runs.iter().filter(|run| run.pages.contains(&index)) {
             let page = run.sequence.pages[index] as usize;
             match visits[level..].last_mut() {
                 Some(visit) if visit.page == page && visit.rows.end == run.rows.start => {
@@ -203,20 +221,29 @@ fn close(runs: &mut Vec<RowRun<'_>>) -> Tile {
     Tile { rows, visits }
 }
 
-/// Softmax(q · kᵀ · scale) · v, each row over the positions up to its own.
+/// Softmax(q · kᵀ · scale) · v, each row over the positions up to its own, at most the last `window` of them.
 ///
 /// `q` is `[tokens, heads, head_dim]`; the caches are as [`super::kv_store`] writes them; the result is like `q`. Heads
 /// `i * heads / kv_heads ..` read KV head `i`. The tokens' own keys and values must be stored already.
 ///
 /// # Errors
 /// Shapes that do not fit, or a page beyond the cache.
-pub fn attention(q: &Tensor, k_cache: &Tensor, v_cache: &Tensor, plan: &AttentionPlan, scale: f32) -> Result<Tensor> {
+pub fn attention(
+    q: &Tensor,
+    k_cache: &Tensor,
+    v_cache: &Tensor,
+    plan: &AttentionPlan,
+    window: usize,
+    scale: f32,
+) -> Result<Tensor> {
+    let op = Attention { plan, window, scale };
     match q.device() {
-        Device::Cpu => q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &Attention { plan, scale }),
-        Device::Cuda(_) if on_tensor_cores(q, k_cache)? => {
-            q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &Attention { plan, scale })
+        Device::Cpu => q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &op),
+        // The kernels know no window; a window that no row exceeds is none.
+        Device::Cuda(_) if plan.is_within_window(window) && on_tensor_cores(q, k_cache)? => {
+            q.contiguous()?.apply_op3_no_bwd(k_cache, v_cache, &op)
         }
-        _ => reference(q, k_cache, v_cache, plan, scale),
+        _ => reference(q, k_cache, v_cache, plan, window, scale),
     }
 }
 
@@ -231,7 +258,14 @@ fn on_tensor_cores(q: &Tensor, k_cache: &Tensor) -> Result<bool> {
 ///
 /// # Errors
 /// Shapes that do not fit, or a page beyond the cache.
-pub fn reference(q: &Tensor, k_cache: &Tensor, v_cache: &Tensor, plan: &AttentionPlan, scale: f32) -> Result<Tensor> {
+pub fn reference(
+    q: &Tensor,
+    k_cache: &Tensor,
+    v_cache: &Tensor,
+    plan: &AttentionPlan,
+    window: usize,
+    scale: f32,
+) -> Result<Tensor> {
     let (_, heads, dim) = q.dims3()?;
     let kv_heads = k_cache.dim(1)?;
     let mut row = 0;
@@ -248,7 +282,8 @@ pub fn reference(q: &Tensor, k_cache: &Tensor, v_cache: &Tensor, plan: &Attentio
         let own = q.narrow(0, row, sequence.len)?.reshape((sequence.len, kv_heads, heads / kv_heads, dim))?;
         let own = own.permute((1, 2, 0, 3))?.reshape((kv_heads, (), dim))?;
         let mask = (0..sequence.len).flat_map(|i| (0..positions).map(move |j| (i, j)));
-        let mask = mask.map(|(i, j)| if j <= sequence.start + i { 0.0 } else { f32::NEG_INFINITY });
+        let attends = |i: usize, j: usize| j <= sequence.start + i && j.saturating_add(window) > sequence.start + i;
+        let mask = mask.map(|(i, j)| if attends(i, j) { 0.0 } else { f32::NEG_INFINITY });
         let mask = Tensor::from_iter(mask, q.device())?.reshape((1, 1, sequence.len, positions))?;
         let scores = (own.matmul(&k.t()?.contiguous()?)?.to_dtype(DType::F32)? * f64::from(scale))?;
         let scores = scores.reshape((kv_heads, heads / kv_heads, sequence.len, positions))?.broadcast_add(&mask)?;
@@ -272,6 +307,7 @@ fn cached<'a>(cache: &'a CpuStorage, layout: &Layout) -> Result<Cached<'a>> {
 
 struct Attention<'a> {
     plan: &'a AttentionPlan,
+    window: usize,
     scale: f32,
 }
 
@@ -321,12 +357,14 @@ impl CustomOp3 for Attention<'_> {
             v: cached(v, v_layout)?,
             out: out.as_mut_ptr(),
             positions: &self.plan.positions,
+            window: self.window,
             heads,
             kv_heads,
             head_dim,
             scale: self.scale,
         };
-        self.plan.tasks(kv_heads, heads / kv_heads, rayon::current_num_threads()).par_iter().for_each(
+        let tiles = self.plan.tiles(self.window)?;
+        AttentionPlan::tasks(tiles, kv_heads, heads / kv_heads, rayon::current_num_threads()).par_iter().for_each(
             |(tile, task)| {
                 // SAFETY: the table was chosen by what this machine can run; tasks own disjoint queries.
                 #[allow(unsafe_code)]
@@ -368,8 +406,9 @@ mod tests {
 
     /// The tasks of one layer: for each KV head, the queries of each tile once. Their sizes are returned.
     fn sizes(plan: &AttentionPlan, kv_heads: usize, group: usize, threads: usize) -> Vec<usize> {
-        let tasks = plan.tasks(kv_heads, group, threads);
-        for tile in plan.tiles() {
+        let tiles = plan.tiles(usize::MAX).unwrap();
+        let tasks = AttentionPlan::tasks(tiles, kv_heads, group, threads);
+        for tile in tiles {
             for kv_head in 0..kv_heads {
                 let of = |(other, task): &&(&Tile, Task)| std::ptr::eq(*other, tile) && task.kv_head == kv_head;
                 let covered: Vec<usize> = tasks.iter().filter(of).flat_map(|(_, task)| task.queries.clone()).collect();
@@ -393,6 +432,6 @@ mod tests {
         assert_eq!(sizes(&one, 2, 7, 16), [1; 14]);
         let prompt = AttentionPlan::new(vec![SequenceRows { start: 0, len: 512, pages: (0..32).collect() }]);
         assert_eq!(sizes(&prompt, 3, 3, 2), [96; 48]);
-        assert!(AttentionPlan::new(Vec::new()).tasks(3, 3, 2).is_empty());
+        assert!(AttentionPlan::tasks(&[], 3, 3, 2).is_empty());
     }
 }

@@ -6,6 +6,7 @@ pub mod best;
 pub mod bidirectional;
 pub mod cascade;
 pub mod exact_linear;
+pub mod gated;
 pub mod kv_store;
 pub mod linear;
 pub mod norm;
@@ -14,7 +15,6 @@ pub mod rotate_store;
 pub mod sample;
 pub mod scan;
 pub mod sum_of_rows;
-pub mod swiglu;
 
 use candle_core::{CpuStorage, Device, DeviceLocation, Error, Layout, Result, Tensor, WithDType};
 use std::mem::MaybeUninit;

@@ -139,6 +139,14 @@ impl Config {
         numbers.ok_or_else(|| self.wrong(field, "an array of numbers"))
     }
 
+    /// A list of zeros and ones.
+    pub(super) fn optional_ones(&self, field: &str) -> Result<Option<Vec<bool>>> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        let one = |x: &Value| x.as_u64().filter(|&x| x <= 1).map(|x| x == 1);
+        let ones = value.as_array().and_then(|all| all.iter().map(one).collect());
+        ones.map(Some).ok_or_else(|| self.wrong(field, "an array of 0 and 1"))
+    }
+
     pub(crate) fn flag(&self, field: &str) -> Result<bool> {
         let Some(value) = self.get(field) else { return Ok(false) };
         value.as_bool().ok_or_else(|| self.wrong(field, "true or false"))

@@ -2,8 +2,9 @@
 
 use super::rope;
 use crate::error::Result;
-use crate::spec::{Bias, ContextLimit, DecoderSpec, Layout, Output, QkNorm};
+use crate::spec::{Bias, ContextLimit, DecoderSpec, LayerKind, Layout, Norms, Output, QkNorm};
 use crate::weights::Metadata;
+use moot_kernels::Gate;
 
 /// A spec from `<architecture>.*`; no bias, the plain layout, an output tensor of its own. What only the tensors tell
 /// (the vocabulary, biases, a tied output, divisors of rotation speeds) is added where the file is at hand. Heads are
@@ -46,6 +47,13 @@ pub(super) fn partly_rotated(metadata: &Metadata, architecture: &'static str) ->
         intermediate: metadata.usize(&field("feed_forward_length"))?,
         context: metadata.usize(&field("context_length"))?,
         limit: ContextLimit::Trained,
+        window: usize::MAX,
+        window_rope: None,
+        layer_kinds: Vec::new(),
+        attention_scale: 1.0 / (head_dim as f32).sqrt(),
+        embedding_scale: 1.0,
+        gate: Gate::Silu,
+        norms: Norms::Before,
         norm_eps: eps.ok_or_else(|| metadata.wrong(&field("attention.layer_norm_rms_epsilon"), "a number"))? as f32,
         rope: rope::of_gguf(metadata, architecture, head_dim)?,
         bias: Bias::None,
@@ -54,7 +62,9 @@ pub(super) fn partly_rotated(metadata: &Metadata, architecture: &'static str) ->
         layout: Layout::PLAIN,
     };
     // Converters write 0 for a model without a window.
-    let window = metadata.optional_usize(&field("attention.sliding_window"))?.filter(|&window| window > 0);
-    spec.limit_context(window, |claimed| ContextLimit::SlidingWindow { claimed });
+    if let Some(window) = metadata.optional_usize(&field("attention.sliding_window"))?.filter(|&window| window > 0) {
+        spec.window = window;
+        spec.set_kinds(|_| LayerKind::WINDOWED);
+    }
     Ok(spec)
 }

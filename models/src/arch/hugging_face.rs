@@ -3,7 +3,28 @@
 use super::config::Config;
 use super::rope;
 use crate::error::Result;
-use crate::spec::{Bias, ContextLimit, DecoderSpec, Layout, Output, QkNorm};
+use crate::spec::{Bias, ContextLimit, DecoderSpec, LayerKind, Layout, Norms, Output, QkNorm};
+use moot_kernels::Gate;
+
+/// Gives windows to the layers that `layer_types` says, or without it to those that `windowed` says; none where the
+/// config has no `sliding_window`.
+pub(super) fn read_windows(config: &Config, spec: &mut DecoderSpec, windowed: impl Fn(usize) -> bool) -> Result<()> {
+    let Some(window) = config.window()? else { return Ok(()) };
+    let kind = |windowed: bool| if windowed { LayerKind::WINDOWED } else { LayerKind::FULL };
+    if !config.has("layer_types") {
+        spec.set_kinds(|layer| kind(windowed(layer)));
+    } else {
+        let types = config.words("layer_types")?;
+        let known = types.iter().all(|of| of == "full_attention" || of == "sliding_attention");
+        if !known || types.len() != spec.layers {
+            let expected = format!("full_attention or sliding_attention for each of {} layers", spec.layers);
+            return Err(config.wrong("layer_types", &expected));
+        }
+        spec.set_kinds(|layer| kind(types[layer] == "sliding_attention"));
+    }
+    spec.window = window;
+    Ok(())
+}
 
 /// A spec from the shared fields; no bias, no window, the plain layout. Heads are rotated whole, or refused.
 pub(super) fn spec(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
@@ -18,8 +39,19 @@ pub(super) fn spec(config: &Config, architecture: &'static str) -> Result<Decode
 
 /// As [`spec`], of an architecture whose heads may be rotated in part.
 pub(super) fn partly_rotated(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
-    config.refuse("quantization_config", |_| false, "weights that are not quantised (or a GGUF file of the model)")?;
     config.refuse("hidden_act", |value| value == "silu", "\"silu\"")?;
+    of_any_activation(config, architecture)
+}
+
+/// As [`spec`], of an architecture whose gate is a GELU. The rotation is left plain where `rope_parameters` has one for
+/// each kind of layer.
+pub(super) fn gated_by_gelu(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
+    config.refuse("hidden_act", |value| value == "gelu_pytorch_tanh", "\"gelu_pytorch_tanh\"")?;
+    of_any_activation(config, architecture)
+}
+
+fn of_any_activation(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
+    config.refuse("quantization_config", |_| false, "weights that are not quantised (or a GGUF file of the model)")?;
     config.refuse("mlp_bias", |value| value == false, "false")?;
     let heads = config.usize("num_attention_heads")?;
     let hidden = config.usize("hidden_size")?;
@@ -40,6 +72,13 @@ pub(super) fn partly_rotated(config: &Config, architecture: &'static str) -> Res
         intermediate: config.usize("intermediate_size")?,
         context,
         limit: ContextLimit::Trained,
+        window: usize::MAX,
+        window_rope: None,
+        layer_kinds: Vec::new(),
+        attention_scale: 1.0 / (head_dim as f32).sqrt(),
+        embedding_scale: 1.0,
+        gate: Gate::Silu,
+        norms: Norms::Before,
         norm_eps: config.f64("rms_norm_eps")? as f32,
         rope,
         bias: Bias::None,

@@ -2,16 +2,15 @@
 
 use super::hugging_face;
 use super::row::Arch;
-use crate::spec::ContextLimit;
 
 pub(super) const ARCH: Arch = Arch {
     name: "mistral",
     model_type: "mistral",
-    about: "Mistral 7B and Nemo (GGUF files say llama); where attention slides, the context is the window",
+    about: "Mistral 7B and Nemo (GGUF files say llama)",
     from_gguf: None,
     from_config: |config| {
         let mut spec = hugging_face::spec(config, "mistral")?;
-        spec.limit_context(config.window()?, |claimed| ContextLimit::SlidingWindow { claimed });
+        hugging_face::read_windows(config, &mut spec, |_| true)?;
         Ok(spec)
     },
 };

@@ -1,6 +1,7 @@
 //! Architectures: one short file and one row each, from a file's fields to a [`DecoderSpec`].
 
 mod config;
+mod gemma3;
 mod gguf;
 mod hugging_face;
 mod llama;
@@ -11,6 +12,7 @@ mod qwen2;
 mod qwen3;
 mod rope;
 mod row;
+mod smollm3;
 
 pub use config::Config;
 pub use row::Arch;
@@ -23,7 +25,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Every architecture there is.
-pub const ARCHS: &[Arch] = &[llama::ARCH, mistral::ARCH, qwen2::ARCH, qwen3::ARCH, phi3::ARCH];
+pub const ARCHS: &[Arch] =
+    &[llama::ARCH, mistral::ARCH, qwen2::ARCH, qwen3::ARCH, phi3::ARCH, gemma3::ARCH, smollm3::ARCH];
 
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
 /// no other is.
@@ -99,12 +102,13 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     let sizes = [
         ("vocabulary", spec.vocab, 1 << 24),
         ("hidden size", spec.hidden, 1 << 20),
-        ("layers", spec.layers, 1 << 12),
+        ("layers", spec.layers, DecoderSpec::MOST_LAYERS),
         ("heads", spec.heads, 1 << 12),
         ("key-value heads", spec.kv_heads, 1 << 12),
         ("head size", spec.head_dim, 1 << 12),
         ("feed-forward size", spec.intermediate, 1 << 22),
         ("context", spec.context, 1 << 31),
+        ("attention window", spec.window, usize::MAX),
     ];
     for (field, found, limit) in sizes {
         if found == 0 || found > limit {
@@ -121,8 +125,18 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     if !(spec.norm_eps > 0.0 && spec.norm_eps < 1.0) {
         return wrong("norm epsilon", "between 0 and 1", spec.norm_eps.to_string());
     }
-    if let Some((field, expected, found)) = rope::fault(&spec.rope, spec.head_dim) {
-        return wrong(field, &expected, found);
+    for rope in [Some(&spec.rope), spec.window_rope.as_ref()].into_iter().flatten() {
+        if let Some((field, expected, found)) = rope::fault(rope, spec.head_dim) {
+            return wrong(field, &expected, found);
+        }
+    }
+    if spec.window_rope.as_ref().is_some_and(|rope| rope.dims != spec.rope.dims) {
+        return wrong("rotated numbers of a head", "the same in all layers", format!("{:?}", spec.window_rope));
+    }
+    for (field, scale) in [("attention scale", spec.attention_scale), ("embedding scale", spec.embedding_scale)] {
+        if !(scale.is_finite() && scale > 0.0) {
+            return wrong(field, "a number above 0", scale.to_string());
+        }
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Names of a decoder's tensors in GGUF files and in transformers folders.
 
-use crate::spec::{Bias, DecoderSpec, Output, Projections, QkNorm};
+use crate::spec::{Bias, DecoderSpec, Norms, Output, Projections, QkNorm};
 
 /// A tensor of a decoder, by its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,12 @@ pub enum BlockTensor {
     AttentionOutputBias,
     /// `[hidden]`
     FeedForwardNorm,
+    /// `[hidden]`: behind attention, where there are norms around it.
+    AttentionOutputNorm,
+    /// `[hidden]`: before the feed-forward, where there are norms around it.
+    FeedForwardInputNorm,
+    /// `[hidden]`: behind the feed-forward, where there are norms around it.
+    FeedForwardOutputNorm,
     /// `[intermediate, hidden]`
     Gate,
     /// `[intermediate, hidden]`
@@ -97,6 +103,9 @@ impl BlockTensor {
             Self::AttentionOutput => ("attn_output.weight", "self_attn.o_proj.weight"),
             Self::AttentionOutputBias => ("attn_output.bias", "self_attn.o_proj.bias"),
             Self::FeedForwardNorm => ("ffn_norm.weight", "post_attention_layernorm.weight"),
+            Self::AttentionOutputNorm => ("post_attention_norm.weight", "post_attention_layernorm.weight"),
+            Self::FeedForwardInputNorm => ("ffn_norm.weight", "pre_feedforward_layernorm.weight"),
+            Self::FeedForwardOutputNorm => ("post_ffw_norm.weight", "post_feedforward_layernorm.weight"),
             Self::Gate => ("ffn_gate.weight", "mlp.gate_proj.weight"),
             Self::Up => ("ffn_up.weight", "mlp.up_proj.weight"),
             // llama.cpp has no name for the two together: a tensor of twice the rows under the name of one.
@@ -162,10 +171,14 @@ fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> +
 #[must_use]
 fn block_tensors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
     let (q, kv) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
+    let feed_forward_norm = match spec.norms {
+        Norms::Before => BlockTensor::FeedForwardNorm,
+        Norms::Around => BlockTensor::FeedForwardInputNorm,
+    };
     let mut tensors = vec![
         (BlockTensor::AttentionNorm, vec![spec.hidden]),
         (BlockTensor::AttentionOutput, vec![spec.hidden, q]),
-        (BlockTensor::FeedForwardNorm, vec![spec.hidden]),
+        (feed_forward_norm, vec![spec.hidden]),
         (BlockTensor::Down, vec![spec.hidden, spec.intermediate]),
     ];
     let inward: &[BlockTensor] = match spec.layout.projections {
@@ -187,6 +200,10 @@ fn block_tensors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
     }
     if spec.qk_norm == QkNorm::PerHead {
         tensors.extend([(BlockTensor::QueryNorm, vec![spec.head_dim]), (BlockTensor::KeyNorm, vec![spec.head_dim])]);
+    }
+    if spec.norms == Norms::Around {
+        let behind = [BlockTensor::AttentionOutputNorm, BlockTensor::FeedForwardOutputNorm];
+        tensors.extend(behind.map(|tensor| (tensor, vec![spec.hidden])));
     }
     tensors
 }

@@ -2,7 +2,7 @@
 
 use super::row::Arch;
 use super::{gguf, hugging_face};
-use crate::spec::{Bias, ContextLimit, DecoderSpec};
+use crate::spec::{Bias, DecoderSpec};
 
 pub(super) const ARCH: Arch = Arch {
     name: "qwen2",
@@ -12,7 +12,9 @@ pub(super) const ARCH: Arch = Arch {
     from_config: |config| {
         let mut spec = DecoderSpec { bias: Bias::Qkv, ..hugging_face::spec(config, "qwen2")? };
         if config.flag("use_sliding_window")? {
-            spec.limit_context(config.window()?, |claimed| ContextLimit::SlidingWindow { claimed });
+            // The last layers have it.
+            let first = config.optional_usize("max_window_layers")?.unwrap_or(28);
+            hugging_face::read_windows(config, &mut spec, |layer| layer >= first)?;
         }
         Ok(spec)
     },

@@ -2,7 +2,7 @@
 
 use super::row::Arch;
 use super::{gguf, hugging_face};
-use crate::spec::{Bias, ContextLimit, DecoderSpec, QkNorm};
+use crate::spec::{Bias, DecoderSpec, QkNorm};
 
 pub(super) const ARCH: Arch = Arch {
     name: "qwen3",
@@ -17,7 +17,9 @@ pub(super) const ARCH: Arch = Arch {
             return Err(config.wrong("head_dim", "a non-negative integer"));
         }
         if config.flag("use_sliding_window")? {
-            spec.limit_context(config.window()?, |claimed| ContextLimit::SlidingWindow { claimed });
+            // The last layers have it.
+            let first = config.optional_usize("max_window_layers")?.unwrap_or(28);
+            hugging_face::read_windows(config, &mut spec, |layer| layer >= first)?;
         }
         Ok(spec)
     },

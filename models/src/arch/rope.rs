@@ -35,6 +35,16 @@ pub(super) fn of_config(config: &Config, head_dim: usize, context: usize) -> Res
         Some(section) => section,
         None => config.section("rope_scaling")?.unwrap_or_else(|| config.clone()),
     };
+    of_section(config, &section, head_dim, context)
+}
+
+/// As [`of_config`], by the fields of `section`.
+pub(super) fn of_section(
+    config: &Config,
+    section: &Config,
+    head_dim: usize,
+    context: usize,
+) -> Result<(Rope, Option<usize>)> {
     let either = |field: &str| match section.optional_f64(field)? {
         Some(number) => Ok(Some(number)),
         None => config.optional_f64(field),
@@ -57,16 +67,16 @@ pub(super) fn of_config(config: &Config, head_dim: usize, context: usize) -> Res
     let mut reach = None;
     let scaling = match kind {
         "default" => RopeScaling::None,
-        "linear" => RopeScaling::Linear { factor: factor(&section, "factor")? },
-        "llama3" => llama3(&section)?,
-        "yarn" => yarn(&section, context)?,
+        "linear" => RopeScaling::Linear { factor: factor(section, "factor")? },
+        "llama3" => llama3(section)?,
+        "yarn" => yarn(section, context)?,
         "longrope" | "su" => {
             let original = match section.optional_usize("original_max_position_embeddings")? {
                 Some(original) => original,
                 None => config.usize("original_max_position_embeddings")?,
             };
             reach = Some(original);
-            longrope(&section, original, context)?
+            longrope(section, original, context)?
         }
         _ => return Err(section.wrong(if section.has("rope_type") { "rope_type" } else { "type" }, TYPES)),
     };

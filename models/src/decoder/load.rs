@@ -1,10 +1,11 @@
 //! From a file's tensors to a [`Decoder`].
 
+use super::rotations::Rotations;
 use super::{Block, Decoder, LoadOptions, Residency};
 use crate::arch::names::{BlockTensor, Name, Naming, ProjectionRows};
 use crate::error::Result;
-use crate::layers::{FeedForward, Joined, Linear, Rotary};
-use crate::spec::{Bias, DecoderSpec, Output, QkNorm};
+use crate::layers::{FeedForward, Joined, Linear};
+use crate::spec::{Bias, DecoderSpec, NormWeights, Norms, Output, QkNorm};
 use crate::weights::{Order, Rows, Weights};
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
@@ -32,14 +33,14 @@ impl Decoder {
         };
         let block = |i| Block::load(i, &Loader { device: options.device_of(i, spec.layers), ..loader });
         let blocks = (0..spec.layers).map(block).collect::<Result<_>>()?;
-        let norm = last.dense(Name::OutputNorm, &[spec.hidden])?;
-        let (device, dtype, rotary) = (options.device.clone(), options.dtype, Rotary::new(&spec));
+        let norm = last.norm(Name::OutputNorm, spec.hidden)?;
+        let (device, dtype, rotations) = (options.device.clone(), options.dtype, Rotations::new(&spec));
         // What failed on a GPU is said here, not in the first step.
         options.devices().try_for_each(Device::synchronize)?;
         // Matrices that were concatenated into others.
         options.devices().try_for_each(release_unused)?;
         let kv_dtype = options.kv_dtype();
-        Ok(Self { spec, device, dtype, kv_dtype, embedding: token_embedding, blocks, norm, output, rotary })
+        Ok(Self { spec, device, dtype, kv_dtype, embedding: token_embedding, blocks, norm, output, rotations })
     }
 }
 
@@ -59,9 +60,14 @@ impl Block {
             inward(BlockTensor::Value, bias(BlockTensor::ValueBias), false),
         ];
         let output_bias = (spec.bias == Bias::Attention).then(|| name(BlockTensor::AttentionOutputBias));
+        let around = spec.norms == Norms::Around;
+        let behind = |tensor| around.then(|| loader.norm(name(tensor), spec.hidden)).transpose();
+        let feed_forward_norm = if around { BlockTensor::FeedForwardInputNorm } else { BlockTensor::FeedForwardNorm };
         Ok(Self {
             device: loader.device.clone(),
-            attention_norm: loader.dense(name(BlockTensor::AttentionNorm), &[spec.hidden])?,
+            window: spec.window_of(index),
+            rotation: spec.kind(index).rotation,
+            attention_norm: loader.norm(name(BlockTensor::AttentionNorm), spec.hidden)?,
             projections: loader.joined(projections)?,
             head_norms: [
                 loader.head_norm(name(BlockTensor::QueryNorm))?,
@@ -69,9 +75,12 @@ impl Block {
             ],
             attention_output: loader
                 .linear(rows(BlockTensor::AttentionOutput, spec.heads * spec.head_dim), output_bias)?,
-            feed_forward_norm: loader.dense(name(BlockTensor::FeedForwardNorm), &[spec.hidden])?,
+            attention_output_norm: behind(BlockTensor::AttentionOutputNorm)?,
+            feed_forward_norm: loader.norm(name(feed_forward_norm), spec.hidden)?,
+            feed_forward_output_norm: behind(BlockTensor::FeedForwardOutputNorm)?,
             feed_forward: FeedForward::new(
                 loader.joined([inward(BlockTensor::Gate, None, false), inward(BlockTensor::Up, None, false)])?,
+                spec.gate,
                 loader.linear(rows(BlockTensor::Down, spec.intermediate), None)?,
             ),
         })
@@ -111,6 +120,19 @@ struct Source {
 impl<'a> Loader<'a> {
     fn dense(&self, name: Name, shape: &[usize]) -> Result<Tensor> {
         self.weights.dense(&self.naming.name(name), shape, self.options.dtype, self.device)
+    }
+
+    /// A norm's weights, `[width]`.
+    fn norm(&self, name: Name, width: usize) -> Result<Tensor> {
+        self.whole(self.dense(name, &[width])?)
+    }
+
+    /// Norms' weights, from what is stored of them.
+    fn whole(&self, stored: Tensor) -> Result<Tensor> {
+        Ok(match self.spec.layout.norm_weights {
+            NormWeights::Whole => stored,
+            NormWeights::LessOne => (stored.to_dtype(DType::F32)? + 1.0)?.to_dtype(stored.dtype())?,
+        })
     }
 
     fn linear(&self, from: TensorSlice, bias: Option<Name>) -> Result<Linear> {
@@ -242,7 +264,7 @@ impl<'a> Loader<'a> {
     fn head_norm(&self, name: Name) -> Result<Option<Tensor>> {
         match self.spec.qk_norm {
             QkNorm::None => Ok(None),
-            QkNorm::PerHead => self.reordered(name, self.spec.head_dim).map(Some),
+            QkNorm::PerHead => self.whole(self.reordered(name, self.spec.head_dim)?).map(Some),
         }
     }
 }

@@ -2,18 +2,20 @@
 
 mod load;
 mod replay;
+mod rotations;
 
 pub use replay::{ReplayCounts, Replays};
 
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::kv::KvCache;
-use crate::layers::{FeedForward, FeedForwards, Joined, Linear, Rotary, moved};
-use crate::spec::DecoderSpec;
+use crate::layers::{FeedForward, FeedForwards, Joined, Linear, moved};
+use crate::spec::{DecoderSpec, Rotation};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
 use moot_kernels::ops::{attention::attention, rotate_store::RotateStore};
 use moot_kernels::{PAGE, SequenceRows, Weight, opened_again};
+use rotations::{Angles, Rotations};
 
 /// How matrices are stored once loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,19 +99,24 @@ pub struct Decoder {
     blocks: Vec<Block>,
     norm: Tensor,
     output: Linear,
-    rotary: Rotary,
+    rotations: Rotations,
 }
 
 #[derive(Debug)]
 struct Block {
     device: Device,
+    /// Positions that a row attends to at most.
+    window: usize,
+    rotation: Rotation,
     attention_norm: Tensor,
     /// Query, key and value.
     projections: Joined<3>,
     /// Weights of the norms of each head of queries and of keys, `[head_dim]` each.
     head_norms: [Option<Tensor>; 2],
     attention_output: Linear,
+    attention_output_norm: Option<Tensor>,
     feed_forward_norm: Tensor,
+    feed_forward_output_norm: Option<Tensor>,
     feed_forward: FeedForward,
 }
 
@@ -192,8 +199,11 @@ impl Decoder {
     }
 
     /// [`Self::hidden`] of tokens and angles that are on the first device.
-    fn hidden_of(&self, batch: &Batch, ids: &Tensor, angles: (Tensor, Tensor), kv: &KvCache) -> Result<Tensor> {
+    fn hidden_of(&self, batch: &Batch, ids: &Tensor, angles: Angles, kv: &KvCache) -> Result<Tensor> {
         let (mut angles, mut x) = (angles, self.embedding.rows(ids)?);
+        if self.spec.embedding_scale != 1.0 {
+            x = (x * f64::from(self.spec.embedding_scale))?;
+        }
         let eps = self.spec.norm_eps;
         // The output of the block before: it is added to `x` in the same pass as the next norm.
         let mut added: Option<Tensor> = None;
@@ -211,23 +221,30 @@ impl Decoder {
                 }
                 None => rms_norm(&x, &block.attention_norm, eps)?,
             };
-            let q = self.store(block, &normed, (&angles.0, &angles.1), batch, kv.layer(i))?;
+            let q = self.store(block, &normed, angles.of(block.rotation)?, batch, kv.layer(i))?;
             let last = i + 1 == self.blocks.len();
             // The keys and values of the last block are stored. A chunk before a prompt's end needs nothing else of it.
             if last && batch.logit_rows.is_empty() {
                 break;
             }
-            let mut attended = self.attend(&q, batch, kv.layer(i))?;
+            let mut attended = self.attend(block, &q, batch, kv.layer(i))?;
             if last && !batch.logits_of_all() {
                 // The other rows' keys and values are stored, and their logits are not wanted.
                 let wanted = Tensor::new(&batch.logit_rows[..], attended.device())?;
                 x = x.index_select(&wanted, 0)?;
                 attended = attended.index_select(&wanted, 0)?;
             }
-            let attended = block.attention_output.apply(&attended)?;
+            let mut attended = block.attention_output.apply(&attended)?;
+            if let Some(norm) = &block.attention_output_norm {
+                attended = rms_norm(&attended, norm, eps)?;
+            }
             let (sum, normed) = add_rms_norm(&x, &attended, &block.feed_forward_norm, eps)?;
             x = sum;
-            added = Some(block.feed_forward.apply(&normed)?);
+            let out = block.feed_forward.apply(&normed)?;
+            added = Some(match &block.feed_forward_output_norm {
+                Some(norm) => rms_norm(&out, norm, eps)?,
+                None => out,
+            });
         }
         if batch.logit_rows.is_empty() {
             // A GPU cannot launch a kernel of no blocks.
@@ -263,16 +280,21 @@ impl Decoder {
     }
 
     /// Attention of the queries over the pages: `[tokens, heads * head_dim]`.
-    fn attend(&self, q: &Tensor, batch: &Batch, (k_cache, v_cache): (&Tensor, &Tensor)) -> candle_core::Result<Tensor> {
-        let (tokens, dim) = (q.dim(0)?, self.spec.head_dim);
-        let out = attention(q, k_cache, v_cache, &batch.plan, 1.0 / (dim as f32).sqrt())?;
-        out.reshape((tokens, self.spec.heads * dim))
+    fn attend(
+        &self,
+        block: &Block,
+        q: &Tensor,
+        batch: &Batch,
+        (k_cache, v_cache): (&Tensor, &Tensor),
+    ) -> candle_core::Result<Tensor> {
+        let out = attention(q, k_cache, v_cache, &batch.plan, block.window, self.spec.attention_scale)?;
+        out.reshape((q.dim(0)?, self.spec.heads * self.spec.head_dim))
     }
 
     /// Cosines and sines of the batch's positions: f32 where a kernel of ours rotates by them.
-    fn angles(&self, batch: &Batch, device: &Device) -> candle_core::Result<(Tensor, Tensor)> {
+    fn angles(&self, batch: &Batch, device: &Device) -> candle_core::Result<Angles> {
         let dtype = if device.is_cuda() { DType::F32 } else { self.dtype };
-        self.rotary.tables(batch.plan.positions(), dtype, device)
+        self.rotations.angles(batch.plan.positions(), dtype, device)
     }
 
     /// Logits at every position of one sequence, from an empty cache: `[tokens, vocab]`.

@@ -52,7 +52,7 @@ struct Step {
 struct Buffers {
     /// u32: ids of the rows, their slots, the words of the plan.
     words: Tensor,
-    /// f32 `[2, rows, head_dim / 2]`
+    /// f32 `[rotations, 2, rows, head_dim / 2]`
     angles: Tensor,
     /// f32 `[rows, vocab]`
     logits: Tensor,
@@ -78,6 +78,10 @@ impl Replays {
     /// As [`Decoder::forward`].
     pub fn forward(&mut self, decoder: &Decoder, batch: &Batch, kv: &KvCache) -> Result<Option<Tensor>> {
         if self.refused.is_some() || !decoder.is_capturable() || !batch.is_capturable(kv) {
+            return Ok(None);
+        }
+        // The kernels know no window. As long as none is exceeded it has no effect.
+        if !batch.plan.is_within_window(decoder.spec.window) {
             return Ok(None);
         }
         let Some((cascade, room)) = batch.plan.to_capture(decoder.dtype, decoder.attention_shape()) else {
@@ -148,7 +152,7 @@ impl Decoder {
         let (rows, device) = (batch.tokens.len(), &self.device);
         let buffers = Buffers {
             words: Tensor::zeros(2 * rows + room.words(), DType::U32, device)?,
-            angles: Tensor::zeros((2, rows, self.spec.head_dim / 2), DType::F32, device)?,
+            angles: Tensor::zeros((self.rotations.count(), 2, rows, self.spec.head_dim / 2), DType::F32, device)?,
             logits: Tensor::zeros((rows, self.spec.vocab), DType::F32, device)?,
         };
         self.write(batch, &cascade, &buffers)?;
@@ -160,7 +164,7 @@ impl Decoder {
             slots: batch.slots.captured(words(rows, rows)?)?,
             logit_rows: batch.logit_rows.clone(),
         };
-        let angles = (buffers.angles.get(0)?, buffers.angles.get(1)?);
+        let angles = self.rotations.angles_in(&buffers.angles)?;
         let graph = Graph::capture(device, || {
             let hidden = self.hidden_of(&in_place, &ids, angles.clone(), kv).map_err(candle_core::Error::wrap)?;
             let logits = self.logits(&hidden).map_err(candle_core::Error::wrap)?;
@@ -187,10 +191,8 @@ impl Decoder {
     fn write(&self, batch: &Batch, cascade: &Cascade, to: &Buffers) -> Result<()> {
         let words = [&batch.tokens[..], batch.slots.words(), cascade.words()].concat();
         overwrite(&to.words, &words)?;
-        let (cos, sin) = self.rotary.tables(batch.plan.positions(), DType::F32, &Device::Cpu)?;
-        let angles = [cos, sin].map(|table| table.flatten_all()?.to_vec1::<f32>());
-        let [cos, sin] = angles;
-        let bits: Vec<u32> = cos?.into_iter().chain(sin?).map(f32::to_bits).collect();
+        let angles = self.rotations.angles(batch.plan.positions(), DType::F32, &Device::Cpu)?;
+        let bits: Vec<u32> = angles.numbers()?.into_iter().map(f32::to_bits).collect();
         Ok(overwrite(&to.angles, &bits)?)
     }
 }

@@ -2,13 +2,15 @@
 
 use super::{Joined, Linear};
 use candle_core::{Result, Tensor};
-use moot_kernels::ops::swiglu::swiglu;
+use moot_kernels::Gate;
+use moot_kernels::ops::gated::gated;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// `down(silu(gate(x)) * up(x))`.
+/// `down(activation(gate(x)) * up(x))`.
 #[derive(Debug)]
 pub(crate) struct FeedForward {
     gate_up: Joined<2>,
+    activation: Gate,
     down: Linear,
     applied: AtomicUsize,
     in_one_pass: AtomicUsize,
@@ -25,21 +27,21 @@ pub struct FeedForwards {
 }
 
 impl FeedForward {
-    pub(crate) fn new(gate_up: Joined<2>, down: Linear) -> Self {
-        Self { gate_up, down, applied: AtomicUsize::new(0), in_one_pass: AtomicUsize::new(0) }
+    pub(crate) fn new(gate_up: Joined<2>, activation: Gate, down: Linear) -> Self {
+        Self { gate_up, activation, down, applied: AtomicUsize::new(0), in_one_pass: AtomicUsize::new(0) }
     }
 
     /// `[tokens, hidden]` to the same.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         self.applied.fetch_add(1, Relaxed);
         if let [gate, up] = self.gate_up.linears()
-            && let Some(out) = Linear::feed_forward(gate, up, &self.down, x)?
+            && let Some(out) = Linear::feed_forward((gate, up, self.activation), &self.down, x)?
         {
             self.in_one_pass.fetch_add(1, Relaxed);
             return Ok(out);
         }
         let [gate, up] = self.gate_up.apply(x)?;
-        self.down.apply(&swiglu(&gate, &up)?)
+        self.down.apply(&gated(&gate, &up, self.activation)?)
     }
 
     /// `so_far` and this layer's.

@@ -2,7 +2,7 @@
 
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{DType, Module, Result, Tensor};
-use moot_kernels::Weight;
+use moot_kernels::{Gate, Weight};
 use std::sync::Arc;
 
 /// `x · wᵀ + b`.
@@ -80,11 +80,15 @@ impl Linear {
     }
 
     /// As [`Weight::feed_forward`]: `None` where the layers must be applied separately.
-    pub(crate) fn feed_forward(gate: &Self, up: &Self, down: &Self, x: &Tensor) -> Result<Option<Tensor>> {
+    pub(crate) fn feed_forward(
+        (gate, up, activation): (&Self, &Self, Gate),
+        down: &Self,
+        x: &Tensor,
+    ) -> Result<Option<Tensor>> {
         if let [(Matrix::Dense(gate), None), (Matrix::Dense(up), None), (Matrix::Dense(matrix), bias)] =
             [gate, up, down].map(|layer| (&layer.matrix, &layer.bias))
         {
-            return Weight::feed_forward(gate, up, &matrix.affine(bias.as_ref()), x);
+            return Weight::feed_forward((gate, up, activation), &matrix.affine(bias.as_ref()), x);
         }
         Ok(None)
     }

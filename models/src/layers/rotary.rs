@@ -1,6 +1,6 @@
 //! Rotary position embedding: cosines and sines of a batch's positions.
 
-use crate::spec::{DecoderSpec, Rope, RopeScaling};
+use crate::spec::{Rope, RopeScaling};
 use candle_core::{DType, Device, Result, Tensor};
 use moot_kernels::math::{ln, powf};
 use moot_kernels::ops::rope::tables;
@@ -15,15 +15,16 @@ pub(crate) struct Rotary {
 }
 
 impl Rotary {
-    pub(crate) fn new(spec: &DecoderSpec) -> Self {
-        let mut speeds = speeds(&spec.rope);
-        let magnitude = match spec.rope.scaling {
-            RopeScaling::Divisors { magnitude, .. } | RopeScaling::Yarn { magnitude, .. } => magnitude,
+    /// By `rope`; without one, nothing is rotated.
+    pub(crate) fn new(rope: Option<&Rope>, head_dim: usize) -> Self {
+        let mut speeds = rope.map_or_else(Vec::new, speeds);
+        let magnitude = match rope.map(|rope| &rope.scaling) {
+            Some(RopeScaling::Divisors { magnitude, .. } | RopeScaling::Yarn { magnitude, .. }) => *magnitude,
             _ => 1.0,
         };
         let mut magnitudes = vec![magnitude; speeds.len()];
-        speeds.resize(spec.head_dim / 2, 0.0);
-        magnitudes.resize(spec.head_dim / 2, 1.0);
+        speeds.resize(head_dim / 2, 0.0);
+        magnitudes.resize(head_dim / 2, 1.0);
         Self { speeds, magnitudes }
     }
 

@@ -133,6 +133,7 @@ impl Footprint {
         add(&mut types, "F32", 2 * layers + 1, ((2 * layers + 1) * hidden) as u64);
         match shape.model_type.as_str() {
             "qwen2" => add(&mut types, "F32", 3 * layers, (layers * (heads + 2 * kv_heads) * dim) as u64),
+            "gemma3_text" => add(&mut types, "F32", 4 * layers, (layers * 2 * (hidden + dim)) as u64),
             "qwen3" => add(&mut types, "F32", 2 * layers, (layers * 2 * dim) as u64),
             _ => {}
         }

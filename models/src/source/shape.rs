@@ -35,24 +35,30 @@ pub struct Shape {
     /// Attention window in tokens, if smaller than the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sliding_window: Option<usize>,
+    /// Scores are divided by its root, where that is another number than a head's width (Gemma 3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_pre_attn_scalar: Option<usize>,
     /// Whether the output layer shares the embedding's weights.
     pub tie_word_embeddings: bool,
 }
 
-/// `rope_scaling` of Llama 3.1 and later.
+/// `rope_scaling` of Llama 3.1 and later, and of Gemma 3.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RopeScaling {
-    /// "llama3".
+    /// "llama3" or "linear".
     pub rope_type: String,
     /// Wavelengths beyond the low-frequency bound are this much longer.
     pub factor: f64,
     /// `original_max_position_embeddings` over it bounds the long wavelengths.
-    pub low_freq_factor: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_freq_factor: Option<f64>,
     /// `original_max_position_embeddings` over it bounds the short ones.
-    pub high_freq_factor: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high_freq_factor: Option<f64>,
     /// Context length before scaling.
-    pub original_max_position_embeddings: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_max_position_embeddings: Option<usize>,
 }
 
 impl Shape {

@@ -1,7 +1,7 @@
 //! Fields to specs: what is taken from a config.json, and what is refused in one line.
 
 use moot_models::arch::{ARCHS, Arch, Config, spec_of_config};
-use moot_models::{ContextLimit, DecoderSpec, Layout, ModelError, Projections, QkRows, Rope, RopeScaling};
+use moot_models::{ContextLimit, DecoderSpec, Layout, ModelError, QkRows, Rope, RopeScaling, Rotation};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -97,29 +97,77 @@ fn settings_that_would_change_the_computation_are_refused() {
     refused(json!({ "model_type": "qwen3" }), &["head_dim", "found nothing"]);
 }
 
+/// With the fields of published files. Windows cut no context.
 #[test]
-fn a_window_smaller_than_the_context_cuts_it() {
-    let windowed = |model_type: &str, window: Value, switch: Value| {
-        accepted(
-            json!({ "model_type": model_type, "head_dim": 16, "sliding_window": window, "use_sliding_window": switch }),
-        )
+fn windows_are_those_of_their_layers() {
+    let windows = |model_type: &str, fields: Value| {
+        let mut config = json!({ "model_type": model_type, "head_dim": 16, "num_hidden_layers": 6 });
+        config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let spec = accepted(config);
+        assert_eq!((spec.context, spec.limit, spec.note()), (4096, ContextLimit::Trained, None));
+        (0..6).map(|layer| (spec.window_of(layer) != usize::MAX).then(|| spec.window_of(layer))).collect::<Vec<_>>()
     };
-    let cut = (1024, ContextLimit::SlidingWindow { claimed: 4096 });
-    let whole = (4096, ContextLimit::Trained);
-    for (model_type, window, switch, expected) in [
-        ("mistral", json!(1024), json!(null), cut),
-        ("mistral", json!(null), json!(null), whole),
-        ("mistral", json!(4096), json!(null), whole),
-        ("phi3", json!(1024), json!(null), cut),
-        ("qwen2", json!(1024), json!(false), whole),
-        ("qwen2", json!(1024), json!(true), cut),
-        ("qwen3", json!(1024), json!(true), cut),
-        ("llama", json!(1024), json!(null), whole),
-    ] {
-        let spec = windowed(model_type, window.clone(), switch);
-        assert_eq!((spec.context, spec.limit), expected, "{model_type}, {window}");
-        assert_eq!(spec.note().is_some(), expected != whole);
+    let (none, all) = (vec![None; 6], vec![Some(1024); 6]);
+    let last_two = [vec![None; 4], vec![Some(1024); 2]].concat();
+    assert_eq!(windows("mistral", json!({ "sliding_window": 1024 })), all);
+    assert_eq!(windows("mistral", json!({ "sliding_window": null })), none);
+    assert_eq!(windows("phi3", json!({ "sliding_window": 1024 })), all);
+    assert_eq!(windows("llama", json!({ "sliding_window": 1024 })), none);
+    for model_type in ["qwen2", "qwen3"] {
+        let fields = json!({ "sliding_window": 1024, "use_sliding_window": false, "max_window_layers": 4 });
+        assert_eq!(windows(model_type, fields), none);
+        let fields = json!({ "sliding_window": 1024, "use_sliding_window": true, "max_window_layers": 4 });
+        assert_eq!(windows(model_type, fields), last_two);
     }
+    let types = json!([
+        "full_attention",
+        "full_attention",
+        "full_attention",
+        "full_attention",
+        "sliding_attention",
+        "sliding_attention"
+    ]);
+    assert_eq!(windows("mistral", json!({ "sliding_window": 1024, "layer_types": types })), last_two);
+    refused(
+        json!({ "model_type": "mistral", "sliding_window": 8, "layer_types": ["chunked_attention"] }),
+        &["layer_types"],
+    );
+}
+
+#[allow(clippy::needless_pass_by_value)] // literals
+fn gemma3(fields: Value) -> Value {
+    let mut config = json!({
+        "model_type": "gemma3_text", "head_dim": 16, "num_hidden_layers": 12, "sliding_window": 512,
+        "query_pre_attn_scalar": 64, "hidden_act": null, "hidden_activation": "gelu_pytorch_tanh", "rope_theta": 1e6,
+    });
+    config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    config
+}
+
+#[test]
+fn gemma_3_has_two_rotations_and_scales_of_its_own() {
+    let old = accepted(gemma3(json!({
+        "rope_local_base_freq": 2e4, "rope_scaling": { "rope_type": "linear", "factor": 8.0 },
+    })));
+    let new = accepted(gemma3(json!({ "rope_parameters": {
+        "full_attention": { "rope_type": "linear", "factor": 8.0, "rope_theta": 1e6 },
+        "sliding_attention": { "rope_type": "default", "rope_theta": 2e4 },
+    } })));
+    assert_eq!(old, new);
+    assert_eq!((old.rope.theta, &old.rope.scaling), (1e6, &RopeScaling::Linear { factor: 8.0 }));
+    let window_rope = old.window_rope.as_ref().unwrap();
+    assert_eq!((window_rope.theta, &window_rope.scaling), (2e4, &RopeScaling::None));
+    assert_eq!((old.attention_scale, old.embedding_scale), (0.125, 8.0));
+    let full: Vec<usize> = (0..12).filter(|&layer| !old.kind(layer).windowed).collect();
+    assert_eq!(full, [5, 11]);
+    assert!((0..12).all(|i| (old.kind(i).rotation == Rotation::WindowRope) == old.kind(i).windowed));
+    let third = accepted(gemma3(json!({ "sliding_window_pattern": 3 })));
+    assert_eq!((0..12).filter(|&layer| !third.kind(layer).windowed).collect::<Vec<_>>(), [2, 5, 8, 11]);
+    refused(gemma3(json!({ "final_logit_softcapping": 30.0 })), &["final_logit_softcapping", "null"]);
+    refused(gemma3(json!({ "hidden_activation": "gelu" })), &["hidden_activation"]);
+    refused(gemma3(json!({ "sliding_window": null })), &["sliding_window"]);
+    refused(gemma3(json!({ "query_pre_attn_scalar": null })), &["query_pre_attn_scalar"]);
+    refused(gemma3(json!({ "query_pre_attn_scalar": 0 })), &["attention scale"]);
 }
 
 /// Every order is a permutation within each head, and rotated pairs come half a head apart.
@@ -128,7 +176,7 @@ fn rows_are_put_in_the_order_of_the_rotation() {
     let plain = accepted(json!({}));
     assert!(plain.rows_in_order() && (0..64).all(|row| plain.file_row(row) == row));
     for (qk_rows, dims) in [(QkRows::Interleaved, 16), (QkRows::Halves, 12), (QkRows::Interleaved, 4)] {
-        let layout = Layout { qk_rows, projections: Projections::Separate };
+        let layout = Layout { qk_rows, ..Layout::PLAIN };
         let spec = DecoderSpec { layout, rope: Rope { dims, ..plain.rope.clone() }, ..plain.clone() };
         assert!(!spec.rows_in_order());
         let rows: Vec<usize> = (0..64).map(|row| spec.file_row(row)).collect();

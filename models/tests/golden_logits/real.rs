@@ -1,9 +1,10 @@
 //! The real GGUF files, from wherever the program keeps those it has fetched:
 //! `cargo test --release -p moot-models -- --ignored golden_logits::real`
 
-use super::{argmax, golden, logits, open};
+use super::{argmax, golden, held, logits, open};
 use crate::cached;
 use moot_models::arch::names::{self, Naming};
+use moot_models::tokenizer::{Segment, Tokenizer};
 use moot_models::weights::Weights;
 use moot_models::{DType, Decoder, Device, LoadOptions, Model, Residency, arch};
 use safetensors::{Dtype, tensor::TensorView};
@@ -219,5 +220,49 @@ fn smollm2_135m_is_the_same_model_as_safetensors() {
         for row in clear {
             assert_eq!(argmax(&found[row]), argmax(&expected[row]), "{:?}, row {row}", run.prompt);
         }
+    }
+}
+
+/// Ids, largest logits and greedy text of Gemma 3 270M (base, Q4_K_M), computed by numpy in f32 from the dequantised file.
+#[test]
+#[ignore = "needs the real model in the cache"]
+fn gemma_3_270m_logits() {
+    type Case<'a> = (&'a str, &'a [u32], &'a [(u32, f32)], &'a str);
+    let cases: [Case<'_>; 3] = [
+        (
+            "The capital of France is",
+            &[2, 818, 5279, 529, 7001, 563],
+            &[(506, 19.091), (496, 18.548), (9079, 18.269), (886, 18.113), (3224, 17.784)],
+            " the capital of the country of France. It is the largest",
+        ),
+        (
+            "Pride and Prejudice was written by",
+            &[2, 203_460, 532, 233_276, 691, 5267, 684],
+            &[(18_821, 30.884), (17_187, 26.745), (33_400, 26.394)],
+            " Jane Austen. It was published in 1813",
+        ),
+        ("2, 4, 6, 8,", &[2, 236_778, 236_764, 236_743, 236_812], &[], " 10, 12, 14,"),
+    ];
+    // A base model has no chat template, so it is not opened as a whole.
+    let weights = Weights::open(&cached("gemma-3-270m-base")).unwrap();
+    let Weights::Gguf(gguf) = &weights else { panic!("expected a GGUF") };
+    let tokenizer = Tokenizer::from_gguf(gguf.metadata()).unwrap();
+    let decoder = Decoder::load(arch::spec(&weights).unwrap(), &weights, &held(Residency::Dense)).unwrap();
+    for (text, ids, largest, greedy) in cases {
+        let prompt = tokenizer.encode_prompt(&[Segment::Content(text.into())]).unwrap();
+        assert_eq!(prompt[..ids.len()], *ids, "{text}");
+        let mut row = decoder.forward_alone(&prompt).unwrap().pop().unwrap();
+        for (token, expected) in largest {
+            let found = row[*token as usize];
+            assert!((found - expected).abs() < 2e-3, "{text}: token {token}: expected {expected}, found {found}");
+        }
+        let mut sequence = prompt.clone();
+        let mut written = String::new();
+        while written.len() < greedy.len() {
+            sequence.push(argmax(&row));
+            written = tokenizer.decode_text(&sequence[prompt.len()..]);
+            row = decoder.forward_alone(&sequence).unwrap().pop().unwrap();
+        }
+        assert_eq!(written, greedy, "{text}");
     }
 }

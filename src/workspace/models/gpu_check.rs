@@ -1,11 +1,12 @@
 //! The self-test of a GPU, once for a card, a driver and a program.
 
 use crate::error::{MootError, Result};
+use crate::files::{outputs, private_folder};
 use crate::llm::remote::Notice;
 use moot_models::kernels::{self, Failure};
 use moot_models::{Device, source};
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Tests `device`, unless this program passed on such a card before. Where products of blocks alone are wrong, quantised
 /// weights are widened from now on, and `notice` says so.
@@ -34,10 +35,16 @@ pub(super) fn check(device: &Device, notice: &Notice) -> Result<()> {
         notice.tell(&format!("note: {description}: {failure}"));
     } else if let Some(passed) = passed {
         // Without a cache it is tested again.
-        let _ = passed.parent().map(std::fs::create_dir_all);
-        let _ = std::fs::write(passed, format!("{description}\n"));
+        let _ = keep(&passed, &description);
     }
     Ok(())
+}
+
+/// Notes in `passed` that a card of this description passed.
+fn keep(passed: &Path, description: &str) -> Result<()> {
+    let failed = |e| MootError::io(passed, "write", e);
+    passed.parent().map_or(Ok(()), private_folder).map_err(failed)?;
+    outputs::write(passed, format!("{description}\n").as_bytes())
 }
 
 fn described(device: &Device) -> Result<Option<String>> {

@@ -6,7 +6,7 @@
 
 use super::multiply::{Affine, Inputs, Layer, multiply};
 use super::weight::{Data, Packed, Weight};
-use crate::cpu::{BlockCall, CHUNK, Format, Int8, PANEL, RowChunk, Table};
+use crate::cpu::{BlockCall, CHUNK, Format, Gate, Int8, PANEL, RowChunk, Table};
 use crate::ops::{cpu_table, f32_slice};
 use candle_core::{Device, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
@@ -19,19 +19,27 @@ const TASK_ROWS: usize = 128;
 const TASKS_OF_THREAD: usize = 4;
 
 impl Weight {
-    /// A decoder's feed-forward layers, `down(silu(gate(x)) * up(x))`, in one pass: inner activations are quantised
+    /// A decoder's feed-forward layers, `down(activation(gate(x)) * up(x))`, in one pass: inner activations are quantised
     /// while they are in the cache. The bits are those of the separate operations. `None` where weights are not
     /// quantised and on the CPU, or there is too little to do for all threads: the caller then applies them separately.
     ///
     /// # Errors
     /// Shapes that do not fit.
-    pub fn feed_forward(gate: &Self, up: &Self, down: &Affine<'_>, x: &Tensor) -> Result<Option<Tensor>> {
-        in_one_pass(gate, up, down, x)
+    pub fn feed_forward(
+        (gate, up, activation): (&Self, &Self, Gate),
+        down: &Affine<'_>,
+        x: &Tensor,
+    ) -> Result<Option<Tensor>> {
+        in_one_pass((gate, up, activation), down, x)
     }
 }
 
 /// `None` where weights are not quantised and on the CPU, or there is too little to do for all threads.
-fn in_one_pass(gate: &Weight, up: &Weight, down: &Affine<'_>, x: &Tensor) -> Result<Option<Tensor>> {
+fn in_one_pass(
+    (gate, up, activation): (&Weight, &Weight, Gate),
+    down: &Affine<'_>,
+    x: &Tensor,
+) -> Result<Option<Tensor>> {
     let (Some(gate), Some(up), Data::Packed(packed)) = (Blocks::of(gate), Blocks::of(up), &down.weight.data) else {
         return Ok(None);
     };
@@ -75,7 +83,7 @@ fn in_one_pass(gate: &Weight, up: &Weight, down: &Affine<'_>, x: &Tensor) -> Res
             for (weight, buffer) in [gate, up].into_iter().zip(&mut *buffers) {
                 weight.multiply(table, &quantised, from..from + columns, rows.clone(), buffer);
             }
-            gated(table, buffers, columns, part);
+            gated(table, activation, buffers, columns, part);
         },
     );
     let held = down.bias.map(|bias| bias.storage_and_layout());
@@ -123,14 +131,14 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Quantises `silu(gate) * up`, of `columns` each row.
-fn gated(table: &Table, [gate, up]: &[Vec<f32>; 2], columns: usize, part: RowChunk<'_>) {
-    let mut row = [0.0; CHUNK];
+/// Quantises `activation(gate) * up`, of `columns` each row.
+fn gated(table: &Table, activation: Gate, [gate, up]: &[Vec<f32>; 2], columns: usize, part: RowChunk<'_>) {
+    let (kernel, mut row) = (table.gated(activation), [0.0; CHUNK]);
     for ((gate, up), out) in gate.chunks_exact(columns).zip(up.chunks_exact(columns)).zip(part.rows()) {
         // SAFETY: the table was chosen by what this machine can run; a row has at most a chunk's columns.
         #[allow(unsafe_code)]
         unsafe {
-            (table.swiglu)(gate, up, row.as_mut_ptr());
+            kernel(gate, up, row.as_mut_ptr());
             (table.quantise_i8)(&row[..columns], out);
         }
     }
@@ -140,7 +148,7 @@ fn gated(table: &Table, [gate, up]: &[Vec<f32>; 2], columns: usize, part: RowChu
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::ops::swiglu::swiglu;
+    use crate::ops::gated;
     use candle_core::quantized::{GgmlDType, QTensor};
 
     fn weight(dtype: GgmlDType, outputs: usize, inputs: usize) -> Weight {
@@ -169,12 +177,13 @@ mod tests {
         for rows in [1, 3, 17, 128, 130, 300] {
             let x = Tensor::randn(0_f32, 1.0, (rows, 96), &Device::Cpu).unwrap();
             let apart = Weight::apply_all(&[gate.affine(None), up.affine(None)], &x).unwrap();
-            let inner = swiglu(&apart[0], &apart[1]).unwrap();
-            for bias in [None, Some(&bias)] {
+            for (bias, activation) in [(None, Gate::Silu), (Some(&bias), Gate::Silu), (None, Gate::GeluTanh)] {
+                let inner = gated::gated(&apart[0], &apart[1], activation).unwrap();
                 let want = Weight::apply_all(&[down.affine(bias)], &inner).unwrap().remove(0);
                 on_two_threads(|| {
-                    let got = in_one_pass(&gate, &up, &down.affine(bias), &x).unwrap().expect("enough tasks");
-                    assert_eq!(bits(&got), bits(&want), "{rows} rows");
+                    let layers = (&gate, &up, activation);
+                    let got = in_one_pass(layers, &down.affine(bias), &x).unwrap().expect("enough tasks");
+                    assert_eq!(bits(&got), bits(&want), "{rows} rows, {activation:?}");
                 });
             }
         }
@@ -187,10 +196,15 @@ mod tests {
         let (down, small) = (weight(GgmlDType::Q8_0, 33, 2048), weight(GgmlDType::Q8_0, 33, 512));
         let dense = Weight::new(&Tensor::randn(0_f32, 0.2, (2048, 64), &Device::Cpu).unwrap()).unwrap();
         on_two_threads(|| {
-            assert!(in_one_pass(&wide, &wide, &down.affine(None), &x).unwrap().is_some());
-            assert!(in_one_pass(&narrow, &narrow, &small.affine(None), &x).unwrap().is_none(), "two tasks");
-            assert!(in_one_pass(&dense, &wide, &down.affine(None), &x).unwrap().is_none(), "floats");
-            let error = in_one_pass(&wide, &narrow, &down.affine(None), &x).expect_err("other outputs").to_string();
+            assert!(in_one_pass((&wide, &wide, Gate::Silu), &down.affine(None), &x).unwrap().is_some());
+            assert!(
+                in_one_pass((&narrow, &narrow, Gate::Silu), &small.affine(None), &x).unwrap().is_none(),
+                "two tasks"
+            );
+            assert!(in_one_pass((&dense, &wide, Gate::Silu), &down.affine(None), &x).unwrap().is_none(), "floats");
+            let error = in_one_pass((&wide, &narrow, Gate::Silu), &down.affine(None), &x)
+                .expect_err("other outputs")
+                .to_string();
             assert!(error.contains("gate is [2048, 64], up is [512, 64]"), "{error}");
         });
     }

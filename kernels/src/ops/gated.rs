@@ -1,18 +1,19 @@
-//! `silu(gate) * up`, the activation between a decoder's feed-forward layers.
+//! `activation(gate) * up`, between a decoder's feed-forward layers.
 
 use super::{cpu_table, f32_slice, filled};
+use crate::cpu::Gate;
 use candle_core::{CpuStorage, CudaStorage, CustomOp2, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-/// `gate / (1 + exp(-gate)) * up`, all of one shape. On a CUDA device the two may be columns of one tensor.
+/// `activation(gate) * up`, all of one shape. On a CUDA device the two may be columns of one tensor.
 ///
 /// # Errors
 /// Shapes that do not fit.
-pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
-    match gate.device() {
-        Device::Cpu => gate.contiguous()?.apply_op2_no_bwd(&up.contiguous()?, &Swiglu),
-        Device::Cuda(_) => gate.apply_op2_no_bwd(up, &Swiglu),
-        _ => reference(gate, up),
+pub fn gated(gate: &Tensor, up: &Tensor, activation: Gate) -> Result<Tensor> {
+    match (gate.device(), activation) {
+        (Device::Cpu, _) => gate.contiguous()?.apply_op2_no_bwd(&up.contiguous()?, &Gated(activation)),
+        (Device::Cuda(_), Gate::Silu) => gate.apply_op2_no_bwd(up, &Gated(activation)),
+        _ => reference(gate, up, activation),
     }
 }
 
@@ -20,31 +21,34 @@ pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Shapes that do not fit.
-pub fn reference(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
-    gate.silu()? * up
+pub fn reference(gate: &Tensor, up: &Tensor, activation: Gate) -> Result<Tensor> {
+    match activation {
+        Gate::Silu => gate.silu()? * up,
+        Gate::GeluTanh => gate.gelu()? * up,
+    }
 }
 
-struct Swiglu;
+struct Gated(Gate);
 
-impl CustomOp2 for Swiglu {
+impl CustomOp2 for Gated {
     fn name(&self) -> &'static str {
-        "swiglu"
+        "gated"
     }
 
     fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
         /// Values of a task: a few microseconds' work.
         const CHUNK: usize = 8192;
-        let (gate, up) = (f32_slice("swiglu", s1, l1)?, f32_slice("swiglu", s2, l2)?);
+        let (gate, up) = (f32_slice("gated", s1, l1)?, f32_slice("gated", s2, l2)?);
         if l1.shape() != l2.shape() {
-            bail!("swiglu: gate is {:?}, up is {:?}", l1.shape(), l2.shape());
+            bail!("gated: gate is {:?}, up is {:?}", l1.shape(), l2.shape());
         }
-        let table = cpu_table()?;
+        let kernel = cpu_table()?.gated(self.0);
         // SAFETY: the table was chosen by what this machine can run, and writes as many values as it is given.
         #[allow(unsafe_code)]
         let out = unsafe {
             filled(gate.len(), |out| {
                 let parts = gate.par_chunks(CHUNK).zip(up.par_chunks(CHUNK)).zip(out.par_chunks_mut(CHUNK));
-                parts.for_each(|((gate, up), out)| (table.swiglu)(gate, up, out.as_mut_ptr().cast()));
+                parts.for_each(|((gate, up), out)| kernel(gate, up, out.as_mut_ptr().cast()));
             })
         };
         Ok((CpuStorage::F32(out), l1.shape().clone()))
@@ -52,7 +56,7 @@ impl CustomOp2 for Swiglu {
 
     fn cuda_fwd(&self, s1: &CudaStorage, l1: &Layout, s2: &CudaStorage, l2: &Layout) -> Result<(CudaStorage, Shape)> {
         if l1.shape() != l2.shape() {
-            bail!("swiglu: gate is {:?}, up is {:?}", l1.shape(), l2.shape());
+            bail!("gated: gate is {:?}, up is {:?}", l1.shape(), l2.shape());
         }
         Ok((crate::cuda::swiglu((s1, l1), (s2, l2))?, l1.shape().clone()))
     }
