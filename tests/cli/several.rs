@@ -3,7 +3,7 @@
 use super::program::{DEMO, THREE, Workspace, moot, reads_like_a_record, run, text, with_context};
 use crate::llm::server::{Server, reply};
 use moot::eval::record::reader::Record;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -59,33 +59,35 @@ fn models_that_take_turns_reply_as_models_together() {
     assert!(text(&other.stderr).contains("other settings: roles {\"aggregator\""), "{}", text(&other.stderr));
 }
 
-/// A folder whose context is shorter than it claims, since its attention slides.
-fn windowed(workspace: &Workspace) {
-    let (from, to) = (Path::new(QWEN2).with_extension(""), workspace.path("windowed"));
+/// A folder whose context is shorter than it claims, since its positions are scaled anew beyond.
+fn rescaled(workspace: &Workspace) {
+    let (from, to) = (Path::new(QWEN2).with_extension(""), workspace.path("rescaled"));
     fs::create_dir(&to).unwrap();
     for file in ["model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
         fs::copy(from.join(file), to.join(file)).unwrap();
     }
     let mut config: Value = serde_json::from_slice(&fs::read(from.join("config.json")).unwrap()).unwrap();
-    for (field, value) in [("max_position_embeddings", 16384), ("sliding_window", 8192)] {
-        config[field] = value.into();
-    }
-    config["use_sliding_window"] = true.into();
+    config["max_position_embeddings"] = 16384.into();
+    let factors = vec![1.0; 8];
+    config["rope_parameters"] = json!({
+        "rope_type": "longrope", "rope_theta": 1e6, "short_factor": factors, "long_factor": factors,
+        "original_max_position_embeddings": 8192,
+    });
     fs::write(to.join("config.json"), config.to_string()).unwrap();
 }
 
 #[test]
 fn missing_abilities_are_reported_once_for_each_model() {
     let workspace = workspace();
-    windowed(&workspace);
-    let note = "windowed: context is 8192 tokens instead of the 16384 of its file";
+    rescaled(&workspace);
+    let note = "rescaled: context is 8192 tokens instead of the 16384 of its file";
     let ask = |model: &str, memory: &'static [&'static str]| {
         let typed = ["ask", "When?", "--method", "madam-rag", "--docs", DEMO].iter().chain(memory).copied();
         text(&run(with_models(&workspace, model, typed)).stderr)
     };
-    let several = "agent=tiny.gguf,aggregator=windowed";
+    let several = "agent=tiny.gguf,aggregator=rescaled";
     let mut bench =
-        moot(["lab", "bench", "--model", "windowed", "--offline", "--rows", "1", "--prompt", "8", "--generate", "2"]);
+        moot(["lab", "bench", "--model", "rescaled", "--offline", "--rows", "1", "--prompt", "8", "--generate", "2"]);
     let bench = text(
         &run({
             bench.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path("")).args(["--kv-memory", "16M"]);
@@ -95,7 +97,7 @@ fn missing_abilities_are_reported_once_for_each_model() {
     );
     let turns = ask(several, &["--memory", "350M"]);
     assert!(turns.contains("models take turns"), "{turns}");
-    for said in [bench, turns, ask("windowed", &[]), ask(several, &["--memory", "1G"])] {
+    for said in [bench, turns, ask("rescaled", &[]), ask(several, &["--memory", "1G"])] {
         assert_eq!(said.matches(note).count(), 1, "{said}");
     }
 }
