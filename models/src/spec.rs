@@ -19,8 +19,10 @@ pub struct DecoderSpec {
     pub kv_heads: usize,
     /// Width of a head, a multiple of 16; need not be `hidden / heads`.
     pub head_dim: usize,
-    /// Width between the feed-forward's layers.
+    /// Width between the feed-forward's layers, of one expert where there are several.
     pub intermediate: usize,
+    /// The experts of every feed-forward; `None` where it is one pair of layers.
+    pub experts: Option<Experts>,
     /// Positions that are computed exactly: a prompt and its reply together.
     pub context: usize,
     /// Whether `context` is all that the model claims.
@@ -87,6 +89,17 @@ pub enum Norms {
     Before,
     /// Before and behind both.
     Around,
+}
+
+/// A mixture of experts: a router gives each token the experts of the largest weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Experts {
+    /// Experts of a feed-forward.
+    pub count: usize,
+    /// Experts that a token goes through.
+    pub used: usize,
+    /// Whether the weights of the used experts are divided by their sum.
+    pub normalised: bool,
 }
 
 /// What limits [`DecoderSpec::context`].
@@ -197,12 +210,27 @@ pub struct Layout {
     pub projections: Projections,
     /// What is stored of the norms' weights.
     pub norm_weights: NormWeights,
+    /// How experts are stored.
+    pub experts: ExpertTensors,
 }
 
 impl Layout {
     /// Halves, a tensor a projection, norms as they are: what most files do.
-    pub const PLAIN: Self =
-        Self { qk_rows: QkRows::Halves, projections: Projections::Separate, norm_weights: NormWeights::Whole };
+    pub const PLAIN: Self = Self {
+        qk_rows: QkRows::Halves,
+        projections: Projections::Separate,
+        norm_weights: NormWeights::Whole,
+        experts: ExpertTensors::Separate,
+    };
+}
+
+/// How experts are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpertTensors {
+    /// Each has its own tensors.
+    Separate,
+    /// All of a layer lie one after the other in one tensor a projection.
+    Stacked,
 }
 
 /// What is stored of the norms' weights.

@@ -34,7 +34,12 @@ fn from_gguf(metadata: &Metadata) -> Result<DecoderSpec> {
         return Err(metadata.wrong("gemma3.attention.sliding_window", "a number of positions above 0"));
     }
     let window_rope = Rope { theta, dims: spec.rope.dims, scaling: RopeScaling::None };
-    complete(&mut spec, window_rope, |layer| !(layer + 1).is_multiple_of(PATTERN));
+    let field = "gemma3.attention.sliding_window_pattern";
+    let pattern = metadata.optional_usize(field)?.unwrap_or(PATTERN);
+    if pattern == 0 {
+        return Err(metadata.wrong(field, "above 0"));
+    }
+    complete(&mut spec, window_rope, |layer| !(layer + 1).is_multiple_of(pattern));
     Ok(spec)
 }
 
@@ -55,12 +60,14 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
     if let Some(full) = &full {
         spec.rope = rope::of_section(config, full, head_dim, spec.context)?.0;
     }
+    let theta = config.optional_f64("rope_local_base_freq")?.unwrap_or(WINDOW_THETA);
     let window_rope = match &windowed {
-        Some(windowed) => rope::of_section(config, windowed, head_dim, spec.context)?.0,
-        None => {
-            let theta = config.optional_f64("rope_local_base_freq")?.unwrap_or(WINDOW_THETA);
-            Rope { theta, dims: spec.rope.dims, scaling: RopeScaling::None }
+        // Some files have the bases beside the sections.
+        Some(windowed) if !windowed.has("rope_theta") => {
+            Rope { theta, ..rope::of_section(config, windowed, head_dim, spec.context)?.0 }
         }
+        Some(windowed) => rope::of_section(config, windowed, head_dim, spec.context)?.0,
+        None => Rope { theta, dims: spec.rope.dims, scaling: RopeScaling::None },
     };
     let scalar = config.f64("query_pre_attn_scalar")?;
     spec.attention_scale = (1.0 / scalar.sqrt()) as f32;

@@ -20,11 +20,16 @@ pub(super) fn spec(metadata: &Metadata, architecture: &'static str) -> Result<De
 
 /// As [`spec`], of an architecture whose heads may be rotated in part.
 pub(super) fn partly_rotated(metadata: &Metadata, architecture: &'static str) -> Result<DecoderSpec> {
-    let field = |name: &str| format!("{architecture}.{name}");
-    let experts = field("expert_count");
+    let experts = format!("{architecture}.expert_count");
     if metadata.optional_usize(&experts)?.is_some_and(|count| count > 0) {
-        return Err(metadata.wrong(&experts, "0 (mixtures of experts are not supported)"));
+        return Err(metadata.wrong(&experts, &format!("0 (experts are not known of {architecture})")));
     }
+    with_experts(metadata, architecture)
+}
+
+/// As [`partly_rotated`], of an architecture that may have experts.
+pub(super) fn with_experts(metadata: &Metadata, architecture: &'static str) -> Result<DecoderSpec> {
+    let field = |name: &str| format!("{architecture}.{name}");
     let heads = metadata.usize(&field("attention.head_count"))?;
     let hidden = metadata.usize(&field("embedding_length"))?;
     let eps = metadata.optional_f64(&field("attention.layer_norm_rms_epsilon"))?;
@@ -45,6 +50,7 @@ pub(super) fn partly_rotated(metadata: &Metadata, architecture: &'static str) ->
         kv_heads: metadata.optional_usize(&field("attention.head_count_kv"))?.unwrap_or(heads),
         head_dim,
         intermediate: metadata.usize(&field("feed_forward_length"))?,
+        experts: None,
         context: metadata.usize(&field("context_length"))?,
         limit: ContextLimit::Trained,
         window: usize::MAX,

@@ -70,6 +70,7 @@ fn of_any_activation(config: &Config, architecture: &'static str) -> Result<Deco
         kv_heads: config.optional_usize("num_key_value_heads")?.unwrap_or(heads),
         head_dim,
         intermediate: config.usize("intermediate_size")?,
+        experts: None,
         context,
         limit: ContextLimit::Trained,
         window: usize::MAX,

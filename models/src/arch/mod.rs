@@ -10,6 +10,7 @@ pub mod names;
 mod phi3;
 mod qwen2;
 mod qwen3;
+mod qwen3moe;
 mod rope;
 mod row;
 mod smollm3;
@@ -18,7 +19,7 @@ pub use config::Config;
 pub use row::Arch;
 
 use crate::error::{ModelError, Result};
-use crate::spec::{Bias, DecoderSpec, Output};
+use crate::spec::{Bias, DecoderSpec, Experts, Output};
 use crate::weights::{Gguf, Weights};
 use names::{BlockTensor, Name, Naming};
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ use std::path::Path;
 
 /// Every architecture there is.
 pub const ARCHS: &[Arch] =
-    &[llama::ARCH, mistral::ARCH, qwen2::ARCH, qwen3::ARCH, phi3::ARCH, gemma3::ARCH, smollm3::ARCH];
+    &[llama::ARCH, mistral::ARCH, qwen2::ARCH, qwen3::ARCH, qwen3moe::ARCH, phi3::ARCH, gemma3::ARCH, smollm3::ARCH];
 
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
 /// no other is.
@@ -121,6 +122,14 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     }
     if !spec.head_dim.is_multiple_of(16) {
         return wrong("head size", "a multiple of 16", spec.head_dim.to_string());
+    }
+    if let Some(Experts { count, used, .. }) = spec.experts {
+        /// Experts of a layer: far beyond any model.
+        const MOST: usize = 1 << 12;
+        if count > MOST || used == 0 || used > count {
+            let found = format!("{used} of {count}");
+            return wrong("experts", &format!("at most {MOST}, of which a token uses 1 to all"), found);
+        }
     }
     if !(spec.norm_eps > 0.0 && spec.norm_eps < 1.0) {
         return wrong("norm epsilon", "between 0 and 1", spec.norm_eps.to_string());

@@ -1,6 +1,6 @@
 //! Names of a decoder's tensors in GGUF files and in transformers folders.
 
-use crate::spec::{Bias, DecoderSpec, Norms, Output, Projections, QkNorm};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output, Projections, QkNorm};
 
 /// A tensor of a decoder, by its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,45 @@ pub enum BlockTensor {
     GateUp,
     /// `[hidden, intermediate]`
     Down,
+    /// `[experts, hidden]`
+    Router,
+    /// A projection of expert `.0`, as [`Self::Gate`], [`Self::Up`] or [`Self::Down`].
+    Expert(usize, Inner),
+    /// A projection of all experts, one after the other: `[experts, outputs, inputs]`.
+    Experts(Inner),
+}
+
+/// A projection of a feed-forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inner {
+    /// `[intermediate, hidden]`
+    Gate,
+    /// `[intermediate, hidden]`
+    Up,
+    /// `[hidden, intermediate]`
+    Down,
+}
+
+impl Inner {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Gate, Self::Up, Self::Down];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+
+    /// Outputs and inputs of one expert.
+    #[must_use]
+    pub fn shape(self, spec: &DecoderSpec) -> [usize; 2] {
+        match self {
+            Self::Gate | Self::Up => [spec.intermediate, spec.hidden],
+            Self::Down => [spec.hidden, spec.intermediate],
+        }
+    }
 }
 
 /// The naming convention of a file.
@@ -77,6 +116,12 @@ impl Naming {
             (Self::Gguf, Name::Embedding) => "token_embd.weight".into(),
             (Self::Gguf, Name::OutputNorm) => "output_norm.weight".into(),
             (Self::Gguf, Name::Output) => "output.weight".into(),
+            (Self::Gguf, Name::Block(i, BlockTensor::Experts(inner))) => {
+                format!("blk.{i}.ffn_{}_exps.weight", inner.name())
+            }
+            (Self::HuggingFace, Name::Block(i, BlockTensor::Expert(expert, inner))) => {
+                format!("model.layers.{i}.mlp.experts.{expert}.{}_proj.weight", inner.name())
+            }
             (Self::Gguf, Name::Block(i, tensor)) => format!("blk.{i}.{}", tensor.names().0),
             (Self::HuggingFace, Name::Embedding) => "model.embed_tokens.weight".into(),
             (Self::HuggingFace, Name::OutputNorm) => "model.norm.weight".into(),
@@ -111,6 +156,10 @@ impl BlockTensor {
             // llama.cpp has no name for the two together: a tensor of twice the rows under the name of one.
             Self::GateUp => ("ffn_up.weight", "mlp.gate_up_proj.weight"),
             Self::Down => ("ffn_down.weight", "mlp.down_proj.weight"),
+            Self::Router => ("ffn_gate_inp.weight", "mlp.gate.weight"),
+            // Each kind of file stores experts in its own way, so these are no file's.
+            Self::Expert(..) => ("expert of a GGUF", "expert"),
+            Self::Experts(_) => ("experts", "experts of a folder"),
         }
     }
 }
@@ -179,13 +228,17 @@ fn block_tensors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
         (BlockTensor::AttentionNorm, vec![spec.hidden]),
         (BlockTensor::AttentionOutput, vec![spec.hidden, q]),
         (feed_forward_norm, vec![spec.hidden]),
-        (BlockTensor::Down, vec![spec.hidden, spec.intermediate]),
     ];
-    let inward: &[BlockTensor] = match spec.layout.projections {
-        Projections::Separate => {
+    match spec.experts {
+        None => tensors.push((BlockTensor::Down, vec![spec.hidden, spec.intermediate])),
+        Some(experts) => tensors.extend(expert_tensors(spec, experts)),
+    }
+    let inward: &[BlockTensor] = match (spec.layout.projections, spec.experts) {
+        (Projections::Separate, None) => {
             &[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value, BlockTensor::Gate, BlockTensor::Up]
         }
-        Projections::Fused => &[BlockTensor::QueryKeyValue, BlockTensor::GateUp],
+        (Projections::Separate, Some(_)) => &[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value],
+        (Projections::Fused, _) => &[BlockTensor::QueryKeyValue, BlockTensor::GateUp],
     };
     tensors.extend(inward.iter().map(|&tensor| (tensor, vec![ProjectionRows::of(spec, tensor).rows, spec.hidden])));
     if spec.bias != Bias::None {
@@ -204,6 +257,21 @@ fn block_tensors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
     if spec.norms == Norms::Around {
         let behind = [BlockTensor::AttentionOutputNorm, BlockTensor::FeedForwardOutputNorm];
         tensors.extend(behind.map(|tensor| (tensor, vec![spec.hidden])));
+    }
+    tensors
+}
+
+/// The router, and each expert's tensors or those of all.
+fn expert_tensors(spec: &DecoderSpec, experts: Experts) -> Vec<(BlockTensor, Vec<usize>)> {
+    let mut tensors = vec![(BlockTensor::Router, vec![experts.count, spec.hidden])];
+    let stacked = |inner: Inner| {
+        let [outputs, inputs] = inner.shape(spec);
+        (BlockTensor::Experts(inner), vec![experts.count, outputs, inputs])
+    };
+    let of = |expert: usize| Inner::ALL.map(|inner| (BlockTensor::Expert(expert, inner), inner.shape(spec).to_vec()));
+    match spec.layout.experts {
+        ExpertTensors::Stacked => tensors.extend(Inner::ALL.map(stacked)),
+        ExpertTensors::Separate => tensors.extend((0..experts.count).flat_map(of)),
     }
     tensors
 }

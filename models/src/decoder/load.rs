@@ -2,10 +2,10 @@
 
 use super::rotations::Rotations;
 use super::{Block, Decoder, LoadOptions, Residency};
-use crate::arch::names::{BlockTensor, Name, Naming, ProjectionRows};
+use crate::arch::names::{BlockTensor, Inner, Name, Naming, ProjectionRows};
 use crate::error::Result;
-use crate::layers::{FeedForward, Joined, Linear};
-use crate::spec::{Bias, DecoderSpec, NormWeights, Norms, Output, QkNorm};
+use crate::layers::{FeedForward, Joined, Linear, MixtureOfExperts};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, NormWeights, Norms, Output, QkNorm};
 use crate::weights::{Order, Rows, Weights};
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
@@ -21,7 +21,10 @@ impl Decoder {
         options.devices().try_for_each(release_unused)?;
         let loader = Loader { spec: &spec, naming: weights.naming(), weights, options, device: &options.device };
         let last = Loader { device: options.last_device(), ..loader };
-        let vocabulary = |name| TensorSlice { name, of: spec.vocab, first: 0, rows: spec.vocab, inputs: spec.hidden };
+        let vocabulary = |name| {
+            let (of, inputs) = (spec.vocab, spec.hidden);
+            TensorSlice { name, of, first: 0, rows: of, inputs, stacked: None }
+        };
         let embedding = |loader: &Loader<'_>| {
             loader.matrix(&Source { from: vocabulary(Name::Embedding), bias: None, turned: false })
         };
@@ -50,7 +53,7 @@ impl Block {
         let name = |tensor| Name::Block(index, tensor);
         let rows = |projection, inputs| {
             let ProjectionRows { tensor, tensor_rows, first, rows } = ProjectionRows::of(spec, projection);
-            TensorSlice { name: name(tensor), of: tensor_rows, first, rows, inputs }
+            TensorSlice { name: name(tensor), of: tensor_rows, first, rows, inputs, stacked: None }
         };
         let bias = |tensor| (spec.bias != Bias::None).then(|| name(tensor));
         let inward = |projection, bias, turned| Source { from: rows(projection, spec.hidden), bias, turned };
@@ -78,11 +81,10 @@ impl Block {
             attention_output_norm: behind(BlockTensor::AttentionOutputNorm)?,
             feed_forward_norm: loader.norm(name(feed_forward_norm), spec.hidden)?,
             feed_forward_output_norm: behind(BlockTensor::FeedForwardOutputNorm)?,
-            feed_forward: FeedForward::new(
-                loader.joined([inward(BlockTensor::Gate, None, false), inward(BlockTensor::Up, None, false)])?,
-                spec.gate,
-                loader.linear(rows(BlockTensor::Down, spec.intermediate), None)?,
-            ),
+            feed_forward: match spec.experts {
+                None => super::Following::One(loader.feed_forward(index)?),
+                Some(experts) => super::Following::Experts(loader.experts(index, experts)?),
+            },
         })
     }
 }
@@ -106,6 +108,8 @@ struct TensorSlice {
     first: usize,
     rows: usize,
     inputs: usize,
+    /// How many matrices the tensor has, where it has several, one after the other.
+    stacked: Option<usize>,
 }
 
 /// A linear layer in the file.
@@ -120,6 +124,49 @@ struct Source {
 impl<'a> Loader<'a> {
     fn dense(&self, name: Name, shape: &[usize]) -> Result<Tensor> {
         self.weights.dense(&self.naming.name(name), shape, self.options.dtype, self.device)
+    }
+
+    /// The feed-forward of block `index`, where it is one pair of layers.
+    fn feed_forward(&self, index: usize) -> Result<FeedForward> {
+        let rows = |projection, inputs| {
+            let ProjectionRows { tensor, tensor_rows, first, rows } = ProjectionRows::of(self.spec, projection);
+            TensorSlice { name: Name::Block(index, tensor), of: tensor_rows, first, rows, inputs, stacked: None }
+        };
+        let inward = |projection| Source { from: rows(projection, self.spec.hidden), bias: None, turned: false };
+        let gate_up = self.joined([inward(BlockTensor::Gate), inward(BlockTensor::Up)])?;
+        Ok(FeedForward::new(
+            gate_up,
+            self.spec.gate,
+            self.linear(rows(BlockTensor::Down, self.spec.intermediate), None)?,
+        ))
+    }
+
+    /// The experts of block `index`.
+    fn experts(&self, index: usize, experts: Experts) -> Result<MixtureOfExperts> {
+        let slice = |expert: usize, inner: Inner| {
+            let [rows, inputs] = inner.shape(self.spec);
+            match self.spec.layout.experts {
+                ExpertTensors::Separate => {
+                    let name = Name::Block(index, BlockTensor::Expert(expert, inner));
+                    TensorSlice { name, of: rows, first: 0, rows, inputs, stacked: None }
+                }
+                ExpertTensors::Stacked => {
+                    let name = Name::Block(index, BlockTensor::Experts(inner));
+                    let (of, first) = (experts.count * rows, expert * rows);
+                    TensorSlice { name, of, first, rows, inputs, stacked: Some(experts.count) }
+                }
+            }
+        };
+        let one = |expert: usize| {
+            let inward = |inner| Source { from: slice(expert, inner), bias: None, turned: false };
+            let gate_up = self.joined([inward(Inner::Gate), inward(Inner::Up)])?;
+            Ok(FeedForward::new(gate_up, self.spec.gate, self.linear(slice(expert, Inner::Down), None)?))
+        };
+        let (count, hidden) = (experts.count, self.spec.hidden);
+        let name = Name::Block(index, BlockTensor::Router);
+        let router = TensorSlice { name, of: count, first: 0, rows: count, inputs: hidden, stacked: None };
+        let all = (0..count).map(one).collect::<Result<_>>()?;
+        Ok(MixtureOfExperts::new(experts, self.linear(router, None)?, all))
     }
 
     /// A norm's weights, `[width]`.
@@ -191,7 +238,11 @@ impl<'a> Loader<'a> {
     }
 
     fn rows(&self, Source { from, .. }: &Source) -> Result<Rows<'a>> {
-        let stored = self.weights.rows(&self.naming.name(from.name), from.of, from.inputs)?;
+        let name = self.naming.name(from.name);
+        let stored = match from.stacked {
+            Some(count) => self.weights.stacked(&name, [count, from.of / count, from.inputs])?,
+            None => self.weights.rows(&name, from.of, from.inputs)?,
+        };
         Ok(stored.slice(from.first..from.first + from.rows))
     }
 

@@ -9,7 +9,7 @@ pub use replay::{ReplayCounts, Replays};
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::kv::KvCache;
-use crate::layers::{FeedForward, FeedForwards, Joined, Linear, moved};
+use crate::layers::{FeedForward, FeedForwards, Joined, Linear, MixtureOfExperts, moved};
 use crate::spec::{DecoderSpec, Rotation};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
@@ -117,7 +117,48 @@ struct Block {
     attention_output_norm: Option<Tensor>,
     feed_forward_norm: Tensor,
     feed_forward_output_norm: Option<Tensor>,
-    feed_forward: FeedForward,
+    feed_forward: Following,
+}
+
+/// What follows attention in a block.
+#[derive(Debug)]
+enum Following {
+    One(FeedForward),
+    Experts(MixtureOfExperts),
+}
+
+impl Following {
+    fn apply(&self, x: &Tensor) -> candle_core::Result<Tensor> {
+        match self {
+            Self::One(layers) => layers.apply(x),
+            Self::Experts(experts) => experts.apply(x),
+        }
+    }
+
+    fn count(&self, so_far: FeedForwards) -> FeedForwards {
+        match self {
+            Self::One(layers) => layers.count(so_far),
+            Self::Experts(experts) => experts.count(so_far),
+        }
+    }
+
+    /// The weights that a token is multiplied by.
+    fn of_a_token(&self) -> LinearWeights {
+        match self {
+            Self::One(layers) => LinearWeights::of(layers.linears()),
+            Self::Experts(experts) => {
+                let one = LinearWeights::of(experts.linears_of_one());
+                (0..experts.used()).fold(LinearWeights::of([experts.router()]), |all, _| all.and(one))
+            }
+        }
+    }
+
+    fn linears(&self) -> Box<dyn Iterator<Item = &Linear> + '_> {
+        match self {
+            Self::One(layers) => Box::new(layers.linears()),
+            Self::Experts(experts) => Box::new(experts.linears()),
+        }
+    }
 }
 
 impl Decoder {
@@ -153,12 +194,29 @@ impl Decoder {
         KvCache::page_bytes(&self.spec, self.kv_dtype)
     }
 
-    /// The linear layers that every token goes through, and those that only rows with wanted logits go through.
+    /// The linear layers that every token goes through, and those that only rows with wanted logits go through. Of experts,
+    /// as many as a token uses.
     #[must_use]
     pub fn linear_weights(&self) -> (LinearWeights, LinearWeights) {
         let (last, before) = self.blocks.split_last().expect("a model has blocks (bug)");
-        let every = before.iter().flat_map(Block::linears).chain(last.projections.linears());
-        (LinearWeights::of(every), LinearWeights::of(last.after_attention().chain([&self.output])))
+        let every = before.iter().map(|block| block.projecting().and(block.after_attention()));
+        let every = every.fold(last.projecting(), LinearWeights::and);
+        (every, last.after_attention().and(LinearWeights::of([&self.output])))
+    }
+
+    /// Experts that a token goes through, in all layers together.
+    #[must_use]
+    pub fn experts_of_a_token(&self) -> usize {
+        self.spec.experts.map_or(0, |experts| experts.used * self.spec.layers)
+    }
+
+    /// Bytes of the weights of one expert; 0 where there are none.
+    #[must_use]
+    pub fn expert_bytes(&self) -> usize {
+        match self.blocks.first().map(|block| &block.feed_forward) {
+            Some(Following::Experts(experts)) => LinearWeights::of(experts.linears_of_one()).bytes,
+            _ => 0,
+        }
     }
 
     /// Feed-forward layers applied until now.
@@ -324,6 +382,14 @@ pub struct LinearWeights {
 }
 
 impl LinearWeights {
+    fn and(self, other: Self) -> Self {
+        Self {
+            floats: self.floats + other.floats,
+            quantised: self.quantised + other.quantised,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     fn of<'a>(layers: impl IntoIterator<Item = &'a Linear>) -> Self {
         layers.into_iter().fold(Self::default(), |mut all, layer| {
             *(if layer.is_quantised() { &mut all.quantised } else { &mut all.floats }) += layer.elements();
@@ -335,11 +401,15 @@ impl LinearWeights {
 
 impl Block {
     fn linears(&self) -> impl Iterator<Item = &Linear> {
-        self.projections.linears().iter().chain(self.after_attention())
+        self.projections.linears().iter().chain([&self.attention_output]).chain(self.feed_forward.linears())
+    }
+
+    fn projecting(&self) -> LinearWeights {
+        LinearWeights::of(self.projections.linears())
     }
 
     /// The layers behind attention: in the last block they run for the rows with wanted logits.
-    fn after_attention(&self) -> impl Iterator<Item = &Linear> {
-        [&self.attention_output].into_iter().chain(self.feed_forward.linears())
+    fn after_attention(&self) -> LinearWeights {
+        LinearWeights::of([&self.attention_output]).and(self.feed_forward.of_a_token())
     }
 }

@@ -126,7 +126,10 @@ impl Batch {
 impl Decoder {
     /// Whether its steps can be captured.
     fn is_capturable(&self) -> bool {
-        self.device.is_cuda() && self.blocks.iter().all(|block| block.device.same_device(&self.device))
+        // A router's choice is read by the host.
+        self.device.is_cuda()
+            && self.spec.experts.is_none()
+            && self.blocks.iter().all(|block| block.device.same_device(&self.device))
     }
 
     /// Applies layers to the most rows that Candle multiplies by blocks. Its scratch memory moves where it grows, and a

@@ -24,6 +24,8 @@ pub struct FeedForwards {
     pub applied: usize,
     /// Those whose inner activations were never written as floats.
     pub in_one_pass: usize,
+    /// Experts whose weights were read, each once a step that has a token for it.
+    pub experts_read: usize,
 }
 
 impl FeedForward {
@@ -49,6 +51,7 @@ impl FeedForward {
         FeedForwards {
             applied: so_far.applied + self.applied.load(Relaxed),
             in_one_pass: so_far.in_one_pass + self.in_one_pass.load(Relaxed),
+            ..so_far
         }
     }
 

@@ -1,11 +1,13 @@
 //! The layers of a decoder.
 
+mod experts;
 mod feed_forward;
 mod joined;
 mod linear;
 mod rotary;
 mod transfer;
 
+pub(crate) use experts::MixtureOfExperts;
 pub(crate) use feed_forward::FeedForward;
 pub use feed_forward::FeedForwards;
 pub(crate) use joined::Joined;

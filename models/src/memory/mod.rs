@@ -110,7 +110,8 @@ impl Footprint {
     #[must_use]
     pub fn planned(shape: &Shape, quant: &str) -> Self {
         let (heads, kv_heads, dim) = (shape.num_attention_heads, shape.num_key_value_heads, shape.head_dim());
-        let (hidden, inner, layers) = (shape.hidden_size, shape.intermediate_size, shape.num_hidden_layers);
+        let (hidden, layers, experts) = (shape.hidden_size, shape.num_hidden_layers, shape.num_experts.unwrap_or(1));
+        let inner = shape.moe_intermediate_size.unwrap_or(shape.intermediate_size);
         let mut types = BTreeMap::new();
         let mut matrix = |count: usize, rows: usize, columns: usize, important: bool| {
             if count > 0 {
@@ -124,17 +125,20 @@ impl Footprint {
         matrix(layers, heads * dim, hidden, false);
         matrix(layers, kv_heads * dim, hidden, false);
         matrix(layers, hidden, heads * dim, false);
-        matrix(2 * layers, inner, hidden, false);
+        matrix(2 * layers * experts, inner, hidden, false);
         for (important, count) in [(true, layers / 2), (false, layers - layers / 2)] {
             let important = important && quant.ends_with("_M");
             matrix(count, kv_heads * dim, hidden, important);
-            matrix(count, hidden, inner, important);
+            matrix(count * experts, hidden, inner, important);
+        }
+        if shape.num_experts.is_some() {
+            add(&mut types, "F32", layers, (layers * experts * hidden) as u64);
         }
         add(&mut types, "F32", 2 * layers + 1, ((2 * layers + 1) * hidden) as u64);
         match shape.model_type.as_str() {
             "qwen2" => add(&mut types, "F32", 3 * layers, (layers * (heads + 2 * kv_heads) * dim) as u64),
             "gemma3_text" => add(&mut types, "F32", 4 * layers, (layers * 2 * (hidden + dim)) as u64),
-            "qwen3" => add(&mut types, "F32", 2 * layers, (layers * 2 * dim) as u64),
+            "qwen3" | "qwen3_moe" => add(&mut types, "F32", 2 * layers, (layers * 2 * dim) as u64),
             _ => {}
         }
         Self {
@@ -142,7 +146,7 @@ impl Footprint {
             kv_token_bytes: (2 * layers * kv_heads * dim * KV.size_in_bytes()) as u64,
             hidden,
             attention: (heads + 2 * kv_heads) * dim,
-            intermediate: inner,
+            intermediate: inner * shape.num_experts_per_tok.unwrap_or(1),
             vocab: shape.vocab_size,
             placement: Placement::Cpu,
         }
@@ -154,7 +158,7 @@ impl Footprint {
             kv_token_bytes: (KvCache::page_bytes(spec, KV) / PAGE) as u64,
             hidden: spec.hidden,
             attention: (spec.heads + 2 * spec.kv_heads) * spec.head_dim,
-            intermediate: spec.intermediate,
+            intermediate: spec.intermediate * spec.experts.map_or(1, |experts| experts.used),
             vocab: spec.vocab,
             placement: Placement::Cpu,
         }

@@ -38,6 +38,18 @@ pub struct Shape {
     /// Scores are divided by its root, where that is another number than a head's width (Gemma 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_pre_attn_scalar: Option<usize>,
+    /// Experts of a layer, in a mixture of experts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_experts: Option<usize>,
+    /// Experts that a token goes through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_experts_per_tok: Option<usize>,
+    /// Width between the layers of an expert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moe_intermediate_size: Option<usize>,
+    /// Whether the weights of the used experts are divided by their sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub norm_topk_prob: Option<bool>,
     /// Whether the output layer shares the embedding's weights.
     pub tie_word_embeddings: bool,
 }

@@ -169,6 +169,14 @@ impl Weights {
         self.matrix(name, &[outputs, inputs], [outputs, inputs])
     }
 
+    /// The rows of `count` matrices `[outputs, inputs]` that lie one after the other in tensor `name`.
+    ///
+    /// # Errors
+    /// As [`Self::rows`].
+    pub fn stacked(&self, name: &str, [count, outputs, inputs]: [usize; 3]) -> Result<Rows<'_>> {
+        self.matrix(name, &[count, outputs, inputs], [count * outputs, inputs])
+    }
+
     fn matrix(&self, name: &str, shape: &[usize], matrix: [usize; 2]) -> Result<Rows<'_>> {
         let stored = self.stored(name)?;
         if stored.shape != shape {

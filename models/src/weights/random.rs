@@ -6,7 +6,7 @@
 
 use super::blocks;
 use crate::arch::names::{self, Naming};
-use crate::spec::DecoderSpec;
+use crate::spec::{DecoderSpec, ExpertTensors, Layout, NormWeights};
 use candle_core::quantized::GgmlDType;
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -51,6 +51,9 @@ impl Random {
     /// Weights for `spec`.
     #[must_use]
     pub fn new(spec: &DecoderSpec, options: RandomOptions) -> Self {
+        // As a GGUF has them, whatever file the spec is of.
+        let layout = Layout { norm_weights: NormWeights::Whole, experts: ExpertTensors::Stacked, ..spec.layout };
+        let spec = &DecoderSpec { layout, ..spec.clone() };
         let tensors = names::tensors(spec).enumerate().map(|(index, (name, shape))| {
             let name = Naming::Gguf.name(name);
             let inputs = shape.last().copied().unwrap_or(1);

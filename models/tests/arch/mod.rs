@@ -154,6 +154,10 @@ fn gemma_3_has_two_rotations_and_scales_of_its_own() {
         "sliding_attention": { "rope_type": "default", "rope_theta": 2e4 },
     } })));
     assert_eq!(old, new);
+    let beside = accepted(gemma3(json!({ "rope_local_base_freq": 2e4, "rope_parameters": {
+        "full_attention": { "rope_type": "linear", "factor": 8.0 }, "sliding_attention": { "rope_type": "default" },
+    } })));
+    assert_eq!(beside, new);
     assert_eq!((old.rope.theta, &old.rope.scaling), (1e6, &RopeScaling::Linear { factor: 8.0 }));
     let window_rope = old.window_rope.as_ref().unwrap();
     assert_eq!((window_rope.theta, &window_rope.scaling), (2e4, &RopeScaling::None));

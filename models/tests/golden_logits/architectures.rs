@@ -1,8 +1,8 @@
 //! A tiny model of every architecture and form of rope scaling, from a folder and from a GGUF file.
 
-use super::{TOLERANCES, assert_close, golden, held, reference};
+use super::{TOLERANCES, argmax, assert_close, golden, held, reference, tokens};
 use moot_models::weights::Weights;
-use moot_models::{ContextLimit, Decoder, DecoderSpec, Residency, arch};
+use moot_models::{Batch, ContextLimit, Decoder, DecoderSpec, Residency, Rotation, SequenceRows, arch};
 use safetensors::SafeTensors;
 use std::path::Path;
 
@@ -22,9 +22,30 @@ fn assert_golden(path: &Path, name: &str) -> DecoderSpec {
             let what = format!("{}, {residency:?}, {} tokens", path.display(), expected.ids.len());
             assert_close(&decoder.forward_alone(&expected.ids).unwrap(), &expected.logits, tolerance, &what);
         }
+        if residency == Residency::Dense {
+            assert_greedy(&decoder, &file, &path.display().to_string());
+        }
         decoder.spec().clone()
     });
     spec
+}
+
+/// Compares the continuation by the largest logit, where the reference has one: `greedy.1` follows `ids.1`.
+fn assert_greedy(decoder: &Decoder, file: &SafeTensors<'_>, what: &str) {
+    if !file.names().into_iter().any(|name| name == "greedy.1") {
+        return;
+    }
+    let (mut sequence, expected) = (tokens(file, "ids.1"), tokens(file, "greedy.1"));
+    let given = sequence.len();
+    for _ in &expected {
+        sequence.push(argmax(decoder.forward_alone(&sequence).unwrap().last().unwrap()));
+    }
+    assert_eq!(sequence[given..], expected, "{what}: greedy continuation");
+}
+
+/// Compares the folder's model, of a kind that a GGUF cannot say, with transformers' logits.
+fn check_folder(name: &str) -> DecoderSpec {
+    assert_golden(&golden("architectures").join(name), name)
 }
 
 /// Compares both forms of the model with transformers' logits; returns the specs of the folder and of the GGUF.
@@ -76,6 +97,70 @@ fn phi3_longrope_on_a_part_of_the_head() {
     for spec in [folder, gguf] {
         assert_eq!((spec.context, spec.rope.dims), (64, 24));
         assert_eq!(spec.limit, ContextLimit::ShortRope { claimed: 256 });
+    }
+}
+
+#[test]
+fn mistral_beyond_its_window() {
+    let spec = check_folder("mistral-window");
+    assert_eq!((spec.context, spec.window_of(0), spec.window_of(1)), (256, 16, 16));
+}
+
+#[test]
+fn qwen2_with_windows_in_its_last_layers() {
+    let spec = check_folder("qwen2-window");
+    assert_eq!([0, 1, 2].map(|layer| spec.window_of(layer)), [usize::MAX, 16, 16]);
+}
+
+#[test]
+fn phi3_beyond_its_window() {
+    let (folder, gguf) = check("phi3-window");
+    assert_eq!((folder.window_of(1), gguf.window_of(1), folder.context), (16, 16, 256));
+}
+
+#[test]
+fn gemma3_from_a_folder_and_a_gguf() {
+    let (folder, gguf) = check("gemma3");
+    assert_eq!(folder.layer_kinds, gguf.layer_kinds);
+    assert_eq!((&folder.window_rope, &folder.rope), (&gguf.window_rope, &gguf.rope));
+}
+
+#[test]
+fn gemma3_in_its_older_form_with_a_scale_of_its_own() {
+    let spec = check_folder("gemma3-scalar");
+    assert!((spec.attention_scale - 24.0_f32.sqrt().recip()).abs() < 1e-6);
+}
+
+#[test]
+fn smollm3_with_layers_that_are_not_rotated() {
+    let (folder, gguf) = check("smollm3");
+    assert_eq!(folder.layer_kinds, gguf.layer_kinds);
+    assert_eq!(folder.kind(3).rotation, Rotation::None);
+}
+
+/// A prompt in chunks, beside a sequence that shares its first pages, with windows that begin within a page.
+#[test]
+fn windowed_rows_have_the_same_bits_in_chunks_and_beside_others() {
+    for name in ["gemma3", "mistral-window"] {
+        let bytes = std::fs::read(golden("architectures").join(name).join("expected.safetensors")).unwrap();
+        let ids = reference(&SafeTensors::deserialize(&bytes).unwrap(), 2).ids;
+        let decoder = load(&golden("architectures").join(name), Residency::AsStored);
+        let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let alone: Vec<Vec<u32>> = decoder.forward_alone(&ids).unwrap().iter().map(|row| bits(row)).collect();
+        let shared = 32;
+        let kv = decoder.kv_cache(8).unwrap();
+        let rows = |start: usize, len: usize, pages: [u32; 4]| SequenceRows { start, len, pages: pages.to_vec() };
+        let [one, other] = [[0, 1, 2, 3], [0, 1, 4, 5]];
+        decoder.forward(&Batch::new(ids[..shared].to_vec(), vec![rows(0, shared, one)], vec![]), &kv).unwrap();
+        for (start, len) in [(32, 7), (39, 1), (40, 13), (53, 8)] {
+            let part = &ids[start..start + len];
+            let sequences = vec![rows(start, len, one), rows(start, len, other)];
+            let batch = Batch::new([part, part].concat(), sequences, (0..2 * len as u32).collect());
+            let found: Vec<Vec<f32>> = decoder.forward(&batch, &kv).unwrap().to_vec2().unwrap();
+            for (row, found) in found.iter().enumerate() {
+                assert_eq!(bits(found), alone[start + row % len], "{name}, position {}", start + row % len);
+            }
+        }
     }
 }
 

@@ -57,6 +57,8 @@ struct Measured {
     page_reads_unshared: usize,
     /// Share of prefill's feed-forward layers that were computed in one pass, without writing inner activations as floats.
     one_pass_share: f64,
+    /// Experts whose weights were read in decoding, each once a step and layer.
+    experts_read: usize,
     /// Steps of decoding, and those that a GPU launched from a capture.
     decode_steps: usize,
     replayed_steps: usize,
@@ -152,7 +154,7 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
     let prefill_seconds = generate(engine, &prompts, 1)?;
     let (between, layers) = (engine.stats(), decoder.feed_forwards());
     let decode_seconds = generate(engine, &prompts, args.generate)?;
-    let after = engine.stats();
+    let (after, layers_after) = (engine.stats(), decoder.feed_forwards());
     let (every, wanted) = decoder.linear_weights();
     // Seconds of pure multiplication: all tokens with most weights, wanted rows with the output layer.
     let multiplying = |tokens: f64, rows: f64| {
@@ -163,7 +165,11 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
     let computed = (between.prefilled - before.prefilled) as f64;
     let page_reads = after.page_reads - between.page_reads;
     let decoded = (rows * args.generate) as f64;
-    let read = (args.generate * (every.bytes + wanted.bytes) + page_reads * decoder.page_bytes()) as f64;
+    let experts_read = layers_after.experts_read - layers.experts_read;
+    // A step reads the experts that its tokens use, some of them for several tokens.
+    let of_experts = if experts_read > 0 { decoder.expert_bytes() * decoder.experts_of_a_token() } else { 0 };
+    let weights = args.generate * (every.bytes + wanted.bytes - of_experts) + experts_read * decoder.expert_bytes();
+    let read = (weights + page_reads * decoder.page_bytes()) as f64;
     // Reading and multiplying overlap, so the slower of the two is the limit.
     let decode_limit = (read / limits.bytes).max(multiplying(decoded, decoded));
     Ok(Measured {
@@ -189,6 +195,7 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         page_reads_unshared: after.page_reads_unshared - between.page_reads_unshared,
         one_pass_share: (layers.in_one_pass - layers_before.in_one_pass) as f64
             / (layers.applied - layers_before.applied).max(1) as f64,
+        experts_read,
         decode_steps: after.steps - between.steps,
         replayed_steps: after.replays.replayed - between.replays.replayed,
         captured_steps: after.replays.captured,

@@ -1,6 +1,7 @@
 """Make a tiny random model of every architecture and form of rope scaling, and what Hugging Face transformers says of it.
 
-    python make.py            # writes beside this file; needs torch, transformers, gguf, safetensors
+    python make.py [NAME ...]    # writes beside this file, all models or those named; needs torch, transformers, gguf,
+                                 # safetensors
 
 Per model: `<name>/` with config.json, bfloat16 safetensors and expected.safetensors, and `<name>.gguf` with the same
 weights as llama.cpp's converter would lay them out. There are no tokenizers: `../tiny` has models that are complete.
@@ -8,36 +9,54 @@ weights as llama.cpp's converter would lay them out. There are no tokenizers: `.
 
 What the models cover between them (`../tiny` has llama and qwen2 without any of it):
 
-    |              | heads x size of hidden | output | rope                          | besides                         |
-    |--------------|------------------------|--------|-------------------------------|---------------------------------|
-    | llama3       | 4 x 16 of 48           | tied   | llama3, beyond the original   | rope_freqs tensor in the GGUF   |
-    | llama-linear | 2 x 16 of 32           | own    | linear                        | biases on q, k, v and o         |
-    | mistral      | 2 x 32 of 48           | own    | plain                         | the GGUF says llama             |
-    | qwen3        | 4 x 16 of 32           | tied   | plain                         | norms of queries and keys       |
-    | qwen3-yarn   | 4 x 16 of 32           | own    | yarn                          | norms of queries and keys       |
-    | phi3         | 3 x 16 of 48           | own    | plain                         | fused, a sliding window         |
-    | phi3-long    | 2 x 32 of 64           | tied   | longrope on 3/4 of a head     | fused                           |
+    |                | heads x size of hidden | output | rope                        | besides                            |
+    |----------------|------------------------|--------|-----------------------------|------------------------------------|
+    | llama3         | 4 x 16 of 48           | tied   | llama3, beyond the original | rope_freqs tensor in the GGUF      |
+    | llama-linear   | 2 x 16 of 32           | own    | linear                      | biases on q, k, v and o            |
+    | mistral        | 2 x 32 of 48           | own    | plain                       | the GGUF says llama                |
+    | qwen3          | 4 x 16 of 32           | tied   | plain                       | norms of queries and keys          |
+    | qwen3-yarn     | 4 x 16 of 32           | own    | yarn                        | norms of queries and keys          |
+    | phi3           | 3 x 16 of 48           | own    | plain                       | fused, a sliding window            |
+    | phi3-long      | 2 x 32 of 64           | tied   | longrope on 3/4 of a head   | fused                              |
+    | gemma3         | 2 x 32 of 48           | tied   | linear, full layers only    | windows, two bases, six norms      |
+    | gemma3-scalar  | 2 x 32 of 48           | tied   | plain                       | folder only: a scalar of its own   |
+    | mistral-window | 2 x 32 of 48           | own    | plain                       | folder only: windows               |
+    | qwen2-window   | 3 x 16 of 48           | tied   | plain                       | folder only: windows but layer 0   |
+    | phi3-window    | 3 x 16 of 48           | own    | plain                       | fused, windows                     |
+    | smollm3        | 4 x 16 of 64           | tied   | plain, none on layer 3      | the GGUF's q and k are interleaved |
+    | olmo3          | 4 x 16 of 64           | own    | yarn, full layers only      | folder only: windows, late norms   |
+
+A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
+these models are folders only, as is olmo3 (llama.cpp calls it olmo2). llama.cpp reads the window of phi3 and ignores it;
+transformers does not.
+
+The models of SEEDS also have `greedy.1`, the continuation of `ids.1` by the most likely token at every step.
 
 `check_sensitivity` asserts that a slip in each of these moves the logits by far more than the tests' tolerance.
 """
 
 import json
-import math
 import shutil
+import sys
 from pathlib import Path
 
-import gguf
 import numpy as np
 import torch
 from safetensors.numpy import save_file
 from safetensors.torch import save_file as save_torch
 from transformers import (
     AutoModelForCausalLM,
+    Gemma3TextConfig,
     LlamaConfig,
     MistralConfig,
+    Olmo3Config,
     Phi3Config,
+    Qwen2Config,
     Qwen3Config,
+    SmolLM3Config,
 )
+
+from gguf_layout import write_gguf
 
 HERE = Path(__file__).parent
 VOCAB = 48
@@ -59,6 +78,24 @@ YARN = dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=32)
 SHORT = [1.0 + 0.1 * pair for pair in range(12)]
 LONG = [2.0 + 0.5 * pair for pair in range(12)]
 ORIGINAL = 64
+# Shorter than the sequences of 17 and 61 tokens.
+WINDOW = 16
+SLIDING, FULL = "sliding_attention", "full_attention"
+GEMMA3_ROPE = {
+    FULL: dict(rope_theta=1e6, rope_type="linear", factor=8.0),
+    SLIDING: dict(rope_theta=10000.0, rope_type="default"),
+}
+# The first pair is kept, the second halfway, the others divided. The base is the published one: from a config.json in
+# the older form, transformers gives it to the layers with a window whatever `rope_theta` says.
+OLMO3_BASE = 500000.0
+OLMO3_YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=ORIGINAL)
+OLMO3_YARN |= dict(beta_fast=32.0, beta_slow=1.0, attention_factor=1.138629436111989)
+OLMO3_ROPE = {
+    FULL: dict(rope_theta=OLMO3_BASE, **OLMO3_YARN),
+    SLIDING: dict(rope_theta=OLMO3_BASE, rope_type="default"),
+}
+# Said of a field in a row's last column: config.json lacks it, as published files do.
+ABSENT = object()
 
 # name: configuration, its base of rotations, and what config.json says of them in the form of its time.
 MODELS = {
@@ -108,17 +145,94 @@ MODELS = {
         dict(rope_theta=10000.0, partial_rotary_factor=0.75, original_max_position_embeddings=ORIGINAL)
         | dict(rope_scaling=dict(type="longrope", short_factor=SHORT, long_factor=LONG)),
     ),
+    # The newer form. The scale is the head size's, which llama.cpp assumes; hidden / heads is 24.
+    "gemma3": (
+        Gemma3TextConfig,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=2, num_key_value_heads=1, head_dim=32)
+        | dict(num_hidden_layers=7),
+        dict(query_pre_attn_scalar=32, sliding_window=WINDOW, rope_parameters=GEMMA3_ROPE),
+        dict(rope_parameters=GEMMA3_ROPE, layer_types=5 * [SLIDING] + [FULL, SLIDING], _sliding_window_pattern=6)
+        | dict(use_bidirectional_attention=False, dtype="bfloat16", torch_dtype=ABSENT),
+    ),
+    # The older form: numbers without a point, and a tied output that is not said. The published pattern is 6; 3 shows
+    # whether the field is read. The scale is that of hidden / heads, as the 27B model's.
+    "gemma3-scalar": (
+        Gemma3TextConfig,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=2, num_key_value_heads=1, head_dim=32)
+        | dict(num_hidden_layers=4),
+        dict(query_pre_attn_scalar=24, sliding_window=WINDOW, sliding_window_pattern=3)
+        | dict(rope_parameters=GEMMA3_ROPE | {FULL: dict(rope_theta=1e6, rope_type="default")}),
+        dict(rope_theta=1000000, rope_local_base_freq=10000, rope_scaling=None, sliding_window_pattern=3)
+        | dict(tie_word_embeddings=ABSENT),
+    ),
+    "mistral-window": (
+        MistralConfig,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=2, num_key_value_heads=1, head_dim=32),
+        dict(tie_word_embeddings=False, sliding_window=WINDOW)
+        | dict(rope_parameters=dict(rope_theta=1e6, rope_type="default")),
+        dict(rope_theta=1e6),
+    ),
+    "qwen2-window": (
+        Qwen2Config,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=3, num_key_value_heads=1, num_hidden_layers=3),
+        dict(tie_word_embeddings=True, use_sliding_window=True, sliding_window=WINDOW, max_window_layers=1)
+        | dict(rope_parameters=dict(rope_theta=1e6, rope_type="default")),
+        dict(rope_theta=1e6),
+    ),
+    "phi3-window": (
+        Phi3Config,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=3, num_key_value_heads=3),
+        dict(tie_word_embeddings=False, sliding_window=WINDOW, original_max_position_embeddings=256)
+        | dict(rope_parameters=dict(rope_theta=10000.0, rope_type="default")),
+        dict(rope_theta=10000.0, rope_scaling=None),
+    ),
+    "smollm3": (
+        SmolLM3Config,
+        dict(hidden_size=64, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=4),
+        dict(tie_word_embeddings=True, rope_parameters=dict(rope_theta=5e6, rope_type="default")),
+        dict(rope_theta=5e6, rope_scaling=None),
+    ),
+    "olmo3": (
+        Olmo3Config,
+        dict(hidden_size=64, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=4),
+        dict(tie_word_embeddings=False, sliding_window=WINDOW, rope_parameters=OLMO3_ROPE),
+        dict(rope_theta=OLMO3_BASE, rope_scaling=OLMO3_YARN, layer_types=3 * [SLIDING] + [FULL]),
+    ),
 }  # fmt: skip
+
+FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "olmo3")
+# Seeds whose continuation leaves no step to a near tie and does not end in a short loop. Other models count from 31.
+SEEDS = {
+    "gemma3": 503,
+    "gemma3-scalar": 401,
+    "mistral-window": 7072,
+    "qwen2-window": 3243,
+    "phi3-window": 1339,
+    "smollm3": 533,
+    "olmo3": 153,
+}
+STEPS = 200
 
 # Fields that the decoder's forward depends on, besides those of MODELS; what a published config.json says too.
 WRITTEN = (
     "model_type vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads "
     "head_dim max_position_embeddings rms_norm_eps hidden_act tie_word_embeddings attention_bias mlp_bias "
-    "sliding_window use_sliding_window max_window_layers bos_token_id eos_token_id pad_token_id"
+    "sliding_window use_sliding_window max_window_layers bos_token_id eos_token_id pad_token_id "
+    "hidden_activation query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping "
+    "no_rope_layers no_rope_layer_interval"
 ).split()
 
 
-def random_model(config, seed):
+def norm_scale(name, noise, continued):
+    """What a norm multiplies by. In a model to be continued, the last norm's numbers have either sign: otherwise a token
+    of tied embeddings is its own likely continuation. Its attention is sharper, or the continuation is soon a loop.
+    """
+    if continued and name == "model.norm.weight":
+        return 1.2 * noise
+    return (1.6 if continued and ("q_norm" in name or "k_norm" in name) else 1.0) + 0.3 * noise
+
+
+def random_model(config, seed, continued):
     """The model in f32, every weight a bfloat16 number, drawn large enough that attention is far from uniform."""
     generator = np.random.Generator(np.random.PCG64(seed))
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
@@ -126,7 +240,7 @@ def random_model(config, seed):
         for name, parameter in sorted(model.named_parameters()):
             noise = generator.standard_normal(tuple(parameter.shape))
             if "norm" in name:
-                value = 1.0 + 0.3 * noise
+                value = norm_scale(name, noise, continued) - (1.0 if config.model_type == "gemma3_text" else 0.0)
             elif name.endswith(".bias"):
                 value = 0.5 * noise
             elif "embed_tokens" in name:
@@ -149,121 +263,11 @@ def write_folder(folder, model, rope):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     fields = {name: getattr(model.config, name) for name in WRITTEN if hasattr(model.config, name)}
-    fields |= rope | dict(architectures=[type(model).__name__], torch_dtype="bfloat16")
+    fields |= dict(architectures=[type(model).__name__], torch_dtype="bfloat16") | rope
+    fields = {name: value for name, value in fields.items() if value is not ABSENT}
     (folder / "config.json").write_text(json.dumps(dict(sorted(fields.items())), indent=2) + "\n", encoding="utf-8")
     state = {name: tensor.to(torch.bfloat16) for name, tensor in stored(model).items()}
     save_torch(state, str(folder / "model.safetensors"), metadata={"format": "pt"})
-
-
-NAMES = {
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.qkv_proj": "attn_qkv",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.gate_up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-}
-TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
-
-
-def gguf_name(name):
-    stem, kind = name.rsplit(".", 1)
-    if stem in TOP_NAMES:
-        return f"{TOP_NAMES[stem]}.{kind}"
-    _, _, layer, part = stem.split(".", 3)
-    return f"blk.{layer}.{NAMES[part]}.{kind}"
-
-
-def interleave(array, heads):
-    """Rows of a q or k projection, or its bias, from halves to pairs: llama.cpp rotates neighbours for llama."""
-    return array.reshape(heads, 2, array.shape[0] // heads // 2, -1).swapaxes(1, 2).reshape(array.shape)
-
-
-def llama3_divisors(config, dims):
-    """As the converter computes them for `rope_freqs.weight`."""
-    rope = config.rope_parameters
-    low, high, original = (rope[f] for f in ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings"))
-    divisors = []
-    for pair in range(dims // 2):
-        wavelength = 2 * math.pi * rope["rope_theta"] ** (2 * pair / dims)
-        if wavelength < original / high:
-            divisors.append(1.0)
-        elif wavelength > original / low:
-            divisors.append(rope["factor"])
-        else:
-            smooth = (original / wavelength - low) / (high - low)
-            divisors.append(1 / ((1 - smooth) / rope["factor"] + smooth))
-    return np.array(divisors, dtype=np.float32)
-
-
-def add_rope(writer, name, config, dims):
-    rope = config.rope_parameters
-    writer.add_rope_freq_base(rope["rope_theta"])
-    if name.startswith("phi3"):
-        writer.add_rope_dimension_count(int(rope.get("partial_rotary_factor", 1.0) * config.hidden_size)
-                                        // config.num_attention_heads)  # fmt: skip
-        writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
-        writer.add_sliding_window(config.sliding_window or 0)
-    elif not name.startswith("qwen3"):
-        writer.add_rope_dimension_count(dims)
-    if rope["rope_type"] == "linear":
-        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
-        writer.add_rope_scaling_factor(rope["factor"])
-    elif rope["rope_type"] == "yarn":
-        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
-        writer.add_rope_scaling_factor(rope["factor"])
-        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-    elif rope["rope_type"] == "llama3":
-        writer.add_tensor("rope_freqs.weight", llama3_divisors(config, dims))
-    elif rope["rope_type"] == "longrope":
-        original = config.original_max_position_embeddings
-        ratio = config.max_position_embeddings / original
-        writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(ratio) / math.log(original)))
-        writer.add_tensor("rope_factors_long.weight", np.array(LONG, dtype=np.float32))
-        writer.add_tensor("rope_factors_short.weight", np.array(SHORT, dtype=np.float32))
-
-
-def write_gguf(path, name, model, **options):
-    config = model.config
-    architecture = "qwen3" if name.startswith("qwen3") else "phi3" if name.startswith("phi3") else "llama"
-    dims = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    writer = gguf.GGUFWriter(str(path), architecture, **options)
-    writer.add_type("model")
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
-    writer.add_block_count(config.num_hidden_layers)
-    writer.add_context_length(config.max_position_embeddings)
-    writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
-    writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    if name in ("llama3", "mistral") or architecture == "qwen3":
-        writer.add_key_length(dims)
-        writer.add_value_length(dims)
-    add_rope(writer, name, config, dims)
-    for key, tensor in stored(model).items():
-        array = tensor.numpy()
-        if architecture == "llama" and ".q_proj" in key:
-            array = interleave(array, config.num_attention_heads)
-        if architecture == "llama" and ".k_proj" in key:
-            array = interleave(array, config.num_key_value_heads)
-        array = np.ascontiguousarray(array)
-        if array.ndim == 1:
-            writer.add_tensor(gguf_name(key), array)
-        else:
-            bf16 = gguf.GGMLQuantizationType.BF16
-            writer.add_tensor(gguf_name(key), gguf.quants.quantize(array, bf16), raw_dtype=bf16)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
 
 
 @torch.no_grad()
@@ -271,14 +275,30 @@ def logits_of(model, ids):
     return model(torch.tensor([ids])).logits[0].float().numpy()
 
 
-def write_expected(path, model, seed):
-    """`ids.N` u32 [len] and `logits.N` f32 [len, vocab] at every position."""
+def greedy(model, ids):
+    """The continuation by the most likely token, and the smallest distance to the second at any step."""
+    ids, prompt, gap = list(ids), len(ids), float("inf")
+    for _ in range(STEPS):
+        last = logits_of(model, ids)[-1]
+        second, first = np.sort(last)[-2:]
+        gap = min(gap, float(first - second))
+        ids.append(int(last.argmax()))
+    return ids[prompt:], gap
+
+
+def write_expected(path, model, seed, continued):
+    """`ids.N` u32 [len] and `logits.N` f32 [len, vocab] at every position; `greedy.1` u32 [STEPS] where `continued`."""
     generator = np.random.Generator(np.random.PCG64(seed))
     tensors = {}
     for number, length in enumerate(LENGTHS):
         ids = generator.integers(0, VOCAB, length)
         tensors[f"ids.{number}"] = ids.astype(np.uint32)
         tensors[f"logits.{number}"] = logits_of(model, ids.tolist()).astype(np.float32)
+    if continued:
+        tokens, gap = greedy(model, tensors["ids.1"].tolist())
+        print(path.parent.name, "greedy: distance to the second", round(gap, 3), "tokens", len(set(tokens)))
+        assert gap > 0.02
+        tensors["greedy.1"] = np.array(tokens, dtype=np.uint32)
     save_file(tensors, str(path))
     return tensors
 
@@ -291,56 +311,141 @@ def check_loads(folder, tensors):
         assert np.abs(found - tensors[f"logits.{number}"]).max() < 1e-5, folder
 
 
-def change(model, fields, edit=lambda state: None):
-    """The logits' function of the same weights under other fields."""
+def change(model, fields, edit):
+    """The same weights under other fields of the configuration, or with another edit."""
     config = type(model.config)(**{**model.config.to_dict(), **fields})
     other = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
-    state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    edit(state)
-    other.load_state_dict(state)
+    other.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        edit(other)
     return other
+
+
+def same(model):
+    """The edit of a slip that lies in the fields."""
+
+
+def filled(parameter, value):
+    return lambda model: model.get_parameter(parameter).fill_(value)
+
+
+def without(norm):
+    def edit(model):
+        for layer in model.model.layers:
+            setattr(layer, norm, torch.nn.Identity())
+
+    return edit
+
+
+def rope_slips(rope):
+    """Other rotations than those of `rope`, which is one set of parameters, or one per type of layer."""
+    if FULL not in rope:
+        changed = {"base": rope | dict(rope_theta=rope["rope_theta"] * 7)}
+        if rope["rope_type"] != "default":
+            changed["no scaling"] = dict(rope_theta=rope["rope_theta"], rope_type="default")
+        if rope["rope_type"] == "longrope":
+            changed["magnitude"] = rope | dict(attention_factor=1.0)
+        return changed
+    full, sliding = rope[FULL], rope[SLIDING]
+    changed = {
+        "base": {FULL: full | dict(rope_theta=full["rope_theta"] * 7), SLIDING: sliding},
+        "local base": {FULL: full, SLIDING: sliding | dict(rope_theta=sliding["rope_theta"] * 7)},
+    }
+    if full["rope_theta"] != sliding["rope_theta"]:
+        changed["one base"] = {FULL: full, SLIDING: sliding | dict(rope_theta=full["rope_theta"])}
+    if full["rope_type"] != "default":
+        changed["no scaling"] = {FULL: dict(rope_theta=full["rope_theta"], rope_type="default"), SLIDING: sliding}
+        changed["scaling everywhere"] = {FULL: full, SLIDING: full | dict(rope_theta=sliding["rope_theta"])}
+    return changed
+
+
+def window_slips(config):
+    widths = {"no window": 256, "window + 1": WINDOW + 1, "window - 1": WINDOW - 1}
+    slips = {name: dict(sliding_window=width) for name, width in widths.items()}
+    if len(set(getattr(config, "layer_types", ()))) > 1:
+        slips["layers reversed"] = dict(layer_types=config.layer_types[::-1])
+        slips["windows everywhere"] = dict(layer_types=len(config.layer_types) * [SLIDING])
+    return slips
+
+
+def gemma3_slips(config):
+    def unscaled(model):
+        model.model.embed_tokens.embed_scale.fill_(1.0)
+
+    def plain_norms(model):
+        for name, parameter in model.named_parameters():
+            if "norm" in name:
+                parameter -= 1.0
+
+    other = 24 if config.query_pre_attn_scalar == config.head_dim else config.head_dim
+    return {
+        "silu": (dict(hidden_activation="silu"), same),
+        "scalar": (dict(query_pre_attn_scalar=other), same),
+        "no embedding scale": ({}, unscaled),
+        "norms without the one": ({}, plain_norms),
+        "no norm before feed-forward": ({}, without("pre_feedforward_layernorm")),
+    }
+
+
+def slips_of(name, model):
+    """What a decoder may get wrong: fields of another configuration, and an edit of the model."""
+    config, attention = model.config, "model.layers.0.self_attn"
+    changed = {slip: dict(rope_parameters=rope) for slip, rope in rope_slips(config.rope_parameters).items()}
+    if getattr(config, "sliding_window", None) == WINDOW:
+        changed |= window_slips(config)
+    if name == "smollm3":
+        changed["all rotated"] = dict(no_rope_layers=[1, 1, 1, 1])
+        changed["first not rotated"] = dict(no_rope_layers=[0, 1, 1, 1])
+    slips = {slip: (fields, same) for slip, fields in changed.items()}
+    neutral = 0.0 if config.model_type == "gemma3_text" else 1.0
+    for tensor in model.state_dict():
+        if tensor.startswith(attention) and ("norm" in tensor or "bias" in tensor):
+            slips[tensor] = ({}, filled(tensor, neutral if "norm" in tensor else 0.0))
+    if config.model_type in ("gemma3_text", "olmo3"):
+        slips["no norm after attention"] = ({}, without("post_attention_layernorm"))
+        slips["no norm after feed-forward"] = ({}, without("post_feedforward_layernorm"))
+    if config.model_type == "gemma3_text":
+        slips |= gemma3_slips(config)
+    if config.model_type == "phi3":
+
+        def swap(model):
+            gate_up = model.get_parameter("model.layers.0.mlp.gate_up_proj.weight")
+            gate_up.copy_(torch.cat(list(reversed(gate_up.clone().chunk(2)))))
+
+        slips["gate and up"] = ({}, swap)
+    return slips
 
 
 def check_sensitivity(name, model, tensors):
     ids, expected = tensors["ids.2"].tolist(), tensors["logits.2"]
-    theta, attention = model.config.rope_parameters["rope_theta"], "model.layers.0.self_attn"
-    plain = dict(rope_parameters=dict(rope_theta=theta, rope_type="default"))
-    slips = {"base": (dict(rope_parameters=model.config.rope_parameters | dict(rope_theta=theta * 7)), lambda s: None)}
-    if model.config.rope_parameters["rope_type"] != "default":
-        slips["no scaling"] = (plain, lambda s: None)
-    for tensor in model.state_dict():
-        if tensor.startswith(attention) and ("norm" in tensor or "bias" in tensor):
-            slips[tensor] = ({}, lambda s, tensor=tensor: s[tensor].fill_(1.0 if "norm" in tensor else 0.0))
-    if name.startswith("phi3"):
-        def swap(state):
-            gate_up = "model.layers.0.mlp.gate_up_proj.weight"
-            state[gate_up] = torch.cat(list(reversed(state[gate_up].chunk(2))))
-
-        slips["gate and up"] = ({}, swap)
-    if name == "phi3-long":
-        rope = model.config.rope_parameters
-        slips["magnitude"] = (dict(rope_parameters=rope | dict(attention_factor=1.0)), lambda s: None)
     changes = {}
-    for slip, (fields, edit) in slips.items():
+    for slip, (fields, edit) in slips_of(name, model).items():
         changes[slip] = float(np.abs(logits_of(change(model, fields, edit), ids) - expected).max())
     print(name, "logits' spread", round(float(expected.std()), 2), {k: round(v, 3) for k, v in changes.items()})
     assert min(changes.values()) > 0.02
 
 
-def main():
+def main(names):
     torch.set_num_threads(1)
-    for seed, (name, (kind, sizes, fields, rope)) in enumerate(MODELS.items(), start=31):
-        model = random_model(kind(**SHARED, **sizes, **fields), seed)
+    for number, (name, (kind, sizes, fields, rope)) in enumerate(MODELS.items(), start=31):
+        if name not in names:
+            continue
+        seed = SEEDS.get(name, number)
+        model = random_model(kind(**SHARED | sizes | fields), seed, name in SEEDS)
         write_folder(HERE / name, model, rope)
-        write_gguf(HERE / f"{name}.gguf", name, model)
+        if name not in FOLDER_ONLY:
+            write_gguf(HERE / f"{name}.gguf", name, model.config, stored(model))
         if name == "qwen3":
             shutil.rmtree(HERE / "split", ignore_errors=True)
             (HERE / "split").mkdir()
-            write_gguf(HERE / "split" / "qwen3.gguf", name, model, split_max_tensors=9)
-        tensors = write_expected(HERE / name / "expected.safetensors", model, seed + 100)
+            write_gguf(HERE / "split" / "qwen3.gguf", name, model.config, stored(model), split_max_tensors=9)
+        tensors = write_expected(HERE / name / "expected.safetensors", model, seed + 100, name in SEEDS)
         check_loads(HERE / name, tensors)
         check_sensitivity(name, model, tensors)
 
 
 if __name__ == "__main__":
-    main()
+    chosen = sys.argv[1:] or list(MODELS)
+    if unknown := sorted(set(chosen) - set(MODELS)):
+        sys.exit(f"{', '.join(unknown)}: not in MODELS ({', '.join(MODELS)})")
+    main(chosen)

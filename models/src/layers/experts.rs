@@ -1,0 +1,143 @@
+//! A mixture of experts: each token goes through the feed-forwards that a router chooses for it.
+
+use super::{FeedForward, FeedForwards, Linear};
+use crate::spec::Experts;
+use candle_core::{DType, Device, Result, Tensor};
+use rayon::prelude::*;
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// `Σ_e weight_e(x) · expert_e(x)` over the experts with the largest weights.
+#[derive(Debug)]
+pub(crate) struct MixtureOfExperts {
+    spec: Experts,
+    router: Linear,
+    experts: Vec<FeedForward>,
+    read: AtomicUsize,
+}
+
+/// The tokens of an expert, ascending, and their weights.
+#[derive(Debug, Clone, Default)]
+struct Share {
+    tokens: Vec<u32>,
+    weights: Vec<f32>,
+}
+
+impl MixtureOfExperts {
+    /// `router` has an output for each of `experts`.
+    pub(crate) fn new(spec: Experts, router: Linear, experts: Vec<FeedForward>) -> Self {
+        Self { spec, router, experts, read: AtomicUsize::new(0) }
+    }
+
+    /// `[tokens, hidden]` to the same. A token's result is summed in the order of experts, so its bits do not depend on the
+    /// tokens beside it where those of a product do not.
+    pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let logits = self.router.apply(x)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.to_vec2::<f32>()?;
+        let shares = self.shares(&logits);
+        let used: Vec<(&FeedForward, &Share)> =
+            self.experts.iter().zip(&shares).filter(|(_, share)| !share.tokens.is_empty()).collect();
+        self.read.fetch_add(used.len(), Relaxed);
+        let apply = |(expert, share): &(&FeedForward, &Share)| {
+            let tokens = Tensor::new(&share.tokens[..], x.device())?;
+            expert.apply(&x.index_select(&tokens, 0)?)
+        };
+        if x.device().is_cpu() {
+            // Experts side by side: with few tokens each of them alone would keep few threads busy.
+            let results = used.par_iter().map(apply).collect::<Result<Vec<_>>>()?;
+            return summed(&used, &results, x);
+        }
+        let mut sum = x.zeros_like()?;
+        for used in &used {
+            let (tokens, weights) = (&used.1.tokens, &used.1.weights);
+            let weights = Tensor::new(&weights[..], x.device())?.to_dtype(x.dtype())?.reshape((tokens.len(), 1))?;
+            let result = apply(used)?.broadcast_mul(&weights)?;
+            sum = sum.index_add(&Tensor::new(&tokens[..], x.device())?, &result, 0)?;
+        }
+        Ok(sum)
+    }
+
+    /// Of each expert its tokens.
+    fn shares(&self, logits: &[Vec<f32>]) -> Vec<Share> {
+        let mut shares = vec![Share::default(); self.spec.count];
+        for (token, logits) in logits.iter().enumerate() {
+            for (expert, weight) in chosen(logits, self.spec) {
+                shares[expert].tokens.push(token as u32);
+                shares[expert].weights.push(weight);
+            }
+        }
+        shares
+    }
+
+    /// `so_far` and those of this layer.
+    pub(crate) fn count(&self, so_far: FeedForwards) -> FeedForwards {
+        let so_far = self.experts.iter().fold(so_far, |so_far, expert| expert.count(so_far));
+        FeedForwards { experts_read: so_far.experts_read + self.read.load(Relaxed), ..so_far }
+    }
+
+    /// Experts that a token goes through.
+    pub(crate) fn used(&self) -> usize {
+        self.spec.used
+    }
+
+    /// The router.
+    pub(crate) fn router(&self) -> &Linear {
+        &self.router
+    }
+
+    /// The matrices of one expert; those of the others are alike.
+    pub(crate) fn linears_of_one(&self) -> impl Iterator<Item = &Linear> {
+        self.experts.iter().take(1).flat_map(FeedForward::linears)
+    }
+
+    /// The matrices of all experts, and the router.
+    pub(crate) fn linears(&self) -> impl Iterator<Item = &Linear> {
+        [&self.router].into_iter().chain(self.experts.iter().flat_map(FeedForward::linears))
+    }
+}
+
+/// The experts of a token and their weights: a softmax over all experts, of which the largest are taken; of equal ones the
+/// first. Where they are normalised, they are divided by their sum.
+fn chosen(logits: &[f32], spec: Experts) -> Vec<(usize, f32)> {
+    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers: Vec<f32> = logits.iter().map(|logit| moot_kernels::math::exp_f32(logit - highest)).collect();
+    let sum: f32 = powers.iter().sum();
+    let mut order: Vec<usize> = (0..powers.len()).collect();
+    order.sort_by(|&a, &b| powers[b].partial_cmp(&powers[a]).unwrap_or(Ordering::Equal).then(a.cmp(&b)));
+    order.truncate(spec.used);
+    let weight = |expert: usize| powers[expert] / sum;
+    let divisor = if spec.normalised { order.iter().map(|&expert| weight(expert)).sum() } else { 1.0 };
+    order.into_iter().map(|expert| (expert, weight(expert) / divisor)).collect()
+}
+
+/// The weighted results of the experts, each added to its tokens' rows, in the order of experts.
+fn summed(used: &[(&FeedForward, &Share)], results: &[Tensor], x: &Tensor) -> Result<Tensor> {
+    let (tokens, hidden) = x.dims2()?;
+    let mut sum = vec![0.0_f32; tokens * hidden];
+    for ((_, share), result) in used.iter().zip(results) {
+        moot_kernels::ops::read_floats(&result.contiguous()?, |result| {
+            let rows = result.chunks_exact(hidden).zip(share.tokens.iter().zip(&share.weights));
+            for (row, (&token, weight)) in rows {
+                let to = &mut sum[token as usize * hidden..][..hidden];
+                to.iter_mut().zip(row).for_each(|(to, value)| *to += weight * value);
+            }
+        })?;
+    }
+    Tensor::from_vec(sum, (tokens, hidden), &Device::Cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_weights_are_taken_and_of_equal_ones_the_first() {
+        let spec = Experts { count: 4, used: 2, normalised: false };
+        let all = chosen(&[0.0, 1.0, 1.0, 1.0], spec);
+        assert_eq!(all.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [1, 2]);
+        let e = std::f32::consts::E;
+        assert!((all[0].1 - e / (1.0 + 3.0 * e)).abs() < 1e-6);
+        let normalised = chosen(&[0.0, 1.0, 3.0, -2.0], Experts { normalised: true, ..spec });
+        assert_eq!(normalised.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [2, 1]);
+        assert!((normalised.iter().map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() < 1e-6);
+    }
+}

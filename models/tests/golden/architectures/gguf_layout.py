@@ -1,0 +1,138 @@
+"""A model as a GGUF file: the names, keys and order of rows that llama.cpp's converter writes."""
+
+import math
+
+import gguf
+import numpy as np
+
+# What llama.cpp calls the architecture, where it is not config.json's `model_type`.
+ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3"}
+# llama.cpp rotates neighbours (its type NORM) in these, and halves, as transformers does, in the others.
+INTERLEAVED = ("llama", "smollm3")
+NAMES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.qkv_proj": "attn_qkv",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.gate_up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+}
+# Gemma 3 has norms before and after each part: the norm after attention is not that before the feed-forward.
+GEMMA3_NAMES = NAMES | {
+    "post_attention_layernorm": "post_attention_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+}
+TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+
+
+def gguf_name(name, names):
+    stem, kind = name.rsplit(".", 1)
+    if stem in TOP_NAMES:
+        return f"{TOP_NAMES[stem]}.{kind}"
+    _, _, layer, part = stem.split(".", 3)
+    return f"blk.{layer}.{names[part]}.{kind}"
+
+
+def interleave(array, heads):
+    """Rows of a q or k projection, or its bias, from halves to pairs: llama.cpp rotates neighbours for llama."""
+    return array.reshape(heads, 2, array.shape[0] // heads // 2, -1).swapaxes(1, 2).reshape(array.shape)
+
+
+def laid_out(key, array, architecture, config):
+    """A tensor's numbers as the file has them."""
+    if architecture in INTERLEAVED and ".q_proj" in key:
+        array = interleave(array, config.num_attention_heads)
+    if architecture in INTERLEAVED and ".k_proj" in key:
+        array = interleave(array, config.num_key_value_heads)
+    if architecture == "gemma3" and key.endswith("norm.weight"):
+        array = array + 1  # transformers multiplies by 1 + w, llama.cpp by what the file says
+    return np.ascontiguousarray(array)
+
+
+def llama3_divisors(config, dims):
+    """As the converter computes them for `rope_freqs.weight`."""
+    rope = config.rope_parameters
+    low, high, original = (rope[f] for f in ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings"))
+    divisors = []
+    for pair in range(dims // 2):
+        wavelength = 2 * math.pi * rope["rope_theta"] ** (2 * pair / dims)
+        if wavelength < original / high:
+            divisors.append(1.0)
+        elif wavelength > original / low:
+            divisors.append(rope["factor"])
+        else:
+            smooth = (original / wavelength - low) / (high - low)
+            divisors.append(1 / ((1 - smooth) / rope["factor"] + smooth))
+    return np.array(divisors, dtype=np.float32)
+
+
+def add_rope(writer, architecture, config, dims):
+    rope = config.rope_parameters.get("full_attention", config.rope_parameters)
+    writer.add_rope_freq_base(rope["rope_theta"])
+    if architecture == "phi3":
+        writer.add_rope_dimension_count(int(rope.get("partial_rotary_factor", 1.0) * config.hidden_size)
+                                        // config.num_attention_heads)  # fmt: skip
+        writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
+        writer.add_sliding_window(config.sliding_window or 0)
+    elif architecture == "gemma3":
+        # No key says which layers have the window: all but every sixth.
+        writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
+        writer.add_sliding_window(config.sliding_window)
+    elif architecture != "qwen3":
+        writer.add_rope_dimension_count(dims)
+    if rope["rope_type"] == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(rope["factor"])
+    elif rope["rope_type"] == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rope["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    elif rope["rope_type"] == "llama3":
+        writer.add_tensor("rope_freqs.weight", llama3_divisors(config, dims))
+    elif rope["rope_type"] == "longrope":
+        original = config.original_max_position_embeddings
+        ratio = config.max_position_embeddings / original
+        writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(ratio) / math.log(original)))
+        writer.add_tensor("rope_factors_long.weight", np.array(rope["long_factor"], dtype=np.float32))
+        writer.add_tensor("rope_factors_short.weight", np.array(rope["short_factor"], dtype=np.float32))
+
+
+def write_gguf(path, name, config, tensors, **options):
+    architecture = ARCHITECTURES.get(config.model_type, config.model_type)
+    names = GEMMA3_NAMES if architecture == "gemma3" else NAMES
+    dims = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    writer = gguf.GGUFWriter(str(path), architecture, **options)
+    writer.add_type("model")
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if architecture == "smollm3":
+        writer.add_vocab_size(config.vocab_size)
+    if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3"):
+        writer.add_key_length(dims)
+        writer.add_value_length(dims)
+    add_rope(writer, architecture, config, dims)
+    for key, tensor in tensors.items():
+        array = laid_out(key, tensor.numpy(), architecture, config)
+        if array.ndim == 1:
+            writer.add_tensor(gguf_name(key, names), array)
+        else:
+            bf16 = gguf.GGMLQuantizationType.BF16
+            writer.add_tensor(gguf_name(key, names), gguf.quants.quantize(array, bf16), raw_dtype=bf16)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
