@@ -34,7 +34,7 @@ fn names_are_unique() {
     }
     refused(
         json!({ "model_type": "mixtral" }),
-        &["\"mixtral\" is not supported", "llama, mistral, qwen2, qwen3, phi3"],
+        &["\"mixtral\" is not supported", "llama, mistral, qwen2, qwen3, qwen3_moe, phi3, gemma3_text"],
     );
     refused(json!({ "model_type": null }), &["model_type", "found nothing"]);
 }

@@ -98,7 +98,7 @@ fn feed_forward_layers_of_many_rows_are_computed_in_one_pass() {
         let decoder = Model::random(&small(), random, &LoadOptions::default()).unwrap().decoder;
         [&[1][..], &[7; 200]].map(|tokens| {
             pool.install(|| decoder.forward_alone(tokens)).unwrap();
-            let FeedForwards { applied, in_one_pass } = decoder.feed_forwards();
+            let FeedForwards { applied, in_one_pass, .. } = decoder.feed_forwards();
             (applied, in_one_pass)
         })
     };
