@@ -43,7 +43,7 @@ pub fn storage_of(storage: GgmlDType, inputs: usize) -> GgmlDType {
 #[derive(Debug)]
 pub struct Random {
     path: PathBuf,
-    spec: DecoderSpec,
+    spec: Box<DecoderSpec>,
     tensors: BTreeMap<String, (Vec<usize>, RandomTensor)>,
 }
 
@@ -66,7 +66,7 @@ impl Random {
             (name, (shape, RandomTensor { seed, kind, dtype, inputs }))
         });
         let path = PathBuf::from(format!("random {} weights", spec.architecture));
-        Self { path, spec: spec.clone(), tensors: tensors.collect() }
+        Self { path, spec: Box::new(spec.clone()), tensors: tensors.collect() }
     }
 
     /// Their name in messages.
