@@ -53,6 +53,11 @@ const CONFIGS: &[&str] = &[
     "tests/golden/architectures/qwen3-yarn/config.json",
     "tests/golden/architectures/phi3/config.json",
     "tests/golden/architectures/phi3-long/config.json",
+    "tests/golden/architectures/gemma3/config.json",
+    "tests/golden/architectures/gemma3-scalar/config.json",
+    "tests/golden/architectures/qwen2-window/config.json",
+    "tests/golden/architectures/smollm3/config.json",
+    "tests/golden/architectures/qwen3moe/config.json",
     "tests/golden/tiny/qwen2/config.json",
 ];
 

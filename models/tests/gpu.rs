@@ -50,7 +50,19 @@ fn numbers(file: &SafeTensors<'_>, name: &str) -> (usize, Vec<[u8; 4]>) {
 #[test]
 #[ignore = "needs an NVIDIA GPU and a build with --features cuda"]
 fn logits_are_those_of_transformers() {
-    let architectures = ["llama3", "llama-linear", "mistral", "qwen3", "qwen3-yarn", "phi3", "phi3-long"];
+    let architectures = [
+        "llama3",
+        "llama-linear",
+        "mistral",
+        "qwen3",
+        "qwen3-yarn",
+        "phi3",
+        "phi3-long",
+        "phi3-window",
+        "gemma3",
+        "smollm3",
+        "qwen3moe",
+    ];
     let mut models: Vec<(String, String)> = Vec::new();
     for name in architectures {
         let expected = format!("architectures/{name}/expected.safetensors");

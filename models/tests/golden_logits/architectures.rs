@@ -2,7 +2,7 @@
 
 use super::{TOLERANCES, argmax, assert_close, golden, held, reference, tokens};
 use moot_models::weights::Weights;
-use moot_models::{Batch, ContextLimit, Decoder, DecoderSpec, Residency, Rotation, SequenceRows, arch};
+use moot_models::{Batch, ContextLimit, Decoder, DecoderSpec, Experts, Residency, Rotation, SequenceRows, arch};
 use safetensors::SafeTensors;
 use std::path::Path;
 
@@ -138,10 +138,22 @@ fn smollm3_with_layers_that_are_not_rotated() {
     assert_eq!(folder.kind(3).rotation, Rotation::None);
 }
 
+#[test]
+fn qwen3_with_experts() {
+    let (folder, gguf) = check("qwen3moe");
+    assert_eq!((folder.experts, folder.intermediate), (gguf.experts, gguf.intermediate));
+    assert_eq!(folder.experts, Some(Experts { count: 8, used: 2, normalised: true }));
+}
+
+#[test]
+fn qwen3_with_experts_whose_weights_are_not_normalised() {
+    assert!(!check_folder("qwen3moe-plain").experts.unwrap().normalised);
+}
+
 /// A prompt in chunks, beside a sequence that shares its first pages, with windows that begin within a page.
 #[test]
-fn windowed_rows_have_the_same_bits_in_chunks_and_beside_others() {
-    for name in ["gemma3", "mistral-window"] {
+fn rows_have_the_same_bits_in_chunks_and_beside_others() {
+    for name in ["gemma3", "mistral-window", "qwen3moe"] {
         let bytes = std::fs::read(golden("architectures").join(name).join("expected.safetensors")).unwrap();
         let ids = reference(&SafeTensors::deserialize(&bytes).unwrap(), 2).ids;
         let decoder = load(&golden("architectures").join(name), Residency::AsStored);

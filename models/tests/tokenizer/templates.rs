@@ -41,6 +41,27 @@ fn text_and_ids_equal_apply_chat_template() {
     }
 }
 
+/// A template in the form of Gemma 3's: it has no role for instructions and puts them before the first user's text. The
+/// expected text is jinja2's.
+#[test]
+fn instructions_may_be_put_into_the_first_turn() {
+    let source = include_str!("../golden/tokenizer/templates/gemma3.jinja");
+    let template = ChatTemplate::new(source, "gemma3", Some("<bos>"), Some("<eos>")).unwrap();
+    assert!(template.takes_system());
+    let messages = [
+        Message::new(Role::System, "Answer briefly."),
+        Message::new(Role::User, " Who built it? "),
+        Message::new(Role::Assistant, "A smith."),
+        Message::new(Role::User, "When?"),
+    ];
+    let expected = "<bos><start_of_turn>user\nAnswer briefly.\n\nWho built it?<end_of_turn>\n<start_of_turn>model\n\
+                    A smith.<end_of_turn>\n<start_of_turn>user\nWhen?<end_of_turn>\n<start_of_turn>model\n";
+    let segments = template.render(&messages, true, Thinking::Off).unwrap();
+    assert_eq!(text(&segments), expected);
+    let contents = segments.iter().filter(|segment| matches!(segment, Segment::Content(_))).count();
+    assert_eq!(contents, 4, "{segments:?}");
+}
+
 #[test]
 fn contents_are_segments_of_their_own() {
     let segments = template("{% for m in messages %}[{{ m.role }}]{{ m.content }}!{% endfor %}").render(

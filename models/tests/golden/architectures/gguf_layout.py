@@ -1,12 +1,13 @@
 """A model as a GGUF file: the names, keys and order of rows that llama.cpp's converter writes."""
 
 import math
+import re
 
 import gguf
 import numpy as np
 
 # What llama.cpp calls the architecture, where it is not config.json's `model_type`.
-ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3"}
+ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe"}
 # llama.cpp rotates neighbours (its type NORM) in these, and halves, as transformers does, in the others.
 INTERLEAVED = ("llama", "smollm3")
 NAMES = {
@@ -21,6 +22,10 @@ NAMES = {
     "mlp.up_proj": "ffn_up",
     "mlp.gate_up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
+    "mlp.gate": "ffn_gate_inp",
+    "mlp.experts.gate_proj": "ffn_gate_exps",
+    "mlp.experts.up_proj": "ffn_up_exps",
+    "mlp.experts.down_proj": "ffn_down_exps",
     "input_layernorm": "attn_norm",
     "post_attention_layernorm": "ffn_norm",
 }
@@ -39,6 +44,17 @@ def gguf_name(name, names):
         return f"{TOP_NAMES[stem]}.{kind}"
     _, _, layer, part = stem.split(".", 3)
     return f"blk.{layer}.{names[part]}.{kind}"
+
+
+def stacked(tensors):
+    """The experts' projections of a layer as one tensor, `[experts, outputs, inputs]`."""
+    whole, experts = {}, {}
+    for name, tensor in tensors.items():
+        if found := re.fullmatch(r"(.*\.mlp\.experts)\.(\d+)\.(.*)", name):
+            experts.setdefault(f"{found[1]}.{found[3]}", {})[int(found[2])] = tensor.numpy()
+        else:
+            whole[name] = tensor.numpy()
+    return whole | {name: np.stack([each[index] for index in range(len(each))]) for name, each in experts.items()}
 
 
 def interleave(array, heads):
@@ -86,7 +102,7 @@ def add_rope(writer, architecture, config, dims):
         # No key says which layers have the window: all but every sixth.
         writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
         writer.add_sliding_window(config.sliding_window)
-    elif architecture != "qwen3":
+    elif architecture not in ("qwen3", "qwen3moe"):
         writer.add_rope_dimension_count(dims)
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -121,13 +137,17 @@ def write_gguf(path, name, config, tensors, **options):
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     if architecture == "smollm3":
         writer.add_vocab_size(config.vocab_size)
-    if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3"):
+    if architecture == "qwen3moe":
+        writer.add_expert_count(config.num_experts)
+        writer.add_expert_used_count(config.num_experts_per_tok)
+        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    if name in ("llama3", "mistral") or architecture in ("qwen3", "qwen3moe", "gemma3"):
         writer.add_key_length(dims)
         writer.add_value_length(dims)
     add_rope(writer, architecture, config, dims)
-    for key, tensor in tensors.items():
-        array = laid_out(key, tensor.numpy(), architecture, config)
-        if array.ndim == 1:
+    for key, array in stacked(tensors).items():
+        array = laid_out(key, array, architecture, config)
+        if array.ndim == 1 or key.endswith(".mlp.gate.weight"):
             writer.add_tensor(gguf_name(key, names), array)
         else:
             bf16 = gguf.GGMLQuantizationType.BF16

@@ -25,10 +25,12 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | phi3-window    | 3 x 16 of 48           | own    | plain                       | fused, windows                     |
     | smollm3        | 4 x 16 of 64           | tied   | plain, none on layer 3      | the GGUF's q and k are interleaved |
     | olmo3          | 4 x 16 of 64           | own    | yarn, full layers only      | folder only: windows, late norms   |
+    | qwen3moe       | 4 x 16 of 48           | own    | plain                       | 2 of 8 experts, weights sum to one |
+    | qwen3moe-plain | 4 x 16 of 48           | own    | plain                       | folder only: weights do not        |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
 these models are folders only, as is olmo3 (llama.cpp calls it olmo2). llama.cpp reads the window of phi3 and ignores it;
-transformers does not.
+transformers does not. llama.cpp divides the weights of the experts of qwen3moe by their sum, whatever a file says.
 
 The models of SEEDS also have `greedy.1`, the continuation of `ids.1` by the most likely token at every step.
 
@@ -53,9 +55,11 @@ from transformers import (
     Phi3Config,
     Qwen2Config,
     Qwen3Config,
+    Qwen3MoeConfig,
     SmolLM3Config,
 )
 
+import experts
 from gguf_layout import write_gguf
 
 HERE = Path(__file__).parent
@@ -94,6 +98,9 @@ OLMO3_ROPE = {
     FULL: dict(rope_theta=OLMO3_BASE, **OLMO3_YARN),
     SLIDING: dict(rope_theta=OLMO3_BASE, rope_type="default"),
 }
+QWEN3MOE_SIZES = dict(hidden_size=48, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16)
+# The dense width is not the experts': no layer has it.
+QWEN3MOE_SIZES |= dict(num_experts=8, num_experts_per_tok=2, moe_intermediate_size=32)
 # Said of a field in a row's last column: config.json lacks it, as published files do.
 ABSENT = object()
 
@@ -198,10 +205,23 @@ MODELS = {
         dict(tie_word_embeddings=False, sliding_window=WINDOW, rope_parameters=OLMO3_ROPE),
         dict(rope_theta=OLMO3_BASE, rope_scaling=OLMO3_YARN, layer_types=3 * [SLIDING] + [FULL]),
     ),
+    "qwen3moe": (
+        Qwen3MoeConfig,
+        QWEN3MOE_SIZES,
+        dict(tie_word_embeddings=False, norm_topk_prob=True, rope_parameters=dict(rope_theta=1e6, rope_type="default")),
+        dict(rope_theta=1e6, rope_scaling=None),
+    ),
+    "qwen3moe-plain": (
+        Qwen3MoeConfig,
+        QWEN3MOE_SIZES,
+        dict(tie_word_embeddings=False, norm_topk_prob=False, rope_parameters=dict(rope_theta=1e6, rope_type="default")),
+        dict(rope_theta=1e6, rope_scaling=None),
+    ),
 }  # fmt: skip
 
-FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "olmo3")
-# Seeds whose continuation leaves no step to a near tie and does not end in a short loop. Other models count from 31.
+FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "olmo3", "qwen3moe-plain")
+# Seeds whose continuation leaves no step to a near tie and does not end in a short loop, nor any choice of experts to a
+# near tie. Other models count from 31.
 SEEDS = {
     "gemma3": 503,
     "gemma3-scalar": 401,
@@ -210,8 +230,12 @@ SEEDS = {
     "phi3-window": 1339,
     "smollm3": 533,
     "olmo3": 153,
+    "qwen3moe": 81231,
+    "qwen3moe-plain": 22844,
 }
 STEPS = 200
+# Standard deviation of a router's logits, about: few of its choices are near ties.
+ROUTER = 6.0
 
 # Fields that the decoder's forward depends on, besides those of MODELS; what a published config.json says too.
 WRITTEN = (
@@ -219,7 +243,8 @@ WRITTEN = (
     "head_dim max_position_embeddings rms_norm_eps hidden_act tie_word_embeddings attention_bias mlp_bias "
     "sliding_window use_sliding_window max_window_layers bos_token_id eos_token_id pad_token_id "
     "hidden_activation query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping "
-    "no_rope_layers no_rope_layer_interval"
+    "no_rope_layers no_rope_layer_interval "
+    "decoder_sparse_step mlp_only_layers num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob"
 ).split()
 
 
@@ -232,6 +257,18 @@ def norm_scale(name, noise, continued):
     return (1.6 if continued and ("q_norm" in name or "k_norm" in name) else 1.0) + 0.3 * noise
 
 
+def drawn(name, noise, config, continued):
+    """A parameter's numbers, from normal ones."""
+    if "norm" in name:
+        return norm_scale(name, noise, continued) - (1.0 if config.model_type == "gemma3_text" else 0.0)
+    if name.endswith(".bias"):
+        return 0.5 * noise
+    if "embed_tokens" in name:
+        return 0.2 * noise
+    scale = ROUTER if name.endswith(".mlp.gate.weight") else 1.6 if ".q" in name or ".k" in name else 1.0
+    return scale * noise / np.sqrt(noise.shape[-1])
+
+
 def random_model(config, seed, continued):
     """The model in f32, every weight a bfloat16 number, drawn large enough that attention is far from uniform."""
     generator = np.random.Generator(np.random.PCG64(seed))
@@ -239,14 +276,7 @@ def random_model(config, seed, continued):
     with torch.no_grad():
         for name, parameter in sorted(model.named_parameters()):
             noise = generator.standard_normal(tuple(parameter.shape))
-            if "norm" in name:
-                value = norm_scale(name, noise, continued) - (1.0 if config.model_type == "gemma3_text" else 0.0)
-            elif name.endswith(".bias"):
-                value = 0.5 * noise
-            elif "embed_tokens" in name:
-                value = 0.2 * noise
-            else:
-                value = (1.6 if ".q" in name or ".k" in name else 1.0) * noise / np.sqrt(noise.shape[1])
+            value = drawn(name, noise, config, continued)
             parameter.copy_(torch.from_numpy(value).to(torch.bfloat16))
     return model
 
@@ -256,7 +286,7 @@ def stored(model):
     state = {name: tensor.detach().clone().contiguous() for name, tensor in sorted(model.state_dict().items())}
     if model.config.tie_word_embeddings:
         del state["lm_head.weight"]
-    return state
+    return experts.separate(state)
 
 
 def write_folder(folder, model, rope):
@@ -413,6 +443,8 @@ def slips_of(name, model):
             gate_up.copy_(torch.cat(list(reversed(gate_up.clone().chunk(2)))))
 
         slips["gate and up"] = ({}, swap)
+    if config.model_type == "qwen3_moe":
+        slips |= experts.slips(config, same)
     return slips
 
 
@@ -441,6 +473,10 @@ def main(names):
             write_gguf(HERE / "split" / "qwen3.gguf", name, model.config, stored(model), split_max_tensors=9)
         tensors = write_expected(HERE / name / "expected.safetensors", model, seed + 100, name in SEEDS)
         check_loads(HERE / name, tensors)
+        if model.config.model_type == "qwen3_moe":
+            ids = [tensors[f"ids.{number}"].tolist() for number in range(len(LENGTHS))]
+            continued = ids[1] + tensors["greedy.1"].tolist()
+            experts.check_routing(name, model, [continued, *ids])
         check_sensitivity(name, model, tensors)
 
 

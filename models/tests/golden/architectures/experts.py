@@ -1,0 +1,63 @@
+"""Mixtures of experts: their tensors as checkpoints have them, and what `make.py` checks of them."""
+
+import numpy as np
+import torch
+
+FUSED = (".mlp.experts.gate_up_proj", ".mlp.experts.down_proj")
+# Least distance between the router's logits of the last expert used and of the first one not used.
+CLEAR = 0.02
+
+
+def separate(tensors):
+    """One tensor per expert and projection, as in published checkpoints; transformers 5 holds those of a layer fused."""
+    separated = {}
+    for name, tensor in tensors.items():
+        if not name.endswith(FUSED):
+            separated[name] = tensor
+            continue
+        prefix, part = name.rsplit(".", 1)
+        parts = ("gate_proj", "up_proj") if part == "gate_up_proj" else (part,)
+        for expert, of_expert in enumerate(tensor):
+            for projection, chunk in zip(parts, of_expert.chunk(len(parts))):
+                separated[f"{prefix}.{expert}.{projection}.weight"] = chunk.contiguous()
+    return separated
+
+
+@torch.no_grad()
+def routing(model, ids):
+    """The router's logits by layer, `[layers, tokens, experts]`."""
+    logits = model(torch.tensor([ids]), output_router_logits=True).router_logits
+    return torch.stack(logits).numpy()
+
+
+def check_routing(name, model, sequences):
+    """At every position the choice of experts is clear, and every expert of every layer is used at some."""
+    used = model.config.num_experts_per_tok
+    logits = np.concatenate([routing(model, ids) for ids in sequences], axis=1)
+    ordered = np.sort(logits)[..., ::-1]
+    gap = float((ordered[..., used - 1] - ordered[..., used]).min())
+    counts = [np.bincount(layer.argsort()[:, -used:].ravel(), minlength=layer.shape[1]) for layer in logits]
+    print(name, "router: distance to the first unused", round(gap, 3), "uses by layer", [list(map(int, c)) for c in counts])
+    assert gap > CLEAR and np.min(counts) > 0
+
+
+def slips(config, same):
+    """What a decoder may get wrong: fields of another configuration, and an edit of the model."""
+    experts = "model.layers.0.mlp.experts"
+
+    def swapped(model):
+        gate_up = model.get_parameter(f"{experts}.gate_up_proj")
+        gate_up[3] = torch.cat(list(reversed(gate_up[3].clone().chunk(2))))
+
+    def reversed_experts(model):
+        for part in ("gate_up_proj", "down_proj"):
+            tensor = model.get_parameter(f"{experts}.{part}")
+            tensor.copy_(tensor.clone().flip(0))
+
+    return {
+        "weights' sum": (dict(norm_topk_prob=not config.norm_topk_prob), same),
+        "one expert": (dict(num_experts_per_tok=1), same),
+        "one expert more": (dict(num_experts_per_tok=config.num_experts_per_tok + 1), same),
+        "gate and up of expert 3": ({}, swapped),
+        "experts reversed": ({}, reversed_experts),
+    }
