@@ -41,7 +41,7 @@ impl KvCache {
             let device = device_of(layer);
             let k = zeros((pages, spec.kv_heads, spec.head_dim, PAGE), device)?;
             let v = zeros((pages, spec.kv_heads, PAGE, spec.head_dim), device)?;
-            // The engine's thread goes on with them, and a GPU does not put its work behind this thread's by itself.
+            // What failed on a GPU is said here.
             device.synchronize()?;
             Ok((k, v))
         };

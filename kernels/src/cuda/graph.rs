@@ -1,9 +1,10 @@
 //! Launches that were captured from the stream and are launched again with one call.
 
-use super::Addresses;
+use super::{Addresses, CAPTURING};
 use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::{CudaGraph, result, sys};
 use candle_core::{CudaDevice, Result, Tensor, bail};
+use std::sync::PoisonError;
 
 /// A captured sequence of launches.
 pub(crate) struct Graph(CudaGraph);
@@ -18,10 +19,23 @@ impl Graph {
         let _parameters = device.enable_cuda_graph_htod_cache();
         body()?;
         let stream = device.cuda_stream();
+        if super::pool(device).is_err() {
+            bail!("CUDA graph: the device has no memory pools");
+        }
+        let _no_release = CAPTURING.read().unwrap_or_else(PoisonError::into_inner);
         stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).w()?;
         let captured = body();
+        // A tensor that could not be freed in a broken capture leaves an error, with which cudarc would not end it.
+        let _ = stream.context().check_err();
         let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
         let graph = stream.end_capture(flags).w();
+        if stream
+            .capture_status()
+            .is_ok_and(|status| status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+        {
+            // SAFETY: the stream lives, and what it captured is not used.
+            let _ = unsafe { result::stream::end_capture(stream.cu_stream()) };
+        }
         captured?;
         match graph? {
             Some(graph) => Ok(Self(graph)),

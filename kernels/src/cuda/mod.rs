@@ -23,6 +23,7 @@ use candle_core::cuda_backend::cudarc::driver::{
 use candle_core::cuda_backend::{CudaDType, WrapErr};
 use candle_core::{CudaDevice, CudaStorage, DType, Error, Layout, Result, bail};
 use half::{bf16, f16};
+use std::sync::{PoisonError, RwLock};
 
 /// A tensor's storage and layout.
 type At<'a> = (&'a CudaStorage, &'a Layout);
@@ -70,10 +71,18 @@ fn unused(pool: sys::CUmemoryPool) -> std::result::Result<usize, DriverError> {
     Ok(reserved?.saturating_sub(used?) as usize)
 }
 
+/// Held for reading while a stream is captured, and for writing while the whole context is waited for, which would break a
+/// capture.
+static CAPTURING: RwLock<()> = RwLock::new(());
+
 /// Returns memory to the driver that the process has reserved on `device` and does not use.
 pub(crate) fn release_unused(device: &CudaDevice) -> Result<()> {
     // Other opened devices of this GPU free memory into the same pool, so all streams are waited for.
-    device.cuda_stream().context().synchronize().w()?;
+    let _no_capture = CAPTURING.write().unwrap_or_else(PoisonError::into_inner);
+    let context = device.cuda_stream().context().clone();
+    context.synchronize().w()?;
+    // SAFETY: the context's device is one that the driver gave. Memory of captured steps is kept apart from the pool.
+    let _ = unsafe { sys::cuDeviceGraphMemTrim(context.cu_device()) };
     // SAFETY: the pool is the driver's. Where there is none, nothing was kept.
     let _ = pool(device).and_then(|pool| unsafe { result::mem_pool::trim_to(pool, 0) });
     Ok(())

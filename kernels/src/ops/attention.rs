@@ -13,6 +13,9 @@ use std::sync::{Arc, OnceLock};
 /// Rows of a tile: enough to read a page for many, few enough that their running sums stay in L2.
 const TILE_ROWS: usize = 32;
 
+/// Rows whose scores [`reference`] computes at once.
+const REFERENCE_ROWS: usize = 256;
+
 /// Tasks for each thread: enough that threads end together, few enough that a page is not read by too many tasks.
 const TASKS_PER_THREAD: usize = 4;
 
@@ -277,22 +280,27 @@ pub fn reference(
         let [k, v] = [k_cache, v_cache].map(|cache| cache.index_select(&pages, 0)?.to_dtype(q.dtype()));
         let k = k?.permute((1, 0, 3, 2))?.reshape((kv_heads, (), dim))?;
         let v = v?.permute((1, 0, 2, 3))?.reshape((kv_heads, (), dim))?;
-        let positions = k.dim(1)?;
-        // To [kv_heads, group * len, head_dim].
-        let own = q.narrow(0, row, sequence.len)?.reshape((sequence.len, kv_heads, heads / kv_heads, dim))?;
-        let own = own.permute((1, 2, 0, 3))?.reshape((kv_heads, (), dim))?;
-        let mask = (0..sequence.len).flat_map(|i| (0..positions).map(move |j| (i, j)));
-        let attends = |i: usize, j: usize| j <= sequence.start + i && j.saturating_add(window) > sequence.start + i;
-        let mask = mask.map(|(i, j)| if attends(i, j) { 0.0 } else { f32::NEG_INFINITY });
-        let mask = Tensor::from_iter(mask, q.device())?.reshape((1, 1, sequence.len, positions))?;
-        let scores = (own.matmul(&k.t()?.contiguous()?)?.to_dtype(DType::F32)? * f64::from(scale))?;
-        let scores = scores.reshape((kv_heads, heads / kv_heads, sequence.len, positions))?.broadcast_add(&mask)?;
-        let highest = scores.max_keepdim(D::Minus1)?;
-        let weights = scores.broadcast_sub(&highest)?.exp()?;
-        let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?.to_dtype(q.dtype())?;
-        let out = weights.reshape((kv_heads, (), positions))?.matmul(&v.contiguous()?)?;
-        let out = out.reshape((kv_heads, heads / kv_heads, sequence.len, dim))?.permute((2, 0, 1, 3))?;
-        outs.push(out.reshape((sequence.len, heads, dim))?);
+        let (positions, k) = (k.dim(1)?, k.t()?.contiguous()?);
+        let v = v.contiguous()?;
+        // Some rows at once, since their scores are as wide as the positions.
+        for first in (0..sequence.len).step_by(REFERENCE_ROWS) {
+            let len = REFERENCE_ROWS.min(sequence.len - first);
+            // To [kv_heads, group * len, head_dim].
+            let own = q.narrow(0, row + first, len)?.reshape((len, kv_heads, heads / kv_heads, dim))?;
+            let own = own.permute((1, 2, 0, 3))?.reshape((kv_heads, (), dim))?;
+            let start = sequence.start + first;
+            let attends = |i: usize, j: usize| j <= start + i && j.saturating_add(window) > start + i;
+            let mask = (0..len).flat_map(|i| (0..positions).map(move |j| (i, j)));
+            let mask = mask.map(|(i, j)| if attends(i, j) { 0.0 } else { f32::NEG_INFINITY });
+            let mask = Tensor::from_iter(mask, q.device())?.reshape((1, 1, len, positions))?;
+            let scores = (own.matmul(&k)?.to_dtype(DType::F32)? * f64::from(scale))?;
+            let scores = scores.reshape((kv_heads, heads / kv_heads, len, positions))?.broadcast_add(&mask)?;
+            let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
+            let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?.to_dtype(q.dtype())?;
+            let out = weights.reshape((kv_heads, (), positions))?.matmul(&v)?;
+            let out = out.reshape((kv_heads, heads / kv_heads, len, dim))?.permute((2, 0, 1, 3))?;
+            outs.push(out.reshape((len, heads, dim))?);
+        }
         row += sequence.len;
     }
     Tensor::cat(&outs, 0)

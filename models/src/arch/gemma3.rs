@@ -25,6 +25,7 @@ pub(super) const ARCH: Arch = Arch {
 };
 
 fn from_gguf(metadata: &Metadata) -> Result<DecoderSpec> {
+    gguf::refuse(metadata, &["gemma3.final_logit_softcapping", "gemma3.attn_logit_softcapping"])?;
     let mut spec = gguf::spec(metadata, "gemma3")?;
     let theta = metadata.optional_f64("gemma3.rope.freq_base_swa")?.unwrap_or(WINDOW_THETA);
     if spec.layers == LAYERS_27B {

@@ -74,3 +74,13 @@ pub(super) fn with_experts(metadata: &Metadata, architecture: &'static str) -> R
     }
     Ok(spec)
 }
+
+/// Refuses fields that would change the forward in a way not built: anything but absent or 0.
+pub(super) fn refuse(metadata: &Metadata, fields: &[&str]) -> Result<()> {
+    for field in fields {
+        if metadata.optional_f64(field)?.is_some_and(|number| number != 0.0) {
+            return Err(metadata.wrong(field, "nothing, or 0 (not supported)"));
+        }
+    }
+    Ok(())
+}

@@ -16,6 +16,11 @@ pub(super) const ARCH: Arch = Arch {
 };
 
 fn from_gguf(metadata: &Metadata) -> Result<DecoderSpec> {
+    gguf::refuse(metadata, &["qwen3moe.expert_shared_count", "qwen3moe.attention.sliding_window"])?;
+    // 1 is a softmax; other numbers are other routers.
+    if metadata.optional_usize("qwen3moe.expert_gating_func")?.is_some_and(|kind| kind > 1) {
+        return Err(metadata.wrong("qwen3moe.expert_gating_func", "1, a softmax"));
+    }
     let mut spec = gguf::with_experts(metadata, "qwen3moe")?;
     if spec.rope.dims != spec.head_dim {
         return Err(metadata.wrong("qwen3moe.rope.dimension_count", &format!("{}, the head size", spec.head_dim)));

@@ -13,6 +13,7 @@ pub(super) const ARCH: Arch = Arch {
     model_type: "smollm3",
     about: "SmolLM3",
     from_gguf: Some(|metadata| {
+        gguf::refuse(metadata, &["smollm3.attention.sliding_window"])?;
         let layout = Layout { qk_rows: QkRows::Interleaved, ..Layout::PLAIN };
         let mut spec = DecoderSpec { layout, ..gguf::spec(metadata, "smollm3")? };
         spec.set_kinds(|layer| if (layer + 1).is_multiple_of(PATTERN) { UNROTATED } else { LayerKind::FULL });

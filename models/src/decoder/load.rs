@@ -3,12 +3,13 @@
 use super::rotations::Rotations;
 use super::{Block, Decoder, LoadOptions, Residency};
 use crate::arch::names::{BlockTensor, Inner, Name, Naming, ProjectionRows};
-use crate::error::Result;
+use crate::error::{ModelError, Result};
 use crate::layers::{FeedForward, Joined, Linear, MixtureOfExperts};
 use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, NormWeights, Norms, Output, QkNorm};
 use crate::weights::{Order, Rows, Weights};
 use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
+use moot_kernels::launch::{Element, attention_fits};
 use moot_kernels::{Weight, multiplies_blocks, release_unused};
 
 impl Decoder {
@@ -17,6 +18,11 @@ impl Decoder {
     /// # Errors
     /// A missing tensor, a wrong shape, an element type that is not handled, or no memory on the device.
     pub fn load(spec: DecoderSpec, weights: &Weights, options: &LoadOptions) -> Result<Self> {
+        if options.exact && options.device.is_cuda() && !attends_by_kernel(&spec, options.dtype) {
+            let what = "sums in a fixed order (--exact) on a GPU".to_owned();
+            let reason = "expected heads of 64, 96 or 128 and no window shorter than the context: for others attention has no kernel";
+            return Err(ModelError::Tensor { what, source: candle_core::Error::Msg(reason.into()) });
+        }
         // A model that was here before.
         options.devices().try_for_each(release_unused)?;
         let loader = Loader { spec: &spec, naming: weights.naming(), weights, options, device: &options.device };
@@ -318,6 +324,13 @@ impl<'a> Loader<'a> {
             QkNorm::PerHead => self.whole(self.reordered(name, self.spec.head_dim)?).map(Some),
         }
     }
+}
+
+/// Whether every layer's attention is computed by a kernel of ours on a GPU, whatever the batch.
+fn attends_by_kernel(spec: &DecoderSpec, dtype: DType) -> bool {
+    let fits =
+        Element::of(dtype).is_some_and(|element| attention_fits(element, spec.heads, spec.kv_heads, spec.head_dim));
+    fits && spec.context <= spec.window
 }
 
 /// All of them, or the first error.

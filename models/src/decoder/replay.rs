@@ -3,9 +3,9 @@
 
 use super::{Block, Decoder};
 use crate::batch::Batch;
-use crate::error::Result;
+use crate::error::{ModelError, Result};
 use crate::kv::KvCache;
-use crate::layers::MOST_BY_BLOCKS;
+use crate::layers::{Linear, MOST_BY_BLOCKS};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::cascade::{Cascade, Room};
 use moot_kernels::{Graph, overwrite};
@@ -15,6 +15,8 @@ use std::collections::HashMap;
 const MOST_ROWS: usize = 64;
 /// A step is captured when the third of its size comes: a capture takes as long as some steps.
 const SEEN: usize = 3;
+/// Most captured steps at once; their logits and partial results take some tens of megabytes each.
+const MOST_STEPS: usize = 24;
 
 /// Captured steps of one decoder and one KV cache, by the size of their plans.
 #[derive(Debug, Default)]
@@ -43,6 +45,8 @@ pub struct ReplayCounts {
 struct Step {
     graph: Graph,
     buffers: Buffers,
+    /// Whether a replay was compared with an enqueued step.
+    compared: bool,
     /// Holds attention's partial results.
     _batch: Batch,
 }
@@ -87,16 +91,22 @@ impl Replays {
         let Some((cascade, room)) = batch.plan.to_capture(decoder.dtype, decoder.attention_shape()) else {
             return Ok(None);
         };
-        if let Some(step) = self.steps.get(&room) {
-            decoder.write(batch, &cascade, &step.buffers)?;
-            step.graph.launch()?;
-            self.counts.replayed += 1;
-            return Ok(Some(step.buffers.logits.clone()));
+        if let Some(step) = self.steps.get_mut(&room) {
+            return match step.replay(decoder, batch, &cascade, kv) {
+                Ok(logits) => {
+                    self.counts.replayed += 1;
+                    Ok(Some(logits))
+                }
+                Err(error) => Ok(self.refuse(&error)),
+            };
         }
         let seen = self.seen.entry(room).or_default();
         *seen += 1;
         if *seen < SEEN {
             return Ok(None);
+        }
+        if self.steps.len() >= MOST_STEPS {
+            self.steps.clear();
         }
         let grown = if self.counts.captured == 0 { decoder.grow_scratch() } else { Ok(()) };
         match grown.and_then(|()| decoder.captured(batch, cascade, room, kv)) {
@@ -106,13 +116,43 @@ impl Replays {
                 self.steps.insert(room, step);
                 Ok(Some(logits))
             }
-            Err(error) => {
-                self.counts.refused += 1;
-                self.refused = Some(error.to_string());
-                Ok(None)
-            }
+            Err(error) => Ok(self.refuse(&error)),
         }
     }
+
+    /// Nothing is replayed from now on: the caller enqueues the step, which writes the same keys and values.
+    fn refuse(&mut self, error: &ModelError) -> Option<Tensor> {
+        self.counts.refused += 1;
+        self.refused = Some(error.to_string());
+        self.steps.clear();
+        None
+    }
+}
+
+impl Step {
+    /// The logits of `batch`. The first time they are compared with those of the step enqueued launch by launch: other
+    /// inputs than those of the capture show what a capture may have kept of them.
+    fn replay(&mut self, decoder: &Decoder, batch: &Batch, cascade: &Cascade, kv: &KvCache) -> Result<Tensor> {
+        decoder.write(batch, cascade, &self.buffers)?;
+        self.graph.launch()?;
+        if !self.compared {
+            let replayed = self.buffers.logits.copy()?;
+            same_bits(&replayed, &decoder.forward(batch, kv)?)?;
+            self.compared = true;
+        }
+        Ok(self.buffers.logits.clone())
+    }
+}
+
+/// An error where two tensors differ, or are not numbers.
+fn same_bits(found: &Tensor, expected: &Tensor) -> Result<()> {
+    // A sum, since a maximum passes over what is no number.
+    let apart = (found - expected)?.abs()?.sum_all()?.to_scalar::<f32>()?;
+    if apart == 0.0 {
+        return Ok(());
+    }
+    let what = format!("a captured step is off by {apart} in all from the same step enqueued launch by launch");
+    Err(candle_core::Error::Msg(what).into())
 }
 
 impl Batch {
@@ -137,8 +177,16 @@ impl Decoder {
     fn grow_scratch(&self) -> Result<()> {
         /// Candle has one scratch memory up to this number of rows, and another one beyond.
         const FEW: usize = 8;
+        // The scratch memory is as large as the inputs, so of layers with as many the one with the fewest outputs will do.
+        let mut smallest: HashMap<usize, &Linear> = HashMap::new();
         for layer in self.blocks.iter().flat_map(Block::linears).chain([&self.output]) {
             let Some(inputs) = layer.inputs_of_blocks() else { continue };
+            let held = smallest.entry(inputs).or_insert(layer);
+            if layer.elements() < held.elements() {
+                *held = layer;
+            }
+        }
+        for (inputs, layer) in smallest {
             for rows in [FEW, MOST_BY_BLOCKS] {
                 layer.apply(&Tensor::zeros((rows, inputs), self.dtype, &self.device)?)?;
             }
@@ -174,7 +222,7 @@ impl Decoder {
             buffers.logits.slice_set(&logits, 0, 0)
         })?;
         self.compare(&graph, &buffers)?;
-        Ok(Step { graph, buffers, _batch: in_place })
+        Ok(Step { graph, buffers, compared: false, _batch: in_place })
     }
 
     /// Launches `graph` once more, on the same inputs: the logits must have the same bits again.
@@ -182,12 +230,7 @@ impl Decoder {
         let expected = buffers.logits.copy()?;
         buffers.logits.zero_set()?;
         graph.launch()?;
-        let off = (&buffers.logits - &expected)?.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>()?;
-        if off != 0.0 {
-            let what = format!("a captured step is off by {off} from the same step enqueued launch by launch");
-            return Err(candle_core::Error::Msg(what).into());
-        }
-        Ok(())
+        same_bits(&buffers.logits, &expected)
     }
 
     /// Writes the inputs of `batch` over those of a captured step.

@@ -4,7 +4,6 @@ use super::{FeedForward, FeedForwards, Linear};
 use crate::spec::Experts;
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
-use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// `Σ_e weight_e(x) · expert_e(x)` over the experts with the largest weights.
@@ -102,7 +101,7 @@ fn chosen(logits: &[f32], spec: Experts) -> Vec<(usize, f32)> {
     let powers: Vec<f32> = logits.iter().map(|logit| moot_kernels::math::exp_f32(logit - highest)).collect();
     let sum: f32 = powers.iter().sum();
     let mut order: Vec<usize> = (0..powers.len()).collect();
-    order.sort_by(|&a, &b| powers[b].partial_cmp(&powers[a]).unwrap_or(Ordering::Equal).then(a.cmp(&b)));
+    order.sort_by(|&a, &b| powers[b].total_cmp(&powers[a]).then(a.cmp(&b)));
     order.truncate(spec.used);
     let weight = |expert: usize| powers[expert] / sum;
     let divisor = if spec.normalised { order.iter().map(|&expert| weight(expert)).sum() } else { 1.0 };

@@ -91,6 +91,11 @@ pub struct Footprint {
     placement: Placement,
 }
 
+/// Whether weights of this type are multiplied by their blocks on a GPU.
+fn is_of_blocks(stored: &StoredType) -> bool {
+    !matches!(&stored.name[..], "F32" | "F16" | "BF16")
+}
+
 impl Footprint {
     /// Of the model that `weights` hold.
     ///
@@ -206,7 +211,7 @@ impl Footprint {
     /// Floats become numbers of the working type; blocks stay as they are held, but for the embedding, whose rows are
     /// looked up: it is counted once more, widened.
     fn resident_on_gpu(&self, width: u64, widened: bool) -> u64 {
-        let blocks = |stored: &StoredType| !widened && !matches!(&stored.name[..], "F32" | "F16" | "BF16");
+        let blocks = |stored: &StoredType| !widened && is_of_blocks(stored);
         let held = |stored: &StoredType| match stored.held_as.and_then(kind) {
             Some(storage) => (stored.weights as f64 * storage.stored / 8.0) as u64,
             None => stored.bytes,
@@ -228,14 +233,19 @@ impl Footprint {
     pub fn working_bytes(&self, step_tokens: usize, rows: usize) -> u64 {
         // The residual stream with its sum and norm, what goes in and out of attention, gate, up and their product.
         let row = 4 * self.hidden + 2 * self.attention + 3 * self.intermediate;
-        if let Placement::Gpu { width, .. } = self.placement {
+        if let Placement::Gpu { width, widened } = self.placement {
             let (rows, tokens) = (rows as u64, step_tokens.max(rows) as u64);
             let activations = (width * row as u64).saturating_mul(tokens);
             // Attention keeps f32 results of spans of 128 positions for sequences with few tokens in the step (16 where
             // four heads share keys and values), not for longer chunks of prompts. 16 spans a token are counted.
             let merged = (4 * 16 * self.attention as u64).saturating_mul(rows.saturating_mul(16).min(tokens));
             let logits = (4 + width) * (self.vocab as u64).saturating_mul(rows);
-            return GPU_PROGRAM.saturating_add(activations).saturating_add(merged).saturating_add(logits);
+            // For many rows a matrix of blocks is widened to f16 and then to the working type: gate and up, or query, key
+            // and value.
+            let matrix = (self.hidden as u64).saturating_mul((2 * self.intermediate).max(self.attention) as u64);
+            let by_blocks = !widened && self.types.iter().any(is_of_blocks);
+            let matrix = if by_blocks { matrix.saturating_mul(2 + width) } else { 0 };
+            return [activations, merged, logits, matrix].into_iter().fold(GPU_PROGRAM, u64::saturating_add);
         }
         let activations = 4 * (row as u64).saturating_mul(step_tokens as u64);
         let logits = 4 * (self.vocab as u64).saturating_mul(rows as u64);

@@ -168,7 +168,8 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
     let experts_read = layers_after.experts_read - layers.experts_read;
     // A step reads the experts that its tokens use, some of them for several tokens.
     let of_experts = if experts_read > 0 { decoder.expert_bytes() * decoder.experts_of_a_token() } else { 0 };
-    let weights = args.generate * (every.bytes + wanted.bytes - of_experts) + experts_read * decoder.expert_bytes();
+    let weights =
+        args.generate * (every.bytes + wanted.bytes).saturating_sub(of_experts) + experts_read * decoder.expert_bytes();
     let read = (weights + page_reads * decoder.page_bytes()) as f64;
     // Reading and multiplying overlap, so the slower of the two is the limit.
     let decode_limit = (read / limits.bytes).max(multiplying(decoded, decoded));

@@ -9,7 +9,7 @@ CLEAR = 0.02
 
 
 def separate(tensors):
-    """One tensor per expert and projection, as in published checkpoints; transformers 5 holds those of a layer fused."""
+    """One tensor per expert and projection, as in published checkpoints; transformers 5 fuses those of a layer."""
     separated = {}
     for name, tensor in tensors.items():
         if not name.endswith(FUSED):
@@ -36,9 +36,9 @@ def check_routing(name, model, sequences):
     logits = np.concatenate([routing(model, ids) for ids in sequences], axis=1)
     ordered = np.sort(logits)[..., ::-1]
     gap = float((ordered[..., used - 1] - ordered[..., used]).min())
-    counts = [np.bincount(layer.argsort()[:, -used:].ravel(), minlength=layer.shape[1]) for layer in logits]
-    print(name, "router: distance to the first unused", round(gap, 3), "uses by layer", [list(map(int, c)) for c in counts])
-    assert gap > CLEAR and np.min(counts) > 0
+    uses = [np.bincount(layer.argsort()[:, -used:].ravel(), minlength=layer.shape[1]).tolist() for layer in logits]
+    print(name, "router: distance to the first unused", round(gap, 3), "uses by layer", uses)
+    assert gap > CLEAR and np.min(uses) > 0
 
 
 def slips(config, same):

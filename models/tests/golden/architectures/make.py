@@ -208,13 +208,15 @@ MODELS = {
     "qwen3moe": (
         Qwen3MoeConfig,
         QWEN3MOE_SIZES,
-        dict(tie_word_embeddings=False, norm_topk_prob=True, rope_parameters=dict(rope_theta=1e6, rope_type="default")),
+        dict(tie_word_embeddings=False, norm_topk_prob=True)
+        | dict(rope_parameters=dict(rope_theta=1e6, rope_type="default")),
         dict(rope_theta=1e6, rope_scaling=None),
     ),
     "qwen3moe-plain": (
         Qwen3MoeConfig,
         QWEN3MOE_SIZES,
-        dict(tie_word_embeddings=False, norm_topk_prob=False, rope_parameters=dict(rope_theta=1e6, rope_type="default")),
+        dict(tie_word_embeddings=False, norm_topk_prob=False)
+        | dict(rope_parameters=dict(rope_theta=1e6, rope_type="default")),
         dict(rope_theta=1e6, rope_scaling=None),
     ),
 }  # fmt: skip
