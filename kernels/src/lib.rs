@@ -48,7 +48,7 @@ pub use ops::bidirectional::{Relative, Texts};
 pub use ops::linear::{Affine, Weight};
 pub use ops::scan::{Queries, Vectors};
 pub use pages::{PAGE, SequenceRows};
-pub use self_test::{Failure, self_test};
+pub use self_test::{BLOCKS, Failure, self_test};
 
 /// Whether this build can use an NVIDIA GPU.
 pub const CUDA: bool = cfg!(feature = "cuda");

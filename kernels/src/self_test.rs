@@ -222,8 +222,8 @@ fn encoders(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Types of blocks that Candle multiplies by.
-const BLOCKS: [GgmlDType; 10] = [
+/// Types of blocks that Candle multiplies by on a GPU.
+pub const BLOCKS: [GgmlDType; 10] = [
     GgmlDType::Q4_0,
     GgmlDType::Q4_1,
     GgmlDType::Q5_0,

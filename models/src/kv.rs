@@ -41,7 +41,7 @@ impl KvCache {
             let device = device_of(layer);
             let k = zeros((pages, spec.kv_heads, spec.head_dim, PAGE), device)?;
             let v = zeros((pages, spec.kv_heads, PAGE, spec.head_dim), device)?;
-            // What failed on a GPU is said here.
+            // A GPU computes behind this thread. Its errors are returned here and not by the first step.
             device.synchronize()?;
             Ok((k, v))
         };

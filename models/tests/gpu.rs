@@ -109,18 +109,6 @@ fn tokens(count: usize, from: usize) -> Vec<u32> {
 }
 
 const FLOATS: [GgmlDType; 3] = [GgmlDType::F32, GgmlDType::F16, GgmlDType::BF16];
-const BLOCKS: [GgmlDType; 10] = [
-    GgmlDType::Q4_0,
-    GgmlDType::Q4_1,
-    GgmlDType::Q5_0,
-    GgmlDType::Q5_1,
-    GgmlDType::Q8_0,
-    GgmlDType::Q2K,
-    GgmlDType::Q3K,
-    GgmlDType::Q4K,
-    GgmlDType::Q5K,
-    GgmlDType::Q6K,
-];
 
 /// The CPU widens the weights, so it is the numbers of the file with no other rounding.
 #[test]
@@ -130,7 +118,9 @@ fn every_type_of_stored_weights_gives_the_logits_of_the_cpu() {
     let mut failures = Vec::new();
     for (head_dim, heads) in [(64, 6), (128, 4)] {
         // Candle's products of blocks quantise activations to int8, under one scale of half precision for 32 of them.
-        for (storage, most) in FLOATS.map(|float| (float, 0.01)).into_iter().chain(BLOCKS.map(|block| (block, 0.2))) {
+        for (storage, most) in
+            FLOATS.map(|float| (float, 0.01)).into_iter().chain(kernels::BLOCKS.map(|block| (block, 0.2)))
+        {
             let weights = Weights::random(&spec(head_dim, heads), RandomOptions { seed: 5, storage });
             let reference = Decoder::load(spec(head_dim, heads), &weights, &on_cpu).unwrap();
             let decoder = Decoder::load(spec(head_dim, heads), &weights, &on_gpu(DType::F16, false)).unwrap();

@@ -44,7 +44,7 @@ pub struct Stats {
     pub replays: ReplayCounts,
     /// Seconds in forward passes.
     pub forward_seconds: f64,
-    /// Those until all of a pass was handed to the device: on a GPU it computes behind.
+    /// Seconds of them until all launches were enqueued. On the CPU these are nearly all of them.
     pub enqueue_seconds: f64,
 }
 

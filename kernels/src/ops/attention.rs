@@ -95,9 +95,8 @@ impl AttentionPlan {
     /// No memory on the device.
     pub fn captured(&self, cascade: Cascade, words: Tensor, [heads, kv_heads, head_dim]: [usize; 3]) -> Result<Self> {
         let shape = AttentionShape { heads, kv_heads, head_dim, scale: 1.0 };
-        let on_gpu = PerDevice::default();
         let device = words.device().clone();
-        on_gpu.get(&device, || OnGpu::new(cascade, words, &shape))?;
+        let on_gpu = PerDevice::of(&device, OnGpu::new(cascade, words, &shape)?);
         Ok(Self { on_gpu, ..self.clone() })
     }
 

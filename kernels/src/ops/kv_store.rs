@@ -29,14 +29,10 @@ impl Slots {
     }
 
     /// These slots, which are, or will be, in `words` on a GPU.
-    ///
-    /// # Errors
-    /// None on a GPU.
-    pub fn captured(&self, words: Tensor) -> Result<Self> {
-        let uploaded = PerDevice::default();
+    #[must_use]
+    pub fn captured(&self, words: Tensor) -> Self {
         let device = words.device().clone();
-        uploaded.get(&device, || Ok(words))?;
-        Ok(Self { slots: self.slots.clone(), uploaded })
+        Self { slots: self.slots.clone(), uploaded: PerDevice::of(&device, words) }
     }
 
     /// Whether all slots are among those of the first `pages` pages.

@@ -82,6 +82,11 @@ impl<T> Clone for PerDevice<T> {
 }
 
 impl<T> PerDevice<T> {
+    /// A value that is on `device` already.
+    fn of(device: &Device, value: T) -> Self {
+        Self(Mutex::new(vec![(device.location(), Arc::new(value))]))
+    }
+
     /// The first that was made.
     fn any(&self) -> Option<Arc<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).first().map(|(_, made)| made.clone())

@@ -44,7 +44,7 @@ impl Decoder {
         let blocks = (0..spec.layers).map(block).collect::<Result<_>>()?;
         let norm = last.norm(Name::OutputNorm, spec.hidden)?;
         let (device, dtype, rotations) = (options.device.clone(), options.dtype, Rotations::new(&spec));
-        // What failed on a GPU is said here, not in the first step.
+        // A GPU computes behind this thread. Its errors are returned here and not by the first step.
         options.devices().try_for_each(Device::synchronize)?;
         // Matrices that were concatenated into others.
         options.devices().try_for_each(release_unused)?;

@@ -212,7 +212,7 @@ impl Decoder {
         let in_place = Batch {
             tokens: batch.tokens.clone(),
             plan: batch.plan.captured(cascade, words(2 * rows, room.words())?, self.attention_shape())?,
-            slots: batch.slots.captured(words(rows, rows)?)?,
+            slots: batch.slots.captured(words(rows, rows)?),
             logit_rows: batch.logit_rows.clone(),
         };
         let angles = self.rotations.angles_in(&buffers.angles)?;

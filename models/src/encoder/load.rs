@@ -80,7 +80,7 @@ impl<'a> Loader<'a> {
         let blocks = (0..spec.layers).map(|index| self.block(index, family, &spec, relative.as_ref()));
         let blocks = blocks.collect::<Result<_>>()?;
         let device = self.options.device.clone();
-        // Another thread may run it, and a GPU does not order the streams of two threads by itself.
+        // A GPU computes behind this thread. Its errors are returned here and not by the first batch.
         device.synchronize()?;
         Ok(Encoder {
             word_embeddings,

@@ -112,8 +112,8 @@ impl Linear {
     }
 }
 
-/// Most rows that are multiplied by blocks as they are stored. With more, widening the matrix costs less than what the
-/// product of floats is faster (benches/results/gpu.md).
+/// Most rows that are multiplied by blocks as they are stored. With more rows, widening the matrix and multiplying floats
+/// takes less time in all (benches/results/gpu.md).
 pub(crate) const MOST_BY_BLOCKS: usize = 512;
 
 /// `x · wᵀ` with `w` widened to the type of `x`.
