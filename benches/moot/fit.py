@@ -3,16 +3,20 @@
 
     moot run ramdocs.jsonl --method moot --set threshold=0 -o ramdocs.moot.jsonl
     moot run benches/dated/choose.jsonl --method moot --set threshold=0 -o dated.moot.jsonl
-    python3 benches/moot/fit.py ramdocs.moot.jsonl dated.moot.jsonl [--without NAME]
+    moot run FOLDER/attacked.jsonl --method moot --set threshold=0 -o attacked.moot.jsonl
+    python3 benches/moot/fit.py ramdocs.moot.jsonl dated.moot.jsonl [--attacked attacked.moot.jsonl] [--without NAME]
 
 Prints the intercept and the weights for `src/methods/moot/features.rs`. Records without a comparison of documents fit
 all but `judged`; then, with these held, the other records fit `judged`: in `benches/dated` the false value has more
-votes by construction, so its votes must not count. Without `judged` all records fit the rest together. For each
+votes by construction, so its votes must not count. Without `judged` all records fit the rest together. `steering` is
+fitted last, all else held, on all records and on the attacked one, whose questions have injected documents
+(`benches/injection/injection.py make`); without `--attacked` it is left out. For each
 record it prints, over five folds of all questions, the area under the curve and the expected calibration error in ten
 bins; over five divisions into folds, strict exact match at several thresholds. A value is right if it contains a right answer and no wrong one.
 `--without` leaves a quantity out. The standard library is all that it needs.
 """
 
+import argparse
 import json
 import math
 import random
@@ -20,11 +24,11 @@ import re
 import sys
 import unicodedata
 
-NAMES = ["votes", "own", "judged", "mentions", "sureness", "altered"]
+NAMES = ["votes", "own", "judged", "mentions", "sureness", "altered", "steering"]
 FOLDS = 5
 THRESHOLDS = [0.3, 0.35, 0.4, 0.45, 0.5]  # the method's switch is one of them
 RIDGE = 1.0  # on standardised quantities, as the penalty half the sum of squares
-SLOPE_RIDGE = 0.0036  # as much, for `judged`, whose deviation is about 0.06
+SLOPE_RIDGE = 0.0036  # as much, for `judged` and `steering`, whose deviations are about 0.06
 
 
 def words(text):
@@ -99,10 +103,10 @@ def fit(rows):
     return weights[0] - sum(s * m for s, m in zip(slopes, mean)), slopes
 
 
-def with_slope(model, rows):
-    """The model with the weight of `judged` fitted on `rows`, all else held."""
+def with_slope(name, model, rows):
+    """The model with the weight of the quantity `name` fitted on `rows`, all else held."""
     intercept, slopes = model
-    at = NAMES.index("judged")
+    at = NAMES.index(name)
     slope = 0.0
     for _ in range(30):
         gradient, curvature = -SLOPE_RIDGE * slope, SLOPE_RIDGE
@@ -114,15 +118,28 @@ def with_slope(model, rows):
     return intercept, slopes[:at] + [slope] + slopes[at + 1 :]
 
 
-def fit_all(rows):
-    """As `fit`, in the two steps that the head of this file describes."""
-    if "judged" not in NAMES:
-        return fit(rows)
+def without(name, rows):
+    """The rows with the quantity `name` at zero, so that its weight is zero."""
+    if name not in NAMES:
+        return rows
+    at = NAMES.index(name)
+    return [(question, x[:at] + [0.0] + x[at + 1 :], y) for question, x, y in rows]
+
+
+def fit_all(rows, attacked):
+    """As `fit`, in the steps that the head of this file describes. `attacked` has the rows of the attacked record."""
+    plain = without("steering", rows)
+    model = fit(plain) if "judged" not in NAMES else with_judged(plain)
+    return with_slope("steering", model, rows + attacked) if "steering" in NAMES and attacked else model
+
+
+def with_judged(rows):
     at = NAMES.index("judged")
     compared = {question[0] for question, x, _ in rows if x[at] != 0}
     base = [row for row in rows if row[0][0] not in compared]
     model = fit(base or rows)
-    return with_slope(model, [row for row in rows if row[0][0] in compared]) if base and compared else model
+    of_compared = [row for row in rows if row[0][0] in compared]
+    return with_slope("judged", model, of_compared) if base and compared else model
 
 
 def predict(model, x):
@@ -157,11 +174,11 @@ def is_match(given, gold):
     return found and not any(contains(text, other) for text in given for other in gold.get("wrong", []))
 
 
-def cross_validated(rows, questions, seed):
+def cross_validated(rows, attacked, questions, seed):
     """Each question's values with their probabilities, from a model that is fitted on the other folds."""
     scored = {question: [] for question in questions}
     for held in divisions(questions, seed):
-        model = fit_all([row for row in rows if row[0] not in held])
+        model = fit_all([row for row in rows if row[0] not in held], attacked)
         for question, x, y in rows:
             if question in held:
                 scored[question].append((predict(model, x), y))
@@ -189,24 +206,26 @@ def report(path, questions, runs):
 
 
 def main():
-    paths = sys.argv[1:]
-    if len(paths) > 2 and paths[-2] == "--without" and paths[-1] in NAMES:
-        NAMES.remove(paths[-1])
-        paths = paths[:-2]
-    if not paths or any(path.startswith("-") for path in paths):
-        sys.exit(f"expected records of `moot run --method moot`, then at most --without one of {', '.join(NAMES)}")
+    parser = argparse.ArgumentParser(description="Fits the logistic model of the method `moot`.")
+    parser.add_argument("records", nargs="+", metavar="RECORD", help="records of `moot run --method moot`")
+    parser.add_argument("--attacked", help="a record of questions with injected documents, for `steering`")
+    parser.add_argument("--without", choices=NAMES, help="leave this quantity out")
+    asked = parser.parse_args()
+    if asked.without:
+        NAMES.remove(asked.without)
     rows, questions = [], {}
-    for path in paths:
+    for path in asked.records:
         of_record, of_questions = values(path)
         if not of_record:
             sys.exit(f"{path}: expected values with an estimate and gold answers, found none")
         rows += of_record
         questions.update(of_questions)
-    intercept, slopes = fit_all(rows)
+    attacked = values(asked.attacked)[0] if asked.attacked else []
+    intercept, slopes = fit_all(rows, attacked)
     print(f"INTERCEPT {intercept:.3f}")
     print("WEIGHTS   " + ", ".join(f"{name} {slope:.3f}" for name, slope in zip(NAMES, slopes)))
-    runs = [cross_validated(rows, questions, seed) for seed in range(5)]
-    for path in paths:
+    runs = [cross_validated(rows, attacked, questions, seed) for seed in range(5)]
+    for path in asked.records:
         report(path, questions, runs)
 
 

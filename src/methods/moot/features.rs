@@ -1,6 +1,6 @@
 //! The quantities that decide, and the logistic model over them.
 
-use super::scored::log_odds;
+use super::examine::Examined;
 use super::values::Value;
 use crate::answers::words::Level;
 use crate::question::Question;
@@ -8,14 +8,14 @@ use crate::units::plural;
 use moot_models::kernels::math::{exp, ln};
 
 /// The number of quantities.
-const COUNT: usize = 6;
+const COUNT: usize = 7;
 
 /// The quantities of one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Features {
     /// The logarithm of its votes.
     votes: f64,
-    /// The log-odds of yes in the surest of its documents, at most 4 in size.
+    /// The log-odds of yes in the surest of its documents, less the examiner's level, at most 4 in size.
     own: f64,
     /// The lowest mean log-odds of its documents against those of another value, at most 0.15 in size; 0 where there is none.
     judged: f64,
@@ -25,17 +25,22 @@ pub(super) struct Features {
     sureness: f64,
     /// 1 where a near copy of one of its documents gives another value.
     altered: f64,
+    /// How much more its least steering document reads like a note about the answer than the others do, from 0 to 0.5.
+    steering: f64,
 }
 
 /// The intercept, and the weight of each quantity in the order of [`Features::named`]: `benches/moot/fit.py` fits them.
-const INTERCEPT: f64 = -1.183;
-const WEIGHTS: [f64; COUNT] = [1.024, 0.699, 35.939, 0.481, 1.478, -0.811];
+const INTERCEPT: f64 = 0.102;
+const WEIGHTS: [f64; COUNT] = [1.191, 0.662, 38.245, 0.457, 1.448, -0.806, -11.981];
 
-/// The log-odds of yes of an agreed value, which is not examined. Chosen, not fitted: yes has a probability of 0.88.
-const AGREED: f64 = 2.0;
+/// `own` of an agreed value, which is not examined. Chosen, not fitted: the mean over the values that fit the model.
+const AGREED: f64 = 0.2;
 
 /// The line for readers mentions a preference against a value if it is larger than this.
 const NOTABLE: f64 = 0.03;
+
+/// The line for readers mentions steering above this, which divides the odds by three.
+const NOTABLE_STEERING: f64 = 0.1;
 
 /// Above these log-odds of yes the line says that a document states the value, below their negative that none does.
 const CLEAR: f64 = 1.0;
@@ -43,7 +48,7 @@ const CLEAR: f64 = 1.0;
 impl Features {
     /// By name, in the order of [`WEIGHTS`].
     pub(super) fn named(&self) -> [(&'static str, f64); COUNT] {
-        let Self { votes, own, judged, mentions, sureness, altered } = *self;
+        let Self { votes, own, judged, mentions, sureness, altered, steering } = *self;
         [
             ("votes", votes),
             ("own", own),
@@ -51,6 +56,7 @@ impl Features {
             ("mentions", mentions),
             ("sureness", sureness),
             ("altered", altered),
+            ("steering", steering),
         ]
     }
 
@@ -85,6 +91,9 @@ impl Features {
         if self.is_less_believed() {
             told.push_str("; a document that gives another answer is preferred");
         }
+        if self.steering > NOTABLE_STEERING {
+            told.push_str("; its document says what the answer should be");
+        }
         if self.altered > 0.0 {
             told.push_str("; a near copy of its document gives another answer");
         }
@@ -92,12 +101,12 @@ impl Features {
     }
 }
 
-/// The quantities of each value; `yes` is empty where nothing was examined, and `resemble` says whether two documents are near
+/// The quantities of each value; `examined` is empty where nothing was examined, and `resemble` says whether two documents are near
 /// copies.
 pub(super) fn of(
     question: &Question,
     values: &[Value],
-    yes: &[f64],
+    examined: &[Examined],
     resemble: &dyn Fn(usize, usize) -> bool,
 ) -> Vec<Features> {
     let texts: Vec<&str> = question.documents.iter().map(|document| document.text.as_str()).collect();
@@ -110,11 +119,12 @@ pub(super) fn of(
         let altered = |&own: &usize| others.iter().any(|&number| gives_another(number) && resemble(own, number));
         Features {
             votes: ln(value.votes as f64),
-            own: yes.get(index).map_or(AGREED, |&yes| log_odds(yes, 4.0)),
+            own: examined.get(index).map_or(AGREED, |examined| examined.own.clamp(-4.0, 4.0)),
             judged: 0.0,
             mentions: others.iter().filter(contains).count().min(2) as f64,
             sureness: value.sureness.max(-2.0),
             altered: f64::from(u8::from(value.documents.iter().any(altered))),
+            steering: examined.get(index).map_or(0.0, |examined| examined.steering),
         }
     };
     values.iter().enumerate().map(of_one).collect()

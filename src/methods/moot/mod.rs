@@ -10,6 +10,7 @@ mod features;
 mod judge;
 mod restated;
 mod scored;
+mod screen;
 mod values;
 
 use crate::answers::vote;
@@ -27,6 +28,7 @@ use crate::transcript::{CallRecord, Parsed};
 use examine::EXAMINER;
 use features::Features;
 use judge::JUDGE;
+use screen::SCREENER;
 use serde_json::json;
 use values::Value;
 
@@ -48,16 +50,17 @@ pub(crate) static ROW: Row = Row {
    question are cut from the answer's ends. Malformed replies give none, nor words that the document lacks.
 2. Equal answers are one value, and so are two of which one contains the other; the longest is its text. Copies are one vote.
 3. Unless all votes are for one value, and several, an examiner says of each value and each document that gives it whether the
-   document states that the value is the answer: the probability of yes beside no. A malformed reply counts 1/2.
+   document states that the value is the answer: the probability of yes beside no, above the model's level in four probes. A
+   screener says of each document that gives a value whether it describes a subject or says what an answer should be.
 4. A judge says which of two documents with different values should be believed, in both orders, if one has a date.
 5. A logistic model gives each value a probability: votes, the surest examination, the lowest mean preference against another
-   value, mentions in other documents, how sure the readers were, near copies of its documents that give another value.
+   value, mentions elsewhere, how sure the readers were, near copies that give another value, how much its documents steer.
 6. Values of at least `threshold` are concluded, best first; if there is none, the best if it has at least `floor`.",
-    calls: "2 x documents, at most; with dates 2 x the pairs of documents that disagree (at most 24) more",
+    calls: "3 x documents + 4, at most; with dates 2 x the pairs of documents that disagree (at most 24) more",
     headline: "",
-    prompts: &[READER, EXAMINER, JUDGE],
+    prompts: &[READER, EXAMINER, SCREENER, JUDGE],
     formats: &[&ABOUT, &CHOICE],
-    roles: &["reader", "examiner", "judge"],
+    roles: &["reader", "examiner", "screener", "judge"],
     switches: &[
         Switch {
             name: "threshold",
@@ -96,9 +99,9 @@ impl Method for Moot {
             replies.iter().map(|call| restated::without_question(call.answer()?, &question.text)).collect();
         let values = values::of(&replies, &given, &units, MOST_VALUES);
         let agreed = matches!(values.as_slice(), [only] if only.votes > 1);
-        let yes = if agreed { Vec::new() } else { examine::all(question, &values, &units, ctx)? };
+        let examined = if agreed { Vec::new() } else { examine::all(question, &values, &units, ctx)? };
         let resemble = fold::resemblance(&texts);
-        let features = features::of(question, &values, &yes, &resemble);
+        let features = features::of(question, &values, &examined, &resemble);
         let mut probable: Vec<usize> = (0..values.len()).collect();
         probable.sort_by(|&a, &b| features[b].probability().total_cmp(&features[a].probability()));
         let judged = judge::all(question, &values, &probable, &units, ctx)?;
