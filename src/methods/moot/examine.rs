@@ -21,7 +21,7 @@ const OPTIONS: [&str; 2] = ["yes", "no"];
 /// first is examined.
 pub(super) fn all(question: &Question, values: &[Value], units: &[Vec<usize>], ctx: &mut Ctx<'_>) -> Result<Vec<f64>> {
     let gives = |value: &Value, unit: &[usize]| unit.iter().find(|number| value.documents.contains(number)).copied();
-    // The calls of one document stand next to each other: they share its prefix.
+    // The calls of one document are adjacent: they share its prefix.
     let cells: Vec<(usize, usize)> = units
         .iter()
         .flat_map(|unit| values.iter().enumerate().filter_map(|(index, value)| Some((index, gives(value, unit)?))))
