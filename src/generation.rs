@@ -52,11 +52,12 @@ impl Sampling {
     /// Sampling that another program sent, checked.
     ///
     /// # Errors
-    /// As [`Sampling::new`].
+    /// As [`Sampling::new`]; sampling by chance at temperature 0.
     pub fn checked(self) -> Result<Self, OutOfRange> {
-        match self {
-            Self::Greedy => Ok(self),
-            Self::Seeded { temperature, top_k, top_p } => Self::new(temperature, top_k, top_p),
+        let Self::Seeded { temperature, top_k, top_p } = self else { return Ok(self) };
+        match Self::new(temperature, top_k, top_p)? {
+            Self::Greedy => Err(OutOfRange { field: "temperature", expected: "a number above 0", found: temperature }),
+            seeded @ Self::Seeded { .. } => Ok(seeded),
         }
     }
 }

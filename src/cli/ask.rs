@@ -24,7 +24,7 @@ Examples:
   moot ask --docs ramdocs.jsonl:17 --model smollm2-135m
   moot ask \"When did the bridge open?\" --corpus archive/ --by-source --until 1998";
 
-/// Answer a question from documents that contradict each other, with the documents for and against each answer
+/// Answer a question from documents that contradict each other, with those for and against each answer
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

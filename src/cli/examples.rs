@@ -3,7 +3,6 @@
 
 use super::{Cli, advice};
 use crate::cli::args::method::MethodArgs;
-use crate::cli::prompts::compare::prompt_of;
 use crate::llm::remote::Notice;
 use crate::llm::roles::Assignment;
 use crate::methods::{ASK, METHODS, RUN};
@@ -42,18 +41,19 @@ fn commands(line: &str) -> Vec<Vec<String>> {
 }
 
 /// Checks the names of one command: those that its parser does not know.
-fn resolve(command: &str, matches: &ArgMatches) -> Result<(), String> {
+fn resolve(command: &clap::Command, matches: &ArgMatches) -> Result<(), String> {
     if let Some((name, matches)) = matches.subcommand() {
-        return resolve(name, matches);
+        return resolve(command.find_subcommand(name).unwrap(), matches);
     }
-    let text = |id: &str| matches.try_get_one::<String>(id).ok().flatten().map(String::as_str);
-    if matches.try_contains_id("preset").is_err() {
+    let has = |id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
+    let text = |id: &str| if has(id) { matches.get_one::<String>(id).map(String::as_str) } else { None };
+    if !has("preset") {
         return text("method").map_or(Ok(()), |name| Row::named(name).map(drop).map_err(|e| e.to_string()));
     }
     let options = MethodArgs::from_arg_matches(matches).map_err(|e| e.to_string())?.options();
     let options = MethodOptions { prompts: None, source_weights: None, ..options.map_err(|e| e.to_string())? };
     let notice = Notice::new(|_: &str| {});
-    let methods = match command {
+    let methods = match command.get_name() {
         "run" => options.resolve_all(&notice).map(|all| all.into_iter().map(|(_, method)| method).collect()),
         "ask" => options.resolve(ASK, &notice).map(|one| vec![one]),
         _ => options.resolve(RUN, &notice).map(|one| vec![one]),
@@ -63,7 +63,12 @@ fn resolve(command: &str, matches: &ArgMatches) -> Result<(), String> {
     let models = if model.contains('=') { vec![model] } else { model.split(',').collect() };
     for method in &methods {
         models.iter().try_for_each(|model| has_roles(method, model))?;
-        text("role").map_or(Ok(()), |role| prompt_of(&method.method, role).map(drop).map_err(|e| e.to_string()))?;
+        let is_prompt = |role: &str| {
+            method.row().prompts.iter().any(|file| Path::new(file.name).file_stem() == Some(role.as_ref()))
+        };
+        if let Some(role) = text("role").filter(|role| !is_prompt(role)) {
+            return Err(format!("{} has no prompt {role:?}", method.row().name));
+        }
     }
     Ok(())
 }
@@ -77,8 +82,9 @@ fn has_roles(method: &MethodPlan, model: &str) -> Result<(), String> {
 
 /// Why the program refuses a command that can be copied as it is.
 fn refused(typed: &[String]) -> Option<String> {
-    let matches = Cli::grouped().try_get_matches_from(typed);
-    let result = matches.map_err(|e| e.to_string()).and_then(|matches| resolve("", &matches));
+    let command = Cli::grouped();
+    let matches = command.clone().try_get_matches_from(typed);
+    let result = matches.map_err(|e| e.to_string()).and_then(|matches| resolve(&command, &matches));
     result.err().map(|e| format!("{}\n  {e}", typed.join(" ")))
 }
 
@@ -86,9 +92,10 @@ fn refused(typed: &[String]) -> Option<String> {
 fn refused_part(text: &str) -> Option<String> {
     let typed = words(text);
     let error = Cli::grouped().try_get_matches_from(&typed).err()?;
+    let is_open = typed.last().is_some_and(|word| word.starts_with('-'));
     let known = match error.kind() {
         ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand | ErrorKind::ArgumentConflict => false,
-        ErrorKind::ValueValidation | ErrorKind::InvalidValue => text.chars().any(char::is_uppercase),
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue => is_open || text.chars().any(char::is_uppercase),
         _ => true,
     };
     (!known).then(|| format!("`{text}`\n  {error}"))

@@ -192,3 +192,28 @@ pub fn is_cut_back(call: &CallRecord) -> bool {
         && last
         && !call.reply.trim_end().ends_with(kept)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ABOUT, ANSWER, Format, is_cut_back};
+    use crate::generation::Finish;
+    use crate::transcript::CallRecord;
+    use serde_json::Value;
+
+    #[test]
+    fn an_explanation_before_the_answer_is_not_cut_back() {
+        let cut = |format: &Format, reply: &str| {
+            let parsed = format.read(reply, Finish::Length, &Value::Null);
+            is_cut_back(&CallRecord {
+                format: format.name.into(),
+                reply: reply.into(),
+                finish: Finish::Length,
+                parsed,
+                ..CallRecord::default()
+            })
+        };
+        assert!(cut(&ANSWER, "Answer: 1931. Explanation: The register says so. The deed was"));
+        assert!(!cut(&ANSWER, "Answer: 1931. Explanation: The register says so."));
+        assert!(!cut(&ABOUT, "About: the glassblower of Sandholm\nAnswer: 1931"));
+    }
+}

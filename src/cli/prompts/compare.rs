@@ -221,7 +221,7 @@ fn variants(args: &Args, control: &Control) -> Result<Vec<Variant>> {
 
 /// The prompt of that name: the file of the method, with or without folder and ending; with `wording=tuned` the tuned one where
 /// there are two.
-pub(in crate::cli) fn prompt_of(method: &Built, role: &str) -> Result<File> {
+fn prompt_of(method: &Built, role: &str) -> Result<File> {
     let (row, asked) = (method.row, role.trim_end_matches(".jinja"));
     let find = |asked: &str| {
         let named = |file: &&File| file.name.trim_end_matches(".jinja") == asked || stem(Path::new(file.name)) == asked;
