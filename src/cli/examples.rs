@@ -152,7 +152,7 @@ fn every_command_of_the_help_is_accepted() {
 fn every_command_in_messages_and_pages_is_known() {
     let mut wrong = Vec::new();
     for (path, text) in texts(&["src"], "rs").into_iter().chain(texts(&["docs"], "md")) {
-        let lines = text.lines().flat_map(|line| quoted(line));
+        let lines = text.lines().flat_map(quoted);
         wrong.extend(lines.filter_map(refused_part).map(|error| format!("{}: {error}", path.display())));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
