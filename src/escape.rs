@@ -13,7 +13,8 @@ fn directs(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Characters that take no room: joiners apart, which some scripts need, they only hide text or tell equal lines apart.
+/// Zero-width characters that only hide text or make equal-looking lines differ. Joiners are not among them: some scripts
+/// need them.
 #[must_use]
 fn is_unseen(c: char) -> bool {
     matches!(
@@ -37,8 +38,7 @@ pub fn is_ignorable(c: char) -> bool {
         )
 }
 
-/// `text` without the characters that control a terminal or a reader; white space stays as it is, but is no longer than
-/// a line where `one` is set.
+/// `text` without the characters that control a terminal or a reader. Tabs become spaces; line ends too where `one` is set.
 fn harmless(text: &str, one: bool) -> String {
     let keep = |c: char| match c {
         '\n' if !one => Some(c),

@@ -23,6 +23,45 @@ pub enum Sampling {
     },
 }
 
+/// A parameter of sampling that is out of its range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OutOfRange {
+    /// The parameter, as a field of a request: `top_p`.
+    pub field: &'static str,
+    /// Its range.
+    pub expected: &'static str,
+    /// The value.
+    pub found: f32,
+}
+
+impl Sampling {
+    /// Sampling with these parameters; at temperature 0 the most likely token. The one check of their ranges.
+    ///
+    /// # Errors
+    /// The first parameter that is out of its range.
+    pub fn new(temperature: f32, top_k: usize, top_p: f32) -> Result<Self, OutOfRange> {
+        if !(temperature >= 0.0 && temperature.is_finite()) {
+            return Err(OutOfRange { field: "temperature", expected: "a number of at least 0", found: temperature });
+        }
+        if !(top_p > 0.0 && top_p <= 1.0) {
+            return Err(OutOfRange { field: "top_p", expected: "a number above 0 and at most 1", found: top_p });
+        }
+        Ok(if temperature == 0.0 { Self::Greedy } else { Self::Seeded { temperature, top_k, top_p } })
+    }
+
+    /// Sampling that another program sent, checked.
+    ///
+    /// # Errors
+    /// As [`Sampling::new`]; sampling by chance at temperature 0.
+    pub fn checked(self) -> Result<Self, OutOfRange> {
+        let Self::Seeded { temperature, top_k, top_p } = self else { return Ok(self) };
+        match Self::new(temperature, top_k, top_p)? {
+            Self::Greedy => Err(OutOfRange { field: "temperature", expected: "a number above 0", found: temperature }),
+            seeded @ Self::Seeded { .. } => Ok(seeded),
+        }
+    }
+}
+
 /// A grammar that constrains a reply to its format while it is decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grammar {

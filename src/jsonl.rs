@@ -166,7 +166,7 @@ fn holds_more_values(text: &[u8], most: usize) -> bool {
     false
 }
 
-/// A JSON object that knows where it stands.
+/// A JSON object with its file and line.
 pub struct Object {
     path: PathBuf,
     line: usize,
@@ -349,7 +349,7 @@ pub fn json_fault(e: &serde_json::Error) -> String {
     let text = e.to_string();
     // The position is at the end; a string that is quoted in the message may hold the same words.
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
-    // An unknown name is repeated as it stands, line ends included.
+    // An unknown name is repeated unchanged, line ends included.
     let reason = escape::excerpt(reason);
     match e.classify() {
         serde_json::error::Category::Eof => format!("JSON that ends too early ({reason})"),

@@ -24,7 +24,7 @@ pub fn program(typed: impl IntoIterator<Item = OsString>) -> u8 {
         // As `cmp` does: what differs has been printed, and nothing went wrong.
         return 1;
     }
-    // Names of files, fields and tensors stand in it, and those may hold anything.
+    // It contains names of files, fields and tensors, and those may hold anything.
     anstream::eprintln!("{WRONG}error:{WRONG:#} {}", printable(&error.to_string()));
     if let Some(hint) = error.hint() {
         anstream::eprintln!("{HINT}hint:{HINT:#} {}", printable(&hint));

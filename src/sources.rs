@@ -82,7 +82,7 @@ pub struct EstimatorSettings {
     pub sources: Option<usize>,
     /// Iterations at most (T).
     pub iterations: usize,
-    /// Weights that change by no more than this stand still.
+    /// Weights that change by no more than this have converged.
     pub tolerance: f64,
     /// Resamples of the bootstrap; 0 for no intervals.
     pub resamples: usize,
@@ -177,7 +177,7 @@ impl SourceWeights {
     /// Reads a file that `moot sources` wrote.
     ///
     /// # Errors
-    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a file that is none, of a newer version, or with a
+    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a file of another kind, of a newer version, or with a
     /// number that no estimate has.
     pub fn read(path: &Path) -> Result<(Self, WeightsIdentity)> {
         let file = crate::files::open(path)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// One question's line in a record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct QuestionRecord {
-    /// With its documents, so that the record stands alone.
+    /// With its documents, so that the record needs no other file.
     pub question: Question,
     /// Retrieved passages that a method took up as documents; their numbers go on from the question's documents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -188,17 +188,6 @@ impl CallRecord {
             Parsed::Choice { option, .. } => self.format_values.get("options")?.get(*option)?.as_str(),
             _ => None,
         }
-    }
-
-    /// Whether the reply ended by its limit of tokens and its explanation was cut back to whole sentences. A single sentence that
-    /// was cut ends with an ellipsis instead.
-    #[must_use]
-    pub fn is_cut_back(&self) -> bool {
-        let Some(explanation) = self.explanation() else { return false };
-        let kept = explanation.trim_end();
-        // In these formats the explanation is before the answer.
-        let last = !matches!(self.format.as_str(), "thought" | "about") && !self.reply.trim_end().ends_with(kept);
-        self.finish == Finish::Length && self.not_held.is_none() && !kept.is_empty() && !kept.ends_with('…') && last
     }
 
     /// The sum of the scored tokens' log-probabilities; 0 where nothing was scored.

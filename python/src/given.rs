@@ -1,7 +1,7 @@
 //! Documents that a call brings: texts, or paths of the kinds that `moot ask --docs` reads.
 
 use moot::question::Document;
-use moot::retrieval::given::{self, Room};
+use moot::retrieval::given::{self, WholeLimit};
 use moot::workspace::Control;
 use moot::{MootError, Result};
 use serde::Deserialize;
@@ -37,7 +37,9 @@ pub(crate) fn documents(all: Vec<Given>, whole: bool, control: &Control) -> Resu
             _ => return Err(wrong(&format!("documents[{index}]: expected a text or a path, found neither or both"))),
         }
     }
-    if let Err((expected, found)) = Room::DEFAULT.check(&documents).or_else(|e| if whole { Ok(()) } else { Err(e) }) {
+    if let Err((expected, found)) =
+        WholeLimit::DEFAULT.check(&documents).or_else(|e| if whole { Ok(()) } else { Err(e) })
+    {
         let remedy = "search them with corpus=, or read them with whole=True";
         return Err(wrong(&format!("documents: expected {expected}, found {found}; {remedy}")));
     }

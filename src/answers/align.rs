@@ -1,9 +1,9 @@
 //! `f_align`, RA-RAG's filter of answers that do not come from the documents (section 3.2): ROUGE-1 precision.
 
-use crate::answers::equality::dates;
 use crate::answers::unknown::is_unknown;
 use crate::answers::words::Level;
 use crate::answers::words::numbers::LoneOne;
+use crate::dates;
 use crate::transcript::{CallRecord, Parsed};
 use crate::unicode;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub enum Compared {
     /// By unigrams, as published ([`precision`]).
     #[default]
     Words,
-    /// By the values of numbers and dates: "3" stands in "three", "1000" in "1,000", and "1952-06-14" in "June 14, 1952".
+    /// By the values of numbers and dates: "3" is found in "three", "1000" in "1,000", and "1952-06-14" in "June 14, 1952".
     Values,
 }
 

@@ -8,7 +8,7 @@ use crate::question::Gold;
 /// When an answer gives a known one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// The known answer's words stand in it, in order and next to each other: "founded in 1856" gives 1856. The reverse does not
+    /// The known answer's words occur in it, in order and next to each other: "founded in 1856" gives 1856. The reverse does not
     /// count: "1856" does not give "12 May 1856".
     Contained,
     /// The two have the same words.

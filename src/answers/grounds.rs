@@ -3,10 +3,10 @@
 //! No paper asks for it. Small models take their answer from the worked example of their prompt or from a document's title, and
 //! make up years. `settle` marks and refuses answers by it.
 
-use crate::answers::equality::dates;
 use crate::answers::unknown::is_unknown;
 use crate::answers::words::numbers::{LoneOne, in_digits};
 use crate::answers::words::{Level, Words};
+use crate::dates;
 use crate::question::{Answer, Document, Mark};
 use crate::unicode;
 use std::collections::HashSet;
@@ -109,7 +109,7 @@ impl Held {
         self.all.contains(word) || self.all.iter().any(|known| differ_in_ending(known, word))
     }
 
-    /// The marks of an answer; `choice` says that its words need not stand in a document. None where there is no document.
+    /// The marks of an answer; `choice` says that its words need not occur in a document. Empty without documents.
     #[must_use]
     pub fn marks(&self, answer: &Answer, choice: bool) -> Vec<Mark> {
         let alone = self.agents && answer.supporters.is_empty() && answer.mentions.is_empty();
@@ -142,7 +142,8 @@ fn differ_in_ending(a: &str, b: &str) -> bool {
 pub(crate) struct Example {
     /// The words of each answer in it.
     answers: Vec<Words>,
-    /// All its words, between [`OPENS`] and [`CLOSES`]. Of several examples none: so much text has phrases that any answer may be.
+    /// All its words, between [`OPENS`] and [`CLOSES`]. Empty for prompts with several examples, whose text would match too many
+    /// answers.
     words: Words,
 }
 

@@ -1,4 +1,4 @@
-//! Quotes: where the words of a reply stand in a document.
+//! Quotes: where the words of a reply occur in a document.
 //!
 //! A reply writes white space as single spaces, a document has line ends and indentation. So quotes are looked for in
 //! the document with its white space made single spaces and its characters plain, and kept as the document has them,

@@ -87,7 +87,7 @@ pub fn is_unknown(text: &str) -> bool {
     is_absent(&words) || is_silent(&words) || text.trim().trim_end_matches('.').eq_ignore_ascii_case("n/a")
 }
 
-/// A passage begins with the words of one who does not know.
+/// Whether a passage begins with "I don't know".
 #[must_use]
 pub fn begins_unknown(passage: &str) -> bool {
     let words = Level::Voted.words(passage).to_vec().join(" ");

@@ -7,7 +7,7 @@ use crate::transcript::{CallRecord, Parsed};
 
 /// Counts documents by what their agents answered last (`None`: unknown, or a malformed reply). Returns the concluded
 /// answers, then the agents' other answers, each with its supporters and opponents. Answers are compared as the assessment
-/// compares them ([`equality`]): dates of different precision agree, and of the agents' other answers the more precise stands
+/// compares them ([`equality`]): dates of different precision agree, and of the agents' other answers the more precise is taken
 /// for both.
 #[must_use]
 pub fn by_stance(concluded: &[String], stances: &[Option<&str>]) -> (Vec<Answer>, Vec<Answer>) {

@@ -2,7 +2,7 @@
 
 use crate::assess::verdict::{Stand, Verdict, Voice, quoted};
 use crate::generation::Usage;
-use crate::question::{Conflict, Document, Mark};
+use crate::question::{Concluded, Conflict, Document, Mark};
 use crate::transcript::QuestionRecord;
 use serde::Serialize;
 
@@ -13,11 +13,16 @@ pub struct Answered {
     pub question: String,
     /// The method.
     pub method: String,
-    /// The concluded answers, best first; empty means that the documents do not say.
+    /// Whether there are answers; if not, whether the concluding reply kept its format.
+    pub outcome: Concluded,
+    /// Why there is no answer, one sentence for readers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_answer: Option<&'static str>,
+    /// The concluded answers, best first.
     pub answers: Vec<Stood>,
     /// Answers that some document gives and that were not concluded.
     pub rejected: Vec<Stood>,
-    /// Concluded answers that stand in no document but in a worked example of a prompt.
+    /// Concluded answers that are in no document but in a worked example of a prompt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
     /// The concluding role's reasons; empty where arithmetic decides.
@@ -26,7 +31,7 @@ pub struct Answered {
     pub documents: Vec<Listed>,
     /// Numbers of the documents that give no answer.
     pub without_answer: Vec<usize>,
-    /// Numbers of the documents whose agents' last reply does not keep its format.
+    /// Numbers of the documents whose agents' last reply does not keep its format; of the conclusion, see `outcome`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub malformed: Vec<usize>,
     /// Rounds held.
@@ -39,7 +44,7 @@ pub struct Answered {
     pub seconds: f64,
 }
 
-/// An answer, and where the documents stand on it.
+/// An answer with the documents for and against it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stood {
     /// The most precise form of it.
@@ -101,7 +106,7 @@ pub struct Listed {
     pub date: Option<String>,
     /// Its address.
     pub url: Option<String>,
-    /// Where a passage of a corpus stands: `notes/a.md:12 (characters 340-512)`.
+    /// Position of a passage of a corpus: `notes/a.md:12 (characters 340-512)`.
     pub origin: Option<String>,
     /// Notes on how its file was read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -121,6 +126,8 @@ impl Answered {
         Some(Self {
             question: record.question.text.clone(),
             method: method.to_owned(),
+            outcome: conclusion.outcome(),
+            no_answer: conclusion.without_answer(),
             answers: stood(&verdict.answers),
             rejected: stood(&verdict.rejected),
             refused: verdict.refused.clone(),
@@ -139,7 +146,7 @@ impl Answered {
 impl Stood {
     fn of(stand: &Stand, record: &QuestionRecord) -> Self {
         let estimate = stand.estimate.as_ref();
-        let told = |conflict: &Conflict| Told { conflict: conflict.clone(), text: conflict.told() };
+        let told = |conflict: &Conflict| Told { conflict: conflict.clone(), text: conflict.description() };
         let said = |voices: &[Voice], own: &str| voices.iter().map(|voice| Said::of(voice, own, record)).collect();
         let mentions: Vec<Voice> = stand.mentions.iter().map(|&document| Voice { document, said: None }).collect();
         Self {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// The verdict of one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// The concluded answers; dates that agree stand together.
+    /// The concluded answers; dates that agree are one answer.
     pub answers: Vec<Stand>,
     /// Answers of agents that were not concluded.
     pub rejected: Vec<Stand>,
@@ -33,7 +33,7 @@ pub struct Verdict {
     pub malformed: Vec<usize>,
 }
 
-/// An answer and where documents stand on it.
+/// An answer with the documents for and against it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stand {
     /// The most precise form of it.
@@ -118,7 +118,7 @@ fn stands(
     options: &[String],
 ) -> Vec<Stand> {
     let texts: Vec<&str> = answers.iter().map(|answer| answer.text.as_str()).collect();
-    // An answer without words stands for itself.
+    // An answer without words is a class of its own.
     let mut firsts = equality::distinct(texts.iter().copied());
     firsts.extend(texts.iter().filter(|text| Level::Assessed.words(text).is_empty()));
     let of = |first: &&str| -> Vec<&Answer> {

@@ -29,7 +29,7 @@ fn meta(start: &str) -> Option<&'static Encoding> {
         let end = rest.find('>').unwrap_or(rest.len());
         let is_meta =
             rest.strip_prefix("<meta").is_some_and(|rest| rest.starts_with([' ', '\t', '\n', '\r', '\x0c', '/']));
-        // `charset=` is an attribute, or stands within `content`.
+        // `charset=` is an attribute, or within `content`.
         if let Some(encoding) = value(&rest[..end], "charset").filter(|_| is_meta).and_then(known) {
             return Some(encoding);
         }

@@ -18,7 +18,7 @@ pub(super) fn controls(bytes: &[u8]) -> bool {
     bytes.iter().filter(control).count() > bytes.len() / 200
 }
 
-/// UTF-16 without a byte-order mark: one character in 16 or more is ASCII, so that zero bytes stand at even or at odd bytes
+/// UTF-16 without a byte-order mark: one character in 16 or more is ASCII, so that zero bytes are at even or at odd positions
 /// alone, and all of it decodes to characters that texts have.
 pub(super) fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     let zeros = |parity: usize| bytes.iter().skip(parity).step_by(2).filter(|&&b| b == 0).count();

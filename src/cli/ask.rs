@@ -20,11 +20,11 @@ use std::thread::Builder;
 const EXAMPLES: &str = "\
 Examples:
   moot ask \"When did the bridge open?\" --docs notes/
-  moot ask \"When did the bridge open?\" --docs council.txt diary.md --set rounds=2
+  moot ask \"When did the bridge open?\" --docs council.txt diary.md --method madam-rag --set rounds=2
   moot ask --docs ramdocs.jsonl:17 --model smollm2-135m
   moot ask \"When did the bridge open?\" --corpus archive/ --by-source --until 1998";
 
-/// Ask a question of documents that contradict each other, and watch them debate it
+/// Answer a question from documents that contradict each other, with those for and against each answer
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<()> {
     let Some(question) = workspace.question() else { return Ok(()) };
     let record = debate(args, &workspace, question)?;
     if let Some(record) = record {
-        advice::after_a_debate(&args.model.model, &record);
+        advice::after_a_debate(&args.model.model, &workspace.plan().method().method.roles(), &record);
     }
     Ok(())
 }
@@ -168,12 +168,12 @@ fn swallowed(args: &Args) -> Option<MootError> {
 fn packing(stats: &crate::engine::Stats, columns: usize) -> String {
     const LABEL: usize = "Steps  ".len();
     let computed = stats.prefilled + stats.decoded;
-    let guessed = match stats.guessed {
+    let drafted = match stats.drafted {
         0 => String::new(),
-        guessed => format!("; {} of {guessed} guessed tokens were right", stats.guessed_right),
+        drafted => format!("; {} of {drafted} draft tokens were accepted", stats.accepted),
     };
     let told = format!(
-        "{} forward passes, {computed} tokens; padded batches would have computed {} more ({:.0} %){guessed}",
+        "{} forward passes, {computed} tokens; padded batches would have computed {} more ({:.0} %){drafted}",
         stats.steps,
         stats.padding_avoided,
         100.0 * stats.padding_avoided as f64 / computed.max(1) as f64

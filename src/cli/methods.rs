@@ -3,7 +3,7 @@
 use crate::cli::terminal::columns::{pad, width, wrap};
 use crate::cli::terminal::output;
 use crate::error::Result;
-use crate::methods::{ASK, METHODS};
+use crate::methods::{ASK, METHODS, RUN};
 use crate::protocol::Row;
 use crate::protocol::presets::Preset;
 use serde_json::{Value, json};
@@ -48,7 +48,11 @@ fn table(rows: &[&Row], columns: usize) -> String {
     let name = rows.iter().map(|row| width(row.name)).max().unwrap_or(0);
     let mut text = String::new();
     for row in rows {
-        let default = if row.name == ASK { "; moot ask's default" } else { "" };
+        let default = match row.name {
+            ASK => "; moot ask's default",
+            RUN => "; moot run's default",
+            _ => "",
+        };
         text.push_str(&indented(&pad(row.name, name), &format!("{}{default}", row.about), columns));
         text.push_str(&indented(&pad("", name), row.paper, columns));
     }

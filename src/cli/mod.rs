@@ -11,6 +11,8 @@ pub mod compare;
 pub mod conflict;
 pub mod debate;
 pub mod doctor;
+#[cfg(test)]
+mod examples;
 pub mod fork;
 pub mod index;
 pub mod mcp;

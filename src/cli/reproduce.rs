@@ -6,7 +6,7 @@ use crate::cli::args::values;
 use crate::cli::terminal::columns::printable;
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
-use crate::cli::terminal::runs::told;
+use crate::cli::terminal::runs::print_reports;
 use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::escape;
@@ -211,7 +211,7 @@ fn run_rows(
     let workspace = Workspace::open(Plan::of_batches(options, batches)?, &control)?;
     let reports = workspace.run()?;
     workspace.note_counts();
-    told(reports).map_or(Ok(()), Err)
+    print_reports(reports).map_or(Ok(()), Err)
 }
 
 fn load(args: &Args, needed: &Needed, path: &Path) -> Result<Dataset> {

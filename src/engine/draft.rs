@@ -53,7 +53,7 @@ impl Draft {
 
     /// Drafts what follows `known`, with `rows` tokens in the step beside; returns how many draft tokens the step computes,
     /// at most `room`. `forced` gives the tokens that a grammar forces; it is called only where they may be computed.
-    pub(super) fn guess(
+    pub(super) fn propose(
         &mut self,
         known: &[u32],
         forced: impl FnOnce() -> Vec<u32>,
@@ -100,8 +100,8 @@ impl Draft {
     /// Learns that `token` was chosen at the position of draft token number `index`; returns whether the next row of
     /// logits follows it.
     pub(super) fn learn(&mut self, index: usize, token: Option<u32>) -> bool {
-        let Some(&guess) = self.tokens.get(index) else { return false };
-        let right = token == Some(guess);
+        let Some(&draft) = self.tokens.get(index) else { return false };
+        let right = token == Some(draft);
         match self.source {
             Source::Grammar => self.grammar.learn(right),
             Source::Lookup => self.lookup.learn(right),
@@ -183,13 +183,13 @@ mod tests {
     fn drafts_grow_with_trust_and_shrink_with_the_batch() {
         let known = repeating();
         let mut draft = Draft::new();
-        let (alone, among) = (draft.guess(&known, Vec::new, 1, 99), draft.guess(&known, Vec::new, 16, 99));
+        let (alone, among) = (draft.propose(&known, Vec::new, 1, 99), draft.propose(&known, Vec::new, 16, 99));
         assert!(alone > among, "{alone} alone, {among} among sixteen");
         for _ in 0..100 {
-            draft.guess(&known, Vec::new, 1, 99);
+            draft.propose(&known, Vec::new, 1, 99);
             draft.learn(0, Some(99));
         }
-        assert_eq!(draft.guess(&known, Vec::new, 1, 99), 0);
+        assert_eq!(draft.propose(&known, Vec::new, 1, 99), 0);
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
         let mut draft = Draft::new();
         let looked_up = |draft: &mut Draft, room, token| -> usize {
             let steps = (0..40).map(|_| {
-                draft.guess(&known, Vec::new, 1, room);
+                draft.propose(&known, Vec::new, 1, room);
                 draft.learn(0, Some(token));
                 usize::from(!draft.tokens.is_empty())
             });
@@ -209,27 +209,27 @@ mod tests {
         // Tokens that were not verified are still learned from, so that trust recovers even if a step has no room.
         assert_eq!(looked_up(&mut draft, 0, 4), 40 / PROBE);
         assert_eq!(looked_up(&mut draft, 99, 4), 40);
-        assert_eq!(draft.guess(&known, Vec::new, 1, 99), MOST);
+        assert_eq!(draft.propose(&known, Vec::new, 1, 99), MOST);
     }
 
     #[test]
     fn a_grammar_goes_before_a_lookup_and_has_its_own_trust() {
         let known = repeating();
         let mut draft = Draft::new();
-        assert_eq!(draft.guess(&known, || vec![1, 2, 3], 1, 99), 3);
+        assert_eq!(draft.propose(&known, || vec![1, 2, 3], 1, 99), 3);
         assert_eq!((draft.computed(), draft.source()), (&[1, 2, 3][..], Source::Grammar));
         assert!(draft.learn(0, Some(1)) && draft.learn(1, Some(2)) && draft.learn(2, Some(3)) && !draft.learn(3, None));
-        assert_eq!(draft.guess(&known, || vec![1, 2, 3], 64, 99), 2, "beside 64 rows");
-        assert_eq!(draft.guess(&known, || vec![1, 2, 3], 1, 2), 2, "room for two");
+        assert_eq!(draft.propose(&known, || vec![1, 2, 3], 64, 99), 2, "beside 64 rows");
+        assert_eq!(draft.propose(&known, || vec![1, 2, 3], 1, 2), 2, "room for two");
         for _ in 0..100 {
-            draft.guess(&known, || vec![1, 2, 3], 1, 99);
+            draft.propose(&known, || vec![1, 2, 3], 1, 99);
             if draft.source() == Source::Grammar {
                 draft.learn(0, Some(99));
             }
         }
         draft.grammar.idle = 0;
         let never = || unreachable!("not worth computing");
-        assert_eq!(draft.guess(&known, never, 1, 99), 3, "the lookup has its own trust");
+        assert_eq!(draft.propose(&known, never, 1, 99), 3, "the lookup has its own trust");
         assert_eq!(draft.source(), Source::Lookup);
     }
 }

@@ -118,8 +118,8 @@ impl PrefixTree {
         }
     }
 
-    /// Makes `page`, computed for a request of `group`, a child of `parent`, held once. `None` when there is such a child already: `page` stays the
-    /// caller's.
+    /// Inserts `page`, computed for a request of `group`, under `parent` with one holder. Returns `None` if that child exists; the
+    /// caller then keeps `page`.
     pub(crate) fn insert(&mut self, parent: NodeId, tokens: PageTokens, page: u32, group: u32) -> Option<NodeId> {
         debug_assert!(self.nodes[parent.0].holders > 0, "only a held path grows");
         if self.child(parent, &tokens).is_some() {

@@ -84,7 +84,7 @@ fn pack<'a>(scheduler: &'a Scheduler, chunks: &[Chunk], stats: &mut Stats) -> (P
     let (mut packed, mut targets) = (Packed::default(), Vec::new());
     for chunk in chunks {
         let sequence = &scheduler.running[chunk.sequence];
-        let (first, known) = (packed.tokens.len(), chunk.len - chunk.guessed);
+        let (first, known) = (packed.tokens.len(), chunk.len - chunk.drafted);
         packed.tokens.extend_from_slice(&sequence.tokens[chunk.start..chunk.start + known]);
         packed.tokens.extend_from_slice(sequence.draft.computed());
         packed.rows.push(SequenceRows { start: chunk.start, len: chunk.len, pages: chunk.pages.clone() });
@@ -96,14 +96,14 @@ fn pack<'a>(scheduler: &'a Scheduler, chunks: &[Chunk], stats: &mut Stats) -> (P
         if chunk.samples {
             // The row of the last known token, and those of the draft tokens, which it and they verify.
             let last = (first + known - 1) as u32;
-            packed.sampled.push((chunk.sequence, last..last + 1 + chunk.guessed as u32));
+            packed.sampled.push((chunk.sequence, last..last + 1 + chunk.drafted as u32));
         }
         let given = sequence.given(chunk.start..chunk.start + known);
         stats.prefilled += given;
         stats.decoded += known - given;
-        stats.guessed += chunk.guessed;
+        stats.drafted += chunk.drafted;
         if sequence.draft.source() == Source::Grammar {
-            stats.guessed_by_grammar += chunk.guessed;
+            stats.drafted_by_grammar += chunk.drafted;
         }
     }
     let longest = chunks.iter().map(|chunk| chunk.len).max().unwrap_or(0);

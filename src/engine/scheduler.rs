@@ -80,7 +80,7 @@ pub(super) struct Chunk {
     /// Tokens, draft tokens included.
     pub len: usize,
     /// Draft tokens, the last ones.
-    pub guessed: usize,
+    pub drafted: usize,
     /// In the order of positions.
     pub pages: Vec<u32>,
     /// Positions whose logits score the token after them.
@@ -187,12 +187,12 @@ impl Scheduler {
             if self.limits.share {
                 sequence.adopt(&mut self.tree);
             }
-            // Of what runs, each may still take all that it was promised: what is admitted never lacks a page.
+            // Running sequences may still claim their whole reservation, so an admitted sequence never runs out of pages.
             let promised: usize = self.running.iter().map(|other| other.reserved).sum();
             if promised + sequence.reserved > self.tree.available() {
                 sequence.release(&mut self.tree);
                 (sequence.reused, sequence.borrowed) = (0, 0);
-                // Nothing overtakes it: a long request would wait for ever behind short ones.
+                // Back to the front: if short requests could overtake it, a long one might never be admitted.
                 self.waiting.push_front(sequence);
                 return;
             }
@@ -223,13 +223,13 @@ impl Scheduler {
         let samples = len == pending && sequence.request.max_tokens > 0;
         // Draft tokens take the room that is left over.
         let spare = (room - len).saturating_sub(rows);
-        let guessed = if samples && self.limits.speculate { sequence.guess(rows, spare) } else { 0 };
+        let drafted = if samples && self.limits.speculate { sequence.draft_tokens(rows, spare) } else { 0 };
         if !samples {
             sequence.draft.clear();
         }
-        sequence.advance(len, guessed, &mut self.tree, self.limits.share);
-        let (pages, len) = (sequence.pages(&self.tree), len + guessed);
-        chunks.push(Chunk { sequence: index, start, len, guessed, pages, scored, samples });
+        sequence.advance(len, drafted, &mut self.tree, self.limits.share);
+        let (pages, len) = (sequence.pages(&self.tree), len + drafted);
+        chunks.push(Chunk { sequence: index, start, len, drafted, pages, scored, samples });
         len
     }
 }

@@ -172,7 +172,7 @@ impl Sequence {
             let Some(node) = tree.child(self.tip(), &tokens) else { return };
             tree.retain(node);
             if !self.own.is_empty() {
-                // Begun by this sequence, or filled in the same step as another's: the other's page stays.
+                // This sequence's copy of the page is freed; the tree's stays.
                 tree.free(self.own.remove(0));
                 self.reserved += 1;
             }
@@ -188,18 +188,18 @@ impl Sequence {
 
     /// Drafts tokens after its last one, with `rows` tokens scheduled by all sequences and `room` for draft tokens in the
     /// step; returns how many the step computes. Never more than it could still generate.
-    pub(super) fn guess(&mut self, rows: usize, room: usize) -> usize {
+    pub(super) fn draft_tokens(&mut self, rows: usize, room: usize) -> usize {
         let most = self.request.given() + self.request.generated_at_most();
         let room = room.min(most.saturating_sub(1 + self.tokens.len()));
         let constraint = self.constraint.as_mut().filter(|_| self.thinking.is_none());
-        self.draft.guess(&self.tokens, || constraint.map_or_else(Vec::new, Constraint::forced), rows, room)
+        self.draft.propose(&self.tokens, || constraint.map_or_else(Vec::new, Constraint::forced), rows, room)
     }
 
-    /// Accounts for `count` more computed tokens: takes pages for them and for `guessed` draft tokens beyond, and enters
+    /// Accounts for `count` more computed tokens: takes pages for them and for `drafted` draft tokens beyond, and enters
     /// pages that become full of known tokens into the tree.
-    pub(super) fn advance(&mut self, count: usize, guessed: usize, tree: &mut PrefixTree, share: bool) {
+    pub(super) fn advance(&mut self, count: usize, drafted: usize, tree: &mut PrefixTree, share: bool) {
         self.cached += count;
-        while self.page_count() * PAGE < self.cached + guessed {
+        while self.page_count() * PAGE < self.cached + drafted {
             let page = tree.allocate().expect("a reserved page is available (bug)");
             self.reserved = self.reserved.checked_sub(1).expect("a sequence takes what it reserved (bug)");
             self.own.push(page);

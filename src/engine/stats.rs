@@ -12,13 +12,13 @@ pub struct Stats {
     /// Generated tokens computed, right draft tokens included.
     pub decoded: usize,
     /// Draft tokens computed.
-    pub guessed: usize,
+    pub drafted: usize,
     /// Draft tokens that were right: each saved a row of a step.
-    pub guessed_right: usize,
-    /// Those of `guessed` that a grammar forced.
-    pub guessed_by_grammar: usize,
-    /// Those of `guessed_right` that a grammar forced.
-    pub guessed_by_grammar_right: usize,
+    pub accepted: usize,
+    /// Those of `drafted` that a grammar forced.
+    pub drafted_by_grammar: usize,
+    /// Those of `accepted` that a grammar forced.
+    pub accepted_by_grammar: usize,
     /// Tokens of prefills scored.
     pub scored: usize,
     /// Grammars compiled; a request whose grammar is in the cache compiles none.
@@ -56,10 +56,10 @@ impl Stats {
             steps: self.steps + other.steps,
             prefilled: self.prefilled + other.prefilled,
             decoded: self.decoded + other.decoded,
-            guessed: self.guessed + other.guessed,
-            guessed_right: self.guessed_right + other.guessed_right,
-            guessed_by_grammar: self.guessed_by_grammar + other.guessed_by_grammar,
-            guessed_by_grammar_right: self.guessed_by_grammar_right + other.guessed_by_grammar_right,
+            drafted: self.drafted + other.drafted,
+            accepted: self.accepted + other.accepted,
+            drafted_by_grammar: self.drafted_by_grammar + other.drafted_by_grammar,
+            accepted_by_grammar: self.accepted_by_grammar + other.accepted_by_grammar,
             scored: self.scored + other.scored,
             grammars_compiled: self.grammars_compiled + other.grammars_compiled,
             padding_avoided: self.padding_avoided + other.padding_avoided,

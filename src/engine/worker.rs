@@ -107,7 +107,7 @@ impl Worker {
         let mut stats = self.stats();
         let (model, scheduler, memory) = (&self.model, &self.scheduler, (&self.kv, &mut self.replays));
         let step = if model.decoder.is_on_cpu() {
-            // Inside the pool: each of a step's hundreds of small parallel loops would else wake it from outside.
+            // Run inside the pool; otherwise each of a step's hundreds of parallel loops wakes the pool from outside.
             rayon::scope(|_| runner::run(model, memory, scheduler, chunks, &mut stats))
         } else {
             // On this thread: what a GPU computes needs none of the pool's.
@@ -177,9 +177,9 @@ impl Worker {
         let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
         for (count, source) in right {
             stats.decoded += count;
-            stats.guessed_right += count;
+            stats.accepted += count;
             if *source == Source::Grammar {
-                stats.guessed_by_grammar_right += count;
+                stats.accepted_by_grammar += count;
             }
         }
     }

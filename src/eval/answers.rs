@@ -2,7 +2,7 @@
 
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::question::{Answer, Document, Question};
+use crate::question::{Answer, Concluded, Conclusion, Document, Question};
 use crate::transcript::QuestionRecord;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -123,11 +123,11 @@ fn answered(record: &QuestionRecord) -> Answered {
         mentioned_in: cite(&answer.mentions),
     };
     let conclusion = record.conclusion.as_ref();
-    let outcome = match conclusion {
+    let outcome = match conclusion.map(Conclusion::outcome) {
         None => Outcome::Error,
-        Some(conclusion) if conclusion.malformed => Outcome::Malformed,
-        Some(conclusion) if conclusion.answers.is_empty() => Outcome::Unknown,
-        Some(_) => Outcome::Answered,
+        Some(Concluded::Malformed) => Outcome::Malformed,
+        Some(Concluded::Unknown) => Outcome::Unknown,
+        Some(Concluded::Answered) => Outcome::Answered,
     };
     let told = conclusion.filter(|_| outcome == Outcome::Answered);
     Answered {

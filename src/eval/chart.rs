@@ -52,7 +52,7 @@ pub struct Series {
 /// The x axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Whole numbers; intervals at one of them stand beside each other.
+    /// Whole numbers; intervals at one of them are drawn beside each other.
     Levels,
     /// Any numbers.
     Linear,

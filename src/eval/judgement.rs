@@ -2,7 +2,7 @@
 
 use crate::eval::metrics::answers::{self, Rule};
 use crate::eval::metrics::single;
-use crate::question::{Answer, Conclusion, Question};
+use crate::question::{Answer, Concluded, Conclusion, Question};
 use crate::transcript::QuestionRecord;
 use serde::Serialize;
 
@@ -38,9 +38,9 @@ impl Outcome {
             required && answers::f1(record, Rule::Contained).is_some_and(|f1| f1 > 0.0)
         };
         match () {
-            () if conclusion.malformed => Self::Malformed,
+            () if conclusion.outcome() == Concluded::Malformed => Self::Malformed,
             () if exact(record) == Some(1.0) => Self::Right,
-            () if conclusion.answers.is_empty() && conclusion.claims.is_none() => Self::Unknown,
+            () if conclusion.outcome() == Concluded::Unknown => Self::Unknown,
             () if record.question.gold.is_none() => Self::Answered,
             () if partly() => Self::Partly,
             () => Self::Wrong,
@@ -64,7 +64,7 @@ impl Outcome {
 
     /// As lists and pages say it.
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Right => "right",
             Self::Partly => "partly",

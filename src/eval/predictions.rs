@@ -21,33 +21,6 @@ use std::path::Path;
 /// The method's name in the header of such a record; no row has this name.
 pub const METHOD: &str = "predictions";
 
-/// The metrics that an answer alone has. All others count calls, replies, rounds or tokens, which predictions lack.
-pub const METRICS_OF_ANSWERS: &[&str] = &[
-    "em",
-    "precision",
-    "recall",
-    "f1",
-    "f1-corpus",
-    "em-equal",
-    "precision-equal",
-    "recall-equal",
-    "f1-equal",
-    "squad-em",
-    "squad-f1",
-    "yes-no-em",
-    "accuracy-yes",
-    "accuracy-no",
-    "choice-accuracy",
-    "conflict-precision",
-    "conflict-recall",
-    "conflict-f1",
-    "conflict-accuracy",
-    "accuracy-conflict",
-    "accuracy-no-conflict",
-    "unknown",
-    "error",
-];
-
 /// The error of a question without a prediction.
 const MISSING: &str = "no prediction";
 

@@ -100,7 +100,7 @@ impl Judged {
 
 impl fmt::Display for Judged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.outcome.told())?;
+        f.write_str(self.outcome.name())?;
         if self.more > 0 { write!(f, ", and {} more", self.more) } else { Ok(()) }
     }
 }

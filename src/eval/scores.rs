@@ -4,7 +4,7 @@ use crate::error::{MootError, Result};
 use crate::escape;
 use crate::eval::computed_slices::{self, SLICES};
 use crate::eval::metrics::cost::is_fallback;
-use crate::eval::metrics::{BINS, Bins, METRICS, Metric, Scope, Tally, Unit};
+use crate::eval::metrics::{BINS, Bins, METRICS, Metric, Needs, Scope, Tally, Unit};
 use crate::eval::predictions;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{Estimate, RESAMPLES, bootstrap, bootstrap_sums, paired_bootstrap};
@@ -141,7 +141,7 @@ pub(super) fn difference(metric: &Metric, pairs: &[(&QuestionRecord, &QuestionRe
 
 /// Whether `metric` applies to `record`: predictions of another system have answers alone.
 fn applies(metric: &Metric, record: &Record) -> bool {
-    record.header.method != predictions::METHOD || predictions::METRICS_OF_ANSWERS.contains(&metric.name)
+    record.header.method != predictions::METHOD || metric.needs == Needs::Answers
 }
 
 /// Scores one record. The order of its lines does not matter.

@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::eval::compare::{answers_differ, outcome};
 use crate::eval::fork::{Change, Cost, Course, Fork};
-use crate::eval::metrics::METRICS;
+use crate::eval::metrics::Metric;
 use crate::eval::record::Header;
 use crate::protocol::Built;
 use crate::protocol::ctx::{Silent, Tools};
@@ -190,5 +190,5 @@ fn hand_over(olds: &[&QuestionRecord], held: &Receiver<Held>, known: &mut dyn Fn
 }
 
 fn em(record: &QuestionRecord) -> Option<f64> {
-    METRICS.iter().find(|metric| metric.name == "em")?.of(record)
+    Metric::named("em")?.of(record)
 }

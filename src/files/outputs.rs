@@ -190,7 +190,7 @@ pub(crate) type InputPath<'a> = (&'a str, &'a Path);
 type OutputPath<'a> = (&'a str, &'a Path);
 
 /// Refuses an output that is an input or another output of the same command. Links are resolved, hard ones too. Inputs may be
-/// folders and patterns as corpora are typed: a file in such a folder is an input. What is not there yet is none.
+/// folders and patterns as corpora are typed: a file in such a folder is an input. A file that does not exist yet is no input.
 ///
 /// # Errors
 /// [`MootError::Usage`] with both arguments.

@@ -189,7 +189,7 @@ pub struct Reply {
     pub logprobs: Vec<TokenLogprob>,
     /// One for each token of [`Call::prefill`], where it was to be scored.
     pub scores: Vec<TokenLogprob>,
-    /// Fields of the call that a server refused, and that it was asked without.
+    /// Fields left out because the server refused them.
     pub dropped: Vec<String>,
     /// From submission to the last token, waiting included.
     pub seconds: f64,

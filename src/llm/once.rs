@@ -124,7 +124,7 @@ impl Layer for Once<'_> {
                     mine.push(index);
                 }
             }
-            // All that is left was taken by other stages: to wait for them is all there is to do.
+            // Other stages have all remaining calls in flight: wait.
             if mine.is_empty() && replied.is_empty() && results.iter().any(Option::is_none) {
                 drop(self.ended.wait(known).unwrap_or_else(PoisonError::into_inner));
                 continue;

@@ -22,8 +22,8 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Reads what was typed. What stands before a `=` is a role where it looks like one, lower-case letters and dashes and perhaps `-` and a number;
-    /// else the `=` belongs to a path.
+    /// Reads what was typed. Text before `=` is a role if it is lower-case letters and dashes, optionally with a number
+    /// (`candidate-2`); otherwise the `=` is part of a path.
     ///
     /// # Errors
     /// [`MootError::Usage`] for an empty name, a role twice, two models for all other roles.

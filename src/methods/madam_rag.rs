@@ -171,7 +171,7 @@ impl Method for MadamRag {
             round += 1;
             let mut stage: Vec<Ask> = waiting.take().into_iter().collect();
             let aggregating = stage.len();
-            let told = |index| self.told(index, &replies, verdict.as_ref());
+            let told = |index| self.lines_read_by(index, &replies, verdict.as_ref());
             stage.extend((0..question.documents.len()).map(|index| {
                 let told = told(index);
                 Ask { prompt: self.agent, ..agent(question, index, round, told.as_deref()) }
@@ -208,7 +208,7 @@ impl Method for MadamRag {
 impl MadamRag {
     /// The lines of the round before that the agent of document `index` reads; `None` in round 1, and where there is no other
     /// agent.
-    fn told(&self, index: usize, replies: &[CallRecord], verdict: Option<&CallRecord>) -> Option<Vec<String>> {
+    fn lines_read_by(&self, index: usize, replies: &[CallRecord], verdict: Option<&CallRecord>) -> Option<Vec<String>> {
         let lines: Vec<String> = match self.history {
             History::Aggregate => {
                 verdict.map(|call| format!("Aggregator: {}", call.reply.trim())).into_iter().collect()

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 pub static CLAIMS: Format = Format {
     name: "claims",
     about: "a list of claims",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/claims.lark")),
     schema: Some(prompt_file!("reply/claims.jsonc")),
     line: claims_line,
@@ -26,6 +27,7 @@ pub static CLAIMS: Format = Format {
 pub static CLAIM_LABEL: Format = Format {
     name: "claim-label",
     about: "a quote of the document, a reason, and SUPPORTS, CONTRADICTS or IRRELEVANT",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/claim_label.lark")),
     schema: Some(prompt_file!("reply/claim_label.jsonc")),
     line: label_line,
@@ -37,6 +39,7 @@ pub static CLAIM_LABEL: Format = Format {
 pub static CLAIM_LABELS: Format = Format {
     name: "claim-labels",
     about: "a label and a quote for each document",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/claim_labels.lark")),
     schema: Some(prompt_file!("reply/claim_labels.jsonc")),
     line: labels_line,
@@ -247,7 +250,7 @@ fn parse_claims(reply: &str, finish: Finish) -> Option<Parsed> {
         Some(line) => reply.lines().skip(line).collect::<Vec<_>>().join("\n"),
         None => reply.to_owned(),
     };
-    // A list stands directly behind the marker, or begins the reply: an item may hold a bracket.
+    // A list directly follows the marker, or begins the reply: an item may hold a bracket.
     let behind = marked(&text, "claims").unwrap_or(&text).trim_start();
     let list = behind.starts_with('[').then(|| text.len() - behind.len());
     let claims = match list {

@@ -14,6 +14,8 @@ pub struct Format {
     pub name: &'static str,
     /// A description, one line.
     pub about: &'static str,
+    /// The explanation is before the answer, so a reply that is cut has a whole explanation.
+    pub explains_first: bool,
     /// Constrains a reply while it is decoded, in llguidance's Lark dialect; it bounds text that a small model could repeat without end.
     pub grammar: Option<File>,
     /// The same content as a JSON schema, for servers that take schemas and no grammars. It states no lengths: not every

@@ -4,10 +4,11 @@
 //! depends on the question ("one of these options") is rendered with the call's format values.
 
 use crate::error::{MootError, Result};
+use crate::generation::Finish;
 use crate::prompt_file;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::reply;
-use crate::transcript::Parsed;
+use crate::transcript::{CallRecord, Parsed};
 
 pub use crate::protocol::format::Format;
 
@@ -15,6 +16,7 @@ pub use crate::protocol::format::Format;
 pub static ANSWER: Format = Format {
     name: "answer",
     about: "one answer or unknown, and an explanation",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/answer.lark")),
     schema: Some(prompt_file!("reply/answer.jsonc")),
     line: reply::answer_line,
@@ -25,6 +27,7 @@ pub static ANSWER: Format = Format {
 pub static ANSWERS: Format = Format {
     name: "answers",
     about: "a list of answers or unknown, and an explanation",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/answers.lark")),
     schema: Some(prompt_file!("reply/answers.jsonc")),
     line: reply::answers_line,
@@ -35,6 +38,7 @@ pub static ANSWERS: Format = Format {
 pub static LIST: Format = Format {
     name: "list",
     about: "a list of answers",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/list.lark")),
     schema: Some(prompt_file!("reply/list.jsonc")),
     line: reply::list_line,
@@ -45,6 +49,7 @@ pub static LIST: Format = Format {
 pub static ITEMS: Format = Format {
     name: "items",
     about: "a list of statements or questions",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/items.lark")),
     schema: Some(prompt_file!("reply/items.jsonc")),
     line: reply::items_line,
@@ -55,6 +60,7 @@ pub static ITEMS: Format = Format {
 pub static SHORT: Format = Format {
     name: "short",
     about: "the answer alone",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/short.lark")),
     schema: Some(prompt_file!("reply/short.jsonc")),
     line: reply::short_line,
@@ -65,6 +71,7 @@ pub static SHORT: Format = Format {
 pub static THOUGHT: Format = Format {
     name: "thought",
     about: "reasoning, then the answer",
+    explains_first: true,
     grammar: Some(prompt_file!("reply/thought.lark")),
     schema: Some(prompt_file!("reply/thought.jsonc")),
     line: reply::thought_line,
@@ -75,6 +82,7 @@ pub static THOUGHT: Format = Format {
 pub static ABOUT: Format = Format {
     name: "about",
     about: "what a document is about, then one answer or unknown",
+    explains_first: true,
     grammar: Some(prompt_file!("reply/about.lark")),
     schema: Some(prompt_file!("reply/about.jsonc")),
     line: reply::about_line,
@@ -86,6 +94,7 @@ pub static ABOUT: Format = Format {
 pub static QUERY_ACTION: Format = Format {
     name: "query-action",
     about: "an argument and one change of a query pool",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/query_action.lark")),
     schema: Some(prompt_file!("reply/query_action.jsonc")),
     line: reply::query_action_line,
@@ -96,6 +105,7 @@ pub static QUERY_ACTION: Format = Format {
 pub static TEXT: Format = Format {
     name: "text",
     about: "free text",
+    explains_first: false,
     grammar: None,
     schema: None,
     line: |_| None,
@@ -106,6 +116,7 @@ pub static TEXT: Format = Format {
 pub(crate) static CONTINUATION: Format = Format {
     name: "continuation",
     about: "free text, or nothing where the text has ended",
+    explains_first: false,
     grammar: None,
     schema: None,
     line: |_| None,
@@ -116,6 +127,7 @@ pub(crate) static CONTINUATION: Format = Format {
 pub static CHOICE: Format = Format {
     name: "choice",
     about: "one of the options offered",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/choice.lark")),
     schema: Some(prompt_file!("reply/choice.jsonc")),
     line: reply::choice_line,
@@ -126,6 +138,7 @@ pub static CHOICE: Format = Format {
 pub static SCORES: Format = Format {
     name: "scores",
     about: "no reply: the prefill is scored",
+    explains_first: false,
     grammar: None,
     schema: None,
     line: |_| None,
@@ -162,5 +175,45 @@ impl Format {
             name: name.to_owned(),
             known: FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", "),
         })
+    }
+}
+
+/// Whether the reply of `call` ended by its limit of tokens and its explanation was cut back to whole sentences. A single
+/// sentence that was cut ends with an ellipsis instead.
+#[must_use]
+pub fn is_cut_back(call: &CallRecord) -> bool {
+    let kept = call.explanation().unwrap_or_default().trim_end();
+    // Formats of earlier programs explained last.
+    let last = Format::named(&call.format).ok().is_none_or(|format| !format.explains_first);
+    call.finish == Finish::Length
+        && call.not_held.is_none()
+        && !kept.is_empty()
+        && !kept.ends_with('…')
+        && last
+        && !call.reply.trim_end().ends_with(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ABOUT, ANSWER, Format, is_cut_back};
+    use crate::generation::Finish;
+    use crate::transcript::CallRecord;
+    use serde_json::Value;
+
+    #[test]
+    fn an_explanation_before_the_answer_is_not_cut_back() {
+        let cut = |format: &Format, reply: &str| {
+            let parsed = format.read(reply, Finish::Length, &Value::Null);
+            is_cut_back(&CallRecord {
+                format: format.name.into(),
+                reply: reply.into(),
+                finish: Finish::Length,
+                parsed,
+                ..CallRecord::default()
+            })
+        };
+        assert!(cut(&ANSWER, "Answer: 1931. Explanation: The register says so. The deed was"));
+        assert!(!cut(&ANSWER, "Answer: 1931. Explanation: The register says so."));
+        assert!(!cut(&ABOUT, "About: the glassblower of Sandholm\nAnswer: 1931"));
     }
 }

@@ -1,6 +1,6 @@
 //! Lists of texts in replies: `["X", "Y"]`. The one writer and the one reader of them.
 //!
-//! An item stands between quotation marks. [`written`] puts a backslash before each quotation mark and each backslash of an item,
+//! An item is written between quotation marks. [`written`] puts a backslash before each quotation mark and each backslash of an item,
 //! which is read back as it was. Small models also write backslashes as the document has them (`"C:\data\pump.txt"`), so the
 //! reader decides item by item:
 //!

@@ -20,7 +20,7 @@ const SHOWN: [&str; 7] = ["question", "document", "documents", "context", "conte
 /// The prompts that can be replaced, by name ([`methods::replaceable`](crate::methods::replaceable)).
 pub(crate) type Replaceable = BTreeMap<&'static str, File>;
 
-/// Texts that stand in for prompts of the program. Empty by default: then every prompt is the program's.
+/// Texts that replace prompts of the program. Empty by default: then every prompt is the program's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnPrompts {
     texts: BTreeMap<&'static str, Arc<str>>,

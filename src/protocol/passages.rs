@@ -59,7 +59,7 @@ pub(crate) fn all_texts(question: &Question) -> Vec<&str> {
     question.documents.iter().map(|document| document.text.trim()).collect()
 }
 
-/// The texts of documents alone. A passage's title already stands before its text.
+/// The texts of documents alone. A passage's text already begins with its title.
 pub(crate) fn texts(ctx: &Ctx<'_>, numbers: &[usize]) -> Vec<String> {
     let documents: Vec<&Document> = ctx.documents().collect();
     numbers.iter().filter_map(|&number| documents.get(number)).map(|document| document.text.trim().to_owned()).collect()

@@ -252,7 +252,7 @@ fn after_marker<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
     find_marker(text, marker).map(|(_, after)| after)
 }
 
-/// Where the first `marker:` begins and what follows it, whatever its case; one inside a longer word is none. The colon may be
+/// Where the first `marker:` begins and what follows it, whatever its case; one inside a longer word does not count. The colon may be
 /// a full-width one, which models write in a grammar that forbids the other, and in Chinese.
 fn find_marker<'a>(text: &'a str, marker: &str) -> Option<(usize, &'a str)> {
     let starts = text.char_indices().scan(' ', |before, (at, c)| Some((at, std::mem::replace(before, c))));

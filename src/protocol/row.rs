@@ -60,7 +60,8 @@ pub struct Row {
     pub prompts: &'static [File],
     /// Every format its replies may have.
     pub formats: &'static [&'static Format],
-    /// The roles: each may have a model of its own. Where switches change them, those of the default.
+    /// The roles, the concluding one last: each may have a model of its own. Where switches change them, those of the
+    /// default.
     pub roles: &'static [&'static str],
     /// Its switches.
     pub switches: &'static [Switch],

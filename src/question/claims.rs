@@ -102,7 +102,7 @@ impl DocumentLabel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LabelFault {
-    /// Its quote does not stand in the document, or it has none.
+    /// Its quote is not in the document, or it has no quote.
     Unquoted,
     /// The reply did not keep its format.
     Malformed,
@@ -112,7 +112,7 @@ pub enum LabelFault {
     Unsure,
 }
 
-/// Words of a document, and where they stand in it.
+/// Words of a document, and their position in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
     /// Exactly as in the document, line ends included.
@@ -122,7 +122,7 @@ pub struct Quote {
 }
 
 impl Quote {
-    /// The quote stands in `text` where it says.
+    /// Whether `text` has the quote at its position.
     #[must_use]
     pub fn stands_in(&self, text: &str) -> bool {
         let length = self.characters.end.saturating_sub(self.characters.start);

@@ -26,7 +26,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer for and against which no document stands.
+    /// An answer without documents for or against it.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let (supporters, opponents, mentions) = (Vec::new(), Vec::new(), Vec::new());
@@ -56,7 +56,7 @@ impl Estimate {
     }
 }
 
-/// Why an answer and another one stand beside each other.
+/// The conflict of an answer with another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     /// Its kind.
@@ -82,7 +82,7 @@ pub enum ConflictKind {
 impl Conflict {
     /// As shown to readers.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let with = &self.with;
         match self.kind {
             ConflictKind::Namesake => format!("another subject than that of {with}"),
@@ -99,14 +99,14 @@ impl Conflict {
 pub enum Mark {
     /// No document's agent gave it last, and no document mentions it.
     NoSupporter,
-    /// A number or most of its words stand in no document's text; a title or a source does not count.
+    /// A number or most of its words occur in no document's text; a title or a source does not count.
     NotInDocuments,
 }
 
 impl Mark {
     /// As shown to readers.
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::NoSupporter => "no document supports it",
             Self::NotInDocuments => "its words or numbers stand in no document's text",
@@ -122,7 +122,7 @@ pub struct Conclusion {
     /// Answers that some agent gave last and that were not concluded.
     #[serde(default)]
     pub rejected: Vec<Answer>,
-    /// Concluded answers that were refused: they stand in a worked example of a prompt and in no document.
+    /// Concluded answers that were refused: they occur in a worked example of a prompt and in no document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
     /// The concluding role's reasons.
@@ -152,7 +152,40 @@ pub struct Conclusion {
     pub judged_first: Option<Judged>,
 }
 
+/// What a conclusion has, whether it is right or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Concluded {
+    /// Answers, or labelled claims.
+    Answered,
+    /// No answer: none was held to be right, or all were refused.
+    Unknown,
+    /// A concluding reply that did not keep its format.
+    Malformed,
+}
+
 impl Conclusion {
+    /// What it has.
+    #[must_use]
+    pub fn outcome(&self) -> Concluded {
+        match () {
+            () if self.malformed => Concluded::Malformed,
+            () if self.answers.is_empty() && self.claims.is_none() => Concluded::Unknown,
+            () => Concluded::Answered,
+        }
+    }
+
+    /// Why it has no answer, one sentence for readers; `None` where it has one.
+    #[must_use]
+    pub fn without_answer(&self) -> Option<&'static str> {
+        match self.outcome() {
+            Concluded::Answered => None,
+            Concluded::Malformed => Some("No answer: the concluding reply does not keep its format."),
+            Concluded::Unknown if self.refused.is_empty() => Some("Unknown: no answer was held to be right."),
+            Concluded::Unknown => Some("Unknown: every answer was refused."),
+        }
+    }
+
     /// The conclusion without the marks of its answers, which older records lack.
     #[must_use]
     pub fn unmarked(mut self) -> Self {

@@ -4,8 +4,9 @@ mod claims;
 mod conclusion;
 
 pub use claims::{Claim, ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Quote};
-pub use conclusion::{Answer, Conclusion, Conflict, ConflictKind, Estimate, Judged, Mark};
+pub use conclusion::{Answer, Concluded, Conclusion, Conflict, ConflictKind, Estimate, Judged, Mark};
 
+use crate::dates::Date;
 use crate::unicode::into_nfc;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -51,7 +52,7 @@ pub struct Document {
     /// The publisher or author: a field of the input, a folder, a host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// As given; not parsed.
+    /// As given; [`Document::read_date`] reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Its address.
@@ -97,6 +98,12 @@ impl Question {
 }
 
 impl Document {
+    /// Its date, where it has one that can be read.
+    #[must_use]
+    pub fn read_date(&self) -> Option<Date> {
+        self.date.as_deref().and_then(Date::of_document)
+    }
+
     /// The document with its texts in Normalization Form C.
     #[must_use]
     pub fn composed(self) -> Self {

@@ -3,22 +3,25 @@
 use super::marks;
 use super::prompts::{Known, sent};
 use super::texts::Texts;
-use super::values::{named, value};
 
 use crate::assess::assessment::{counts, number};
 use crate::assess::{Assessment, Neither, Verdict};
 use crate::escape;
 use crate::eval::judgement::Outcome;
 use crate::eval::metrics::changes::{earlier, is_changed};
+use crate::eval::metrics::{Better, METRICS, Metric, Unit};
+use crate::protocol::formats::is_cut_back;
 use crate::question::{Answer, Conclusion, Conflict, Document, Gold, JudgedClaim, Question};
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use crate::units::plural;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
-/// Metrics of one question that are shown beside its outcome.
-const SHOWN: &[&str] =
-    &["em", "precision", "recall", "f1", "squad-em", "squad-f1", "yes-no-em", "choice-accuracy", "cs-c", "cs-r"];
+/// Whether a metric of one question is shown beside its outcome: one that heads reports or comparisons. Unknown, malformed and
+/// error are the outcome.
+fn is_shown(metric: &Metric) -> bool {
+    metric.unit == Unit::Share && metric.better != Better::Less && (metric.is_headline || metric.title.is_some())
+}
 
 /// A question as the records of one group have it; `None` where a record does not have it. `texts` receives its texts.
 pub(super) fn question(runs: &[Option<&QuestionRecord>], texts: &mut Texts) -> Value {
@@ -89,8 +92,11 @@ fn debate(record: &QuestionRecord, documents: &mut Documents, texts: &mut Texts)
     let known = Known::of(record);
     let given = record.question.documents.iter().chain(&record.retrieved);
     let numbers: Vec<usize> = given.map(|document| documents.add(document, texts)).collect();
-    let metrics: Map<String, Value> =
-        SHOWN.iter().filter_map(|&name| Some((name.to_owned(), json!(rounded(value(named(name), record)?))))).collect();
+    let metrics: Map<String, Value> = METRICS
+        .iter()
+        .filter(|metric| is_shown(metric))
+        .filter_map(|metric| Some((metric.name.to_owned(), json!(rounded(metric.of(record)?)))))
+        .collect();
     let calls: Vec<Value> = record.calls.iter().map(|one| call(record, one, &known, texts)).collect();
     without_empty(json!({
         "outcome": Outcome::of(record),
@@ -112,16 +118,16 @@ fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts
         let judged = Outcome::of_answers(&record.question, std::slice::from_ref(&answer.text), true);
         without_empty(json!({
             "text": texts.add(&answer.text),
-            "judged": judged.map(Outcome::told),
+            "judged": judged.map(Outcome::name),
             "for": answer.supporters,
             "against": answer.opponents,
             "mentions": answer.mentions,
             "estimate": answer.estimate.as_ref().map(|estimate| {
                 let percent = (estimate.probability * 100.0).round();
-                let conflict = estimate.conflict.as_ref().map(Conflict::told);
+                let conflict = estimate.conflict.as_ref().map(Conflict::description);
                 json!([percent, texts.add(&estimate.about), conflict.map(|told| texts.add(&told))])
             }),
-            "lacks": answer.marks.iter().map(|mark| mark.told()).collect::<Vec<_>>(),
+            "lacks": answer.marks.iter().map(|mark| mark.description()).collect::<Vec<_>>(),
         }))
     };
     let answers: Vec<Value> = conclusion.answers.iter().map(&mut answer).collect();
@@ -141,6 +147,7 @@ fn concluded(record: &QuestionRecord, conclusion: &Conclusion, texts: &mut Texts
         "refused": lines(&conclusion.refused),
         "why": texts.add_some(&conclusion.explanation),
         "malformed": conclusion.malformed,
+        "no_answer": conclusion.without_answer(),
         "rounds": conclusion.rounds,
         "converged": conclusion.converged,
         "calls": conclusion.calls,
@@ -161,8 +168,8 @@ fn call(record: &QuestionRecord, call: &CallRecord, known: &Known<'_>, texts: &m
         "kind": kind(&call.parsed),
         "said": texts.add_some(&said),
         "why": texts.add_some(&why),
-        "cut": call.is_cut_back(),
-        "judged": judged(&record.question, call).map(Outcome::told),
+        "cut": is_cut_back(call),
+        "judged": judged(&record.question, call).map(Outcome::name),
         "changed": before.is_some_and(|before| is_changed(before, call)),
         "was": before.filter(|before| is_changed(before, call)).map(|before| escape::line(&self::said(before).0)),
         "prompt": prompt,

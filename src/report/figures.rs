@@ -2,7 +2,7 @@
 //! 3 and 4).
 
 use super::part::Part;
-use super::values::{named, value};
+use super::values::value;
 use crate::answers::words::Level;
 use crate::error::Result;
 use crate::eval::chart::{Chart, Point, Scale, Series, legend, short};
@@ -54,7 +54,7 @@ const KINDS: [Kind; 3] = [
 /// All charts of a part that have something to show, for the template; and a line for each of the others.
 pub(super) fn figures(part: &Part) -> Result<(Vec<Value>, Vec<String>)> {
     let (mut figures, mut missing) = (Vec::new(), Vec::new());
-    let scored = part.records.iter().flat_map(|record| &record.questions).any(|q| value(named("em"), q).is_some());
+    let scored = part.records.iter().flat_map(|record| &record.questions).any(|q| value("em", q).is_some());
     if !scored {
         return Ok((figures, vec!["No charts: no question has gold answers.".into()]));
     }
@@ -143,7 +143,7 @@ fn sorted(record: &Record) -> Vec<&QuestionRecord> {
 
 fn against_tokens(index: usize, record: &Record, metric: &str) -> Series {
     let questions = sorted(record);
-    let values: Vec<f64> = questions.iter().filter_map(|question| value(named(metric), question)).collect();
+    let values: Vec<f64> = questions.iter().filter_map(|question| value(metric, question)).collect();
     let spent =
         questions.iter().flat_map(|question| &question.calls).map(|call| call.usage.prompt + call.usage.generated);
     let mean = spent.sum::<usize>() as f64 / questions.len().max(1) as f64;
@@ -154,7 +154,7 @@ fn against_tokens(index: usize, record: &Record, metric: &str) -> Series {
 fn by_level(index: usize, record: &Record, level: GroupOf, metric: &str) -> Series {
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for question in sorted(record) {
-        if let (Some(level), Some(score)) = (level(question), value(named(metric), question)) {
+        if let (Some(level), Some(score)) = (level(question), value(metric, question)) {
             groups.entry(level).or_default().push(score);
         }
     }
@@ -210,7 +210,7 @@ fn verdicts(record: &QuestionRecord) -> Vec<&CallRecord> {
 fn after(record: &QuestionRecord, round: usize, metric: &str) -> Option<f64> {
     let verdicts = verdicts(record);
     let Some(call) = verdicts.iter().filter(|call| call.round <= round).max_by_key(|call| call.round) else {
-        return value(named(metric), record);
+        return value(metric, record);
     };
     let (answers, malformed) = match &call.parsed {
         Parsed::Answers { answers, .. } => (answers.clone(), false),
@@ -223,7 +223,7 @@ fn after(record: &QuestionRecord, round: usize, metric: &str) -> Option<f64> {
         conclusion: Some(Conclusion { answers, malformed, ..Conclusion::default() }),
         ..QuestionRecord::default()
     };
-    value(named(metric), &then)
+    value(metric, &then)
 }
 
 fn between(part: &Part, metric: &str) -> Vec<Series> {
@@ -243,8 +243,7 @@ fn between(part: &Part, metric: &str) -> Vec<Series> {
         records.dedup_by_key(|(rounds, _)| *rounds);
         let index = records.first().filter(|_| records.len() > 1)?.1;
         let point = |&(rounds, index): &(u64, usize)| {
-            let scores: Vec<f64> =
-                sorted(&part.records[index]).iter().filter_map(|q| value(named(metric), q)).collect();
+            let scores: Vec<f64> = sorted(&part.records[index]).iter().filter_map(|q| value(metric, q)).collect();
             Some(Point { x: rounds as f64, y: bootstrap(&scores, RESAMPLES, SEED)? })
         };
         Some(Series { index, points: records.iter().filter_map(point).collect() })

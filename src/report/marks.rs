@@ -37,7 +37,7 @@ impl Text {
         Self { characters, folded }
     }
 
-    /// Where `words` stand as whole words, whatever their case.
+    /// Where `words` occur as whole words, whatever their case.
     fn occurrences(&self, words: &str) -> Vec<Range<usize>> {
         let wanted: Vec<char> = words.trim().chars().map(fold).collect();
         let mut found = Vec::new();
@@ -110,7 +110,7 @@ pub(super) fn shown(document: &str, range: &Range<usize>) -> [usize; 2] {
     Text::new(document).shown(range)
 }
 
-/// What stands between double quotation marks, straight or curved.
+/// The text between double quotation marks, straight or curved.
 fn quotations(reply: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = reply;

@@ -2,7 +2,7 @@
 
 use super::part::{Options, Part, slices};
 use super::texts::{Texts, embedded};
-use super::values::{named, value};
+use super::values::value;
 use super::{calibration, debate, figures, runs, summary};
 use crate::error::{MootError, Result};
 use crate::escape;
@@ -24,7 +24,7 @@ const STYLE: &str =
 const SCRIPT: &str = concat!(
     "(() => {\n\"use strict\";\n",
     include_str!("page/elements.js"),
-    include_str!("page/marked.js"),
+    include_str!("page/documents.js"),
     include_str!("page/calls.js"),
     include_str!("page/grid.js"),
     include_str!("page/claims.js"),
@@ -166,7 +166,7 @@ fn listed(part: &Part, number: usize, row: &Row<'_>) -> Value {
             json!([
                 Outcome::of(record),
                 shortened(&escape::line(&outcome(record))),
-                value(named("f1"), record).map(|f1| (f1 * 100.0).round() / 100.0)
+                value("f1", record).map(|f1| (f1 * 100.0).round() / 100.0)
             ])
         })
     };

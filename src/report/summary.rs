@@ -8,9 +8,8 @@ use crate::eval::scores::figure;
 use crate::eval::stats::Estimate;
 use serde_json::{Value, json};
 
-/// Metrics that head a report, in this order; those that apply, at most two.
-const HEADS: &[&str] =
-    &["em", "f1", "choice-accuracy", "yes-no-em", "squad-em", "squad-f1", "conflict-f1", "cs-c", "cs-r"];
+/// Metrics with a title that head a report, where they apply.
+const HEADS: usize = 2;
 
 /// Everything that the template shows of a comparison.
 pub(super) fn summary(part: &Part) -> Value {
@@ -23,18 +22,16 @@ pub(super) fn summary(part: &Part) -> Value {
 }
 
 fn section(compared: &Compared, slice: &SliceComparison) -> Value {
-    let heads = HEADS.iter().filter(|name| slice.sides.iter().any(|side| estimate(side, name).is_some())).take(2);
+    let applies = |metric: &Metric| slice.sides.iter().any(|side| estimate(side, metric.name).is_some());
+    let titled = METRICS.iter().filter_map(|metric| Some((metric, metric.title?)));
+    let heads = titled.filter(|(metric, _)| applies(metric)).take(HEADS);
     json!({
         "slice": slice.slice.as_deref().map(escape::line),
-        "panels": heads.map(|name| panel(compared, slice, name)).collect::<Vec<_>>(),
+        "panels": heads.map(|(metric, title)| panel(compared, slice, metric, title)).collect::<Vec<_>>(),
         "values": values(compared, slice),
         "differences": differences(compared, slice),
         "costs": costs(compared, slice),
     })
-}
-
-fn metric(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
 }
 
 fn estimate(side: &Side, name: &str) -> Option<Estimate> {
@@ -42,7 +39,8 @@ fn estimate(side: &Side, name: &str) -> Option<Estimate> {
 }
 
 /// A metric as rows with a bar each: one record a row.
-fn panel(compared: &Compared, slice: &SliceComparison, name: &str) -> Value {
+fn panel(compared: &Compared, slice: &SliceComparison, metric: &Metric, title: &str) -> Value {
+    let name = metric.name;
     let rows = compared.records.iter().zip(&slice.sides).enumerate().map(|(index, (record, side))| {
         let value = estimate(side, name);
         let contrast = side.against.as_ref().and_then(|against| against.rows.iter().find(|row| row.metric == name));
@@ -60,23 +58,7 @@ fn panel(compared: &Compared, slice: &SliceComparison, name: &str) -> Value {
             "outcomes": contrast.and_then(|contrast| contrast.outcomes),
         })
     });
-    json!({ "metric": name, "title": title(name), "formula": metric(name).map(|metric| metric.formula), "rows": rows.collect::<Vec<_>>() })
-}
-
-/// The heading of a metric's panel.
-fn title(name: &str) -> &str {
-    match name {
-        "em" => "Exact match",
-        "f1" => "F1",
-        "squad-em" => "Exact match (SQuAD)",
-        "squad-f1" => "F1 (SQuAD)",
-        "yes-no-em" => "Yes or no, right",
-        "choice-accuracy" => "Options chosen rightly",
-        "conflict-f1" => "F1 of conflicts found",
-        "cs-c" => "ConflictScore, share of claims in conflict (CS-C)",
-        "cs-r" => "ConflictScore, contradictors (CS-R)",
-        other => other,
-    }
+    json!({ "metric": name, "title": title, "formula": metric.formula, "rows": rows.collect::<Vec<_>>() })
 }
 
 fn shown(unit: Unit, number: f64, signed: bool) -> String {
@@ -98,9 +80,9 @@ fn values(compared: &Compared, slice: &SliceComparison) -> Value {
     let applies = |index: &usize| slice.sides.iter().any(|side| side.values[*index].1.is_some());
     let rows = (0..first.values.len()).filter(applies).map(|index| {
         let name = first.values[index].0;
-        let unit = metric(name).map_or(Unit::Count, |metric| metric.unit);
+        let unit = Metric::named(name).map_or(Unit::Count, |metric| metric.unit);
         let cells = slice.sides.iter().map(|side| cell(unit, side.values[index].1, false)).collect::<Vec<_>>();
-        json!({ "name": name, "formula": metric(name).map(|metric| metric.formula), "cells": cells })
+        json!({ "name": name, "formula": Metric::named(name).map(|metric| metric.formula), "cells": cells })
     });
     json!({ "names": names(compared), "rows": rows.collect::<Vec<_>>() })
 }
@@ -121,12 +103,12 @@ fn differences(compared: &Compared, slice: &SliceComparison) -> Value {
     let applies = |index: &usize| others.iter().any(|against| against.rows[*index].difference.is_some());
     let rows = (0..first.rows.len()).filter(applies).map(|index| {
         let name = first.rows[index].metric;
-        let unit = metric(name).map_or(Unit::Count, |metric| metric.unit);
+        let unit = Metric::named(name).map_or(Unit::Count, |metric| metric.unit);
         let cells = others.iter().map(|against| {
             let row = &against.rows[index];
             json!({ "difference": cell(unit, row.difference, true), "outcomes": row.outcomes })
         });
-        json!({ "name": name, "formula": metric(name).map(|metric| metric.formula), "cells": cells.collect::<Vec<_>>() })
+        json!({ "name": name, "formula": Metric::named(name).map(|metric| metric.formula), "cells": cells.collect::<Vec<_>>() })
     });
     let pairs: Vec<Value> =
         others.iter().map(|against| json!({ "pairs": against.pairs, "unpaired": against.unpaired })).collect();

@@ -35,7 +35,7 @@ impl Texts {
     }
 }
 
-/// JSON that can stand in an element of HTML: the same value, without a character that HTML reads as markup, and without
+/// JSON that is safe in an element of HTML: the same value, without a character that HTML reads as markup, and without
 /// characters that steer (`escape::json`, U+2028 and U+2029 among them).
 pub(super) fn embedded(value: &impl serde::Serialize) -> String {
     let text = escape::json(&serde_json::to_string(value).unwrap_or_else(|_| "null".into()));

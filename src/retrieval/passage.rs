@@ -1,5 +1,6 @@
 //! The types of retrieval (passages, filters, hits) and its two traits, [`Embedder`] and [`Retriever`].
 
+use crate::dates::Date;
 use crate::error::Result;
 use crate::question::{Hit, Passage};
 use crate::unicode;
@@ -49,7 +50,7 @@ pub struct Filter {
     /// Any of these sources; empty means all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
-    /// Not before this date, inclusive: ISO 8601, compared as text.
+    /// Not before this date, inclusive: ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Not after this date, inclusive; "2018" takes the whole year.
@@ -84,7 +85,7 @@ impl Filter {
     /// Whether dates are wanted and `date` cannot be compared: it is missing, or does not begin with a year.
     #[must_use]
     pub(crate) fn is_undated(&self, date: Option<&str>) -> bool {
-        (self.from.is_some() || self.until.is_some()) && !date.is_some_and(is_dated)
+        (self.from.is_some() || self.until.is_some()) && date.and_then(Date::iso).is_none()
     }
 
     /// Checks that `from` and `until` are dates, and that `from` is not after `until`.
@@ -98,22 +99,20 @@ impl Filter {
             }
         }
         match (&self.from, &self.until) {
-            (Some(from), Some(until)) if order(from, until).is_gt() => {
+            (Some(from), Some(until)) if compares(Date::iso(from), until, Ordering::is_gt) => {
                 Err(format!("expected --from before --until, found {from} and {until}"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether the filter admits passages of `date`. Dates are compared to the precision that both have: "1998" is neither
-    /// before nor after "1998-05". A date filter rejects passages without a date, or with one that does not begin with a
-    /// year.
+    /// Whether the filter admits passages of `date`, by [`Date::order`]. A date filter rejects passages without a date, or with
+    /// one that does not begin with a year.
     #[must_use]
     pub(crate) fn admits_date(&self, date: Option<&str>) -> bool {
-        let dated = date.filter(|date| is_dated(date));
-        let compared = |bound: &str, wanted: fn(Ordering) -> bool| dated.is_some_and(|date| wanted(order(date, bound)));
-        self.from.as_deref().is_none_or(|from| compared(from, Ordering::is_ge))
-            && self.until.as_deref().is_none_or(|until| compared(until, Ordering::is_le))
+        let date = date.and_then(Date::iso);
+        self.from.as_deref().is_none_or(|from| compares(date, from, Ordering::is_ge))
+            && self.until.as_deref().is_none_or(|until| compares(date, until, Ordering::is_le))
     }
 }
 
@@ -146,16 +145,9 @@ pub(crate) fn check_date(date: &str) -> std::result::Result<(), String> {
     }
 }
 
-/// Whether a date begins as ISO 8601 does: with a year of four digits, and nothing but a hyphen after it.
-fn is_dated(date: &str) -> bool {
-    let bytes = date.as_bytes();
-    bytes.len() >= 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes.get(4).is_none_or(|&byte| byte == b'-')
-}
-
-/// Compares two dates to the precision that both have.
-fn order(a: &str, b: &str) -> Ordering {
-    let known = a.len().min(b.len());
-    a.as_bytes()[..known].cmp(&b.as_bytes()[..known])
+/// Whether `date` and `bound`, both known, are in the wanted order.
+fn compares(date: Option<Date>, bound: &str, wanted: fn(Ordering) -> bool) -> bool {
+    date.zip(Date::iso(bound)).is_some_and(|(date, bound)| wanted(date.order(bound)))
 }
 
 /// How many passages to retrieve, and which.

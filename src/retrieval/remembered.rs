@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum bytes of the file: 170,000 vectors of 384 numbers. A full one is begun again.
+/// Maximum bytes of the file: 170,000 vectors of 384 numbers. A full one is cut to its head and filled again.
 const MAX_BYTES: u64 = 256 << 20;
 /// Bytes of a text's hash, and of a record's.
 const HASH: usize = 16;
@@ -32,7 +32,7 @@ impl Remembering {
     /// process writes it, nothing is kept: the file only saves time.
     #[must_use]
     pub(crate) fn over(inner: Arc<dyn Embedder>, dir: &Path) -> Arc<Self> {
-        let store = Store::open(dir, inner.as_ref()).ok().map(Mutex::new);
+        let store = Store::open(dir, inner.as_ref(), MAX_BYTES).ok().map(Mutex::new);
         Arc::new(Self { inner, store, kept: AtomicU64::new(0), computed: AtomicU64::new(0) })
     }
 
@@ -99,13 +99,17 @@ struct Store {
     known: HashMap<[u8; HASH], u64>,
     /// Records that are not written yet.
     pending: Vec<u8>,
+    /// Bytes of the line of text.
+    head: u64,
     end: u64,
-    /// Writing failed, or the file is full: it is read only.
+    /// Maximum bytes.
+    limit: u64,
+    /// Writing failed: it is read only.
     closed: bool,
 }
 
 impl Store {
-    fn open(dir: &Path, embedder: &dyn Embedder) -> io::Result<Self> {
+    fn open(dir: &Path, embedder: &dyn Embedder, limit: u64) -> io::Result<Self> {
         files::private_folder(dir)?;
         let identity = hex(&short_hash(&[embedder.identity().as_bytes()]));
         let path = dir.join(format!("{identity}.vectors"));
@@ -114,8 +118,9 @@ impl Store {
         let dimension = embedder.dimension();
         let head = format!("moot vectors by text 1, {dimension} numbers, {identity}\n");
         let end = head.len() as u64;
-        let mut store = Self { file, dimension, known: HashMap::new(), pending: Vec::new(), end, closed: false };
-        if store.file.metadata()?.len() > MAX_BYTES || !store.begins_with(head.as_bytes())? {
+        let (known, pending) = (HashMap::new(), Vec::new());
+        let mut store = Self { file, dimension, known, pending, head: end, end, limit, closed: false };
+        if store.file.metadata()?.len() > limit || !store.begins_with(head.as_bytes())? {
             store.file.set_len(0)?;
             store.file.seek(SeekFrom::Start(0))?;
             store.file.write_all(head.as_bytes())?;
@@ -137,7 +142,7 @@ impl Store {
     /// Reads the hashes. What follows a record that was cut or damaged is forgotten.
     fn index(&mut self) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(self.end))?;
-        let mut record = vec![0; HASH + 4 * self.dimension + HASH];
+        let mut record = vec![0; self.record()];
         let mut reader = BufReader::with_capacity(1 << 18, &self.file);
         while reader.read_exact(&mut record).is_ok() {
             let (body, sum) = record.split_at(record.len() - HASH);
@@ -148,6 +153,11 @@ impl Store {
             self.end += record.len() as u64;
         }
         self.file.set_len(self.end)
+    }
+
+    /// Bytes of a record.
+    fn record(&self) -> usize {
+        HASH + 4 * self.dimension + HASH
     }
 
     fn get(&mut self, key: &[u8; HASH]) -> Option<Vec<f32>> {
@@ -165,20 +175,29 @@ impl Store {
         self.pending.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
         let sum = short_hash(&[&self.pending[start..]]);
         self.pending.extend(sum);
-        self.known.insert(*key, self.end + (start + HASH) as u64);
     }
 
+    /// Writes what was put. Where it does not fit, everything before it is forgotten; more than a whole file is not kept.
     fn flush(&mut self) {
         let pending = std::mem::take(&mut self.pending);
-        let full = self.end + pending.len() as u64 > MAX_BYTES;
-        let write = |file: &mut File| file.seek(SeekFrom::Start(self.end)).and_then(|_| file.write_all(&pending));
-        if self.closed || full || write(&mut self.file).is_err() {
-            self.closed = true;
-            let end = self.end;
-            self.known.retain(|_, at| *at < end);
-        } else {
-            self.end += pending.len() as u64;
+        if !self.closed && self.head + pending.len() as u64 <= self.limit {
+            self.closed = self.write(&pending).is_err();
         }
+    }
+
+    fn write(&mut self, pending: &[u8]) -> io::Result<()> {
+        if self.end + pending.len() as u64 > self.limit {
+            self.known.clear();
+            self.end = self.head;
+            self.file.set_len(self.end)?;
+        }
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(pending)?;
+        for record in pending.chunks_exact(self.record()) {
+            self.known.extend(record.first_chunk::<HASH>().map(|key| (*key, self.end + HASH as u64)));
+            self.end += record.len() as u64;
+        }
+        Ok(())
     }
 }
 
@@ -192,7 +211,7 @@ fn short_hash(parts: &[&[u8]]) -> [u8; HASH] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Embedder, Remembering, Result, Side};
+    use super::{Embedder, Remembering, Result, Side, Store, short_hash};
     use std::fs;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -214,6 +233,33 @@ mod tests {
         fn identity(&self) -> &str {
             "lengths"
         }
+    }
+
+    #[test]
+    fn a_full_file_is_begun_again() {
+        const RECORD: u64 = 16 + 2 * 4 + 16;
+        let folder = tempfile::tempdir().unwrap();
+        let open = |limit| Store::open(folder.path(), &Lengths::default(), limit).unwrap();
+        let head = open(u64::MAX).head;
+        let put = |store: &mut Store, texts: &[&str]| {
+            texts.iter().for_each(|text| store.put(&short_hash(&[text.as_bytes()]), &[text.len() as f32, 0.5]));
+            store.flush();
+        };
+        let has = |store: &mut Store, text: &str| store.get(&short_hash(&[text.as_bytes()]));
+        let mut store = open(head + 2 * RECORD);
+        put(&mut store, &["a", "bb"]);
+        assert_eq!((has(&mut store, "a"), has(&mut store, "bb")), (Some(vec![1.0, 0.5]), Some(vec![2.0, 0.5])));
+        // The third makes room for itself, and the file goes on.
+        put(&mut store, &["ccc"]);
+        assert_eq!((has(&mut store, "a"), has(&mut store, "ccc")), (None, Some(vec![3.0, 0.5])));
+        put(&mut store, &["dddd"]);
+        assert_eq!(store.end, head + 2 * RECORD);
+        // More than a file holds is left out, and what is there stays.
+        put(&mut store, &["e", "f", "g"]);
+        assert_eq!((has(&mut store, "e"), has(&mut store, "dddd")), (None, Some(vec![4.0, 0.5])));
+        drop(store);
+        let mut store = open(head + 2 * RECORD);
+        assert_eq!((has(&mut store, "ccc"), has(&mut store, "dddd")), (Some(vec![3.0, 0.5]), Some(vec![4.0, 0.5])));
     }
 
     #[test]

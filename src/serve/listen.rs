@@ -53,7 +53,7 @@ pub(super) async fn serve(listener: TcpListener, app: Router, stop: Arc<AtomicBo
             .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(app.clone()));
         let connection = draining.watch(connection);
         tokio::spawn(async move {
-            // A client that does not speak HTTP, or left: there is nobody to tell.
+            // The client does not speak HTTP, or no client is left: the error has no reader.
             let _ = connection.await;
             drop(permit);
         });

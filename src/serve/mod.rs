@@ -2,19 +2,19 @@
 //!
 //! The models are loaded once; every request has a plan of its own on them ([`crate::workspace::Workspace::share`]).
 //! Requests of all clients are decoded in one batch, by the engine that the command line uses, so a reply has the same
-//! bits. `openai` speaks OpenAI's API, `debate` asks questions of documents, `mcp` offers them as tools, `page` is the page
+//! bits. `openai` speaks OpenAI's API, `moot` has moot's own endpoints, `mcp` offers them as tools, `page` is the page
 //! at `/`.
 
 mod admission;
 mod body;
 mod calls;
-mod debate;
 mod guard;
 mod key;
 mod listen;
 mod load;
 mod mcp;
 mod metrics;
+mod moot;
 mod openai;
 mod options;
 mod page;
@@ -28,8 +28,8 @@ pub use options::{Limits, ServeOptions};
 
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
-use crate::serve::debate::records::Records;
 use crate::serve::key::Key;
+use crate::serve::moot::records::Records;
 use crate::serve::state::State;
 use crate::workspace::{Control, PlanOptions};
 use axum::Router;
@@ -120,7 +120,7 @@ fn router(state: Arc<State>) -> Router {
         .merge(status::routes())
         .merge(openai::routes())
         .merge(calls::routes())
-        .merge(debate::routes())
+        .merge(moot::routes())
         .merge(mcp::routes())
         .merge(page::routes())
         .fallback(status::no_such_path)

@@ -21,6 +21,21 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The version of what readers make of files. Raised when the same files and settings give other passages, so that cached
+/// indexes are built again.
+const READERS: u32 = 5;
+
+/// What an option of a corpus decides.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// What is opened.
+    Naming,
+    /// How every search is made: it is fixed when the corpus is opened.
+    Opening,
+    /// What one search is for.
+    Search,
+}
+
 impl CorpusOptions {
     /// Whether there is anything to search.
     #[must_use]
@@ -50,7 +65,7 @@ impl CorpusOptions {
     /// Checks the dates and the number of passages.
     ///
     /// # Errors
-    /// A date that is none, a first date after the last one, no passages.
+    /// An invalid date, a first date after the last one, no passages.
     pub(crate) fn check(&self) -> Result<()> {
         self.top.map_or(Ok(()), |top| count("--top", top))?;
         self.filter().check().map_err(MootError::Usage)
@@ -58,18 +73,49 @@ impl CorpusOptions {
 
     /// The options that are set and say what is searched for and how.
     pub(super) fn search_options(&self) -> impl Iterator<Item = &'static str> {
-        let set = [
-            ("--cutoff", self.cutoff.is_some()),
-            ("--top", self.top.is_some()),
-            ("--by-source", self.by_source),
-            ("--source", !self.sources.is_empty()),
-            ("--from", self.from.is_some()),
-            ("--until", self.until.is_some()),
-            ("--no-fold", !self.fold),
-            ("--exact-search", self.exact_search),
-            ("--retriever", self.retriever.is_some()),
-        ];
-        set.into_iter().filter(|(_, set)| *set).map(|(option, _)| option)
+        self.set().into_iter().filter(|(_, _, set)| *set).filter_map(|(option, stage, _)| match stage {
+            Stage::Naming => None,
+            Stage::Opening | Stage::Search => Some(option),
+        })
+    }
+
+    /// The options that are set and decide what is opened, and how.
+    pub(super) fn opening_options(&self) -> impl Iterator<Item = &'static str> {
+        self.set().into_iter().filter(|(_, _, set)| *set).filter_map(|(option, stage, _)| match stage {
+            Stage::Naming | Stage::Opening => Some(option),
+            Stage::Search => None,
+        })
+    }
+
+    /// Each option, what it decides, and whether it is set. Every field is named, so that a new one is not forgotten here.
+    fn set(&self) -> [(&'static str, Stage, bool); 11] {
+        let Self {
+            paths,
+            cutoff,
+            top,
+            by_source,
+            sources,
+            from,
+            until,
+            fold,
+            exact_search,
+            retriever,
+            embedder,
+            embedder_device: _,
+        } = self;
+        [
+            ("--corpus", Stage::Naming, !paths.is_empty()),
+            ("--embedder", Stage::Naming, embedder.is_some()),
+            ("--cutoff", Stage::Opening, cutoff.is_some()),
+            ("--top", Stage::Search, top.is_some()),
+            ("--by-source", Stage::Search, *by_source),
+            ("--source", Stage::Search, !sources.is_empty()),
+            ("--from", Stage::Search, from.is_some()),
+            ("--until", Stage::Search, until.is_some()),
+            ("--no-fold", Stage::Search, !fold),
+            ("--exact-search", Stage::Opening, *exact_search),
+            ("--retriever", Stage::Opening, retriever.is_some()),
+        ]
     }
 
     pub(super) fn embedder(&self, offline: bool) -> EmbedderOptions {
@@ -202,8 +248,7 @@ fn indexed(
     let made_by = embedder.map_or("none", |embedder| embedder.identity());
     let whole = |path: &String| std::fs::canonicalize(path).map_or_else(|_| path.clone(), |p| p.display().to_string());
     let full_paths = paths.iter().map(whole).collect::<Vec<_>>().join("\n");
-    // The number counts up when the same settings give other passages.
-    let cut = format!("{}; 5", chunking.describe());
+    let cut = format!("{}; {READERS}", chunking.describe());
     let settings = hash([full_paths, cut, made_by.to_owned()]);
     let cache = default_cache()?;
     let folder = cache.join("corpora").join(settings);

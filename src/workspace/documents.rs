@@ -4,7 +4,7 @@ use crate::error::{MootError, Result};
 use crate::protocol::Row;
 use crate::question::Question;
 use crate::retrieval::corpus::Corpus;
-use crate::retrieval::given::{self, Given, Reading, Room};
+use crate::retrieval::given::{self, Given, Reading, WholeLimit};
 use crate::workspace::control::Control;
 use crate::workspace::options::{CorpusOptions, PlanOptions};
 
@@ -59,9 +59,12 @@ impl Asked {
         let why = match searched_anyway(&self.corpus, row) {
             Some(why) => why,
             None => {
-                let room = Room { documents: self.corpus.top.unwrap_or(Room::DEFAULT.documents), ..Room::DEFAULT };
-                let room = (!options.documents.whole).then_some(room);
-                match given::read(&corpus, &self.corpus.filter(), room, self.corpus.fold)? {
+                let limit = WholeLimit {
+                    documents: self.corpus.top.unwrap_or(WholeLimit::DEFAULT.documents),
+                    ..WholeLimit::DEFAULT
+                };
+                let limit = (!options.documents.whole).then_some(limit);
+                match given::read(&corpus, &self.corpus.filter(), limit, self.corpus.fold)? {
                     Reading::Whole(given) => {
                         note_read(&given, row, control);
                         return Ok(given);

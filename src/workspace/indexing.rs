@@ -4,7 +4,7 @@ use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::Embedder;
 use crate::retrieval::chunk::Chunking;
-use crate::retrieval::corpus::{Corpus, Skipped, pdf_workers, told_notes, told_skipped};
+use crate::retrieval::corpus::{Corpus, Skipped, note_lines, pdf_workers, skipped_lines};
 use crate::retrieval::index::Builder;
 use crate::workspace::control::{Control, Phase};
 use crate::workspace::embedder::note_truncated;
@@ -47,8 +47,8 @@ impl ListedCorpus {
             last = file;
         }
         let all: Vec<Skipped> = self.corpus.skipped().iter().cloned().chain(passages.skipped()).collect();
-        let skipped = told_skipped(&all).into_iter().map(|line| format!("skipped {line}"));
-        let notes = told_notes(&passages.notes()).into_iter().map(|line| format!("note {line}"));
+        let skipped = skipped_lines(&all).into_iter().map(|line| format!("skipped {line}"));
+        let notes = note_lines(&passages.notes()).into_iter().map(|line| format!("note {line}"));
         let lines: Vec<String> = skipped.chain(notes).collect();
         lines.iter().for_each(|line| control.note(line));
         Ok(Counted { passages: count, files, lines })

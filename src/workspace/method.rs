@@ -175,18 +175,15 @@ impl MethodOptions {
     }
 
     fn sampling(&self) -> Result<Sampling> {
-        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
-            return Err(MootError::Usage(format!("--top-p {}: expected a number above 0 and up to 1", self.top_p)));
-        }
+        let sampling = Sampling::new(self.temperature.unwrap_or(0.0), self.top_k, self.top_p).map_err(|wrong| {
+            let (option, found) = (wrong.field.replace('_', "-"), wrong.found);
+            MootError::Usage(format!("--{option} {found}: expected {}", wrong.expected))
+        })?;
         let narrowed = [("--top-k", self.top_k > 0), ("--top-p", self.top_p < 1.0)];
         if let Some((option, _)) = narrowed.iter().find(|(_, set)| *set && self.temperature.is_none()) {
             return Err(MootError::Usage(format!("{option}: expected --temperature beside it, found none")));
         }
-        let Some(temperature) = self.temperature.filter(|&t| t != 0.0) else { return Ok(Sampling::Greedy) };
-        if !(temperature > 0.0 && temperature.is_finite()) {
-            return Err(MootError::Usage(format!("--temperature {temperature}: expected a number of at least 0")));
-        }
-        Ok(Sampling::Seeded { temperature, top_k: self.top_k, top_p: self.top_p })
+        Ok(sampling)
     }
 }
 

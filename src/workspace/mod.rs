@@ -1,4 +1,5 @@
-//! The one door: options become a [`Plan`], a plan opens a [`Workspace`], and a workspace answers, runs and resumes.
+//! The entry for every face: [`PlanOptions`] become a [`Plan`], which opens a [`Workspace`], which answers questions and runs
+//! datasets.
 //!
 //! A face (the command line, a server, a program) does three things: it fills [`PlanOptions`], opens the plan, and shows what
 //! [`Watch`] and the observers of calls receive. `examples/face.rs` is one.

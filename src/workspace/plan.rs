@@ -122,8 +122,8 @@ impl Plan {
     }
 }
 
-/// Checks what does not depend on the method, because only the command line's parser would refuse it: values out of range,
-/// and options that exclude or require each other.
+/// Checks ranges, and options that exclude or require each other. JSON does not pass the command line's parser, so both are
+/// checked here.
 fn check_options(options: &PlanOptions) -> Result<()> {
     options.corpus.check()?;
     options.runtime.check()?;

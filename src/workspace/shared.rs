@@ -42,10 +42,10 @@ impl Workspace {
 
     /// Another plan on what is open here: the models, the classifier, the embedder, and with `searched` the corpus.
     ///
-    /// `options` name no model, documents, corpus or classifier. The settings of a search (`top`, `sources`, dates) are
-    /// those of `options` where these have any, else those of this workspace; how the corpus is searched was decided when it
-    /// was opened. Source weights are those of this
-    /// workspace unless `options` name others. `control` receives what happens, and ends the calls of the new plan alone.
+    /// `options` name no model, documents, corpus or classifier. If they set any option of a search (`top`, `sources`, dates),
+    /// all settings of the search are theirs; otherwise the workspace's. How the corpus is searched was decided when it was
+    /// opened. Source weights are the workspace's unless `options` name others. `control` receives what happens, and ends the
+    /// calls of the new plan alone.
     ///
     /// # Errors
     /// Options that name one of these; a method that needs what is not open here.
@@ -143,17 +143,10 @@ impl Workspace {
 
 /// Refuses options that would open something.
 fn refuse_opening(options: &PlanOptions) -> Result<()> {
-    let named = [
-        ("--docs", !options.documents.paths.is_empty()),
-        ("--corpus", options.corpus.is_given()),
-        ("--embedder", options.corpus.embedder.is_some()),
-        ("--retriever", options.corpus.retriever.is_some()),
-        ("--cutoff", options.corpus.cutoff.is_some()),
-        ("--exact-search", options.corpus.exact_search),
-        ("--classifier", options.classifier.name.is_some()),
-    ];
-    match named.iter().find(|(_, named)| *named) {
-        Some((option, _)) => Err(MootError::Usage(format!("{option}: opened once, for all plans that share it"))),
+    let documents = Some("--docs").filter(|_| !options.documents.paths.is_empty());
+    let classifier = Some("--classifier").filter(|_| options.classifier.name.is_some());
+    match documents.into_iter().chain(options.corpus.opening_options()).chain(classifier).next() {
+        Some(option) => Err(MootError::Usage(format!("{option}: opened once, for all plans that share it"))),
         None => Ok(()),
     }
 }

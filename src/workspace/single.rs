@@ -31,8 +31,8 @@ pub(crate) fn open_single(what: &str, model: &str, runtime: &RuntimeOptions, con
     Ok(llm)
 }
 
-/// Finds every model of a run of several, before the first one runs for a night and the second one is misspelt: fetched if
-/// needed, not loaded; of a server, whether it answers.
+/// Locates every model of a run before the first is loaded, so that a misspelt name fails early: fetched if needed; of a
+/// server, whether it answers.
 ///
 /// # Errors
 /// A model that cannot be found or fetched, exceeds the memory, or does not answer.

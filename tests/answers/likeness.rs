@@ -1,10 +1,10 @@
 //! Answers as the assessment compares them: numbers with their points, dates of different precision.
 
-use moot::answers::equality::dates::{found_in, read};
 use moot::answers::equality::{Likeness, agree, distinct, likeness, most_precise};
 use moot::answers::vote;
 use moot::answers::words::Level;
 use moot::answers::words::numbers::{LoneOne, in_digits};
+use moot::dates::{found_in, read};
 
 fn words(text: &str) -> Vec<String> {
     Level::Assessed.words(text).to_vec()

@@ -47,5 +47,20 @@ fn documents_are_numbered_from_1_and_quoted() {
         told["documents"].as_array().unwrap().iter().map(|one| (one["number"].clone(), one["name"].clone())).collect();
     assert_eq!(listed, [(json!(1), json!("board")), (json!(2), json!("almanac")), (json!(3), json!("diary"))]);
     assert_eq!((&told["without_answer"], &told["calls"], &told["method"]), (&json!([3]), &json!(3), &json!("moot")));
+    assert_eq!((&told["outcome"], &told["no_answer"]), (&json!("answered"), &json!(null)));
     assert_eq!(Answered::of("moot", &QuestionRecord::default()), None);
+}
+
+#[test]
+fn a_malformed_conclusion_is_not_an_unknown_answer() {
+    let of = |conclusion: Conclusion| {
+        let record = QuestionRecord { conclusion: Some(conclusion), ..QuestionRecord::default() };
+        let told = json!(Answered::of("moot", &record).unwrap());
+        (told["outcome"].clone(), told["no_answer"].as_str().unwrap_or_default().to_owned())
+    };
+    let malformed = of(Conclusion { malformed: true, ..Conclusion::default() });
+    assert_eq!(malformed, (json!("malformed"), "No answer: the concluding reply does not keep its format.".into()));
+    assert_eq!(of(Conclusion::default()), (json!("unknown"), "Unknown: no answer was held to be right.".into()));
+    let claims = Conclusion { claims: Some(Vec::new()), ..Conclusion::default() };
+    assert_eq!(of(claims), (json!("answered"), String::new()), "labelled claims are a conclusion without answers");
 }

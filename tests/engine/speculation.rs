@@ -27,9 +27,9 @@ fn replies_are_the_same_in_fewer_steps() {
         }
         assert_balanced(&fast.stats(), &got);
         let (slow, stats) = (plain.stats(), fast.stats());
-        assert!(stats.guessed_right > 50 && stats.guessed >= stats.guessed_right, "{form}: {stats:?}");
-        assert_eq!(stats.steps + stats.guessed_right, slow.steps, "{form}: each right guess saves a step");
-        assert_eq!((slow.guessed, slow.guessed_right), (0, 0));
+        assert!(stats.accepted > 50 && stats.drafted >= stats.accepted, "{form}: {stats:?}");
+        assert_eq!(stats.steps + stats.accepted, slow.steps, "{form}: each accepted draft token saves a step");
+        assert_eq!((slow.drafted, slow.accepted), (0, 0));
     }
 }
 
@@ -60,7 +60,7 @@ fn sampled_replies_with_thoughts_and_with_grammars_are_the_same() {
             assert_eq!(expected.finish, got.finish);
         }
         assert_balanced(&fast.stats(), &got);
-        assert!(fast.stats().guessed > 0, "{:?}", fast.stats());
+        assert!(fast.stats().drafted > 0, "{:?}", fast.stats());
     }
 }
 
@@ -77,16 +77,16 @@ fn text_that_a_grammar_forces_is_drafted() {
     };
     for form in FORMS {
         let (plain, fast) = (start(form, pages(64)), start(form, drafting(64)));
-        // One at a time: each right draft token saves a step.
+        // One at a time: each accepted draft token saves a step.
         for seed in 0..12 {
             let (expected, got) = (one(&plain, request(seed)), one(&fast, request(seed)));
             assert_eq!(bits(&expected), bits(&got), "{form}, {seed}");
             assert!(got.text.starts_with("There is nothing to choose here."), "{:?}", got.text);
         }
         let (slow, stats) = (plain.stats(), fast.stats());
-        assert!(stats.guessed_by_grammar > 0 && stats.guessed_by_grammar_right > 0, "{form}: {stats:?}");
-        assert!(stats.guessed_by_grammar <= stats.guessed, "{form}: {stats:?}");
-        assert!(stats.guessed_by_grammar_right <= stats.guessed_right, "{form}: {stats:?}");
-        assert_eq!(stats.steps + stats.guessed_right, slow.steps, "{form}: each right draft token saves a step");
+        assert!(stats.drafted_by_grammar > 0 && stats.accepted_by_grammar > 0, "{form}: {stats:?}");
+        assert!(stats.drafted_by_grammar <= stats.drafted, "{form}: {stats:?}");
+        assert!(stats.accepted_by_grammar <= stats.accepted, "{form}: {stats:?}");
+        assert_eq!(stats.steps + stats.accepted, slow.steps, "{form}: each accepted draft token saves a step");
     }
 }

@@ -67,6 +67,20 @@ fn wins_losses_and_ties_are_counted_by_question() {
 }
 
 #[test]
+fn a_metric_says_which_value_is_better() {
+    let [first, mut other] = two();
+    for question in &mut other.questions {
+        question.calls[0].taken_from = Some(0);
+    }
+    let metrics = ["calls-taken-over", "claims", "unknown"].map(str::to_owned).to_vec();
+    let compared = compared(&[first, other], &Options { metrics, ..Options::default() });
+    // A call that is not made is a gain.
+    assert_eq!(row(&compared, 0, "calls-taken-over").outcomes, Some(Outcomes { wins: 4, losses: 0, ties: 0 }));
+    assert_eq!(row(&compared, 0, "unknown").outcomes, Some(Outcomes { wins: 0, losses: 0, ties: 4 }));
+    assert_eq!(row(&compared, 0, "claims").outcomes, None);
+}
+
+#[test]
 fn costs_are_listed_by_role() {
     let compared = compared(&two(), &Options::default());
     let cost = |role: &str, calls, malformed, each: Usage, seconds| {

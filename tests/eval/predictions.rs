@@ -2,11 +2,12 @@
 
 use crate::cli::program::{moot, text};
 use moot::eval::datasets::{self, Dataset};
-use moot::eval::metrics::METRICS;
-use moot::eval::predictions::{METHOD, METRICS_OF_ANSWERS, Predictions};
+use moot::eval::metrics::{METRICS, Metric, Needs};
+use moot::eval::predictions::{METHOD, Predictions};
 use moot::eval::record::Writer;
 use moot::eval::scores;
 use moot::methods::METHODS;
+use moot::transcript::{CallRecord, QuestionRecord};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -115,10 +116,17 @@ fn a_record_is_scored_by_the_dataset_that_is_given() {
 }
 
 #[test]
-fn names_of_metrics_and_of_the_method_are_sound() {
-    for name in METRICS_OF_ANSWERS {
-        assert!(METRICS.iter().any(|metric| metric.name == *name), "{name}");
+fn metrics_of_answers_need_no_calls_and_no_method_has_the_name() {
+    let mut record = super::answered("a", &["1848"], &["1911"], &["1848"]);
+    record.calls = vec![CallRecord { document: Some(0), round: 1, ..CallRecord::default() }; 3];
+    record.seconds = 4.0;
+    let bare = QuestionRecord { calls: Vec::new(), seconds: 0.0, ..record.clone() };
+    for metric in METRICS {
+        let same = metric.over(&[&record]) == metric.over(&[&bare]);
+        assert!(same || metric.needs == Needs::Calls, "{}: it depends on calls", metric.name);
     }
+    let of_answers = |name: &str| Metric::named(name).unwrap().needs == Needs::Answers;
+    assert!(of_answers("em") && of_answers("hotpot-f1") && !of_answers("calls") && !of_answers("em-text"));
     assert!(METHODS.iter().all(|row| row.name != METHOD));
 }
 

@@ -81,10 +81,10 @@ fn a_malformed_verdict_an_unknown_and_a_failure_are_shown() {
     let mut malformed = held.clone();
     let conclusion = malformed.conclusion.as_mut().unwrap();
     (conclusion.malformed, conclusion.answers) = (true, Vec::new());
-    assert!(show(&malformed).contains("none: the concluding reply does not keep its format"));
+    assert!(show(&malformed).contains("No answer: the concluding reply does not keep its format."));
     let mut unknown = held.clone();
     unknown.conclusion.as_mut().unwrap().answers.clear();
-    assert!(show(&unknown).contains("unknown: no answer was held to be right"));
+    assert!(show(&unknown).contains("Unknown: no answer was held to be right."));
     let failed = QuestionRecord { conclusion: None, error: Some("the engine stopped: no memory".into()), ..held };
     assert!(show(&failed).contains("No conclusion\n  the engine stopped: no memory\n"));
 }

@@ -1,7 +1,7 @@
 use moot::retrieval::Filter;
 use moot::retrieval::chunk::Chunking;
 use moot::retrieval::corpus::{Corpus, listed_endings};
-use moot::retrieval::given::{Given, LeftOut, Reading, Room, load, read};
+use moot::retrieval::given::{Given, LeftOut, Reading, WholeLimit, load, read};
 use moot::unicode::nfc;
 use proptest::prelude::*;
 use std::fs;
@@ -104,7 +104,7 @@ fn folders_are_sources_only_if_they_distinguish_documents() {
     assert_eq!(sources("e"), [Some("council".to_owned()), Some("diary".to_owned())]);
 }
 
-fn filtered(folder: &TempDir, filter: &Filter, room: Option<Room>) -> Result<Reading, String> {
+fn filtered(folder: &TempDir, filter: &Filter, room: Option<WholeLimit>) -> Result<Reading, String> {
     let corpus = Corpus::open(&[folder.path().display().to_string()]).unwrap();
     read(&corpus, filter, room, true).map_err(|e| e.to_string())
 }
@@ -137,7 +137,7 @@ fn filters_leave_documents_out_and_count_them() {
 #[test]
 fn text_beyond_the_context_is_reported() {
     let f = folder(&[("a.txt", b"one two three"), ("b.txt", b"two"), ("c.txt", b"one")]);
-    let room = |documents, words| filtered(&f, &Filter::NONE, Some(Room { documents, words })).unwrap();
+    let room = |documents, words| filtered(&f, &Filter::NONE, Some(WholeLimit { documents, words })).unwrap();
     assert_eq!(whole(room(3, 3)).documents.len(), 3);
     assert_eq!(room(2, 3), Reading::TooMuch("3 files hold more than 2 documents".into()));
     assert_eq!(room(3, 2), Reading::TooMuch("a.txt has more than 2 words".into()));

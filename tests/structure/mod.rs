@@ -15,6 +15,7 @@ const ORDER: &[&str] = &[
     "units",
     "escape",
     "unicode",
+    "dates",
     "cancel",
     "fault",
     "generation",

@@ -98,12 +98,16 @@ class Answer:
     """The question."""
     method: str
     """The method."""
+    outcome: str
+    """`answered`, `unknown`, or `malformed`: the concluding reply did not keep its format."""
     answers: list[Stand]
-    """The concluded answers, best first; empty means that the documents do not say."""
+    """The concluded answers, best first."""
     rejected: list[Stand]
     """Answers that some document gives and that were not concluded."""
     documents: list[Listed]
     """The documents that were read."""
+    no_answer: str | None = None
+    """Why there is no answer, one sentence."""
     explanation: str = ""
     """The concluding role's reasons; empty where arithmetic decides."""
     refused: list[str] = field(default_factory=list)
@@ -132,7 +136,7 @@ class Answer:
             told = "; ".join(f"{word} {', '.join(map(str, documents))}" for word, documents in numbers if documents)
             probable = "" if stand.probability is None else f" ({stand.probability:.0%})"
             lines.append(f"{stand.text}{probable}{': ' if told else ''}{told}")
-        return "\n".join(lines) or "the documents do not say"
+        return self.no_answer or "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -56,16 +56,9 @@ impl From<Turn> for Message {
 /// # Errors
 /// A number out of range, which `field` names.
 pub(crate) fn sampling(field: &str, temperature: f32, top_k: usize, top_p: f32) -> Result<Sampling> {
-    let wrong = |name: &str, expected: &str, found: f32| {
-        Err(MootError::Usage(format!("{field}{name}: expected {expected}, found {found}")))
-    };
-    if !(temperature >= 0.0 && temperature.is_finite()) {
-        return wrong("temperature", "a number of at least 0", temperature);
-    }
-    if !(top_p > 0.0 && top_p <= 1.0) {
-        return wrong("top_p", "a number above 0 and up to 1", top_p);
-    }
-    Ok(if temperature == 0.0 { Sampling::Greedy } else { Sampling::Seeded { temperature, top_k, top_p } })
+    Sampling::new(temperature, top_k, top_p).map_err(|wrong| {
+        MootError::Usage(format!("{field}{}: expected {}, found {}", wrong.field, wrong.expected, wrong.found))
+    })
 }
 
 /// The replies, in the order of the chats; the result is JSON.
@@ -79,11 +72,11 @@ pub(super) fn replies(workspace: &Workspace, request: &Request, control: &Contro
     if !failed.is_empty() {
         failed.swap_remove(0)?;
     }
-    let all = answered.into_iter().map(|reply| Ok(told(&reply?))).collect::<Result<Vec<Value>>>()?;
+    let all = answered.into_iter().map(|reply| Ok(reply_fields(&reply?))).collect::<Result<Vec<Value>>>()?;
     Ok(json!(all).to_string())
 }
 
-fn told(reply: &Reply) -> Value {
+fn reply_fields(reply: &Reply) -> Value {
     json!({
         "text": reply.text,
         "thoughts": reply.thoughts.as_ref().map(|thoughts| &thoughts.text),

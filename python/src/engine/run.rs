@@ -58,10 +58,10 @@ pub(super) fn run(workspace: &Workspace, request: Request, methods: Methods, con
     };
     let reports = shared.run()?;
     shared.note_counts();
-    Ok(json!(reports.iter().map(told).collect::<Vec<_>>()).to_string())
+    Ok(json!(reports.iter().map(report_fields).collect::<Vec<_>>()).to_string())
 }
 
-fn told(report: &RunReport) -> Value {
+fn report_fields(report: &RunReport) -> Value {
     json!({
         "output": report.output,
         "progress": counts(&report.progress),

@@ -21,6 +21,7 @@ pub(super) const CHAT: File = File {
 pub(super) static SCHEMA: Format = Format {
     name: "schema",
     about: "a JSON value that keeps a schema of the caller's",
+    explains_first: false,
     grammar: Some(File {
         name: "python/schema.lark",
         text: "// A schema of the caller's.\nstart: %json {{ schema }}\n",

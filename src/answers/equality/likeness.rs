@@ -4,9 +4,9 @@
 //! scores use, removes all punctuation, so "7.2" equals "72" there. Here the two differ, "1952" agrees with "14.6.1952", "two days"
 //! is "2 days", and "Zoë" is "Zoe".
 
-use super::dates::{self, Date};
 use crate::answers::words::numbers::{LoneOne, in_digits};
 use crate::answers::words::{Level, Words};
+use crate::dates::{self, Date};
 
 /// How one answer relates to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ fn same_words(a: &Words, b: &Words) -> bool {
     !a.is_empty() && digits(a) == digits(b)
 }
 
-/// An answer agrees with another that is like it, or whose words stand in it: an agent's answer is matched with a conclusion by
+/// An answer agrees with another that is like it, or whose words occur in it: an agent's answer is matched with a conclusion by
 /// this. Two dates agree by their dates alone.
 #[must_use]
 pub fn agree(a: &str, b: &str) -> bool {
@@ -47,7 +47,7 @@ pub fn agree(a: &str, b: &str) -> bool {
         return likeness != Likeness::Different;
     }
     let (a, b) = (Level::Assessed.words(a), Level::Assessed.words(b));
-    // A lone "one" is a number in whole answers alone: 1 does not stand in "no one".
+    // A lone "one" is a number in whole answers alone: 1 is not found in "no one".
     let (part_a, part_b) = (a.in_digits(LoneOne::Never), b.in_digits(LoneOne::Never));
     same_words(&a, &b) || said_in(&part_a, &part_b) || said_in(&part_b, &part_a)
 }
@@ -59,7 +59,7 @@ const NEGATIONS: [&str; 21] = [
     "hasnt", "havent", "hadnt", "wont", "cant", "unlike",
 ];
 
-/// The words of `part` stand in `whole`, and no negation stands within two words before them: "required" is not said in "not
+/// Whether the words of `part` occur in `whole` without a negation within two words before them: "required" is not said in "not
 /// required", and "valid" not in "no longer valid".
 fn said_in(part: &Words, whole: &Words) -> bool {
     let negated = |before: Vec<&str>| before.iter().rev().take(2).any(|word| NEGATIONS.contains(word));

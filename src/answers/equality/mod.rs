@@ -10,7 +10,6 @@
 //!
 //! The assessment decides no vote and enters no metric.
 
-pub mod dates;
 mod likeness;
 
 pub use likeness::{Likeness, agree, distinct, like, likeness, most_precise};

@@ -4,7 +4,7 @@
 pub(super) const POINT: char = '\u{1}';
 pub(super) const MINUS: char = '\u{2}';
 
-/// Signs that stand between words, with or without spaces beside them.
+/// Signs between words, with or without spaces beside them.
 const BETWEEN: &str = "[](){}<>|:;=_\"";
 
 /// A text in plain characters with spaces between words that punctuation alone holds together, and with signs as [`MINUS`].

@@ -17,7 +17,7 @@ use numbers::LoneOne;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
-/// The differences by which two words count as different.
+/// How strictly words are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
     /// Metrics, datasets and slices, as the papers normalise: canonically equivalent characters are the same, accents and
@@ -70,7 +70,7 @@ impl Level {
         !a.is_empty() && a == self.words(b)
     }
 
-    /// The words of `part` stand in `whole`, in order and next to each other; never so for a `part` without words.
+    /// Whether the words of `part` occur in `whole`, in order and next to each other; false for a `part` without words.
     #[must_use]
     pub fn contains(self, whole: &str, part: &str) -> bool {
         self.words(part).within(&self.words(whole))
@@ -98,7 +98,7 @@ impl Level {
     }
 }
 
-/// The words of a text, in order. Its articles are kept to be compared with names that end in one: "Serie A" stands in "Serie A
+/// The words of a text, in order. Its articles are kept to be compared with names that end in one: "Serie A" is found in "Serie A
 /// clubs".
 #[derive(Debug, Clone, Default)]
 pub struct Words(Vec<Word>);
@@ -106,7 +106,7 @@ pub struct Words(Vec<Word>);
 #[derive(Debug, Clone)]
 struct Word {
     text: String,
-    /// It need not be there: "a", "an" or "the" before another word.
+    /// Optional in comparisons: "a", "an" or "the" before another word.
     article: bool,
 }
 
@@ -140,7 +140,7 @@ impl Words {
         self.iter().any(|own| own == word)
     }
 
-    /// The words stand in `whole`, in order and next to each other; never so for none.
+    /// Whether the words occur in `whole`, in order and next to each other; false without words.
     #[must_use]
     pub fn within(&self, whole: &Self) -> bool {
         self.starts(whole).next().is_some()
@@ -214,7 +214,7 @@ fn split(form: &str, level: Level) -> Vec<Word> {
         }
     }
     end(&mut text, false);
-    // A letter that ends the text is a name, and so is one that stands alone: "Serie A", the blood group "A".
+    // A letter that ends the text is a name, and so is one alone: "Serie A", the blood group "A".
     if let Some(last) = words.last_mut().filter(|last| last.text == "a") {
         last.article = false;
     }

@@ -48,7 +48,7 @@ pub fn in_digits(words: &[&str], lone: LoneOne) -> Vec<String> {
     spelt(words, lone).into_iter().map(|(text, _)| text).collect()
 }
 
-/// As [`in_digits`], each with the number of words that it stands for.
+/// As [`in_digits`], each with the number of words that it replaces.
 pub(super) fn spelt(words: &[&str], lone: LoneOne) -> Vec<(String, usize)> {
     let mut out = Vec::with_capacity(words.len());
     let mut at = 0;

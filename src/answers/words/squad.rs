@@ -3,7 +3,7 @@
 use crate::unicode;
 
 /// The tokens of an answer as the script makes them: lower case, ASCII punctuation removed, the words "a", "an" and "the" removed
-/// wherever they stand between other characters, split at white space. Canonically equivalent texts have the same tokens.
+/// wherever they occur between other characters, split at white space. Canonically equivalent texts have the same tokens.
 ///
 /// Rajpurkar et al., 2016, section 6.1; `normalize_answer` of the script. Unlike [`Level::words`](super::Level::words), a hyphen
 /// joins ("Jean-Paul" is "jeanpaul"), and an answer of articles alone is empty.

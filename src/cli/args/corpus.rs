@@ -10,8 +10,8 @@ use crate::workspace::{ClassifierOptions, CorpusOptions};
 pub struct CorpusArgs {
     /// Retrieve the documents from a corpus: files, folders, an index, or http://host:6333#collection
     ///
-    /// Files, folders and globs, an index (moot index build), or a collection of a server. Methods that debate given documents search it for questions that bring none; methods that
-    /// retrieve for their own queries read it alone (moot methods NAME)
+    /// Files, folders and globs, an index (`moot index build`), or a collection of a server. Methods that debate given documents search it for questions that bring none; methods that
+    /// retrieve for their own queries read it alone (`moot methods NAME`)
     #[arg(long, value_name = "PATH", num_args = 1.., group = "searched")]
     pub corpus: Vec<String>,
     /// Leave out passages that have nothing to do with the query [default: on for ask and index search, off elsewhere]

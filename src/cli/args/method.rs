@@ -11,10 +11,11 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    /// Method that answers each question (moot methods lists them). `moot run` takes several, a,b
+    /// Method that answers each question (`moot methods` lists them) [default: moot; of a run madam-rag]. `moot run` takes
+    /// several, a,b
     #[arg(long, value_name = "NAME")]
     pub method: Option<String>,
-    /// A named setting of the method's switches (moot methods lists them); alone, a name that one method has. `moot run`
+    /// A named setting of the method's switches (`moot methods` lists them); alone, a name that one method has. `moot run`
     /// takes several, a,b
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
@@ -24,7 +25,7 @@ pub struct MethodArgs {
     /// A folder of your own prompts, named as by `moot prompts list`
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
-    /// Votes of sources, as `moot sources estimate` wrote them
+    /// Weights of sources, as `moot sources estimate` wrote them
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub source_weights: Option<PathBuf>,
     /// Seed of all random choices

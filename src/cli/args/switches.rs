@@ -78,7 +78,7 @@ impl Args for Switches {
             .long("set")
             .value_name("NAME=VALUE")
             .action(ArgAction::Append)
-            .help("Set a switch of the method (moot methods METHOD lists them)");
+            .help("Set a switch of the method (`moot methods METHOD` lists them)");
         let mut command = command.arg(set);
         // An option of the subcommand itself goes first: `moot prompts compare --variant` is a file.
         let own: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! The comparison in a terminal: prose is wrapped, and tables are divided where the records stand side by side.
+//! The comparison in a terminal: prose is wrapped, and tables are divided between records.
 
 use crate::cli::terminal::columns::{shorten_middle, wrap};
 use crate::eval::compare::Compared;

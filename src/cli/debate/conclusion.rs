@@ -5,6 +5,7 @@ use super::view::{STRONG, WRONG};
 use crate::assess::Verdict;
 use crate::assess::verdict::{Stand, Voice, quoted};
 use crate::cli::terminal::columns::{printable, shorten, wrap};
+use crate::protocol::formats::is_cut_back;
 use crate::question::{Conclusion, Conflict};
 use crate::transcript::QuestionRecord;
 use anstyle::{AnsiColor, Style};
@@ -30,10 +31,9 @@ impl Page {
         if self.is_short() && !verdict.tally.is_empty() {
             text.push_str(&(self.entry("  ", 2, &tally(verdict)) + "\n"));
         }
-        if conclusion.malformed {
-            text.push_str(&format!("  {WRONG}none: the concluding reply does not keep its format{WRONG:#}\n\n"));
-        } else if conclusion.answers.is_empty() {
-            text.push_str("  unknown: no answer was held to be right\n\n");
+        if let Some(why) = conclusion.without_answer() {
+            let style = if conclusion.malformed { WRONG } else { Style::new() };
+            text.push_str(&format!("  {style}{why}{style:#}\n\n"));
         }
         verdict.answers.iter().for_each(|answer| text.push_str(&self.answer(answer, record)));
         text.push_str(&self.others(verdict));
@@ -53,14 +53,14 @@ impl Page {
         let lines = wrap(&printable(&answer.text), self.columns - 2);
         let mut text: String = lines.iter().map(|line| format!("  {ACCEPTED}{line}{ACCEPTED:#}\n")).collect();
         for mark in &answer.marks {
-            let told = wrap(mark.told(), self.columns - 4);
+            let told = wrap(mark.description(), self.columns - 4);
             text.extend(told.iter().map(|line| format!("    {WRONG}{line}{WRONG:#}\n")));
         }
         if let Some(estimate) = &answer.estimate {
             let about = printable(&estimate.about);
             let about = if about.is_empty() { String::new() } else { format!(", about {about}") };
             text.push_str(&self.entry("    probable", 13, &format!("{} %{about}", estimate.percent())));
-            let conflict = estimate.conflict.as_ref().map(Conflict::told).unwrap_or_default();
+            let conflict = estimate.conflict.as_ref().map(Conflict::description).unwrap_or_default();
             text.push_str(&self.entry("    conflict", 13, &printable(&conflict)));
         }
         let also: Vec<String> = answer.also.iter().map(|other| printable(other)).collect();
@@ -102,7 +102,7 @@ impl Page {
         for answer in &verdict.rejected {
             let percent = answer.estimate.iter().map(|estimate| format!("{} %; ", estimate.percent()));
             let conflict = answer.estimate.iter().filter_map(|estimate| estimate.conflict.as_ref());
-            let conflict = conflict.map(|conflict| format!("; {}", conflict.told()));
+            let conflict = conflict.map(|conflict| format!("; {}", conflict.description()));
             let (percent, conflict): (String, String) = (percent.collect(), conflict.collect());
             let supporters = self.voices(&answer.supporters);
             let said = format!("{} ({percent}{supporters}{})", printable(&answer.text), printable(&conflict));
@@ -171,7 +171,7 @@ impl Page {
 /// Whether the explanation is that of one reply, which was cut back to a sentence.
 fn concluded_by_a_cut_reply(record: &QuestionRecord) -> bool {
     match record.concluding().as_slice() {
-        [only] => only.is_cut_back(),
+        [only] => is_cut_back(only),
         _ => false,
     }
 }

@@ -90,7 +90,7 @@ impl Live {
             let line = stage.line(counts);
             match &self.bar {
                 Some(bar) => {
-                    // The spinner and a space stand before it, and a terminal may break a line that fills it.
+                    // The spinner and a space are before it, and a terminal may break a line that fills it.
                     bar.set_message(fitting(&line, output::error_columns().saturating_sub(3)));
                     bar.tick();
                 }

@@ -4,6 +4,7 @@ use super::view::{STRONG, View, WRONG};
 use crate::answers::words::Level;
 use crate::cli::terminal::columns::{pad, printable, shorten, shorten_middle, width, wrap};
 use crate::generation::Usage;
+use crate::protocol::formats::is_cut_back;
 use crate::question::{Document, Question};
 use crate::transcript::{CallRecord, Event, Parsed};
 use crate::units::plural;
@@ -110,7 +111,7 @@ impl Page {
         }
         // An unchanged reply's reason is not printed again.
         if !short && !reason.is_empty() && before != Some(&call.parsed) {
-            let cut = if call.is_cut_back() { CUT } else { "" };
+            let cut = if is_cut_back(call) { CUT } else { "" };
             let reasons = if self.view.full {
                 wrap(&(reason + cut), room)
             } else {

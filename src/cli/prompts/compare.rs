@@ -6,7 +6,7 @@ use crate::cli::args::model;
 use crate::cli::args::values;
 use crate::cli::terminal::interrupt;
 use crate::cli::terminal::output;
-use crate::cli::terminal::runs::told;
+use crate::cli::terminal::runs::print_reports;
 use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::escape;
@@ -44,7 +44,7 @@ pub struct Args {
     /// The folder of records, one a variant; records that exist are continued
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// The prompt that varies: its file, with or without folder and ending (moot prompts list METHOD)
+    /// The prompt that varies: its file, with or without folder and ending (`moot prompts list METHOD`)
     #[arg(long, value_name = "PROMPT")]
     pub role: String,
     /// A prompt file to compare with the one in use; up to five
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<()> {
     let calls = paths.iter().map(|path| recorded(path)).collect::<Result<Vec<_>>>()?.concat();
     tell(&format!("{} variants, {count} questions", names.len()));
     let once = Once::new(workspace.tools().llm, &calls);
-    told(workspace.run_by(&once)?).map_or(Ok(()), Err)?;
+    print_reports(workspace.run_by(&once)?).map_or(Ok(()), Err)?;
     if once.shared() > 0 {
         tell(&format!("{} calls were those of another variant", once.shared()));
     }

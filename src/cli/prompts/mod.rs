@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  moot prompts list debate
+  moot prompts list moot
   moot prompts export mine/ --method moot            then edit, and: moot ask ... --prompts mine/
   moot prompts compare ramdocs.jsonl -o out/ --role agent --variant short.jinja --rounds 1";
 

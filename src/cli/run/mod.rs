@@ -175,5 +175,5 @@ fn one_model(plan: Plan, dry_run: bool, control: &Control) -> Result<Option<Moot
     }
     let reports = workspace.run()?;
     workspace.note_counts();
-    Ok(runs::told(reports))
+    Ok(runs::print_reports(reports))
 }

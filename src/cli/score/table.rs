@@ -7,22 +7,8 @@ use crate::eval::stats::Estimate;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The first of these that apply are printed, [`ROWS`] at most: one that judges answers in the way of the dataset goes before
-/// those that apply to every record.
-const FIRST: &[&str] = &[
-    "em",
-    "yes-no-em",
-    "choice-accuracy",
-    "conflict-f1",
-    "cs-c",
-    "label-accuracy",
-    "f1",
-    "unknown",
-    "malformed",
-    "calls",
-];
-
-/// Rows printed.
+/// Rows of the short table: the first metrics by [`Metric::rank`] that apply. Those of one kind of dataset have the first
+/// ranks.
 const ROWS: usize = 5;
 
 /// Questions below which an interval says little.
@@ -68,9 +54,11 @@ type Row = (&'static Metric, Option<Estimate>);
 
 /// Indices in [`METRICS`] of the rows that matter first.
 fn first(scores: &[Scores]) -> Vec<usize> {
-    let index = |name: &&str| METRICS.iter().position(|metric| metric.name == *name);
-    let applying = applying(scores);
-    FIRST.iter().filter_map(index).filter(|index| applying.contains(index)).take(ROWS).collect()
+    let mut ranked = applying(scores);
+    ranked.retain(|&index| METRICS[index].rank.is_some());
+    ranked.sort_by_key(|&index| METRICS[index].rank);
+    ranked.truncate(ROWS);
+    ranked
 }
 
 /// Indices in [`METRICS`] of the rows that have a value in some record.

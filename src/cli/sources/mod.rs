@@ -13,7 +13,7 @@ mod weights;
 const EXAMPLES: &str = "\
 Examples:
   moot sources estimate run.jsonl -o sources.json      weights from a record of ra-rag, majority-vote or madam-rag
-  moot sources show sources.json                       intervals, copies, and the questions that cost a source most
+  moot sources show sources.json                       intervals, sources that agree too often, and the questions that cost a source most
   moot ask \"When did it open?\" --docs notes/ --method ra-rag --source-weights sources.json";
 
 /// Estimate how far each source can be trusted, or show an estimate

@@ -103,7 +103,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// The start of a long word up to its last sign between parts; all of it where none stands in its second half.
+/// The start of a long word up to its last sign between parts; all of it where its second half has no such sign.
 fn parts(head: &str) -> &str {
     let end = head.rfind(['/', '\\', '-', '_', '?', '&', '=', '#']).map(|at| at + 1);
     end.filter(|&end| end * 2 >= head.len()).map_or(head, |end| &head[..end])

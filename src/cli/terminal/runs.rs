@@ -10,7 +10,7 @@ use crate::workspace::RunReport;
 use std::path::Path;
 
 /// Prints each report; the first error of questions that were not answered.
-pub(in crate::cli) fn told(reports: Vec<RunReport>) -> Option<MootError> {
+pub(in crate::cli) fn print_reports(reports: Vec<RunReport>) -> Option<MootError> {
     let mut unanswered = None;
     for report in reports {
         let output = report.output.display();

@@ -9,7 +9,7 @@ pub(crate) use changes::outcome;
 pub use changes::{Change, answers_differ, changed};
 
 use crate::error::{MootError, Result};
-use crate::eval::metrics::{METRICS, Metric, Scope, Unit};
+use crate::eval::metrics::{Better, METRICS, Metric};
 use crate::eval::record::differences;
 use crate::eval::record::reader::Record;
 use crate::eval::scores;
@@ -21,18 +21,6 @@ use rayon::prelude::*;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
-
-/// Shares of which less is better; of all other shares more is.
-const LESS_IS_BETTER: &[&str] = &[
-    "unknown",
-    "malformed",
-    "error",
-    "correct-wrong",
-    "correct-unknown",
-    "misinfo-right",
-    "noise-answered",
-    "replies-worse",
-];
 
 /// Records compared: all questions first, then each slice.
 #[derive(Debug, Serialize)]
@@ -103,7 +91,7 @@ pub struct Contrast {
     /// The difference with its paired bootstrap interval; `None` where no pair has both values.
     pub difference: Option<Estimate>,
     /// Pairs in which the record does better than the first, does worse, and does the same; `None` for a metric that has
-    /// no value by question.
+    /// no value by question, or of which neither of two values is the better one.
     pub outcomes: Option<Outcomes>,
 }
 
@@ -143,28 +131,6 @@ pub struct Options {
     /// Compare records of different datasets on the questions that both have.
     pub across_datasets: bool,
 }
-
-/// Metrics that are compared where none is named.
-const HEADLINES: &[&str] = &[
-    "em",
-    "precision",
-    "recall",
-    "f1",
-    "squad-em",
-    "squad-f1",
-    "yes-no-em",
-    "choice-accuracy",
-    "conflict-f1",
-    "unknown",
-    "malformed",
-    "error",
-    "malformed-replies",
-    "calls",
-    "prompt-tokens",
-    "reused-tokens",
-    "generated-tokens",
-    "seconds",
-];
 
 /// Compares `records`, the first with each other one.
 ///
@@ -211,14 +177,13 @@ fn settings(first: &Record, record: &Record) -> Vec<(String, String, String)> {
 
 /// The rows of [`METRICS`] that are named, in its order.
 fn chosen(names: &[String]) -> Result<Vec<&'static Metric>> {
-    let known = |name: &str| METRICS.iter().any(|metric| metric.name == name);
-    if let Some(name) = names.iter().find(|name| *name != "all" && !known(name)) {
+    if let Some(name) = names.iter().find(|name| *name != "all" && Metric::named(name).is_none()) {
         let known = METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");
         return Err(MootError::UnknownName { kind: "metric", name: name.clone(), known });
     }
     let all = names.iter().any(|name| name == "all");
     let named = |metric: &&Metric| match names {
-        [] => HEADLINES.contains(&metric.name),
+        [] => metric.is_headline,
         names => all || names.iter().any(|name| name == metric.name),
     };
     Ok(METRICS.iter().filter(named).collect())
@@ -316,17 +281,15 @@ fn against(first: &Record, other: &Record, metrics: &[&'static Metric]) -> Again
     }
 }
 
-/// Whether a smaller value of the metric is the better one.
-#[must_use]
-fn less_is_better(metric: &Metric) -> bool {
-    metric.unit != Unit::Share && metric.name != "reused-tokens" || LESS_IS_BETTER.contains(&metric.name)
-}
-
 fn outcomes(metric: &Metric, pairs: &[(&QuestionRecord, &QuestionRecord)]) -> Option<Outcomes> {
-    let Scope::Question(of) = metric.scope else { return None };
+    let sign = match metric.better {
+        Better::More => 1.0,
+        Better::Less => -1.0,
+        Better::Neither => return None,
+    };
     let mut counts = Outcomes::default();
-    for (a, b) in pairs.iter().filter_map(|(a, b)| Some((of(a)?, of(b)?))) {
-        let gain = if less_is_better(metric) { a - b } else { b - a };
+    for (a, b) in pairs.iter().filter_map(|(a, b)| Some((metric.of(a)?, metric.of(b)?))) {
+        let gain = sign * (b - a);
         if gain == 0.0 {
             counts.ties += 1;
         } else if gain > 0.0 {

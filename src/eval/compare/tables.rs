@@ -3,7 +3,7 @@
 use super::{Change, Compared, Contrast, Described, Outcomes, Side, SliceComparison, outcome};
 use crate::error::{MootError, Result};
 use crate::escape;
-use crate::eval::metrics::{METRICS, Unit};
+use crate::eval::metrics::{Metric, Unit};
 use crate::eval::scores::figure;
 use crate::eval::stats::Estimate;
 use std::path::Path;
@@ -134,7 +134,7 @@ fn tally(o: Outcomes) -> String {
 /// A value with its interval; a difference has its sign, and a star where its interval leaves out 0.
 fn interval(metric: &str, estimate: Option<Estimate>, signed: bool) -> String {
     let Some(e) = estimate else { return "-".into() };
-    let unit = METRICS.iter().find(|row| row.name == metric).map_or(Unit::Count, |row| row.unit);
+    let unit = Metric::named(metric).map_or(Unit::Count, |row| row.unit);
     let number = |x: f64| figure(unit, x, signed);
     let star = if !signed {
         ""

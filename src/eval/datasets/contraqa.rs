@@ -57,7 +57,7 @@ impl Paragraph {
         Ok(Self { id: id.to_owned(), fake, text: object.string("text")? })
     }
 
-    /// The document with its kind: a false paragraph contradicts the answer ("misinfo") only where it stands for a true one that
+    /// The document with its kind: a false paragraph contradicts the answer ("misinfo") only where it replaces a true one that
     /// has the answer, and does not have the answer itself. The retriever also finds false paragraphs on other subjects, and
     /// some of the false ones keep the answer ("altered").
     fn document(&self, aliases: &[String], context: &str, all: &[Self]) -> Document {

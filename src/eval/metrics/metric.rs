@@ -14,6 +14,36 @@ pub struct Metric {
     pub unit: Unit,
     /// Over what it is computed.
     pub scope: Scope,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// What a record must hold for it.
+    pub needs: Needs,
+    /// The heading of its panel, where it heads a report: the first two that apply do.
+    pub title: Option<&'static str>,
+    /// Records are compared by it where no metric is named.
+    pub is_headline: bool,
+    /// Its place in the short table of scores, from 1.
+    pub rank: Option<u8>,
+}
+
+/// Which of two values of a metric is the better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// The larger one.
+    More,
+    /// The smaller one.
+    Less,
+    /// Neither: it describes.
+    Neither,
+}
+
+/// What a record must hold for a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// The concluded answers: predictions of another system have it too.
+    Answers,
+    /// Calls, replies, claims, rounds or times.
+    Calls,
 }
 
 /// Over what a metric is computed.
@@ -47,6 +77,18 @@ pub type Bins = [f64; 3 * BINS];
 pub type Tally = [f64; 4];
 
 impl Metric {
+    pub(super) const fn titled(self, title: &'static str) -> Self {
+        Self { title: Some(title), ..self }
+    }
+
+    pub(super) const fn headline(self) -> Self {
+        Self { is_headline: true, ..self }
+    }
+
+    pub(super) const fn ranked(self, rank: u8) -> Self {
+        Self { rank: Some(rank), ..self }
+    }
+
     /// The value of one question; `None` where the metric does not apply to it, or is one of a whole run.
     #[must_use]
     pub fn of(&self, record: &QuestionRecord) -> Option<f64> {

@@ -13,5 +13,5 @@ pub(crate) mod single;
 mod table;
 
 pub(crate) use metric::BINS;
-pub use metric::{Bins, Metric, Scope, Tally, Unit};
+pub use metric::{Better, Bins, Metric, Needs, Scope, Tally, Unit};
 pub use table::METRICS;

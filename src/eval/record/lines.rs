@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The hash of a line is the SHA-256 of the hash of the line before, as hex text (nothing before the header), and of the
-//! line's own text up to `,"chain":"`. Times differ between two runs that are otherwise equal, so they stand behind it.
+//! line's own text up to `,"chain":"`. Times differ between two runs that are otherwise equal, so they follow it.
 
 use crate::transcript::{CallRecord, Event, QuestionRecord};
 use crate::units::hex;

@@ -27,15 +27,15 @@ pub(crate) fn differences(recorded: &Header, now: &Header) -> Vec<(String, Strin
     let mut recorded = recorded.clone();
     // Records of earlier programs have no recipe of the arithmetic; without this exception they could not be continued.
     for (role, model) in &mut recorded.roles {
-        model.recipe = told(&model.recipe, &now.model_of(role).recipe);
+        model.recipe = recorded_or(&model.recipe, &now.model_of(role).recipe);
     }
-    recorded.model.recipe = told(&recorded.model.recipe, &now.model.recipe);
+    recorded.model.recipe = recorded_or(&recorded.model.recipe, &now.model.recipe);
     let mut found = Vec::new();
     collect("", &comparable(&recorded), &comparable(now), &mut found);
     found
 }
 
-fn told(recorded: &str, now: &str) -> String {
+fn recorded_or(recorded: &str, now: &str) -> String {
     if recorded.is_empty() { now } else { recorded }.to_owned()
 }
 

@@ -39,7 +39,7 @@ impl Labels {
     /// Reads a corpus that `moot sources build` wrote.
     ///
     /// # Errors
-    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a line that is none of such a corpus.
+    /// [`MootError::Io`] where it cannot be read; [`MootError::Input`] for a line of another format.
     pub fn read(path: &Path) -> Result<Self> {
         let mut labels = Self::default();
         for line in Lines::open(path)? {

@@ -13,7 +13,7 @@ pub enum Prior {
 }
 
 impl Prior {
-    /// The reliabilities of `sources` sources. Spammers stand anywhere among them.
+    /// The reliabilities of `sources` sources. Spammers are anywhere among them.
     pub fn draw(self, sources: usize, random: &mut ChaCha8Rng) -> Vec<f64> {
         match self {
             Self::Beta(mean) => (0..sources).map(|_| beta(mean, random.random())).collect(),

@@ -92,17 +92,16 @@ impl SentCall {
         if self.grammar.as_ref().is_some_and(|grammar| grammar.lark.len() > GRAMMAR_BYTES) {
             return Err(format!("grammar: expected at most {GRAMMAR_BYTES} bytes"));
         }
-        if let Sampling::Seeded { temperature, top_p, .. } = self.sampling
-            && !(temperature > 0.0 && temperature.is_finite() && top_p > 0.0 && top_p <= 1.0)
-        {
-            return Err("sampling: expected a temperature above 0, and top_p above 0 and at most 1".into());
-        }
+        let sampling = self
+            .sampling
+            .checked()
+            .map_err(|wrong| format!("sampling.{}: expected {}, found {}", wrong.field, wrong.expected, wrong.found))?;
         let grammar = self.grammar.map(|sent| Grammar { name: sent.name.into(), lark: sent.lark.into() });
         Ok(Call {
             prefill: self.prefill,
             score: self.score,
             think: self.think,
-            sampling: self.sampling,
+            sampling,
             seed: self.seed,
             stop: self.stop,
             grammar,

@@ -154,7 +154,7 @@ impl Inbound {
             .map_err(|e| Fault::broken(format!("the reply is no UTF-8 (byte {} of an event)", e.valid_up_to())))?;
         match jsonl::parse_within(text.as_bytes(), most) {
             Ok(parsed) => Ok(Ok(parsed)),
-            // The message quotes a value of another kind as it stands.
+            // The message quotes a value of another kind unchanged.
             Err(e) if e.is_data() => Ok(Err(self.excerpt(e.to_string().as_bytes()))),
             Err(e) => Err(Fault::broken(format!("the reply is no JSON: {e}: {}", self.excerpt(bytes)))),
         }

@@ -18,9 +18,13 @@ pub(super) fn between(
         pairs.any(|(a, b)| resemble(a, b))
     };
     let newest = |value: &Value| {
-        value.documents.iter().filter_map(|&number| question.documents[number].date.as_deref()).max().map(str::to_owned)
+        value
+            .documents
+            .iter()
+            .filter_map(|&number| question.documents[number].read_date())
+            .max_by_key(|date| date.sort_key())
     };
-    let older = || newest(value).zip(newest(other)).is_some_and(|(one, other)| one < other);
+    let older = || newest(value).zip(newest(other)).is_some_and(|(one, other)| one.order(other).is_lt());
     let kind = if near_copies() {
         ConflictKind::NearCopy
     } else if are_namesakes(&question.text, [&subject(question, value), &subject(question, other)]) {
@@ -82,6 +86,16 @@ mod tests {
         assert_eq!(kind(["Ashby Road, 2019", "Ashby Road, 2024-03"], true, false), ConflictKind::Outdated);
         assert_eq!(kind(["a ferry", "Ashby Road"], false, false), ConflictKind::Disagreement);
         assert_eq!(kind(same, true, true), ConflictKind::NearCopy);
+        for (dates, expected) in [
+            (["May 2000", "2019"], ConflictKind::Outdated),
+            (["2019", "May 2000"], ConflictKind::Disagreement),
+            (["1998", "1998-05"], ConflictKind::Disagreement),
+            (["soon", "2019"], ConflictKind::Disagreement),
+        ] {
+            let question = Question { documents: dates.map(dated).into(), ..Question::default() };
+            let kind = between(&question, &value("", 0), &value("", 1), true, &|_, _| false).kind;
+            assert_eq!(kind, expected, "{dates:?}");
+        }
         let newer = between(&question, &value("a", 1), &value("a", 0), true, &|_, _| false);
         assert_eq!((newer.kind, newer.with.as_str()), (ConflictKind::Disagreement, "value of 0"));
     }

@@ -67,7 +67,7 @@ pub(super) fn all(
         |value: &Value, unit: usize| units[unit].iter().find(|&number| value.documents.contains(number)).copied();
     let first = |unit: usize| values.iter().find_map(|value| gives(value, unit));
     let probes = (0..PROBES.len()).flat_map(|probe| [Asked::Probe(probe, 2), Asked::Probe(probe, 3)]);
-    // The calls of one document stand next to each other: they share its prefix.
+    // The calls of one document are adjacent: they share its prefix.
     let of_unit = |unit: usize| {
         let cells = (0..values.len()).filter(move |&value| gives(&values[value], unit).is_some());
         let screened = first(unit).map(|_| Asked::Screen(unit));

@@ -77,7 +77,7 @@ impl Features {
     }
 
     /// One line for readers: what speaks for the value and what against it.
-    pub(super) fn told(&self, value: &Value, probability: f64) -> String {
+    pub(super) fn line(&self, value: &Value, probability: f64) -> String {
         let votes = plural(value.votes as u32, "vote", "votes");
         let mut told = format!("{} ({probability:.2}): {votes}", value.text);
         if self.own > CLEAR {

@@ -5,6 +5,7 @@
 
 use super::scored::{TOKENS, TOP, log_odds, probability};
 use super::values::Value;
+use crate::dates::Date;
 use crate::error::Result;
 use crate::generation::Logprobs;
 use crate::prompt_file;
@@ -51,7 +52,7 @@ pub(super) fn all(
             pairs.extend(of_two.filter(|&(a, b)| known(a) || known(b)));
         }
     }
-    // Calls with the same document A stand next to each other: they share its prefix.
+    // Calls with the same document A are adjacent: they share its prefix.
     let mut orders: Vec<(usize, usize)> = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
     orders.sort_unstable();
     let asks: Vec<Ask> = orders.iter().map(|&order| ask(question, order)).collect();
@@ -75,12 +76,12 @@ pub(super) fn all(
     Ok((0..values.len()).map(lowest).collect())
 }
 
-/// The newest documents that give a value, at most [`MOST_DOCUMENTS`], copies left out. Dates are in ISO 8601, whose order is that
-/// of their text.
+/// The newest documents that give a value, at most [`MOST_DOCUMENTS`], copies left out; those without a date that can be read
+/// last.
 fn newest(question: &Question, value: &Value, units: &[Vec<usize>]) -> Vec<usize> {
     let gives = |unit: &Vec<usize>| unit.iter().find(|number| value.documents.contains(number)).copied();
     let mut numbers: Vec<usize> = units.iter().filter_map(gives).collect();
-    numbers.sort_by_key(|&number| Reverse(question.documents[number].date.as_deref()));
+    numbers.sort_by_key(|&number| Reverse(question.documents[number].read_date().map(Date::sort_key)));
     numbers.truncate(MOST_DOCUMENTS);
     numbers
 }
@@ -101,4 +102,24 @@ fn ask(question: &Question, (first, second): (usize, usize)) -> Ask {
         .options(OPTIONS)
         .max_tokens(TOKENS)
         .logprobs(logprobs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Value, newest};
+    use crate::question::{Document, Question};
+
+    #[test]
+    fn the_newest_documents_are_compared_whatever_the_form_of_their_dates() {
+        let newest_of = |dates: [&str; 3]| {
+            let document = |date: &str| Document { date: Some(date.into()), ..Document::default() };
+            let question = Question { documents: dates.map(document).into(), ..Question::default() };
+            let (text, texts, about) = (String::new(), Vec::new(), String::new());
+            let value = Value { text, texts, about, documents: vec![0, 1, 2], votes: 3, sureness: 0.0 };
+            newest(&question, &value, &[vec![0], vec![1], vec![2]])
+        };
+        assert_eq!(newest_of(["2019", "May 2000", "2021-03-04"]), [2, 0]);
+        assert_eq!(newest_of(["soon", "12 May 2024", "2021"]), [1, 2]);
+        assert_eq!(newest_of(["1998", "1998-05", "1998-07"]), [2, 1]);
+    }
 }

@@ -157,7 +157,7 @@ fn conclusion(
         Answer { estimate, ..answer }
     };
     let lines: Vec<String> =
-        weighed.iter().map(|(value, features, probability)| features.told(value, *probability)).collect();
+        weighed.iter().map(|(value, features, probability)| features.line(value, *probability)).collect();
     Conclusion {
         answers: answers.into_iter().map(with).collect(),
         rejected: rejected.into_iter().map(with).collect(),

@@ -51,7 +51,7 @@ pub(super) fn from_pool(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> 
 
 /// The `pool` documents nearest to the question, best first: by the dot product of their vectors where the run has an
 /// embedder, else by the share of the question's words that they hold. Ties are broken by the question's seed, because
-/// documents of one source stand together.
+/// documents of one source are adjacent.
 pub(in crate::methods) fn best(question: &Question, ctx: &mut Ctx<'_>, pool: usize) -> Result<Vec<usize>> {
     let documents: Vec<Document> = ctx.documents().cloned().collect();
     let mut numbers: Vec<usize> = (0..documents.len()).collect();

@@ -54,11 +54,10 @@ function conclusion(view) {
   const numbers = Object.entries(run.metrics || {}).map(([name, number]) => el("span", {}, `${name} ${number}`));
   const bare = !found.malformed && !found.answers && !found.rejected && found.why === undefined && run.claims;
   return el("section", { class: bare ? "verdict bare" : "verdict", "aria-label": "Conclusion" },
-    found.malformed ? el("p", { class: "notice" }, "The concluding reply does not keep its format; no answer was read from it.") : null,
-    !found.malformed && !found.answers && !run.claims ? el("p", { class: "answer-text none" }, "Unknown: no answer was concluded.") : null,
+    found.no_answer ? el("p", { class: found.malformed ? "notice" : "answer-text none" }, found.no_answer) : null,
     found.answers ? el("ol", { class: "answers", "aria-label": "Answers" }, found.answers.map((one) => answer(view, one))) : null,
     found.refused ? el("p", { class: "notice" }, "Refused, since it is from the prompt's worked example and in no document: ", el("span", { dir: "auto" }, found.refused.join("; "))) : null,
-    found.rejected ? el("div", { class: "rejected" }, el("h3", {}, "Not concluded"), el("ul", { class: "answers" }, found.rejected.map((one) => answer(view, one)))) : null,
+    found.rejected ? el("div", { class: "rejected" }, el("h3", {}, "Not taken up"), el("ul", { class: "answers" }, found.rejected.map((one) => answer(view, one)))) : null,
     found.given_up ? el("div", { class: "rejected" }, el("h3", {}, "Given up in the debate"), el("ul", { class: "answers" }, found.given_up.map((one) => givenUp(view, one)))) : null,
     found.why === undefined ? null : el("p", { class: "text why", dir: "auto" }, view.texts[found.why], cutSign(concludingCall(run))),
     el("p", { class: "facts" }, el("span", {}, rounds), el("span", {}, plural((run.calls || []).length, "call")), el("span", {}, `${(run.seconds || 0).toFixed(1)} s`), numbers));

@@ -29,7 +29,7 @@ impl Bad {
     }
 
     /// One line, if there are any: "2 lines cannot be read; the first: line 7: expected E, found F".
-    pub(super) fn told(&self, one: &str, many: &str) -> Option<String> {
+    pub(super) fn note(&self, one: &str, many: &str) -> Option<String> {
         let (line, expected, found) = self.first.as_ref()?;
         let line = line.map_or(String::new(), |line| format!("line {line}: "));
         let (what, first) = if self.count == 1 { (one, ":") } else { (many, "; the first:") };

@@ -118,7 +118,7 @@ pub(in crate::retrieval) struct Entry {
 
 impl Entry {
     /// A file that was named itself.
-    pub(super) fn new(path: &Path, kind: Kind, length: u64) -> Self {
+    pub(in crate::retrieval) fn new(path: &Path, kind: Kind, length: u64) -> Self {
         Self { path: path.to_owned(), kind, folder: None, found: false, length, line: None, content: None }
     }
 

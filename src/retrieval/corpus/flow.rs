@@ -85,7 +85,7 @@ impl Flow {
         }
     }
 
-    /// As [`Flow::push`]; `level` says whether the letters stand above or below the line.
+    /// As [`Flow::push`]; `level` says whether the letters are above or below the line.
     pub(super) fn push_at(&mut self, text: &str, level: Option<Shift>) {
         let Some(level) = level else { return self.push(text) };
         match &mut self.run {

@@ -9,7 +9,7 @@ const MAX_DATE: usize = 100;
 /// Bytes of an address; a part of one leads nowhere.
 const MAX_URL: usize = 2000;
 
-/// Titles that programs write where nobody wrote one, without the number behind them.
+/// Placeholder titles written by authoring programs, without the number behind them.
 #[rustfmt::skip]
 const PLACEHOLDERS: &[&str] = &[
     "anonymous", "blank page", "book", "classeur", "default", "default title", "diapositive", "document", "document title",

@@ -35,7 +35,7 @@ pub use entry::{file_name, listed_endings};
 pub(crate) use metadata::bounded;
 pub use notes::Noted;
 pub use pdf::{PDF_WORKER, PdfWorkers, pdf_workers, read_pdf_in, serve_pdf};
-pub use skipped::{Skipped, told_notes, told_skipped};
+pub use skipped::{Skipped, note_lines, skipped_lines};
 pub(crate) use walk::is_index;
 
 use crate::error::Result;
@@ -110,7 +110,7 @@ impl Corpus {
         hex(&hash.finalize()[..16])
     }
 
-    /// Paths of its files, in order; standard input is none.
+    /// Paths of its files, in order, without standard input.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.entries.iter().filter(|entry| entry.content.is_none()).map(|entry| entry.path.as_path())
     }
@@ -122,7 +122,7 @@ impl Corpus {
         Self { entries: self.entries.iter().filter(admitted).cloned().collect(), skipped: Vec::new(), part: true }
     }
 
-    /// Number of files that were changed after `time`; standard input is none.
+    /// Number of files that were changed after `time`, without standard input.
     #[must_use]
     pub fn newer_than(&self, time: SystemTime) -> usize {
         let changed = |entry: &&Entry| {

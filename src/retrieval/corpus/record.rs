@@ -120,7 +120,7 @@ impl Reader for Jsonl {
     }
 
     fn left_out(&self) -> Vec<String> {
-        let bad = self.bad.told("line cannot be read", "lines cannot be read");
+        let bad = self.bad.note("line cannot be read", "lines cannot be read");
         without_text(self.empty).into_iter().chain(bad).collect()
     }
 }

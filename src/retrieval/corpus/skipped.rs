@@ -29,18 +29,18 @@ const LINES: usize = 20;
 /// One line an item; of more than three with one ending and one reason the others in one line: "47 more .png files: not .txt,
 /// .md, ...". Some twenty lines at most.
 #[must_use]
-pub fn told_skipped(skipped: &[Skipped]) -> Vec<String> {
-    told(skipped.iter().map(|one| (one.path.as_path(), one.why.as_str(), one.to_string())))
+pub fn skipped_lines(skipped: &[Skipped]) -> Vec<String> {
+    lines(skipped.iter().map(|one| (one.path.as_path(), one.why.as_str(), one.to_string())))
 }
 
-/// One line a note, of many alike as [`told_skipped`].
+/// One line a note, of many alike as [`skipped_lines`].
 #[must_use]
-pub fn told_notes(notes: &[Noted]) -> Vec<String> {
-    told(notes.iter().map(|one| (one.path.as_path(), one.note.as_str(), one.to_string())))
+pub fn note_lines(notes: &[Noted]) -> Vec<String> {
+    lines(notes.iter().map(|one| (one.path.as_path(), one.note.as_str(), one.to_string())))
 }
 
 /// Lines of items that have a path, a reason and a line of their own.
-fn told<'a>(items: impl Iterator<Item = (&'a Path, &'a str, String)>) -> Vec<String> {
+fn lines<'a>(items: impl Iterator<Item = (&'a Path, &'a str, String)>) -> Vec<String> {
     let mut groups: Vec<(Option<String>, &str, usize)> = Vec::new();
     let mut lines = Vec::new();
     for (path, why, line) in items {

@@ -1,11 +1,11 @@
-//! Gathers the documents of a corpus's entries one by one: filter, copies, room, names.
+//! Gathers the documents of a corpus's entries one by one: filter, copies, limit, names.
 
-use super::reading::{Given, Room};
+use super::reading::{Given, WholeLimit};
 use crate::error::{MootError, Result};
 use crate::jsonl::{Lines, Object};
 use crate::question::{Document, Gold, Label, Origin, Passage};
 use crate::retrieval::Filter;
-use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Noted, Skipped, told_notes, told_skipped};
+use crate::retrieval::corpus::{self, Corpus, Documents, Entry, Kind, Noted, Skipped, note_lines, skipped_lines};
 use crate::retrieval::fold::Exact;
 use crate::unicode;
 use std::collections::{BTreeSet, HashMap};
@@ -15,14 +15,14 @@ use std::path::Path;
 pub(super) struct Gathering<'a> {
     given: Given,
     filter: &'a Filter,
-    room: Option<Room>,
+    limit: Option<WholeLimit>,
     /// Files of the corpus.
     files: usize,
     /// Files and records that were skipped.
     skipped: Vec<Skipped>,
     /// Notes on files that were read.
     notes: Vec<Noted>,
-    /// Why the room is too small.
+    /// Why the limit is exceeded.
     pub(super) excess: Option<String>,
     /// The documents' texts, where exact copies are folded.
     taken: Option<Exact>,
@@ -40,11 +40,11 @@ pub(super) struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     /// Of a corpus's entries, which are added one by one; with `fold`, exact copies are not documents of their own.
-    pub(super) fn new(corpus: &Corpus, filter: &'a Filter, room: Option<Room>, fold: bool) -> Self {
+    pub(super) fn new(corpus: &Corpus, filter: &'a Filter, limit: Option<WholeLimit>, fold: bool) -> Self {
         Self {
             given: Given::default(),
             filter,
-            room,
+            limit,
             files: corpus.files(),
             skipped: corpus.skipped().to_vec(),
             notes: Vec::new(),
@@ -201,22 +201,22 @@ impl<'a> Gathering<'a> {
         self.measure();
     }
 
-    /// Compares the last document with the room.
+    /// Compares the last document with the limit.
     fn measure(&mut self) {
-        let Some(room) = self.room.filter(|_| !self.asked) else { return };
+        let Some(limit) = self.limit.filter(|_| !self.asked) else { return };
         let Some(last) = self.given.documents.last() else { return };
-        if self.given.documents.len() > room.documents {
+        if self.given.documents.len() > limit.documents {
             // The others are not read, and a file may hold several.
             let files = if self.files == 1 { "1 file holds" } else { &format!("{} files hold", self.files) };
-            self.excess = Some(format!("{files} more than {} documents", room.documents));
-        } else if !room.has_words_for(last) {
-            self.excess = Some(format!("{} has more than {} words", last.name, room.words));
+            self.excess = Some(format!("{files} more than {} documents", limit.documents));
+        } else if !limit.has_words_for(last) {
+            self.excess = Some(format!("{} has more than {} words", last.name, limit.words));
         }
     }
 
     pub(super) fn finish(mut self) -> Result<Given> {
-        self.given.skipped = told_skipped(&self.skipped);
-        self.given.notes = told_notes(&self.notes);
+        self.given.skipped = skipped_lines(&self.skipped);
+        self.given.notes = note_lines(&self.notes);
         for wanted in &self.filter.sources {
             if !self.sources.contains(&*unicode::nfc(wanted)) {
                 let known: Vec<&str> = self.sources.iter().map(String::as_str).collect();

@@ -3,12 +3,12 @@
 mod gathering;
 mod reading;
 
-pub use reading::{Given, LeftOut, Reading, Room};
+pub use reading::{Given, LeftOut, Reading, WholeLimit};
 
 use crate::error::{MootError, Result};
 use crate::retrieval::Filter;
-use crate::retrieval::corpus::{Corpus, Kind};
-use crate::retrieval::text::{self, BOM, FrontMatter, input};
+use crate::retrieval::corpus::{Corpus, Documents, Entry, Kind};
+use crate::retrieval::text::input;
 use crate::unicode;
 use gathering::Gathering;
 use std::path::Path;
@@ -28,16 +28,16 @@ pub fn load(paths: &[String]) -> Result<Given> {
     }
 }
 
-/// Reads the documents of `corpus` that `filter` admits, up to the size of `room`. With `fold`, an exact copy of a
+/// Reads the documents of `corpus` that `filter` admits, up to the size of `limit`. With `fold`, an exact copy of a
 /// document (white space and case aside) becomes one of its copies, with a note: copies do not count twice. A dataset's
-/// line brings all of its documents whatever the room.
+/// line brings all of its documents whatever the limit.
 ///
 /// # Errors
-/// [`MootError::Input`] or [`MootError::Io`] for the first file that was named and is binary, not UTF-8, empty or
-/// malformed; [`MootError::UnknownName`] for a source that no document has; [`MootError::Usage`] where no text is found,
+/// [`MootError::Input`] or [`MootError::Io`] for the first file that was named and is binary, in no known character set,
+/// empty or malformed; [`MootError::UnknownName`] for a source that no document has; [`MootError::Usage`] where no text is found,
 /// and where the filter leaves no document.
-pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>, fold: bool) -> Result<Reading> {
-    let mut gathering = Gathering::new(corpus, filter, room, fold);
+pub fn read(corpus: &Corpus, filter: &Filter, limit: Option<WholeLimit>, fold: bool) -> Result<Reading> {
+    let mut gathering = Gathering::new(corpus, filter, limit, fold);
     for entry in corpus.entries() {
         gathering.add(entry)?;
         if let Some(why) = gathering.excess.take() {
@@ -52,24 +52,18 @@ pub fn read(corpus: &Corpus, filter: &Filter, room: Option<Room>, fold: bool) ->
 /// # Errors
 /// [`MootError::Io`] for a missing file, [`MootError::Input`] for one that cannot be read, is empty, or holds records.
 pub fn text(path: &Path) -> Result<String> {
-    match Kind::of(path) {
-        Some(kind) if kind.holds_records() => {
-            let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
-            Err(input(path, None, "a text", found.unwrap_or_default()))
-        }
-        Some(kind) if !matches!(kind, Kind::Text | Kind::Markdown) => {
-            let typed = path.display().to_string();
-            let given = load(&[typed])?;
-            Ok(given.documents.into_iter().map(|document| document.text).collect::<Vec<_>>().join("\n\n"))
-        }
-        kind => {
-            let file = text::read(path, text::undeclared)?.text;
-            let body = if kind == Some(Kind::Markdown) { FrontMatter::split(&file).1 } else { 0 };
-            let text = file[body..].strip_prefix(BOM).unwrap_or(&file[body..]);
-            if text.trim().is_empty() {
-                return Err(input(path, None, "text", "an empty document"));
-            }
-            Ok(unicode::nfc(text).into_owned())
-        }
+    let kind = Kind::of(path).unwrap_or(Kind::Text);
+    if kind.holds_records() {
+        let found = path.extension().map(|ending| format!("a .{} file", ending.to_string_lossy()));
+        return Err(input(path, None, "a text", found.unwrap_or_default()));
     }
+    let mut documents = Documents::new(vec![Entry::new(path, kind, 0)], false);
+    let mut texts = Vec::new();
+    while let Some(document) = documents.advance()? {
+        texts.push(document.text);
+    }
+    if texts.is_empty() {
+        return Err(input(path, None, "text", "an empty document"));
+    }
+    Ok(unicode::nfc(&texts.join("\n\n")).into_owned())
 }

@@ -14,10 +14,10 @@ pub struct Given {
     /// The gold answers of the dataset line, if it has some.
     pub gold: Option<Gold>,
     /// Files that were skipped, with the reason, to be shown to the user: "notes.png: not .txt, .md, ..."; of many with one
-    /// reason a few and their number ([`told_skipped`](crate::retrieval::corpus::told_skipped)).
+    /// reason a few and their number ([`skipped_lines`](crate::retrieval::corpus::skipped_lines)).
     pub skipped: Vec<String>,
     /// Notes on how files were read, to be shown to the user: "a.pdf: page 2 of 3 is a picture without text"; those of each
-    /// document stand in it too.
+    /// document are in it too.
     pub notes: Vec<String>,
     /// Documents that the filter left out.
     pub left_out: LeftOut,
@@ -56,18 +56,18 @@ impl LeftOut {
 
 /// Text that is given to agents as it is; more is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct WholeLimit {
     /// Documents, which are agents.
     pub documents: usize,
     /// Words of one document.
     pub words: usize,
 }
 
-impl Room {
+impl WholeLimit {
     /// As many documents as a debate shows on some screens, and words that fit a context of 8,192 tokens beside the rounds.
     pub const DEFAULT: Self = Self { documents: 40, words: 3000 };
 
-    /// Whether the room holds `documents`.
+    /// Whether `documents` are within the limit.
     ///
     /// # Errors
     /// What was expected, and what was found.
@@ -93,6 +93,6 @@ impl Room {
 pub enum Reading {
     /// All of them.
     Whole(Given),
-    /// There are more than the room has; one line: "53 files hold more than 40 documents".
+    /// There are more than the limit; one line: "53 files hold more than 40 documents".
     TooMuch(String),
 }

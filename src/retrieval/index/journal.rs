@@ -118,7 +118,7 @@ impl Journal {
 
 /// The journal of a killed build behind its `head`; `None` if there is none for this segment and embedder.
 fn earlier(path: &Path, head: &[u8]) -> Option<BufReader<File>> {
-    // A link, a pipe or a device is none of ours.
+    // This program writes no links, pipes or devices.
     fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut reader = BufReader::new(File::open(path).ok()?);
     let mut found = vec![0; head.len()];

@@ -74,7 +74,7 @@ impl Index {
         &self.manifest
     }
 
-    /// Hex SHA-256 of the manifest, which names every file by its own hash: it stands for all that is searched. The record
+    /// Hex SHA-256 of the manifest, which names every file by its own hash: it identifies all that is searched. The record
     /// of the files that were read is left out, for it changes with their times.
     #[must_use]
     pub fn sha256(&self) -> String {

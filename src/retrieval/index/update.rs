@@ -259,7 +259,7 @@ impl<'a> Rewriting<'a> {
                     }
                 };
                 self.push(passage, row)?;
-                // A text that its file had before is neither added nor removed, wherever it stands in the file now.
+                // A text that its file had before is neither added nor removed, wherever it is in the file now.
                 match texts.get_mut(&in_file(passage)).filter(|count| **count > 0) {
                     Some(count) => *count -= 1,
                     None => self.updated.added += 1,

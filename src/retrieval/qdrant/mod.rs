@@ -276,7 +276,7 @@ impl Retriever for Qdrant {
         }
     }
 
-    /// The address stands for the index: a server's collection has no hash.
+    /// The address identifies the index: a server's collection has no hash.
     fn identity(&self) -> RetrieverIdentity {
         RetrieverIdentity {
             index: self.address.to_string(),

@@ -1,5 +1,6 @@
 //! Passages as points of a collection, and filters in Qdrant's syntax.
 
+use crate::dates::Date;
 use crate::question::{Origin, Passage};
 use crate::retrieval::passage::Filter;
 use crate::unicode;
@@ -139,14 +140,11 @@ pub(super) fn filter(filter: &Filter) -> Option<Value> {
 /// The first and the last day that `date` may mean, as yyyymmdd: "1998-05" lies between 19980500 and 19980599. `None`
 /// if `date` is not ISO 8601.
 fn days(date: &str) -> Option<(u32, u32)> {
-    let number = |text: Option<&str>, digits: usize| {
-        text.and_then(|text| text.get(..digits)).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
+    let [year, month, day] = Date::iso(date)?.sort_key();
+    let at = |missing: u32| {
+        let known = |part: u32| if part == 0 { missing } else { part };
+        year * 10_000 + known(month) * 100 + known(day)
     };
-    let year: u32 = number(date.get(..4), 4)?;
-    let month: Option<u32> = date.as_bytes().get(4).filter(|&&b| b == b'-').and_then(|_| number(date.get(5..), 2));
-    let day: Option<u32> =
-        month.and(date.as_bytes().get(7)).filter(|&&b| b == b'-').and_then(|_| number(date.get(8..), 2));
-    let at = |missing: u32| year * 10_000 + month.unwrap_or(missing) * 100 + day.unwrap_or(missing);
     Some((at(0), at(99)))
 }
 

@@ -84,7 +84,7 @@ fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION).and_then(|value| value.to_str().ok())
 }
 
-/// A name that nobody guesses: hashes of nothing, under keys that the system draws. Nothing is kept of a session.
+/// An unguessable session id: hashes of nothing, under keys that the system draws. No state of a session is kept.
 fn new_session() -> String {
     let drawn = || RandomState::new().hash_one(0);
     format!("{:016x}{:016x}", drawn(), drawn())

@@ -1,9 +1,9 @@
 //! What happens during a call, as notifications of its progress.
 
 use crate::cancel::Cancel;
-use crate::serve::debate::sink::Sink;
-use crate::serve::debate::turns::line;
 use crate::serve::mcp::rpc::{Id, notification};
+use crate::serve::moot::sink::Sink;
+use crate::serve::moot::turns::line;
 use crate::units::plural;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -116,7 +116,7 @@ struct Wire {
     error: Option<IgnoredAny>,
 }
 
-/// An id that is there: `null` is none.
+/// A present id; `null` is not an id.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Id>, D::Error> {
     Id::deserialize(deserializer).map(Some)
 }

@@ -3,13 +3,13 @@
 use crate::cancel::Cancel;
 use crate::error::{MootError, Result};
 use crate::serve::admission::end_after;
-use crate::serve::debate::records::Records;
 use crate::serve::load::load;
 use crate::serve::mcp::calls::Calls;
 use crate::serve::mcp::dispatch::{Asked, Call, asked};
 use crate::serve::mcp::revision::Revision;
 use crate::serve::mcp::rpc::{self, Failure, PARSE_ERROR};
 use crate::serve::mcp::{progress, work};
+use crate::serve::moot::records::Records;
 use crate::serve::options::{Limits, ServeOptions};
 use crate::serve::state::{State, slot};
 use crate::workspace::{Control, PlanOptions};

@@ -5,9 +5,9 @@
 use crate::assess::markdown;
 use crate::cancel::Cancel;
 use crate::question::Hit;
-use crate::serve::debate::sink::Sink;
-use crate::serve::debate::{as_model, ask, conflict, search};
 use crate::serve::mcp::rpc;
+use crate::serve::moot::sink::Sink;
+use crate::serve::moot::{as_model, ask, conflict, search};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;
 use serde::{Deserialize, de::DeserializeOwned};

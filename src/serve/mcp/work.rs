@@ -1,11 +1,11 @@
 //! A call of a tool, on a thread of its own.
 
 use crate::cancel::Cancel;
-use crate::serve::debate::sink::Sink;
 use crate::serve::mcp::dispatch::{Call, complete};
 use crate::serve::mcp::revision::Revision;
 use crate::serve::mcp::rpc;
 use crate::serve::mcp::tools::{self, Given};
+use crate::serve::moot::sink::Sink;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, count_cancelled};
 use axum::body::Bytes;

@@ -8,7 +8,7 @@ use crate::generation::{Message, Prompt, Role, Usage};
 use crate::llm::remote::GRAMMAR_BYTES;
 use crate::llm::{Call, Delta, Llm, OnFailure, Reply};
 use crate::serve::body;
-use crate::serve::debate::as_model;
+use crate::serve::moot::as_model;
 use crate::serve::options::Limits;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};

@@ -2,7 +2,7 @@
 //! is not done here is refused.
 
 use crate::serve::body::list;
-use crate::serve::debate::given::GivenDocument;
+use crate::serve::moot::given::GivenDocument;
 use crate::serve::refusal::{Answer, Refusal};
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -1,7 +1,7 @@
 //! `/v1/models`: the models, and the methods as models.
 
 use crate::methods::METHODS;
-use crate::serve::debate::as_model;
+use crate::serve::moot::as_model;
 use crate::serve::openai::reply::now;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;

@@ -15,22 +15,17 @@ impl Body {
     /// How tokens are chosen.
     pub(super) fn sampling(&self) -> Answer<Sampling> {
         let temperature = self.temperature.unwrap_or(0.0);
+        // OpenAI's range.
         if !(0.0..=2.0).contains(&temperature) {
             return Err(Refusal::field("temperature", "a number from 0 to 2", temperature));
-        }
-        let top_p = self.top_p.unwrap_or(1.0);
-        if !(top_p > 0.0 && top_p <= 1.0) {
-            return Err(Refusal::field("top_p", "a number above 0 and at most 1", top_p));
         }
         // -1 is vLLM's "all".
         let top_k = self.top_k.unwrap_or(0);
         if top_k < -1 {
             return Err(Refusal::field("top_k", "-1, 0 or more", top_k));
         }
-        if temperature == 0.0 {
-            return Ok(Sampling::Greedy);
-        }
-        Ok(Sampling::Seeded { temperature, top_k: usize::try_from(top_k).unwrap_or(0), top_p })
+        Sampling::new(temperature, usize::try_from(top_k).unwrap_or(0), self.top_p.unwrap_or(1.0))
+            .map_err(|wrong| Refusal::field(wrong.field, wrong.expected, wrong.found))
     }
 
     /// The seed of reply `index`.

@@ -62,7 +62,7 @@ function beside(value) {
 }
 
 function paused(value) {
-  status(value.paused ? "paused before the next stage" : "goes on");
+  status(value.paused ? "paused before the next stage" : "resumed");
 }
 
 function stage(value) {
@@ -114,7 +114,8 @@ export function answered(value, act) {
   const answers = value.answers.map((answer) => card(answer, false));
   by("answer").replaceChildren(
     make("h2", {}, "Answer"),
-    ...(answers.length ? answers : [make("p", { class: "card" }, "The documents do not say.")]),
+    ...(value.no_answer ? [make("p", { class: "card" }, value.no_answer)] : answers),
+    ...(value.refused ?? []).map((text) => make("p", { class: "card" }, `Refused: ${text}, which is from the prompt's worked example and in no document.`)),
     value.explanation ? make("p", { class: "card text" }, value.explanation) : "",
     ...(value.rejected.length ? [make("h2", {}, "Not taken up")] : []),
     ...value.rejected.map((answer) => card(answer, true)));

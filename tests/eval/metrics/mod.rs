@@ -215,6 +215,9 @@ fn the_table_is_whole() {
     let names: HashSet<_> = METRICS.iter().map(|metric| metric.name).collect();
     assert_eq!(names.len(), METRICS.len());
     assert!(METRICS.iter().all(|metric| !metric.formula.is_empty() && !metric.source.is_empty()));
+    let mut ranks: Vec<u8> = METRICS.iter().filter_map(|metric| metric.rank).collect();
+    ranks.sort_unstable();
+    assert!(ranks.iter().copied().eq(1..=ranks.len() as u8), "{ranks:?}");
 }
 
 proptest! {

@@ -51,7 +51,7 @@ impl<'a> Words<'a> {
         words
     }
 
-    /// What `other` has between the words that stand around `answer` here.
+    /// The text of `other` between the words that are around `answer` here.
     fn replaced_in(&self, answer: &Self, other: &Self) -> Option<String> {
         let length = answer.forms.len();
         let starts = (0..self.forms.len().saturating_sub(length.saturating_sub(1)))

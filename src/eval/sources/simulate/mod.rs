@@ -115,7 +115,7 @@ impl World {
             let planted = 1 + random.random_range(0..self.wrong);
             let copied = random.random::<f64>() < self.fidelity;
             let chance: f64 = random.random();
-            // Sources that are drawn and not kept stand before the copies.
+            // Sources that are drawn and not kept come before the copies.
             if (self.sources..self.sources + unkept).contains(&index) {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Elements by what they mean for the text.
 
-/// Elements that stand on lines of their own.
+/// Elements that begin and end a line.
 #[rustfmt::skip]
 pub(super) const BLOCKS: &[&str] = &[
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl",

@@ -5,7 +5,7 @@ pub(super) const EM: f64 = 16.0;
 /// Depth of parentheses.
 const MAX_DEPTH: usize = 32;
 
-/// The value of `text`: a length in pixels, a plain number, a percentage of `whole`. `None` where it is none of these.
+/// The value of `text`: a length in pixels, a plain number, a percentage of `whole`. `None` for other texts.
 pub(super) fn value(text: &str, whole: f64) -> Option<f64> {
     let mut reading = Reading { rest: text, whole, depth: 0 };
     let value = reading.factor()?;

@@ -19,7 +19,7 @@ const SIZES: &[&str] = &[
     "initial", "large", "larger", "medium", "small", "smaller", "x-large", "x-small", "xx-large", "xx-small", "xxx-large",
 ];
 
-/// Font size in pixels below which nobody can read.
+/// Font size in pixels below which text counts as hidden.
 const READABLE: f64 = 1.0;
 
 /// Settings of an element; `None` where it sets nothing.

@@ -69,7 +69,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Adds a sign that the markup stands for.
+    /// Adds the character that the markup encodes.
     pub(super) fn insert(&mut self, sign: &str) {
         if !self.open.sight().hides() {
             if self.raised.as_ref().is_some_and(|run| !run.is_open()) {

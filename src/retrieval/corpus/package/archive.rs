@@ -22,7 +22,7 @@ const PICTURES: &[&str] = &["bmp", "emf", "gif", "heic", "jpeg", "jpg", "jp2", "
 /// The pair (expected, found) of a message.
 pub(in crate::retrieval::corpus) type Fault = (String, String);
 
-/// Names of parts and elements stand in both, and those may be long and hold anything.
+/// Both contain names of parts and elements, and those may be long and hold anything.
 pub(in crate::retrieval::corpus) fn fault(expected: impl AsRef<str>, found: impl AsRef<str>) -> Fault {
     (escape::excerpt(expected.as_ref()), escape::excerpt(found.as_ref()))
 }

@@ -164,7 +164,7 @@ fn resolved(root: &str, href: &str) -> String {
     parts.join("/")
 }
 
-/// Percent-encoded bytes decoded; as it stands where they are no UTF-8.
+/// Percent-encoded bytes decoded; unchanged where they are no UTF-8.
 fn decoded(href: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = href.as_bytes();

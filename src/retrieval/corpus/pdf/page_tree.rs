@@ -1,6 +1,6 @@
 //! Nodes of the page tree that share their children.
 //!
-//! hayro visits each page tree node that is an object once. Nodes that stand in an array of children themselves, each with
+//! hayro visits each page tree node that is an object once. Nodes that are direct entries of an array of children, each with
 //! the same array as its own children, double the pages at each level. In a tree no two nodes have the same array.
 
 use super::budget::Excess;

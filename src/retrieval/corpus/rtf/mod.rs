@@ -43,7 +43,7 @@ struct Group {
     level: Option<Shift>,
     /// Number of its font; `None` is the default one.
     font: Option<i64>,
-    /// Letters after `\u` that stand in for it.
+    /// Replacement letters after `\u`.
     fallback: usize,
     /// The group is that of a text box.
     boxed: bool,
@@ -94,7 +94,7 @@ pub(super) fn read(file: &[u8]) -> Result<(Fields, String), (String, String)> {
 
 struct Reading<'a> {
     rest: &'a [u8],
-    /// Bytes beyond ASCII that stand as they are form UTF-8, which some writers use against the standard.
+    /// Bytes beyond ASCII that are not escaped form UTF-8, which some writers use against the standard.
     is_utf8: bool,
     groups: Vec<Group>,
     body: Story,
@@ -167,7 +167,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A letter beyond ASCII, in UTF-8, as it stands.
+    /// An unescaped letter beyond ASCII, in UTF-8.
     fn utf8(&mut self, first: u8) -> Outcome {
         let length = match first {
             0xf0.. => 4,
@@ -209,7 +209,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds letters, unless they stand in for one that was read.
+    /// Adds letters, unless they replace one that was read.
     fn letters(&mut self, text: &str) -> Outcome {
         self.decode()?;
         if self.skip > 0 {

@@ -141,7 +141,7 @@ enum Digits {
     Before,
     Read,
     Behind,
-    /// Text stands between digits.
+    /// Text between digits.
     Parted,
 }
 

@@ -72,7 +72,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Reads what stands before the first record.
+    /// Reads the text before the first record.
     fn skip_header(&mut self) -> Result<()> {
         let lines = self.form.before + usize::from(self.form.headed);
         for _ in 0..lines {
@@ -170,7 +170,7 @@ impl Reader for Table {
     }
 
     fn left_out(&self) -> Vec<String> {
-        let bad = self.bad.told("line cannot be read", "lines cannot be read");
+        let bad = self.bad.note("line cannot be read", "lines cannot be read");
         without_text(self.empty).into_iter().chain(bad).collect()
     }
 
@@ -178,7 +178,7 @@ impl Reader for Table {
     fn notes(&self) -> Notes {
         let mut notes = Notes::default();
         self.reader.get_ref().notes().iter().for_each(|note| notes.add(note));
-        let short = self.short.told("line is shorter than the header", "lines are shorter than the header");
+        let short = self.short.note("line is shorter than the header", "lines are shorter than the header");
         short.filter(|_| self.ended).iter().for_each(|note| notes.add(note));
         notes
     }

@@ -14,7 +14,7 @@ pub(super) struct Glyph {
     /// Start and end along the line.
     pub(super) x0: f64,
     pub(super) x1: f64,
-    /// The line it stands on.
+    /// Its line.
     pub(super) y: f64,
     /// Height of the font.
     pub(super) size: f64,
@@ -30,12 +30,12 @@ impl Glyph {
         let shared = self.x1.min(other.x1) - self.x0.max(other.x0);
         let narrow = (self.x1 - self.x0).min(other.x1 - other.x0);
         let size = self.size.max(other.size);
-        // A mark without a width stands at the end of its letter.
+        // A mark without a width is at the end of its letter.
         (shared > 0.5 * narrow || (narrow <= 0.0 && shared >= -0.1 * size)) && (self.y - other.y).abs() < 0.6 * size
     }
 }
 
-/// The text that a glyph stands for, without control characters; ligatures and letters shaped for their position are
+/// The text of a glyph, without control characters; ligatures and letters shaped for their position are
 /// replaced with plain letters. Empty for white space.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

@@ -31,7 +31,7 @@ pub(super) struct Word {
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) words: Vec<Word>,
-    /// The line that it stands on, and the height of its letters.
+    /// Its line, and the height of its letters.
     pub(super) y: f64,
     pub(super) size: f64,
 }

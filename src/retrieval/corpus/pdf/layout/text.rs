@@ -15,7 +15,7 @@ const HEADING: f64 = 1.15;
 /// Minimum share of a word that a copy of it covers, which is drawn again to make it bold.
 const COPY: f64 = 0.7;
 
-/// How letters stand.
+/// Direction of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
     /// As they are seen.

@@ -5,10 +5,10 @@ use crate::assess::Answered;
 use crate::assess::answered::{Said, Stood};
 use crate::cancel::Cancel;
 use crate::protocol::Row;
-use crate::serve::debate::ask::{self, Body, Named};
-use crate::serve::debate::given::GivenDocument;
-use crate::serve::debate::sink::Sink;
-use crate::serve::debate::turns::Turns;
+use crate::serve::moot::ask::{self, Body, Named};
+use crate::serve::moot::given::GivenDocument;
+use crate::serve::moot::sink::Sink;
+use crate::serve::moot::turns::Turns;
 use crate::serve::refusal::Answer;
 use crate::serve::state::{State, run, run_streamed};
 use crate::serve::stream::Events;
@@ -107,14 +107,17 @@ fn usage(answered: &Answered) -> Value {
 /// The answers as text: each with its probability and the documents for and against it, which are listed below.
 pub(in crate::serve) fn text(answered: &Answered) -> String {
     let mut text = String::new();
-    if answered.answers.is_empty() {
-        text.push_str("The documents do not say.\n");
+    if let Some(why) = answered.no_answer {
+        let _ = writeln!(text, "{why}");
     }
     for answer in &answered.answers {
         line(&mut text, answer);
     }
     if !answered.explanation.trim().is_empty() {
         let _ = write!(text, "\n{}\n", answered.explanation.trim());
+    }
+    for refused in &answered.refused {
+        let _ = write!(text, "\nRefused: {refused}, which is from the prompt's worked example and in no document.\n");
     }
     if !answered.rejected.is_empty() {
         text.push_str("\nNot taken up:\n\n");
@@ -150,4 +153,27 @@ fn line(text: &mut String, answer: &Stood) {
         let _ = write!(text, "; {}", conflict.text);
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+    use crate::assess::Answered;
+    use crate::question::{Answer, Conclusion};
+    use crate::transcript::QuestionRecord;
+
+    #[test]
+    fn a_conclusion_without_answers_says_why() {
+        let told = |conclusion: Conclusion| {
+            let record = QuestionRecord { conclusion: Some(conclusion), ..QuestionRecord::default() };
+            text(&Answered::of("moot", &record).unwrap())
+        };
+        assert_eq!(told(Conclusion::default()), "Unknown: no answer was held to be right.\n\n");
+        let malformed = told(Conclusion { malformed: true, ..Conclusion::default() });
+        assert_eq!(malformed, "No answer: the concluding reply does not keep its format.\n\n");
+        let refused = told(Conclusion { refused: vec!["1913".into()], ..Conclusion::default() });
+        assert!(refused.starts_with("Unknown: every answer was refused.\n\nRefused: 1913, which"), "{refused}");
+        let answered = told(Conclusion { answers: vec![Answer::new("1931")], ..Conclusion::default() });
+        assert_eq!(answered, "- **1931**\n\n");
+    }
 }

@@ -3,7 +3,7 @@
 use crate::question::Hit;
 use crate::retrieval::Retriever;
 use crate::serve::body;
-use crate::serve::debate::ask::Search;
+use crate::serve::moot::ask::Search;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, run};
 use axum::Json;

@@ -1,6 +1,7 @@
-//! Dates in the usual English and numeric forms.
+//! Dates in the usual English and numeric forms, and their one order.
 
 use crate::unicode;
+use std::cmp::Ordering;
 
 /// The known parts of a date; an absent field is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,41 @@ impl Date {
         self != other && held(self.year, other.year) && held(self.month, other.month) && held(self.day, other.day)
     }
 
+    /// The date at the beginning of a text in ISO 8601, whatever follows it: "1998", "1998-05", "1998-05-31T12:00".
+    #[must_use]
+    pub fn iso(text: &str) -> Option<Self> {
+        let (year, rest) = leading_number(text, 4).filter(|(_, rest)| rest.is_empty() || rest.starts_with('-'))?;
+        let month = rest.strip_prefix('-').and_then(|rest| leading_number(rest, 2));
+        let day = month.and_then(|(_, rest)| leading_number(rest.strip_prefix('-')?, 2));
+        Some(Self { year: Some(year), month: month.map(|(month, _)| month), day: day.map(|(day, _)| day) })
+    }
+
+    /// The date of a document: in ISO 8601, or a text that is a date. Of a text with two readings ("1/2/2000") the year.
+    /// `None` without a year.
+    #[must_use]
+    pub fn of_document(text: &str) -> Option<Self> {
+        Self::iso(text).or_else(|| match read(text).as_slice() {
+            [one] => one.year.map(|_| *one),
+            [one, ..] => one.year.map(|year| Self { year: Some(year), month: None, day: None }),
+            [] => None,
+        })
+    }
+
+    /// The order of two dates, to the precision that both have: "1998" is neither before nor after "1998-05".
+    #[must_use]
+    pub fn order(self, other: Self) -> Ordering {
+        let parts = [(self.year, other.year), (self.month, other.month), (self.day, other.day)];
+        let known = parts.into_iter().map_while(|(a, b)| Some(a?.cmp(&b?)));
+        known.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+
+    /// Year, month and day, 0 where unknown: a key for sorting, which needs a total order. It agrees with [`Date::order`], and
+    /// puts a less precise date before all dates within it.
+    #[must_use]
+    pub fn sort_key(self) -> [u32; 3] {
+        [self.year, self.month, self.day].map(Option::unwrap_or_default)
+    }
+
     fn new(year: Option<u32>, month: Option<u32>, day: Option<u32>) -> Option<Self> {
         let possible = year.is_none_or(|year| (1000..3000).contains(&year))
             && month.is_none_or(|month| (1..=12).contains(&month))
@@ -85,7 +121,7 @@ pub fn read(text: &str) -> Vec<Date> {
     readings(&parts, lower.contains(['/', '-']))
 }
 
-/// `joined`: a slash or a dash stands between parts.
+/// `joined`: a slash or a dash is between parts.
 fn readings(parts: &[Part], joined: bool) -> Vec<Date> {
     use Part::{Month, Number};
     let year = |value: u32, digits: usize| (digits == 4).then_some(value);
@@ -131,6 +167,13 @@ fn part(word: &str) -> Option<Part> {
     Some(Part::Number { value, digits })
 }
 
+/// A number of exactly `digits` digits at the beginning of `text`, and what follows it.
+fn leading_number(text: &str, digits: usize) -> Option<(u32, &str)> {
+    let (number, rest) = text.split_at_checked(digits)?;
+    let is_whole = number.bytes().all(|b| b.is_ascii_digit()) && !rest.starts_with(|c: char| c.is_ascii_digit());
+    if is_whole { Some((number.parse().ok()?, rest)) } else { None }
+}
+
 /// Every date in a running text, each part of a date included: "14 June 1952" holds "June 1952" and "1952" too.
 #[must_use]
 pub fn found_in(text: &str) -> Vec<Date> {
@@ -154,4 +197,32 @@ pub fn found_in(text: &str) -> Vec<Date> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Date;
+    use std::cmp::Ordering::{Equal, Greater, Less};
+
+    #[test]
+    fn dates_of_documents_have_one_order() {
+        let date = |text: &str| Date::of_document(text).unwrap();
+        for (a, b, expected) in [
+            ("1998", "1998-05", Equal),
+            ("1998-05", "1998-06", Less),
+            ("1998-05-31T23:00:00Z", "1998-05-30", Greater),
+            ("May 2000", "2019", Less),
+            ("14 June 2019", "2019-06-13", Greater),
+            ("June 2019", "14 June 2019", Equal),
+            ("1/2/2000", "2000-02-01", Equal),
+            ("0476", "1066", Less),
+        ] {
+            assert_eq!(date(a).order(date(b)), expected, "{a}, {b}");
+            assert_eq!(date(b).order(date(a)), expected.reverse(), "{b}, {a}");
+            assert!(expected == Equal || date(a).sort_key().cmp(&date(b).sort_key()) == expected, "{a}, {b}");
+        }
+        for none in ["", "soon", "May", "14 June", "98", "20001231", "1998x"] {
+            assert_eq!(Date::of_document(none), None, "{none}");
+        }
+    }
 }

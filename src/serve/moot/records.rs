@@ -4,7 +4,7 @@ use crate::assess::Answered;
 use crate::error::{MootError, Result};
 use crate::eval::record::reader::{Ledger, Record};
 use crate::eval::record::{Header, Writer};
-use crate::serve::debate::running::Running;
+use crate::serve::moot::running::Running;
 use crate::transcript::QuestionRecord;
 use serde::Serialize;
 use std::collections::VecDeque;

@@ -8,9 +8,9 @@ use crate::protocol::ctx::Observer;
 use crate::question::Question;
 use crate::retrieval::Wanted;
 use crate::serve::body::{self, list};
-use crate::serve::debate::given::{self, GivenDocument};
-use crate::serve::debate::sink::Sink;
-use crate::serve::debate::watched::{Notes, begin};
+use crate::serve::moot::given::{self, GivenDocument};
+use crate::serve::moot::sink::Sink;
+use crate::serve::moot::watched::{Notes, begin};
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
 use crate::transcript::QuestionRecord;
@@ -73,7 +73,7 @@ impl Named {
     }
 }
 
-/// What is searched for in the server's corpus; without any, as the server was started.
+/// Search settings of the request. A request that sets any of them replaces all those of the server.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::serve) struct Search {
@@ -94,15 +94,31 @@ impl Default for Search {
 }
 
 impl Search {
+    /// Every field of both is named: a new one is either of a search or of how a corpus is opened.
     pub(super) fn options(self) -> CorpusOptions {
         let Self { top, by_source, sources, from, until, fold } = self;
-        CorpusOptions { top, by_source, sources, from, until, fold, ..CorpusOptions::default() }
+        let CorpusOptions { paths, cutoff, exact_search, retriever, embedder, embedder_device, .. } =
+            CorpusOptions::default();
+        CorpusOptions {
+            paths,
+            cutoff,
+            top,
+            by_source,
+            sources,
+            from,
+            until,
+            fold,
+            exact_search,
+            retriever,
+            embedder,
+            embedder_device,
+        }
     }
 
     /// As a retriever takes it.
     ///
     /// # Errors
-    /// A date that is none, no passages.
+    /// An invalid date, no passages.
     pub(super) fn wanted(self) -> Answer<Wanted> {
         let options = self.options();
         options.check()?;

@@ -3,8 +3,8 @@
 use crate::assess::Answered;
 use crate::error::MootError;
 use crate::report::{self, Input, Options};
-use crate::serve::debate::records::{Listed, Records};
-use crate::serve::debate::watched::told;
+use crate::serve::moot::records::{Listed, Records};
+use crate::serve::moot::watched::call_fields;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, run};
 use axum::Json;
@@ -75,7 +75,7 @@ fn shown(id: &str, path: &std::path::Path) -> Answer<Value> {
     let documents = question.question.documents.iter().chain(&question.retrieved);
     let documents: Vec<Value> =
         documents.map(|document| json!({ "name": document.name, "text": document.text })).collect();
-    let calls: Vec<Value> = question.calls.iter().enumerate().map(|(index, call)| told(index, call)).collect();
+    let calls: Vec<Value> = question.calls.iter().enumerate().map(|(index, call)| call_fields(index, call)).collect();
     let answered = Answered::of(&record.header.method, question);
     Ok(
         json!({ "id": id, "answered": answered, "documents": documents, "calls": calls, "forked": record.header.forked }),

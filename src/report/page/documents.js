@@ -1,4 +1,4 @@
-// Texts with spans marked.
+// Documents, and texts with spans marked.
 
 /** `text` as nodes, with `[start, end, kind]` marked; spans may overlap and touch. */
 function markedText(text, spans) {

@@ -42,7 +42,7 @@ impl Turns {
     }
 
     /// An event of the question, where it is something that a reader follows: a line of the reasoning.
-    pub(super) fn told(&self, name: &str, value: &Value) {
+    pub(super) fn event(&self, name: &str, value: &Value) {
         if let Some(line) = line(name, value) {
             self.delta(&json!({ "reasoning_content": format!("{line}\n") }));
         }

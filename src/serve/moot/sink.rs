@@ -1,6 +1,6 @@
 //! Who receives what happens while a question is answered.
 
-use crate::serve::debate::turns::Turns;
+use crate::serve::moot::turns::Turns;
 use crate::serve::stream::Events;
 use serde_json::Value;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Sink {
         match self {
             Self::Discard => {}
             Self::Events(events) => events.named(name, value),
-            Self::Reasoning(turns) => turns.told(name, value),
+            Self::Reasoning(turns) => turns.event(name, value),
             Self::Told(function) => function(name, value),
         }
     }

@@ -4,7 +4,7 @@ use crate::error::MootError;
 use crate::question::Document;
 use crate::retrieval::Filter;
 use crate::retrieval::corpus::Corpus;
-use crate::retrieval::given::{self, Reading, Room};
+use crate::retrieval::given::{self, Reading, WholeLimit};
 use crate::serve::refusal::{Answer, Refusal};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -34,7 +34,7 @@ pub(in crate::serve) fn documents(all: Vec<GivenDocument>) -> Answer<(Vec<Docume
     let (mut documents, mut notes) = (Vec::new(), Vec::new());
     for (index, given) in all.into_iter().enumerate() {
         // Refused below.
-        if documents.len() > Room::DEFAULT.documents {
+        if documents.len() > WholeLimit::DEFAULT.documents {
             break;
         }
         match (&given.text, &given.base64) {
@@ -50,7 +50,7 @@ pub(in crate::serve) fn documents(all: Vec<GivenDocument>) -> Answer<(Vec<Docume
             _ => return Err(Refusal::field(&format!("documents[{index}].text"), "a text", "none")),
         }
     }
-    Room::DEFAULT.check(&documents).map_err(|(expected, found)| {
+    WholeLimit::DEFAULT.check(&documents).map_err(|(expected, found)| {
         Refusal::field("documents", &format!("{expected} (a server with --corpus searches more)"), found)
     })?;
     Ok((documents, notes))

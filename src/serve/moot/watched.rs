@@ -3,8 +3,8 @@
 use crate::cancel::Cancel;
 use crate::protocol::ctx::Observer;
 use crate::question::{Document, Question};
-use crate::serve::debate::running::{Entry, Gate};
-use crate::serve::debate::sink::Sink;
+use crate::serve::moot::running::{Entry, Gate};
+use crate::serve::moot::sink::Sink;
 use crate::serve::state::State;
 use crate::transcript::{CallRecord, Event, Parsed};
 use crate::workspace::Watch;
@@ -47,7 +47,7 @@ impl Observer for Watched {
     }
 
     fn call(&self, index: usize, call: &CallRecord) {
-        self.sink.send("call", &told(index, call));
+        self.sink.send("call", &call_fields(index, call));
     }
 
     fn taken_up(&self, document: &Document) {
@@ -75,7 +75,7 @@ impl Observer for Watched {
 }
 
 /// A call that was answered, for a reader.
-pub(super) fn told(index: usize, call: &CallRecord) -> Value {
+pub(super) fn call_fields(index: usize, call: &CallRecord) -> Value {
     let answers = match &call.parsed {
         Parsed::Answers { answers, .. } => Some(answers),
         _ => None,

@@ -1,8 +1,8 @@
 //! `/moot/v1/documents`: files as the texts that agents will read, so that a person sees what was read before asking.
 
 use crate::serve::body::{self, list};
-use crate::serve::debate::given::{self, GivenDocument};
-use crate::serve::debate::watched::shown;
+use crate::serve::moot::given::{self, GivenDocument};
+use crate::serve::moot::watched::shown;
 use crate::serve::refusal::Answer;
 use crate::serve::state::{State, run};
 use axum::Json;

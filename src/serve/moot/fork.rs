@@ -4,11 +4,11 @@
 use crate::cancel::Cancel;
 use crate::eval::fork::{self, Change, Fork};
 use crate::serve::body;
-use crate::serve::debate::ask::{self, Reply};
-use crate::serve::debate::history;
-use crate::serve::debate::records::Records;
-use crate::serve::debate::sink::Sink;
-use crate::serve::debate::watched::begin;
+use crate::serve::moot::ask::{self, Reply};
+use crate::serve::moot::history;
+use crate::serve::moot::records::Records;
+use crate::serve::moot::sink::Sink;
+use crate::serve::moot::watched::begin;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::{State, refused, run, run_streamed};
 use axum::Json;
