@@ -7,6 +7,7 @@ use crate::error::{MootError, Result};
 use crate::prompt_file;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::reply;
+pub use crate::protocol::subjects::SUBJECTS;
 use crate::transcript::Parsed;
 
 pub use crate::protocol::format::Format;
@@ -149,6 +150,7 @@ pub static FORMATS: &[&Format] = &[
     &CLAIMS,
     &CLAIM_LABEL,
     &CLAIM_LABELS,
+    &SUBJECTS,
 ];
 
 impl Format {

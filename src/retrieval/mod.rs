@@ -18,6 +18,7 @@ mod text;
 
 pub use crate::question::{Hit, Origin, Passage};
 pub(crate) use batched::Batched;
+pub(crate) use fold::Exact;
 pub use documents::{documents, merged_documents};
 pub use embedder::{EmbedderOptions, LocalEmbedder};
 pub(crate) use passage::check_date;

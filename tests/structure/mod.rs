@@ -37,6 +37,7 @@ const ORDER: &[&str] = &[
     "protocol",
     "methods",
     "assess",
+    "contradictions",
     "eval",
     "report",
     "memory",

@@ -59,6 +59,19 @@ impl Date {
         self != other && held(self.year, other.year) && held(self.month, other.month) && held(self.day, other.day)
     }
 
+    /// A part that both name differs.
+    #[must_use]
+    pub fn contradicts(&self, other: &Self) -> bool {
+        let differ = |own: Option<u32>, other: Option<u32>| own.is_some() && other.is_some() && own != other;
+        differ(self.year, other.year) || differ(self.month, other.month) || differ(self.day, other.day)
+    }
+
+    /// Its year.
+    #[must_use]
+    pub fn year(&self) -> Option<u32> {
+        self.year
+    }
+
     fn new(year: Option<u32>, month: Option<u32>, day: Option<u32>) -> Option<Self> {
         let possible = year.is_none_or(|year| (1000..3000).contains(&year))
             && month.is_none_or(|month| (1..=12).contains(&month))

@@ -1,6 +1,6 @@
 //! The examination: does this document state that this value is the answer?
 
-use super::scored::{TOKENS, TOP, probability};
+use crate::protocol::scored::{TOKENS, TOP, probability};
 use super::values::Value;
 use crate::error::Result;
 use crate::generation::Logprobs;

@@ -1,6 +1,6 @@
 //! The quantities that decide, and the logistic model over them.
 
-use super::scored::log_odds;
+use crate::protocol::scored::log_odds;
 use super::values::Value;
 use crate::answers::words::Level;
 use crate::question::Question;

@@ -3,7 +3,7 @@
 //! The judge sees source and date of both documents. A small model prefers one by a little, and prefers document A by much; over
 //! both orders the preference for A cancels out, and what is left is right more often than votes (`docs/methods.md`).
 
-use super::scored::{TOKENS, TOP, log_odds, probability};
+use crate::protocol::scored::{TOKENS, TOP, log_odds, probability};
 use super::values::Value;
 use crate::error::Result;
 use crate::generation::Logprobs;

@@ -9,7 +9,6 @@ mod examine;
 mod features;
 mod judge;
 mod restated;
-mod scored;
 mod values;
 
 use crate::answers::vote;

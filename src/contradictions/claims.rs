@@ -1,0 +1,149 @@
+//! Claims: sentences that are understood alone, because the reader has named what each is about.
+
+use super::folder::{Folder, Sentence};
+use super::journal::{Journal, key};
+use super::quantities::Numbers;
+use super::stage::Stage;
+use super::words::Words;
+use crate::error::Result;
+use crate::prompt_file;
+use crate::prompts::File;
+use crate::protocol::Ask;
+use crate::protocol::formats::SUBJECTS;
+use crate::question::Origin;
+use crate::transcript::Parsed;
+use serde_json::json;
+use std::collections::{BTreeSet, HashMap};
+
+/// The role that names what sentences are about.
+pub const READER: &str = "reader";
+
+/// Its prompt.
+pub const SUBJECTS_PROMPT: File = prompt_file!("contradictions/subjects.jinja");
+
+/// Passages read at once.
+const BATCH: usize = 24;
+
+/// Tokens of a reply for one sentence.
+const TOKENS: usize = 20;
+
+/// A statement of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Claim {
+    /// Its document and its position; further ones where others state the same in the same words.
+    pub(super) stated: Vec<(usize, Origin)>,
+    /// The sentence, verbatim on one line.
+    pub(super) text: String,
+    /// What it is about, in words of its document.
+    pub(super) subject: String,
+    pub(super) heading: String,
+    pub(super) before: String,
+    pub(super) after: String,
+    pub(super) words: Words,
+    pub(super) numbers: Numbers,
+    /// Names of its subject and its headings, in lower case.
+    pub(super) about: BTreeSet<String>,
+    /// Years that its headings and the title of its document name: what it says holds for them.
+    pub(super) years: BTreeSet<u32>,
+}
+
+impl Claim {
+    /// Its first document.
+    pub(super) fn source(&self) -> usize {
+        self.stated[0].0
+    }
+
+    /// As it is embedded.
+    pub(super) fn alone(&self) -> String {
+        if self.text.to_lowercase().contains(&self.subject.to_lowercase()) {
+            self.text.clone()
+        } else {
+            format!("{}: {}", self.subject, self.text)
+        }
+    }
+}
+
+/// What the reader said of each passage: the subjects of its sentences.
+pub(super) fn read(folder: &Folder, journal: &mut Journal<Vec<String>>, stage: &Stage<'_>) -> Result<Vec<Claim>> {
+    let passages = folder.by_passage();
+    let asks: Vec<Ask> = passages.iter().map(|sentences| ask(folder, sentences)).collect();
+    let keys: Vec<String> = asks.iter().map(|ask| stage.key(ask)).collect();
+    let open: Vec<usize> = (0..asks.len()).filter(|&index| journal.get(&keys[index]).is_none()).collect();
+    let known = asks.len() - open.len();
+    stage.reading(known, asks.len());
+    for (number, batch) in open.chunks(BATCH).enumerate() {
+        let asked: Vec<Ask> = batch.iter().map(|&index| asks[index].clone()).collect();
+        let replies = stage.ask(&asked)?;
+        let subjects = replies.into_iter().map(|reply| match reply.map(|call| call.parsed) {
+            Some(Parsed::Answers { answers, .. }) => answers,
+            _ => Vec::new(),
+        });
+        journal.add(batch.iter().map(|&index| keys[index].clone()).zip(subjects).collect())?;
+        stage.reading((known + number * BATCH + batch.len()).min(asks.len()), asks.len());
+    }
+    let mut claims = Claims::default();
+    for (sentences, key) in passages.iter().zip(&keys) {
+        let subjects = journal.get(key).cloned().unwrap_or_default();
+        for (at, sentence) in sentences.iter().enumerate() {
+            claims.add(folder, sentence, subjects.get(at).map_or("", String::as_str));
+        }
+    }
+    Ok(claims.all)
+}
+
+fn ask(folder: &Folder, sentences: &[Sentence]) -> Ask {
+    let source = &folder.sources[sentences[0].source];
+    let heading = &sentences[0].heading;
+    let title = source.title.clone().unwrap_or_else(|| stem_of(&source.file));
+    let texts: Vec<&str> = sentences.iter().map(|sentence| sentence.text.as_str()).collect();
+    let text = format!("{title}. {heading}. {}", texts.join(" "));
+    let count = sentences.len();
+    Ask::new(READER, SUBJECTS_PROMPT, json!({ "title": title, "heading": heading, "sentences": texts }), &SUBJECTS)
+        .format_values(json!({ "count": count, "text": text }))
+        .max_tokens(TOKENS * count)
+}
+
+/// A file's name without folder and ending, as words.
+pub(super) fn stem_of(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    stem.replace(['-', '_'], " ")
+}
+
+/// Claims, each once.
+#[derive(Default)]
+struct Claims {
+    all: Vec<Claim>,
+    known: HashMap<String, usize>,
+}
+
+impl Claims {
+    fn add(&mut self, folder: &Folder, sentence: &Sentence, subject: &str) {
+        let stated = (sentence.source, sentence.origin.clone());
+        let subject = subject.trim().trim_end_matches(['.', ',', ':', ';']);
+        let same = key(&[&sentence.text.to_lowercase(), &subject.to_lowercase(), &sentence.heading.to_lowercase()]);
+        if let Some(&index) = self.known.get(&same) {
+            if self.all[index].stated.iter().all(|(source, _)| *source != sentence.source) {
+                self.all[index].stated.push(stated);
+            }
+            return;
+        }
+        self.known.insert(same, self.all.len());
+        let source = &folder.sources[sentence.source];
+        let title = source.title.as_deref().unwrap_or_default();
+        let above = format!("x {subject} x {} x {title}", sentence.heading);
+        let dates = Numbers::of(&format!("{} ; {title} ; {}", sentence.heading, stem_of(&source.file))).dates;
+        self.all.push(Claim {
+            stated: vec![stated],
+            text: sentence.text.clone(),
+            subject: subject.to_owned(),
+            heading: sentence.heading.clone(),
+            before: sentence.before.clone(),
+            after: sentence.after.clone(),
+            words: Words::of(&sentence.text),
+            numbers: Numbers::of(&sentence.text),
+            about: Words::of(&above).names,
+            years: dates.iter().filter_map(|(date, _)| date.year()).collect(),
+        });
+    }
+}
