@@ -4,7 +4,7 @@ use super::folder::{Folder, Sentence};
 use super::journal::{Journal, key};
 use super::quantities::Numbers;
 use super::stage::Stage;
-use super::words::Words;
+use super::words::{Words, stem};
 use crate::error::Result;
 use crate::prompt_file;
 use crate::prompts::File;
@@ -51,6 +51,11 @@ impl Claim {
     /// Its first document.
     pub(super) fn source(&self) -> usize {
         self.stated[0].0
+    }
+
+    /// Whether its sentence has this word, with or without a capital.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.words.content.contains(&stem(name))
     }
 
     /// As it is embedded.

@@ -2,9 +2,10 @@
 
 use super::claims::Claim;
 use super::folder::{Folder, Source};
-use super::kind::{Kind, differing};
+use super::kind::Kind;
 use super::pairs::Pair;
 use super::quantities::Relation;
+use super::value::differing;
 use super::words::{Words, overlap};
 use serde::Serialize;
 use std::cmp::Reverse;

@@ -1,9 +1,9 @@
 //! What was said of a pair, as quantities: code compares each answer with the statement that was asked about.
 
 use super::claims::Claim;
-use super::kind::value;
-use super::labels::Said;
 use super::quantities::{Numbers, Relation};
+use super::said::Said;
+use super::value::value;
 use super::words::{Words, overlap};
 
 /// Quantities of what was said of a pair.

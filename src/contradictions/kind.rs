@@ -1,11 +1,8 @@
 //! The kind of a contradiction, by what code sees. It is shown to readers and decides nothing.
 
-use super::claims::Claim;
 use super::quantities::Relation;
-use super::signals::{Signals, has};
-use super::words::Words;
+use super::signals::Signals;
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// What differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -56,37 +53,4 @@ impl Kind {
             Self::Statement => "different statement",
         }
     }
-}
-
-/// The value of `claim`, as its text has it, by which it differs from `other`: a number or a date, else a name; `None` where there
-/// is none.
-pub(super) fn value(claim: &Claim, other: &Claim) -> Option<String> {
-    if let Some(value) = claim.numbers.differing(&other.numbers).into_iter().next() {
-        return Some(value);
-    }
-    if let Some(count) = claim.numbers.loose(&other.numbers) {
-        return Some(count);
-    }
-    let lacking = |word: &&&str| {
-        let names = Words::of(&format!("x {word}")).names;
-        names.iter().any(|name| !other.words.names.contains(name) && !other.about.contains(name) && !has(other, name))
-    };
-    let words: Vec<&str> = claim.text.split_whitespace().skip(1).collect();
-    let is_name = |word: &&str| word.starts_with(|c: char| c.is_uppercase());
-    let phrases = words.chunk_by(|a, b| is_name(a) && is_name(b) && !a.ends_with([',', ';', '.', ':']));
-    let named = phrases.filter(|phrase| phrase.iter().all(|word| is_name(word)));
-    // The last of those with the most words that the other lacks: a name stands behind what it names.
-    let count = |phrase: &&[&str]| phrase.iter().filter(lacking).count();
-    let phrase = named.filter(|phrase| count(phrase) > 0).max_by_key(count)?;
-    Some(phrase.join(" ").trim_matches(|c: char| !c.is_alphanumeric()).to_owned()).filter(|value| !value.is_empty())
-}
-
-/// The values of `claim` that differ from those of `other`, in words: numbers and dates, else names.
-pub(super) fn differing(claim: &Claim, other: &Claim) -> BTreeSet<String> {
-    let values: BTreeSet<String> = claim.numbers.differing(&other.numbers).into_iter().collect();
-    if !values.is_empty() {
-        return values;
-    }
-    let lacking = |name: &&String| !other.words.names.contains(*name) && !other.about.contains(*name);
-    claim.words.names.iter().filter(lacking).cloned().collect()
 }

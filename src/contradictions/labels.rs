@@ -7,9 +7,10 @@
 use super::claims::{Claim, READER, stem_of};
 use super::folder::Folder;
 use super::journal::Journal;
-use super::kind::value;
 use super::pairs::Pair;
+use super::said::Said;
 use super::stage::Stage;
+use super::value::value;
 use crate::error::Result;
 use crate::generation::Logprobs;
 use crate::prompt_file;
@@ -18,7 +19,6 @@ use crate::protocol::Ask;
 use crate::protocol::formats::{CHOICE, SHORT, TEXT};
 use crate::protocol::scored::{TOKENS, TOP, log_odds, probability};
 use crate::transcript::{CallRecord, Parsed};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The role that answers questions about pairs.
@@ -33,9 +33,6 @@ pub const PAIR_PROMPTS: [File; 3] = [
 
 const OPTIONS: [&str; 2] = ["yes", "no"];
 
-/// Calls of a pair, at most: a question, an answer and an examination in each direction.
-pub(super) const CALLS: usize = 6;
-
 /// Pairs labelled at once.
 const BATCH: usize = 24;
 
@@ -44,17 +41,6 @@ const MOST: f64 = 5.0;
 
 /// Tokens of a question, and of an answer.
 const LENGTH: usize = 32;
-
-/// What was said of a pair.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Said {
-    /// The question that each statement answers.
-    pub(super) questions: [String; 2],
-    /// What the other document answers to it; `None` where it does not say.
-    pub(super) answers: [Option<String>; 2],
-    /// Log-odds that a statement is true according to the other document, the mean of both directions.
-    pub(super) truth: f64,
-}
 
 /// Finished work on pairs.
 pub(super) struct Journals {

@@ -46,12 +46,12 @@ impl Signals {
     pub(super) fn of(a: &Claim, b: &Claim, cosine: f64, weight: &dyn Fn(&str) -> f64) -> Self {
         let (share, contained) = overlap(&a.words.content, &b.words.content, weight);
         let lacks = |a: &Claim, b: &Claim| {
-            a.words.names.iter().any(|name| !b.words.names.contains(name) && !b.about.contains(name) && !has(b, name))
+            a.words.names.iter().any(|name| !b.words.names.contains(name) && !b.about.contains(name) && !b.has(name))
         };
         let subjects = (Words::of(&format!("x {}", a.subject)), Words::of(&format!("x {}", b.subject)));
         let (_, subject) = overlap(&subjects.0.content, &subjects.1.content, weight);
         let foreign = |own: &Words, other: &Claim| {
-            own.names.iter().any(|name| !other.words.names.contains(name) && !other.about.contains(name) && !has(other, name))
+            own.names.iter().any(|name| !other.words.names.contains(name) && !other.about.contains(name) && !other.has(name))
         };
         let names = |claim: &Claim| -> BTreeSet<String> { claim.words.names.union(&claim.about).cloned().collect() };
         let beside = |claim: &Claim| {
@@ -131,9 +131,4 @@ impl Signals {
             - flag(self.subjects_differ, 0.5)
             - flag(self.years_differ || self.scopes_differ, 0.3)
     }
-}
-
-/// Whether a claim's sentence has this word, with or without a capital.
-pub(super) fn has(claim: &Claim, name: &str) -> bool {
-    claim.words.content.contains(&super::words::stem(name))
 }

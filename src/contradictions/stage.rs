@@ -1,11 +1,12 @@
 //! Calls of a model in stages, without a record: each stage is forgotten once its replies are read, so memory stays bounded.
 
+use super::follow::{Event, Follow};
 use super::journal::key;
-use super::{Event, Follow, PROMPTS};
 use crate::error::{MootError, Result};
 use crate::protocol::ctx::{Ctx, Settings, Silent, Tools};
 use crate::protocol::formats::{CHOICE, SHORT, SUBJECTS, TEXT};
 use crate::protocol::Ask;
+use crate::prompts::File;
 use crate::question::Question;
 use crate::transcript::CallRecord;
 
@@ -14,6 +15,8 @@ pub(super) struct Stage<'a> {
     pub(super) tools: Tools<'a>,
     pub(super) settings: &'a Settings,
     pub(super) follow: &'a dyn Follow,
+    /// The prompts that calls may use.
+    pub(super) prompts: &'a [File],
     /// Calls that were made, and that failed.
     pub(super) calls: std::cell::Cell<(usize, usize)>,
 }
@@ -28,7 +31,8 @@ impl Stage<'_> {
             return Err(MootError::Interrupted);
         }
         let question = Question { id: "contradictions".into(), ..Question::default() };
-        let files = PROMPTS.iter().copied().chain([&SUBJECTS, &CHOICE, &SHORT, &TEXT].into_iter().flat_map(|format| format.files())).collect();
+        let formats = [&SUBJECTS, &CHOICE, &SHORT, &TEXT].into_iter().flat_map(|format| format.files());
+        let files = self.prompts.iter().copied().chain(formats).collect();
         let mut ctx = Ctx::new("contradictions", files, &question, self.tools, self.settings, &Silent);
         let replies: Vec<Option<CallRecord>> = ctx.try_all(asks)?.into_iter().map(Result::ok).collect();
         let (made, failed) = self.calls.get();

@@ -50,7 +50,7 @@ impl Workspace {
 }
 
 /// `options` for a plan that compares documents. The plan's method is the nearest one: it is not run.
-fn comparing(options: PlanOptions) -> PlanOptions {
+pub(crate) fn comparing(options: PlanOptions) -> PlanOptions {
     let method = MethodOptions { name: Some(conflict_score::ROW.name.to_owned()), ..options.method };
     PlanOptions { method, ..options }
 }

@@ -26,6 +26,7 @@ mod spelling;
 
 pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
 pub use changed::Changed;
+pub(crate) use contradictions::comparing;
 pub use contradictions::contradictions_cache;
 pub use control::{Control, Phase, Unwatched, Watch};
 pub(crate) use corpus::note_undated;

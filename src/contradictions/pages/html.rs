@@ -2,7 +2,8 @@
 
 use super::markdown::head;
 use crate::assess::html::text;
-use crate::contradictions::{Finding, Report, Side, Statement};
+use crate::contradictions::findings::{Finding, Side, Statement};
+use crate::contradictions::report::Report;
 use std::fmt::Write;
 
 const STYLE: &str = "\

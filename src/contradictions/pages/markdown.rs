@@ -1,7 +1,8 @@
 //! The report as Markdown.
 
 use crate::assess::markdown::inline;
-use crate::contradictions::{Finding, Report, Side, Statement};
+use crate::contradictions::findings::{Finding, Side, Statement};
+use crate::contradictions::report::Report;
 use std::fmt::Write;
 
 /// The page: what was found by subject, then the documents.
