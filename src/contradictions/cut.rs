@@ -53,7 +53,9 @@ pub(super) fn cut(text: &str) -> Vec<Cut> {
         }
         let heading = path(&headings);
         let clauses = clauses(text, range).into_iter();
-        found.extend(clauses.filter(|range| states(&text[range.clone()])).map(|range| Cut { range, heading: heading.clone() }));
+        found.extend(
+            clauses.filter(|range| states(&text[range.clone()])).map(|range| Cut { range, heading: heading.clone() }),
+        );
     }
     found
 }
@@ -168,8 +170,7 @@ mod tests {
     #[test]
     fn rows_of_a_table_have_its_first_row_as_heading() {
         let text = "| room | seats |\n|---|---|\n| hall | 80 people |\n| attic | 12 people |\n";
-        let expected =
-            [("| room | seats |", "| hall | 80 people |"), ("| room | seats |", "| attic | 12 people |")];
+        let expected = [("| room | seats |", "| hall | 80 people |"), ("| room | seats |", "| attic | 12 people |")];
         assert_eq!(cuts(text), pairs(&expected));
     }
 

@@ -136,10 +136,8 @@ impl Gathering<'_> {
 
     /// Adds `other` to a finding in which `known` stands with the same differing value; whether there is one.
     fn join(&mut self, known: usize, other: usize, kind: Kind) -> bool {
-        let (own, others) = (
-            differing(&self.claims[known], &self.claims[other]),
-            differing(&self.claims[other], &self.claims[known]),
-        );
+        let (own, others) =
+            (differing(&self.claims[known], &self.claims[other]), differing(&self.claims[other], &self.claims[known]));
         let statements = self.statements(other);
         for (finding, sides) in &mut self.findings {
             let Some(at) = sides.iter().position(|side| side.contains(&known)) else { continue };
@@ -215,7 +213,8 @@ impl Gathering<'_> {
         let mut groups: Vec<(BTreeSet<String>, Group)> = Vec::new();
         for (mut finding, sides) in self.findings {
             mark(&mut finding);
-            let subjects = sides.iter().filter_map(|side| side.first()).map(|&claim| self.claims[claim].subject.as_str());
+            let subjects =
+                sides.iter().filter_map(|side| side.first()).map(|&claim| self.claims[claim].subject.as_str());
             let subject = subjects.filter(|subject| !subject.is_empty()).min_by_key(|subject| subject.len());
             let subject = subject.unwrap_or("(no subject)").to_owned();
             let words = Words::of(&subject).content;

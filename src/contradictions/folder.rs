@@ -237,7 +237,8 @@ impl Folder {
             together += 1;
             last = Some(&piece.heading);
             let beside = |other: Option<usize>| {
-                let other = other.filter(|&other| pieces.get(other).is_some_and(|other| other.heading == piece.heading));
+                let other =
+                    other.filter(|&other| pieces.get(other).is_some_and(|other| other.heading == piece.heading));
                 other.map(|other| shortened(&texts[other])).unwrap_or_default()
             };
             self.sentences.push(Sentence {

@@ -33,10 +33,7 @@ impl Judged {
     /// Of two claims; without what was said, of a pair whose calls failed, all are 0.
     pub(super) fn of(a: &Claim, b: &Claim, said: Option<&Said>) -> Self {
         let Some(said) = said else { return Self::default() };
-        let answered = [
-            answered(a, b, said.answers[0].as_deref()),
-            answered(b, a, said.answers[1].as_deref()),
-        ];
+        let answered = [answered(a, b, said.answers[0].as_deref()), answered(b, a, said.answers[1].as_deref())];
         let count = |wanted: Answered| answered.iter().filter(|answered| **answered == wanted).count() as f64;
         Self {
             differ: count(Answered::Other),
@@ -59,7 +56,8 @@ fn answered(own: &Claim, other: &Claim, answer: Option<&str>) -> Answered {
     if relations.contains(&Relation::Differ) || (relations.contains(&Relation::Apart) && wanted.is_some()) {
         return Answered::Other;
     }
-    let (stated, words) = (Words::of(&format!("x {}", wanted.as_deref().unwrap_or(&own.text))), Words::of(&format!("x {answer}")));
+    let (stated, words) =
+        (Words::of(&format!("x {}", wanted.as_deref().unwrap_or(&own.text))), Words::of(&format!("x {answer}")));
     match wanted {
         Some(_) if !stated.names.is_disjoint(&words.names) => Answered::Same,
         Some(_) if words.names.iter().any(|name| other.words.names.contains(name)) => Answered::Other,

@@ -91,12 +91,7 @@ impl Asking<'_> {
         super::journal::key(&keys.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    fn label(
-        &self,
-        pairs: &[&Pair],
-        questions: &mut Journal<String>,
-        stage: &Stage<'_>,
-    ) -> Result<Vec<Option<Said>>> {
+    fn label(&self, pairs: &[&Pair], questions: &mut Journal<String>, stage: &Stage<'_>) -> Result<Vec<Option<Said>>> {
         let directions: Vec<(usize, usize)> = pairs.iter().flat_map(|pair| Self::directions(pair)).collect();
         let asks: Vec<Ask> = directions.iter().map(|&direction| self.question(direction)).collect();
         let keys: Vec<String> = asks.iter().map(|ask| stage.key(ask)).collect();

@@ -38,7 +38,19 @@ pub(super) enum Relation {
 
 /// Words that make a number rough.
 const ROUGH: [&str; 13] = [
-    "about", "around", "roughly", "nearly", "almost", "approximately", "some", "over", "circa", "ca", "c", "up", "least",
+    "about",
+    "around",
+    "roughly",
+    "nearly",
+    "almost",
+    "approximately",
+    "some",
+    "over",
+    "circa",
+    "ca",
+    "c",
+    "up",
+    "least",
 ];
 
 /// Most words of a date.
@@ -114,7 +126,8 @@ impl Numbers {
 
     /// The text of a count of `self` that may count the same as one of `other` by another name: "seats 380 people", "425 seats".
     pub(super) fn loose(&self, other: &Self) -> Option<String> {
-        let counts = |numbers: &'_ Self| numbers.quantities.iter().any(|one| matches!(one.dimension, Dimension::Count(_)));
+        let counts =
+            |numbers: &'_ Self| numbers.quantities.iter().any(|one| matches!(one.dimension, Dimension::Count(_)));
         let is_count = |one: &&Quantity| matches!(one.dimension, Dimension::Count(_));
         let own = self.quantities.iter().filter(is_count).find(|one| one.value > 1.0);
         own.filter(|_| counts(other) && !self.share_a_value(other)).map(|one| one.text.clone())
@@ -189,8 +202,29 @@ fn is_dated(word: &str) -> bool {
 }
 
 const MONTHS: [&str; 23] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "dec",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "sept",
+    "oct",
+    "dec",
 ];
 
 /// Whether a word of four digits is a year: from 1000 to 2999, with no unit behind it.
@@ -213,7 +247,8 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
     let (number, suffix) = rest.split_at(digits);
     let mut value: f64 = number.replace(',', "").trim_end_matches('.').parse().ok()?;
     let ordinal = ["st", "nd", "rd", "th"].contains(&suffix);
-    if number.matches('.').count() > 1 || (!suffix.is_empty() && !ordinal && unit(suffix).is_none() && scale(suffix).is_none())
+    if number.matches('.').count() > 1
+        || (!suffix.is_empty() && !ordinal && unit(suffix).is_none() && scale(suffix).is_none())
     {
         // A version or a code.
         return None;
@@ -226,7 +261,9 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
     }) {
         value *= scale;
     }
-    if words.get(at + 1).is_some_and(|next| next == "per") && words.get(at + 2).is_some_and(|next| next.starts_with("cent")) {
+    if words.get(at + 1).is_some_and(|next| next == "per")
+        && words.get(at + 2).is_some_and(|next| next.starts_with("cent"))
+    {
         return Some((Quantity { value, dimension: Dimension::Percent, text: format!("{number} per cent"), rough }, 3));
     }
     let next = words.get(at + used);
@@ -246,7 +283,8 @@ fn quantity_at(words: &[String], at: usize) -> Option<(Quantity, usize)> {
 
 /// What a number counts: the first noun behind it, as far as that can be said; of an ordinal, the order of it.
 fn counted(words: &[String], at: usize, ordinal: bool) -> Dimension {
-    const SKIPPED: [&str; 11] = ["of", "and", "the", "new", "more", "other", "different", "full", "public", "additional", "or"];
+    const SKIPPED: [&str; 11] =
+        ["of", "and", "the", "new", "more", "other", "different", "full", "public", "additional", "or"];
     let next = words[at.min(words.len())..].iter().take(3).find(|word| !SKIPPED.contains(&word.as_str()));
     let noun = next.filter(|word| word.chars().all(char::is_alphabetic)).map(|word| super::words::stem(word));
     let noun = noun.unwrap_or_default();
@@ -284,8 +322,12 @@ fn clock(words: &[String], at: usize) -> Option<(f64, usize)> {
         _ => {}
     }
     let (half, body) = match word.trim_end_matches("m").trim_end_matches("m.") {
-        _ if word.ends_with("am") || word.ends_with("a.m") => (Some(0.0), word.trim_end_matches("a.m").trim_end_matches("am")),
-        _ if word.ends_with("pm") || word.ends_with("p.m") => (Some(720.0), word.trim_end_matches("p.m").trim_end_matches("pm")),
+        _ if word.ends_with("am") || word.ends_with("a.m") => {
+            (Some(0.0), word.trim_end_matches("a.m").trim_end_matches("am"))
+        }
+        _ if word.ends_with("pm") || word.ends_with("p.m") => {
+            (Some(720.0), word.trim_end_matches("p.m").trim_end_matches("pm"))
+        }
         _ => (None, word),
     };
     let (half, used) = match (half, words.get(at + 1).map(String::as_str)) {

@@ -1,5 +1,6 @@
 //! A comparison from documents to a report.
 
+use super::claims::{self, Claim, SUBJECTS_PROMPT};
 use super::findings;
 use super::folder::Folder;
 use super::follow::{Event, Follow};
@@ -11,7 +12,6 @@ use super::pairs::{self, Pair, Vectors, Weights};
 use super::report::{Counts, Report};
 use super::said::Said;
 use super::stage::Stage;
-use super::claims::{self, Claim, SUBJECTS_PROMPT};
 use super::weights;
 use crate::error::{MootError, Result};
 use crate::prompts::File;
@@ -62,11 +62,8 @@ pub fn find(
         .zip(&said)
         .map(|(pair, said)| Judged::of(&claims[pair.of.0], &claims[pair.of.1], said.as_ref()))
         .collect();
-    let labelled: Vec<(Pair, f64)> = pairs
-        .iter()
-        .zip(&judged)
-        .map(|(pair, judged)| (*pair, weights::probability(&pair.signals, judged)))
-        .collect();
+    let labelled: Vec<(Pair, f64)> =
+        pairs.iter().zip(&judged).map(|(pair, judged)| (*pair, weights::probability(&pair.signals, judged))).collect();
     let (calls, failed) = stage.calls.get();
     Ok(Report {
         groups: findings::groups(folder, &claims, &labelled, options.least),

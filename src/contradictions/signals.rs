@@ -51,7 +51,9 @@ impl Signals {
         let subjects = (Words::of(&format!("x {}", a.subject)), Words::of(&format!("x {}", b.subject)));
         let (_, subject) = overlap(&subjects.0.content, &subjects.1.content, weight);
         let foreign = |own: &Words, other: &Claim| {
-            own.names.iter().any(|name| !other.words.names.contains(name) && !other.about.contains(name) && !other.has(name))
+            own.names
+                .iter()
+                .any(|name| !other.words.names.contains(name) && !other.about.contains(name) && !other.has(name))
         };
         let names = |claim: &Claim| -> BTreeSet<String> { claim.words.names.union(&claim.about).cloned().collect() };
         let beside = |claim: &Claim| {
@@ -125,7 +127,10 @@ impl Signals {
     /// How promising a pair is before it is labelled.
     pub(super) fn promise(&self) -> f64 {
         let flag = |flag: bool, weight: f64| if flag { weight } else { 0.0 };
-        2.0 * self.cosine + self.overlap + self.contained + flag(self.differs(), 0.8)
+        2.0 * self.cosine
+            + self.overlap
+            + self.contained
+            + flag(self.differs(), 0.8)
             + flag(self.quantities == Relation::Differ || self.dates == Relation::Differ, 0.4)
             + 0.3 * self.subject
             - flag(self.subjects_differ, 0.5)

@@ -3,10 +3,10 @@
 use super::follow::{Event, Follow};
 use super::journal::key;
 use crate::error::{MootError, Result};
+use crate::prompts::File;
+use crate::protocol::Ask;
 use crate::protocol::ctx::{Ctx, Settings, Silent, Tools};
 use crate::protocol::formats::{CHOICE, SHORT, SUBJECTS, TEXT};
-use crate::protocol::Ask;
-use crate::prompts::File;
 use crate::question::Question;
 use crate::transcript::CallRecord;
 

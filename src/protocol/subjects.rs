@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn a_line_that_is_missing_leaves_its_sentence_without_a_subject() {
-        let answers = |list: [&str; 3]| Parsed::Answers { answers: list.map(str::to_owned).into(), explanation: String::new() };
+        let answers =
+            |list: [&str; 3]| Parsed::Answers { answers: list.map(str::to_owned).into(), explanation: String::new() };
         assert_eq!(read("1: the mill\n2: its owner\n3: the mill"), answers(["the mill", "its owner", "the mill"]));
         assert_eq!(read("Here:\n1: the mill\n3: a: b\n9: x"), answers(["the mill", "", "a: b"]));
         assert_eq!(read("the mill"), Parsed::Malformed);

@@ -29,7 +29,11 @@ impl Changed {
         let mut files = BTreeSet::new();
         for path in paths {
             let path = Path::new(path);
-            let folder = if path.is_dir() { path } else { path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")) };
+            let folder = if path.is_dir() {
+                path
+            } else {
+                path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+            };
             match (is_date, top(folder)) {
                 (true, None) => files.extend(modified(since, path)?),
                 (true, Some(top)) => {
@@ -40,9 +44,14 @@ impl Changed {
                     files.extend(differing(before, folder, &top)?);
                 }
                 (false, Some(top)) => {
-                    let named = git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{since}^{{commit}}")]);
+                    let named = git(
+                        folder,
+                        &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{since}^{{commit}}")],
+                    );
                     let commit = named.map_err(|_| {
-                        MootError::Usage(format!("--since {since}: expected a revision that git knows, or a date as 2024-05-31"))
+                        MootError::Usage(format!(
+                            "--since {since}: expected a revision that git knows, or a date as 2024-05-31"
+                        ))
                     })?;
                     files.extend(differing(commit.trim(), folder, &top)?);
                 }

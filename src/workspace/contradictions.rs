@@ -28,8 +28,7 @@ impl Workspace {
         options.runtime.set_threads(&control.notice())?;
         let embedder: Option<Arc<dyn Embedder>> = embedder.named(control)?;
         control.watch.phase(Phase::Opening);
-        let purpose =
-            Purpose { method: "contradictions", roles: &[READER, JUDGE], needs: Capabilities::default() };
+        let purpose = Purpose { method: "contradictions", roles: &[READER, JUDGE], needs: Capabilities::default() };
         let llm = start(options, purpose, 0, control)?;
         control.watch.phase(Phase::Working);
         let (wanted, control) = (options.corpus.wanted(), control.clone());

@@ -10,7 +10,8 @@ fn workspace() -> Workspace {
     let workspace = Workspace::new();
     fs::create_dir(workspace.path("docs")).unwrap();
     fs::write(workspace.path("docs/guide.md"), "The bridge at Orm opened in 1931. It has four arches.\n").unwrap();
-    fs::write(workspace.path("docs/diary.txt"), "The bridge at Orm opened in 1947. We crossed it <b>twice</b>.\n").unwrap();
+    fs::write(workspace.path("docs/diary.txt"), "The bridge at Orm opened in 1947. We crossed it <b>twice</b>.\n")
+        .unwrap();
     workspace
 }
 
@@ -86,7 +87,11 @@ fn only_changes_since_a_revision_or_a_date_are_compared() {
     };
     assert_eq!(pairs("docs --least 0 --since HEAD --json"), 0);
     fs::write(workspace.path("docs/new.txt"), "The bridge at Orm opened in 1950, in the rain.\n").unwrap();
-    assert_eq!(pairs("docs --least 0 --since HEAD --json"), 2, "of the new file, which git does not know, with both others");
+    assert_eq!(
+        pairs("docs --least 0 --since HEAD --json"),
+        2,
+        "of the new file, which git does not know, with both others"
+    );
     assert_eq!(pairs("docs --least 0 --since 2001-01-01 --json"), 3, "everything is newer");
     refused(&workspace, "docs --since nowhere", &["--since nowhere", "a revision that git knows"]);
 }

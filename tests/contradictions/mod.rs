@@ -4,6 +4,7 @@ use moot::contradictions::{self, Event, Folder, Follow, JUDGE, Kind, Options, Re
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::{Settings, Tools};
+use moot::protocol::formats::SUBJECTS;
 use moot::{MootError, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -85,7 +86,13 @@ fn a_planted_contradiction_is_found_with_both_quotes_and_lines() {
     let shown: Vec<(&str, Option<u64>, Vec<&str>)> = finding
         .sides
         .iter()
-        .map(|side| (side.statements[0].quote.as_str(), side.statements[0].line, side.values.iter().map(String::as_str).collect()))
+        .map(|side| {
+            (
+                side.statements[0].quote.as_str(),
+                side.statements[0].line,
+                side.values.iter().map(String::as_str).collect(),
+            )
+        })
         .collect();
     let expected = [
         ("Harlow Mill was built in 1790 by Ada Brook.", Some(3), vec!["1790"]),
@@ -97,7 +104,8 @@ fn a_planted_contradiction_is_found_with_both_quotes_and_lines() {
 
 #[test]
 fn where_several_agree_the_odd_one_is_named_and_a_fact_is_one_finding() {
-    let second = ("other.txt", "Harlow Mill was built in 1790 by Ada Brook. It stands by the river and is open on Sundays.\n");
+    let second =
+        ("other.txt", "Harlow Mill was built in 1790 by Ada Brook. It stands by the river and is open on Sundays.\n");
     let files = folder(&[GUIDE, LEAFLET, second]);
     let report = find(&read(files.path()).unwrap());
     let findings: Vec<_> = report.findings().collect();
@@ -120,7 +128,8 @@ fn copies_are_read_once_and_contradict_nothing() {
 
 #[test]
 fn an_interrupted_run_goes_on_where_it_stopped() {
-    let second = ("other.txt", "Harlow Mill was built in 1805 by Ada Brook. It stands by the river and is open on Sundays.\n");
+    let second =
+        ("other.txt", "Harlow Mill was built in 1805 by Ada Brook. It stands by the river and is open on Sundays.\n");
     let files = folder(&[GUIDE, LEAFLET, second]);
     let (folder, cache) = (read(files.path()).unwrap(), tempfile::tempdir().unwrap());
     let whole = find(&folder);
@@ -156,7 +165,8 @@ fn a_stop_ends_the_work() {
 
 #[test]
 fn only_what_contradicts_a_changed_document_is_looked_for() {
-    let third = ("third.txt", "Harlow Mill was built in 1805 by Ada Brook. It stands by the river and is open on Sundays.\n");
+    let third =
+        ("third.txt", "Harlow Mill was built in 1805 by Ada Brook. It stands by the river and is open on Sundays.\n");
     let files = folder(&[GUIDE, LEAFLET, third]);
     let paths = [files.path().display().to_string()];
     let of = |name: &str| {
@@ -175,7 +185,10 @@ fn only_what_contradicts_a_changed_document_is_looked_for() {
 
 #[test]
 fn pages_escape_what_documents_say() {
-    let hostile = ("<script>alert(1)</script>.md", "<b>Harlow Mill</b> was built in 1790 by Ada | Brook & <img src=x onerror=alert(1)>.\n");
+    let hostile = (
+        "<script>alert(1)</script>.md",
+        "<b>Harlow Mill</b> was built in 1790 by Ada | Brook & <img src=x onerror=alert(1)>.\n",
+    );
     let files = folder(&[LEAFLET]);
     let name = hostile.0.replace('/', "");
     std::fs::write(files.path().join(&name), hostile.1).unwrap();
@@ -201,7 +214,8 @@ fn folders_without_two_documents_are_told_in_one_line() {
 
 #[test]
 fn a_long_file_is_read_up_to_a_limit_and_other_languages_are_noted() {
-    let long: String = (0..1500).map(|n| format!("The pump number {n} was built in the year {}.\n\n", 1000 + n)).collect();
+    let long: String =
+        (0..1500).map(|n| format!("The pump number {n} was built in the year {}.\n\n", 1000 + n)).collect();
     let german = "Die Mühle wurde von der Gemeinde gebaut und steht am Fluss neben der alten Brücke.\n".repeat(3);
     let files = folder(&[("long.txt", &long), ("muehle.txt", &german), GUIDE]);
     let folder = read(files.path()).unwrap();
@@ -223,4 +237,13 @@ fn documents_of_a_request_are_compared_as_files_are() {
     let report = find(&folder);
     assert_eq!((report.findings().count(), report.documents[0].copies.clone()), (1, vec!["c".to_owned()]));
     assert!(Folder::of(&given[..1]).is_err());
+}
+
+#[test]
+fn a_subject_is_words_of_the_text() {
+    let values = serde_json::json!({ "count": 2, "text": "The mill \"Orm\". It was built by Ada Brook." });
+    let accepts = |reply: &str| crate::protocol::formats::accepts(&SUBJECTS, &values, reply);
+    assert!(accepts("1: The mill\n2: Ada Brook"));
+    assert!(!accepts("1: The castle\n2: Ada Brook"));
+    assert!(!accepts("1: The mill"));
 }

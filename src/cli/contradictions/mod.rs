@@ -23,7 +23,8 @@ use watch::Bars;
 pub fn run(args: &Args) -> Result<()> {
     let control = interrupt::listen()?;
     let outputs: Vec<(&str, &Path)> = args.output.iter().map(|path| ("-o", path.as_path())).collect();
-    let all: Vec<_> = outputs.iter().copied().chain(args.pairs.iter().map(|path| ("--pairs", path.as_path()))).collect();
+    let all: Vec<_> =
+        outputs.iter().copied().chain(args.pairs.iter().map(|path| ("--pairs", path.as_path()))).collect();
     outputs::distinct(&all, &args.inputs())?;
     for (_, path) in &all {
         outputs::check(path)?;

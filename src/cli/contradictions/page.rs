@@ -69,7 +69,8 @@ fn lines(side: &Side, room: usize) -> Vec<Line> {
             head = if head.is_empty() { word.to_owned() } else { format!("{head} ({word})") };
         }
     }
-    let block = |text: &str, style: Style| wrap(&printable(text), room).into_iter().map(move |line| (style, line)).collect();
+    let block =
+        |text: &str, style: Style| wrap(&printable(text), room).into_iter().map(move |line| (style, line)).collect();
     let mut all: Vec<Line> = if head.is_empty() { Vec::new() } else { block(&head, STRONG) };
     for statement in &side.statements {
         all.extend::<Vec<Line>>(block(&format!("“{}”", statement.quote), Style::new()));

@@ -45,7 +45,8 @@ pub fn page(report: &Report) -> String {
 
 fn section(finding: &Finding) -> String {
     let (kind, probability) = (finding.kind.told(), finding.probability);
-    let mut html = format!("<h3>{kind} <span class=\"chance\">probability {probability:.2}</span></h3>\n<div class=\"sides\">\n");
+    let mut html =
+        format!("<h3>{kind} <span class=\"chance\">probability {probability:.2}</span></h3>\n<div class=\"sides\">\n");
     finding.sides.iter().for_each(|side| html.push_str(&column(side)));
     html.push_str("</div>\n");
     html
@@ -61,5 +62,8 @@ fn quote(statement: &Statement) -> String {
     let details: Vec<String> = statement.details().map(text).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     let position = text(&statement.position());
-    format!("<blockquote>“{}”<br><span class=\"note\">{position}{details}</span></blockquote>\n", text(&statement.quote))
+    format!(
+        "<blockquote>“{}”<br><span class=\"note\">{position}{details}</span></blockquote>\n",
+        text(&statement.quote)
+    )
 }
