@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 pub const READER: &str = "reader";
 
 /// Its prompt.
-pub const SUBJECTS_PROMPT: File = prompt_file!("contradictions/subjects.jinja");
+pub(super) const SUBJECTS_PROMPT: File = prompt_file!("contradictions/subjects.jinja");
 
 /// Passages read at once.
 const BATCH: usize = 24;

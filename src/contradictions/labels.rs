@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 pub const JUDGE: &str = "judge";
 
 /// Prompts of a question, of its answer and of the examination of a statement.
-pub const PAIR_PROMPTS: [File; 3] = [
+pub(super) const PAIR_PROMPTS: [File; 3] = [
     prompt_file!("contradictions/question.jinja"),
     prompt_file!("contradictions/answer.jinja"),
     prompt_file!("contradictions/exam.jinja"),
