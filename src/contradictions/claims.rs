@@ -1,4 +1,4 @@
-//! Claims: sentences that are understood alone, because the reader has named what each is about.
+//! Claims: sentences that are understood alone, because the reader has named what their pronouns stand for.
 
 use super::folder::{Folder, Sentence};
 use super::journal::{Journal, key};
@@ -15,7 +15,7 @@ use crate::transcript::Parsed;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
-/// The role that names what sentences are about.
+/// The role that names what pronouns stand for, and writes questions.
 pub const READER: &str = "reader";
 
 /// Its prompt.
@@ -34,7 +34,7 @@ pub(super) struct Claim {
     pub(super) stated: Vec<(usize, Origin)>,
     /// The sentence, verbatim on one line.
     pub(super) text: String,
-    /// What it is about, in words of its document.
+    /// Whom or what it is about, in words of its document, where it begins with a pronoun; else empty.
     pub(super) subject: String,
     pub(super) heading: String,
     pub(super) before: String,
@@ -68,32 +68,54 @@ impl Claim {
     }
 }
 
-/// What the reader said of each passage: the subjects of its sentences.
+/// Words that stand for a person or a thing named before, in lower case.
+const PRONOUNS: [&str; 12] =
+    ["it", "its", "he", "she", "they", "his", "her", "their", "this", "these", "those", "both"];
+
+/// Most words of a subject.
+const LONGEST: usize = 6;
+
+/// The claims of all sentences. The reader names whom or what those are about that begin with a pronoun.
 pub(super) fn read(folder: &Folder, journal: &mut Journal<Vec<String>>, stage: &Stage<'_>) -> Result<Vec<Claim>> {
     let passages = folder.by_passage();
-    let asks: Vec<Ask> = passages.iter().map(|sentences| ask(folder, sentences)).collect();
+    let open: Vec<usize> = (0..passages.len()).filter(|&index| !wanted(passages[index]).is_empty()).collect();
+    let asks: Vec<Ask> = open.iter().map(|&index| ask(folder, passages[index])).collect();
     let keys: Vec<String> = asks.iter().map(|ask| stage.key(ask)).collect();
-    let open: Vec<usize> = (0..asks.len()).filter(|&index| journal.get(&keys[index]).is_none()).collect();
-    let known = asks.len() - open.len();
+    let unknown: Vec<usize> = (0..asks.len()).filter(|&index| journal.get(&keys[index]).is_none()).collect();
+    let known = asks.len() - unknown.len();
     stage.reading(known, asks.len());
-    for (number, batch) in open.chunks(BATCH).enumerate() {
+    for (number, batch) in unknown.chunks(BATCH).enumerate() {
         let asked: Vec<Ask> = batch.iter().map(|&index| asks[index].clone()).collect();
         let replies = stage.ask(&asked)?;
-        let subjects = replies.into_iter().map(|reply| match reply.map(|call| call.parsed) {
-            Some(Parsed::Answers { answers, .. }) => answers,
-            _ => Vec::new(),
+        // A reply that is malformed names nothing; a call that failed is made again in the next run.
+        let subjects = batch.iter().zip(replies).filter_map(|(&index, reply)| match reply?.parsed {
+            Parsed::Answers { answers, .. } => Some((keys[index].clone(), answers)),
+            _ => Some((keys[index].clone(), Vec::new())),
         });
-        journal.add(batch.iter().map(|&index| keys[index].clone()).zip(subjects).collect())?;
-        stage.reading((known + number * BATCH + batch.len()).min(asks.len()), asks.len());
+        journal.add(subjects.collect())?;
+        stage.reading(known + number * BATCH + batch.len(), asks.len());
     }
     let mut claims = Claims::default();
-    for (sentences, key) in passages.iter().zip(&keys) {
-        let subjects = journal.get(key).cloned().unwrap_or_default();
+    let mut named = open.iter().zip(&keys).peekable();
+    for (index, sentences) in passages.iter().enumerate() {
+        let subjects = named.next_if(|(open, _)| **open == index).and_then(|(_, key)| journal.get(key));
+        let numbers = wanted(sentences);
         for (at, sentence) in sentences.iter().enumerate() {
-            claims.add(folder, sentence, subjects.get(at).map_or("", String::as_str));
+            let asked = numbers.iter().position(|number| *number == at + 1);
+            let subject = asked.and_then(|asked| subjects?.get(asked));
+            claims.add(folder, sentence, subject.map_or("", String::as_str));
         }
     }
     Ok(claims.all)
+}
+
+/// Numbers of the sentences of a passage that begin with a pronoun, from 1.
+fn wanted(sentences: &[Sentence]) -> Vec<usize> {
+    let begins = |sentence: &Sentence| {
+        let first = sentence.text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        first.is_some_and(|word| PRONOUNS.contains(&word.to_lowercase().as_str()))
+    };
+    (1..).zip(sentences).filter(|(_, sentence)| begins(sentence)).map(|(number, _)| number).collect()
 }
 
 fn ask(folder: &Folder, sentences: &[Sentence]) -> Ask {
@@ -101,11 +123,14 @@ fn ask(folder: &Folder, sentences: &[Sentence]) -> Ask {
     let heading = &sentences[0].heading;
     let title = source.title.clone().unwrap_or_else(|| stem_of(&source.file));
     let texts: Vec<&str> = sentences.iter().map(|sentence| sentence.text.as_str()).collect();
-    let text = format!("{title}. {heading}. {}", texts.join(" "));
-    let count = sentences.len();
-    Ask::new(READER, SUBJECTS_PROMPT, json!({ "title": title, "heading": heading, "sentences": texts }), &SUBJECTS)
-        .format_values(json!({ "count": count, "text": text }))
-        .max_tokens(TOKENS * count)
+    let before = &sentences[0].before;
+    let text = format!("{title}. {heading}. {before} {}", texts.join(" "));
+    let numbers = wanted(sentences);
+    let tokens = TOKENS * numbers.len();
+    let values = json!({ "title": title, "heading": heading, "sentences": texts, "wanted": numbers });
+    Ask::new(READER, SUBJECTS_PROMPT, values, &SUBJECTS)
+        .format_values(json!({ "numbers": numbers, "text": text }))
+        .max_tokens(tokens)
 }
 
 /// A file's name without folder and ending, as words.
@@ -126,6 +151,8 @@ impl Claims {
     fn add(&mut self, folder: &Folder, sentence: &Sentence, subject: &str) {
         let stated = (sentence.source, sentence.origin.clone());
         let subject = subject.trim().trim_end_matches(['.', ',', ':', ';']);
+        let is_name = subject.chars().any(char::is_alphabetic) && subject.split_whitespace().count() <= LONGEST;
+        let subject = if is_name { subject } else { "" };
         let same = key(&[&sentence.text.to_lowercase(), &subject.to_lowercase(), &sentence.heading.to_lowercase()]);
         if let Some(&index) = self.known.get(&same) {
             if self.all[index].stated.iter().all(|(source, _)| *source != sentence.source) {

@@ -1,11 +1,11 @@
 //! Contradictions from labelled pairs: those about one fact are one finding, with a side for each value.
 
-use super::claims::Claim;
+use super::claims::{Claim, stem_of};
 use super::folder::{Folder, Source};
 use super::kind::Kind;
 use super::pairs::Pair;
 use super::quantities::Relation;
-use super::value::differing;
+use super::value::{differing, shared};
 use super::words::{Words, overlap};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -209,14 +209,24 @@ impl Gathering<'_> {
         stated.iter().map(statement).collect()
     }
 
-    fn grouped(self) -> Vec<Group> {
+    /// What the first claims of a finding's sides are about.
+    fn subject(&self, sides: &[Vec<usize>]) -> String {
+        let first: Vec<&Claim> =
+            sides.iter().filter_map(|side| side.first()).map(|&claim| &self.claims[claim]).collect();
+        let [one, other, ..] = first.as_slice() else { return String::new() };
+        let last = |claim: &Claim| claim.heading.rsplit(" > ").next().unwrap_or_default().to_owned();
+        let named = [one.subject.clone(), other.subject.clone()].into_iter().find(|subject| !subject.is_empty());
+        let is_title = |heading: &String| !heading.is_empty() && !heading.starts_with('|');
+        let subject =
+            named.or_else(|| shared(one, other)).or_else(|| [last(one), last(other)].into_iter().find(is_title));
+        subject.unwrap_or_else(|| stem_of(&self.folder.sources[one.source()].file))
+    }
+
+    fn grouped(mut self) -> Vec<Group> {
         let mut groups: Vec<(BTreeSet<String>, Group)> = Vec::new();
-        for (mut finding, sides) in self.findings {
+        for (mut finding, sides) in std::mem::take(&mut self.findings) {
             mark(&mut finding);
-            let subjects =
-                sides.iter().filter_map(|side| side.first()).map(|&claim| self.claims[claim].subject.as_str());
-            let subject = subjects.filter(|subject| !subject.is_empty()).min_by_key(|subject| subject.len());
-            let subject = subject.unwrap_or("(no subject)").to_owned();
+            let subject = self.subject(&sides);
             let words = Words::of(&subject).content;
             let same = |(known, _): &&mut (BTreeSet<String>, Group)| {
                 let (share, _) = overlap(known, &words, |_| 1.0);

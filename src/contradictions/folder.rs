@@ -140,12 +140,12 @@ impl Folder {
         Ok(folder)
     }
 
-    /// "20 documents, 214 sentences: 40 calls to name subjects, at most 5136 to label 856 pairs".
+    /// "20 documents, 214 sentences: at most 40 calls to read them and 5136 to label 856 pairs".
     #[must_use]
     pub fn estimate(&self, options: &Options) -> String {
         let pairs = self.sentences() * options.pairs;
         format!(
-            "{}, {}: {} to read them, at most {} to label {}",
+            "{}, {}: at most {} to read them and {} to label {}",
             plural(self.documents(), "document", "documents"),
             plural(self.sentences(), "sentence", "sentences"),
             plural(self.passages, "call", "calls"),
