@@ -44,9 +44,17 @@ impl Judged {
     }
 }
 
+/// Whether an answer says in a sentence that the document does not say.
+fn is_evasive(answer: &str) -> bool {
+    let lower = answer.to_lowercase();
+    ["does not", "doesn't", "not provide", "not mention", "not specif", "not stated", "no information"]
+        .iter()
+        .any(|part| lower.contains(part) && (lower.contains("document") || lower.contains("information")))
+}
+
 /// How `answer`, of the document of `other`, relates to what `own` states.
 fn answered(own: &Claim, other: &Claim, answer: Option<&str>) -> Answered {
-    let Some(answer) = answer else { return Answered::Unknown };
+    let Some(answer) = answer.filter(|answer| !is_evasive(answer)) else { return Answered::Unknown };
     let wanted = value(own, other);
     let (asked, given) = (Numbers::of(wanted.as_deref().unwrap_or(&own.text)), Numbers::of(answer));
     let relations = [asked.quantities_with(&given), asked.dates_with(&given)];
