@@ -143,7 +143,7 @@ impl Folder {
     /// "20 documents, 214 sentences: at most 40 calls to read them and 5136 to label 856 pairs".
     #[must_use]
     pub fn estimate(&self, options: &Options) -> String {
-        let pairs = self.sentences() * options.pairs;
+        let pairs = (self.sentences() * options.pairs).min(self.documents() * options.of_document);
         format!(
             "{}, {}: at most {} to read them and {} to label {}",
             plural(self.documents(), "document", "documents"),

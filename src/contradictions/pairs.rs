@@ -141,6 +141,23 @@ pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights
     pairs
 }
 
+/// Leaves out pairs of two documents that both have `most` more promising ones; how many were left out.
+pub(super) fn bound(pairs: &mut Vec<Pair>, claims: &[Claim], most: usize) -> usize {
+    let all = pairs.len();
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    pairs.sort_by(|a, b| b.signals.promise().total_cmp(&a.signals.promise()).then(a.of.cmp(&b.of)));
+    pairs.retain(|pair| {
+        let sources = [claims[pair.of.0].source(), claims[pair.of.1].source()];
+        let keep = sources.iter().any(|source| counts.get(source).copied().unwrap_or_default() < most);
+        if keep {
+            sources.iter().for_each(|source| *counts.entry(*source).or_default() += 1);
+        }
+        keep
+    });
+    pairs.sort_by_key(|pair| pair.of);
+    all - pairs.len()
+}
+
 /// The nearest claims of other documents, nearest first.
 fn nearest(folder: &Folder, claims: &[Claim], vectors: &Vectors, a: usize) -> Vec<(f32, usize)> {
     let changed = |claim: &Claim| claim.stated.iter().any(|(source, _)| folder.sources[*source].changed);

@@ -51,7 +51,12 @@ pub fn find(
         })?,
         None => Vectors::of_words(&claims, &weights),
     };
-    let pairs = pairs::find(folder, &claims, &vectors, &weights, options.pairs);
+    let mut pairs = pairs::find(folder, &claims, &vectors, &weights, options.pairs);
+    let left_out = pairs::bound(&mut pairs, &claims, options.of_document);
+    if left_out > 0 {
+        let most = options.of_document;
+        follow.note(&format!("{left_out} less promising pairs are left out: {most} of each document are labelled"));
+    }
     let counted = Event::Pairs { claims: claims.len(), pairs: pairs.len(), calls: pairs.len() * CALLS };
     follow.event(&counted);
     let mut journals =

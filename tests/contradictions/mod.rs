@@ -247,3 +247,20 @@ fn a_subject_is_words_of_the_text() {
     assert!(!accepts("2: The castle\n5: Ada Brook"));
     assert!(!accepts("2: The mill"));
 }
+
+#[test]
+fn pairs_of_a_document_are_bounded() {
+    let year = |year: usize| (format!("{year}.txt"), format!("Harlow Mill was built in {year} by Ada Brook.\n"));
+    let texts: Vec<(String, String)> = (0..10).map(|n| year(1790 + n)).collect();
+    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let files = folder(&files);
+    let pairs = |of_document: usize| {
+        let options = Options { pairs: 9, of_document, ..Options::default() };
+        let (llm, settings) = (Scripted::new(reply), Settings::default());
+        let folder = read(files.path()).unwrap();
+        let watch = Watch::default();
+        contradictions::find(&folder, Tools::new(&llm), &settings, &options, &watch).unwrap().counts.pairs
+    };
+    assert_eq!(pairs(9), 45);
+    assert!((10..=20).contains(&pairs(2)), "{}", pairs(2));
+}

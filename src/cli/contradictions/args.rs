@@ -51,6 +51,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().pairs, value_parser = values::count)]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     pub most_pairs: usize,
+    /// Pairs of each document that are labelled, at most; the most promising first
+    #[arg(long, value_name = "N", default_value_t = Options::default().of_document, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
+    pub document_pairs: usize,
     /// Only count documents, sentences and calls; no model is loaded
     #[arg(long)]
     pub dry_run: bool,
@@ -128,7 +132,7 @@ impl Args {
     /// A cache whose path is not known.
     pub(super) fn options(&self) -> Result<Options> {
         let cache = if self.no_cache { None } else { Some(contradictions_cache(&self.paths)?) };
-        Ok(Options { pairs: self.most_pairs, least: self.least, cache })
+        Ok(Options { pairs: self.most_pairs, of_document: self.document_pairs, least: self.least, cache })
     }
 
     /// The embedder.
