@@ -1,6 +1,6 @@
 //! `moot contradictions` with scripted models: what is found, folded, resumed and refused.
 
-use moot::contradictions::{self, Event, Folder, Follow, JUDGE, Kind, Options, Report, html, markdown};
+use moot::contradictions::{self, Folder, Follow, JUDGE, Kind, Options, Report, html, markdown};
 use moot::llm::Call;
 use moot::llm::scripted::Scripted;
 use moot::protocol::ctx::{Settings, Tools};
@@ -8,7 +8,6 @@ use moot::protocol::formats::SUBJECTS;
 use moot::{MootError, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -47,22 +46,15 @@ fn reply(call: &Call) -> String {
     }
 }
 
-/// Counts calls, and stops after some labelled pairs.
+/// Stops the work where it is to.
 #[derive(Default)]
 struct Watch {
-    stop_at: Option<usize>,
-    labelled: AtomicUsize,
+    stop: bool,
 }
 
 impl Follow for Watch {
-    fn event(&self, event: &Event) {
-        if let Event::Labelling { done, .. } = event {
-            self.labelled.store(*done, Ordering::Relaxed);
-        }
-    }
-
     fn is_stopped(&self) -> bool {
-        self.stop_at.is_some_and(|most| self.labelled.load(Ordering::Relaxed) >= most.max(1))
+        self.stop
     }
 }
 
@@ -158,7 +150,7 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
 #[test]
 fn a_stop_ends_the_work() {
     let files = folder(&[GUIDE, LEAFLET]);
-    let watch = Watch { stop_at: Some(0), labelled: AtomicUsize::new(1) };
+    let watch = Watch { stop: true };
     let ended = find_with(&read(files.path()).unwrap(), &Scripted::new(reply), None, &watch);
     assert!(matches!(ended, Err(MootError::Interrupted)));
 }
