@@ -24,8 +24,8 @@ mod shared;
 mod single;
 mod spelling;
 
-pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
 pub use changed::Changed;
+pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
 pub(crate) use contradictions::comparing;
 pub use contradictions::contradictions_cache;
 pub use control::{Control, Phase, Unwatched, Watch};

@@ -159,7 +159,12 @@ fn answers_are_as_they_are_described() {
 #[test]
 fn described_fields_of_requests_are_known() {
     let (all, server) = (description(), Started::new());
-    for (path, schema) in [("/moot/v1/ask", "Ask"), ("/moot/v1/conflict", "Conflicts"), ("/moot/v1/contradictions", "Compare"), ("/moot/v1/search", "Search")] {
+    for (path, schema) in [
+        ("/moot/v1/ask", "Ask"),
+        ("/moot/v1/conflict", "Conflicts"),
+        ("/moot/v1/contradictions", "Compare"),
+        ("/moot/v1/search", "Search"),
+    ] {
         for field in all["components"]["schemas"][schema]["properties"].as_object().unwrap().keys() {
             let body = match schema {
                 "Search" => json!({ "query": "x", "search": { field: null } }),

@@ -1,6 +1,5 @@
 //! The examination: does this document state that this value is the answer?
 
-use crate::protocol::scored::{TOKENS, TOP, probability};
 use super::values::Value;
 use crate::error::Result;
 use crate::generation::Logprobs;
@@ -8,6 +7,7 @@ use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::CHOICE;
 use crate::protocol::passages::shown;
+use crate::protocol::scored::{TOKENS, TOP, probability};
 use crate::protocol::{Ask, Ctx};
 use crate::question::Question;
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! The quantities that decide, and the logistic model over them.
 
-use crate::protocol::scored::log_odds;
 use super::values::Value;
 use crate::answers::words::Level;
+use crate::protocol::scored::log_odds;
 use crate::question::Question;
 use crate::units::plural;
 use moot_models::kernels::math::{exp, ln};
