@@ -95,6 +95,19 @@ impl Date {
         [self.year, self.month, self.day].map(Option::unwrap_or_default)
     }
 
+    /// A part that both name differs.
+    #[must_use]
+    pub fn contradicts(&self, other: &Self) -> bool {
+        let differ = |own: Option<u32>, other: Option<u32>| own.is_some() && other.is_some() && own != other;
+        differ(self.year, other.year) || differ(self.month, other.month) || differ(self.day, other.day)
+    }
+
+    /// Its year.
+    #[must_use]
+    pub fn year(&self) -> Option<u32> {
+        self.year
+    }
+
     fn new(year: Option<u32>, month: Option<u32>, day: Option<u32>) -> Option<Self> {
         let possible = year.is_none_or(|year| (1000..3000).contains(&year))
             && month.is_none_or(|month| (1..=12).contains(&month))

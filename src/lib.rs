@@ -7,6 +7,7 @@ pub mod assess;
 pub mod cancel;
 mod charset;
 pub mod cli;
+pub mod contradictions;
 pub mod dates;
 pub mod doctor;
 pub mod engine;

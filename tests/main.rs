@@ -4,6 +4,7 @@
 mod answers;
 mod assess;
 mod cli;
+mod contradictions;
 mod engine;
 mod eval;
 mod hostile;

@@ -163,7 +163,7 @@ fn marked(number: usize, document: &str, ranges: &[Range<usize>]) -> String {
 }
 
 /// Text without markup and without control characters; lines stay.
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for c in escape::lines(text).chars() {
         match c {

@@ -82,7 +82,7 @@ fn location(evidence: &Evidence) -> String {
 }
 
 /// Text in which nothing is markup, on one line.
-fn inline(text: &str) -> String {
+pub(crate) fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in escape::line(text).chars() {
         match c {

@@ -9,6 +9,7 @@ pub mod check;
 mod claims;
 pub mod compare;
 pub mod conflict;
+pub mod contradictions;
 pub mod debate;
 pub mod doctor;
 #[cfg(test)]
@@ -60,6 +61,7 @@ enum Command {
     Ask(ask::Args),
     Run(run::Args),
     Conflict(conflict::Args),
+    Contradictions(contradictions::Args),
     Serve(serve::Args),
     Mcp(mcp::Args),
     Score(score::Args),
@@ -112,7 +114,7 @@ enum OfLab {
 
 /// The subcommands as the help lists them. One that is in no group is an old name.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Answers", &["ask", "run", "conflict", "serve", "mcp"]),
+    ("Answers", &["ask", "run", "conflict", "contradictions", "serve", "mcp"]),
     ("Results", &["score", "compare", "report", "record"]),
     ("Parts", &["index", "models", "methods", "prompts", "sources", "lab", "doctor"]),
 ];
@@ -176,6 +178,7 @@ impl Cli {
             Command::Ask(args) => ask::run(args),
             Command::Run(args) => run::run(args),
             Command::Conflict(args) => conflict::run(args),
+            Command::Contradictions(args) => contradictions::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Mcp(args) => mcp::run(args),
             Command::Score(args) => score::run(args),

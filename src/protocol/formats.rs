@@ -8,6 +8,7 @@ use crate::generation::Finish;
 use crate::prompt_file;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::reply;
+pub use crate::protocol::subjects::SUBJECTS;
 use crate::transcript::{CallRecord, Parsed};
 
 pub use crate::protocol::format::Format;
@@ -162,6 +163,7 @@ pub static FORMATS: &[&Format] = &[
     &CLAIMS,
     &CLAIM_LABEL,
     &CLAIM_LABELS,
+    &SUBJECTS,
 ];
 
 impl Format {

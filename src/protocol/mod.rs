@@ -15,8 +15,10 @@ pub mod passages;
 pub mod presets;
 mod reply;
 pub(crate) mod row;
+pub(crate) mod scored;
 mod search;
 mod settle;
+mod subjects;
 pub mod switches;
 
 pub use ask::Ask;

@@ -20,6 +20,7 @@ pub use crate::question::{Hit, Origin, Passage};
 pub(crate) use batched::Batched;
 pub use documents::{documents, merged_documents};
 pub use embedder::{EmbedderOptions, LocalEmbedder};
+pub(crate) use fold::Exact;
 pub(crate) use passage::check_date;
 pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, SourceCount, Wanted};
 pub(crate) use remembered::Remembering;

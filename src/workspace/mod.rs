@@ -4,7 +4,9 @@
 //! A face (the command line, a server, a program) does three things: it fills [`PlanOptions`], opens the plan, and shows what
 //! [`Watch`] and the observers of calls receive. `examples/face.rs` is one.
 
+mod changed;
 mod conflict;
+mod contradictions;
 mod control;
 mod corpus;
 mod documents;
@@ -23,7 +25,10 @@ mod shared;
 mod single;
 mod spelling;
 
+pub use changed::Changed;
 pub(crate) use conflict::{CONFLICT, JUDGE, by_hand, labelled, of_answer};
+pub(crate) use contradictions::comparing;
+pub use contradictions::contradictions_cache;
 pub use control::{Control, Phase, Unwatched, Watch};
 pub(crate) use corpus::note_undated;
 pub(crate) use embedder::note_truncated;

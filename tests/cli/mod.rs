@@ -3,6 +3,7 @@
 mod again;
 mod bad_input;
 mod conflict;
+mod contradictions;
 mod corpus;
 mod index;
 mod models;

@@ -1,5 +1,6 @@
 //! The tables of methods and files: complete, without duplicates.
 
+use moot::contradictions;
 use moot::methods::{self, METHODS};
 use moot::prompt_file;
 use moot::prompts::{self, File};
@@ -105,7 +106,8 @@ fn the_table_in_the_docs_is_the_table() {
 fn listed() -> BTreeMap<&'static str, File> {
     let formats = FORMATS.iter().flat_map(|format| format.files());
     let methods = METHODS.iter().flat_map(|row| row.files());
-    methods.chain(formats).chain([entailment::PROMPT]).map(|file| (file.name, file)).collect()
+    let others = contradictions::PROMPTS.iter().copied().chain([entailment::PROMPT]);
+    methods.chain(formats).chain(others).map(|file| (file.name, file)).collect()
 }
 
 #[test]

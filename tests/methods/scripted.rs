@@ -111,6 +111,7 @@ fn well_formed(call: &Call, takes: Takes) -> String {
         "reply/thought.lark" => format!("Thought: A note says it.\nAnswer: {year}"),
         "reply/about.lark" => format!("About: the lamp\nAnswer: {year}"),
         "reply/choice.lark" => option(call, takes),
+        "reply/subjects.lark" => "1: the lamp".to_owned(),
         "reply/query_action.lark" => format!("Argument: That is too little.\nQuery Expansion: lamp of {year}"),
         other => panic!("{other}: well_formed of tests/methods/scripted.rs has no reply in this format yet"),
     }
@@ -128,7 +129,8 @@ fn option(call: &Call, takes: Takes) -> String {
 /// one in none but a continuation.
 #[test]
 fn its_replies_keep_every_format_and_an_empty_one_none_but_a_continuation() {
-    let values = json!({ "options": ["yes", "no"], "queries": ["When?"], "most": 3 });
+    let values =
+        json!({ "options": ["yes", "no"], "queries": ["When?"], "most": 3, "numbers": [1], "text": "the lamp" });
     for format in FORMATS.iter().filter(|format| format.name != "scores" && !format.name.starts_with("claim")) {
         let chat = Prompt::Chat(vec![]);
         let mut call = Call::new("x", "agent", chat, 100);

@@ -120,6 +120,10 @@ fn answers_are_as_they_are_described() {
         .for_each(|path| get(path));
     let documents =
         json!([{ "name": "a", "text": "It stopped in 1974.", "date": "1990" }, { "text": "It stopped in 1968." }]);
+    let apart = json!([
+        { "name": "a", "text": "The Orrin ferry stopped in 1974.", "date": "1990", "source": "Board" },
+        { "name": "b", "text": "The Orrin ferry stopped in 1968." },
+    ]);
     let chat = json!([{ "role": "user", "content": "When did it stop?" }]);
     let every = json!({ "name": "madam-rag", "preset": "every-answer", "max_tokens": 12 });
     let posts = [
@@ -136,6 +140,7 @@ fn answers_are_as_they_are_described() {
         ("/moot/v1/ask", json!({ "question": "When did the ferry stop?", "method": every })),
         ("/moot/v1/documents", json!({ "documents": documents })),
         ("/moot/v1/search", json!({ "query": "ferry" })),
+        ("/moot/v1/contradictions", json!({ "documents": apart, "least": 0.0 })),
     ];
     for (path, body) in posts {
         check(&all, "post", path, &server.ask(path, &body));
@@ -154,7 +159,12 @@ fn answers_are_as_they_are_described() {
 #[test]
 fn described_fields_of_requests_are_known() {
     let (all, server) = (description(), Started::new());
-    for (path, schema) in [("/moot/v1/ask", "Ask"), ("/moot/v1/conflict", "Conflicts"), ("/moot/v1/search", "Search")] {
+    for (path, schema) in [
+        ("/moot/v1/ask", "Ask"),
+        ("/moot/v1/conflict", "Conflicts"),
+        ("/moot/v1/contradictions", "Compare"),
+        ("/moot/v1/search", "Search"),
+    ] {
         for field in all["components"]["schemas"][schema]["properties"].as_object().unwrap().keys() {
             let body = match schema {
                 "Search" => json!({ "query": "x", "search": { field: null } }),

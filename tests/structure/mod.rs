@@ -38,6 +38,7 @@ const ORDER: &[&str] = &[
     "protocol",
     "methods",
     "assess",
+    "contradictions",
     "eval",
     "report",
     "memory",

@@ -1,6 +1,5 @@
 //! The examination: does this document state that this value is the answer? The documents are screened in the same stage.
 
-use super::scored::{TOKENS, TOP, log_odds, probability};
 use super::screen;
 use super::values::Value;
 use crate::error::Result;
@@ -9,6 +8,7 @@ use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::CHOICE;
 use crate::protocol::passages::shown;
+use crate::protocol::scored::{TOKENS, TOP, log_odds, probability};
 use crate::protocol::{Ask, Ctx};
 use crate::question::Question;
 use crate::transcript::CallRecord;

@@ -3,7 +3,6 @@
 //! The judge sees source and date of both documents. A small model prefers one by a little, and prefers document A by much; over
 //! both orders the preference for A cancels out, and what is left is right more often than votes (`docs/methods.md`).
 
-use super::scored::{TOKENS, TOP, log_odds, probability};
 use super::values::Value;
 use crate::dates::Date;
 use crate::error::Result;
@@ -12,6 +11,7 @@ use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::formats::CHOICE;
 use crate::protocol::passages::shown;
+use crate::protocol::scored::{TOKENS, TOP, log_odds, probability};
 use crate::protocol::{Ask, Ctx};
 use crate::question::Question;
 use serde_json::json;

@@ -9,7 +9,6 @@ mod examine;
 mod features;
 mod judge;
 mod restated;
-mod scored;
 mod screen;
 mod values;
 

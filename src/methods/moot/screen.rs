@@ -4,13 +4,13 @@
 //! (B) differ by a few tenths between such documents and others, around a level that is the model's own; so a document is
 //! compared with the median of its question's documents.
 
-use super::scored::{TOKENS, TOP, log_odds, probability};
 use crate::generation::Logprobs;
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::Ask;
 use crate::protocol::formats::CHOICE;
 use crate::protocol::passages::shown;
+use crate::protocol::scored::{TOKENS, TOP, log_odds, probability};
 use crate::question::Question;
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::json;

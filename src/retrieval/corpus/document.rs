@@ -131,11 +131,27 @@ impl Document {
     }
 
     /// The line of its record in a file of several.
-    pub(in crate::retrieval) fn record_line(&self) -> Option<u64> {
+    pub(crate) fn record_line(&self) -> Option<u64> {
         match self.position {
             Position::Record { line, .. } => Some(line),
             _ => None,
         }
+    }
+
+    /// Whether its source is its folder's name, since it names none itself.
+    pub(crate) fn by_folder(&self) -> bool {
+        self.by_folder
+    }
+
+    /// Whether its title is the text's first heading, since it names none itself.
+    pub(crate) fn by_heading(&self) -> bool {
+        self.by_heading
+    }
+
+    /// The positions of `ranges` of the text, which are in order.
+    pub(crate) fn origins(&self, ranges: &[Range<usize>]) -> Vec<Origin> {
+        let mut locator = Locator::new(self);
+        ranges.iter().map(|range| self.origin(range, &mut locator)).collect()
     }
 
     /// Its passages, split by `chunking`: texts in Normalization Form C without soft hyphens, positions of the text as it stands
@@ -148,8 +164,7 @@ impl Document {
     }
 
     fn passage(&self, range: Range<usize>, locator: &mut Locator<'_>) -> Passage {
-        let (characters, line) = locator.locate(&range);
-        let page = if let Position::Page(page) = self.position { Some(page) } else { None };
+        let origin = self.origin(&range, locator);
         let own = self.text[range.clone()].replace('\u{ad}', "");
         let text = match heads::above(&self.heads, &self.text, range.start) {
             Some(head) => format!("{head}\n\n{own}"),
@@ -162,8 +177,14 @@ impl Document {
             date: self.date.clone(),
             url: self.url.clone(),
             notes: self.notes.clone(),
-            origin: Origin { file: self.file.clone(), id: self.id.clone(), line, page, characters },
+            origin,
         }
+    }
+
+    fn origin(&self, range: &Range<usize>, locator: &mut Locator<'_>) -> Origin {
+        let (characters, line) = locator.locate(range);
+        let page = if let Position::Page(page) = self.position { Some(page) } else { None };
+        Origin { file: self.file.clone(), id: self.id.clone(), line, page, characters }
     }
 }
 

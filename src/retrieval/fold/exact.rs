@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// The texts taken so far.
 #[derive(Debug, Default)]
-pub(in crate::retrieval) struct Exact {
+pub(crate) struct Exact {
     /// Indices and titles of the texts of one hash.
     taken: HashMap<[u8; 32], Vec<(usize, String)>>,
 }
@@ -16,7 +16,7 @@ pub(in crate::retrieval) struct Exact {
 impl Exact {
     /// The index of the first text taken that `text` is a copy of; otherwise `text` is taken under `index`. A short text depends
     /// on its title for meaning, so titles that are given must be equal.
-    pub(in crate::retrieval) fn original(&mut self, text: &str, title: Option<&str>, index: usize) -> Option<usize> {
+    pub(crate) fn original(&mut self, text: &str, title: Option<&str>, index: usize) -> Option<usize> {
         let (mut hash, mut count) = (Sha256::new(), 0);
         for word in text.split_whitespace() {
             hash.update(unicode::folded(word).as_bytes());

@@ -13,7 +13,7 @@ use crate::question::Passage;
 use crate::retrieval::passage::Wanted;
 use crate::unicode;
 use difference::{Word, same_but_for_trifles};
-pub(in crate::retrieval) use exact::Exact;
+pub(crate) use exact::Exact;
 use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
 

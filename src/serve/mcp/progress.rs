@@ -28,6 +28,7 @@ fn message(name: &str, value: &Value) -> Option<String> {
     match name {
         "loading" => Some("the models are being loaded".into()),
         "stage" => Some(format!("stage {}: {}", number("stage") + 1, plural(number("calls"), "call", "calls"))),
+        "reading" | "labelling" => Some(format!("{name}: {} of {}", number("done"), number("of"))),
         "document" => Some(format!("found {}", value["name"].as_str().unwrap_or_default())),
         _ => line(name, value),
     }

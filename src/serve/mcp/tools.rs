@@ -4,10 +4,11 @@
 
 use crate::assess::markdown;
 use crate::cancel::Cancel;
+use crate::contradictions::markdown as compared;
 use crate::question::Hit;
-use crate::serve::mcp::rpc;
 use crate::serve::moot::sink::Sink;
-use crate::serve::moot::{as_model, ask, conflict, search};
+use crate::serve::moot::{as_model, ask, conflict, contradictions, search};
+use crate::serve::mcp::rpc;
 use crate::serve::refusal::{Answer, Refusal};
 use crate::serve::state::State;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -21,17 +22,19 @@ const DESCRIPTION: &str = include_str!("../../../docs/serve.openapi.json");
 pub(super) enum Tool {
     Ask,
     Conflict,
+    Contradictions,
     Search,
     Sources,
 }
 
 impl Tool {
-    pub(super) const ALL: [Self; 4] = [Self::Ask, Self::Conflict, Self::Search, Self::Sources];
+    pub(super) const ALL: [Self; 5] = [Self::Ask, Self::Conflict, Self::Contradictions, Self::Search, Self::Sources];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ask => "ask",
             Self::Conflict => "conflict",
+            Self::Contradictions => "contradictions",
             Self::Search => "search",
             Self::Sources => "sources",
         }
@@ -45,6 +48,7 @@ impl Tool {
         match self {
             Self::Ask => "Answer a question from documents that may contradict each other",
             Self::Conflict => "Check the claims of a text against documents",
+            Self::Contradictions => "Show where documents contradict each other",
             Self::Search => "Search the corpus",
             Self::Sources => "List the sources of the corpus",
         }
@@ -62,6 +66,11 @@ impl Tool {
                 "Splits a text into claims and says for each which documents support and which contradict it, with quotes. Give \
                  the documents as `documents`; without them the server's corpus is searched. Takes seconds to minutes."
             }
+            Self::Contradictions => {
+                "Compares two or more documents with each other, without a question, and lists where they contradict each other: \
+                 the statements of each side with quotes and positions, what differs, a probability, and which side more documents \
+                 are on. Takes seconds to minutes."
+            }
             Self::Search => {
                 "Finds passages of the server's corpus for a query, best first, with source, date and position. Near-duplicates \
                  are folded into one."
@@ -78,6 +87,7 @@ impl Tool {
         match self {
             Self::Ask => (described("Ask"), described("Answer")),
             Self::Conflict => (described("Conflicts"), described("Assessment")),
+            Self::Contradictions => (described("Compare"), described("Contradictions")),
             Self::Search => (
                 json!({
                     "type": "object", "required": ["query"], "additionalProperties": false,
@@ -159,6 +169,10 @@ pub(super) fn call(state: &State, tool: Tool, message: &[u8], cancel: &Cancel, s
         Tool::Conflict => {
             let reply = conflict::assessed(state, arguments(message)?, cancel, sink)?;
             Ok(Given { text: markdown::page(&reply.assessment), fields: json!(reply) })
+        }
+        Tool::Contradictions => {
+            let reply = contradictions::found(state, arguments(message)?, cancel, sink)?;
+            Ok(Given { text: compared::page(&reply.report), fields: json!(reply) })
         }
         Tool::Search => {
             let hits = search::found(state, arguments(message)?)?;

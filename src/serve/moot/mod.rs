@@ -3,6 +3,7 @@
 pub(super) mod as_model;
 pub(super) mod ask;
 pub(super) mod conflict;
+pub(super) mod contradictions;
 mod control;
 mod fork;
 pub(super) mod given;
@@ -25,6 +26,7 @@ pub(super) fn routes() -> Router<Arc<State>> {
         .route("/moot/v1/ask", post(ask::ask))
         .route("/moot/v1/asks/{id}", post(control::control))
         .route("/moot/v1/conflict", post(conflict::label))
+        .route("/moot/v1/contradictions", post(contradictions::find))
         .route("/moot/v1/documents", post(reading::read))
         .route("/moot/v1/search", post(search::search))
         .route("/moot/v1/methods", get(ask::methods))

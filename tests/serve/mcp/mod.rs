@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const STATELESS: &str = "2026-07-28";
 const INITIALIZED: &str = "2025-11-25";
 
-const TOOLS: [&str; 4] = ["ask", "conflict", "search", "sources"];
+const TOOLS: [&str; 5] = ["ask", "conflict", "contradictions", "search", "sources"];
 
 fn documents() -> Value {
     json!([

@@ -4,14 +4,14 @@ use crate::transcript::{CallRecord, Parsed};
 use moot_models::kernels::math::{exp, ln};
 
 /// Tokens of a reply.
-pub(super) const TOKENS: usize = 4;
+pub(crate) const TOKENS: usize = 4;
 
 /// Likeliest tokens that are read: spellings of both options are among them.
-pub(super) const TOP: usize = 12;
+pub(crate) const TOP: usize = 12;
 
 /// The probability of the first of two options beside the second, by the first token. Without log-probabilities it is 1 or 0, by
 /// the reply. A malformed reply is 1/2.
-pub(super) fn probability(call: &CallRecord, options: [&str; 2]) -> f64 {
+pub(crate) fn probability(call: &CallRecord, options: [&str; 2]) -> f64 {
     let Some(first) = call.logprobs.first().filter(|first| !first.top.is_empty()) else {
         return match call.parsed {
             Parsed::Choice { option, .. } => f64::from(u8::from(option == 0)),
@@ -26,7 +26,7 @@ pub(super) fn probability(call: &CallRecord, options: [&str; 2]) -> f64 {
 }
 
 /// The log-odds of a probability, at most `most` in size.
-pub(super) fn log_odds(probability: f64, most: f64) -> f64 {
+pub(crate) fn log_odds(probability: f64, most: f64) -> f64 {
     let within = probability.clamp(1e-3, 1.0 - 1e-3);
     ln(within / (1.0 - within)).clamp(-most, most)
 }

@@ -1,0 +1,90 @@
+"""Fits the logistic model of `moot contradictions` to labelled pairs of the choosing folder.
+
+    python3 benches/contradictions/fit.py PAIRS.jsonl... [--penalty 1.0]
+
+PAIRS.jsonl is what `score.py choose --keep FOLDER` leaves there. A pair is positive where it is a planted one. Weights are fitted by
+Newton's method with a quadratic penalty on standardised quantities; cross-validation leaves out the pairs of one document at a
+time. Prints the constants of src/contradictions/weights.rs.
+"""
+
+import argparse
+import os
+
+import numpy
+from score import HERE, lines, matches
+
+# Quantities that decide; the signs that a weight may have, where only one makes sense.
+SIGNS = {
+    "cosine": 1, "overlap": 1, "contained": 1, "number_differs": 1, "date_differs": 1, "both_differ": -1, "names_differ": 1,
+    "polarity": 1, "no_difference": -1, "shared_value": -1, "date_agrees": -1, "corrected": -1, "changed": -1, "years_differ": -1, "scopes_differ": -1, "number_apart": 0,
+    "subject": 1, "subjects_differ": -1, "answers_differ": 1, "answers_agree": -1, "answers_unknown": -1, "answers_stray": -1, "truth": -1,
+}
+
+
+def fit(x, y, penalty, signs):
+    """Weights of standardised quantities with the intercept first: projected gradient steps on the penalised likelihood."""
+    n, d = x.shape
+    weights = numpy.zeros(d + 1)
+    ones = numpy.hstack([numpy.ones((n, 1)), x])
+    rate = 4.0 / numpy.linalg.norm(ones, 2) ** 2
+    for _ in range(4000):
+        p = 1 / (1 + numpy.exp(-ones @ weights))
+        gradient = ones.T @ (p - y)
+        gradient[1:] += penalty * weights[1:]
+        weights = weights - rate * gradient
+        wrong = numpy.sign(weights[1:]) * signs < 0
+        weights[1:][wrong] = 0
+    return weights
+
+
+def predict(x, weights):
+    return 1 / (1 + numpy.exp(-(weights[0] + x @ weights[1:])))
+
+
+def report(name, p, y):
+    order = numpy.argsort(-p)
+    hits = numpy.cumsum(y[order])
+    best = max((2 * hits[k] / (k + 1 + y.sum()), p[order[k]]) for k in range(len(y)))
+    told = p >= 0.5
+    precision, recall = y[told].mean() if told.any() else 0, y[told].sum() / y.sum()
+    print(f"{name}: at 0.5 precision {precision:.2f} recall {recall:.2f}; best F1 {best[0]:.2f} at {best[1]:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pairs", nargs="+")
+    parser.add_argument("--penalty", type=float, default=1.0)
+    parser.add_argument("--without", default="", help="quantities left out, a,b")
+    parser.add_argument("--folder", default="choose")
+    args = parser.parse_args()
+    planted = lines(os.path.join(HERE, args.folder + ".planted.jsonl"))
+    pairs = [pair for path in args.pairs for pair in lines(path)]
+    names = [name for name in SIGNS if name not in args.without.split(",")]
+    signs = numpy.array([SIGNS[name] for name in names])
+    raw = numpy.array([[pair["features"][name] for name in names] for pair in pairs])
+    y = numpy.array([float(any(matches(pair, plant) for plant in planted)) for pair in pairs])
+    mean, deviation = raw.mean(0), raw.std(0)
+    deviation[deviation == 0] = 1
+    x = (raw - mean) / deviation
+    print(f"{len(pairs)} pairs, {int(y.sum())} planted")
+    held = numpy.zeros(len(y))
+    files = sorted({pair["a"]["file"] for pair in pairs})
+    for file in files:
+        out = numpy.array([pair["a"]["file"] == file for pair in pairs])
+        weights = fit(x[~out], y[~out], args.penalty, signs)
+        held[out] = predict(x[out], weights)
+    report("cross-validated", held, y)
+    weights = fit(x, y, args.penalty, signs)
+    report("fitted", predict(x, weights), y)
+    plain = weights[1:] / deviation
+    print(f"const INTERCEPT: f64 = {weights[0] - plain @ mean:.3f};")
+    for name, weight in zip(names, plain):
+        if abs(weight) > 5e-4:
+            print(f'    ("{name}", {weight:.3f}),')
+    wrong = sorted(zip(held, y, pairs), key=lambda item: -abs(item[0] - item[1]))[:12]
+    for p, truth, pair in wrong:
+        print(f"{p:.2f} {int(truth)} {pair['a']['quote'][:60]} / {pair['b']['quote'][:60]} {pair['said'] and pair['said']['answers']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+//! The arguments of `moot contradictions`.
+
+use crate::cli::args::{model, values};
+use crate::contradictions::Options;
+use crate::error::{MootError, Result};
+use crate::files::outputs::InputPath;
+use crate::workspace::{EmbedderOptions, MethodOptions, PlanOptions, contradictions_cache};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  moot contradictions docs/
+  moot contradictions docs/ -o contradictions.html -o contradictions.json
+  moot contradictions docs/ --since origin/main --fail-above 0.9      in CI: what this branch changed
+  moot contradictions docs/ --dry-run                                 counts, without a model";
+
+/// Show where the documents of a folder contradict each other, without a question
+///
+/// Each sentence is compared with the nearest sentences of the other documents. What is done is kept in the cache: the same
+/// command goes on after an interruption, and compares only what is new.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The documents: folders, files as `moot index build` reads them, globs
+    #[arg(value_name = "PATH", num_args = 1.., required = true)]
+    pub paths: Vec<String>,
+    /// Only contradictions of documents that changed since: a git revision, or a date as 2024-05-31
+    #[arg(long, value_name = "REF|DATE")]
+    pub since: Option<String>,
+    /// Exit with 1 if a contradiction has this probability or a higher one
+    #[arg(long, value_name = "P", value_parser = probability, allow_negative_numbers = true)]
+    pub fail_above: Option<f64>,
+    /// The least probability of what is shown
+    #[arg(long, value_name = "P", default_value_t = Options::default().least, value_parser = probability)]
+    #[arg(allow_negative_numbers = true)]
+    pub least: f64,
+    /// What is printed
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub format: Form,
+    /// As --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Also write the report here: .html, .md or .json
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Vec<PathBuf>,
+    /// Also write every labelled pair with its quantities here, as JSON lines
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub pairs: Option<PathBuf>,
+    /// Pairs of each claim that are labelled, at most
+    #[arg(long, value_name = "N", default_value_t = Options::default().pairs, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
+    pub most_pairs: usize,
+    /// Pairs of each document that are labelled, at most; the most promising first
+    #[arg(long, value_name = "N", default_value_t = Options::default().of_document, value_parser = values::count)]
+    #[arg(allow_negative_numbers = true, hide_short_help = true)]
+    pub document_pairs: usize,
+    /// Only count documents, sentences and calls; no model is loaded
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Keep no finished work in the cache, and use none
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Embedder that finds pairs, or "none" for words alone [default: all-minilm-l6-v2]
+    #[arg(long, value_name = "NAME")]
+    pub embedder: Option<String>,
+    /// Device of the embedder: cpu, cuda, cuda:N or metal
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", hide_short_help = true)]
+    pub embedder_device: String,
+    /// Which model, and on what.
+    #[command(flatten)]
+    pub model: model::ModelArgs,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// For a terminal
+    Text,
+    /// One JSON object
+    Json,
+    /// Markdown
+    Markdown,
+    /// One HTML page, without anything from elsewhere
+    Html,
+}
+
+fn probability(typed: &str) -> std::result::Result<f64, String> {
+    let number = typed.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "expected a probability from 0 to 1".to_owned())
+}
+
+impl Form {
+    /// The form of a file by its ending.
+    ///
+    /// # Errors
+    /// Another ending.
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("html" | "htm") => Ok(Self::Html),
+            Some("md" | "markdown") => Ok(Self::Markdown),
+            Some("json") => Ok(Self::Json),
+            _ => Err(MootError::Usage(format!("-o {}: expected a name in .html, .md or .json", path.display()))),
+        }
+    }
+}
+
+impl Args {
+    /// What is printed on standard output.
+    pub(super) fn form(&self) -> Form {
+        if self.json { Form::Json } else { self.format }
+    }
+
+    /// Files and folders that are read, with their arguments.
+    pub(super) fn inputs(&self) -> Vec<InputPath<'_>> {
+        self.paths.iter().map(|typed| ("PATH", Path::new(typed))).collect()
+    }
+
+    /// What the workspace is opened with.
+    pub(super) fn plan(&self) -> PlanOptions {
+        PlanOptions {
+            method: MethodOptions::default(),
+            model: self.model.model.clone(),
+            runtime: self.model.runtime.options(),
+            ..PlanOptions::default()
+        }
+    }
+
+    /// How documents are compared.
+    ///
+    /// # Errors
+    /// A cache whose path is not known.
+    pub(super) fn options(&self) -> Result<Options> {
+        let cache = if self.no_cache { None } else { Some(contradictions_cache(&self.paths)?) };
+        Ok(Options { pairs: self.most_pairs, of_document: self.document_pairs, least: self.least, cache })
+    }
+
+    /// The embedder.
+    pub(super) fn embedder(&self) -> EmbedderOptions {
+        EmbedderOptions {
+            name: self.embedder.clone(),
+            device: self.embedder_device.clone(),
+            offline: self.model.runtime.offline,
+        }
+    }
+}

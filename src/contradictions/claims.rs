@@ -1,0 +1,181 @@
+//! Claims: sentences that are understood alone, because the reader has named what their pronouns stand for.
+
+use super::folder::{Folder, Sentence};
+use super::journal::{Journal, key};
+use super::quantities::Numbers;
+use super::stage::Stage;
+use super::words::{Words, stem};
+use crate::error::Result;
+use crate::prompt_file;
+use crate::prompts::File;
+use crate::protocol::Ask;
+use crate::protocol::formats::SUBJECTS;
+use crate::question::Origin;
+use crate::transcript::Parsed;
+use serde_json::json;
+use std::collections::{BTreeSet, HashMap};
+
+/// The role that names what pronouns stand for, and writes questions.
+pub const READER: &str = "reader";
+
+/// Its prompt.
+pub(super) const SUBJECTS_PROMPT: File = prompt_file!("contradictions/subjects.jinja");
+
+/// Passages read at once.
+const BATCH: usize = 24;
+
+/// Tokens of a reply for one sentence.
+const TOKENS: usize = 20;
+
+/// A statement of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Claim {
+    /// Its document and its position; further ones where others state the same in the same words.
+    pub(super) stated: Vec<(usize, Origin)>,
+    /// The sentence, verbatim on one line.
+    pub(super) text: String,
+    /// Whom or what it is about, in words of its document, where it begins with a pronoun; else empty.
+    pub(super) subject: String,
+    pub(super) heading: String,
+    pub(super) before: String,
+    pub(super) after: String,
+    pub(super) words: Words,
+    pub(super) numbers: Numbers,
+    /// Names of its subject and its headings, in lower case.
+    pub(super) about: BTreeSet<String>,
+    /// Years that its headings and the title of its document name: what it says holds for them.
+    pub(super) years: BTreeSet<u32>,
+}
+
+impl Claim {
+    /// Its first document.
+    pub(super) fn source(&self) -> usize {
+        self.stated[0].0
+    }
+
+    /// Whether its sentence has this word, with or without a capital.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.words.content.contains(&stem(name))
+    }
+
+    /// As it is embedded.
+    pub(super) fn alone(&self) -> String {
+        if self.text.to_lowercase().contains(&self.subject.to_lowercase()) {
+            self.text.clone()
+        } else {
+            format!("{}: {}", self.subject, self.text)
+        }
+    }
+}
+
+/// Words that stand for a person or a thing named before, in lower case.
+const PRONOUNS: [&str; 12] =
+    ["it", "its", "he", "she", "they", "his", "her", "their", "this", "these", "those", "both"];
+
+/// Most words of a subject.
+const LONGEST: usize = 6;
+
+/// The claims of all sentences. The reader names whom or what those are about that begin with a pronoun.
+pub(super) fn read(folder: &Folder, journal: &mut Journal<Vec<String>>, stage: &Stage<'_>) -> Result<Vec<Claim>> {
+    let passages = folder.by_passage();
+    let open: Vec<usize> = (0..passages.len()).filter(|&index| !wanted(passages[index]).is_empty()).collect();
+    let asks: Vec<Ask> = open.iter().map(|&index| ask(folder, passages[index])).collect();
+    let keys: Vec<String> = asks.iter().map(|ask| stage.key(ask)).collect();
+    let unknown: Vec<usize> = (0..asks.len()).filter(|&index| journal.get(&keys[index]).is_none()).collect();
+    let known = asks.len() - unknown.len();
+    stage.reading(known, asks.len());
+    for (number, batch) in unknown.chunks(BATCH).enumerate() {
+        let asked: Vec<Ask> = batch.iter().map(|&index| asks[index].clone()).collect();
+        let replies = stage.ask(&asked)?;
+        // A reply that is malformed names nothing; a call that failed is made again in the next run.
+        let subjects = batch.iter().zip(replies).filter_map(|(&index, reply)| match reply?.parsed {
+            Parsed::Answers { answers, .. } => Some((keys[index].clone(), answers)),
+            _ => Some((keys[index].clone(), Vec::new())),
+        });
+        journal.add(subjects.collect())?;
+        stage.reading(known + number * BATCH + batch.len(), asks.len());
+    }
+    let mut claims = Claims::default();
+    let mut named = open.iter().zip(&keys).peekable();
+    for (index, sentences) in passages.iter().enumerate() {
+        let subjects = named.next_if(|(open, _)| **open == index).and_then(|(_, key)| journal.get(key));
+        let numbers = wanted(sentences);
+        for (at, sentence) in sentences.iter().enumerate() {
+            let asked = numbers.iter().position(|number| *number == at + 1);
+            let subject = asked.and_then(|asked| subjects?.get(asked));
+            claims.add(folder, sentence, subject.map_or("", String::as_str));
+        }
+    }
+    Ok(claims.all)
+}
+
+/// Numbers of the sentences of a passage that begin with a pronoun, from 1.
+fn wanted(sentences: &[Sentence]) -> Vec<usize> {
+    let begins = |sentence: &Sentence| {
+        let first = sentence.text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        first.is_some_and(|word| PRONOUNS.contains(&word.to_lowercase().as_str()))
+    };
+    (1..).zip(sentences).filter(|(_, sentence)| begins(sentence)).map(|(number, _)| number).collect()
+}
+
+fn ask(folder: &Folder, sentences: &[Sentence]) -> Ask {
+    let source = &folder.sources[sentences[0].source];
+    let heading = &sentences[0].heading;
+    let title = source.title.clone().unwrap_or_else(|| stem_of(&source.file));
+    let texts: Vec<&str> = sentences.iter().map(|sentence| sentence.text.as_str()).collect();
+    let before = &sentences[0].before;
+    let text = format!("{title}. {heading}. {before} {}", texts.join(" "));
+    let numbers = wanted(sentences);
+    let tokens = TOKENS * numbers.len();
+    let values = json!({ "title": title, "heading": heading, "sentences": texts, "wanted": numbers });
+    Ask::new(READER, SUBJECTS_PROMPT, values, &SUBJECTS)
+        .format_values(json!({ "numbers": numbers, "text": text }))
+        .max_tokens(tokens)
+}
+
+/// A file's name without folder and ending, as words.
+pub(super) fn stem_of(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    stem.replace(['-', '_'], " ")
+}
+
+/// Claims, each once.
+#[derive(Default)]
+struct Claims {
+    all: Vec<Claim>,
+    known: HashMap<String, usize>,
+}
+
+impl Claims {
+    fn add(&mut self, folder: &Folder, sentence: &Sentence, subject: &str) {
+        let stated = (sentence.source, sentence.origin.clone());
+        let subject = subject.trim().trim_end_matches(['.', ',', ':', ';']);
+        let is_name = subject.chars().any(char::is_alphabetic) && subject.split_whitespace().count() <= LONGEST;
+        let subject = if is_name { subject } else { "" };
+        let same = key(&[&sentence.text.to_lowercase(), &subject.to_lowercase(), &sentence.heading.to_lowercase()]);
+        if let Some(&index) = self.known.get(&same) {
+            if self.all[index].stated.iter().all(|(source, _)| *source != sentence.source) {
+                self.all[index].stated.push(stated);
+            }
+            return;
+        }
+        self.known.insert(same, self.all.len());
+        let source = &folder.sources[sentence.source];
+        let title = source.title.as_deref().unwrap_or_default();
+        let above = format!("x {subject} x {} x {title}", sentence.heading);
+        let dates = Numbers::of(&format!("{} ; {title} ; {}", sentence.heading, stem_of(&source.file))).dates;
+        self.all.push(Claim {
+            stated: vec![stated],
+            text: sentence.text.clone(),
+            subject: subject.to_owned(),
+            heading: sentence.heading.clone(),
+            before: sentence.before.clone(),
+            after: sentence.after.clone(),
+            words: Words::of(&sentence.text),
+            numbers: Numbers::of(&sentence.text),
+            about: Words::of(&above).names,
+            years: dates.iter().filter_map(|(date, _)| date.year()).collect(),
+        });
+    }
+}

@@ -1,0 +1,183 @@
+//! Splits a text into sentences that may state something: headings, rules and questions are none.
+
+use crate::retrieval::chunk::sentences::sentences;
+use std::ops::Range;
+
+/// A sentence, an item of a list or a row of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) range: Range<usize>,
+    /// The headings above, outermost first, joined by " > ", and the first row of its table.
+    pub(super) heading: String,
+}
+
+/// Fewest words of a statement.
+const LEAST: usize = 3;
+
+/// Most words of a line without a full stop that counts as a heading of plain text.
+const HEADING: usize = 8;
+
+/// Fewest words on each side of a semicolon that separates two statements.
+const CLAUSE: usize = 4;
+
+/// The statements of `text`, in order.
+pub(super) fn cut(text: &str) -> Vec<Cut> {
+    let mut headings: Vec<(usize, String)> = Vec::new();
+    let mut table: Option<(usize, String)> = None;
+    let mut found = Vec::new();
+    for range in sentences(text).into_iter().flat_map(|range| lines_of_tables(text, range)) {
+        let own = text[range.clone()].trim();
+        if let Some((level, title)) = heading(text, &range) {
+            headings.retain(|(above, _)| *above < level);
+            headings.push((level, title));
+            table = None;
+            continue;
+        }
+        if is_row(own) {
+            if is_rule(own) {
+                continue;
+            }
+            let begins = table.as_ref().is_none_or(|(end, _)| !text[*end..range.start].trim().is_empty_or_rule());
+            let first = if begins { own.to_owned() } else { table.take().map(|(_, first)| first).unwrap_or_default() };
+            table = Some((range.end, first.clone()));
+            if !begins {
+                let above = path(&headings);
+                let heading = if above.is_empty() { first } else { format!("{above} > {first}") };
+                found.push(Cut { range, heading });
+            }
+            continue;
+        }
+        table = None;
+        if own.ends_with('?') || is_rule(own) {
+            continue;
+        }
+        let heading = path(&headings);
+        let clauses = clauses(text, range).into_iter();
+        found.extend(
+            clauses.filter(|range| states(&text[range.clone()])).map(|range| Cut { range, heading: heading.clone() }),
+        );
+    }
+    found
+}
+
+trait EmptyOrRule {
+    fn is_empty_or_rule(&self) -> bool;
+}
+
+impl EmptyOrRule for str {
+    fn is_empty_or_rule(&self) -> bool {
+        self.chars().all(|c| matches!(c, '|' | '-' | ':' | '+' | '=') || c.is_whitespace())
+    }
+}
+
+fn path(headings: &[(usize, String)]) -> String {
+    headings.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>().join(" > ")
+}
+
+/// A run of table rows, one by one; anything else as it is.
+fn lines_of_tables(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let own = &text[range.clone()];
+    if !own.contains('\n') || !own.lines().all(|line| is_row(line.trim())) {
+        return vec![range];
+    }
+    let mut rows = Vec::new();
+    let mut at = range.start;
+    for line in own.split_inclusive('\n') {
+        let end = at + line.trim_end().len();
+        if end > at {
+            rows.push(at..end);
+        }
+        at += line.len();
+    }
+    rows
+}
+
+fn is_row(line: &str) -> bool {
+    line.starts_with('|') && line.len() > 1
+}
+
+/// A line of dashes or of another mark.
+fn is_rule(line: &str) -> bool {
+    !line.chars().any(char::is_alphanumeric)
+}
+
+/// The level and the title of a heading: `# Title`, and in plain text a short line by itself without a full stop.
+fn heading(text: &str, range: &Range<usize>) -> Option<(usize, String)> {
+    let own = text[range.clone()].trim();
+    let marks = own.len() - own.trim_start_matches('#').len();
+    if (1..=6).contains(&marks) && own[marks..].starts_with(' ') {
+        return Some((marks, own[marks..].trim().to_owned()));
+    }
+    let alone = |gap: &str| gap.matches('\n').count() > 1;
+    let after = &text[range.end..];
+    let gap = &after[..after.len() - after.trim_start().len()];
+    let before = text[..range.start].trim_end();
+    let first = before.is_empty() || alone(&text[before.len()..range.start]);
+    let marked = own.starts_with(['-', '*', '|', '>', '\u{2022}']) || own.starts_with(|c: char| c.is_ascii_digit());
+    let short = own.split_whitespace().count() <= HEADING && !own.contains('\n') && !own.contains(": ");
+    let open = !own.ends_with(['.', '!', '?', ';', ',']);
+    let capital = own.starts_with(|c: char| c.is_uppercase());
+    (first && alone(gap) && short && open && !marked && capital).then(|| (7, own.trim_end_matches(':').to_owned()))
+}
+
+/// The statements that semicolons separate.
+fn clauses(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let own = &text[range.clone()];
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (at, _) in own.match_indices("; ") {
+        let long = |part: &str| part.split_whitespace().count() >= CLAUSE;
+        if long(&own[start..at]) && long(&own[at + 2..]) {
+            parts.push(range.start + start..range.start + at);
+            start = at + 2;
+        }
+    }
+    parts.push(range.start + start..range.end);
+    parts
+}
+
+/// Whether a text has enough words, of letters.
+fn states(text: &str) -> bool {
+    let has_letter = text.chars().any(char::is_alphabetic);
+    has_letter && text.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).count() >= LEAST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    fn cuts(text: &str) -> Vec<(String, String)> {
+        cut(text).into_iter().map(|cut| (cut.heading, text[cut.range].to_owned())).collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    }
+
+    #[test]
+    fn sentences_stand_below_their_headings() {
+        let text = "# The mill\n\nIt was built in 1790. It burnt down in 1811; a second one was built there.\n\n## Rooms\n\n\
+                    - The hall seats 80 people.\nHow many?\n";
+        let expected = [
+            ("The mill", "It was built in 1790."),
+            ("The mill", "It burnt down in 1811"),
+            ("The mill", "a second one was built there."),
+            ("The mill > Rooms", "- The hall seats 80 people."),
+        ];
+        assert_eq!(cuts(text), pairs(&expected));
+    }
+
+    #[test]
+    fn rows_of_a_table_have_its_first_row_as_heading() {
+        let text = "| room | seats |\n|---|---|\n| hall | 80 people |\n| attic | 12 people |\n";
+        let expected = [("| room | seats |", "| hall | 80 people |"), ("| room | seats |", "| attic | 12 people |")];
+        assert_eq!(cuts(text), pairs(&expected));
+    }
+
+    #[test]
+    fn a_short_line_by_itself_is_a_heading_of_plain_text() {
+        let text = "The mill\n\nIt was built in 1790.\n\nOpening hours:\n\nIt opens at 9 every day.\n";
+        let expected = [("The mill", "It was built in 1790."), ("Opening hours", "It opens at 9 every day.")];
+        assert_eq!(cuts(text), pairs(&expected));
+    }
+}

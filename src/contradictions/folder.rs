@@ -1,0 +1,322 @@
+//! The documents of a folder as sentences: where each stands, the headings above it, and the sentences beside it.
+
+use super::cut::{Cut, cut};
+use super::options::{CALLS, Options};
+use super::words::Words;
+use crate::error::{MootError, Result};
+use crate::question::{self, Origin};
+use crate::retrieval::Exact;
+use crate::retrieval::corpus::{Corpus, Document, told_notes, told_skipped};
+use crate::units::plural;
+use serde::Serialize;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Sentences of one document that are read; the rest is left out, with a note.
+pub const MOST_SENTENCES: usize = 1000;
+
+/// Below this share of English function words a document counts as one in another language.
+const ENGLISH: f64 = 0.2;
+
+/// A document, as a report names it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Source {
+    /// Its file, as the folder was named; of several documents in one file, with the record's line.
+    pub file: String,
+    /// Its title, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The publisher or author.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// As given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Files with the same text, which are not read again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<String>,
+    /// Whether its file changed, where only changes are looked at.
+    #[serde(skip)]
+    pub changed: bool,
+}
+
+/// A sentence of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sentence {
+    /// Its document, an index.
+    pub(super) source: usize,
+    /// The passage that is read together, an index.
+    pub(super) passage: usize,
+    /// Its words, on one line.
+    pub(super) text: String,
+    /// Its position.
+    pub(super) origin: Origin,
+    /// The headings above it, outermost first, and the first row of its table.
+    pub(super) heading: String,
+    /// The sentences before and after it, cut short; empty at the ends of a section.
+    pub(super) before: String,
+    pub(super) after: String,
+}
+
+/// The documents of a folder.
+#[derive(Debug, Default)]
+pub struct Folder {
+    pub(super) sources: Vec<Source>,
+    pub(super) sentences: Vec<Sentence>,
+    /// Lines on what was not read and how, for the user.
+    pub notes: Vec<String>,
+    /// Files that are copies of another.
+    copies: usize,
+    passages: usize,
+    /// Only pairs with a changed document are compared.
+    pub(super) only_changes: bool,
+}
+
+/// Words of a passage that is read at once.
+const PASSAGE: usize = 110;
+
+/// Sentences of a passage that is read at once.
+const TOGETHER: usize = 8;
+
+/// Characters of a neighbouring sentence that are shown.
+const BESIDE: usize = 240;
+
+impl Folder {
+    /// Reads the documents that `paths` name, as [`Corpus::open`] takes them. With `changed`, only what contradicts these files
+    /// is looked for.
+    ///
+    /// # Errors
+    /// Paths that cannot be read; a folder without text; a single document, which nothing can contradict.
+    pub fn read(paths: &[String], changed: Option<&BTreeSet<PathBuf>>) -> Result<Self> {
+        let corpus = Corpus::open(paths)?;
+        let mut folder = Self { only_changes: changed.is_some(), ..Self::default() };
+        let (mut exact, mut known) = (Exact::default(), HashMap::new());
+        let mut documents = corpus.documents();
+        for document in documents.by_ref() {
+            folder.add(&document?, changed, &mut exact, &mut known);
+        }
+        let skipped: Vec<_> = corpus.skipped().iter().cloned().chain(documents.skipped()).collect();
+        let skipped = told_skipped(&skipped).into_iter().map(|line| format!("skipped {line}"));
+        let noted = told_notes(&documents.notes()).into_iter().map(|line| format!("note {line}"));
+        folder.notes.splice(0..0, skipped.chain(noted));
+        folder.check(paths)?;
+        folder.finish();
+        Ok(folder)
+    }
+
+    /// Documents of a request.
+    ///
+    /// # Errors
+    /// Fewer than two documents.
+    pub fn of(documents: &[question::Document]) -> Result<Self> {
+        let (mut folder, mut exact) = (Self::default(), Exact::default());
+        for document in documents {
+            let index = folder.sources.len();
+            let source = Source {
+                file: document.name.clone(),
+                title: document.title.clone(),
+                source: document.source.clone(),
+                date: document.date.clone(),
+                changed: true,
+                ..Source::default()
+            };
+            if let Some(first) = exact.original(&document.text, document.title.as_deref(), index) {
+                folder.copies += 1;
+                folder.sources[first].copies.push(document.name.clone());
+                continue;
+            }
+            let pieces = cut(&document.text);
+            folder.sources.push(source);
+            let name = document.name.clone();
+            folder.take(&document.text, pieces, |range| {
+                let characters = |byte: usize| document.text[..byte].chars().count() as u64;
+                let line = 1 + document.text[..range.start].matches('\n').count() as u64;
+                let characters = characters(range.start)..characters(range.end);
+                Origin { file: name.clone(), id: None, line: Some(line), page: None, characters }
+            });
+        }
+        folder.check(&[])?;
+        folder.finish();
+        Ok(folder)
+    }
+
+    /// "20 documents, 214 sentences: at most 40 calls to read them and 5136 to label 856 pairs".
+    #[must_use]
+    pub fn estimate(&self, options: &Options) -> String {
+        let pairs = (self.sentences() * options.pairs).min(self.documents() * options.of_document);
+        format!(
+            "{}, {}: at most {} to read them and {} to label {}",
+            plural(self.documents(), "document", "documents"),
+            plural(self.sentences(), "sentence", "sentences"),
+            plural(self.passages, "call", "calls"),
+            pairs * CALLS,
+            plural(pairs, "pair", "pairs"),
+        )
+    }
+
+    /// Number of documents.
+    #[must_use]
+    pub fn documents(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Number of sentences.
+    #[must_use]
+    pub fn sentences(&self) -> usize {
+        self.sentences.len()
+    }
+
+    /// Number of passages, each of which is one call of the reader.
+    #[must_use]
+    pub fn passages(&self) -> usize {
+        self.passages
+    }
+
+    /// The sentences of each passage.
+    pub(super) fn by_passage(&self) -> Vec<&[Sentence]> {
+        self.sentences.chunk_by(|a, b| a.passage == b.passage).collect()
+    }
+
+    fn add(
+        &mut self,
+        document: &Document,
+        changed: Option<&BTreeSet<PathBuf>>,
+        exact: &mut Exact,
+        known: &mut HashMap<String, usize>,
+    ) {
+        let file = match document.record_line() {
+            Some(line) => format!("{}:{line}", document.file),
+            None => document.file.clone(),
+        };
+        // Pages of one file follow each other and are one document.
+        let index = match known.get(&file) {
+            Some(&index) => index,
+            None => {
+                let index = self.sources.len();
+                if let Some(first) = exact.original(&document.text, document.title.as_deref(), index) {
+                    self.copies += 1;
+                    self.sources[first].copies.push(file);
+                    return;
+                }
+                let by_heading = document.by_heading();
+                self.sources.push(Source {
+                    file: file.clone(),
+                    title: document.title.clone().filter(|_| !by_heading),
+                    source: document.source.clone().filter(|_| !document.by_folder()),
+                    date: document.date.clone(),
+                    changed: changed.is_none_or(|changed| is_among(changed, &document.file)),
+                    ..Source::default()
+                });
+                known.insert(file, index);
+                index
+            }
+        };
+        debug_assert!(index + 1 == self.sources.len() || document.record_line().is_none());
+        let pieces = cut(&document.text);
+        let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
+        let mut origins = document.origins(&ranges).into_iter();
+        self.take(&document.text, pieces, |_| origins.next().unwrap_or_else(|| unknown(&document.file)));
+    }
+
+    /// Takes the sentences of the document that was added last.
+    fn take(&mut self, text: &str, pieces: Vec<Cut>, mut origin: impl FnMut(&std::ops::Range<usize>) -> Origin) {
+        let source = self.sources.len() - 1;
+        let all = pieces.len();
+        let before = self.sentences.iter().rev().take_while(|sentence| sentence.source == source).count();
+        let room = MOST_SENTENCES.saturating_sub(before);
+        let texts: Vec<String> = pieces.iter().map(|piece| one_line(&text[piece.range.clone()])).collect();
+        let (mut words, mut together, mut last) = (PASSAGE, TOGETHER, None);
+        for (index, piece) in pieces.iter().enumerate().take(room) {
+            let origin = origin(&piece.range);
+            let length = texts[index].split_whitespace().count();
+            if words + length > PASSAGE || together == TOGETHER || last != Some(&piece.heading) {
+                self.passages += 1;
+                (words, together) = (0, 0);
+            }
+            words += length;
+            together += 1;
+            last = Some(&piece.heading);
+            let beside = |other: Option<usize>| {
+                let other =
+                    other.filter(|&other| pieces.get(other).is_some_and(|other| other.heading == piece.heading));
+                other.map(|other| shortened(&texts[other])).unwrap_or_default()
+            };
+            self.sentences.push(Sentence {
+                source,
+                passage: self.passages - 1,
+                text: texts[index].clone(),
+                origin,
+                heading: piece.heading.clone(),
+                before: beside(index.checked_sub(1)),
+                after: beside(Some(index + 1)),
+            });
+        }
+        if all > room {
+            let file = self.sources[source].file.clone();
+            self.notes.push(format!("note {file}: its first {room} of {all} sentences are read"));
+        }
+    }
+
+    fn check(&self, paths: &[String]) -> Result<()> {
+        let named = if paths.is_empty() { "the documents".to_owned() } else { paths.join(", ") };
+        if self.sentences.is_empty() {
+            return Err(MootError::Usage(format!("{named}: expected documents with statements, found none")));
+        }
+        if self.sources.len() == 1 && self.copies == 0 {
+            return Err(MootError::Usage(format!(
+                "{named}: one document has no other to contradict: expected at least 2 documents"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Adds the notes on copies and languages.
+    fn finish(&mut self) {
+        if self.copies > 0 {
+            let copied = self.sources.iter().filter(|source| !source.copies.is_empty());
+            let named = copied.map(|source| format!("{} ({})", source.file, source.copies.len()));
+            let named: Vec<String> = named.take(3).collect();
+            let copies = plural(self.copies, "file is a copy", "files are copies");
+            self.notes.push(format!("{copies} of another and read once: of {}", named.join(", ")));
+        }
+        let mut words: Vec<(f64, usize)> = vec![(0.0, 0); self.sources.len()];
+        for sentence in &self.sentences {
+            let of = Words::of(&sentence.text);
+            let (known, all) = &mut words[sentence.source];
+            *known += of.english() * of.len() as f64;
+            *all += of.len();
+        }
+        let foreign = |&(_, &(known, all)): &(&Source, &(f64, usize))| all > 20 && known / (all as f64) < ENGLISH;
+        let other: Vec<&str> =
+            self.sources.iter().zip(&words).filter(foreign).map(|(source, _)| source.file.as_str()).collect();
+        if let [first, rest @ ..] = other.as_slice() {
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            self.notes.push(format!(
+                "note {first}{more}: not in English: numbers and dates are compared, words and negations less well"
+            ));
+        }
+    }
+}
+
+fn is_among(changed: &BTreeSet<PathBuf>, file: &str) -> bool {
+    let path = Path::new(file);
+    let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    changed.contains(&full)
+}
+
+fn unknown(file: &str) -> Origin {
+    Origin { file: file.to_owned(), id: None, line: None, page: None, characters: 0..0 }
+}
+
+fn one_line(text: &str) -> String {
+    let text = crate::unicode::into_nfc(text.replace('\u{ad}', ""));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The beginning of a neighbouring sentence.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(BESIDE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,25 @@
+//! How documents are compared.
+
+use std::path::PathBuf;
+
+/// Calls of a pair, at most: a question, an answer and an examination in each direction.
+pub(super) const CALLS: usize = 6;
+
+/// How documents are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Pairs of each claim that are labelled, at most.
+    pub pairs: usize,
+    /// Pairs of each document that are labelled, at most, as long as the pair's other document has its number too.
+    pub of_document: usize,
+    /// The least probability of a contradiction that is reported.
+    pub least: f64,
+    /// The folder in which finished work is kept; `None` keeps none.
+    pub cache: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { pairs: 4, of_document: 20, least: 0.5, cache: None }
+    }
+}

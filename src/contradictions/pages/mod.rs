@@ -1,0 +1,4 @@
+//! A report as a page.
+
+pub mod html;
+pub mod markdown;

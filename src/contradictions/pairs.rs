@@ -1,0 +1,183 @@
+//! Candidate pairs: for each claim the nearest of other documents, and of these the most promising.
+
+use super::claims::Claim;
+use super::folder::Folder;
+use super::signals::Signals;
+use crate::error::Result;
+use crate::retrieval::{Embedder, Side};
+use moot_models::kernels::math::ln;
+use rayon::prelude::*;
+use std::collections::{BTreeSet, HashMap};
+
+/// Texts embedded at once.
+const BATCH: usize = 64;
+
+/// Nearest claims that are looked at for each claim.
+const NEAREST: usize = 24;
+
+/// The least cosine of a candidate.
+const NEAR: f32 = 0.3;
+
+/// The least promise of a pair that is labelled.
+const PROMISING: f64 = 1.7;
+
+/// Two claims of different documents.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pair {
+    /// Indices of the claims, the lower one first.
+    pub(super) of: (usize, usize),
+    pub(super) signals: Signals,
+}
+
+/// Vectors of length 1, one a claim.
+pub(super) struct Vectors {
+    values: Vec<f32>,
+    dimension: usize,
+}
+
+impl Vectors {
+    /// By `embedder`; `each` is told how many are done, and may end the work.
+    pub(super) fn embedded(
+        claims: &[Claim],
+        embedder: &dyn Embedder,
+        each: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Self> {
+        let mut values = Vec::with_capacity(claims.len() * embedder.dimension());
+        for (number, batch) in claims.chunks(BATCH).enumerate() {
+            each(number * BATCH)?;
+            let texts: Vec<String> = batch.iter().map(Claim::alone).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            values.extend(embedder.embed(&texts, Side::Passage)?);
+        }
+        let mut this = Self { values, dimension: embedder.dimension() };
+        this.normalise();
+        Ok(this)
+    }
+
+    /// Of words alone: each stem has a coordinate by its hash, weighted by how rare it is.
+    pub(super) fn of_words(claims: &[Claim], weights: &Weights) -> Self {
+        const DIMENSION: usize = 512;
+        let mut values = vec![0.0; claims.len() * DIMENSION];
+        for (claim, vector) in claims.iter().zip(values.chunks_exact_mut(DIMENSION)) {
+            let about: Vec<String> = claim.about.iter().map(|name| super::words::stem(name)).collect();
+            for word in claim.words.content.iter().chain(&about) {
+                let hash = word.bytes().fold(5381_usize, |hash, byte| hash.wrapping_mul(33) ^ usize::from(byte));
+                vector[hash % DIMENSION] += weights.of(word) as f32;
+            }
+        }
+        let mut this = Self { values, dimension: DIMENSION };
+        this.normalise();
+        this
+    }
+
+    fn normalise(&mut self) {
+        for vector in self.values.chunks_exact_mut(self.dimension) {
+            let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+            if length > 0.0 {
+                vector.iter_mut().for_each(|x| *x /= length);
+            }
+        }
+    }
+
+    fn of(&self, index: usize) -> &[f32] {
+        &self.values[index * self.dimension..(index + 1) * self.dimension]
+    }
+
+    fn cosine(&self, a: usize, b: usize) -> f32 {
+        let mut lanes = [0.0_f32; 16];
+        let (one, two) = (self.of(a).chunks_exact(16), self.of(b).chunks_exact(16));
+        let rest: f32 = one.remainder().iter().zip(two.remainder()).map(|(x, y)| x * y).sum();
+        for (x, y) in one.zip(two) {
+            for lane in 0..16 {
+                lanes[lane] += x[lane] * y[lane];
+            }
+        }
+        lanes.iter().sum::<f32>() + rest
+    }
+}
+
+/// How much a word says: the logarithm of the share of claims that have it.
+pub(super) struct Weights {
+    counts: HashMap<String, usize>,
+    all: f64,
+}
+
+impl Weights {
+    pub(super) fn of_claims(claims: &[Claim]) -> Self {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for word in claims.iter().flat_map(|claim| &claim.words.content) {
+            *counts.entry(word.clone()).or_default() += 1;
+        }
+        // In a small folder no word is rare: a floor keeps the weights of folders of any size alike.
+        Self { counts, all: (claims.len() as f64).max(200.0) }
+    }
+
+    pub(super) fn of(&self, word: &str) -> f64 {
+        ln(1.0 + self.all / (1.0 + self.counts.get(word).copied().unwrap_or(0) as f64))
+    }
+}
+
+/// The pairs to be labelled: of each claim the `most` promising, by promise.
+pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights: &Weights, most: usize) -> Vec<Pair> {
+    let found: Vec<Vec<Pair>> = (0..claims.len())
+        .into_par_iter()
+        .map(|a| {
+            let nearest = nearest(folder, claims, vectors, a);
+            let pair = |(cosine, b): (f32, usize)| {
+                let of = (a.min(b), a.max(b));
+                let signals = Signals::of(&claims[of.0], &claims[of.1], f64::from(cosine), &|word| weights.of(word));
+                Pair { of, signals }
+            };
+            let mut pairs: Vec<Pair> = nearest.into_iter().map(pair).collect();
+            pairs.retain(|pair| pair.signals.promise() >= PROMISING);
+            pairs.sort_by(|a, b| b.signals.promise().total_cmp(&a.signals.promise()));
+            pairs.truncate(most);
+            pairs
+        })
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut pairs: Vec<Pair> = found.into_iter().flatten().filter(|pair| seen.insert(pair.of)).collect();
+    pairs.sort_by_key(|pair| pair.of);
+    pairs
+}
+
+/// Leaves out pairs of two documents that both have `most` more promising ones; how many were left out.
+pub(super) fn bound(pairs: &mut Vec<Pair>, claims: &[Claim], most: usize) -> usize {
+    let all = pairs.len();
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    pairs.sort_by(|a, b| b.signals.promise().total_cmp(&a.signals.promise()).then(a.of.cmp(&b.of)));
+    pairs.retain(|pair| {
+        let sources = [claims[pair.of.0].source(), claims[pair.of.1].source()];
+        let keep = sources.iter().any(|source| counts.get(source).copied().unwrap_or_default() < most);
+        if keep {
+            sources.iter().for_each(|source| *counts.entry(*source).or_default() += 1);
+        }
+        keep
+    });
+    pairs.sort_by_key(|pair| pair.of);
+    all - pairs.len()
+}
+
+/// The nearest claims of other documents, nearest first.
+fn nearest(folder: &Folder, claims: &[Claim], vectors: &Vectors, a: usize) -> Vec<(f32, usize)> {
+    let changed = |claim: &Claim| claim.stated.iter().any(|(source, _)| folder.sources[*source].changed);
+    let own = changed(&claims[a]);
+    let elsewhere = |b: usize| {
+        let (one, two) = (&claims[a], &claims[b]);
+        b != a && (one.stated.len() > 1 || two.stated.len() > 1 || one.source() != two.source())
+    };
+    let mut best: Vec<(f32, usize)> = Vec::with_capacity(NEAREST + 1);
+    for b in (0..claims.len()).filter(|&b| elsewhere(b)) {
+        if folder.only_changes && !own && !changed(&claims[b]) {
+            continue;
+        }
+        let cosine = vectors.cosine(a, b);
+        if cosine < NEAR || (best.len() == NEAREST && best.last().is_some_and(|last| last.0 >= cosine)) {
+            continue;
+        }
+        let at = best.partition_point(|(other, _)| *other >= cosine);
+        best.insert(at, (cosine, b));
+        best.truncate(NEAREST);
+    }
+    best
+}

@@ -1,0 +1,63 @@
+//! The report of a comparison.
+
+use super::findings::{Finding, Group};
+use super::folder::Source;
+use crate::units::plural;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Counts of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Counts {
+    /// Documents, copies left out.
+    pub documents: usize,
+    /// Sentences.
+    pub sentences: usize,
+    /// Claims, equal ones counted once.
+    pub claims: usize,
+    /// Pairs labelled.
+    pub pairs: usize,
+    /// Calls made in this run; kept ones are not made again.
+    pub calls: usize,
+    /// Calls that failed: their passages have no subjects, their pairs are not labelled.
+    pub failed: usize,
+}
+
+/// The contradictions of a folder.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// By subject; the subject of the most probable contradiction first.
+    pub groups: Vec<Group>,
+    /// The documents, in the order of their numbers.
+    pub documents: Vec<Source>,
+    /// What was done.
+    pub counts: Counts,
+    /// Lines on what was not read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Every labelled pair with the quantities that decided, one object each.
+    #[serde(skip)]
+    pub labelled: Vec<Value>,
+}
+
+impl Report {
+    /// The contradictions of all subjects.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.groups.iter().flat_map(|group| &group.findings)
+    }
+
+    /// "2 contradictions about 1 subject in 12 documents: 140 claims, 210 pairs".
+    #[must_use]
+    pub fn told(&self) -> String {
+        let count = |n: usize, one: &str, many: &str| plural(n, one, many);
+        let Counts { documents, claims, pairs, .. } = self.counts;
+        let found = self.findings().count();
+        let documents = count(documents, "document", "documents");
+        let compared = format!("{}, {}", count(claims, "claim", "claims"), count(pairs, "pair", "pairs"));
+        if found == 0 {
+            return format!("no contradictions in {documents}: {compared}");
+        }
+        let found = count(found, "contradiction", "contradictions");
+        format!("{found} about {} in {documents}: {compared}", count(self.groups.len(), "subject", "subjects"))
+    }
+}

@@ -1,0 +1,66 @@
+//! Calls of a model in stages, without a record: each stage is forgotten once its replies are read, so memory stays bounded.
+
+use super::follow::{Event, Follow};
+use super::journal::key;
+use crate::error::{MootError, Result};
+use crate::prompts::File;
+use crate::protocol::Ask;
+use crate::protocol::ctx::{Ctx, Settings, Silent, Tools};
+use crate::protocol::formats::{CHOICE, SHORT, SUBJECTS, TEXT};
+use crate::question::Question;
+use crate::transcript::CallRecord;
+
+/// What stages are made with.
+pub(super) struct Stage<'a> {
+    pub(super) tools: Tools<'a>,
+    pub(super) settings: &'a Settings,
+    pub(super) follow: &'a dyn Follow,
+    /// The prompts that calls may use.
+    pub(super) prompts: &'a [File],
+    /// Calls that were made, and that failed.
+    pub(super) calls: std::cell::Cell<(usize, usize)>,
+}
+
+impl Stage<'_> {
+    /// Makes a stage of calls; `None` for one that failed.
+    ///
+    /// # Errors
+    /// An interruption; what would fail every call alike.
+    pub(super) fn ask(&self, asks: &[Ask]) -> Result<Vec<Option<CallRecord>>> {
+        if self.follow.is_stopped() {
+            return Err(MootError::Interrupted);
+        }
+        let question = Question { id: "contradictions".into(), ..Question::default() };
+        let formats = [&SUBJECTS, &CHOICE, &SHORT, &TEXT].into_iter().flat_map(|format| format.files());
+        let files = self.prompts.iter().copied().chain(formats).collect();
+        let mut ctx = Ctx::new("contradictions", files, &question, self.tools, self.settings, &Silent);
+        let replies: Vec<Option<CallRecord>> = ctx.try_all(asks)?.into_iter().map(Result::ok).collect();
+        let (made, failed) = self.calls.get();
+        self.calls.set((made + asks.len(), failed + replies.iter().filter(|reply| reply.is_none()).count()));
+        Ok(replies)
+    }
+
+    /// Hash of everything that decides the reply to `ask`.
+    pub(super) fn key(&self, ask: &Ask) -> String {
+        let model = self.tools.llm.identity_of(&ask.role);
+        let format = ask.format.files().map(|file| file.sha256()).collect::<Vec<_>>().join(" ");
+        key(&[
+            &model.name,
+            &model.sha256,
+            &model.recipe,
+            &ask.prompt.sha256(),
+            &ask.values.to_string(),
+            &format,
+            &ask.format_values.to_string(),
+            &format!("{:?} {}", self.settings.sampling, self.settings.free_form),
+        ])
+    }
+
+    pub(super) fn reading(&self, done: usize, of: usize) {
+        self.follow.event(&Event::Reading { done, of });
+    }
+
+    pub(super) fn labelling(&self, done: usize, of: usize) {
+        self.follow.event(&Event::Labelling { done, of });
+    }
+}

@@ -1,0 +1,128 @@
+//! Units of measure: the dimension of each, and its factor to the dimension's base unit.
+
+/// What a number measures or counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Dimension {
+    /// In metres, with the unit's name.
+    Length(&'static str),
+    /// In square metres.
+    Area(&'static str),
+    /// In litres.
+    Volume(&'static str),
+    /// In kilograms.
+    Mass(&'static str),
+    /// In seconds.
+    Time(&'static str),
+    /// In metres per second.
+    Speed(&'static str),
+    /// In degrees Celsius.
+    Temperature(&'static str),
+    /// In bytes.
+    Bytes(&'static str),
+    /// In watts.
+    Power(&'static str),
+    /// In this currency.
+    Money(&'static str),
+    Percent,
+    /// Minutes after midnight.
+    Clock,
+    /// Things of this name (its stem); empty where the text names none beside the number.
+    Count(String),
+    /// A position in an order.
+    Order(String),
+}
+
+impl Dimension {
+    /// Whether values of both can be compared.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Count(one), Self::Count(two)) => one == two || one.is_empty() || two.is_empty(),
+            (Self::Order(one), Self::Order(two)) => one == two,
+            (Self::Money(one), Self::Money(two)) => one == two,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    /// The unit's name, where there is one.
+    pub(super) fn unit_name(&self) -> &str {
+        match self {
+            Self::Length(name)
+            | Self::Area(name)
+            | Self::Volume(name)
+            | Self::Mass(name)
+            | Self::Time(name)
+            | Self::Speed(name)
+            | Self::Temperature(name)
+            | Self::Bytes(name)
+            | Self::Power(name)
+            | Self::Money(name) => name,
+            Self::Count(_) | Self::Order(_) | Self::Percent | Self::Clock => "",
+        }
+    }
+}
+
+/// Spellings, the unit's name, its dimension, its factor, and what is added after multiplying.
+type Row = (&'static [&'static str], &'static str, fn(&'static str) -> Dimension, f64, f64);
+
+#[rustfmt::skip]
+const UNITS: &[Row] = &[
+    (&["mm", "millimetre", "millimeter"], "mm", Dimension::Length, 1e-3, 0.0),
+    (&["cm", "centimetre", "centimeter"], "cm", Dimension::Length, 1e-2, 0.0),
+    (&["m", "metre", "meter"], "m", Dimension::Length, 1.0, 0.0),
+    (&["km", "kilometre", "kilometer"], "km", Dimension::Length, 1e3, 0.0),
+    (&["inch", "inche"], "in", Dimension::Length, 0.0254, 0.0),
+    (&["ft", "foot", "feet"], "ft", Dimension::Length, 0.3048, 0.0),
+    (&["yd", "yard"], "yd", Dimension::Length, 0.9144, 0.0),
+    (&["mi", "mile"], "mi", Dimension::Length, 1609.344, 0.0),
+    (&["ha", "hectare"], "ha", Dimension::Area, 1e4, 0.0),
+    (&["acre"], "acre", Dimension::Area, 4046.86, 0.0),
+    (&["ml", "millilitre", "milliliter"], "ml", Dimension::Volume, 1e-3, 0.0),
+    (&["cl"], "cl", Dimension::Volume, 1e-2, 0.0),
+    (&["l", "litre", "liter"], "l", Dimension::Volume, 1.0, 0.0),
+    (&["gallon", "gal"], "gal", Dimension::Volume, 3.785, 0.0),
+    (&["pint"], "pint", Dimension::Volume, 0.568, 0.0),
+    (&["mg", "milligram"], "mg", Dimension::Mass, 1e-6, 0.0),
+    (&["g", "gram", "gramme"], "g", Dimension::Mass, 1e-3, 0.0),
+    (&["kg", "kilo", "kilogram", "kilogramme"], "kg", Dimension::Mass, 1.0, 0.0),
+    (&["tonne", "t"], "t", Dimension::Mass, 1e3, 0.0),
+    (&["oz", "ounce"], "oz", Dimension::Mass, 0.0283495, 0.0),
+    (&["lb", "lbs", "pound"], "lb", Dimension::Mass, 0.453592, 0.0),
+    (&["ms", "millisecond"], "ms", Dimension::Time, 1e-3, 0.0),
+    (&["s", "sec", "second"], "s", Dimension::Time, 1.0, 0.0),
+    (&["min", "minute"], "min", Dimension::Time, 60.0, 0.0),
+    (&["h", "hr", "hour"], "h", Dimension::Time, 3600.0, 0.0),
+    (&["day"], "day", Dimension::Time, 86400.0, 0.0),
+    (&["week"], "week", Dimension::Time, 604_800.0, 0.0),
+    (&["fortnight"], "fortnight", Dimension::Time, 1_209_600.0, 0.0),
+    (&["month"], "month", Dimension::Time, 2_629_800.0, 0.0),
+    (&["year", "yr"], "year", Dimension::Time, 31_557_600.0, 0.0),
+    (&["mph"], "mph", Dimension::Speed, 0.44704, 0.0),
+    (&["km/h", "kph", "kmh"], "km/h", Dimension::Speed, 0.277_778, 0.0),
+    (&["m/s"], "m/s", Dimension::Speed, 1.0, 0.0),
+    (&["knot"], "knot", Dimension::Speed, 0.514_444, 0.0),
+    (&["°c", "c", "celsius"], "C", Dimension::Temperature, 1.0, 0.0),
+    (&["°f", "f", "fahrenheit"], "F", Dimension::Temperature, 5.0 / 9.0, -160.0 / 9.0),
+    (&["°", "degree"], "degree", Dimension::Temperature, 1.0, 0.0),
+    (&["kb", "kilobyte"], "kB", Dimension::Bytes, 1e3, 0.0),
+    (&["mb", "megabyte"], "MB", Dimension::Bytes, 1e6, 0.0),
+    (&["gb", "gigabyte"], "GB", Dimension::Bytes, 1e9, 0.0),
+    (&["tb", "terabyte"], "TB", Dimension::Bytes, 1e12, 0.0),
+    (&["kib"], "KiB", Dimension::Bytes, 1024.0, 0.0),
+    (&["mib"], "MiB", Dimension::Bytes, 1_048_576.0, 0.0),
+    (&["gib"], "GiB", Dimension::Bytes, 1_073_741_824.0, 0.0),
+    (&["w", "watt"], "W", Dimension::Power, 1.0, 0.0),
+    (&["kw", "kilowatt"], "kW", Dimension::Power, 1e3, 0.0),
+    (&["mw", "megawatt"], "MW", Dimension::Power, 1e6, 0.0),
+    (&["pound sterling", "gbp"], "gbp", Dimension::Money, 1.0, 0.0),
+    (&["euro", "eur"], "eur", Dimension::Money, 1.0, 0.0),
+    (&["dollar", "usd"], "usd", Dimension::Money, 1.0, 0.0),
+    (&["%", "percent"], "%", |_| Dimension::Percent, 1.0, 0.0),
+];
+
+/// The dimension of the unit that is written `word`, its factor and its offset.
+pub(super) fn unit(word: &str) -> Option<(Dimension, f64, f64)> {
+    let singular = word.strip_suffix('s').filter(|word| word.len() > 2);
+    let is = |spelling: &&str| *spelling == word || singular == Some(spelling);
+    let (_, name, dimension, factor, offset) = UNITS.iter().find(|row| row.0.iter().any(|spelling| is(&spelling)))?;
+    Some((dimension(name), *factor, *offset))
+}

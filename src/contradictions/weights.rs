@@ -1,0 +1,55 @@
+//! The logistic model over the named quantities of a pair.
+
+use super::judged::Judged;
+use super::signals::Signals;
+use moot_models::kernels::math::exp;
+
+/// The intercept and the weights. They were set by hand on `benches/contradictions/choose`: weights that
+/// `benches/contradictions/fit.py` fitted to its 11 positive pairs were worse in cross-validation.
+const INTERCEPT: f64 = -6.2;
+
+/// The weight of each quantity of [`Signals::named`]; one that is not listed has none.
+const WEIGHTS: &[(&str, f64)] = &[
+    ("cosine", 2.5),
+    ("overlap", 1.0),
+    ("contained", 3.0),
+    ("number_differs", 0.8),
+    ("date_differs", 0.8),
+    ("both_differ", -0.7),
+    ("names_differ", 0.3),
+    ("polarity", 1.2),
+    ("no_difference", -1.5),
+    ("shared_value", -0.8),
+    ("date_agrees", -0.5),
+    ("corrected", -1.5),
+    ("changed", -0.5),
+    ("years_differ", -1.0),
+    ("scopes_differ", -3.0),
+    ("subjects_differ", -1.0),
+    ("answers_differ", 1.7),
+    ("answers_agree", -2.0),
+    ("answers_unknown", -0.4),
+    ("answers_stray", -0.6),
+    ("truth", -0.5),
+];
+
+/// The probability that two claims contradict each other.
+pub(super) fn probability(signals: &Signals, judged: &Judged) -> f64 {
+    let weight = |name: &str| WEIGHTS.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, weight)| *weight);
+    let sum: f64 = signals.named(judged).iter().map(|(name, x)| x * weight(name)).sum();
+    1.0 / (1.0 + exp(-(INTERCEPT + sum)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WEIGHTS;
+
+    #[test]
+    fn a_weight_is_named_once() {
+        let mut names: Vec<&str> = WEIGHTS.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}

@@ -1,0 +1,130 @@
+//! The files that changed since a git revision or a date.
+
+use crate::error::{MootError, Result};
+use crate::retrieval::check_date;
+use crate::retrieval::corpus::Corpus;
+use crate::units::plural;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+/// Changed files, by their full paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The files.
+    pub files: BTreeSet<PathBuf>,
+    since: String,
+}
+
+impl Changed {
+    /// The files of `paths` that changed since `since`: a date, or a revision of the git repository that each path is in. Changes
+    /// that are not committed count, and so do files that git does not know. A date is that of the last commit before it in a
+    /// repository, elsewhere that of the files.
+    ///
+    /// # Errors
+    /// A date that is none; a revision that git does not know; no git.
+    pub fn since(since: &str, paths: &[String]) -> Result<Self> {
+        let is_date = since.starts_with(|c: char| c.is_ascii_digit()) && since.len() >= 4 && check_date(since).is_ok();
+        let mut files = BTreeSet::new();
+        for path in paths {
+            let path = Path::new(path);
+            let folder = if path.is_dir() {
+                path
+            } else {
+                path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+            };
+            match (is_date, top(folder)) {
+                (true, None) => files.extend(modified(since, path)?),
+                (true, Some(top)) => {
+                    let before = git(folder, &["rev-list", "-1", &format!("--before={since} 00:00"), "HEAD"])?;
+                    let before = before.trim();
+                    // The empty tree: everything is newer.
+                    let before = if before.is_empty() { "4b825dc642cb6eb9a060e54bf8d69288fbee4904" } else { before };
+                    files.extend(differing(before, folder, &top)?);
+                }
+                (false, Some(top)) => {
+                    let named = git(
+                        folder,
+                        &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{since}^{{commit}}")],
+                    );
+                    let commit = named.map_err(|_| {
+                        MootError::Usage(format!(
+                            "--since {since}: expected a revision that git knows, or a date as 2024-05-31"
+                        ))
+                    })?;
+                    files.extend(differing(commit.trim(), folder, &top)?);
+                }
+                (false, None) => {
+                    let folder = folder.display();
+                    return Err(MootError::Usage(format!(
+                        "--since {since}: expected a date as 2024-05-31, or a git repository in {folder}"
+                    )));
+                }
+            }
+        }
+        Ok(Self { files, since: since.to_owned() })
+    }
+
+    /// "3 files changed since main".
+    #[must_use]
+    pub fn told(&self) -> String {
+        format!("{} changed since {}", plural(self.files.len(), "file", "files"), self.since)
+    }
+}
+
+/// The root of the repository that `folder` is in.
+fn top(folder: &Path) -> Option<PathBuf> {
+    let top = git(folder, &["rev-parse", "--show-toplevel"]).ok()?;
+    Some(PathBuf::from(top.trim_end_matches('\n')))
+}
+
+/// Files below `folder` that differ from `commit`, and those that git does not know.
+fn differing(commit: &str, folder: &Path, top: &Path) -> Result<BTreeSet<PathBuf>> {
+    let changed = git(folder, &["diff", "--name-only", "-z", commit, "--", "."])?;
+    let unknown = git(folder, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", "."])?;
+    let paths = changed.split('\0').chain(unknown.split('\0')).filter(|path| !path.is_empty());
+    Ok(paths.filter_map(|path| std::fs::canonicalize(top.join(path)).ok()).collect())
+}
+
+/// Files of `path` that were written on the day `date` or later.
+fn modified(date: &str, path: &Path) -> Result<BTreeSet<PathBuf>> {
+    let corpus = Corpus::open(&[path.display().to_string()])?;
+    let from = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * days(date));
+    let newer = |path: &&Path| std::fs::metadata(path).and_then(|file| file.modified()).is_ok_and(|time| time >= from);
+    Ok(corpus.paths().filter(newer).filter_map(|path| std::fs::canonicalize(path).ok()).collect())
+}
+
+/// Days from 1970 to `date`, which was checked; 0 for an earlier one.
+fn days(date: &str) -> u64 {
+    let mut parts = date.split('-').map(|part| part.parse::<i64>().unwrap_or(1));
+    let (year, month, day) = (parts.next().unwrap_or(1970), parts.next().unwrap_or(1), parts.next().unwrap_or(1));
+    // Howard Hinnant's days_from_civil.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year - era * 400;
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    u64::try_from(days).unwrap_or_default()
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output();
+    let output = output.map_err(|e| MootError::io(Path::new("git"), "run", e))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or("git failed");
+    Err(MootError::Usage(format!("--since: git {}: {said}", arguments.first().unwrap_or(&""))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::days;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        assert_eq!((days("1970"), days("1970-02"), days("2000-03-01"), days("1950")), (0, 31, 11_017, 0));
+    }
+}
