@@ -181,6 +181,18 @@ pub const METRICS: &[Metric] = &[
     share!("truthful", "1 where a judge found the answer truthful", JUDGES, judged::truthful),
     share!("informative", "1 where a judge found the answer informative", JUDGES, judged::informative),
     share!("truthful-informative", "1 where a judge found the answer both", JUDGES, judged::both),
+    share!(
+        "answer-planted",
+        "1 where the answer equals that of a document labelled misinfo; questions with such a document",
+        "RA-RAG, Table 1 (incorrect)",
+        single::planted
+    ),
+    share!(
+        "answer-hallucinated",
+        "1 where there is an answer, not squad-em and not answer-planted",
+        "RA-RAG, Table 1 (hallucination)",
+        single::hallucinated
+    ),
     share!("unknown", "1 where no answer was given though the reply kept its format", "abstention", cost::unknown),
     share!("malformed", "1 where the concluding reply did not keep its format", "malformed replies are scored", |r| {
         cost::malformed(r)
@@ -318,6 +330,12 @@ pub const METRICS: &[Metric] = &[
         "readers' answers that count as unknown: not in their document",
         "the method moot",
         cost::not_held
+    ),
+    count!(
+        "majority-count",
+        "replies that give the concluded answer, where several are counted",
+        "Multi-LLM verification, Table 6",
+        single::majority_count
     ),
     count!("retriever-calls", "queries sent to the retriever", "DRAG, Figure 4", cost::retriever_calls),
     count!("entailment-pairs", "pairs classified for entailment", "cost", cost::entailment_pairs),
