@@ -6,7 +6,7 @@ use super::words::Words;
 use crate::error::{MootError, Result};
 use crate::question::{self, Origin};
 use crate::retrieval::Exact;
-use crate::retrieval::corpus::{Corpus, Document, told_notes, told_skipped};
+use crate::retrieval::corpus::{Corpus, Document, note_lines, skipped_lines};
 use crate::units::plural;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
@@ -96,8 +96,8 @@ impl Folder {
             folder.add(&document?, changed, &mut exact, &mut known);
         }
         let skipped: Vec<_> = corpus.skipped().iter().cloned().chain(documents.skipped()).collect();
-        let skipped = told_skipped(&skipped).into_iter().map(|line| format!("skipped {line}"));
-        let noted = told_notes(&documents.notes()).into_iter().map(|line| format!("note {line}"));
+        let skipped = skipped_lines(&skipped).into_iter().map(|line| format!("skipped {line}"));
+        let noted = note_lines(&documents.notes()).into_iter().map(|line| format!("note {line}"));
         folder.notes.splice(0..0, skipped.chain(noted));
         folder.check(paths)?;
         folder.finish();

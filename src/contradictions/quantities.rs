@@ -1,8 +1,8 @@
 //! Numbers with their units, dates and times of day in a sentence, and whether those of two sentences agree.
 
 use super::units::{Dimension, unit};
-use crate::dates::{self, Date};
 use crate::answers::words::numbers::{LoneOne, in_digits};
+use crate::dates::{self, Date};
 
 /// A number with what it counts or measures.
 #[derive(Debug, Clone, PartialEq)]

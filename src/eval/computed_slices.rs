@@ -29,12 +29,46 @@ pub const SLICES: &[Slice] = &[
         source: "DRAG, section 5.4, Table 4",
         holds: |record| gold_retrieved(record) == Some(false),
     },
+    Slice {
+        name: "factual",
+        about: "documents are labelled correct, and none misinfo",
+        source: "RA-RAG, Table 1",
+        holds: |record| labelled(record) == [true, false],
+    },
+    Slice {
+        name: "misinformation",
+        about: "documents are labelled misinfo, and none correct",
+        source: "RA-RAG, Table 1",
+        holds: |record| labelled(record) == [false, true],
+    },
+    Slice {
+        name: "irrelevant",
+        about: "no document is labelled correct or misinfo",
+        source: "RA-RAG, Table 1",
+        holds: |record| labelled(record) == [false, false],
+    },
+    Slice {
+        name: "gold-conflict",
+        about: "documents are labelled yes, and others no",
+        source: "ConflictScore, section 5",
+        holds: |record| has(record, "yes") && has(record, "no"),
+    },
 ];
 
 /// The computed slice called `name`.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Slice> {
     SLICES.iter().find(|slice| slice.name == name)
+}
+
+/// Whether a document that came with the question has a label of this kind.
+fn has(record: &QuestionRecord, kind: &str) -> bool {
+    record.question.documents.iter().any(|document| document.label.as_ref().is_some_and(|label| label.kind == kind))
+}
+
+/// Whether documents hold a right answer, and whether some hold a wrong one, by their labels.
+fn labelled(record: &QuestionRecord) -> [bool; 2] {
+    [has(record, "correct") || has(record, "supporting"), has(record, "misinfo")]
 }
 
 /// Whether one of the question's documents, of the passages taken up, or of those found for any query holds an alias of a right

@@ -13,9 +13,9 @@ use crate::generation::Prompt;
 use crate::llm::identity::{Identity, PROMPT};
 use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, Capabilities, Llm, ModelIdentity, OnFailure, OnReply, Reply, answer_in_order};
-use crate::prompts;
+use crate::methods;
 use crate::protocol::ctx::{Silent, Tools};
-use crate::protocol::{Built, Row};
+use crate::protocol::{Built, OwnPrompts, Row};
 use crate::sources::SourceWeights;
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 use rayon::prelude::*;
@@ -83,7 +83,13 @@ impl<'a> Replay<'a> {
         };
         let recorded =
             RecordedMethod::of(header).map_err(|e| refused("a method of this program".into(), e.to_string()))?;
-        let method = recorded.build().map_err(|e| refused("its recorded switches".into(), e.to_string()))?;
+        let mut method = recorded.build().map_err(|e| refused("its recorded switches".into(), e.to_string()))?;
+        // Prompts are today's, but replies are read as the user's formats say.
+        let own_prompts = recorded.own_prompts(header);
+        for (name, text) in own_prompts.iter().filter(|(name, _)| OwnPrompts::is_of_format(name)) {
+            let replaced = method.prompts.replace_named(name, text, &methods::replaceable());
+            replaced.map_err(|e| refused("its recorded reply formats".into(), e.to_string()))?;
+        }
         if header.weights.is_some() && weights.is_none() {
             return Err(MootError::Usage("its votes carried source weights: expected --source-weights FILE".into()));
         }
@@ -91,8 +97,8 @@ impl<'a> Replay<'a> {
             let found = format!("{}, which embedded texts, and a record has no vectors", header.method);
             return Err(refused("a method whose run can be replayed without a model".into(), found));
         }
-        let files = recorded.other_files(header, &prompts::hashes(recorded.row.files()));
-        Ok(Self { record, files, method, own_prompts: recorded.own_prompts(header), weights })
+        let files = recorded.other_files(header, &method.hashes());
+        Ok(Self { record, files, method, own_prompts, weights })
     }
 
     /// The header of the new record, which says what it was made from; `chain` is the old one's last hash.
@@ -105,7 +111,7 @@ impl<'a> Replay<'a> {
             method: self.method.row.name.to_owned(),
             switches: self.method.values.json(),
             label: self.method.values.label().map(str::to_owned),
-            prompts: prompts::hashes(self.method.row.files()),
+            prompts: self.method.hashes(),
             own_prompts: self.own_prompts.clone(),
             replayed: Some(Replayed { chain: chain.to_owned(), prompts: old.prompts.clone() }),
             ..old.clone()

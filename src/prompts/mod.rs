@@ -160,6 +160,11 @@ pub fn hashes<T: AsRef<str>>(files: impl IntoIterator<Item = File<T>>) -> BTreeM
     files.into_iter().map(|file| (file.name.to_owned(), file.sha256())).collect()
 }
 
+/// Hex SHA-256 of a text.
+pub(crate) fn hash(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
+}
+
 /// The reason after its line of the template, where that is known.
 fn one_line_of(reason: &str, line: Option<usize>) -> String {
     line.map_or_else(|| reason.to_owned(), |line| format!("line {line}: {reason}"))

@@ -72,7 +72,11 @@ impl Built {
     /// Hex SHA-256 of each prompt, grammar and schema file as this method uses it, by name, for the record's header.
     #[must_use]
     pub fn hashes(&self) -> BTreeMap<String, String> {
-        prompts::hashes(self.row.files().map(|file| self.prompts.of(file)))
+        let mut hashes = prompts::hashes(self.row.files().map(|file| self.prompts.of(file)));
+        let own = self.prompts.among(self.row.files()).into_iter().filter(|(name, _)| !hashes.contains_key(name));
+        let formats: BTreeMap<String, String> = own.map(|(name, text)| (name, prompts::hash(&text))).collect();
+        hashes.extend(formats);
+        hashes
     }
 
     /// Answers `question`: the record of one whole debate.

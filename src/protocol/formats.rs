@@ -7,6 +7,7 @@ use crate::error::{MootError, Result};
 use crate::generation::Finish;
 use crate::prompt_file;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
+use crate::protocol::free;
 use crate::protocol::reply;
 pub use crate::protocol::subjects::SUBJECTS;
 use crate::transcript::{CallRecord, Parsed};
@@ -146,6 +147,27 @@ pub static SCORES: Format = Format {
     parse: |_, _, _| Some(Parsed::Scored),
 };
 
+/// Any text, of which expressions find the answers. Format values: `answer`, `explanation` and `unknown` are expressions
+/// (the last two may be missing), `list` says that every match is an answer.
+pub static FREE: Format = Format {
+    name: "free",
+    about: "any text, of which a regular expression of the user's finds the answers",
+    grammar: None,
+    schema: None,
+    line: |_| None,
+    parse: free::parse_free,
+};
+
+/// As [`FREE`], held to the grammar in the format value `grammar`.
+pub static FREE_GRAMMAR: Format = Format {
+    name: "free-grammar",
+    about: "as free, under a grammar of the user's",
+    grammar: Some(prompt_file!("reply/free.lark")),
+    schema: None,
+    line: |_| None,
+    parse: free::parse_free,
+};
+
 /// Every format there is.
 pub static FORMATS: &[&Format] = &[
     &ANSWER,
@@ -164,6 +186,8 @@ pub static FORMATS: &[&Format] = &[
     &CLAIM_LABEL,
     &CLAIM_LABELS,
     &SUBJECTS,
+    &FREE,
+    &FREE_GRAMMAR,
 ];
 
 impl Format {

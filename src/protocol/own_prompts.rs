@@ -1,10 +1,11 @@
-//! The user's prompts: texts that replace files of `src/prompts`, by name.
+//! The user's prompts: texts that replace files of `src/prompts`, by name, and formats of the replies to them.
 //!
-//! Grammars and schemas cannot be replaced: their parsers are compiled in, and a record's calls are repeated with the
-//! program's grammars.
+//! The program's grammars and schemas cannot be replaced: their parsers are compiled in. A format of the user's
+//! (`agent.format`, `agent.lark` beside `agent.jinja`) brings what reads it.
 
 use crate::error::{MootError, Result};
 use crate::prompts::File;
+use crate::protocol::own_format::OwnFormat;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,13 +18,21 @@ const MOST: u64 = 1 << 20;
 /// Values that carry the question and its texts. A prompt that lacks one which the program's prompt has gets a warning.
 const SHOWN: [&str; 7] = ["question", "document", "documents", "context", "contexts", "passage", "passages"];
 
+/// The endings of a prompt, and of the two files of a format of the user's.
+const PROMPT: &str = ".jinja";
+const FORMAT: &str = ".format";
+const GRAMMAR: &str = ".lark";
+const OF_FORMATS: [&str; 2] = [FORMAT, GRAMMAR];
+
 /// The prompts that can be replaced, by name ([`methods::replaceable`](crate::methods::replaceable)).
 pub(crate) type Replaceable = BTreeMap<&'static str, File>;
 
 /// Texts that replace prompts of the program. Empty by default: then every prompt is the program's.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct OwnPrompts {
     texts: BTreeMap<&'static str, Arc<str>>,
+    /// Formats of replies, by the prompt's name.
+    formats: BTreeMap<&'static str, OwnFormat>,
 }
 
 impl OwnPrompts {
@@ -35,7 +44,7 @@ impl OwnPrompts {
     /// names), for one that is no text, and for a folder without any prompt; [`MootError::Prompt`] for a template that
     /// does not parse.
     pub fn read(dir: &Path, files: &Replaceable) -> Result<Self> {
-        let (mut own, mut read) = (Self::default(), 0);
+        let (mut own, mut read, mut formats) = (Self::default(), 0, Vec::new());
         let mut folders: Vec<PathBuf> = vec![dir.to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).map_err(|e| MootError::io(&folder, "read", e))? {
@@ -50,15 +59,54 @@ impl OwnPrompts {
                 let below = path.strip_prefix(dir).unwrap_or(&path);
                 let name = below.components().map(|part| part.as_os_str().to_string_lossy());
                 let name = name.collect::<Vec<_>>().join("/");
+                if Self::is_of_format(&name) && beside(&name, files).is_some() {
+                    formats.push((name, path));
+                    continue;
+                }
                 let file = known(&name, files).map_err(|expected| found(&path, &expected, &format!("{name:?}")))?;
                 own.replace(file, &text(&path)?)?;
                 read += 1;
             }
         }
-        if read == 0 {
+        own.add_formats(&formats, files)?;
+        if read == 0 && own.formats.is_empty() {
             return Err(found(dir, "prompts, named as `moot prompts list METHOD` prints them", "none"));
         }
         Ok(own)
+    }
+
+    /// Reads the formats in these files, each by its name below the folder.
+    fn add_formats(&mut self, paths: &[(String, PathBuf)], files: &Replaceable) -> Result<()> {
+        for (name, path) in paths {
+            let Some(stem) = name.strip_suffix(FORMAT) else {
+                let format = name.replace(GRAMMAR, FORMAT);
+                if paths.iter().any(|(other, _)| *other == format) {
+                    continue;
+                }
+                return Err(found(
+                    path,
+                    &format!("{format} beside it, which says how replies are read"),
+                    "no such file",
+                ));
+            };
+            let grammar = paths.iter().find(|(other, _)| *other == format!("{stem}{GRAMMAR}"));
+            let grammar = grammar.map(|(_, path)| text(path)).transpose()?;
+            let prompt = beside(name, files).expect("names of formats are those of prompts (bug)");
+            let format = OwnFormat::parse(&text(path)?, grammar.as_deref());
+            let format = format.map_err(|(line, expected)| MootError::Input {
+                path: path.clone(),
+                line: Some(line),
+                expected,
+                found: "another line".into(),
+            })?;
+            self.formats.insert(prompt.name, format);
+        }
+        Ok(())
+    }
+
+    /// The format of the user's for replies to `prompt`.
+    pub(crate) fn format(&self, prompt: File) -> Option<&OwnFormat> {
+        self.formats.get(prompt.name)
     }
 
     /// Replaces the prompt `file` by `text`. A text that is the program's own replaces nothing.
@@ -80,12 +128,27 @@ impl OwnPrompts {
     /// # Errors
     /// [`MootError::UnknownName`] for a name that no prompt has; as [`OwnPrompts::replace`].
     pub fn replace_named(&mut self, name: &str, text: &str, files: &Replaceable) -> Result<()> {
+        if let Some(prompt) = beside(name, files) {
+            return self.replace_format(name, text, prompt);
+        }
         let file = known(name, files).map_err(|known| MootError::UnknownName {
             kind: "prompt",
             name: name.to_owned(),
             known,
         })?;
         self.replace(file, text)
+    }
+
+    /// Sets the format of replies to `prompt`, or its grammar: a record has the format first, since names are sorted.
+    fn replace_format(&mut self, name: &str, text: &str, prompt: File) -> Result<()> {
+        let wrong = |(_, expected)| MootError::Usage(format!("{name}: expected {expected}"));
+        let known = self.formats.get(prompt.name).map(|format| format.text.clone());
+        let format = match known.filter(|_| name.ends_with(GRAMMAR)) {
+            Some(format) => OwnFormat::parse(&format, Some(text)),
+            None => OwnFormat::parse(text, None),
+        };
+        self.formats.insert(prompt.name, format.map_err(wrong)?);
+        Ok(())
     }
 
     /// The file as it is used: with its own text, or with the program's.
@@ -105,22 +168,41 @@ impl OwnPrompts {
         self.texts.iter().filter_map(left_out).filter(|(_, missing)| !missing.is_empty()).collect()
     }
 
-    /// Those that replace one of `files`, by name.
+    /// Those that replace one of `files`, and the formats of replies to them, by name.
     pub fn among(&self, files: impl IntoIterator<Item = File>) -> BTreeMap<String, String> {
-        let own = |file: File| Some((file.name.to_owned(), self.texts.get(file.name)?.as_ref().to_owned()));
-        files.into_iter().filter_map(own).collect()
+        let mut all = BTreeMap::new();
+        for file in files {
+            all.extend(self.texts.get(file.name).map(|text| (file.name.to_owned(), text.to_string())));
+            let Some(format) = self.formats.get(file.name) else { continue };
+            let stem = file.name.trim_end_matches(PROMPT);
+            all.insert(format!("{stem}{FORMAT}"), format.text.to_string());
+            all.extend(format.grammar.as_ref().map(|grammar| (format!("{stem}{GRAMMAR}"), grammar.to_string())));
+        }
+        all
     }
 
-    /// The names of the prompts that are replaced.
+    /// Whether the file of this name says how replies are read, instead of what is asked.
+    #[must_use]
+    pub fn is_of_format(name: &str) -> bool {
+        OF_FORMATS.iter().any(|end| name.ends_with(end))
+    }
+
+    /// The names of the prompts that are replaced, or whose replies have a format of the user's.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.texts.keys().copied()
+        self.texts.keys().chain(self.formats.keys()).copied()
     }
 
-    /// Whether no prompt is replaced.
+    /// Whether nothing is replaced.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        self.texts.is_empty() && self.formats.is_empty()
     }
+}
+
+/// The prompt beside which a file of a format stands.
+fn beside(name: &str, files: &Replaceable) -> Option<File> {
+    let stem = OF_FORMATS.iter().find_map(|end| name.strip_suffix(end))?;
+    files.get(&*format!("{stem}{PROMPT}")).copied()
 }
 
 /// The text of a prompt file, for [`OwnPrompts::replace`].
@@ -146,7 +228,10 @@ fn known(name: &str, files: &Replaceable) -> std::result::Result<File, String> {
         return Ok(*file);
     }
     if name.ends_with(".lark") || name.ends_with(".jsonc") {
-        return Err("a prompt (.jinja): grammars and schemas cannot be replaced".into());
+        return Err(
+            "a prompt (.jinja), or a file beside one (.format, .lark): the program's grammars cannot be replaced"
+                .into(),
+        );
     }
     let near = near(name, files.keys().copied());
     Err(match near.as_slice() {

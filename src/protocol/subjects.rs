@@ -11,6 +11,7 @@ use serde_json::Value;
 pub static SUBJECTS: Format = Format {
     name: "subjects",
     about: "what each of several sentences is about",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/subjects.lark")),
     schema: Some(prompt_file!("reply/subjects.jsonc")),
     line,

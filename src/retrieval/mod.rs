@@ -14,7 +14,9 @@ pub mod index;
 mod passage;
 pub mod qdrant;
 mod remembered;
+mod served;
 mod text;
+mod vectors;
 
 pub use crate::question::{Hit, Origin, Passage};
 pub(crate) use batched::Batched;
@@ -24,3 +26,5 @@ pub(crate) use fold::Exact;
 pub(crate) use passage::check_date;
 pub use passage::{Embedder, Filter, Retriever, RetrieverIdentity, Side, SourceCount, Wanted};
 pub(crate) use remembered::Remembering;
+pub use served::ServedEmbedder;
+pub use vectors::GivenVectors;

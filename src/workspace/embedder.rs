@@ -1,12 +1,14 @@
 //! The embedder of a new index, of an existing one, or of a method that embeds documents itself.
 
 use crate::error::{MootError, Result};
+use crate::llm::remote::{Address, Key, Patience};
 use crate::retrieval::index::Dense;
-use crate::retrieval::{Embedder, EmbedderOptions as Encoder, LocalEmbedder};
+use crate::retrieval::{Embedder, EmbedderOptions as Encoder, LocalEmbedder, ServedEmbedder};
 use crate::units::plural;
 use crate::workspace::control::Control;
 use crate::workspace::models::{Opening, device};
-use moot_models::encoder::EncoderOptions;
+use moot_models::encoder::{EncoderOptions, Prefixes};
+use moot_models::source::Catalog;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,6 +78,9 @@ impl EmbedderOptions {
     }
 
     fn open(&self, name: &str, control: &Control) -> Result<Arc<dyn Embedder>> {
+        if Address::is_one(name) {
+            return self.served(name, control);
+        }
         let (device, _) = device("device of the embedder", &self.device, &control.notice())?;
         let options = Encoder { offline: self.offline, load: EncoderOptions::on(device), ..Encoder::default() };
         let watch = &control.watch;
@@ -84,6 +89,31 @@ impl EmbedderOptions {
         watch.opening(&Opening::Loaded { name, thinks: true, remark: None });
         embedder.note().iter().for_each(|note| control.note(&format!("{name}: {note}")));
         Ok(Arc::new(embedder))
+    }
+}
+
+impl EmbedderOptions {
+    /// The embedder on the server that `name` is the address of. A name of the catalog behind `#` tells the prefixes.
+    fn served(&self, name: &str, control: &Control) -> Result<Arc<dyn Embedder>> {
+        if self.offline {
+            return Err(MootError::Usage(format!(
+                "--embedder {name}: expected a model on this machine with --offline"
+            )));
+        }
+        let address = Address::parse(name)?;
+        let catalog = Catalog::embedded();
+        let known = address.model.as_ref().and_then(|model| catalog.encoder_at(Path::new(model)));
+        if known.is_none() {
+            control.note(&format!(
+                "{address}: its prefixes are not known, so texts are sent as they are (a name of the catalog behind # tells them)"
+            ));
+        }
+        let prefixes = known.map_or_else(Prefixes::default, |known| Prefixes {
+            query: known.query.clone(),
+            passage: known.passage.clone(),
+        });
+        let key = Key::from_environment(&address);
+        Ok(Arc::new(ServedEmbedder::open(address, key, Patience::default(), prefixes)?))
     }
 }
 

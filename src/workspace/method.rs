@@ -144,6 +144,28 @@ impl MethodOptions {
         Ok(all)
     }
 
+    /// The methods of `rows` with their own switches. The preset and the prompts of one's own go to those that have them.
+    ///
+    /// # Errors
+    /// As [`MethodOptions::resolve`]; a preset or a prompt that none of them has.
+    pub fn resolve_rows(&self, rows: &[(&str, Typed)], notice: &Notice) -> Result<Vec<MethodPlan>> {
+        let prompts = self.own_prompts(notice)?;
+        let mut all: Vec<MethodPlan> = Vec::new();
+        for (name, switches) in rows {
+            let row = Row::named(name)?;
+            let preset = self.preset.as_ref().and_then(|wanted| row.presets.iter().find(|own| own.name == wanted));
+            let used = if prompts.among(row.files()).is_empty() { OwnPrompts::default() } else { prompts.clone() };
+            all.push(self.with_settings(Choice { row, preset }.build(switches)?.with_prompts(used)?)?);
+        }
+        if let Some(preset) = self.preset.as_ref().filter(|_| all.iter().all(|plan| plan.method.preset.is_none())) {
+            return Err(MootError::Usage(format!("--preset {preset}: no method of these rows has it")));
+        }
+        if !prompts.is_empty() && all.iter().all(|plan| plan.method.prompts.is_empty()) {
+            return Err(MootError::Usage("--prompts: no method of these rows uses one of the prompts given".into()));
+        }
+        Ok(all)
+    }
+
     /// The prompts that replace the program's. A note names those that never show the question or the documents.
     fn own_prompts(&self, notice: &Notice) -> Result<OwnPrompts> {
         let Some(dir) = &self.prompts else { return Ok(OwnPrompts::default()) };

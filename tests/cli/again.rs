@@ -115,14 +115,49 @@ fn a_table_is_listed_described_run_and_read_again() {
         said.contains("at hand: ") && said.contains("missing: FaithEval") && said.contains("here: tiny.gguf"),
         "{said}"
     );
-    let ours = |said: &str| said.lines().filter(|line| line.contains("RAMDocs EM") && line.contains('[')).count();
+    let ours = |said: &str| said.lines().filter(|line| line.contains("RAMDocs EM") && line.contains(", ")).count();
     assert_eq!(ours(&said), 2, "{said}");
     assert_eq!(text(&again().stderr).matches("0 questions (3 recorded before)").count(), 2);
     let typed = ["lab", "reproduce", "madam-rag-1", "-o", "repro", "--model", "tiny.gguf", "--format", "csv"];
     let csv = text(&run(here(&workspace, &typed)).stdout);
     assert!(csv.starts_with("method,measure,Llama-3.3-70B") || csv.starts_with("method,measure,SelfRAG"), "{csv}");
     assert_eq!(ours(&csv), 2, "{csv}");
+    // Another limit of tokens is marked in the row.
+    let typed = ["lab", "reproduce", "madam-rag-1", "--data", &ramdocs, "-o", "short", "--row", "no-rag"];
+    let marked = with_model(&workspace, &[&typed[..], &["--max-tokens", "16", "--model", "tiny.gguf"]].concat());
+    let said = text(&marked.stdout);
+    assert!(said.contains("No RAG [1]  RAMDocs EM"), "{said}");
+    assert!(said.contains("\n[1] at most 16 tokens a reply instead of 128\n"), "{said}");
+    // A figure is a chart for each measure and a table, from the records of equal runs.
+    let typed = ["lab", "reproduce", "madam-rag-figure-3", "--data", &ramdocs, "-o", "repro", "--row", "debate-1"];
+    let figure = with_model(&workspace, &[&typed[..], &["--model", "tiny.gguf"]].concat());
+    assert!(text(&figure.stderr).contains("4 charts and madam-rag-figure-3.csv are in repro"), "{figure:?}");
+    let file = |name: &str| std::fs::read_to_string(workspace.path(&format!("repro/{name}"))).unwrap();
+    assert!(file("madam-rag-figure-3-ramdocs-f1.svg").contains("with aggregator"));
+    assert!(file("madam-rag-figure-3.csv").contains("\"with aggregator, 1 round\",RAMDocs F1,68.63,"));
     for (typed, said) in [
+        (
+            &["lab", "reproduce", "drag-1", "--data", &ramdocs.replace("ramdocs", "nq"), "-o", "r", "--row", "drag"][..],
+            "--row drag: expected --corpus beside it",
+        ),
+        (
+            &[
+                "lab",
+                "reproduce",
+                "ra-rag-2",
+                "--data",
+                &ramdocs.replace("ramdocs", "triviaqa-five"),
+                "-o",
+                "r",
+                "--row",
+                "aligned",
+            ],
+            "--row aligned: expected --source-weights beside it",
+        ),
+        (
+            &["lab", "reproduce", "madam-rag-1", "--data", &ramdocs, "-o", "r", "--preset", "sober"],
+            "--preset sober: no method of these rows has it",
+        ),
         (&["lab", "reproduce", "madam"][..], "no table is called \"madam\""),
         (&["lab", "reproduce", "madam-rag-1", "--row", "x"], "no row of this table is called"),
         (
@@ -135,4 +170,16 @@ fn a_table_is_listed_described_run_and_read_again() {
         assert_eq!(output.status.code(), Some(2), "{typed:?}");
         assert!(text(&output.stderr).contains(said), "{typed:?}: {}", text(&output.stderr));
     }
+}
+
+/// Free answers are judged after their runs, by the same command.
+#[test]
+fn a_table_of_judged_answers_is_judged() {
+    let workspace = Workspace::new();
+    let data = format!("truthfulqa-free={THREE}");
+    let typed = ["lab", "reproduce", "conflictscore-4", "--data", &data, "-o", "repro", "--row", "rag"];
+    let said = text(&with_model(&workspace, &[&typed[..], &["--model", "tiny.gguf"]].concat()).stdout);
+    let judged: Vec<&str> =
+        said.lines().filter(|line| line.starts_with("RAG ") && line.contains(", ") && line.ends_with(" 3")).collect();
+    assert_eq!(judged.len(), 2, "truthful and informative: {said}");
 }

@@ -1,6 +1,6 @@
 //! `moot sources`, in processes of its own.
 
-use super::program::{moot, run, text};
+use super::program::{Workspace, moot, run, text};
 use crate::eval::header;
 use moot::eval::datasets;
 use moot::eval::record::Writer;
@@ -291,4 +291,57 @@ fn figures_are_written_as_pictures() {
     );
     let picture = fs::read_to_string(folder.path().join("sources-cost.svg")).unwrap();
     assert!(picture.starts_with("<svg ") && picture.contains("RA-RAG, kappa 4"));
+}
+
+/// The whole experiment on invented questions: benchmarks, estimate, test, means, charts; the second time nothing is asked.
+#[test]
+fn trials_build_estimate_test_and_draw() {
+    let workspace = Workspace::new();
+    let typed = [
+        "sources",
+        "trials",
+        "-o",
+        "trials",
+        "--vary",
+        "sources",
+        "--at",
+        "3,4",
+        "--trials",
+        "2",
+        "--estimate",
+        "2",
+        "--test",
+        "3",
+        "--model",
+        "tiny.gguf",
+        "--offline",
+        "--kv-memory",
+        "64M",
+    ];
+    let trials = || {
+        let mut command = moot(typed);
+        command.env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+        run(command)
+    };
+    let output = trials();
+    let said = text(&output.stdout);
+    assert!(said.contains("Exact match, mean of 2 trials with its 95 % interval"), "{said}");
+    assert!(said.contains("| sources | Oracle WMV | WMV | RA-RAG | kappa-RSS | MV | Naive RAG |"), "{said}");
+    let rows: Vec<&str> = said.lines().filter(|line| line.starts_with("| 3 |") || line.starts_with("| 4 |")).collect();
+    assert_eq!(rows.len(), 4, "a row an x, of exact match and of calls: {said}");
+    // Sources answer alone: MV asks all of them, Naive RAG once.
+    assert!(rows[2].ends_with("| 3.000 [3.000, 3.000] | 1.000 [1.000, 1.000] |"), "{}", rows[2]);
+    assert!(rows[3].ends_with("| 4.000 [4.000, 4.000] | 1.000 [1.000, 1.000] |"), "{}", rows[3]);
+    for file in ["sources-exact-match.svg", "sources-calls.svg", "sources-calls.csv", "sources-4/trial-2/sources.json"]
+    {
+        assert!(workspace.path(&format!("trials/{file}")).exists(), "{file}");
+    }
+    let weighted = Record::read(&workspace.path("trials/sources-3/trial-1/rrss-4.record.jsonl")).unwrap();
+    assert_eq!(weighted.header.weights.as_ref().unwrap().name, "sources.json");
+    let oracle = Record::read(&workspace.path("trials/sources-3/trial-1/oracle.record.jsonl")).unwrap();
+    assert_eq!(oracle.header.weights.as_ref().unwrap().name, "oracle.json");
+    // Two seeds are two benchmarks.
+    let test = |trial: usize| fs::read(workspace.path(&format!("trials/sources-3/trial-{trial}/test.jsonl"))).unwrap();
+    assert_ne!(test(1), test(2));
+    assert_eq!(text(&trials().stdout), said);
 }

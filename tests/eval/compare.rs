@@ -114,7 +114,7 @@ fn a_slice_is_a_part_of_its_own() {
     let unknown = compare(&records, &Options { slices: vec!["prime".into()], ..Options::default() }).unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "no slice is called \"prime\" (known: even, odd, gold-retrieved, gold-not-retrieved)"
+        "no slice is called \"prime\" (known: even, odd, gold-retrieved, gold-not-retrieved, factual, misinformation, irrelevant, gold-conflict)"
     );
 }
 

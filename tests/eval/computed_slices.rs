@@ -5,7 +5,7 @@ use moot::MootError;
 use moot::eval::computed_slices::{SLICES, gold_retrieved};
 use moot::eval::record::reader::Record;
 use moot::eval::scores;
-use moot::question::{Document, Gold, Hit, Origin, Passage};
+use moot::question::{Document, Gold, Hit, Label, Origin, Passage};
 use moot::transcript::{Event, QuestionRecord};
 use std::collections::BTreeSet;
 
@@ -82,7 +82,10 @@ fn computed_slices_are_scored_as_a_datasets_own() {
     // An unknown name lists both kinds; a computed slice may be empty, which is another error.
     match scores::slice(&all, "gold").err().unwrap() {
         MootError::UnknownName { kind: "slice", known, .. } => {
-            assert_eq!(known, "2hop, gold-retrieved, gold-not-retrieved");
+            assert_eq!(
+                known,
+                "2hop, gold-retrieved, gold-not-retrieved, factual, misinformation, irrelevant, gold-conflict"
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -100,4 +103,30 @@ fn the_table_is_whole() {
     assert!(
         names.len() == SLICES.len() && SLICES.iter().all(|slice| !slice.about.is_empty() && !slice.source.is_empty())
     );
+}
+
+/// By the labels of the documents that came with the question.
+#[test]
+fn slices_by_the_kinds_of_documents() {
+    let labelled = |kinds: &[&str]| {
+        let mut record = bare("x");
+        let document = |kind: &&str| Document {
+            text: "Soup.".into(),
+            label: Some(Label { kind: (*kind).to_owned(), answer: "1884".into() }),
+            ..Document::default()
+        };
+        record.question.documents = kinds.iter().map(document).collect();
+        record
+    };
+    let of = |kinds: &[&str]| -> Vec<&str> {
+        let record = labelled(kinds);
+        let by_label = SLICES.iter().filter(|slice| !slice.name.starts_with("gold-") || slice.name == "gold-conflict");
+        by_label.filter(|slice| (slice.holds)(&record)).map(|slice| slice.name).collect()
+    };
+    assert_eq!(of(&["correct", "noise"]), ["factual"]);
+    assert_eq!(of(&["misinfo", "misinfo"]), ["misinformation"]);
+    assert_eq!(of(&["noise"]), ["irrelevant"]);
+    assert_eq!(of(&["correct", "misinfo"]), [""; 0]);
+    assert_eq!(of(&["yes", "no"]), ["irrelevant", "gold-conflict"]);
+    assert!(!of(&["yes", "yes"]).contains(&"gold-conflict"));
 }

@@ -5,8 +5,8 @@ use moot::eval::datasets::DATASETS;
 use moot::eval::metrics::METRICS;
 use moot::eval::record::Header;
 use moot::eval::record::reader::Record;
-use moot::eval::reproduce::{PaperTable, beside, tables};
-use std::collections::BTreeSet;
+use moot::eval::reproduce::{Derivation, Figure, PaperTable, beside, derived, drawn, tables};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
 fn every_table_names_methods_switches_metrics_and_forms_that_exist() {
@@ -29,7 +29,7 @@ fn every_table_names_methods_switches_metrics_and_forms_that_exist() {
         }
         for row in table.rows {
             row.build().unwrap();
-            assert!(!row.on_demand || !row.note.is_empty(), "{}: what {} needs is said", table.name, row.name);
+            assert!(!row.weighs || !row.needs.is_empty(), "{}: what {} needs is said", table.name, row.name);
             for (model, values) in row.published {
                 assert_eq!(
                     values.len(),
@@ -40,6 +40,68 @@ fn every_table_names_methods_switches_metrics_and_forms_that_exist() {
                 );
             }
         }
+    }
+}
+
+/// Every table and figure of the papers that prints numbers or draws a curve; figures of RA-RAG are of trials.
+#[test]
+fn no_table_of_the_papers_is_missing() {
+    let names: Vec<&str> = tables().map(|table| table.name).collect();
+    let numbered = |paper: &str, numbers: &[&str]| {
+        for number in numbers {
+            assert!(names.contains(&&*format!("{paper}-{number}")), "{paper}-{number}");
+        }
+    };
+    numbered("madam-rag", &["1", "2", "figure-3", "figure-4a", "figure-4b"]);
+    numbered("drag", &["1", "2", "3", "4", "5", "6", "figure-4"]);
+    numbered("conflictscore", &["2", "3", "4", "5"]);
+    numbered("verification", &["1", "2", "3", "5", "6"]);
+    numbered("ra-rag", &["1", "2", "3", "4", "5", "6", "7", "8", "9"]);
+    assert_eq!(names.len(), 30);
+}
+
+/// Tables of a paper share records, so a dataset's name, and the limit of a reply, mean the same in all of them.
+#[test]
+fn equal_runs_of_a_paper_have_one_record() {
+    let (mut forms, mut limits) = (BTreeMap::new(), BTreeMap::new());
+    for table in tables() {
+        assert_eq!(*limits.entry(table.key()).or_insert(table.max_tokens), table.max_tokens, "{}", table.name);
+        for needed in table.data {
+            let known = *forms.entry((table.key(), needed.name)).or_insert((needed.get, needed.form));
+            assert_eq!(known, (needed.get, needed.form), "{}: {}", table.name, needed.name);
+        }
+    }
+    let record = |table: &str, row: &str| {
+        PaperTable::named(table).unwrap().rows.iter().find(|known| known.name == row).unwrap().record()
+    };
+    assert_eq!(record("drag-1", "drag"), record("drag-6", "res-3"));
+    assert_eq!(record("drag-4", "without"), record("drag-5", "retrieval"));
+    assert_eq!(record("drag-5", "symmetric"), "drag+asymmetry=false");
+    assert_eq!(PaperTable::named("madam-rag-figure-4b").unwrap().key(), "madam-rag");
+}
+
+#[test]
+fn figures_and_derived_numbers_name_rows_and_columns_that_exist() {
+    for table in tables() {
+        let row = |name: &str| assert!(table.rows.iter().any(|row| row.name == name), "{}: {name}", table.name);
+        let column = |label: &str| assert!(table.columns.iter().any(|c| c.label == label), "{}: {label}", table.name);
+        for one in table.derived {
+            match one.of {
+                Derivation::Rows(a, b, label) => (row(a), row(b), column(label)).0,
+                Derivation::Columns(name, a, b) => (row(name), column(a), column(b)).0,
+                Derivation::Variance(name) => row(name),
+            }
+        }
+        match &table.figure {
+            Some(Figure::Rows { lines, .. }) => {
+                lines.iter().flat_map(|(_, rows)| *rows).for_each(|(_, name)| row(name))
+            }
+            Some(Figure::Columns { at, .. }) => assert_eq!(at.len(), table.columns.len(), "{}", table.name),
+            Some(Figure::Pair) => assert_eq!(table.columns.len(), 2, "{}", table.name),
+            None => {}
+        }
+        let labels: BTreeSet<&str> = table.columns.iter().map(|column| column.label).collect();
+        assert_eq!(labels.len(), table.columns.len(), "{}: labels are unique", table.name);
     }
 }
 
@@ -62,6 +124,19 @@ fn the_published_numbers_are_the_papers() {
     assert_eq!(number("conflictscore-2", "conflict-score", "GPT-4.1", "overall accuracy, no conflict"), 0.9724);
     assert_eq!(number("verification-2", "second-round", "Claude 4", "EM-T"), 59.66);
     assert_eq!(number("ra-rag-2", "unaligned", "Llama3-8B", "EM"), 0.465);
+    assert_eq!(number("madam-rag-figure-3", "debate-1", "Llama-3.3-70B", "RAMDocs F1"), 68.63);
+    assert_eq!(number("drag-2", "ret-2", "Llama-3.1-8B", "2Wiki EM"), 29.6);
+    assert_eq!(number("drag-3", "drag", "Llama-3.1-8B", "HotpotQA rounds"), 1.46);
+    assert_eq!(number("drag-4", "with", "Llama-3.1-8B", "TriviaQA F1"), 40.21);
+    assert_eq!(number("drag-5", "symmetric", "Llama-3.1-8B", "2Wiki F1"), 29.36);
+    assert_eq!(number("drag-6", "res-1", "Llama-3.1-8B", "StrategyQA EM"), 71.0);
+    assert_eq!(number("drag-figure-4", "drag", "Llama-3.1-8B", "LLM calls"), 10.36);
+    assert_eq!(number("conflictscore-4", "regenerated-rag", "gpt-4.1-mini", "truthful"), 82.4);
+    assert_eq!(number("verification-3", "second-plain", "DeepSeek-R1", "EM-T"), 59.41);
+    assert_eq!(number("verification-5", "one-first", "DeepSeek-R1", "F1-C"), 61.16);
+    assert_eq!(number("verification-6", "second-majority", "all three", "count"), 7.6);
+    assert_eq!(number("ra-rag-1", "aligned", "Llama3-8B", "irrelevant: IDK"), 86.36);
+    assert_eq!(number("ra-rag-8", "unaligned", "GPT-4o-mini", "misinformation: hallucination"), 11.97);
 }
 
 fn record(right: usize, wrong: usize) -> Record {
@@ -108,4 +183,93 @@ fn rows_that_need_more_run_only_where_they_are_named() {
     let known = |error: moot::MootError| error.to_string().contains("oracle, aligned, unaligned, mv");
     assert!(known(table.rows(&["x".into()]).err().unwrap()));
     assert!(PaperTable::named("madam").err().unwrap().to_string().contains("madam-rag-1"));
+}
+
+/// Table 2 of DRAG has the exact match of its table 6.
+#[test]
+fn tables_that_repeat_numbers_repeat_the_same_ones() {
+    let cells = |name: &str, label: &str| -> Vec<f64> {
+        let table = PaperTable::named(name).unwrap();
+        let index = table.columns.iter().position(|column| column.label == label).unwrap();
+        table.rows.iter().map(|row| row.published[0].1[index]).collect()
+    };
+    for label in ["NQ EM", "TriviaQA EM", "PopQA EM", "2Wiki EM", "HotpotQA EM"] {
+        assert_eq!(cells("drag-2", label), cells("drag-6", label), "{label}");
+    }
+}
+
+/// Records of figure 3 whose row is in `rights`, with so many right answers of 4.
+fn figure_3(rights: &[(&'static str, usize)]) -> (&'static PaperTable, Vec<moot::eval::reproduce::Beside>) {
+    let table = PaperTable::named("madam-rag-figure-3").unwrap();
+    let of = |name: &str| rights.iter().find(|(row, _)| *row == name).map(|(_, right)| record(*right, 4 - right));
+    let all = beside(table, &|row, needed| Ok((needed.name == "ramdocs").then(|| of(row.name)).flatten())).unwrap();
+    (table, all)
+}
+
+#[test]
+fn numbers_of_the_text_are_computed_from_the_tables() {
+    let (table, all) = figure_3(&[("alone-1", 1), ("debate-1", 3)]);
+    let found = derived(table, &all);
+    let ours: Vec<Option<f64>> = found.iter().map(|one| one.ours).collect();
+    assert_eq!(ours, [None, None, Some(50.0)], "{found:?}");
+    assert_eq!(found[2].published, 7.8);
+    let table = PaperTable::named("madam-rag-figure-4a").unwrap();
+    let mut some = record(3, 3);
+    for (index, question) in some.questions.iter_mut().enumerate() {
+        question.question.slices = vec![format!("imbalance-1v{}", index / 2 + 1)];
+    }
+    // Right in 1, 0.5 and 0 of the levels' questions: a variance of (50 squared + 0 + 50 squared) / 3.
+    let all = beside(table, &|row, _| Ok((row.name == "madam-rag").then(|| some.clone()))).unwrap();
+    let found = derived(table, &all);
+    assert_eq!(found[0].ours, None);
+    assert!((found[1].ours.unwrap() - 5000.0 / 3.0).abs() < 1e-9, "{found:?}");
+}
+
+#[test]
+fn a_figure_is_drawn_from_what_is_recorded() {
+    let (table, all) = figure_3(&[("alone-1", 1), ("debate-1", 3), ("debate-3", 4)]);
+    let charts = drawn(table, &all);
+    let suffixes: Vec<&str> = charts.iter().map(|chart| chart.suffix.as_str()).collect();
+    assert_eq!(suffixes, ["-ramdocs-acc", "-ramdocs-prec", "-ramdocs-rec", "-ramdocs-f1"]);
+    assert_eq!(charts[0].names, ["without aggregator", "with aggregator"]);
+    let points = |line: usize| charts[0].chart.series[line].points.iter().map(|p| (p.x, p.y.mean)).collect::<Vec<_>>();
+    assert_eq!((points(0), points(1)), (vec![(1.0, 0.25)], vec![(1.0, 0.75), (3.0, 1.0)]));
+    let picture = charts[0].chart.picture(&charts[0].title, &charts[0].names).unwrap();
+    assert!(picture.contains("<svg") && picture.contains("with aggregator"), "{picture}");
+    assert!(drawn(table, &figure_3(&[]).1).is_empty());
+    let calls = PaperTable::named("drag-figure-4").unwrap();
+    let all = beside(calls, &|row, _| Ok((row.name == "drag").then(|| record(1, 1)))).unwrap();
+    let charts = drawn(calls, &all);
+    assert_eq!((charts.len(), charts[0].names.as_slice(), charts[0].suffix.as_str()), (1, &["DRAG"][..], ""));
+    assert!(charts[0].chart.top.is_some(), "counts have their own scale");
+}
+
+#[test]
+fn a_row_that_differs_from_the_paper_says_how() {
+    let table = PaperTable::named("drag-1").unwrap();
+    let mut some = record(1, 1);
+    some.header.settings.max_tokens = 64;
+    some.header.preset = Some("tuned".into());
+    some.header.own_prompts = [("drag/judge.jinja".to_owned(), "x".to_owned())].into();
+    let retriever =
+        |mode: &str| moot::retrieval::RetrieverIdentity { index: "ab".into(), embedder: None, mode: mode.into() };
+    some.header.retriever = Some(retriever("hybrid, approximate"));
+    let of = |some: &Record| {
+        let all = beside(table, &|row, needed| Ok((row.name == "drag" && needed.name == "nq").then(|| some.clone())));
+        all.unwrap().into_iter().find(|one| one.name == "drag" && one.ours.is_some()).unwrap().deviates
+    };
+    assert_eq!(
+        of(&some),
+        [
+            "at most 64 tokens a reply instead of 256",
+            "preset tuned",
+            "prompts of one's own: drag/judge.jinja",
+            "search was hybrid, approximate instead of dense and exact"
+        ]
+    );
+    let mut exact = record(1, 1);
+    exact.header.settings.max_tokens = 256;
+    exact.header.preset = Some("paper".into());
+    exact.header.retriever = Some(retriever("dense"));
+    assert_eq!(of(&exact), Vec::<String>::new());
 }

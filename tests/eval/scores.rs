@@ -83,7 +83,10 @@ fn slices_are_scored_alone() {
     assert_eq!(json["records"][0]["questions"], 2);
     assert_eq!(json["records"][0]["metrics"]["em"]["mean"], 0.5);
     let error = scores::slice(&a, "easy").unwrap_err().to_string();
-    assert_eq!(error, "no slice is called \"easy\" (known: hard, old, gold-retrieved, gold-not-retrieved)");
+    assert_eq!(
+        error,
+        "no slice is called \"easy\" (known: hard, old, gold-retrieved, gold-not-retrieved, factual, misinformation, irrelevant, gold-conflict)"
+    );
 }
 
 #[test]

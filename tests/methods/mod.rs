@@ -16,6 +16,7 @@ mod madam_rag;
 mod majority_vote;
 mod moot_itself;
 mod naive_rag;
+mod pages;
 mod printer;
 mod provenance;
 mod ra_rag;

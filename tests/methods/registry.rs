@@ -92,7 +92,7 @@ fn the_table_in_the_docs_is_the_table() {
     let docs = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = docs.split_once(BEGIN).expect("docs/methods.md has the mark of the table");
     let (found, after) = rest.split_once(END).expect("docs/methods.md has the mark of the table's end");
-    let line = |row: &&Row| format!("| `{}` | {} | {} |\n", row.name, row.about, row.paper);
+    let line = |row: &&Row| format!("| [`{0}`](methods/{0}.md) | {1} | {2} |\n", row.name, row.about, row.paper);
     let lines: String = METHODS.iter().map(line).collect();
     let table = format!("| method | what it is | source |\n|---|---|---|\n{lines}");
     if std::env::var("MOOT_GOLDEN").is_ok_and(|value| value == "write") {

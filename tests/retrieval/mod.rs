@@ -5,6 +5,7 @@ mod fold;
 mod given;
 mod index;
 mod qdrant;
+mod served;
 
 use moot::retrieval::{Embedder, Side};
 

@@ -4,10 +4,10 @@ use super::inputs::IndexedArgs;
 use crate::cli::args::embedder;
 use crate::cli::args::model::bytes;
 use crate::cli::terminal::{interrupt, output};
-use crate::error::Result;
+use crate::error::{MootError, Result};
 use crate::escape;
-use crate::retrieval::Embedder;
 use crate::retrieval::index::{Builder, Limits, Manifest, storage_named};
+use crate::retrieval::{Embedder, GivenVectors};
 use crate::units::{plural, readable};
 use crate::workspace::{Control, ListedCorpus, note_pdf_workers};
 use std::path::{Path, PathBuf};
@@ -29,6 +29,13 @@ pub struct BuildArgs {
     /// Memory for buffers and clustering, as 512M or 4G; the embedder's memory is not included
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, allow_negative_numbers = true)]
     pub memory: usize,
+    /// Vectors of the corpus, one a passage in its order, that this embedder made elsewhere: a flat index of FAISS or .npy;
+    /// several files follow each other
+    ///
+    /// Their number and length are checked, and some passages are embedded again and compared. The embedder is still needed, for
+    /// queries.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub vectors: Vec<PathBuf>,
     /// The embedder.
     #[command(flatten)]
     pub embedder: embedder::EmbedderArgs,
@@ -58,14 +65,21 @@ pub struct AddArgs {
 pub fn build(args: &BuildArgs) -> Result<()> {
     let storage = storage_named(&args.storage)?;
     let control = interrupt::listen()?;
+    let given = if args.vectors.is_empty() { None } else { Some(GivenVectors::open(&args.vectors)?) };
     let corpus = args.corpus.open()?;
     let total = corpus.count(&control)?.passages;
     let embedding = args.embedder.options();
     let embedder = embedding.named(&control)?;
+    if given.is_some() && embedder.is_none() {
+        return Err(MootError::Usage("--vectors: expected the embedder that made them, found --embedder none".into()));
+    }
     let limits = Limits { memory: args.memory, ..Limits::default() };
     let mut builder = Builder::create(&args.output, embedder.as_deref(), storage, limits)?;
     if embedder.is_some() {
         builder.called(embedding.for_new())?;
+    }
+    if let Some(given) = given {
+        builder.takes(given, total)?;
     }
     builder.reads(corpus.corpus());
     run(&args.output, builder, &corpus, total, embedder.as_ref(), &control)
@@ -99,6 +113,9 @@ fn run(
     let before = builder.manifest().passages();
     corpus.fill(&mut builder, total, embedder, control)?;
     note_pdf_workers(control);
+    if let Some(least) = builder.least_cosine() {
+        control.note(&format!("given vectors were compared with the embedder's: least cosine {least:.4}"));
+    }
     let manifest = builder.manifest();
     let (added, seconds) = (manifest.passages() - before, start.elapsed().as_secs_f64());
     output::print(&format!(

@@ -25,25 +25,33 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Labelled datasets, as `moot run` reads them; without one, questions are invented
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    /// The benchmark.
+    #[command(flatten)]
+    bench: BenchArgs,
     /// The folder to write: estimate.jsonl, test.jsonl, corpus.jsonl and oracle.json
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
+}
+
+/// What a benchmark is built of.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct BenchArgs {
+    /// Labelled datasets, as `moot run` reads them; without one, questions are invented
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
     /// Sources
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = values::count, allow_negative_numbers = true)]
-    sources: usize,
+    pub(super) sources: usize,
     /// Mean of the reliabilities, drawn from Beta(2 w / (1 - w), 2)
     #[arg(long, value_name = "W", default_value_t = 0.6, value_parser = values::number, allow_negative_numbers = true)]
     mean: f32,
     /// So many spammers (reliability 0.1) among hammers (0.9), instead of --mean
     #[arg(long, value_name = "N", value_parser = values::count_or_none, conflicts_with = "mean")]
-    spammers: Option<usize>,
+    pub(super) spammers: Option<usize>,
     /// The reliability of each source, as 0.9,0.6,0.1, instead of drawn ones
     #[arg(long, value_name = "P,...", value_delimiter = ',', value_parser = values::number)]
     #[arg(conflicts_with_all = ["mean", "spammers", "sources"])]
-    reliability: Vec<f32>,
+    pub(super) reliability: Vec<f32>,
     /// Sources beside these that repeat one spammer's documents
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::count_or_none)]
     copies: usize,
@@ -68,13 +76,26 @@ pub(super) struct Args {
     test: Option<usize>,
     /// Seeds everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::whole::<u64>, allow_negative_numbers = true)]
-    seed: u64,
+    pub(super) seed: u64,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let reliability = planted(args)?;
-    let coverage = coverage(args, reliability.len())?;
-    let lies = if args.shared_lie { Lies::Shared } else { Lies::Own };
+    let (pools, questions) = pools_of(&args.bench)?;
+    let built = build(&pools, &plan(&args.bench, questions)?);
+    save(&built, &args.output)?;
+    let planted: String = built
+        .oracle
+        .sources
+        .iter()
+        .map(|(name, estimate)| format!("  {name}  {:.2}\n", estimate.agreement.unwrap_or(0.0)))
+        .collect();
+    let (estimate, test) = (built.estimate.len(), built.test.len());
+    output::print(&format!("{estimate} questions to estimate from, {test} to test; planted reliabilities:\n{planted}"))
+}
+
+/// The pools of documents, and the numbers of questions to estimate from and to test.
+pub(super) fn pools_of(args: &BenchArgs) -> Result<(Vec<Pool>, (usize, usize))> {
+    let lies = lies(args);
     if args.wrong < 2 && lies == Lies::Own {
         let why = "all liars would tell the same lie: expected at least 2, or --shared-lie";
         return Err(MootError::Usage(format!("--wrong {}: {why}", args.wrong)));
@@ -98,22 +119,23 @@ pub(super) fn run(args: &Args) -> Result<()> {
             questions.0, questions.1
         ));
     }
+    Ok((pools, questions))
+}
+
+fn lies(args: &BenchArgs) -> Lies {
+    if args.shared_lie { Lies::Shared } else { Lies::Own }
+}
+
+/// The plan of a benchmark with so many questions to estimate from and to test.
+pub(super) fn plan(args: &BenchArgs, questions: (usize, usize)) -> Result<Plan> {
+    let reliability = planted(args)?;
+    let coverage = coverage(args, reliability.len())?;
     let (copies, per_source, seed) = (args.copies, args.per_source, args.seed);
-    let plan = Plan { reliability, copies, coverage, lies, per_source, questions, seed };
-    let built = build(&pools, &plan);
-    save(&built, &args.output)?;
-    let planted: String = built
-        .oracle
-        .sources
-        .iter()
-        .map(|(name, estimate)| format!("  {name}  {:.2}\n", estimate.agreement.unwrap_or(0.0)))
-        .collect();
-    let (estimate, test) = (built.estimate.len(), built.test.len());
-    output::print(&format!("{estimate} questions to estimate from, {test} to test; planted reliabilities:\n{planted}"))
+    Ok(Plan { reliability, copies, coverage, lies: lies(args), per_source, questions, seed })
 }
 
 /// One number, or one for each source.
-fn coverage(args: &Args, sources: usize) -> Result<Vec<f64>> {
+fn coverage(args: &BenchArgs, sources: usize) -> Result<Vec<f64>> {
     let found = args.coverage.len();
     if found != 1 && found != sources {
         let expected = format!("expected one number, or {sources}, one for each source");
@@ -122,7 +144,7 @@ fn coverage(args: &Args, sources: usize) -> Result<Vec<f64>> {
     args.coverage.iter().map(|&coverage| values::share("--coverage", coverage)).collect()
 }
 
-fn planted(args: &Args) -> Result<Vec<f64>> {
+fn planted(args: &BenchArgs) -> Result<Vec<f64>> {
     if !args.reliability.is_empty() {
         return args.reliability.iter().map(|&p| values::share("--reliability", p)).collect();
     }
@@ -137,7 +159,7 @@ fn planted(args: &Args) -> Result<Vec<f64>> {
     Ok(reliabilities(prior, args.sources, args.seed))
 }
 
-fn labelled(args: &Args, lies: Lies) -> Result<Vec<Pool>> {
+fn labelled(args: &BenchArgs, lies: Lies) -> Result<Vec<Pool>> {
     let files: Vec<Vec<Question>> =
         args.files.iter().map(|path| Ok(datasets::load(path)?.questions)).collect::<Result<_>>()?;
     let all = files.first().map_or(0, Vec::len);
@@ -164,7 +186,7 @@ fn labelled(args: &Args, lies: Lies) -> Result<Vec<Pool>> {
 }
 
 /// Writes the files of a benchmark into a folder that has none of them.
-fn save(built: &Built, folder: &Path) -> Result<()> {
+pub(super) fn save(built: &Built, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| MootError::io(folder, "create", e))?;
     const FILES: [&str; 4] = ["estimate.jsonl", "test.jsonl", "corpus.jsonl", "oracle.json"];
     if let Some(there) = FILES.iter().map(|name| folder.join(name)).find(|path| path.exists()) {

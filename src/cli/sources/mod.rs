@@ -8,6 +8,7 @@ mod estimate;
 mod report;
 mod show;
 mod simulate;
+mod trials;
 mod weights;
 
 const EXAMPLES: &str = "\
@@ -32,6 +33,7 @@ enum Command {
     Report(report::Args),
     Build(build::Args),
     Simulate(simulate::Args),
+    Trials(trials::Args),
 }
 
 /// Runs the subcommand.
@@ -46,5 +48,6 @@ pub fn run(args: &Args) -> Result<()> {
         Command::Report(args) => report::run(args),
         Command::Build(args) => build::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Trials(args) => trials::run(args),
     }
 }

@@ -6,7 +6,7 @@ use super::answers;
 use super::metric::Tally;
 use crate::answers::words::{Level, squad};
 use crate::question::Gold;
-use crate::transcript::QuestionRecord;
+use crate::transcript::{CallRecord, Parsed, QuestionRecord};
 use std::collections::HashMap;
 
 /// 1 where the answer equals one of the aliases after SQuAD's normalisation.
@@ -61,6 +61,36 @@ pub(crate) fn choice(record: &QuestionRecord) -> Option<f64> {
     let chosen = concluded(record).and_then(|text| chosen(&text, options));
     let right = chosen.is_some_and(|option| gold.aliases().any(|alias| Level::Scored.equal(alias, &options[option])));
     Some(f64::from(u8::from(right)))
+}
+
+/// 1 where the answer equals the one that a document of misinformation gives; `None` where no document is labelled so.
+#[must_use]
+pub(crate) fn planted(record: &QuestionRecord) -> Option<f64> {
+    let labels = record.question.documents.iter().filter_map(|document| document.label.as_ref());
+    let mut planted = labels.filter(|label| label.kind == "misinfo").map(|label| squad(&label.answer)).peekable();
+    planted.peek()?;
+    let given = concluded(record).map(|text| squad(&text)).unwrap_or_default();
+    Some(f64::from(u8::from(!given.is_empty() && planted.any(|answer| answer == given))))
+}
+
+/// 1 where there is an answer that is neither right nor planted; `None` without gold.
+#[must_use]
+pub(crate) fn hallucinated(record: &QuestionRecord) -> Option<f64> {
+    let right = exact_match(record)? > 0.0;
+    let given = concluded(record).is_some_and(|text| !text.is_empty());
+    Some(f64::from(u8::from(given && !right && planted(record) != Some(1.0))))
+}
+
+/// Of several replies that a conclusion counts, those that give its one answer.
+#[must_use]
+pub(crate) fn majority_count(record: &QuestionRecord) -> Option<f64> {
+    let conclusion = record.conclusion.as_ref()?;
+    let ([winner], true) = (conclusion.answers.as_slice(), conclusion.calls.len() > 1) else { return None };
+    let gives = |call: &&CallRecord| match &call.parsed {
+        Parsed::Answer { answer: Some(answer), .. } => Level::Voted.equal(answer, &winner.text),
+        _ => false,
+    };
+    Some(conclusion.calls.iter().filter_map(|number| record.calls.get(*number)).filter(gives).count() as f64)
 }
 
 /// The concluded answers as one text; empty for "unknown", `None` for a malformed reply or an error.

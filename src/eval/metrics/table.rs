@@ -301,6 +301,22 @@ pub const METRICS: &[Metric] = &[
     share!("informative", More, Calls, "1 where a judge found the answer informative", JUDGES, judged::informative),
     share!("truthful-informative", More, Calls, "1 where a judge found the answer both", JUDGES, judged::both),
     share!(
+        "answer-planted",
+        Less,
+        Calls,
+        "1 where the answer equals that of a document labelled misinfo; questions with such a document",
+        "RA-RAG, Table 1 (incorrect)",
+        single::planted
+    ),
+    share!(
+        "answer-hallucinated",
+        Less,
+        Calls,
+        "1 where there is an answer, not squad-em and not answer-planted",
+        "RA-RAG, Table 1 (hallucination)",
+        single::hallucinated
+    ),
+    share!(
         "unknown",
         Less,
         Answers,
@@ -508,6 +524,14 @@ pub const METRICS: &[Metric] = &[
         "readers' answers that count as unknown: not in their document",
         "the method moot",
         cost::not_held
+    ),
+    count!(
+        "majority-count",
+        More,
+        Calls,
+        "replies that give the concluded answer, where several are counted",
+        "Multi-LLM verification, Table 6",
+        single::majority_count
     ),
     count!("retriever-calls", Less, Calls, "queries sent to the retriever", "DRAG, Figure 4", cost::retriever_calls),
     count!("entailment-pairs", Less, Calls, "pairs classified for entailment", "cost", cost::entailment_pairs),

@@ -18,6 +18,7 @@ pub mod reliability;
 pub mod report;
 pub mod simulate;
 pub mod tables;
+pub mod trials;
 
 pub use iteration::{Fit, Row, fit, winner};
 

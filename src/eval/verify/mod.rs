@@ -18,7 +18,7 @@ use crate::generation::Grammar;
 use crate::jsonl::shortened;
 use crate::llm::{Call, Llm, ModelIdentity, Reply};
 use crate::protocol::Row;
-use crate::protocol::formats::{FORMATS, Format};
+use crate::protocol::formats::{FORMATS, FREE_GRAMMAR, Format};
 use crate::transcript::{CallRecord, QuestionRecord};
 use batches::{Batch, Member};
 use drawn::Drawn;
@@ -271,8 +271,10 @@ fn grammar(record: &Record, row: &Row, recorded: &CallRecord) -> Result<Option<G
     let of_file = |format: &&&Format| format.grammar.is_some_and(|file| file.name == name);
     let format =
         FORMATS.iter().find(of_file).ok_or_else(|| refused(record, expected(), &format!("{:?}", shortened(name))))?;
+    // The user's grammar is in the values of each call, and in the record by a name of its own.
+    let own = **format == FREE_GRAMMAR;
     let here = format.grammar.map(|file| file.sha256());
-    if record.header.prompts.get(name) != here.as_ref() {
+    if !own && record.header.prompts.get(name) != here.as_ref() {
         return Err(refused(record, expected(), &format!("another {name:?} than this program has")));
     }
     format.grammar(&recorded.format_values)

@@ -9,6 +9,7 @@ use crate::llm::replay::recorded_reply;
 use crate::llm::{Call, OnFailure, Reply};
 use crate::prompts::File;
 use crate::protocol::ask::Ask;
+use crate::protocol::own_format::OwnFormat;
 use crate::transcript::{CallRecord, Parsed};
 
 /// Origin of a call: the index of its ask in the stage, and of the sample of that ask.
@@ -38,6 +39,7 @@ impl Ctx<'_> {
     /// Sends the calls of `asks` together and records those that were answered. Results are in the order of `asks`, the
     /// samples of an ask next to each other. A call that equals an earlier one is not made: it gets the earlier reply.
     pub(super) fn stage(&mut self, asks: &[Ask], on_failure: OnFailure) -> Result<Vec<Result<CallRecord>>> {
+        let asks = &self.with_own_formats(asks)?;
         let (calls, of) = self.prepare(asks)?;
         let (stage, llm, observer) = (self.next_stage(), self.tools.llm, self.observer);
         let known = self.known(&calls, on_failure);
@@ -84,6 +86,21 @@ impl Ctx<'_> {
         Ok(results.map(|(result, record)| result.map(|_| record.expect("replies are reported (bug)"))).collect())
     }
 
+    /// The format of the user's for the replies to a call that generates one.
+    fn own_format(&self, ask: &Ask) -> Option<&OwnFormat> {
+        self.prompts.filter(|_| !ask.score)?.format(ask.prompt)
+    }
+
+    /// `asks` with the user's formats instead of the program's.
+    fn with_own_formats(&self, asks: &[Ask]) -> Result<Vec<Ask>> {
+        let with = |ask: &Ask| {
+            let Some(own) = self.own_format(ask) else { return Ok(ask.clone()) };
+            let (format, format_values) = own.instead_of(ask.format, ask.prompt.name)?;
+            Ok(Ask { format, format_values, ..ask.clone() })
+        };
+        asks.iter().map(with).collect()
+    }
+
     /// The words in which a grounded answer must occur: those of the call's document, and those of the question, which
     /// an answer may repeat.
     fn held(&self, ask: &Ask) -> Option<Held> {
@@ -126,7 +143,9 @@ impl Ctx<'_> {
 
     fn call(&self, ask: &Ask) -> Result<Call> {
         let what = self.what(ask);
-        for file in [Some(ask.prompt), ask.system].into_iter().flatten().chain(ask.format.files()) {
+        // A format of the user's is in the record by its own name, and in every call.
+        let formats = ask.format.files().filter(|_| self.own_format(ask).is_none());
+        for file in [Some(ask.prompt), ask.system].into_iter().flatten().chain(formats) {
             self.must_be_listed(file)?;
         }
         let held = !self.settings.free_form && ask.max_tokens != Some(0);

@@ -10,10 +10,12 @@ use crate::retrieval::{Embedder, Side};
 use moot_models::kernels::Storage;
 
 impl Builder {
-    /// Vectors of `batch`, from the journal of a killed build as far as it has them; empty if the index has none.
+    /// Vectors of `batch`, whose first passage is the corpus's at `first`: from the journal of a killed build as far as it has
+    /// them; empty if the index has none.
     pub(super) fn vectors(
         &self,
         batch: &[Passage],
+        first: u64,
         embedder: Option<&dyn Embedder>,
         journal: Option<&mut Journal>,
     ) -> Result<Vec<f32>> {
@@ -22,9 +24,29 @@ impl Builder {
         let mut vectors = journal.known(&lines)?;
         let known = vectors.len() / dense.dimension;
         if known < batch.len() {
-            let new = self.embed(&batch[known..], embedder)?;
+            let new = self.given_or_embedded(&batch[known..], first + known as u64, embedder)?;
             journal.append(&lines[known..], &new)?;
             vectors.extend(new);
+        }
+        Ok(vectors)
+    }
+
+    /// Vectors that were given, where some were; else the embedder's.
+    fn given_or_embedded(&self, batch: &[Passage], first: u64, embedder: Option<&dyn Embedder>) -> Result<Vec<f32>> {
+        let Some((given, comparison)) = &self.given else { return self.embed(batch, embedder) };
+        let vectors = given.rows(first, batch.len())?;
+        let compared: Vec<usize> = (0..batch.len()).filter(|at| comparison.takes(first + *at as u64)).collect();
+        let passages: Vec<Passage> = compared.iter().map(|at| batch[*at].clone()).collect();
+        let own = self.embed(&passages, embedder)?;
+        let dimension = given.dimension();
+        for (at, own) in compared.into_iter().zip(own.chunks_exact(dimension)) {
+            let of = &vectors[at * dimension..][..dimension];
+            if let Err(wrong) = comparison.compare(of, own) {
+                let (name, index) = (given.names(), first + at as u64);
+                let hint =
+                    "the vectors must be this embedder's, of this corpus, in its order, with its titles and prefixes";
+                return Err(self.wrong(format!("{name}: vector {index} has {wrong}"), hint));
+            }
         }
         Ok(vectors)
     }

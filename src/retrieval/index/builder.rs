@@ -13,6 +13,7 @@ use crate::error::{MootError, Result};
 use crate::question::Passage;
 use crate::retrieval::Embedder;
 use crate::retrieval::corpus::Corpus;
+use crate::retrieval::vectors::{Comparison, GivenVectors};
 use crate::units::hex;
 use moot_models::kernels::Storage;
 use sha2::{Digest, Sha256};
@@ -50,6 +51,8 @@ pub struct Builder {
     pub(super) limits: Limits,
     /// The files of the corpus that is indexed next.
     reading: Option<Vec<InputFile>>,
+    /// Vectors of the passages that are indexed next.
+    pub(super) given: Option<(GivenVectors, Comparison)>,
     _lock: File,
 }
 
@@ -108,7 +111,7 @@ impl Builder {
     }
 
     fn ready(dir: &Path, manifest: Manifest, limits: Limits, lock: File) -> Result<Self> {
-        let builder = Self { dir: dir.to_owned(), manifest, limits, reading: None, _lock: lock };
+        let builder = Self { dir: dir.to_owned(), manifest, limits, reading: None, given: None, _lock: lock };
         builder.sweep();
         Ok(builder)
     }
@@ -123,6 +126,36 @@ impl Builder {
             self.manifest.write(&self.dir)?;
         }
         Ok(())
+    }
+
+    /// Takes `vectors` for the `total` passages that [`Builder::run`] indexes next, instead of embedding them. Some passages are
+    /// embedded all the same, and compared.
+    ///
+    /// # Errors
+    /// [`MootError::Usage`] where there are more or fewer vectors than passages, or they are of another length than the index's.
+    pub fn takes(&mut self, vectors: GivenVectors, total: u64) -> Result<()> {
+        let dimension = self.manifest.dense.as_ref().map_or(0, |dense| dense.dimension);
+        let name = vectors.names();
+        if vectors.dimension() != dimension {
+            let found = vectors.dimension();
+            return Err(MootError::Usage(format!(
+                "--vectors {name}: expected vectors of {dimension} numbers, as the embedder makes, found {found}"
+            )));
+        }
+        if vectors.count() != total {
+            let count = vectors.count();
+            return Err(MootError::Usage(format!(
+                "--vectors {name}: expected a vector for each of the {total} passages of the corpus, found {count}; a line of the corpus must be one passage"
+            )));
+        }
+        self.given = Some((vectors, Comparison::over(total)));
+        Ok(())
+    }
+
+    /// The least cosine of given vectors to the embedder's own, among those that were compared.
+    #[must_use]
+    pub fn least_cosine(&self) -> Option<f32> {
+        self.given.as_ref().map(|(_, comparison)| comparison.least())
     }
 
     /// Records the files of the corpus that [`Builder::run`] indexes next, as they are now, so that [`Changes::find`] can
@@ -263,7 +296,7 @@ impl Builder {
             let batch: Result<Vec<Passage>> = passages.take(room).collect();
             // Batches embedded before an error are kept; only a segment that cannot be written is lost.
             let embedded = batch.and_then(|batch| {
-                let vectors = self.vectors(&batch, embedder, journal.as_mut())?;
+                let vectors = self.vectors(&batch, *done + writer.count(), embedder, journal.as_mut())?;
                 Ok((batch, vectors))
             });
             match embedded {

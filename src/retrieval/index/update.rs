@@ -244,7 +244,7 @@ impl<'a> Rewriting<'a> {
             let vectors = if unknown.is_empty() {
                 Vec::new()
             } else {
-                self.builder.vectors(&unknown, embedder, journal.as_deref_mut())?
+                self.builder.vectors(&unknown, 0, embedder, journal.as_deref_mut())?
             };
             let mut vectors = vectors.chunks_exact(dense.map_or(1, |dense| dense.dimension));
             for (passage, known) in batch.iter().zip(&known) {

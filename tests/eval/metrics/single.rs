@@ -2,7 +2,8 @@
 
 use super::{answered, is, of};
 use moot::answers::words::squad;
-use moot::question::Gold;
+use moot::question::{Gold, Label};
+use moot::transcript::{CallRecord, Parsed};
 
 /// As `normalize_answer` of SQuAD's evaluation script 1.1 gives them.
 #[test]
@@ -119,4 +120,37 @@ fn multiple_choice() {
         is("choice-accuracy", &[&record], right);
     }
     assert_eq!(of("choice-accuracy", &answered("x", &["Ost"], &[], &["Ost"])), None);
+}
+
+/// RA-RAG's table 1: an answer is right, planted by a document, none, or none of these.
+#[test]
+fn answers_of_one_source_are_right_planted_or_hallucinated() {
+    for (given, planted, hallucinated) in
+        [(&["Lenn"][..], 0.0, 0.0), (&["the Harrow"][..], 1.0, 0.0), (&["Orrin"][..], 0.0, 1.0), (&[][..], 0.0, 0.0)]
+    {
+        let mut record = answered("x", &[], &[], given);
+        record.question.gold = Some(Gold::any_of(["Lenn".to_owned()]));
+        record.question.documents[0].label = Some(Label { kind: "misinfo".into(), answer: "Harrow".into() });
+        is("answer-planted", &[&record], planted);
+        is("answer-hallucinated", &[&record], hallucinated);
+        record.question.documents[0].label = Some(Label { kind: "correct".into(), answer: "Lenn".into() });
+        assert!(of("answer-planted", &record).is_none(), "no document is labelled misinfo");
+        is("answer-hallucinated", &[&record], if given.is_empty() || given == ["Lenn"] { 0.0 } else { 1.0 });
+    }
+}
+
+/// Multi-LLM verification's table 6.
+#[test]
+fn replies_that_give_the_majority_answer_are_counted() {
+    let mut record = answered("x", &[], &[], &["Lenn"]);
+    let answer =
+        |answer: Option<&str>| Parsed::Answer { answer: answer.map(str::to_owned), explanation: String::new() };
+    let call = record.calls[0].clone();
+    let replies =
+        [answer(Some("lenn.")), answer(Some("Harrow")), answer(Some("Lenn")), answer(None), Parsed::Malformed];
+    record.calls = replies.into_iter().map(|parsed| CallRecord { parsed, ..call.clone() }).collect();
+    record.conclusion.as_mut().unwrap().calls = vec![0, 1, 2, 3, 4];
+    is("majority-count", &[&record], 2.0);
+    record.conclusion.as_mut().unwrap().calls = vec![0];
+    assert!(of("majority-count", &record).is_none(), "one reply is no majority");
 }

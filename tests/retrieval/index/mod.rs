@@ -3,6 +3,7 @@
 mod approximate;
 mod building;
 mod damage;
+mod given_vectors;
 mod killed;
 mod searching;
 mod updating;

@@ -1,15 +1,16 @@
-//! Numbers of ConflictScore.
+//! Numbers of ConflictScore: tables 2 to 5 (the others are counts and prompts).
 
-use crate::eval::reproduce::table::{Needed, PaperTable, Row, column};
+use crate::eval::reproduce::table::{Needed, PaperTable, TABLE, column, row};
+
+const DOCUMENTS: &str = "779 questions, each with documents from the web, which the paper does not publish";
 
 /// Its tables.
-pub(super) static TABLES: [PaperTable; 3] = [
+pub(super) static TABLES: [PaperTable; 4] = [
     PaperTable {
         name: "conflictscore-2",
         paper: "ConflictScore, table 2",
         about: "conflict detection on ConflictBench",
         settings: &["one claim a question, labelled against every document"],
-        corpus: false,
         max_tokens: 512,
         data: &[Needed {
             name: "conflictbench",
@@ -60,75 +61,76 @@ pub(super) static TABLES: [PaperTable; 3] = [
             column("overall accuracy, conflict", "conflictbench", "accuracy-conflict", "", 1.0),
             column("overall accuracy, no conflict", "conflictbench", "accuracy-no-conflict", "", 1.0),
         ],
-        rows: &[Row {
-            name: "conflict-score",
-            label: "ConflictScore",
-            method: "conflict-score",
-            switches: &[("order", "quote-first")],
-            note: "",
-            on_demand: false,
-            published: &[(
-                "GPT-4.1",
-                &[
-                    0.9971, 0.8208, 0.9004, 0.9035, 0.8208, 0.9973, 0.8763, 0.9043, 0.8901, 0.8945, 0.9043, 0.8857,
-                    0.9655, 0.9655, 0.9655, 0.9621, 0.9655, 0.9579, 0.9962, 0.8935, 0.942, 0.9508, 0.8935, 0.9972,
-                    0.972, 0.9775, 0.9747, 0.9585, 0.9775, 0.8734, 0.9763, 0.9, 0.9366, 0.932, 0.9, 0.9724,
-                ],
-            )],
-        }],
+        rows: &[row("conflict-score", "ConflictScore", "conflict-score", &[("order", "quote-first")]).published(&[(
+            "GPT-4.1",
+            &[
+                0.9971, 0.8208, 0.9004, 0.9035, 0.8208, 0.9973, 0.8763, 0.9043, 0.8901, 0.8945, 0.9043, 0.8857, 0.9655,
+                0.9655, 0.9655, 0.9621, 0.9655, 0.9579, 0.9962, 0.8935, 0.942, 0.9508, 0.8935, 0.9972, 0.972, 0.9775,
+                0.9747, 0.9585, 0.9775, 0.8734, 0.9763, 0.9, 0.9366, 0.932, 0.9, 0.9724,
+            ],
+        )])],
+        ..TABLE
     },
     PaperTable {
         name: "conflictscore-3",
         paper: "ConflictScore, table 3",
         about: "conflicts in reports of three prompt strengths",
-        settings: &["100 reports; lower is better"],
-        corpus: false,
+        settings: &[
+            "100 questions whose gold labels have a conflict; lower is better",
+            "reports are on the question here, in the paper on its main entity",
+        ],
         max_tokens: 512,
         data: &[Needed {
             name: "conflictingqa",
             get: "ConflictingQA, 100 questions with their web documents, published by its authors (Wan et al., 2024)",
             form: "conflictingqa",
         }],
-        columns: &[column("CS-C", "conflictingqa", "cs-c", "", 1.0), column("CS-R", "conflictingqa", "cs-r", "", 1.0)],
-        rows: &[
-            Row {
-                name: "plain",
-                label: "RAG",
-                method: "conflict-report",
-                switches: &[],
-                note: "",
-                on_demand: false,
-                published: &[("GPT-4.1", &[0.5238, 0.1517]), ("GPT-4.1-nano", &[0.5654, 0.1656])],
-            },
-            Row {
-                name: "balanced",
-                label: "RAG (Balanced)",
-                method: "conflict-report",
-                switches: &[("strength", "balanced")],
-                note: "",
-                on_demand: false,
-                published: &[("GPT-4.1", &[0.523, 0.1516]), ("GPT-4.1-nano", &[0.5315, 0.153])],
-            },
-            Row {
-                name: "super-balanced",
-                label: "RAG (Super-Balanced)",
-                method: "conflict-report",
-                switches: &[("strength", "super-balanced")],
-                note: "",
-                on_demand: false,
-                published: &[("GPT-4.1", &[0.543, 0.1715]), ("GPT-4.1-nano", &[0.5673, 0.1715])],
-            },
+        columns: &[
+            column("CS-C", "conflictingqa", "cs-c", "gold-conflict", 1.0),
+            column("CS-R", "conflictingqa", "cs-r", "gold-conflict", 1.0),
         ],
+        rows: &[
+            row("plain", "RAG", "conflict-report", &[])
+                .published(&[("GPT-4.1", &[0.5238, 0.1517]), ("GPT-4.1-nano", &[0.5654, 0.1656])]),
+            row("balanced", "RAG (Balanced)", "conflict-report", &[("strength", "balanced")])
+                .published(&[("GPT-4.1", &[0.523, 0.1516]), ("GPT-4.1-nano", &[0.5315, 0.153])]),
+            row("super-balanced", "RAG (Super-Balanced)", "conflict-report", &[("strength", "super-balanced")])
+                .published(&[("GPT-4.1", &[0.543, 0.1715]), ("GPT-4.1-nano", &[0.5673, 0.1715])]),
+        ],
+        ..TABLE
+    },
+    PaperTable {
+        name: "conflictscore-4",
+        paper: "ConflictScore, table 4",
+        about: "free answers of TruthfulQA, judged, with and without feedback",
+        settings: &[
+            DOCUMENTS,
+            "gpt-4.1-mini answers and judges in the paper; here the model that answers judges, when the runs are done, by truthful-judge",
+        ],
+        max_tokens: 512,
+        data: &[Needed {
+            name: "truthfulqa-free",
+            get: "TruthfulQA of January 2025, published by its authors (sylinrl) on GitHub, joined with documents of yours, free answers: moot lab slices FILE --kind as-is (docs/data.md)",
+            form: "questions",
+        }],
+        columns: &[
+            column("truthful", "truthfulqa-free", "truthful", "", 100.0),
+            column("informative", "truthfulqa-free", "informative", "", 100.0),
+        ],
+        rows: &[
+            row("rag", "RAG", "regenerated-rag", &[("feedback", "none")]).published(&[("gpt-4.1-mini", &[78.7, 91.5])]),
+            row("control-rag", "Control-RAG", "regenerated-rag", &[("feedback", "warning")])
+                .published(&[("gpt-4.1-mini", &[81.6, 93.2])]),
+            row("regenerated-rag", "Regenerated-RAG", "regenerated-rag", &[])
+                .published(&[("gpt-4.1-mini", &[82.4, 93.2])]),
+        ],
+        ..TABLE
     },
     PaperTable {
         name: "conflictscore-5",
         paper: "ConflictScore, table 5",
         about: "answers of TruthfulQA with two options, with and without feedback",
-        settings: &[
-            "779 questions, each with documents from the web, which the paper does not publish",
-            "table 4, free answers, is judged after a run by `moot score --judge`",
-        ],
-        corpus: false,
+        settings: &[DOCUMENTS],
         max_tokens: 512,
         data: &[Needed {
             name: "truthfulqa",
@@ -137,33 +139,11 @@ pub(super) static TABLES: [PaperTable; 3] = [
         }],
         columns: &[column("accuracy", "truthfulqa", "choice-accuracy", "", 100.0)],
         rows: &[
-            Row {
-                name: "rag",
-                label: "RAG",
-                method: "regenerated-rag",
-                switches: &[("feedback", "none")],
-                note: "",
-                on_demand: false,
-                published: &[("gpt-4.1-mini", &[84.21])],
-            },
-            Row {
-                name: "control-rag",
-                label: "Control-RAG",
-                method: "regenerated-rag",
-                switches: &[("feedback", "warning")],
-                note: "",
-                on_demand: false,
-                published: &[("gpt-4.1-mini", &[84.47])],
-            },
-            Row {
-                name: "regenerated-rag",
-                label: "Regenerated-RAG",
-                method: "regenerated-rag",
-                switches: &[],
-                note: "",
-                on_demand: false,
-                published: &[("gpt-4.1-mini", &[85.24])],
-            },
+            row("rag", "RAG", "regenerated-rag", &[("feedback", "none")]).published(&[("gpt-4.1-mini", &[84.21])]),
+            row("control-rag", "Control-RAG", "regenerated-rag", &[("feedback", "warning")])
+                .published(&[("gpt-4.1-mini", &[84.47])]),
+            row("regenerated-rag", "Regenerated-RAG", "regenerated-rag", &[]).published(&[("gpt-4.1-mini", &[85.24])]),
         ],
+        ..TABLE
     },
 ];

@@ -1,0 +1,103 @@
+//! The arguments of `moot lab reproduce`, and where its records are.
+
+use crate::cli::args::corpus;
+use crate::cli::args::model;
+use crate::cli::args::values;
+use crate::eval::reproduce::{Needed, PaperTable, Row};
+use crate::workspace::model_label;
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  moot lab reproduce                                   the tables and figures
+  moot lab reproduce madam-rag-1                       its datasets, methods, settings and published numbers
+  moot lab reproduce madam-rag-1 --data ramdocs=RAMDocs_test.jsonl -o repro/ --limit 100
+  moot lab reproduce madam-rag-1 -o repro/ --format markdown    what is recorded, without a run
+  moot lab reproduce madam-rag-figure-3 --data ramdocs=RAMDocs_test.jsonl -o repro/    also writes its charts there";
+
+/// Reproduce a table or a figure of one of the papers: what it needs, and published numbers beside ours
+///
+/// Runs the methods of the table on the datasets that are given, each with a record in the folder -o, and lists what is missing.
+/// The same command goes on where it stopped. A figure is drawn into the folder (.svg, and .csv with its numbers). Tables of one
+/// paper share the records of equal runs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The table or figure; without one, all are listed
+    #[arg(value_name = "TABLE")]
+    pub table: Option<String>,
+    /// A dataset of the table that is at hand; may be repeated
+    #[arg(long, value_name = "NAME=FILE", requires = "output")]
+    pub data: Vec<String>,
+    /// The folder of the records
+    #[arg(short, long, value_name = "FOLDER", requires = "table")]
+    pub output: Option<PathBuf>,
+    /// Only these rows, among them rows that need more than datasets
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "table")]
+    pub row: Vec<String>,
+    /// Only the first N questions of each dataset
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    pub limit: Option<usize>,
+    /// A uniform sample of N questions of each dataset
+    #[arg(long, value_name = "N", value_parser = values::count, conflicts_with = "limit", allow_negative_numbers = true)]
+    pub sample: Option<usize>,
+    /// Seeds the sample
+    #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = values::whole::<u64>)]
+    #[arg(allow_negative_numbers = true)]
+    pub sample_seed: u64,
+    /// Tokens of a reply at most, instead of the table's
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
+    pub max_tokens: Option<usize>,
+    /// A preset for the rows whose method has it (moot methods); such rows are marked
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// A folder of your own prompts, for the rows that use them; such rows are marked
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
+    /// Take the replies to equal calls from this record; the model answers the others
+    #[arg(long, value_name = "RECORD")]
+    pub reuse: Vec<PathBuf>,
+    /// Questions in flight
+    #[arg(long, value_name = "N", default_value = "8", value_parser = values::count, allow_negative_numbers = true)]
+    pub in_flight: usize,
+    /// Ask the questions that were recorded with an error again
+    #[arg(long)]
+    pub retry_errors: bool,
+    /// The weights of sources, for the rows that take them
+    #[arg(long, value_name = "FILE")]
+    pub source_weights: Option<PathBuf>,
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    pub format: Format,
+    /// The corpus, for the tables that search one.
+    #[command(flatten)]
+    pub retrieve: corpus::CorpusArgs,
+    /// The classifier of pairs.
+    #[command(flatten)]
+    pub classifier: corpus::ClassifierArgs,
+    /// Model and device.
+    #[command(flatten)]
+    pub model: model::ModelArgs,
+}
+
+/// The output format of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// What the table needs, then its numbers, for a terminal
+    Terminal,
+    /// A Markdown table
+    Markdown,
+    /// One row per row and column of the table
+    Csv,
+    /// One JSON object
+    Json,
+}
+
+/// The record of a row on a dataset by the model. Rows of a paper's tables that are equal runs have one record.
+pub(super) fn record_path(folder: &Path, table: &PaperTable, row: &Row, needed: &Needed, args: &Args) -> PathBuf {
+    let model = model_label(&args.model.model);
+    let preset = args.preset.as_ref().filter(|preset| row.has(preset));
+    let name = preset.map_or_else(|| row.record(), |preset| format!("{}+{preset}", row.record()));
+    folder.join(format!("{}.{}.{name}.{model}.jsonl", table.key(), needed.name))
+}

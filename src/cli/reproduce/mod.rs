@@ -1,0 +1,128 @@
+//! `moot lab reproduce`: a paper's table or figure, what it needs, and our numbers beside the published ones.
+
+mod args;
+mod rows;
+mod text;
+
+pub use args::{Args, Format};
+
+use crate::cli::terminal::interrupt;
+use crate::cli::terminal::output;
+use crate::cli::terminal::tell;
+use crate::error::{MootError, Result};
+use crate::escape;
+use crate::eval::compare::tables::{csv_rows, markdown_table};
+use crate::eval::record::reader::Record;
+use crate::eval::reproduce::{Beside, PaperTable, beside, derived, drawn, tables};
+use crate::eval::scores::aligned;
+use crate::files::outputs;
+use crate::workspace::{Control, JUDGE, PlanOptions, labelled};
+use args::record_path;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Lists the tables, describes one, or runs what is at hand and prints it.
+///
+/// # Errors
+/// An unknown table, dataset or row; what ends a run.
+pub fn run(args: &Args) -> Result<()> {
+    let Some(name) = &args.table else { return output::print(&list()) };
+    let table = PaperTable::named(name)?;
+    let rows = table.rows(&args.row)?;
+    let data = data(table, &args.data)?;
+    let mut unanswered = None;
+    // One for all that runs: a process listens for Ctrl-C once.
+    let control = if data.is_empty() { None } else { Some(interrupt::listen()?) };
+    if let Some((folder, control)) = args.output.as_ref().zip(control.as_ref()) {
+        match rows::run(args, table, &rows, &data, (folder, control)) {
+            Err(error @ MootError::Unanswered { .. }) => unanswered = Some(error),
+            ended => ended?,
+        }
+    }
+    let judged = Judged::of(table, args, control.as_ref());
+    let none = || Ok(None);
+    let all = beside(table, &|row, needed| {
+        let read = |folder: &PathBuf| judged.recorded(&record_path(folder, table, row, needed, args));
+        args.output.as_ref().map_or_else(none, read)
+    })?;
+    if let Some(folder) = &args.output {
+        draw(table, &all, folder)?;
+    }
+    let derived = derived(table, &all);
+    output::print(&match args.format {
+        Format::Terminal => {
+            let numbers = escape::lines(&aligned(&text::cells(&all, &derived)));
+            text::described(table, args, &data) + "\n" + &numbers + &text::footnotes(&all)
+        }
+        Format::Markdown => markdown_table(&text::cells(&all, &derived)) + &text::footnotes(&all),
+        Format::Csv => csv_rows(&text::cells(&all, &derived))?,
+        Format::Json => {
+            let value = json!({ "table": table.name, "numbers": all, "derived": derived });
+            format!("{}\n", escape::json(&value.to_string()))
+        }
+    })?;
+    unanswered.map_or(Ok(()), Err)
+}
+
+fn list() -> String {
+    let rows = tables().map(|table| vec![table.name.to_owned(), format!("{}: {}", table.paper, table.about)]);
+    rows.map(|row| format!("{:<19}  {}\n", row[0], row[1])).collect()
+}
+
+/// Writes the charts of a figure, and its numbers as CSV, into the folder of the records.
+fn draw(table: &PaperTable, all: &[Beside], folder: &Path) -> Result<()> {
+    let charts = drawn(table, all);
+    if charts.is_empty() {
+        return Ok(());
+    }
+    for drawn in &charts {
+        let path = folder.join(format!("{}{}.svg", table.name, drawn.suffix));
+        outputs::write(&path, drawn.chart.picture(&drawn.title, &drawn.names)?.as_bytes())?;
+    }
+    let path = folder.join(format!("{}.csv", table.name));
+    outputs::write(&path, csv_rows(&text::cells(all, &derived(table, all)))?.as_bytes())?;
+    let count = charts.len();
+    let charts = if count == 1 { format!("{}.svg", table.name) } else { format!("{count} charts") };
+    tell(&format!("{charts} and {}.csv are in {}", table.name, text::path(folder)));
+    Ok(())
+}
+
+/// The files of `--data`, by the name of their dataset.
+fn data(table: &PaperTable, typed: &[String]) -> Result<BTreeMap<&'static str, PathBuf>> {
+    let mut files = BTreeMap::new();
+    for typed in typed {
+        let wrong = || MootError::Usage(format!("--data {typed}: expected NAME=FILE, found no `=`"));
+        let (name, path) = typed.split_once('=').ok_or_else(wrong)?;
+        let needed = table.dataset(name.trim())?;
+        if files.insert(needed.name, PathBuf::from(path.trim())).is_some() {
+            return Err(MootError::Usage(format!("--data {typed}: {name} is given twice")));
+        }
+    }
+    Ok(files)
+}
+
+/// How records are read: as they are, or with the verdicts of a judge.
+struct Judged<'a>(Option<(&'a Args, &'a Control)>);
+
+impl<'a> Judged<'a> {
+    /// With verdicts where a column of `table` needs them, and `control` says that those that are missing may be asked for.
+    fn of(table: &PaperTable, args: &'a Args, control: Option<&'a Control>) -> Self {
+        let judges = table.columns.iter().any(|column| ["truthful", "informative"].contains(&column.metric));
+        Self(control.filter(|_| judges).map(|control| (args, control)))
+    }
+
+    fn recorded(&self, path: &Path) -> Result<Option<Record>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let record = Record::read(path)?;
+        let Some((args, control)) = &self.0 else { return Ok(Some(record)) };
+        let options = PlanOptions {
+            model: args.model.model.clone(),
+            runtime: args.model.runtime.options(),
+            ..PlanOptions::default()
+        };
+        Ok(labelled(vec![record], JUDGE, &options, control)?.pop())
+    }
+}
