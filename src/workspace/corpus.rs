@@ -21,6 +21,9 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Passages whose vectors take about ten seconds on two cores: the user is told how to do without.
+const MANY_VECTORS: u64 = 1000;
+
 impl CorpusOptions {
     /// Whether there is anything to search.
     #[must_use]
@@ -203,7 +206,7 @@ fn indexed(
     let whole = |path: &String| std::fs::canonicalize(path).map_or_else(|_| path.clone(), |p| p.display().to_string());
     let full_paths = paths.iter().map(whole).collect::<Vec<_>>().join("\n");
     // The number counts up when the same settings give other passages.
-    let cut = format!("{}; 5", chunking.describe());
+    let cut = format!("{}; 6", chunking.describe());
     let settings = hash([full_paths, cut, made_by.to_owned()]);
     let cache = default_cache()?;
     let folder = cache.join("corpora").join(settings);
@@ -225,7 +228,10 @@ fn indexed(
     if let Some(name) = name {
         builder.called(name)?;
     }
-    control.note(&format!("indexing {total} passages of {files} {}, once", if files == 1 { "file" } else { "files" }));
+    let word = if files == 1 { "file" } else { "files" };
+    let is_long = embedder.is_some() && total >= MANY_VECTORS;
+    let hint = if is_long { " (--retriever bm25 searches by words alone, without vectors)" } else { "" };
+    control.note(&format!("indexing {total} passages of {files} {word}, once{hint}"));
     // Before the build: an index that is finished always has its list.
     if !counted.lines.is_empty() {
         outputs::write(&lines, counted.lines.join("\n").as_bytes())?;
