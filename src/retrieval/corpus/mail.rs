@@ -97,7 +97,7 @@ impl Message<'_> {
     fn forwarded(&mut self, part: &ParsedMail<'_>) {
         let bytes = part.get_body_raw().ok().filter(|bytes| bounded(bytes).is_ok()).unwrap_or_default();
         let Some(mail) = mailparse::parse_mail(&bytes).ok().filter(|mail| !mail.headers.is_empty()) else {
-            return self.notes.add("a forwarded message is not read".to_owned());
+            return self.notes.add("a forwarded message is not read");
         };
         let line = |name: &&str| {
             let value = first_words(&value(mail.headers.get_first_header(name)?, &mail));

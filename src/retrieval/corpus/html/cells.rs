@@ -3,6 +3,7 @@
 use super::Reading;
 use super::tokens::Tag;
 use crate::retrieval::corpus::flow::Gap;
+use crate::retrieval::corpus::spans::Spans;
 
 impl Reading<'_> {
     /// Begins a cell, behind those of earlier rows that stand in front of it.
@@ -25,7 +26,7 @@ impl Reading<'_> {
 
     fn end_cell(&mut self) {
         self.settle(None);
-        self.text.spans(|spans, text| spans.end_cell(text));
+        self.text.spans(Spans::end_cell);
     }
 
     /// Ends the open row with the cells of earlier rows that it has at its end.

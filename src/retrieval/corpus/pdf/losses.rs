@@ -38,7 +38,7 @@ pub(super) fn note_damage(read: usize, counted: usize, is_cut: bool, notes: &mut
         notes.add(format!("{} of {counted} pages are missing or cannot be read", counted - read));
     }
     if is_cut {
-        notes.add("the file ends early: pages may be missing".to_owned());
+        notes.add("the file ends early: pages may be missing");
     }
 }
 
