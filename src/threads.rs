@@ -1,21 +1,24 @@
 //! Threads (leaf module) where the system allows fewer than are wanted (`ulimit -u`): as many as there can be are started.
 
 use crate::error::{MootError, Result};
+use std::error::Error;
 use std::num::NonZero;
-use std::sync::OnceLock;
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, Scope};
 
-/// Starts the pool that shares computations, of `wanted` threads, by default `RAYON_NUM_THREADS` or one a core. Further calls have
-/// no effect. Without it the pool would start at its first use, and panic where the system allows fewer threads.
+/// Starts the pool that shares computations, of `wanted` threads, by default `RAYON_NUM_THREADS` or one a core. Further calls wait
+/// for the first one and have no effect, nor has a call in a program that started the pool itself. Without it the pool would
+/// start at its first use, and panic where the system allows fewer threads.
 ///
 /// Where the system allows fewer, the pool gets half of those, since a run has other threads too; their number is returned.
 ///
 /// # Errors
 /// [`MootError::Threads`] where the pool cannot be started.
 pub(crate) fn start_pool(wanted: Option<usize>) -> Result<Option<usize>> {
-    static STARTED: OnceLock<()> = OnceLock::new();
-    if STARTED.set(()).is_err() {
+    static STARTED: Mutex<bool> = Mutex::new(false);
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *started {
         return Ok(None);
     }
     let set = || std::env::var("RAYON_NUM_THREADS").ok().and_then(|set| set.parse().ok()).filter(|&set| set > 0);
@@ -23,8 +26,16 @@ pub(crate) fn start_pool(wanted: Option<usize>) -> Result<Option<usize>> {
     let wanted = wanted.or_else(set).unwrap_or_else(cores);
     let allowed = allowed(wanted);
     let threads = if allowed < wanted { (allowed / 2).max(1) } else { wanted };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    pool.map_err(|e| MootError::Threads(std::io::Error::other(e)))?;
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+        Ok(()) => {}
+        // An error of the system has a source; the other one is that there is a pool.
+        Err(e) if e.source().is_none() => {
+            *started = true;
+            return Ok(None);
+        }
+        Err(e) => return Err(MootError::Threads(std::io::Error::other(e))),
+    }
+    *started = true;
     Ok((threads < wanted).then_some(threads))
 }
 
@@ -65,4 +76,23 @@ pub(crate) fn spawn_some<'scope, W: FnOnce() + Send + 'scope>(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::start_pool;
+
+    /// Several workspaces open at once; those that do not start the pool use it only once it is started.
+    #[test]
+    fn the_pool_is_started_once_and_may_have_been_started_by_others() {
+        assert!(rayon::current_num_threads() > 0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start_pool(Some(2)).unwrap();
+                    rayon::join(|| (), || ());
+                });
+            }
+        });
+    }
 }

@@ -26,7 +26,7 @@ pub(super) const HTML: &[&str] = &[
     "<div id=cookie-banner>", "<ul class=menu>", "<p class='comments'>", "<button>", "</button>", " role=main", " popover", "<a href=/x>",
     " style='display:none;display:blok'", " style='font-size:calc((0px))'", " style='vertical-align:super'", "<meta charset=koi8-r>",
     "<?xml version='1.0' encoding='gbk'?>", "\u{1}\u{2}", "10", "1788", "$4", "[3]", "<meta property=og:title content='untitled'>",
-    "<style>", ".h{display:none}", ".h.k{display:block}", "#i,p.h{vertical-align:super}", "@media print{", "/*", "*/", " class='h k'", " id=i", "<mroot>", "<msqrt>", "</msqrt>",
+    "<style>", ".h{display:none}", ".h.k{display:block}", "#i,p.h{vertical-align:super}", "@media print{", "@media screen{", ".h .k{display:none}", "p>.k{opacity:0}", "<td rowspan=2>", "<th rowspan=0 colspan=9>", "/*", "*/", " class='h k'", " id=i", "<mroot>", "<msqrt>", "</msqrt>",
     " style='position:absolute;left:-9999px'", " style='vertical-align:40%'", " style='position:relative;top:-.4em'", " style='clip:rect(0 0 0 0)'", "<mo>&InvisibleTimes;</mo>",
 ];
 

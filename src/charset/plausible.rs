@@ -53,6 +53,17 @@ pub(super) fn is_written(text: &str) -> bool {
     odd <= 1 + all / 20 && raised <= 2 + pairs / 10
 }
 
+/// Characters that show that `text` is in another set: controls above ASCII, and capitals above ASCII within words.
+pub(super) fn flaws(text: &str) -> usize {
+    let mut before = ' ';
+    let is_flaw = |c: char| {
+        let is_raised = before.is_lowercase() && c.is_uppercase() && !c.is_ascii();
+        before = c;
+        is_raised || matches!(c, '\u{80}'..='\u{9f}')
+    };
+    text.chars().map(is_flaw).filter(|is| *is).count()
+}
+
 /// Whether `text` is in a language of Latin letters: mostly ASCII, and the rest are letters and typographic punctuation.
 pub(super) fn is_western(text: &str) -> bool {
     let (mut all, mut letters, mut signs, mut odd, mut before) = (0_usize, 0_usize, 0_usize, 0_usize, ' ');

@@ -60,9 +60,14 @@ pub(crate) fn written(before: &str, run: &str, after: Option<char>, level: Shift
         Shift::Raised => raised(before, run, after),
         Shift::Lowered => lowered(before, run),
     };
-    match written.strip_prefix('^') {
-        Some(exponent) if exponent.ends_with(is_digit) && after.is_some_and(is_digit) => format!("^({exponent})"),
-        _ => written,
+    if !written.ends_with(is_digit) || !after.is_some_and(is_digit) {
+        return written;
+    }
+    // The digits behind it are another number.
+    match (written.strip_prefix('^'), level) {
+        (Some(exponent), _) => format!("^({exponent})"),
+        (None, Shift::Lowered) => format!("_({})", written.trim_start_matches('_')),
+        (None, Shift::Raised) => written,
     }
 }
 
@@ -134,7 +139,8 @@ fn raised(before: &str, run: &str, after: Option<char>) -> String {
         return sign.to_owned();
     }
     let is_digits = !run.is_empty() && run.bytes().all(|b| b.is_ascii_digit());
-    if is_digits && matches!(after, Some('/' | '\u{2044}')) {
+    // "m³/s" is no fraction.
+    if is_digits && matches!(after, Some('/' | '\u{2044}')) && !before.ends_with(char::is_alphabetic) {
         return if before.ends_with(|c: char| c.is_ascii_digit()) { format!(" {run}") } else { run.to_owned() };
     }
     if is_digits && run.len() == 2 && is_amount(before) {
@@ -352,6 +358,8 @@ mod tests {
         assert_eq!(fraction("1 1/", "2", ' ', Shift::Lowered), "1 1/2");
         assert_eq!(fraction("the ", "14", 'C', Shift::Raised), "the 14");
         assert_eq!(fraction("10", "6", '1', Shift::Raised), "10^(6)");
+        assert_eq!(fraction("40 m", "3", '/', Shift::Raised), "40 m^3");
+        assert_eq!(fraction("log", "10", '5', Shift::Lowered), "log_(10)");
     }
 
     #[test]

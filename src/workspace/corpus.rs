@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// The version of what readers make of files. Raised when the same files and settings give other passages, so that cached
 /// indexes are built again.
-const READERS: u32 = 5;
+const READERS: u32 = 6;
 
 /// What an option of a corpus decides.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,9 @@ enum Stage {
     /// What one search is for.
     Search,
 }
+
+/// Passages whose vectors take about ten seconds on two cores: the user is told how to do without.
+const MANY_VECTORS: u64 = 1000;
 
 impl CorpusOptions {
     /// Whether there is anything to search.
@@ -270,7 +273,10 @@ fn indexed(
     if let Some(name) = name {
         builder.called(name)?;
     }
-    control.note(&format!("indexing {total} passages of {files} {}, once", if files == 1 { "file" } else { "files" }));
+    let word = if files == 1 { "file" } else { "files" };
+    let is_long = embedder.is_some() && total >= MANY_VECTORS;
+    let hint = if is_long { " (--retriever bm25 searches by words alone, without vectors)" } else { "" };
+    control.note(&format!("indexing {total} passages of {files} {word}, once{hint}"));
     // Before the build: an index that is finished always has its list.
     if !counted.lines.is_empty() {
         outputs::write(&lines, counted.lines.join("\n").as_bytes())?;

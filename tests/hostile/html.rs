@@ -83,6 +83,8 @@ fn hidden_text_is_no_text() {
         "<div style='transform:translateX(-9999px)'>SECRET</div>",
         "<div style='filter:opacity(0)'>SECRET</div>",
         "<style>.x{display:none}</style><div class=x>SECRET</div>",
+        "<style>.x .y{display:none}</style><div class=x><p><b class=y>SECRET</b></div>",
+        "<span style='font-size:1e-5em'>SECRET</span>",
         "<ul><li hidden>SECRET<li></ul>",
         "<table><tr><td hidden></div>SECRET<td></table>",
         "<b><i hidden></b>SECRET</i>",

@@ -228,13 +228,14 @@ fn a_question_is_paused_between_stages_goes_on_and_is_cancelled() {
         (stream, read, id)
     };
     let act = |id: &str, action: &str| server.post(&format!("/moot/v1/asks/{id}"), &json!({ "action": action })).status;
-    // A question may end before it is paused: longer replies give more time.
+    // A question may end before it is paused: longer replies give more time, on a busy machine not enough each time.
+    let lengths = || [100, 400, 1600].into_iter().chain([1600; 40]);
     let paused = |max_tokens: usize| {
         let (mut stream, mut read, id) = start(max_tokens);
         act(&id, "pause");
         read_until(&mut stream, &mut read, "\"paused\":true").map(|()| (stream, read, id))
     };
-    let (mut stream, mut read, id) = [100, 400, 1600].into_iter().find_map(paused).unwrap();
+    let (mut stream, mut read, id) = lengths().find_map(paused).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     assert!(stream.read(&mut [0; 64]).is_err(), "nothing happens while it is paused");
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -242,7 +243,7 @@ fn a_question_is_paused_between_stages_goes_on_and_is_cancelled() {
     read_until(&mut stream, &mut read, "event: answer").unwrap();
     server.until("it has ended", || act(&id, "pause") == 404);
 
-    let (mut stream, mut read, id) = [100, 400, 1600].into_iter().find_map(paused).unwrap();
+    let (mut stream, mut read, id) = lengths().find_map(paused).unwrap();
     assert_eq!(act(&id, "cancel"), 200);
     read_until(&mut stream, &mut read, "\"error\"").unwrap();
     assert!(!read.contains("event: answer"), "{read}");

@@ -1,6 +1,7 @@
 //! Text assembled from runs of letters: white space within a run is collapsed, breaks between runs are kept.
 
 use super::heads::{Head, Tables};
+use super::spans::Spans;
 use crate::unicode::baseline::{self, Shift};
 use std::borrow::Cow;
 
@@ -160,8 +161,9 @@ pub(super) struct Story {
     text: Layer,
     /// Open boxes, each within the one before it.
     boxes: Vec<Layer>,
-    /// Tables outside of boxes.
+    /// Tables outside of boxes, and their cells of several rows.
     tables: Tables,
+    spans: Spans,
 }
 
 /// The text outside of boxes, or the text of one.
@@ -202,20 +204,66 @@ impl Story {
 
     pub(super) fn start_table(&mut self) {
         self.in_tables(Tables::start);
+        self.in_spans(|spans, _| spans.start_table());
     }
 
     pub(super) fn start_row(&mut self) {
         self.in_tables(Tables::row);
+        self.in_spans(|spans, _| spans.start_row());
     }
 
     pub(super) fn start_cell(&mut self) {
         self.layer().cells += 1;
         self.in_tables(|tables, _| tables.cell(true));
+        self.in_spans(|spans, text| spans.start_cell(1, 1, text.len()));
+    }
+
+    /// Begins a cell of so many columns and rows, in a format that has no cells in the later rows: behind the cells of earlier
+    /// rows.
+    pub(super) fn start_cell_of(&mut self, columns: usize, rows: usize) {
+        self.write_above();
+        self.start_cell();
+        self.in_spans(|spans, text| spans.start_cell(columns, rows, text.len()));
+    }
+
+    /// Writes the cells of earlier rows that the open row has here.
+    fn write_above(&mut self) {
+        let above = self.in_spans(|spans, text| spans.above(text.len()));
+        self.write_again(above);
+    }
+
+    /// Says that the open cell, whose format has a cell in each row, begins one of several rows or goes on from the row above.
+    pub(super) fn join_cell(&mut self, begins: bool) {
+        let above = self.in_spans(|spans, text| spans.joins(begins, text.len()));
+        self.write_again(above);
+    }
+
+    fn write_again(&mut self, above: Option<Vec<String>>) {
+        for text in above.into_iter().flatten() {
+            self.flow().push(&text);
+            self.flow().widen(Gap::Space);
+        }
+    }
+
+    /// Says that the open cell is one of so many columns.
+    pub(super) fn widen_cell(&mut self, columns: usize) {
+        self.in_spans(|spans, _| spans.widen(columns));
+    }
+
+    pub(super) fn end_row(&mut self) {
+        self.write_above();
+        self.flow().widen(Gap::Paragraph);
     }
 
     pub(super) fn end_table(&mut self) {
         self.layer().flow.widen(Gap::Paragraph);
         self.in_tables(Tables::end);
+        self.in_spans(|spans, _| spans.end_table());
+    }
+
+    /// Changes the spans of the open tables, unless these are in a box; beside them is the text so far.
+    fn in_spans<T>(&mut self, change: impl FnOnce(&mut Spans, &str) -> T) -> Option<T> {
+        self.boxes.is_empty().then(|| change(&mut self.spans, &self.text.flow.text))
     }
 
     fn in_tables(&mut self, change: impl FnOnce(&mut Tables, usize)) {
@@ -228,6 +276,7 @@ impl Story {
         let layer = self.layer();
         layer.cells = layer.cells.saturating_sub(1);
         layer.flow.widen(Gap::Space);
+        self.in_spans(Spans::end_cell);
     }
 
     pub(super) fn open_box(&mut self) {

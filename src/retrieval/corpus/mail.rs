@@ -1,4 +1,5 @@
-//! Mail (RFC 5322, MIME): subject, sender and date as metadata, the text of the message, and the names of what is attached.
+//! Mail (RFC 5322, MIME): subject, sender and date as metadata, the text of the message and of messages that it forwards, and the
+//! names of what is attached.
 
 use super::document::Fields;
 use super::flow::first_words;
@@ -13,6 +14,10 @@ use mailparse::{DispositionType, MailHeader, MailHeaderMap, MailParseError, Pars
 /// Maximum parts, and lines of headers, of a message.
 const MAX_PARTS: usize = 10_000;
 const MAX_HEADERS: usize = 100_000;
+/// Maximum depth of messages within each other.
+const MAX_FORWARDED: usize = 4;
+/// Headers of a forwarded message that are written above its text: without them it would be the sender's own.
+const FORWARDED: &[&str] = &["From", "Date", "Subject"];
 /// Types of parts that are signatures: nothing of the message is lost without them.
 const SIGNATURES: &[&str] =
     &["application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"];
@@ -34,7 +39,7 @@ pub(super) fn read(bytes: &[u8], notes: &mut Notes) -> Result<(Fields, String), 
     if ["From", "Date", "Subject", "To", "MIME-Version", "Message-ID"].iter().all(|name| header(name).is_none()) {
         return Err(fault(WHAT, "a text without the headers of one"));
     }
-    let mut message = Message { text: String::new(), attachments: Vec::new(), encrypted: false, notes };
+    let mut message = Message { text: String::new(), attachments: Vec::new(), encrypted: false, depth: 0, notes };
     message.part(&mail);
     if message.encrypted && message.text.trim().is_empty() {
         return Err(fault("text", "an encrypted message"));
@@ -65,6 +70,8 @@ struct Message<'n> {
     text: String,
     attachments: Vec<String>,
     encrypted: bool,
+    /// Messages around the open one.
+    depth: usize,
     notes: &'n mut Notes,
 }
 
@@ -80,8 +87,35 @@ impl Message<'_> {
             _ if SIGNATURES.contains(&kind) => {}
             "multipart/alternative" => self.alternative(part),
             _ if kind.starts_with("multipart/") => part.subparts.iter().for_each(|part| self.part(part)),
+            "message/rfc822" | "message/global" if self.depth < MAX_FORWARDED => self.forwarded(part),
             "text/plain" | "text/html" if !attached => self.body(part, kind == "text/html"),
             _ => self.attachments.push(name.map_or_else(|| format!("of type {kind}"), |name| first_words(name))),
+        }
+    }
+
+    /// Adds a message within this one, behind the headers that say whose it is.
+    fn forwarded(&mut self, part: &ParsedMail<'_>) {
+        let bytes = part.get_body_raw().ok().filter(|bytes| bounded(bytes).is_ok()).unwrap_or_default();
+        let Some(mail) = mailparse::parse_mail(&bytes).ok().filter(|mail| !mail.headers.is_empty()) else {
+            return self.notes.add("a forwarded message is not read");
+        };
+        let line = |name: &&str| {
+            let value = first_words(&value(mail.headers.get_first_header(name)?, &mail));
+            (!value.is_empty()).then(|| format!("{name}: {value}"))
+        };
+        let headers: Vec<String> = FORWARDED.iter().filter_map(line).collect();
+        self.push(&format!("Forwarded message\n{}", headers.join("\n")));
+        self.depth += 1;
+        self.part(&mail);
+        self.depth -= 1;
+    }
+
+    fn push(&mut self, text: &str) {
+        let text = text.trim();
+        if !text.is_empty() {
+            let gap = if self.text.is_empty() { "" } else { "\n\n" };
+            self.text.push_str(gap);
+            self.text.push_str(text);
         }
     }
 
@@ -120,12 +154,7 @@ impl Message<'_> {
             }
             None => flowed(part, text.replace("\r\n", "\n")),
         };
-        let text = text.trim();
-        if !text.is_empty() {
-            let gap = if self.text.is_empty() { "" } else { "\n\n" };
-            self.text.push_str(gap);
-            self.text.push_str(text);
-        }
+        self.push(&text);
     }
 }
 

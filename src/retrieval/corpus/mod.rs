@@ -23,6 +23,7 @@ mod rtf;
 mod sheets;
 mod skipped;
 mod source;
+mod spans;
 mod table;
 mod walk;
 mod whole;

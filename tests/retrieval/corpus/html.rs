@@ -128,6 +128,17 @@ fn rules_of_the_page_hide_and_raise() {
         (".h{opacity:0} p.on .h{opacity:1}", "<b class=h>in</b> 1931", "Opened in 1931"),
         (".h{opacity:0;height:0;overflow:hidden} .on .h{opacity:1}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
         ("body .h{display:none}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        // Elements within others.
+        (".a .h{display:none}", "<i class=h>in</i> <i class=a><b><b class=h>NOT</b></b></i>1931", "Opened in 1931"),
+        ("p > .h{display:none}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        (".a > .h{display:none}", "<b class=a><div><b class=h>in</b></div></b>1931", "Opened\n\nin\n\n1931"),
+        ("li.a b{display:none}", "<ul><li class=a><b>NOT</b>in<li><b>1931</b></ul>", "Opened\n\nin\n\n1931"),
+        (".a .h{display:none} .on .h{display:inline}", "<i class=a><b class=h>in</b></i> 1931", "Opened in 1931"),
+        (".h:not(:focus){opacity:0}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        ("@media screen{.h{display:none}}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        ("@layer base{.h{display:none}}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        ("@supports (display:grid){.h{display:none}}", "<b class=h>NOT</b>in 1931", "Opened in 1931"),
+        ("@media (max-width:9em){.h{display:none}}", "<b class=h>in</b> 1931", "Opened in 1931"),
         // The attribute counts beside a sheet.
         (".f{display:flex} [hidden]{display:none!important}", "<b class=f hidden>NOT</b>in 1931", "Opened in 1931"),
         // Shown and hidden by turns, by another selector, and on paper.

@@ -93,3 +93,26 @@ fn cells_of_notebooks_are_text_code_and_outputs() {
     let said = one("a.ipynb", b"[1]").unwrap_err();
     assert!(said.starts_with("a.ipynb: expected a Jupyter notebook (.ipynb), found "), "{said}");
 }
+
+/// A message that another one forwards is read with who wrote it, as deep as a limit.
+#[test]
+fn forwarded_messages_are_read_with_their_senders() {
+    let inner =
+        "From: Odo <o@x>\r\nDate: Mon, 2 Mar 2019 10:00:00 +0000\r\nSubject: Toll\r\n\r\nThe toll ended in 1944.\r\n";
+    let forward = |inner: &str, text: &str| {
+        format!(
+            "From: Anna <a@x>\r\nSubject: Fwd\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b{depth}\r\n\r\n\
+             --b{depth}\r\nContent-Type: text/plain\r\n\r\n{text}\r\n--b{depth}\r\nContent-Type: message/rfc822\r\n\r\n{inner}\r\n--b{depth}--\r\n",
+            depth = inner.len()
+        )
+    };
+    let documents = one("a.eml", forward(inner, "See below.").as_bytes()).unwrap();
+    assert_eq!(
+        documents[0].text,
+        "See below.\n\nForwarded message\nFrom: Odo <o@x>\nDate: Mon, 2 Mar 2019 10:00:00 +0000\nSubject: Toll\n\nThe toll ended in 1944."
+    );
+    let deep = (0..5).fold(inner.to_owned(), |inner, depth| forward(&inner, &format!("Level {depth}.")));
+    let document = &one("a.eml", deep.as_bytes()).unwrap()[0];
+    assert!(document.text.contains("Level 0.") && !document.text.contains("1944"), "{}", document.text);
+    assert_eq!(document.notes, ["attachment of type message/rfc822 is not read"]);
+}

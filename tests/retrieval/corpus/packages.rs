@@ -296,6 +296,13 @@ fn a_part_that_cannot_be_read_is_reported_and_the_others_are_read() {
 }
 
 #[test]
+fn parts_that_a_word_document_lacks_are_noted() {
+    let body = "<w:p><w:r><w:t>It closed.</w:t></w:r><w:r><w:footnoteReference/></w:r></w:p><w:altChunk/>";
+    let documents = one("a.docx", &package(&[("word/document.xml", &word(body))])).unwrap();
+    assert_eq!(documents[0].notes, ["word/footnotes.xml is missing", "embedded documents are not read: 1"]);
+}
+
+#[test]
 fn slides_come_in_order_with_their_notes() {
     let shape = |kind: &str, text: &str| {
         format!(

@@ -83,6 +83,23 @@ fn sheets_of_office_open_xml_are_tables() {
 }
 
 #[test]
+fn merged_cells_are_the_value_of_each_of_their_rows() {
+    let cell = |at: &str, value: &str| format!("<c r=\"{at}\" t=\"str\"><v>{value}</v></c>");
+    let rows = [
+        cell("A1", "Parish") + &cell("B1", "Mill"),
+        cell("A2", "Halden") + &cell("B2", "Orrin"),
+        cell("B3", "Maddock"),
+        cell("B4", "Moss"),
+    ];
+    let rows: String = rows.iter().map(|cells| format!("<row>{cells}</row>")).collect();
+    let merged =
+        "<mergeCells><mergeCell ref=\"A2:A3\"/><mergeCell ref=\"A9:B9\"/><mergeCell ref=\"B2:B1048576\"/></mergeCells>";
+    let book = xlsx(&[("Mills", "visible", &format!("<sheetData>{rows}</sheetData>{merged}"))]);
+    let texts: Vec<String> = one("a.xlsx", &book).unwrap().into_iter().map(|document| document.text).collect();
+    assert_eq!(texts, ["Parish: Halden\nMill: Orrin", "Parish: Halden\nMill: Maddock", "Mill: Moss"]);
+}
+
+#[test]
 fn currencies_are_kept_and_what_has_no_value_is_noted() {
     let sheet = "<sheetData><row r=\"1\"><c r=\"A1\" t=\"str\"><v>Product</v></c><c r=\"B1\" t=\"str\"><v>Price</v></c></row>\
         <row r=\"2\"><c r=\"A2\" t=\"inlineStr\"><is><r><rPr><strike/></rPr><t>Old </t></r><r><t>Rope</t></r></is></c><c r=\"B2\" s=\"4\"><v>1234.5</v></c></row>\

@@ -1,5 +1,6 @@
 //! Tables and JSON lines that are not as they should be.
 
+use super::packages::package;
 use super::{folder, one, passages, read};
 use moot::retrieval::corpus::Document;
 
@@ -141,4 +142,36 @@ fn a_table_without_names_loses_no_line_and_a_caption_is_a_title() {
     let lines: Vec<_> =
         passages("a.csv", std::str::from_utf8(table).unwrap(), 100, 0).into_iter().map(|p| p.origin.line).collect();
     assert_eq!(lines, [Some(4), Some(5)]);
+}
+
+/// A cell that goes on over several rows is in each of them, in every format.
+#[test]
+fn merged_cells_are_in_each_of_their_rows() {
+    let page = "<table><tr><th rowspan=2>Mill<th colspan=2>Year<th rowspan=2>Owner<tr><th>Built<th>Burned\
+        <tr><td rowspan=0>Orrin<td>1788<td>1801<td rowspan=2>Sand<tr><td>1810<td>1850</table><p>End";
+    let documents = one("a.html", page.as_bytes()).unwrap();
+    let expected = "Mill Year Owner\n\nMill Built Burned Owner\n\nOrrin 1788 1801 Sand\n\nOrrin 1810 1850 Sand\n\nEnd";
+    assert_eq!(documents[0].text, expected);
+
+    let cell = |properties: &str, text: &str| {
+        format!("<w:tc><w:tcPr>{properties}</w:tcPr><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>")
+    };
+    let (begins, goes_on) = ("<w:vMerge w:val=\"restart\"/>", "<w:vMerge/>");
+    let rows = [
+        cell("<w:gridSpan w:val=\"2\"/>", "Mills") + &cell(begins, "Sand"),
+        cell(begins, "Orrin") + &cell("", "1788") + &cell(goes_on, ""),
+        cell(goes_on, "") + &cell("", "1810") + &cell("", "Rell"),
+        cell("", "Moss") + &cell("", "1850") + &cell(goes_on, ""),
+    ];
+    let rows: String = rows.iter().map(|cells| format!("<w:tr>{cells}</w:tr>")).collect();
+    let body = format!("<w:document xmlns:w=\"w\"><w:body><w:tbl>{rows}</w:tbl></w:body></w:document>");
+    let documents = one("a.docx", &package(&[("word/document.xml", &body)])).unwrap();
+    assert_eq!(documents[0].text, "Mills Sand\n\nOrrin 1788 Sand\n\nOrrin 1810 Rell\n\nMoss 1850");
+
+    let content = "<o:d xmlns:o=\"o\" xmlns:text=\"t\" xmlns:table=\"tb\"><o:body><o:text><table:table>\
+        <table:table-row><table:table-cell table:number-rows-spanned=\"2\"><text:p>Orrin</text:p></table:table-cell>\
+        <table:table-cell><text:p>1788</text:p></table:table-cell></table:table-row><table:table-row><table:covered-table-cell/>\
+        <table:table-cell><text:p>1810</text:p></table:table-cell></table:table-row></table:table></o:text></o:body></o:d>";
+    let documents = one("a.odt", &package(&[("content.xml", content)])).unwrap();
+    assert_eq!(documents[0].text, "Orrin 1788\n\nOrrin 1810");
 }

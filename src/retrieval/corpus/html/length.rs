@@ -81,8 +81,9 @@ impl Reading<'_> {
         let text = self.rest.trim_start();
         let sign = text.len() - text.strip_prefix(['+', '-']).unwrap_or(text).len();
         let digits = text[sign..].find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len() - sign);
-        let number: f64 = text[..sign + digits].parse().ok()?;
-        let rest = &text[sign + digits..];
+        let digits = sign + digits + exponent(&text[sign + digits..]);
+        let number: f64 = text[..digits].parse().ok()?;
+        let rest = &text[digits..];
         let unit = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '%').unwrap_or(rest.len());
         let factor = match &rest[..unit] {
             "" | "px" => 1.0,
@@ -103,6 +104,14 @@ impl Reading<'_> {
     }
 }
 
+/// Bytes of the exponent that `text` begins with (`e-5`). A unit may begin with "e" too.
+fn exponent(text: &str) -> usize {
+    let Some(power) = text.strip_prefix('e') else { return 0 };
+    let digits = power.strip_prefix(['+', '-']).unwrap_or(power);
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if count == 0 { 0 } else { text.len() - digits.len() + count }
+}
+
 #[cfg(test)]
 mod tests {
     use super::value;
@@ -114,6 +123,9 @@ mod tests {
             ("12px", Some(12.0)),
             ("-.5em", Some(-8.0)),
             ("50%", Some(8.0)),
+            ("1e-2em", Some(0.16)),
+            ("2e1", Some(20.0)),
+            ("1e", None),
             ("calc(0px)", Some(0.0)),
             ("calc( 2 * (1px + 1px) - 4px )", Some(0.0)),
             ("min(0px, 1em)", Some(0.0)),

@@ -5,6 +5,7 @@
 //! then left out ([`content`]). Time is linear in the file's bytes, and memory is bounded by a multiple of them.
 
 mod cascade;
+mod cells;
 mod content;
 mod elements;
 mod length;
@@ -172,9 +173,11 @@ impl<'a> Reading<'a> {
             self.out = Some((out, 1));
             return Ok(());
         }
-        let style = self.visibility(tag);
+        self.open.implied_ends(name);
+        let (style, own) = self.visibility(tag);
         let closed = OPTIONAL.contains(&name) && self.closes(name) || !OPTIONAL.contains(&name);
-        self.open.start(name, style, empty, |around| if closed { around.within(tag) } else { around })?;
+        self.open.start(name, style, own, empty, |around| if closed { around.within(tag) } else { around })?;
+        self.end_cells(name);
         if BLOCKS.contains(&name) {
             self.break_off(Gap::Paragraph);
         }
@@ -197,14 +200,21 @@ impl<'a> Reading<'a> {
             "a" => self.link = tag.has("href").then(|| raised::is_same_page(tag)),
             "button" => self.in_button = true,
             "br" => self.break_off(Gap::Line),
-            "table" => self.text.tables(Tables::start),
+            "table" => {
+                self.text.tables(Tables::start);
+                self.text.spans(|spans, _| spans.start_table());
+            }
             "thead" => self.in_head = true,
             "tbody" | "tfoot" => self.in_head = false,
-            "tr" => self.text.tables(Tables::row),
+            "tr" => {
+                self.text.tables(Tables::row);
+                self.text.spans(|spans, _| spans.start_row());
+            }
             name @ ("td" | "th") => {
                 self.break_off(Gap::Space);
                 let names = name == "th" || self.in_head;
                 self.text.tables(|tables, _| tables.cell(names));
+                self.start_cell(tag);
             }
             "img" | "input" => self.break_off(Gap::Space),
             "rt" => {
@@ -268,6 +278,7 @@ impl<'a> Reading<'a> {
             return;
         }
         self.in_title &= name != "title";
+        self.end_cells(name);
         if name == "msqrt" && self.math.is_open() {
             self.insert(")");
         }
@@ -286,9 +297,10 @@ impl<'a> Reading<'a> {
             "rt" | "ruby" => self.end_ruby_text(),
             "thead" => self.in_head = false,
             "table" => {
-                self.settle(None);
+                self.end_row();
                 self.in_head = false;
                 self.text.tables(Tables::end);
+                self.text.spans(|spans, _| spans.end_table());
             }
             _ => {}
         }
@@ -305,10 +317,10 @@ impl<'a> Reading<'a> {
         last.is_some_and(|last| last >= self.at)
     }
 
-    /// The visibility that the attributes of a tag set.
-    fn visibility(&mut self, tag: &Tag) -> Style {
+    /// The visibility that the attributes of a tag and the page's style sheets set; and its marks.
+    fn visibility(&mut self, tag: &Tag) -> (Style, u64) {
         let own = tag.value("style").and_then(Declared::read).unwrap_or_default();
-        let mut declared = self.sheet.of(tag);
+        let (mut declared, own_marks) = self.sheet.of(tag, self.open.marks());
         declared.take(&own);
         let mut style = declared.style();
         let closed = tag.has("hidden") || tag.has("popover") || (tag.name == "dialog" && !tag.has("open"));
@@ -319,7 +331,7 @@ impl<'a> Reading<'a> {
         let is_shown = own.style().undisplayed.is_some() && style.undisplayed == Some(false);
         let undisplayed = style.undisplayed == Some(true) || (closed && !is_shown);
         style.gone |= undisplayed || deleted || doubled || tag.name == "rp";
-        style
+        (style, own_marks)
     }
 
     /// Reads metadata of the head: Open Graph, Dublin Core and plain names.

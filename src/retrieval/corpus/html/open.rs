@@ -4,6 +4,7 @@
 //! scopes, and formatting elements that are reopened after the block that contained them. No tree is built.
 
 use super::region::Region;
+use super::sheet::Marks;
 use super::style::Style;
 
 /// Maximum number of open elements; browsers limit the depth of their tree to the same number.
@@ -100,6 +101,7 @@ struct Element {
     sight: Sight,
     region: Region,
     in_table: bool,
+    marks: Marks,
 }
 
 /// The stack of open elements. Inline elements are on it only where they can change visibility or region.
@@ -128,7 +130,13 @@ impl Open {
         self.elements.last().is_some_and(|element| element.in_table)
     }
 
-    /// Handles a start tag. `empty` for a self-closing tag, as in SVG; `region`: that of the element by the one around it.
+    /// Marks of the elements around the current position.
+    pub(super) fn marks(&self) -> Marks {
+        self.elements.last().map_or(Marks::default(), |element| element.marks)
+    }
+
+    /// Handles a start tag, behind [`Open::implied_ends`]. `empty` for a self-closing tag, as in SVG; `own`: its marks;
+    /// `region`: that of the element by the one around it.
     ///
     /// # Errors
     /// [`TooDeep`].
@@ -136,10 +144,10 @@ impl Open {
         &mut self,
         name: &str,
         style: Style,
+        own: u64,
         empty: bool,
         region: impl FnOnce(Region) -> Region,
     ) -> Result<(), TooDeep> {
-        self.implied_ends(name);
         if empty || VOID.contains(&name) {
             return Ok(());
         }
@@ -148,7 +156,9 @@ impl Open {
         let around = self.region();
         let region = region(around);
         let in_table = self.in_table() || name == "table";
-        let counts = ENDS_P.contains(&name) || SCOPES.contains(&name) || TABLE_PARTS.contains(&name) || name == "ruby";
+        let marks = Marks { own, all: self.marks().all | own };
+        let ends = ENDS_P.contains(&name) || SCOPES.contains(&name) || TABLE_PARTS.contains(&name) || name == "ruby";
+        let counts = ends || own != 0;
         // An element that ends no other and hides nothing is not pushed, so that unclosed ones do not fill the stack.
         if !counts && sight == outer && region == around && !outer.hides() && !self.holds_hidden() {
             return Ok(());
@@ -156,7 +166,7 @@ impl Open {
         if self.elements.len() >= MAX_OPEN {
             return Err(TooDeep);
         }
-        self.elements.push(Element { name: name.to_owned(), style, sight, region, in_table });
+        self.elements.push(Element { name: name.to_owned(), style, sight, region, in_table, marks });
         Ok(())
     }
 
@@ -177,7 +187,7 @@ impl Open {
     }
 
     /// Closes the elements that cannot contain an element called `name`.
-    fn implied_ends(&mut self, name: &str) {
+    pub(super) fn implied_ends(&mut self, name: &str) {
         let (ended, stops): (&[&str], &[&str]) = match name {
             "li" => (&["li"], &["ul", "ol", "menu", "table", "td", "th"]),
             "dd" | "dt" => (&["dd", "dt"], &["dl", "table", "td", "th"]),
@@ -228,12 +238,14 @@ impl Open {
         self.look_again(at);
     }
 
-    /// Visibility of the elements from `at` on, where one around them has ended.
+    /// Visibility and marks of the elements from `at` on, where one around them has ended.
     fn look_again(&mut self, at: usize) {
         for at in at..self.elements.len() {
-            let outer = at.checked_sub(1).map_or(Sight::default(), |outer| self.elements[outer].sight);
+            let outer = at.checked_sub(1).map(|outer| &self.elements[outer]);
+            let (sight, marks) = outer.map(|outer| (outer.sight, outer.marks)).unwrap_or_default();
             let element = &mut self.elements[at];
-            element.sight = outer.within(element.style);
+            element.sight = sight.within(element.style);
+            element.marks.all = marks.all | element.marks.own;
         }
     }
 }

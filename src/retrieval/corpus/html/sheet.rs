@@ -1,8 +1,9 @@
 //! Style sheets within a page, as far as a rule of a simple selector hides, raises or lowers elements.
 //!
-//! Simple selectors name an element, classes and an id (`p.note`, `#menu`). Rules of other selectors, and those within `@media`
-//! and the like, are not applied. A rule that hides is not applied either where another selector, or one of two classes, shows
-//! an element of its class again: such elements are shown and hidden by turns, as tabs are.
+//! Simple selectors name an element, classes and an id (`p.note`, `#menu`). They may be within elements of such selectors
+//! (`.notes p`, `.notes > p`), whose order is not looked at. Rules of other selectors are not applied, nor those within
+//! `@media` but for the screen. A rule that hides is not applied either where another selector, or one of two classes, shows an
+//! element of its class again: such elements are shown and hidden by turns, as tabs are.
 
 use super::style::{Declared, Style};
 use super::tokens::Tag;
@@ -14,6 +15,11 @@ const MAX_RULES: usize = 256;
 const MAX_BYTES: usize = 1024;
 /// Maximum classes of a simple selector.
 const MAX_CLASSES: usize = 4;
+/// Maximum selectors of elements that others are within: they are counted in a word's bits.
+const MAX_AROUND: usize = u64::BITS as usize;
+/// What a page's elements are not while it is read.
+const NEVER: [&str; 5] =
+    [":not(:focus)", ":not(:focus-within)", ":not(:focus-visible)", ":not(:active)", ":not(:hover)"];
 
 /// Elements that hold a page, which are hidden only until a script has run.
 const WHOLE: &[&str] = &["html", "body", "main", "article"];
@@ -24,14 +30,30 @@ pub(super) struct Sheet {
     rules: Vec<Rule>,
     /// Rules of other selectors, and of two classes, that do not hide.
     others: Vec<Other>,
+    /// Selectors of elements that those of rules are within.
+    around: Vec<Selector>,
     /// The sheet being read is not for the screen.
     unused: bool,
     /// No sheet is read.
     ignored: bool,
 }
 
+/// Which selectors of [`Sheet::around`] an element has, as bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// Its own.
+    pub(super) own: u64,
+    /// And those of the elements around it.
+    pub(super) all: u64,
+}
+
 struct Rule {
     selector: Selector,
+    /// Bits of [`Sheet::around`] that the elements around it have, and that the nearest one has.
+    within: u64,
+    parent: u64,
+    /// Ids, then classes, then elements of all its parts (Selectors, section 17).
+    weight: [usize; 3],
     declared: Declared,
     style: Style,
     /// Another rule shows what this one hides.
@@ -71,20 +93,25 @@ impl Sheet {
         if self.unused {
             return;
         }
-        let text = without_comments(text);
-        let mut rest = text.as_str();
+        self.blocks(&without_comments(text), true);
+        self.rules.sort_by_key(|rule| rule.weight);
+        let others = &self.others;
+        self.rules.iter_mut().for_each(|rule| rule.check(others));
+    }
+
+    fn blocks(&mut self, text: &str, is_outermost: bool) {
+        let mut rest = text;
         while let Some(open) = rest.find('{') {
             let selectors = rest[..open].rsplit(';').next().unwrap_or_default().trim();
             let block = &rest[open + 1..];
             let length = end(block);
             if !selectors.starts_with('@') {
                 self.rule(selectors, &block[..length]);
+            } else if is_outermost && is_for_screen(selectors) {
+                self.blocks(&block[..length], false);
             }
             rest = block.get(length + 1..).unwrap_or_default();
         }
-        self.rules.sort_by_key(|rule| rule.selector.weight());
-        let others = &self.others;
-        self.rules.iter_mut().for_each(|rule| rule.check(others));
     }
 
     fn rule(&mut self, selectors: &str, declarations: &str) {
@@ -95,29 +122,53 @@ impl Sheet {
         let style = declared.style();
         let room =
             MAX_RULES.saturating_sub(self.rules.iter().filter(|rule| is_plain(rule.style) == is_plain(style)).count());
-        let mut simple = Vec::new();
+        let mut rules = Vec::new();
         for selector in selectors.split(',').map(within_page) {
-            let names = Selector::simple(selector);
-            let is_alone = names.as_ref().is_some_and(|selector| selector.classes.len() < 2);
+            let parts = parts(selector);
+            let is_alone = parts.as_ref().is_some_and(|(around, last)| around.is_empty() && last.classes.len() < 2);
             if !style.hides() && !is_alone && self.others.len() < MAX_RULES {
                 self.others.push(Other { names: names_in(selector), declared });
             }
-            simple.extend(names);
+            let rule = parts.filter(|_| rules.len() < room).and_then(|(around, last)| self.within(around, last));
+            rules.extend(rule.map(|rule| Rule { declared, style, ..rule }));
         }
-        let rule = |selector| Rule { selector, declared, style, is_refused: false, checked: 0 };
-        self.rules.extend(simple.into_iter().take(room).map(rule));
+        self.rules.extend(rules);
     }
 
-    /// The declarations for an element, those of stronger rules over those of weaker ones.
-    pub(super) fn of(&self, tag: &Tag) -> Declared {
+    /// A rule for elements of `selector` within those of `around`, of which some are parents; `None` where there are too many.
+    fn within(&mut self, around: Vec<(Selector, bool)>, selector: Selector) -> Option<Rule> {
+        let (mut weight, mut within, mut parent) = (selector.weight(), 0, 0);
+        for (outer, is_parent) in around {
+            weight = [0, 1, 2].map(|at| weight[at] + outer.weight()[at]);
+            let known = self.around.iter().position(|known| *known == outer);
+            let at = known.unwrap_or(self.around.len());
+            if at >= MAX_AROUND {
+                return None;
+            }
+            if known.is_none() {
+                self.around.push(outer);
+            }
+            within |= 1 << at;
+            parent |= u64::from(is_parent) << at;
+        }
+        let (declared, style) = (Declared::default(), Style::default());
+        Some(Rule { selector, within, parent, weight, declared, style, is_refused: false, checked: 0 })
+    }
+
+    /// The declarations for an element within others of these marks, those of stronger rules over those of weaker ones; and its
+    /// own marks.
+    pub(super) fn of(&self, tag: &Tag, around: Marks) -> (Declared, u64) {
         let mut declared = Declared::default();
         if self.rules.is_empty() {
-            return declared;
+            return (declared, 0);
         }
         let classes: HashSet<&str> = tag.value("class").into_iter().flat_map(str::split_whitespace).collect();
-        let applies = |rule: &&Rule| rule.selector.matches(tag, &classes) && !Self::is_refused(rule, tag);
+        let is_within = |rule: &Rule| rule.within & !around.all == 0 && rule.parent & !around.own == 0;
+        let applies =
+            |rule: &&Rule| is_within(rule) && rule.selector.matches(tag, &classes) && !Self::is_refused(rule, tag);
         self.rules.iter().filter(applies).for_each(|rule| declared.take(&rule.declared));
-        declared
+        let marked = self.around.iter().enumerate().filter(|(_, selector)| selector.matches(tag, &classes));
+        (declared, marked.map(|(at, _)| 1 << at).sum())
     }
 
     /// Whether a rule would hide what is shown at times.
@@ -170,9 +221,8 @@ impl Selector {
         (!text.is_empty() && selector.classes.len() <= MAX_CLASSES).then_some(selector)
     }
 
-    /// Ids, then classes, then elements (Selectors, section 17).
-    fn weight(&self) -> (bool, usize, bool) {
-        (self.id.is_some(), self.classes.len(), self.element.is_some())
+    fn weight(&self) -> [usize; 3] {
+        [usize::from(self.id.is_some()), self.classes.len(), usize::from(self.element.is_some())]
     }
 
     /// Whether the selector is one of this tag, which is of these classes.
@@ -197,6 +247,38 @@ fn within_page(selector: &str) -> &str {
         rest = more.trim_start();
     }
     rest
+}
+
+/// The selectors of the elements around that of the last part, each with whether it is the parent; `None` where one is not simple.
+fn parts(text: &str) -> Option<(Vec<(Selector, bool)>, Selector)> {
+    let text = NEVER.iter().fold(text.to_owned(), |text, never| text.replace(never, ""));
+    let text = text.replace('>', " > ");
+    let mut words = text.split_whitespace().rev();
+    let last = Selector::simple(words.next()?)?;
+    let mut around = Vec::new();
+    let mut is_parent = false;
+    for word in words {
+        if word == ">" {
+            is_parent = around.is_empty();
+        } else {
+            around.push((Selector::simple(word)?, std::mem::take(&mut is_parent)));
+        }
+    }
+    Some((around, last))
+}
+
+/// Whether the rules of an `@` block are for every screen: no condition on its width or height, which most are about.
+fn is_for_screen(rule: &str) -> bool {
+    let (name, condition) = rule.split_once(|c: char| c.is_whitespace() || c == '(').unwrap_or((rule, ""));
+    match name.to_ascii_lowercase().as_str() {
+        "@media" => {
+            let media = condition.split(',').map(|media| media.trim().to_ascii_lowercase());
+            media.into_iter().any(|media| ["all", "screen", "only screen"].contains(&media.as_str()))
+        }
+        "@layer" => true,
+        "@supports" => !condition.trim_start().starts_with("not"),
+        _ => false,
+    }
 }
 
 /// The names in a selector of any kind.
@@ -229,7 +311,7 @@ fn without_comments(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Selector, Sheet, within_page};
+    use super::{Selector, Sheet, is_for_screen, parts, within_page};
 
     #[test]
     fn selectors_of_names_are_simple() {
@@ -240,6 +322,22 @@ mod tests {
         for other in ["", "*", ".a .b", "p>b", "a:hover", "[hidden]", ".", "p..a", "@media"] {
             assert_eq!(simple(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn selectors_within_others_have_parts() {
+        let found = |text| {
+            parts(text).map(|(around, last)| (around.len(), around.iter().any(|(_, is)| *is), last.classes.len()))
+        };
+        assert_eq!(found(".a .b"), Some((1, false, 1)));
+        assert_eq!(found("div.a>p .b:not(:focus)"), Some((2, false, 1)));
+        assert_eq!(found("div p>.b.c"), Some((2, true, 2)));
+        for other in ["", ">", "* p", ".a + .b", "li:nth-child(2)", "[a] .b"] {
+            assert_eq!(found(other), None, "{other}");
+        }
+        assert!(is_for_screen("@media screen") && is_for_screen("@media print, screen") && is_for_screen("@layer a"));
+        assert!(!is_for_screen("@media (max-width: 9em)") && !is_for_screen("@media screen and (width)"));
+        assert!(is_for_screen("@supports (display:grid)") && !is_for_screen("@supports not (a:b)"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::content::{Block, Context};
 use crate::retrieval::corpus::document::TextRun;
 use crate::retrieval::corpus::flow::Gap;
 use crate::retrieval::corpus::heads::{Head, Tables};
+use crate::retrieval::corpus::spans::Spans;
 use std::ops::Range;
 
 /// Bytes before a run above or below the line that decide how it is written.
@@ -17,6 +18,7 @@ pub(super) struct Text {
     /// The first rows of tables, once all tables are ended.
     pub(super) heads: Vec<Head>,
     tables: Tables,
+    spans: Spans,
     /// White space since the last text; the widest counts.
     gap: Gap,
 }
@@ -38,6 +40,7 @@ impl Default for Text {
             blocks: Vec::new(),
             heads: Vec::new(),
             tables: Tables::default(),
+            spans: Spans::default(),
             gap: Gap::None,
         }
     }
@@ -101,6 +104,11 @@ impl Text {
     /// Changes the open tables.
     pub(super) fn tables(&mut self, change: impl FnOnce(&mut Tables, usize)) {
         change(&mut self.tables, self.text.len());
+    }
+
+    /// Changes the cells of several rows of the open tables; beside them is the text so far.
+    pub(super) fn spans<T>(&mut self, change: impl FnOnce(&mut Spans, &str) -> T) -> T {
+        change(&mut self.spans, &self.text)
     }
 
     pub(super) fn end_tables(&mut self) {

@@ -11,6 +11,7 @@ use std::rc::Rc;
 /// Attributes that are read.
 const ATTRIBUTES: &[&str] = &[
     "class",
+    "colspan",
     "content",
     "epub:type",
     "hidden",
@@ -24,6 +25,7 @@ const ATTRIBUTES: &[&str] = &[
     "property",
     "rel",
     "role",
+    "rowspan",
     "style",
 ];
 

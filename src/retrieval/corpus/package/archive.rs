@@ -1,5 +1,6 @@
 //! A zip archive whose parts are decoded within limits.
 
+use crate::charset;
 use crate::escape;
 use crate::retrieval::corpus::notes::Notes;
 use encoding_rs::{Encoding, UTF_8};
@@ -155,13 +156,30 @@ fn named(names: &[Cow<'_, str>]) -> Option<String> {
     (!sorted.is_empty()).then(|| format!("{}{more}", sorted.join(", ")))
 }
 
-/// A part as text: UTF-8, or UTF-16 by its byte-order mark.
+/// A part as text: UTF-8, UTF-16 by its byte-order mark, else in the character set that it declares.
 ///
 /// # Errors
 /// The first byte that is no text.
 fn text(bytes: Vec<u8>) -> Result<String, usize> {
     match Encoding::for_bom(&bytes).filter(|(encoding, _)| *encoding != UTF_8) {
         Some((encoding, _)) => Ok(encoding.decode_with_bom_removal(&bytes).0.into_owned()),
-        None => String::from_utf8(bytes).map_err(|e| e.utf8_error().valid_up_to()),
+        None => String::from_utf8(bytes).or_else(|e| {
+            let declared = charset::in_markup(e.as_bytes()).filter(|declared| *declared != UTF_8);
+            let decoded = declared.map(|declared| declared.decode_without_bom_handling(e.as_bytes()).0.into_owned());
+            decoded.ok_or(e.utf8_error().valid_up_to())
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn a_part_may_declare_its_character_set() {
+        let declared = b"<?xml version=\"1.0\" encoding=\"iso-8859-1\"?><p>Br\xfccke</p>";
+        assert!(text(declared.to_vec()).unwrap().ends_with("<p>Brücke</p>"));
+        assert_eq!(text(b"\xff\xfeB\0r\0\xfc\0".to_vec()).unwrap(), "Brü");
+        assert_eq!(text(b"<p>Br\xfccke</p>".to_vec()), Err(5));
     }
 }

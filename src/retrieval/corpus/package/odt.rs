@@ -159,7 +159,11 @@ impl Visit for Reading {
             "object" => self.objects += 1,
             "table" => self.story().start_table(),
             "table-row" => self.story().start_row(),
-            "table-cell" => self.story().start_cell(),
+            // Cells that are covered by one of an earlier row or column are empty.
+            "table-cell" => {
+                let (columns, rows) = (tag.count("number-columns-spanned"), tag.count("number-rows-spanned"));
+                self.story().start_cell_of(columns, rows);
+            }
             "s" | "tab" => self.story().flow().widen(Gap::Space),
             "line-break" => self.story().flow().widen(Gap::Line),
             name if SHAPES.contains(&name) => self.story().open_box(),
@@ -188,7 +192,7 @@ impl Visit for Reading {
                 self.in_notes = self.in_notes.saturating_sub(1);
             }
             "table-cell" => self.story().end_cell(),
-            "table-row" => self.story().flow().widen(Gap::Paragraph),
+            "table-row" => self.story().end_row(),
             "table" => self.story().end_table(),
             name if SHAPES.contains(&name) => self.story().close_box(),
             _ => {}

@@ -139,7 +139,15 @@ impl Visit for Reading {
                     }
             }
             "t" => self.texts += 1,
-            "tc" => self.story.start_cell(),
+            "tbl" => self.story.start_table(),
+            "tr" => self.story.start_row(),
+            "tc" => {
+                self.story.start_cell();
+                let begins = tag.count("rowSpan") > 1;
+                if begins || tag.is("vMerge") {
+                    self.story.join_cell(begins);
+                }
+            }
             "br" => self.story.flow().widen(Gap::Line),
             "tab" => self.story.flow().widen(Gap::Space),
             _ => {}
@@ -157,6 +165,7 @@ impl Visit for Reading {
             "t" => self.texts = self.texts.saturating_sub(1),
             "tc" => self.story.end_cell(),
             "tr" => self.story.flow().widen(Gap::Paragraph),
+            "tbl" => self.story.end_table(),
             "sp" => self.unread_shape = false,
             _ => {}
         }

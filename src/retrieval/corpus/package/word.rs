@@ -17,6 +17,10 @@ use crate::unicode::baseline::Shift;
 /// the reading of an ideograph; `rPrChange` and `pPrChange` hold the properties of before.
 const LEFT_OUT: &[&str] = &["moveFrom", "Fallback", "instrText", "sectPr", "rt", "rPrChange", "pPrChange"];
 
+/// Parts of notes, and the elements that refer to them.
+const FOOTNOTES: [(&str, &str); 2] =
+    [("word/footnotes.xml", "footnoteReference"), ("word/endnotes.xml", "endnoteReference")];
+
 /// The text of a document.
 ///
 /// # Errors
@@ -29,8 +33,8 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     // All parts are decoded, within the limits, before any is read.
     let styles = package.part("word/styles.xml")?;
     let mut footnotes = Vec::new();
-    for name in ["word/footnotes.xml", "word/endnotes.xml"] {
-        footnotes.extend(package.optional(name, &mut notes)?.map(|part| (name, part)));
+    for (name, reference) in FOOTNOTES {
+        footnotes.push((name, reference, package.optional(name, &mut notes)?));
     }
     let core = package.optional("docProps/core.xml", &mut notes)?;
     let mut known = Definitions::default();
@@ -39,9 +43,21 @@ pub(super) fn read(bytes: Vec<u8>) -> Result<Read, Fault> {
     }
     let mut reading = Reading { styles: known.styles, ..Reading::default() };
     xml::read("word/document.xml", &body, &mut reading)?;
-    for (name, part) in footnotes {
+    for (name, reference, part) in footnotes {
         reading.out = 0;
-        xml::read_or_note(name, &part, &mut reading, &mut notes);
+        match part {
+            Some(part) => xml::read_or_note(name, &part, &mut reading, &mut notes),
+            None => {
+                // A broken one was noted.
+                let is_noted = notes.lines().iter().any(|note| note.starts_with(name));
+                if reading.referred.contains(&reference) && !is_noted {
+                    notes.add(format!("{name} is missing"));
+                }
+            }
+        }
+    }
+    if reading.chunks > 0 {
+        notes.add(format!("embedded documents are not read: {}", reading.chunks));
     }
     package.note_unread(&["word/media/", "word/embeddings/", "word/charts/chart", "word/diagrams/data"], &mut notes);
     // The dates of the properties are the file's, not the document's.
@@ -122,6 +138,10 @@ struct Reading {
     properties: usize,
     /// Open elements of letters.
     texts: usize,
+    /// Elements of [`FOOTNOTES`] in the body.
+    referred: Vec<&'static str>,
+    /// Documents that are to be inserted.
+    chunks: usize,
 }
 
 impl Reading {
@@ -170,9 +190,16 @@ impl Visit for Reading {
             "r" => self.runs.push(Look::default()),
             "pPr" => self.properties += 1,
             "t" => self.texts += 1,
+            "altChunk" => self.chunks += 1,
+            "footnoteReference" | "endnoteReference" if self.seen() => {
+                let known = FOOTNOTES.iter().map(|(_, reference)| *reference).find(|known| *known == name);
+                self.referred.extend(known.filter(|known| !self.referred.contains(known)));
+            }
             "tbl" => self.story.start_table(),
             "tr" => self.story.start_row(),
             "tc" => self.story.start_cell(),
+            "vMerge" => self.story.join_cell(tag.value("val").is_some_and(|how| how == "restart")),
+            "gridSpan" => self.story.widen_cell(tag.count("val")),
             "txbxContent" => self.story.open_box(),
             "sup" => self.formula.push(Shift::Raised),
             "sub" => self.formula.push(Shift::Lowered),

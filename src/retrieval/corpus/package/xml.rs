@@ -54,6 +54,11 @@ impl Tag<'_> {
     pub(in crate::retrieval::corpus) fn is(&self, name: &str) -> bool {
         self.value(name).is_some_and(|value| matches!(value.as_str(), "true" | "1" | "on"))
     }
+
+    /// Its attribute `name` as a count; 1 without it.
+    pub(in crate::retrieval::corpus) fn count(&self, name: &str) -> usize {
+        self.value(name).and_then(|count| count.parse().ok()).unwrap_or(1)
+    }
 }
 
 /// Passes the content of the part `name` to `visitor`.

@@ -8,11 +8,16 @@ use super::machine::Machine;
 use super::packed;
 use super::reply::{PdfText, Refusal, Reply};
 use super::strings;
+use hayro_font::hayro_syntax::object::Dict;
 use hayro_font::hayro_syntax::{LoadPdfError, Pdf};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Maximum bytes of a PDF file. The limit is high because images make files long.
 pub(super) const MAX_FILE: u64 = 512 << 20;
+
+/// How a file ends, and the bytes at its end in which that is (PDF 32000-1, section H.3).
+const END: &[u8] = b"%%EOF";
+const TRAILER: usize = 1024;
 
 /// The text of the file `bytes`, page by page.
 ///
@@ -53,6 +58,7 @@ impl From<Excess> for Unread {
 fn text(bytes: Vec<u8>) -> Result<PdfText, Unread> {
     let mut budget = Budget::new();
     packed::measure(&bytes, &mut budget)?;
+    let is_cut = !bytes[bytes.len().saturating_sub(TRAILER)..].windows(END.len()).any(|part| part == END);
     let pdf = Pdf::new(bytes)?;
     let fonts = Fonts::new();
     let fields = Fields::of(&pdf);
@@ -66,5 +72,13 @@ fn text(bytes: Vec<u8>) -> Result<PdfText, Unread> {
     }
     hyphens::join(&mut pages);
     // The date in the metadata is left out: it is the file's, not the document's.
-    Ok(PdfText { title: pdf.metadata().title.as_deref().and_then(strings::title), pages })
+    let title = pdf.metadata().title.as_deref().and_then(strings::title);
+    Ok(PdfText { title, pages, counted: counted(&pdf), is_cut })
+}
+
+/// The number of pages by the page tree; 0 where it does not say.
+fn counted(pdf: &Pdf) -> usize {
+    let catalog = pdf.xref().get::<Dict<'_>>(pdf.xref().root_id());
+    let tree = catalog.and_then(|catalog| catalog.get::<Dict<'_>>(b"Pages"));
+    tree.and_then(|tree| tree.get::<u32>(b"Count")).map_or(0, |count| count as usize)
 }

@@ -15,8 +15,11 @@ const MAX_ANNOTATIONS: usize = 10_000;
 const MAX_PARENTS: usize = 16;
 /// Flags of an annotation that is not seen: hidden, not viewed (PDF 32000-1, table 165).
 const UNSEEN: u32 = 1 << 1 | 1 << 5;
-/// Flag of a field for passwords (table 228).
+/// Flag of a field for passwords (table 228), and of a button that has no state (table 226).
 const PASSWORD: u32 = 1 << 13;
+const PUSH_BUTTON: u32 = 1 << 16;
+/// What is written for a box that is on, as most appearances draw it.
+const ON: &str = "\u{2714}";
 
 /// The form of a document.
 pub(super) struct Fields<'a> {
@@ -46,8 +49,8 @@ impl<'a> Fields<'a> {
             let Some(area) = annotation.get::<Rect>(b"Rect").filter(|_| is_text && flags & UNSEEN == 0) else {
                 continue;
             };
-            let value = if is_field { value(&annotation) } else { None };
-            let is_drawn = !(self.is_outdated && value.is_some())
+            let value = if is_field { value(&annotation) } else { text(&annotation, b"Contents") };
+            let is_drawn = !(self.is_outdated && is_field && value.is_some())
                 && appearance(&annotation).is_some_and(|form| {
                     let resources = self.resources.as_ref().unwrap_or(page.resources());
                     machine.appearance(&form, resources, mapped(&form, area))
@@ -71,7 +74,13 @@ fn appearance<'a>(annotation: &Dict<'a>) -> Option<Stream<'a>> {
     }
 }
 
-/// The text of a field for text or a choice, which it may inherit; `None` if it has none, or is for a password.
+/// The text of an entry.
+fn text(dict: &Dict<'_>, entry: &[u8]) -> Option<String> {
+    dict.get::<Bytes<'_>>(entry).map(|text| strings::decoded(text.as_bytes())).filter(|text| !text.trim().is_empty())
+}
+
+/// The text of a field for text or a choice, which it may inherit, and the sign of a box that is on; `None` if it has none, or is
+/// for a password.
 fn value(field: &Dict<'_>) -> Option<String> {
     let mut chain = vec![field.clone()];
     while chain.len() < MAX_PARENTS
@@ -81,6 +90,10 @@ fn value(field: &Dict<'_>) -> Option<String> {
     }
     let kind = chain.iter().find_map(|field| field.get::<Name<'_>>(b"FT"))?;
     let flags = chain.iter().find_map(|field| field.get::<u32>(b"Ff")).unwrap_or(0);
+    if &*kind == b"Btn" && flags & PUSH_BUTTON == 0 {
+        let state = field.get::<Name<'_>>(b"AS").or_else(|| chain.iter().find_map(|field| field.get(b"V")))?;
+        return (&*state != b"Off").then(|| ON.to_owned());
+    }
     if !matches!(&*kind, b"Tx" | b"Ch") || (&*kind == b"Tx" && flags & PASSWORD != 0) {
         return None;
     }

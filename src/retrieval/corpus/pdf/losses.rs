@@ -32,6 +32,16 @@ pub(super) fn note(pages: &[PageText], notes: &mut Notes) {
     }
 }
 
+/// Notes pages that a damaged file lacks. `read` and `counted`: pages, and those that its page tree counts.
+pub(super) fn note_damage(read: usize, counted: usize, is_cut: bool, notes: &mut Notes) {
+    if read < counted {
+        notes.add(format!("{} of {counted} pages are missing or cannot be read", counted - read));
+    }
+    if is_cut {
+        notes.add("the file ends early: pages may be missing");
+    }
+}
+
 /// Pages as a message names them, and whether there are several.
 struct Named {
     pages: String,

@@ -54,18 +54,21 @@ impl Pages {
         let bytes = text::bytes(path, extract::MAX_FILE)?;
         let read = worker::read(&bytes).unwrap_or_else(|| extract::read(bytes));
         let pdf = read.map_err(|refusal| input(path, None, &refusal.expected, refusal.found))?;
-        let PdfText { title, pages: texts } = pdf;
+        let PdfText { title, pages: texts, counted, is_cut } = pdf;
         let pages = texts.len();
         if texts.iter().all(|page| page.text.trim().is_empty()) {
             let unnamed: usize = texts.iter().map(|page| page.unknown).sum();
-            let what = if unnamed > 0 {
-                format!("{unnamed} letters without a Unicode value in its fonts (on {pages} pages)")
-            } else {
-                format!("only pictures (on {pages} pages)")
+            let on = format!("(on {pages} {})", if pages == 1 { "page" } else { "pages" });
+            let what = match () {
+                () if unnamed > 0 => format!("{unnamed} letters without a Unicode value in its fonts {on}"),
+                () if pages == 0 => "no page that can be read".to_owned(),
+                () if texts.iter().any(|page| page.pictures > 0) => format!("only pictures {on}"),
+                () => format!("nothing that can be read {on}"),
             };
             return Err(input(path, None, "a PDF with text", what));
         }
         losses::note(&texts, &mut self.notes);
+        losses::note_damage(pages, counted, is_cut, &mut self.notes);
         let page = |(page, number): (PageText, u32)| {
             let fields = Fields { title: title.clone(), ..Fields::default() };
             Document::new(&self.entry, fields, page.text, Position::Page(number))

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 pub(super) struct PdfText {
     pub(super) title: Option<String>,
     pub(super) pages: Vec<PageText>,
+    /// Pages that the file has by its page tree, damaged ones included.
+    pub(super) counted: usize,
+    /// The file has no end: it was cut.
+    pub(super) is_cut: bool,
 }
 
 /// The text of a page.

@@ -9,6 +9,8 @@ const MAX_CELLS: usize = 2_000_000;
 /// Maximum columns and rows of a sheet, as Excel has them.
 pub(super) const MAX_COLUMNS: u32 = 16_384;
 pub(super) const MAX_ROWS: u64 = 1 << 20;
+/// Maximum cells of a sheet that go on over several rows.
+const MAX_MERGED: usize = 100_000;
 /// Rows among which the header is looked for.
 const HEAD: usize = 20;
 
@@ -22,8 +24,19 @@ pub(super) struct Book {
     pub(super) hidden: usize,
     /// Formulas of the last sheet whose values the file does not have.
     pub(super) uncomputed: usize,
+    /// Cells of the last sheet that are one over several rows.
+    merged: Vec<Merged>,
     cells: usize,
     bytes: usize,
+}
+
+/// A cell that goes on over several rows.
+#[derive(Debug)]
+struct Merged {
+    column: u32,
+    /// From 1, inclusive.
+    first: u64,
+    last: u64,
 }
 
 /// A sheet: its filled rows.
@@ -55,12 +68,23 @@ impl Book {
         let Some(sheet) = sheet else { return };
         sheet.rows.sort_by_key(|row| row.number);
         sheet.rows.iter_mut().for_each(|row| row.cells.sort_by_key(|(column, _)| *column));
+        for merged in std::mem::take(&mut self.merged) {
+            sheet.fill(&merged, &mut self.cells, &mut self.bytes);
+        }
         if hidden > 0 {
             self.notes.add(format!("sheet {}: hidden rows and columns are left out: {hidden}", sheet.name));
         }
         if uncomputed > 0 {
             let formulas = format!("formulas whose values are not in the file are left out: {uncomputed}");
             self.notes.add(format!("sheet {}: {formulas}", sheet.name));
+        }
+    }
+
+    /// Says that the cell of row `first`, from 1, goes on up to row `last` of the last sheet: its value is that of each of these
+    /// rows.
+    pub(super) fn merge(&mut self, column: u32, first: u64, last: u64) {
+        if last > first && self.merged.len() < MAX_MERGED {
+            self.merged.push(Merged { column, first, last });
         }
     }
 
@@ -104,6 +128,26 @@ impl Row {
 }
 
 impl Sheet {
+    /// Gives filled rows the value of a cell that goes on over them, up to the limits of the workbook.
+    fn fill(&mut self, merged: &Merged, cells: &mut usize, bytes: &mut usize) {
+        let at = |row: u64| self.rows.partition_point(|other| other.number < row);
+        let (first, later, end) = (at(merged.first), at(merged.first + 1), at(merged.last.saturating_add(1)));
+        let column = merged.column as usize;
+        let Some(value) = self.rows.get(first).filter(|_| first < later).map(|row| row.value(column).to_owned()) else {
+            return;
+        };
+        for row in self.rows[later..end].iter_mut().filter(|_| !value.is_empty()) {
+            *cells += 1;
+            *bytes += value.len();
+            if *cells > MAX_CELLS || *bytes > MAX_TEXT {
+                return;
+            }
+            if let Err(gap) = row.cells.binary_search_by_key(&merged.column, |(column, _)| *column) {
+                row.cells.insert(gap, (merged.column, value.clone()));
+            }
+        }
+    }
+
     /// Number of columns up to the last filled one.
     pub(super) fn width(&self) -> usize {
         self.rows.iter().filter_map(|row| row.cells.last()).map(|(column, _)| *column as usize + 1).max().unwrap_or(0)

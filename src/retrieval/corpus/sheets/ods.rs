@@ -92,6 +92,8 @@ impl Cells {
         let date = tag.value("date-value");
         self.date = date.map(|date| date.strip_suffix("T00:00:00").unwrap_or(&date).replace('T', " "));
         self.value = Flow::default();
+        let last = self.row.saturating_add(repeated(tag, "number-rows-spanned"));
+        self.book.merge(self.column, self.row.saturating_add(1), last);
     }
 
     fn end_cell(&mut self) {

@@ -23,6 +23,7 @@ const COL_INFO: u16 = 0x007d;
 const BOUND_SHEET: u16 = 0x0085;
 const MUL_RK: u16 = 0x00bd;
 const XF: u16 = 0x00e0;
+const MERGE_CELLS: u16 = 0x00e5;
 const STRINGS: u16 = 0x00fc;
 const LABEL_SST: u16 = 0x00fd;
 const NUMBER: u16 = 0x0203;
@@ -231,6 +232,15 @@ impl Cells<'_> {
             COL_INFO if u16_at(data, 8)? & 1 != 0 && self.hidden_columns.len() < 1000 => {
                 self.hidden_columns.push((row?, column?));
                 self.book.hidden += 1;
+                return None;
+            }
+            MERGE_CELLS => {
+                for range in data.get(2..)?.chunks_exact(8) {
+                    let rows = u16_at(range, 0).zip(u16_at(range, 2));
+                    if let Some(((first, last), column)) = rows.zip(u16_at(range, 4)) {
+                        self.book.merge(column.into(), u64::from(first) + 1, u64::from(last) + 1);
+                    }
+                }
                 return None;
             }
             NUMBER => self.globals.show(style?, f64_at(data, 6)?),

@@ -320,6 +320,13 @@ impl Visit for Cells<'_> {
                 }
             }
             "c" => self.start_cell(tag),
+            "mergeCell" => {
+                let range = tag.value("ref");
+                let (from, to) = range.as_deref().and_then(|range| range.split_once(':')).unwrap_or_default();
+                if let Some(((column, first), (_, last))) = reference(from).zip(reference(to)) {
+                    self.book.merge(column, first, last);
+                }
+            }
             "v" => (self.state.in_value, self.state.computed.1) = (true, true),
             "f" => self.state.computed.0 = true,
             name => self.state.letters.start(name, tag),

@@ -73,7 +73,7 @@ fn numbered(first: &ByteRecord, kind: Kind) -> Option<Columns> {
 }
 
 /// Whether the first record is one like the others and names no columns: it has numbers where all the others have numbers.
-/// Years and successive numbers may be names.
+/// Successive numbers may be names, and years above other numbers.
 fn is_data(records: &[ByteRecord]) -> bool {
     let Some((first, rest)) = records.split_first().filter(|(_, rest)| !rest.is_empty()) else { return false };
     let number = |value: &[u8]| std::str::from_utf8(value).ok().and_then(|value| value.trim().parse::<f64>().ok());
@@ -81,11 +81,14 @@ fn is_data(records: &[ByteRecord]) -> bool {
     let succeed = numbers.len() > 1 && numbers.windows(2).all(|pair| pair[0] + 1.0 == pair[1]);
     let is_year = |value: f64| value.fract() == 0.0 && (1000.0..3000.0).contains(&value);
     let names: Vec<String> = first.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-    let shared = |column: usize| rest.iter().all(|record| record.get(column).is_some_and(is_number));
+    let all = |column: usize, is: &dyn Fn(&[u8]) -> bool| rest.iter().all(|record| record.get(column).is_some_and(is));
+    let are_years = |column: usize| all(column, &|value| number(value).is_some_and(is_year));
     let mut columns = first.iter().enumerate();
     !succeed
         && !Columns::of_header(&names).has_text()
-        && columns.any(|(column, value)| number(value).is_some_and(|value| !is_year(value)) && shared(column))
+        && columns.any(|(column, value)| {
+            number(value).is_some_and(|value| (!is_year(value) && all(column, &is_number)) || are_years(column))
+        })
 }
 
 fn is_number(value: &[u8]) -> bool {
@@ -224,6 +227,7 @@ mod tests {
         assert!(!form("0\tOne\n1\tTwo\n", Kind::Tab).quoted);
         assert!(form("2019,Town\n1,2\n", Kind::Comma).headed);
         assert!(!form("Rope,4,1931\nSail,12,1932\n", Kind::Comma).headed, "a price in the first line as in the second");
+        assert!(!form("Orrin,1788,Sand\nMaddock,1801,Rell\n", Kind::Comma).headed, "a year above years");
         for names in
             ["Toll,1931,1932\nCart,4,5\n", "Name,1,2,3\nAnna,4,5,9\n", "Town,4\nOrrin,none\n", "id,text,4\n1,a,4\n"]
         {

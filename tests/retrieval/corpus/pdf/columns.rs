@@ -47,6 +47,24 @@ fn columns_with_different_line_heights() {
     assert_eq!(flat(&content), format!("{} {}", joined(&LEFT), joined(&RIGHT)));
 }
 
+/// The longer column is not cut where the shorter one ends, though a later line of it is the widest.
+#[test]
+fn columns_of_different_lengths() {
+    const TAIL: [&str; 3] =
+        ["The money was spent on a wide new quay of", "stone, which a storm broke in the", "next winter."];
+    let long = [&LEFT[..], &TAIL].concat();
+    let content = lines(60.0, 700.0, 11.0, 14.0, &long) + &lines(320.0, 700.0, 11.0, 14.0, &RIGHT);
+    assert_eq!(flat(&content), format!("{} {}", joined(&long), joined(&RIGHT)));
+    let content = lines(60.0, 700.0, 11.0, 14.0, &RIGHT) + &lines(320.0, 700.0, 11.0, 14.0, &long);
+    assert_eq!(flat(&content), format!("{} {}", joined(&RIGHT), joined(&long)));
+    // A paragraph across the page below them is none of their lines.
+    let below =
+        "The quay was mended in the year 1981 by a firm from Sandholm, which had to wait three years for its money.";
+    let below = at(60.0, 580.0, 11.0, below);
+    let content = lines(60.0, 700.0, 11.0, 14.0, &long) + &lines(320.0, 700.0, 11.0, 14.0, &RIGHT) + &below;
+    assert!(flat(&content).contains("winter. In the same year"));
+}
+
 #[test]
 fn headings_and_footers_across_columns_are_above_and_below() {
     let heading = at(60.0, 740.0, 16.0, "News from the harbour and from the council of the town");

@@ -42,7 +42,7 @@ fn unreadable_files_are_named() {
     let text = golden("text.pdf");
     let cases = [
         (golden("encrypted.pdf"), "a.pdf: expected a PDF that opens without a password, found an encrypted one"),
-        (golden("picture.pdf"), "a.pdf: expected a PDF with text, found only pictures (on 1 pages)"),
+        (golden("picture.pdf"), "a.pdf: expected a PDF with text, found only pictures (on 1 page)"),
         (b"%PDF-1.7 and nothing else".to_vec(), "a.pdf: expected a PDF, found something else, or a broken one"),
         (Vec::new(), "a.pdf: expected a PDF, found something else, or a broken one"),
     ];

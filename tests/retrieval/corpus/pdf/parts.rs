@@ -35,7 +35,39 @@ fn values_of_fields_are_text_beside_their_captions() {
         format!("{CAPTION} Petrel")
     );
     assert_eq!(form("/Parent << /FT /Ch /V [(Petrel) (Sea Lark)] >>", None, ""), format!("{CAPTION} Petrel, Sea Lark"));
-    assert_eq!(form("/FT /Btn /AS /On /AP << /N << /On FORM >> >>", None, ""), CAPTION);
+    // A box that is on, without letters in its appearance.
+    assert_eq!(form("/FT /Btn /AS /On /AP << /N << /On FORM >> >>", None, ""), format!("{CAPTION} \u{2714}"));
+    for off in ["/FT /Btn /AS /Off /V /On", "/FT /Btn", "/FT /Btn /Ff 65536 /V /On"] {
+        assert_eq!(form(off, None, ""), CAPTION, "{off}");
+    }
+}
+
+#[test]
+fn texts_that_are_put_on_a_page_are_read() {
+    let text = |entries: &str| {
+        let mut file = File::new();
+        let note = file.object(format!("<< /Type /Annot /Rect [160 722 360 742] {entries} >>"));
+        file.page_with(at(60.0, 728.0, 12.0, CAPTION), "", &format!("/Annots [{note} 0 R]"));
+        one("a.pdf", &file.bytes()).unwrap()[0].text.clone()
+    };
+    assert_eq!(text("/Subtype /FreeText /Contents (Aurora Minor)"), format!("{CAPTION} Aurora Minor"));
+    // A comment of a reader.
+    assert_eq!(text("/Subtype /Text /Contents (Aurora Minor)"), CAPTION);
+}
+
+#[test]
+fn pages_that_a_damaged_file_lacks_are_noted() {
+    let mut file = File::new();
+    (1..=3).for_each(|number| file.page(at(60.0, 728.0, 12.0, &format!("Page {number}"))));
+    let bytes = file.bytes();
+    let cut = bytes.windows(6).position(|part| part == b"Page 3").unwrap();
+    let documents = one("a.pdf", &bytes[..cut]).unwrap();
+    assert_eq!(documents.len(), 2);
+    assert_eq!(
+        documents[0].notes,
+        ["1 of 3 pages are missing or cannot be read", "the file ends early: pages may be missing"]
+    );
+    assert!(one("a.pdf", &bytes).unwrap()[0].notes.is_empty());
 }
 
 #[test]

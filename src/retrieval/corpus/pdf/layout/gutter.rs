@@ -64,9 +64,25 @@ pub(super) fn best(rows: &[Row]) -> Option<Gutter> {
         strips = next;
     }
     candidates.extend(strips.into_iter().filter_map(|strip| candidate(strip, rows.len(), rows)));
-    let best = candidates.into_iter().max_by(|a, b| a.score.total_cmp(&b.score))?;
-    let middle = f64::midpoint(best.strip.x0, best.strip.x1);
-    Some(Gutter { rows: without_apart(best.strip.start..best.end, rows), middle })
+    let best = candidates.iter().max_by(|a, b| a.score.total_cmp(&b.score))?;
+    let longest = candidates.iter().filter(|other| other.continues(best, rows)).max_by_key(|other| other.end);
+    let (start, end) = (best.strip.start, longest.unwrap_or(best).end);
+    let middle = longest.map_or(best.strip, |longest| longest.strip);
+    let middle = f64::midpoint(middle.x0, middle.x1);
+    Some(Gutter { rows: without_apart(start..end, rows), middle })
+}
+
+impl Candidate {
+    /// Whether this strip is a narrower one within `other` that goes on, line by line: one column is longer than the other
+    /// and has a wider line there.
+    fn continues(&self, other: &Self, rows: &[Row]) -> bool {
+        let is_within = self.strip.x0 >= other.strip.x0 && self.strip.x1 <= other.strip.x1;
+        let Some(usual) = usual_distance(other.strip.start..other.end, rows) else { return false };
+        self.strip.start == other.strip.start
+            && self.end > other.end
+            && is_within
+            && (other.end - 1..self.end - 1).all(|at| distance(at, rows) <= APART * usual)
+    }
 }
 
 /// The empty intervals of a row, from left to right; the outer ones have no end.
@@ -104,10 +120,8 @@ fn candidate(strip: Strip, end: usize, rows: &[Row]) -> Option<Candidate> {
 
 /// The rows without a heading above or a footer below that is far from them.
 fn without_apart(mut range: Range<usize>, rows: &[Row]) -> Range<usize> {
-    let distance = |at: usize| rows[at].y - rows[at + 1].y;
-    let mut distances: Vec<f64> = (range.start..range.end - 1).map(distance).collect();
-    distances.sort_by(f64::total_cmp);
-    let Some(&usual) = distances.get(distances.len() / 2) else { return range };
+    let Some(usual) = usual_distance(range.clone(), rows) else { return range };
+    let distance = |at| distance(at, rows);
     let short = |at: usize| rows[at].solid().take(APART_WORDS + 1).count() <= APART_WORDS;
     if range.len() > 3 && short(range.start) && distance(range.start) > APART * usual {
         range.start += 1;
@@ -116,4 +130,16 @@ fn without_apart(mut range: Range<usize>, rows: &[Row]) -> Range<usize> {
         range.end -= 1;
     }
     range
+}
+
+/// The distance of row `at` from the next one.
+fn distance(at: usize, rows: &[Row]) -> f64 {
+    rows[at].y - rows[at + 1].y
+}
+
+/// The median distance of lines.
+fn usual_distance(range: Range<usize>, rows: &[Row]) -> Option<f64> {
+    let mut distances: Vec<f64> = (range.start..range.end - 1).map(|at| distance(at, rows)).collect();
+    distances.sort_by(f64::total_cmp);
+    distances.get(distances.len() / 2).copied()
 }
