@@ -134,7 +134,7 @@ fn proposal(footprint: &Footprint, needed: Needed, memory: Memory) -> String {
     // One sequence with a document; less KV memory is not usable.
     let least = footprint.kv_bytes(1, 1024);
     if rest >= least {
-        let tokens = rest / footprint.kv_token_bytes.max(1);
+        let tokens = footprint.tokens_within(rest);
         return format!("--kv-memory {}M is the most that fits: {tokens} tokens over all agents", rest >> 20);
     }
     match largest(memory) {

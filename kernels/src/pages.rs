@@ -13,3 +13,14 @@ pub struct SequenceRows {
     /// The sequence's pages in the order of positions, the new tokens' included.
     pub pages: Vec<u32>,
 }
+
+/// The recurrent state of a sequence in a batch, by slots of memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateRows {
+    /// The slot that holds the state before the new tokens; `None` before the first token.
+    pub from: Option<u32>,
+    /// The slot that gets the state after the new tokens.
+    pub to: u32,
+    /// Copies of the state after some of the new tokens: how many of them, ascending, and the slot.
+    pub saves: Vec<(usize, u32)>,
+}

@@ -1,6 +1,7 @@
 //! The ops as the models call them, against their references.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod delta;
 mod structure;
 
 use candle_core::quantized::{GgmlDType, QTensor};

@@ -9,14 +9,18 @@ use moot_kernels::math::{exp, exp_f32, ln, powf};
 use moot_kernels::ops::add_norm::add_norm;
 use moot_kernels::ops::attention::attention;
 use moot_kernels::ops::bidirectional::bidirectional;
+use moot_kernels::ops::delta_net::{DeltaInputs, DeltaShape, DeltaStates, DeltaWeights, HeadOrder, delta_net};
 use moot_kernels::ops::gated::gated;
 use moot_kernels::ops::norm::add_rms_norm;
 use moot_kernels::ops::rope::{rope, tables};
 use moot_kernels::ops::sum_of_rows::sum_of_rows;
-use moot_kernels::{Activation, Affine, AttentionPlan, PAGE, SequenceRows, Texts, Weight};
+use moot_kernels::{Activation, Affine, AttentionPlan, PAGE, SequenceRows, StateRows, Texts, Weight};
 
 /// The number, and the digest of the bits that it stands for. A change of bits is a new row, and a new number.
 const BITS: (u32, u64) = (5, 0xb305_331f_e1a7_cd70);
+
+/// The same, of kernels that came later and changed no bit of those before.
+const RECURRENT_BITS: u64 = 0x1690_1f9c_e59e_1e6e;
 
 const BLOCK_TYPES: [GgmlDType; 10] = [
     GgmlDType::Q4_0,
@@ -127,6 +131,36 @@ fn bits_are_those_of_their_recipe() -> Result<()> {
     assert_eq!(
         (RECIPE, format!("{all:#x}")),
         (BITS.0, format!("{:#x}", BITS.1)),
+        "other bits than those of the recipe: raise cpu::RECIPE, and put its number and digest here"
+    );
+    Ok(())
+}
+
+#[test]
+fn bits_are_those_of_their_recipe_in_recurrent_layers() -> Result<()> {
+    let mut numbers = Numbers(2);
+    let shape =
+        DeltaShape { key_heads: 2, value_heads: 4, key_dim: 32, value_dim: 48, taps: 4, order: HeadOrder::Tiled };
+    let mut vector = |count: usize| numbers.tensor(&[count])?.to_vec1::<f32>();
+    let weights = DeltaWeights {
+        conv: vector(shape.taps * shape.channels())?,
+        decay: vector(shape.value_heads)?.iter().map(|x| x - 1.0).collect(),
+        step_bias: vector(shape.value_heads)?,
+    };
+    let tokens = 21;
+    let [qkv, rate, step] =
+        [shape.channels(), shape.value_heads, shape.value_heads].map(|n| numbers.tensor(&[tokens, n]));
+    let (qkv, rate, step) = ((qkv? * 4.0)?, (rate? * 8.0)?, (step? * 8.0)?);
+    let (states, inputs) = (DeltaStates::new(shape, 1), DeltaInputs { qkv: &qkv, rate: &rate, step: &step });
+    let rows = [StateRows { from: None, to: 0, saves: Vec::new() }];
+    let read = delta_net(inputs, &weights, &states, &[tokens], &rows)?;
+    let mut all = digest(0xcbf2_9ce4_8422_2325, &read);
+    all = digest_floats(all, &states.slot(0));
+    let gate = (numbers.tensor(&[5, 67])? * 8.0)?;
+    all = digest(all, &gated(&gate, &numbers.tensor(&[5, 67])?, Gate::Sigmoid)?);
+    assert_eq!(
+        (RECIPE, format!("{all:#x}")),
+        (BITS.0, format!("{RECURRENT_BITS:#x}")),
         "other bits than those of the recipe: raise cpu::RECIPE, and put its number and digest here"
     );
     Ok(())

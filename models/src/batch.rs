@@ -1,7 +1,7 @@
 //! One step's work, flat: the new tokens of many sequences, side by side, without padding.
 
 use moot_kernels::ops::kv_store::Slots;
-use moot_kernels::{AttentionPlan, PAGE, SequenceRows};
+use moot_kernels::{AttentionPlan, PAGE, SequenceRows, StateRows};
 
 /// The input of one [`crate::Decoder::forward`].
 #[derive(Debug, Clone)]
@@ -14,6 +14,10 @@ pub struct Batch {
     pub(crate) slots: Slots,
     /// Rows whose logits are wanted.
     pub(crate) logit_rows: Vec<u32>,
+    /// Tokens of each sequence.
+    pub(crate) lens: Vec<usize>,
+    /// The recurrent state of each sequence.
+    pub(crate) states: Vec<StateRows>,
 }
 
 impl Batch {
@@ -24,7 +28,21 @@ impl Batch {
         debug_assert_eq!(tokens.len(), sequences.iter().map(|s| s.len).sum::<usize>());
         let slot = |pages: &[u32], p: usize| pages[p / PAGE] * PAGE as u32 + (p % PAGE) as u32;
         let slots = sequences.iter().flat_map(|s| (s.start..s.start + s.len).map(move |p| slot(&s.pages, p))).collect();
-        Self { tokens, plan: AttentionPlan::new(sequences), slots: Slots::new(slots), logit_rows }
+        let lens = sequences.iter().map(|s| s.len).collect();
+        Self {
+            tokens,
+            plan: AttentionPlan::new(sequences),
+            slots: Slots::new(slots),
+            logit_rows,
+            lens,
+            states: Vec::new(),
+        }
+    }
+
+    /// With the recurrent state of each sequence, which a model with recurrent layers needs.
+    #[must_use]
+    pub fn with_states(self, states: Vec<StateRows>) -> Self {
+        Self { states, ..self }
     }
 
     /// Whether every row's logits are wanted, in the order of the rows.

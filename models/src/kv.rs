@@ -1,28 +1,37 @@
-//! KV pages as tensors. Who owns which page is the engine's business.
+//! KV pages as tensors, and recurrent states. Who owns which page or state is the engine's business.
 
 use crate::error::{ModelError, Result};
 use crate::spec::DecoderSpec;
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::PAGE;
 use moot_kernels::cpu::zeroed;
+use moot_kernels::ops::delta_net::DeltaStates;
 
-/// Keys and values of every layer, in pages of [`PAGE`] positions.
+/// Keys and values of every layer with attention, in pages of [`PAGE`] positions, and the states of every recurrent
+/// layer.
 #[derive(Debug)]
 pub struct KvCache {
-    /// Per layer `[pages, kv_heads, head_dim, PAGE]` and `[pages, kv_heads, PAGE, head_dim]`.
-    layers: Vec<(Tensor, Tensor)>,
+    layers: Vec<Layer>,
     pages: usize,
 }
 
+#[derive(Debug)]
+enum Layer {
+    /// `[pages, kv_heads, head_dim, PAGE]` and `[pages, kv_heads, PAGE, head_dim]`.
+    Pages(Tensor, Tensor),
+    States(DeltaStates),
+}
+
 impl KvCache {
-    /// Reserves `pages`, each layer's on its own device. On the CPU the system backs a page with memory when it is first
-    /// written.
+    /// Reserves `pages` and `states`, each layer's on its own device. On the CPU the system backs a page or a state
+    /// with memory when it is first written.
     ///
     /// # Errors
     /// A device has not that much memory.
     pub fn new<'a>(
         spec: &DecoderSpec,
         pages: usize,
+        states: usize,
         dtype: DType,
         device_of: impl Fn(usize) -> &'a Device,
     ) -> Result<Self> {
@@ -31,19 +40,22 @@ impl KvCache {
             source: moot_kernels::without_backtrace(source),
         };
         if (0..spec.layers).any(|layer| device_of(layer).is_cpu()) {
-            reservable(spec, pages, dtype).map_err(what)?;
+            reservable(spec, pages, dtype).and_then(|()| states_reservable(spec, states)).map_err(what)?;
         }
         let zeros = |shape: (usize, usize, usize, usize), device: &Device| match (device, dtype) {
             (Device::Cpu, DType::F16) => Tensor::from_vec(zeroed(shape.0 * shape.1 * shape.2 * shape.3), shape, device),
             _ => Tensor::zeros(shape, dtype, device),
         };
         let layer = |layer| {
+            if let Some(shape) = spec.delta.filter(|_| spec.kind(layer).recurrent) {
+                return Ok(Layer::States(DeltaStates::new(shape, states)));
+            }
             let device = device_of(layer);
             let k = zeros((pages, spec.kv_heads, spec.head_dim, PAGE), device)?;
             let v = zeros((pages, spec.kv_heads, PAGE, spec.head_dim), device)?;
             // A GPU computes behind this thread. Its errors are returned here and not by the first step.
             device.synchronize()?;
-            Ok((k, v))
+            Ok(Layer::Pages(k, v))
         };
         let layers = (0..spec.layers).map(layer).collect::<candle_core::Result<_>>().map_err(what)?;
         Ok(Self { layers, pages })
@@ -52,7 +64,13 @@ impl KvCache {
     /// Bytes of one page over all layers.
     #[must_use]
     pub fn page_bytes(spec: &DecoderSpec, dtype: DType) -> usize {
-        2 * spec.layers * spec.kv_heads * spec.head_dim * PAGE * dtype.size_in_bytes()
+        2 * spec.attention_layers() * spec.kv_heads * spec.head_dim * PAGE * dtype.size_in_bytes()
+    }
+
+    /// Bytes of one recurrent state over all layers; 0 where there are no such layers.
+    #[must_use]
+    pub fn state_bytes(spec: &DecoderSpec) -> usize {
+        spec.delta.map_or(0, |delta| spec.recurrent_layers() * delta.state_len() * size_of::<f32>())
     }
 
     /// Pages reserved.
@@ -61,9 +79,35 @@ impl KvCache {
         self.pages
     }
 
-    pub(crate) fn layer(&self, layer: usize) -> (&Tensor, &Tensor) {
-        (&self.layers[layer].0, &self.layers[layer].1)
+    /// Keys and values of layer `layer`.
+    pub(crate) fn layer(&self, layer: usize) -> Result<(&Tensor, &Tensor)> {
+        match &self.layers[layer] {
+            Layer::Pages(keys, values) => Ok((keys, values)),
+            Layer::States(_) => Err(another_kind(layer)),
+        }
     }
+
+    /// The recurrent states of layer `layer`.
+    pub(crate) fn states(&self, layer: usize) -> Result<&DeltaStates> {
+        match &self.layers[layer] {
+            Layer::States(states) => Ok(states),
+            Layer::Pages(..) => Err(another_kind(layer)),
+        }
+    }
+}
+
+fn another_kind(layer: usize) -> ModelError {
+    candle_core::Error::Msg(format!("the cache has another kind of layer {layer} than the model (bug)")).into()
+}
+
+/// As [`reservable`], for the states of one layer.
+fn states_reservable(spec: &DecoderSpec, states: usize) -> candle_core::Result<()> {
+    let Some(delta) = spec.delta else { return Ok(()) };
+    let Some(numbers) = delta.state_len().checked_mul(states) else {
+        candle_core::bail!("{states} states are too many")
+    };
+    let refused = |e| candle_core::Error::Msg(format!("{numbers} numbers of recurrent states a layer: {e}"));
+    Vec::<f32>::new().try_reserve_exact(numbers).map_err(refused)
 }
 
 /// Candle's own allocation would end the process where the system refuses it. This asks first, for what one layer

@@ -1,6 +1,7 @@
 //! The specification of a decoder as plain data, from a GGUF's metadata or a config.json.
 
 use moot_kernels::Gate;
+use moot_kernels::ops::delta_net::DeltaShape;
 
 /// Shape and switches of a decoder-only transformer.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,8 +38,12 @@ pub struct DecoderSpec {
     pub window_rope: Option<Rope>,
     /// How the layers attend; none where all attend to every position and are rotated by `rope`.
     pub layer_kinds: Vec<LayerKind>,
+    /// The sizes of layers with a recurrent state instead of attention, where there are such layers.
+    pub delta: Option<DeltaShape>,
     /// The factor of attention's scores.
     pub attention_scale: f32,
+    /// Whether attention's results are multiplied by the sigmoid of a projection of the layer's input.
+    pub attention_gate: bool,
     /// The factor of the embedding's rows.
     pub embedding_scale: f32,
     /// The activation of the feed-forward's gate.
@@ -53,11 +58,15 @@ pub struct DecoderSpec {
     pub output: Output,
     /// Layout of tensors in the file that loading rearranges.
     pub layout: Layout,
+    /// Blocks in the file behind the last layer. They predict more than the next token and are not loaded.
+    pub prediction_blocks: usize,
 }
 
 /// How a layer attends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerKind {
+    /// Whether it has a recurrent state ([`DecoderSpec::delta`]) instead of attention.
+    pub recurrent: bool,
     /// Whether its rows attend to the last [`DecoderSpec::window`] positions alone.
     pub windowed: bool,
     /// How its queries and keys are rotated.
@@ -77,9 +86,11 @@ pub enum Rotation {
 
 impl LayerKind {
     /// Every position, rotated.
-    pub const FULL: Self = Self { windowed: false, rotation: Rotation::Rope };
+    pub const FULL: Self = Self { recurrent: false, windowed: false, rotation: Rotation::Rope };
     /// A window, rotated as the other layers are.
-    pub const WINDOWED: Self = Self { windowed: true, rotation: Rotation::Rope };
+    pub const WINDOWED: Self = Self { windowed: true, ..Self::FULL };
+    /// A recurrent state.
+    pub const RECURRENT: Self = Self { recurrent: true, windowed: false, rotation: Rotation::None };
 }
 
 /// The norms of a block, in the order of their use.
@@ -283,6 +294,30 @@ impl DecoderSpec {
             }
         };
         head * self.head_dim + within
+    }
+
+    /// The file's row that is row `row` of the projection of queries: of gated attention all queries, then all gates,
+    /// where the file has a head's queries before its gates.
+    #[must_use]
+    pub fn query_row(&self, row: usize) -> usize {
+        let (width, dim) = (self.heads * self.head_dim, self.head_dim);
+        match row.checked_sub(width) {
+            _ if !self.attention_gate => self.file_row(row),
+            None => self.file_row(row) + row / dim * dim,
+            Some(gate) => gate + (gate / dim + 1) * dim,
+        }
+    }
+
+    /// The layers that have keys and values.
+    #[must_use]
+    pub fn attention_layers(&self) -> usize {
+        self.layers - self.recurrent_layers()
+    }
+
+    /// The layers that have a recurrent state.
+    #[must_use]
+    pub fn recurrent_layers(&self) -> usize {
+        self.layer_kinds.iter().take(self.layers).filter(|kind| kind.recurrent).count()
     }
 
     /// Sets how each layer attends. Where there are more layers than a model has, nothing is set: the spec is refused.

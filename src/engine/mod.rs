@@ -9,6 +9,7 @@ mod draft;
 mod grammar;
 mod next_token;
 mod prefix;
+mod recurrence;
 mod reply;
 mod request;
 mod runner;
@@ -16,6 +17,7 @@ mod sampler;
 mod scheduler;
 mod scoring;
 mod sequence;
+mod states;
 mod stats;
 mod worker;
 
@@ -63,6 +65,15 @@ impl EngineOptions {
     }
 }
 
+/// The recurrent states that a model with states of `state_bytes` gets: half of the KV memory, but no more than the
+/// rows and the copies that they can use. A running sequence needs one; the others are copies at shared prefixes.
+fn states(options: &EngineOptions, rows: usize, state_bytes: usize) -> usize {
+    /// Copies of states that are useful for a row: at the ends of its instructions, its document and its prompt.
+    const COPIES: usize = 3;
+    let most = if options.share_prefixes { rows.saturating_mul(1 + COPIES) } else { rows };
+    (options.kv_memory / 2).checked_div(state_bytes).unwrap_or(0).min(most)
+}
+
 /// A handle to the engine thread; dropping it ends the thread once what is in flight is done.
 #[derive(Debug)]
 pub struct Engine {
@@ -80,24 +91,33 @@ impl Engine {
     /// The memory holds less than one page, the device has not that much, or llguidance refuses the vocabulary.
     pub fn start(model: Model, options: EngineOptions) -> Result<Self> {
         let model = Arc::new(model);
-        let page_bytes = model.decoder.page_bytes();
-        let pages = options.kv_memory / page_bytes;
-        if pages == 0 {
-            let given = options.kv_memory;
-            return Err(MootError::Usage(format!(
-                "--kv-memory {given}: one page of this model takes {page_bytes} bytes"
-            )));
+        let (page_bytes, state_bytes) = (model.decoder.page_bytes(), model.decoder.state_bytes());
+        let rows = options.rows.max(1);
+        let states = states(&options, rows, state_bytes);
+        let pages = options.kv_memory.saturating_sub(states * state_bytes) / page_bytes;
+        let given = options.kv_memory;
+        if pages == 0 || (state_bytes > 0 && states == 0) {
+            let needed = match state_bytes {
+                0 => format!("one page of this model takes {page_bytes} bytes"),
+                _ => format!(
+                    "this model needs at least {} bytes, for one recurrent state and as much for pages",
+                    2 * state_bytes.max(page_bytes)
+                ),
+            };
+            return Err(MootError::Usage(format!("--kv-memory {given}: {needed}")));
         }
         let limits = Limits {
-            rows: options.rows.max(1),
+            rows,
             tokens: options.step_tokens.max(1),
             context: model.decoder.spec().context,
             pages,
+            states,
             share: options.share_prefixes,
-            // Elsewhere a row's bits depend on the batch, so that draft tokens could change a reply.
-            speculate: options.speculate && model.decoder.is_on_cpu(),
+            // Elsewhere a row's bits depend on the batch, so that draft tokens could change a reply. A recurrent state
+            // cannot go back to where it was before a wrong draft token.
+            speculate: options.speculate && model.decoder.is_on_cpu() && states == 0,
         };
-        let kv = model.decoder.kv_cache(pages)?;
+        let kv = model.decoder.kv_cache_with_states(pages, states)?;
         let grammars = Grammars::new(model.clone())?;
         let stats = Arc::new(Mutex::new(Stats::default()));
         let (sender, receiver) = channel();

@@ -4,6 +4,7 @@
 //! holds every node of its path, so an unheld node has no held descendants, and eviction may take any unheld node: leaves
 //! first, the least recently used first.
 
+use super::states::States;
 use moot_models::PAGE;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +42,8 @@ pub(crate) struct PrefixTree {
     evictable: BTreeSet<(u64, NodeId)>,
     clock: u64,
     evicted: usize,
+    /// Recurrent states, where the model has such.
+    pub states: Option<States<NodeId>>,
 }
 
 impl PrefixTree {
@@ -66,7 +69,13 @@ impl PrefixTree {
             evictable: BTreeSet::new(),
             clock: 0,
             evicted: 0,
+            states: None,
         }
+    }
+
+    /// With `slots` recurrent states.
+    pub(crate) fn with_states(self, slots: usize) -> Self {
+        Self { states: Some(States::new(slots)), ..self }
     }
 
     /// Pages that a new owner could get: free ones, and those of unheld nodes.
@@ -169,6 +178,9 @@ impl PrefixTree {
             debug_assert!(entry.holders == 0 && entry.children.is_empty(), "only unheld leaves are evicted");
             (entry.parent, entry.tokens, entry.page)
         };
+        if let Some(states) = &mut self.states {
+            states.forget(node);
+        }
         self.nodes[parent.0].children.remove(&tokens);
         self.unheld -= 1;
         self.evicted += 1;

@@ -8,6 +8,7 @@ use super::stats::Stats;
 use crate::error::Result;
 use crate::generation::Logprobs;
 use candle_core::Tensor;
+use moot_models::kernels::StateRows;
 use moot_models::{Batch, KvCache, Model, Replays, SequenceRows};
 use std::ops::Range;
 use std::time::Instant;
@@ -30,6 +31,8 @@ pub(super) struct Step {
 struct Packed {
     tokens: Vec<u32>,
     rows: Vec<SequenceRows>,
+    /// The recurrent state of each sequence, where the model has such.
+    states: Vec<StateRows>,
     /// Running sequences that sample, with their rows.
     sampled: Vec<(usize, Range<u32>)>,
     /// Rows that score the token after them.
@@ -49,10 +52,10 @@ pub(super) fn run(
 ) -> Result<Step> {
     let started = Instant::now();
     let (packed, targets) = pack(scheduler, chunks, stats);
-    let Packed { tokens, rows, sampled, scored } = packed;
+    let Packed { tokens, rows, states, sampled, scored } = packed;
     // Rows to sample from first: their logits are those of the whole tensor where nothing is scored.
     let needed = sampled.iter().flat_map(|(_, rows)| rows.clone()).chain(scored).collect();
-    let batch = Batch::new(tokens, rows, needed);
+    let batch = Batch::new(tokens, rows, needed).with_states(states);
     let sampling: Vec<(usize, usize)> = sampled.into_iter().map(|(sequence, rows)| (sequence, rows.count())).collect();
     let mut scores = Vec::new();
     let replayed = if targets.is_empty() { replays.forward(&model.decoder, &batch, kv)? } else { None };
@@ -88,6 +91,7 @@ fn pack<'a>(scheduler: &'a Scheduler, chunks: &[Chunk], stats: &mut Stats) -> (P
         packed.tokens.extend_from_slice(&sequence.tokens[chunk.start..chunk.start + known]);
         packed.tokens.extend_from_slice(sequence.draft.computed());
         packed.rows.push(SequenceRows { start: chunk.start, len: chunk.len, pages: chunk.pages.clone() });
+        packed.states.extend(chunk.state.clone());
         for position in chunk.scored.clone() {
             packed.scored.push((first + position - chunk.start) as u32);
             let logprobs = sequence.request.logprobs.as_ref().unwrap_or(&ITS_OWN);

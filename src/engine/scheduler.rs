@@ -1,10 +1,12 @@
 //! Chooses what the next step computes: one token for every row that decodes, and chunks of prompts in the room left.
 
 use super::prefix::PrefixTree;
+use super::recurrence::Partings;
 use super::request::Request;
 use super::sequence::Sequence;
 use crate::error::{MootError, Result};
 use moot_models::PAGE;
+use moot_models::kernels::StateRows;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -19,6 +21,8 @@ pub struct Limits {
     pub context: usize,
     /// Pages of KV memory.
     pub pages: usize,
+    /// Recurrent states; 0 for a model without them.
+    pub states: usize,
     /// Whether prefixes are shared.
     pub share: bool,
     /// Whether draft tokens are computed.
@@ -83,6 +87,8 @@ pub(super) struct Chunk {
     pub drafted: usize,
     /// In the order of positions.
     pub pages: Vec<u32>,
+    /// Where its recurrent state is, where the model has such.
+    pub state: Option<StateRows>,
     /// Positions whose logits score the token after them.
     pub scored: Range<usize>,
     /// The chunk reaches the last known token: its logits choose the next.
@@ -92,6 +98,7 @@ pub(super) struct Chunk {
 impl Scheduler {
     pub(super) fn new(limits: Limits) -> Self {
         let tree = PrefixTree::new(limits.pages);
+        let tree = if limits.states > 0 { tree.with_states(limits.states) } else { tree };
         Self { limits, tree, waiting: VecDeque::new(), running: Vec::new(), step: 0, last_prefill: 0 }
     }
 
@@ -135,17 +142,21 @@ impl Scheduler {
 
     /// The tokens that the next step computes; sequences with common pages are adjacent.
     pub(super) fn schedule(&mut self) -> Vec<Chunk> {
+        if let Some(states) = &mut self.tree.states {
+            states.begin_step();
+        }
         self.admit();
         self.step += 1;
+        let partings = self.partings();
         let mut chunks = Vec::new();
         let mut room = self.limits.tokens;
         let rows = self.running.iter().map(Sequence::pending).sum();
-        for index in self.order() {
+        for index in self.order(&partings) {
             if room == 0 {
                 break;
             }
             let prefills = self.running[index].pending() > 1;
-            let len = self.chunk(index, room, rows, &mut chunks);
+            let len = self.chunk(index, room, rows, &partings, &mut chunks);
             room -= len;
             if len > 0 {
                 self.running[index].last_step = self.step;
@@ -158,18 +169,29 @@ impl Scheduler {
         chunks
     }
 
+    /// Where running sequences part, of a model with recurrent states.
+    fn partings(&mut self) -> Partings {
+        if self.tree.states.is_none() || !self.limits.share {
+            return Partings::default();
+        }
+        self.running.iter_mut().for_each(|sequence| sequence.adopt(&mut self.tree));
+        let waiting = self.waiting.iter().take(self.limits.rows);
+        Partings::of(&self.running, waiting)
+    }
+
     /// Indices in the order in which sequences get room: rows that decode, the one that waits longest first, so that
     /// they take turns where a step has no room for all; then prompts in the order of arrival, so that one is soon done
     /// and its siblings find its pages. Where decoding leaves no room for them, every other step begins with the first
     /// prompt.
-    fn order(&mut self) -> Vec<usize> {
+    fn order(&mut self, partings: &Partings) -> Vec<usize> {
         let decodes = |sequence: &Sequence| sequence.pending() == 1;
-        let first_prompt = self.running.iter().position(|sequence| !decodes(sequence));
+        let prefills = |(index, sequence): (usize, &Sequence)| !decodes(sequence) && !partings.waits(index);
+        let first_prompt = self.running.iter().enumerate().position(prefills);
         if first_prompt.is_none() {
             self.last_prefill = self.step;
         }
         let overdue = first_prompt.filter(|_| self.step > self.last_prefill + 1);
-        let mut order: Vec<usize> = (0..self.running.len()).collect();
+        let mut order: Vec<usize> = (0..self.running.len()).filter(|&index| !partings.waits(index)).collect();
         order.sort_by_key(|&index| match &self.running[index] {
             _ if overdue == Some(index) => (0, 0),
             sequence if decodes(sequence) => (1, sequence.last_step),
@@ -184,6 +206,10 @@ impl Scheduler {
             let Some(mut sequence) = self.waiting.pop_front() else { return };
             let most = Sequence::pages_at_most(&sequence.request);
             sequence.reserved = most;
+            if !sequence.take_state(&mut self.tree) {
+                self.waiting.push_front(sequence);
+                return;
+            }
             if self.limits.share {
                 sequence.adopt(&mut self.tree);
             }
@@ -202,13 +228,17 @@ impl Scheduler {
 
     /// Schedules at most `room` tokens of sequence `index`, with `rows` pending in all sequences; returns the number
     /// scheduled.
-    fn chunk(&mut self, index: usize, room: usize, rows: usize, chunks: &mut Vec<Chunk>) -> usize {
+    fn chunk(&mut self, index: usize, room: usize, rows: usize, partings: &Partings, chunks: &mut Vec<Chunk>) -> usize {
         let sequence = &mut self.running[index];
+        let mut parts = partings.parts.get(index).cloned().unwrap_or_default();
+        let mut ahead = None;
         if self.limits.share {
             sequence.adopt(&mut self.tree);
+            ahead = sequence.parts_from_tree(&self.tree);
+            parts.extend(ahead);
         }
         let (start, pending) = (sequence.cached, sequence.pending());
-        let mut len = pending.min(room);
+        let mut len = pending.min(room).min(ahead.map_or(usize::MAX, |end| end - start));
         if len < pending {
             // A chunk ends with a page, so that siblings can take the page over; in a step too small for that it
             // moves on by what there is, if nothing else does.
@@ -228,8 +258,9 @@ impl Scheduler {
             sequence.draft.clear();
         }
         sequence.advance(len, drafted, &mut self.tree, self.limits.share);
+        let state = sequence.state_rows(start..start + len, &parts, &mut self.tree);
         let (pages, len) = (sequence.pages(&self.tree), len + drafted);
-        chunks.push(Chunk { sequence: index, start, len, drafted, pages, scored, samples });
+        chunks.push(Chunk { sequence: index, start, len, drafted, pages, state, scored, samples });
         len
     }
 }

@@ -6,6 +6,7 @@ use super::grammar::Constraint;
 use super::prefix::{NodeId, PageTokens, PrefixTree};
 use super::request::{Request, TokenLogprobs};
 use super::sampler::Sampler;
+use super::states::SequenceState;
 use crate::generation::{Thoughts, Usage};
 use moot_models::PAGE;
 use std::ops::Range;
@@ -28,6 +29,8 @@ pub(super) struct Sequence {
     pub reused: usize,
     /// Those of them that a request of another group had computed.
     pub borrowed: usize,
+    /// Its recurrent state, where the model has such.
+    pub state: Option<SequenceState<NodeId>>,
     /// The last step that it had a part in.
     pub last_step: u64,
     pub sampler: Sampler,
@@ -59,6 +62,7 @@ impl Sequence {
             reserved: 0,
             reused: 0,
             borrowed: 0,
+            state: None,
             last_step: 0,
             sampler: Sampler::new(request.sampling, request.seed),
             draft: Draft::new(),
@@ -135,7 +139,7 @@ impl Sequence {
 
     /// The first position whose logits are still needed. Its page and those after it are computed for this sequence, also
     /// where the prefix tree has them: the tree keeps keys and values, not logits.
-    fn first_needed(&self) -> usize {
+    pub(super) fn first_needed(&self) -> usize {
         if self.request.score && self.scores.len() < self.prefill.len() {
             self.prefill.start - 1 + self.scores.len()
         } else {
@@ -160,14 +164,23 @@ impl Sequence {
         self.held.iter().map(|&node| tree.page(node)).chain(self.own.iter().copied()).collect()
     }
 
+    /// Pages at the beginning that are nodes of the tree.
+    pub(super) fn held(&self) -> &[NodeId] {
+        &self.held
+    }
+
     fn page_count(&self) -> usize {
         self.held.len() + self.own.len()
     }
 
     /// Takes over the following pages that the tree has, computed or about to be in this very step: siblings share while
-    /// they run. Pages from the first needed logits on are left to compute.
+    /// they run. Pages from the first needed logits on are left to compute. Of a model with recurrent states, pages up to the
+    /// last one that has a copy of the state, and those that are computed already.
     pub(super) fn adopt(&mut self, tree: &mut PrefixTree) {
-        let shared = self.first_needed();
+        let mut shared = self.first_needed();
+        if tree.states.is_some() {
+            shared = shared.min(self.cached.max(self.begin_from_kept(tree)));
+        }
         while let Some(tokens) = self.next_page().filter(|_| (self.held.len() + 1) * PAGE <= shared) {
             let Some(node) = tree.child(self.tip(), &tokens) else { return };
             tree.retain(node);
@@ -222,9 +235,10 @@ impl Sequence {
         }
         self.reserved = 0;
         self.cached = 0;
+        self.release_state(tree);
     }
 
-    fn tip(&self) -> NodeId {
+    pub(super) fn tip(&self) -> NodeId {
         self.held.last().copied().unwrap_or(PrefixTree::ROOT)
     }
 

@@ -34,6 +34,12 @@ pub struct Stats {
     pub reused_across_groups: usize,
     /// Pages of cached prefixes evicted.
     pub evicted: usize,
+    /// Recurrent states kept where prompts part, for other requests to begin from.
+    pub states_kept: usize,
+    /// Times that a request began, or went on, from a kept state.
+    pub states_reused: usize,
+    /// Kept states evicted.
+    pub states_evicted: usize,
     /// Pages that requests hold now; the others are free, or cache a prefix until they are evicted.
     pub pages_held: usize,
     /// Most pages that requests held at once.
@@ -67,6 +73,9 @@ impl Stats {
             page_reads_unshared: self.page_reads_unshared + other.page_reads_unshared,
             reused_across_groups: self.reused_across_groups + other.reused_across_groups,
             evicted: self.evicted + other.evicted,
+            states_kept: self.states_kept + other.states_kept,
+            states_reused: self.states_reused + other.states_reused,
+            states_evicted: self.states_evicted + other.states_evicted,
             pages_held: self.pages_held + other.pages_held,
             peak_pages: self.peak_pages.max(other.peak_pages),
             peak_rows: self.peak_rows.max(other.peak_rows),

@@ -114,6 +114,11 @@ impl Worker {
             runner::run(model, memory, scheduler, chunks, &mut stats)
         };
         stats.evicted = self.scheduler.tree.evicted();
+        if let Some(states) = &self.scheduler.tree.states {
+            let counts = states.counts();
+            (stats.states_kept, stats.states_reused, stats.states_evicted) =
+                (counts.kept, counts.reused, counts.evicted);
+        }
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;
         step.map(Some)
     }

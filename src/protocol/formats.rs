@@ -152,6 +152,7 @@ pub static SCORES: Format = Format {
 pub static FREE: Format = Format {
     name: "free",
     about: "any text, of which a regular expression of the user's finds the answers",
+    explains_first: false,
     grammar: None,
     schema: None,
     line: |_| None,
@@ -162,6 +163,7 @@ pub static FREE: Format = Format {
 pub static FREE_GRAMMAR: Format = Format {
     name: "free-grammar",
     about: "as free, under a grammar of the user's",
+    explains_first: false,
     grammar: Some(prompt_file!("reply/free.lark")),
     schema: None,
     line: |_| None,

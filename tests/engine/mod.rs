@@ -8,6 +8,7 @@ mod grammar;
 mod invariance;
 mod lifetime;
 mod local;
+mod recurrence;
 mod scoring;
 mod sharing;
 mod speculation;

@@ -1,4 +1,4 @@
-//! `silu(gate) * up`, and `gelu(gate) * up`.
+//! `silu(gate) * up`, `gelu(gate) * up` and `sigmoid(gate) * up`.
 
 use super::lanes::{Lanes, exp};
 use super::rowwise::gelu_tanh;
@@ -10,37 +10,47 @@ pub enum Gate {
     Silu,
     /// `x / 2 * (1 + tanh(√(2 / π) * (x + 0.044715 x³)))`
     GeluTanh,
+    /// `1 / (1 + exp(-x))`
+    Sigmoid,
 }
+
+/// [`Gate`] as a constant of a kernel.
+pub(super) const SILU: u8 = Gate::Silu as u8;
+pub(super) const GELU_TANH: u8 = Gate::GeluTanh as u8;
+pub(super) const SIGMOID: u8 = Gate::Sigmoid as u8;
 
 /// As many values as `gate` has.
 ///
 /// # Safety
 /// The instructions of `L` exist; `up` is as long as `gate`, and there is room for as many results.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes, const GELU: bool>(gate: &[f32], up: &[f32], out: *mut f32) {
+pub(super) unsafe fn run<L: Lanes, const GATE: u8>(gate: &[f32], up: &[f32], out: *mut f32) {
     let whole = gate.len() / 16 * 16;
     // SAFETY: full sixteens lie within the slices; the rest goes through buffers of sixteen.
     unsafe {
         for at in (0..whole).step_by(16) {
-            gated::<L, GELU>(gate.as_ptr().add(at), up.as_ptr().add(at), out.add(at));
+            gated::<L, GATE>(gate.as_ptr().add(at), up.as_ptr().add(at), out.add(at));
         }
         let (mut g, mut u, mut o) = ([0.0; 16], [0.0; 16], [0.0; 16]);
         let rest = gate.len() - whole;
         g[..rest].copy_from_slice(&gate[whole..]);
         u[..rest].copy_from_slice(&up[whole..]);
-        gated::<L, GELU>(g.as_ptr(), u.as_ptr(), o.as_mut_ptr());
+        gated::<L, GATE>(g.as_ptr(), u.as_ptr(), o.as_mut_ptr());
         std::ptr::copy_nonoverlapping(o.as_ptr(), out.add(whole), rest);
     }
 }
 
-/// Sixteen values of `gate / (1 + exp(-gate)) * up`, or of GELU by `tanh`.
+/// Sixteen values of `activation(gate) * up`; GELU is by `tanh`.
 #[inline(always)]
-unsafe fn gated<L: Lanes, const GELU: bool>(gate: *const f32, up: *const f32, out: *mut f32) {
+unsafe fn gated<L: Lanes, const GATE: u8>(gate: *const f32, up: *const f32, out: *mut f32) {
     // SAFETY: the caller's.
     unsafe {
         let x = L::load(gate);
-        let activated =
-            if GELU { gelu_tanh(x) } else { x.div(L::splat(1.0).fma(L::splat(1.0), exp(L::splat(0.0).sub(x)))) };
+        let activated = match GATE {
+            GELU_TANH => gelu_tanh(x),
+            SIGMOID => L::splat(1.0).div(L::splat(1.0).fma(L::splat(1.0), exp(L::splat(0.0).sub(x)))),
+            _ => x.div(L::splat(1.0).fma(L::splat(1.0), exp(L::splat(0.0).sub(x)))),
+        };
         activated.mul(L::load(up)).store(out);
     }
 }

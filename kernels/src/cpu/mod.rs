@@ -20,6 +20,9 @@ mod bidirectional;
 mod block_linear;
 mod blocks;
 mod cached;
+mod delta;
+#[cfg(test)]
+mod delta_tests;
 #[cfg(test)]
 mod encoder_tests;
 mod exp;
@@ -45,6 +48,7 @@ pub(crate) use bidirectional::{BidirectionalCall, RelativeCall, Scratch};
 pub(crate) use block_linear::BlockCall;
 pub(crate) use blocks::{Format, pack_half};
 pub(crate) use cached::Cached;
+pub(crate) use delta::DeltaCall;
 pub use exp::exp_all;
 pub use gated::Gate;
 pub(crate) use int16::{Int16, Int16Call, pack as pack_i16, panel_bytes as i16_panel_bytes, row_of_i16};

@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 /// A body is compiled once for each table, with that table's instructions enabled. It may name `L`, the table's lanes,
 /// and the sizes of its register tiles: `ROWS` of floats or int16, `INT8_ROWS` by `INT8_VECTORS` of int8, `KEY_QUERIES`
 /// and `VALUE_QUERIES` that share a loaded key or value, `KEY_PAGES` that share a query's number, `SCAN_ROWS` that four
-/// queries are compared with, and independent `SUMS` that hide the latency of an addition.
+/// queries are compared with, independent `SUMS` that hide the latency of an addition, and `DELTA_BLOCKS` of columns of a
+/// recurrent state that share a loaded query and key.
 macro_rules! kernels {
     ($then:ident! $($given:tt)*) => {
         $then! {
@@ -27,8 +28,13 @@ macro_rules! kernels {
                 = attention::run::<L, KEY_QUERIES, KEY_PAGES, VALUE_QUERIES>;
             bidirectional(call: &BidirectionalCall<'_>, text: Range<usize>, head: usize, scratch: &mut Scratch)
                 = bidirectional::run::<L, ROWS>;
-            swiglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, false>;
-            geglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, true>;
+            swiglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::SILU }>;
+            geglu(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::GELU_TANH }>;
+            sigmoid_gate(gate: &[f32], up: &[f32], out: *mut f32) = gated::run::<L, { gated::SIGMOID }>;
+            causal_conv(rows: &[&[f32]], weights: &[f32], out: *mut f32) = delta::convolve::<L>;
+            unit_norm(x: &mut [f32], scale: f32) = delta::unit_norm::<L>;
+            delta_rule(call: &DeltaCall<'_>, state: *mut f32, blocks: Range<usize>, tokens: Range<usize>)
+                = delta::run::<L, DELTA_BLOCKS>;
             norm(x: &[f32], residual: Option<Residual<'_>>, weight: &[f32], eps: f32, out: *mut f32) = norm::run::<L>;
             add_norm(x: &[f32], residual: &[f32], norm: LayerNorm<'_>, out: *mut f32) = rowwise::add_norm::<L>;
             bias_activation(row: &mut [f32], bias: &[f32], activation: Activation) = rowwise::bias_activation::<L>;
@@ -65,6 +71,7 @@ impl Table {
         match activation {
             Gate::Silu => self.swiglu,
             Gate::GeluTanh => self.geglu,
+            Gate::Sigmoid => self.sigmoid_gate,
         }
     }
 }
@@ -78,6 +85,7 @@ struct Tiles {
     key_pages: usize,
     scan_rows: usize,
     sums: usize,
+    delta_blocks: usize,
 }
 
 /// Declares a module with a [`Table`]: its name, lanes, tile sizes and, in brackets, the target features that its kernels
@@ -101,6 +109,7 @@ macro_rules! table {
             const KEY_PAGES: usize = TILES.key_pages;
             const SCAN_ROWS: usize = TILES.scan_rows;
             const SUMS: usize = TILES.sums;
+            const DELTA_BLOCKS: usize = TILES.delta_blocks;
             $(compiled_for! { $features unsafe fn $name($($argument: $type),*) $(-> $result)? {
                 // SAFETY: a `Table` is only reachable through `tables`, which checked the features; the rest is the
                 // caller's.
@@ -121,16 +130,18 @@ macro_rules! compiled_for {
 // vectors of sixteen lanes fit the registers; AVX2's int8 tile is as large as its narrow products allow, and its sums
 // wait in L1 while they are made.
 const PORTABLE_TILES: Tiles =
-    Tiles { rows: 2, int8: [2, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6 };
+    Tiles { rows: 2, int8: [2, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6, delta_blocks: 1 };
 #[cfg(target_arch = "aarch64")]
-const NEON_TILES: Tiles = Tiles { rows: 3, int8: [2, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6 };
+const NEON_TILES: Tiles =
+    Tiles { rows: 3, int8: [2, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6, delta_blocks: 1 };
 #[cfg(target_arch = "x86_64")]
-const AVX2_TILES: Tiles = Tiles { rows: 3, int8: [4, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6 };
+const AVX2_TILES: Tiles =
+    Tiles { rows: 3, int8: [4, 1], few: 2, queries: [4, 1], key_pages: 1, scan_rows: 1, sums: 6, delta_blocks: 1 };
 #[cfg(target_arch = "x86_64")]
 const AVX_VNNI_TILES: Tiles = Tiles { int8: [6, 1], few: 3, ..AVX2_TILES };
 #[cfg(target_arch = "x86_64")]
 const AVX512_TILES: Tiles =
-    Tiles { rows: 12, int8: [6, 2], few: 8, queries: [8, 4], key_pages: 2, scan_rows: 4, sums: 12 };
+    Tiles { rows: 12, int8: [6, 2], few: 8, queries: [8, 4], key_pages: 2, scan_rows: 4, sums: 12, delta_blocks: 2 };
 
 #[cfg(target_arch = "x86_64")]
 kernels!(table! portable "portable", lanes::Sse2, PORTABLE_TILES, []);

@@ -25,6 +25,7 @@ pub fn reference(gate: &Tensor, up: &Tensor, activation: Gate) -> Result<Tensor>
     match activation {
         Gate::Silu => gate.silu()? * up,
         Gate::GeluTanh => gate.gelu()? * up,
+        Gate::Sigmoid => candle_nn::ops::sigmoid(gate)? * up,
     }
 }
 

@@ -90,7 +90,7 @@ fn from_config(config: &Config) -> Result<DecoderSpec> {
 fn complete(spec: &mut DecoderSpec, window_rope: Rope, windowed: impl Fn(usize) -> bool) {
     spec.window_rope = Some(window_rope);
     spec.set_kinds(|layer| match windowed(layer) {
-        true => LayerKind { windowed: true, rotation: Rotation::WindowRope },
+        true => LayerKind { rotation: Rotation::WindowRope, ..LayerKind::WINDOWED },
         false => LayerKind::FULL,
     });
     spec.embedding_scale = (spec.hidden as f32).sqrt();

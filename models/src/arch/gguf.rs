@@ -56,7 +56,9 @@ pub(super) fn with_experts(metadata: &Metadata, architecture: &'static str) -> R
         window: usize::MAX,
         window_rope: None,
         layer_kinds: Vec::new(),
+        delta: None,
         attention_scale: 1.0 / (head_dim as f32).sqrt(),
+        attention_gate: false,
         embedding_scale: 1.0,
         gate: Gate::Silu,
         norms: Norms::Before,
@@ -66,6 +68,7 @@ pub(super) fn with_experts(metadata: &Metadata, architecture: &'static str) -> R
         qk_norm: QkNorm::None,
         output: Output::Own,
         layout: Layout::PLAIN,
+        prediction_blocks: 0,
     };
     // Converters write 0 for a model without a window.
     if let Some(window) = metadata.optional_usize(&field("attention.sliding_window"))?.filter(|&window| window > 0) {

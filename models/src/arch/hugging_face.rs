@@ -76,7 +76,9 @@ fn of_any_activation(config: &Config, architecture: &'static str) -> Result<Deco
         window: usize::MAX,
         window_rope: None,
         layer_kinds: Vec::new(),
+        delta: None,
         attention_scale: 1.0 / (head_dim as f32).sqrt(),
+        attention_gate: false,
         embedding_scale: 1.0,
         gate: Gate::Silu,
         norms: Norms::Before,
@@ -86,6 +88,7 @@ fn of_any_activation(config: &Config, architecture: &'static str) -> Result<Deco
         qk_norm: QkNorm::None,
         output: if config.flag("tie_word_embeddings")? { Output::Tied } else { Output::Own },
         layout: Layout::PLAIN,
+        prediction_blocks: 0,
     };
     spec.limit_context(reach, |claimed| ContextLimit::ShortRope { claimed });
     Ok(spec)

@@ -10,6 +10,7 @@ pub mod names;
 mod phi3;
 mod qwen2;
 mod qwen3;
+mod qwen35;
 mod qwen3moe;
 mod rope;
 mod row;
@@ -21,13 +22,23 @@ pub use row::Arch;
 use crate::error::{ModelError, Result};
 use crate::spec::{Bias, DecoderSpec, Experts, Output};
 use crate::weights::{Gguf, Weights};
+use moot_kernels::ops::delta_net::DeltaShape;
 use names::{BlockTensor, Name, Naming};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Every architecture there is.
-pub const ARCHS: &[Arch] =
-    &[llama::ARCH, mistral::ARCH, qwen2::ARCH, qwen3::ARCH, qwen3moe::ARCH, phi3::ARCH, gemma3::ARCH, smollm3::ARCH];
+pub const ARCHS: &[Arch] = &[
+    llama::ARCH,
+    mistral::ARCH,
+    qwen2::ARCH,
+    qwen3::ARCH,
+    qwen3moe::ARCH,
+    phi3::ARCH,
+    gemma3::ARCH,
+    smollm3::ARCH,
+    qwen35::ARCH,
+];
 
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
 /// no other is.
@@ -66,9 +77,24 @@ pub fn spec_of_config(config: &Config) -> Result<DecoderSpec> {
     Ok(spec)
 }
 
+/// `model_type` of models that take images too, and that of their text, whose fields are in `text_config`.
+const WITH_IMAGES: &[(&str, &str)] = &[("qwen3_5", "qwen3_5_text")];
+
 fn of_config(config: &Config) -> Result<DecoderSpec> {
-    let rows = ARCHS.iter().map(|arch| (arch.model_type, arch));
-    (find(config.path(), config.str("model_type")?, rows)?.from_config)(config)
+    let row = |name: &str| ARCHS.iter().find(|arch| arch.model_type == name);
+    let with_images = WITH_IMAGES.iter().filter_map(|(name, text)| Some((*name, (row(text)?, true))));
+    let rows = ARCHS.iter().map(|arch| (arch.model_type, (arch, false))).chain(with_images);
+    let (arch, nested) = find(config.path(), config.str("model_type")?, rows)?;
+    if !nested {
+        return (arch.from_config)(config);
+    }
+    let text = config.section("text_config")?.ok_or_else(|| config.wrong("text_config", "a JSON object"))?;
+    text.refuse("model_type", |value| value == arch.model_type, &format!("\"{}\"", arch.model_type))?;
+    let mut spec = (arch.from_config)(&text)?;
+    if config.has("tie_word_embeddings") {
+        spec.output = if config.flag("tie_word_embeddings")? { Output::Tied } else { Output::Own };
+    }
+    Ok(spec)
 }
 
 fn of_gguf(gguf: &Gguf, weights: &Weights) -> Result<DecoderSpec> {
@@ -134,6 +160,9 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     if !(spec.norm_eps > 0.0 && spec.norm_eps < 1.0) {
         return wrong("norm epsilon", "between 0 and 1", spec.norm_eps.to_string());
     }
+    if let Some((field, expected, found)) = spec.delta.as_ref().and_then(|delta| delta_fault(delta, spec)) {
+        return wrong(field, &expected, found);
+    }
     for rope in [Some(&spec.rope), spec.window_rope.as_ref()].into_iter().flatten() {
         if let Some((field, expected, found)) = rope::fault(rope, spec.head_dim) {
             return wrong(field, &expected, found);
@@ -150,13 +179,35 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     Ok(())
 }
 
+/// The first fault of recurrent layers: field, expected, found.
+fn delta_fault(delta: &DeltaShape, spec: &DecoderSpec) -> Option<(&'static str, String, String)> {
+    const MOST: usize = 1 << 12;
+    let DeltaShape { key_heads, value_heads, key_dim, value_dim, taps, .. } = *delta;
+    let heads = |heads: usize| (1..=MOST).contains(&heads);
+    if !heads(key_heads) || !heads(value_heads) || !value_heads.is_multiple_of(key_heads) {
+        let expected = format!("1 to {MOST}, the number of keys' heads to divide that of values'");
+        return Some(("heads of recurrent layers", expected, format!("{key_heads} and {value_heads}")));
+    }
+    if ![key_dim, value_dim].iter().all(|&dim| heads(dim) && dim.is_multiple_of(16)) {
+        let expected = format!("multiples of 16 up to {MOST}");
+        return Some(("head sizes of recurrent layers", expected, format!("{key_dim} and {value_dim}")));
+    }
+    if !(2..=16).contains(&taps) {
+        return Some(("convolution of recurrent layers", "2 to 16 tokens".into(), taps.to_string()));
+    }
+    if spec.attention_layers() == 0 {
+        return Some(("layers with attention", "at least one".into(), "none".into()));
+    }
+    None
+}
+
 /// Every tensor of `spec` is there in its shape, and no other is there: one that is left over (a bias, another norm,
 /// more layers) means that the file's forward is not the one that would be computed.
 fn check_tensors(weights: &Weights, spec: &DecoderSpec, naming: Naming) -> Result<()> {
     let mut known = BTreeSet::new();
     // The first that is missing ends this, so the work is bounded by the file and not by the number of layers it names.
     for (name, expected) in names::tensors(spec) {
-        let name = naming.name(name);
+        let (name, expected) = (naming.name(name), naming.shape(name, expected));
         let found = weights.shape(&name)?;
         if found != expected {
             return Err(ModelError::Shape { path: weights.path().to_owned(), tensor: name, expected, found });
@@ -169,8 +220,14 @@ fn check_tensors(weights: &Weights, spec: &DecoderSpec, naming: Naming) -> Resul
             Naming::Gguf => rope::TENSORS.contains(&name),
             // Frequencies that old checkpoints store although they follow from the configuration.
             Naming::HuggingFace => name.ends_with(".rotary_emb.inv_freq"),
+            Naming::HuggingFaceText => name.starts_with("model.visual."),
         }
     };
+    let predicts = |name: &str| match naming {
+        Naming::Gguf => behind_last(name, spec),
+        Naming::HuggingFace | Naming::HuggingFaceText => spec.prediction_blocks > 0 && name.starts_with("mtp."),
+    };
+    let idle = |name: &str| idle(name) || predicts(name);
     match weights.names().find(|name| !known.contains(*name) && !idle(name)) {
         None => Ok(()),
         Some(name) => Err(ModelError::UnusedTensor {
@@ -179,4 +236,10 @@ fn check_tensors(weights: &Weights, spec: &DecoderSpec, naming: Naming) -> Resul
             architecture: spec.architecture,
         }),
     }
+}
+
+/// Whether a GGUF's tensor is of a block that predicts more than the next token.
+fn behind_last(name: &str, spec: &DecoderSpec) -> bool {
+    let block = name.strip_prefix("blk.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+    block.is_some_and(|block| (spec.layers..spec.layers + spec.prediction_blocks).contains(&block))
 }

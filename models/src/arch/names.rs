@@ -1,6 +1,7 @@
 //! Names of a decoder's tensors in GGUF files and in transformers folders.
 
 use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output, Projections, QkNorm};
+use moot_kernels::ops::delta_net::DeltaShape;
 
 /// A tensor of a decoder, by its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,8 @@ pub enum Name {
 pub enum BlockTensor {
     /// `[hidden]`
     AttentionNorm,
-    /// `[heads * head_dim, hidden]`
+    /// `[heads * head_dim, hidden]`; of gated attention a head's queries and then its gates, `[2 * heads * head_dim,
+    /// hidden]`.
     Query,
     /// `[heads * head_dim]`
     QueryBias,
@@ -58,6 +60,24 @@ pub enum BlockTensor {
     GateUp,
     /// `[hidden, intermediate]`
     Down,
+    /// Queries, keys and values of a recurrent layer: `[channels, hidden]`
+    DeltaQkv,
+    /// `[value_heads * value_dim, hidden]`
+    DeltaGate,
+    /// `[value_heads, hidden]`
+    DeltaRate,
+    /// `[value_heads, hidden]`
+    DeltaStep,
+    /// `[channels, taps]`
+    DeltaConvolution,
+    /// `[value_heads]`: in a GGUF `-exp(A_log)`, in a folder `A_log`.
+    DeltaDecay,
+    /// `[value_heads]`
+    DeltaStepBias,
+    /// `[value_dim]`
+    DeltaNorm,
+    /// `[hidden, value_heads * value_dim]`
+    DeltaOutput,
     /// `[experts, hidden]`
     Router,
     /// A projection of expert `.0`, as [`Self::Gate`], [`Self::Up`] or [`Self::Down`].
@@ -106,28 +126,53 @@ pub enum Naming {
     Gguf,
     /// transformers'.
     HuggingFace,
+    /// transformers', of the text of a model that takes images too.
+    HuggingFaceText,
 }
 
 impl Naming {
     /// The tensor's name in the file.
     #[must_use]
     pub fn name(self, name: Name) -> String {
-        match (self, name) {
-            (Self::Gguf, Name::Embedding) => "token_embd.weight".into(),
-            (Self::Gguf, Name::OutputNorm) => "output_norm.weight".into(),
-            (Self::Gguf, Name::Output) => "output.weight".into(),
-            (Self::Gguf, Name::Block(i, BlockTensor::Experts(inner))) => {
-                format!("blk.{i}.ffn_{}_exps.weight", inner.name())
-            }
-            (Self::HuggingFace, Name::Block(i, BlockTensor::Expert(expert, inner))) => {
-                format!("model.layers.{i}.mlp.experts.{expert}.{}_proj.weight", inner.name())
-            }
-            (Self::Gguf, Name::Block(i, tensor)) => format!("blk.{i}.{}", tensor.names().0),
-            (Self::HuggingFace, Name::Embedding) => "model.embed_tokens.weight".into(),
-            (Self::HuggingFace, Name::OutputNorm) => "model.norm.weight".into(),
-            (Self::HuggingFace, Name::Output) => "lm_head.weight".into(),
-            (Self::HuggingFace, Name::Block(i, tensor)) => format!("model.layers.{i}.{}", tensor.names().1),
+        match self {
+            Self::Gguf => gguf_name(name),
+            Self::HuggingFace => hugging_face_name("model", name),
+            Self::HuggingFaceText => hugging_face_name("model.language_model", name),
         }
+    }
+
+    /// The tensor's shape in the file, of its shape by [`tensors`].
+    #[must_use]
+    pub fn shape(self, name: Name, shape: Vec<usize>) -> Vec<usize> {
+        match (self, name, &shape[..]) {
+            // A convolution of one input a channel.
+            (Self::HuggingFace | Self::HuggingFaceText, Name::Block(_, BlockTensor::DeltaConvolution), [out, taps]) => {
+                vec![*out, 1, *taps]
+            }
+            _ => shape,
+        }
+    }
+}
+
+fn gguf_name(name: Name) -> String {
+    match name {
+        Name::Embedding => "token_embd.weight".into(),
+        Name::OutputNorm => "output_norm.weight".into(),
+        Name::Output => "output.weight".into(),
+        Name::Block(i, BlockTensor::Experts(inner)) => format!("blk.{i}.ffn_{}_exps.weight", inner.name()),
+        Name::Block(i, tensor) => format!("blk.{i}.{}", tensor.names().0),
+    }
+}
+
+fn hugging_face_name(prefix: &str, name: Name) -> String {
+    match name {
+        Name::Embedding => format!("{prefix}.embed_tokens.weight"),
+        Name::OutputNorm => format!("{prefix}.norm.weight"),
+        Name::Output => "lm_head.weight".into(),
+        Name::Block(i, BlockTensor::Expert(expert, inner)) => {
+            format!("{prefix}.layers.{i}.mlp.experts.{expert}.{}_proj.weight", inner.name())
+        }
+        Name::Block(i, tensor) => format!("{prefix}.layers.{i}.{}", tensor.names().1),
     }
 }
 
@@ -156,6 +201,15 @@ impl BlockTensor {
             // llama.cpp has no name for the two together: a tensor of twice the rows under the name of one.
             Self::GateUp => ("ffn_up.weight", "mlp.gate_up_proj.weight"),
             Self::Down => ("ffn_down.weight", "mlp.down_proj.weight"),
+            Self::DeltaQkv => ("attn_qkv.weight", "linear_attn.in_proj_qkv.weight"),
+            Self::DeltaGate => ("attn_gate.weight", "linear_attn.in_proj_z.weight"),
+            Self::DeltaRate => ("ssm_beta.weight", "linear_attn.in_proj_b.weight"),
+            Self::DeltaStep => ("ssm_alpha.weight", "linear_attn.in_proj_a.weight"),
+            Self::DeltaConvolution => ("ssm_conv1d.weight", "linear_attn.conv1d.weight"),
+            Self::DeltaDecay => ("ssm_a", "linear_attn.A_log"),
+            Self::DeltaStepBias => ("ssm_dt.bias", "linear_attn.dt_bias"),
+            Self::DeltaNorm => ("ssm_norm.weight", "linear_attn.norm.weight"),
+            Self::DeltaOutput => ("ssm_out.weight", "linear_attn.out_proj.weight"),
             Self::Router => ("ffn_gate_inp.weight", "mlp.gate.weight"),
             // Each kind of file stores experts in its own way, so these are no file's.
             Self::Expert(..) => ("expert of a GGUF", "expert"),
@@ -183,6 +237,7 @@ impl ProjectionRows {
     pub fn of(spec: &DecoderSpec, wanted: BlockTensor) -> Self {
         let (q, kv, wide) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim, spec.intermediate);
         let rows = match wanted {
+            BlockTensor::Query if spec.attention_gate => 2 * q,
             BlockTensor::Query => q,
             BlockTensor::Key | BlockTensor::Value => kv,
             BlockTensor::Gate | BlockTensor::Up => wide,
@@ -204,9 +259,23 @@ impl ProjectionRows {
 
 /// Every tensor of `spec`'s file with its shape, row-major, outermost first; made as they are asked for.
 pub fn tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> {
-    let of_block = block_tensors(spec);
-    let block = move |i| of_block.clone().into_iter().map(move |(tensor, shape)| (Name::Block(i, tensor), shape));
+    let (attention, recurrent) = (block_tensors(spec, None), block_tensors(spec, spec.delta));
+    let block = move |i: usize| {
+        let of_block = if spec.kind(i).recurrent { &recurrent } else { &attention };
+        of_block.clone().into_iter().map(move |(tensor, shape)| (Name::Block(i, tensor), shape))
+    };
     top_tensors(spec).chain((0..spec.layers).flat_map(block))
+}
+
+/// The norm between a block's two halves.
+#[must_use]
+pub fn feed_forward_norm(spec: &DecoderSpec) -> BlockTensor {
+    match spec.norms {
+        // Files of models with recurrent layers call it so, although it is no norm of attention's result.
+        Norms::Before if spec.delta.is_some() => BlockTensor::AttentionOutputNorm,
+        Norms::Before => BlockTensor::FeedForwardNorm,
+        Norms::Around => BlockTensor::FeedForwardInputNorm,
+    }
 }
 
 /// The tensors outside all blocks.
@@ -216,31 +285,44 @@ fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> +
     [(Name::Embedding, matrix), (Name::OutputNorm, vec![spec.hidden])].into_iter().chain(own)
 }
 
-/// The tensors of one block.
+/// The tensors of one block, which has a recurrent state by `delta` or else attention.
 #[must_use]
-fn block_tensors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
-    let (q, kv) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
-    let feed_forward_norm = match spec.norms {
-        Norms::Before => BlockTensor::FeedForwardNorm,
-        Norms::Around => BlockTensor::FeedForwardInputNorm,
-    };
-    let mut tensors = vec![
-        (BlockTensor::AttentionNorm, vec![spec.hidden]),
-        (BlockTensor::AttentionOutput, vec![spec.hidden, q]),
-        (feed_forward_norm, vec![spec.hidden]),
-    ];
+fn block_tensors(spec: &DecoderSpec, delta: Option<DeltaShape>) -> Vec<(BlockTensor, Vec<usize>)> {
+    let q = spec.heads * spec.head_dim;
+    let mut tensors = vec![(BlockTensor::AttentionNorm, vec![spec.hidden])];
+    match delta {
+        Some(delta) => tensors.extend(delta_tensors(spec, delta)),
+        None => tensors.push((BlockTensor::AttentionOutput, vec![spec.hidden, q])),
+    }
+    tensors.push((feed_forward_norm(spec), vec![spec.hidden]));
     match spec.experts {
         None => tensors.push((BlockTensor::Down, vec![spec.hidden, spec.intermediate])),
         Some(experts) => tensors.extend(expert_tensors(spec, experts)),
     }
-    let inward: &[BlockTensor] = match (spec.layout.projections, spec.experts) {
-        (Projections::Separate, None) => {
-            &[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value, BlockTensor::Gate, BlockTensor::Up]
+    let inward: (&[BlockTensor], &[BlockTensor]) = match spec.layout.projections {
+        Projections::Separate => {
+            (&[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value], &[BlockTensor::Gate, BlockTensor::Up])
         }
-        (Projections::Separate, Some(_)) => &[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value],
-        (Projections::Fused, _) => &[BlockTensor::QueryKeyValue, BlockTensor::GateUp],
+        Projections::Fused => (&[BlockTensor::QueryKeyValue], &[BlockTensor::GateUp]),
     };
-    tensors.extend(inward.iter().map(|&tensor| (tensor, vec![ProjectionRows::of(spec, tensor).rows, spec.hidden])));
+    let attention = if delta.is_none() { inward.0 } else { &[] };
+    let gate_up = if spec.experts.is_none() { inward.1 } else { &[] };
+    let projection = |&tensor: &BlockTensor| (tensor, vec![ProjectionRows::of(spec, tensor).rows, spec.hidden]);
+    tensors.extend(attention.iter().chain(gate_up).map(projection));
+    if delta.is_none() {
+        tensors.extend(attention_vectors(spec));
+    }
+    if spec.norms == Norms::Around {
+        let behind = [BlockTensor::AttentionOutputNorm, BlockTensor::FeedForwardOutputNorm];
+        tensors.extend(behind.map(|tensor| (tensor, vec![spec.hidden])));
+    }
+    tensors
+}
+
+/// The biases and the norms of heads in attention.
+fn attention_vectors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
+    let (q, kv) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
+    let mut tensors = Vec::new();
     if spec.bias != Bias::None {
         tensors.extend([
             (BlockTensor::QueryBias, vec![q]),
@@ -254,11 +336,23 @@ fn block_tensors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
     if spec.qk_norm == QkNorm::PerHead {
         tensors.extend([(BlockTensor::QueryNorm, vec![spec.head_dim]), (BlockTensor::KeyNorm, vec![spec.head_dim])]);
     }
-    if spec.norms == Norms::Around {
-        let behind = [BlockTensor::AttentionOutputNorm, BlockTensor::FeedForwardOutputNorm];
-        tensors.extend(behind.map(|tensor| (tensor, vec![spec.hidden])));
-    }
     tensors
+}
+
+/// The tensors of a recurrent layer in place of attention's.
+fn delta_tensors(spec: &DecoderSpec, delta: DeltaShape) -> [(BlockTensor, Vec<usize>); 9] {
+    let heads = delta.value_heads;
+    [
+        (BlockTensor::DeltaQkv, vec![delta.channels(), spec.hidden]),
+        (BlockTensor::DeltaGate, vec![delta.outputs(), spec.hidden]),
+        (BlockTensor::DeltaRate, vec![heads, spec.hidden]),
+        (BlockTensor::DeltaStep, vec![heads, spec.hidden]),
+        (BlockTensor::DeltaConvolution, vec![delta.channels(), delta.taps]),
+        (BlockTensor::DeltaDecay, vec![heads]),
+        (BlockTensor::DeltaStepBias, vec![heads]),
+        (BlockTensor::DeltaNorm, vec![delta.value_dim]),
+        (BlockTensor::DeltaOutput, vec![spec.hidden, delta.outputs()]),
+    ]
 }
 
 /// The router, and each expert's tensors or those of all.

@@ -6,7 +6,7 @@ use crate::spec::{Bias, DecoderSpec, LayerKind, Layout, QkRows, Rotation};
 
 /// Every fourth layer is not rotated, unless a file says otherwise.
 const PATTERN: usize = 4;
-const UNROTATED: LayerKind = LayerKind { windowed: false, rotation: Rotation::None };
+const UNROTATED: LayerKind = LayerKind { rotation: Rotation::None, ..LayerKind::FULL };
 
 pub(super) const ARCH: Arch = Arch {
     name: "smollm3",

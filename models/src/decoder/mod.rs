@@ -1,92 +1,28 @@
 //! The one forward of every decoder: a [`Batch`] and the KV cache in, logits out.
 
+mod attention;
+mod block;
+mod linear_weights;
 mod load;
+mod loader;
+mod options;
 mod replay;
 mod rotations;
 
+pub use linear_weights::LinearWeights;
+pub use options::{LoadOptions, Residency};
 pub use replay::{ReplayCounts, Replays};
 
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::kv::KvCache;
-use crate::layers::{FeedForward, FeedForwards, Joined, Linear, MixtureOfExperts, moved};
-use crate::spec::{DecoderSpec, Rotation};
+use crate::layers::{FeedForwards, Linear, moved};
+use crate::spec::DecoderSpec;
+use block::{Block, Following, Mixer};
 use candle_core::{DType, Device, Tensor};
 use moot_kernels::ops::norm::{add_rms_norm, rms_norm};
-use moot_kernels::ops::{attention::attention, rotate_store::RotateStore};
-use moot_kernels::{PAGE, SequenceRows, Weight, opened_again};
+use moot_kernels::{PAGE, SequenceRows, StateRows, Weight};
 use rotations::{Angles, Rotations};
-
-/// How matrices are stored once loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Residency {
-    /// In the file's own type. On the CPU by kernels of ours, which quantise activations to int8 where weights are
-    /// quantised; elsewhere quantised weights are multiplied by Candle.
-    #[default]
-    AsStored,
-    /// Widened to the working type at load: the numbers of the file with no other rounding, as a reference. Keys and values
-    /// are of that type too.
-    Dense,
-}
-
-/// Where a model is loaded to, and in which types.
-#[derive(Debug, Clone)]
-pub struct LoadOptions {
-    /// The device of the first blocks, or of all of them.
-    pub device: Device,
-    /// Type of dense weights and activations; f32 on the CPU.
-    pub dtype: DType,
-    /// Whether quantised weights are widened.
-    pub residency: Residency,
-    /// More devices of the same kind: blocks are spread over `device` and these, in equal runs.
-    pub more_devices: Vec<Device>,
-    /// On a GPU: sums in an order that does not depend on the number of rows, so that a row has the same bits in any
-    /// batch. Widens quantised weights. On the CPU it is always so.
-    pub exact: bool,
-}
-
-impl LoadOptions {
-    /// The device of block `index` of `layers`.
-    pub(crate) fn device_of(&self, index: usize, layers: usize) -> &Device {
-        let devices = self.more_devices.len() + 1;
-        match index * devices / layers.max(1) {
-            0 => &self.device,
-            number => &self.more_devices[(number - 1).min(self.more_devices.len() - 1)],
-        }
-    }
-
-    /// The type of keys and values: that of activations, but f16 on the CPU unless weights are widened.
-    #[must_use]
-    pub fn kv_dtype(&self) -> DType {
-        if self.device.is_cpu() && self.residency == Residency::AsStored { DType::F16 } else { self.dtype }
-    }
-
-    /// The same options on devices with streams of their own, which a model needs that computes beside another one.
-    ///
-    /// # Errors
-    /// The driver's.
-    pub fn on_own_streams(&self) -> Result<Self> {
-        let device = opened_again(&self.device)?;
-        let more_devices = self.more_devices.iter().map(opened_again).collect::<candle_core::Result<_>>()?;
-        Ok(Self { device, more_devices, ..self.clone() })
-    }
-
-    fn devices(&self) -> impl Iterator<Item = &Device> {
-        [&self.device].into_iter().chain(&self.more_devices)
-    }
-
-    /// The device of the last block, the last norm and the output layer.
-    fn last_device(&self) -> &Device {
-        self.more_devices.last().unwrap_or(&self.device)
-    }
-}
-
-impl Default for LoadOptions {
-    fn default() -> Self {
-        let (residency, more_devices) = (Residency::default(), Vec::new());
-        Self { device: Device::Cpu, dtype: DType::F32, residency, more_devices, exact: false }
-    }
-}
 
 /// A decoder-only transformer: RMS norms, rotary positions, grouped-query attention, SwiGLU.
 #[derive(Debug)]
@@ -102,65 +38,6 @@ pub struct Decoder {
     rotations: Rotations,
 }
 
-#[derive(Debug)]
-struct Block {
-    device: Device,
-    /// Positions that a row attends to at most.
-    window: usize,
-    rotation: Rotation,
-    attention_norm: Tensor,
-    /// Query, key and value.
-    projections: Joined<3>,
-    /// Weights of the norms of each head of queries and of keys, `[head_dim]` each.
-    head_norms: [Option<Tensor>; 2],
-    attention_output: Linear,
-    attention_output_norm: Option<Tensor>,
-    feed_forward_norm: Tensor,
-    feed_forward_output_norm: Option<Tensor>,
-    feed_forward: Following,
-}
-
-/// What follows attention in a block.
-#[derive(Debug)]
-enum Following {
-    One(FeedForward),
-    Experts(MixtureOfExperts),
-}
-
-impl Following {
-    fn apply(&self, x: &Tensor) -> candle_core::Result<Tensor> {
-        match self {
-            Self::One(layers) => layers.apply(x),
-            Self::Experts(experts) => experts.apply(x),
-        }
-    }
-
-    fn count(&self, so_far: FeedForwards) -> FeedForwards {
-        match self {
-            Self::One(layers) => layers.count(so_far),
-            Self::Experts(experts) => experts.count(so_far),
-        }
-    }
-
-    /// The weights that a token is multiplied by.
-    fn of_a_token(&self) -> LinearWeights {
-        match self {
-            Self::One(layers) => LinearWeights::of(layers.linears()),
-            Self::Experts(experts) => {
-                let one = LinearWeights::of(experts.linears_of_one());
-                (0..experts.used()).fold(LinearWeights::of([experts.router()]), |all, _| all.and(one))
-            }
-        }
-    }
-
-    fn linears(&self) -> Box<dyn Iterator<Item = &Linear> + '_> {
-        match self {
-            Self::One(layers) => Box::new(layers.linears()),
-            Self::Experts(experts) => Box::new(experts.linears()),
-        }
-    }
-}
-
 impl Decoder {
     /// The model's shape.
     #[must_use]
@@ -174,12 +51,20 @@ impl Decoder {
         self.device.is_cpu()
     }
 
-    /// A cache of `pages` on this decoder's device.
+    /// A cache of `pages` on this decoder's device, with one recurrent state where the model has such.
     ///
     /// # Errors
     /// The device has not that much memory.
     pub fn kv_cache(&self, pages: usize) -> Result<KvCache> {
-        KvCache::new(&self.spec, pages, self.kv_dtype, |layer| &self.blocks[layer].device)
+        self.kv_cache_with_states(pages, 1)
+    }
+
+    /// A cache of `pages` on this decoder's device, with `states` recurrent states where the model has such.
+    ///
+    /// # Errors
+    /// The device has not that much memory.
+    pub fn kv_cache_with_states(&self, pages: usize, states: usize) -> Result<KvCache> {
+        KvCache::new(&self.spec, pages, states, self.kv_dtype, |layer| &self.blocks[layer].device)
     }
 
     /// The first device, which takes the input.
@@ -194,14 +79,20 @@ impl Decoder {
         KvCache::page_bytes(&self.spec, self.kv_dtype)
     }
 
+    /// Bytes of one recurrent state over all layers; 0 where the model has none.
+    #[must_use]
+    pub fn state_bytes(&self) -> usize {
+        KvCache::state_bytes(&self.spec)
+    }
+
     /// The linear layers that every token goes through, and those that only rows with wanted logits go through. Of experts,
     /// as many as a token uses.
     #[must_use]
     pub fn linear_weights(&self) -> (LinearWeights, LinearWeights) {
         let (last, before) = self.blocks.split_last().expect("a model has blocks (bug)");
-        let every = before.iter().map(|block| block.projecting().and(block.after_attention()));
+        let every = before.iter().map(|block| block.projecting().and(block.after_mixer()));
         let every = every.fold(last.projecting(), LinearWeights::and);
-        (every, last.after_attention().and(LinearWeights::of([&self.output])))
+        (every, last.after_mixer().and(LinearWeights::of([&self.output])))
     }
 
     /// Experts that a token goes through, in all layers together.
@@ -273,30 +164,25 @@ impl Decoder {
             }
             let normed = match &added {
                 Some(added) => {
-                    let (sum, normed) = add_rms_norm(&x, added, &block.attention_norm, eps)?;
+                    let (sum, normed) = add_rms_norm(&x, added, &block.mixer_norm, eps)?;
                     x = sum;
                     normed
                 }
-                None => rms_norm(&x, &block.attention_norm, eps)?,
+                None => rms_norm(&x, &block.mixer_norm, eps)?,
             };
-            let q = self.store(block, &normed, angles.of(block.rotation)?, batch, kv.layer(i))?;
             let last = i + 1 == self.blocks.len();
-            // The keys and values of the last block are stored. A chunk before a prompt's end needs nothing else of it.
-            if last && batch.logit_rows.is_empty() {
-                break;
-            }
-            let mut attended = self.attend(block, &q, batch, kv.layer(i))?;
+            let Some(mut mixed) = self.mixed(i, &normed, &angles, batch, kv)? else { break };
             if last && !batch.logits_of_all() {
                 // The other rows' keys and values are stored, and their logits are not wanted.
-                let wanted = Tensor::new(&batch.logit_rows[..], attended.device())?;
+                let wanted = Tensor::new(&batch.logit_rows[..], mixed.device())?;
                 x = x.index_select(&wanted, 0)?;
-                attended = attended.index_select(&wanted, 0)?;
+                mixed = mixed.index_select(&wanted, 0)?;
             }
-            let mut attended = block.attention_output.apply(&attended)?;
-            if let Some(norm) = &block.attention_output_norm {
-                attended = rms_norm(&attended, norm, eps)?;
+            let mut mixed = block.mixer.output().apply(&mixed)?;
+            if let Some(norm) = &block.mixer_output_norm {
+                mixed = rms_norm(&mixed, norm, eps)?;
             }
-            let (sum, normed) = add_rms_norm(&x, &attended, &block.feed_forward_norm, eps)?;
+            let (sum, normed) = add_rms_norm(&x, &mixed, &block.feed_forward_norm, eps)?;
             x = sum;
             let out = block.feed_forward.apply(&normed)?;
             added = Some(match &block.feed_forward_output_norm {
@@ -314,39 +200,18 @@ impl Decoder {
         })
     }
 
-    /// Stores the batch's keys and values in their pages and returns its queries, `[tokens, heads, head_dim]`.
-    fn store(
-        &self,
-        block: &Block,
-        x: &Tensor,
-        (cos, sin): (&Tensor, &Tensor),
-        batch: &Batch,
-        (k_cache, v_cache): (&Tensor, &Tensor),
-    ) -> candle_core::Result<Tensor> {
-        let [q, k, v] = block.projections.apply(x)?;
-        let step = RotateStore {
-            cos,
-            sin,
-            slots: &batch.slots,
-            k_cache,
-            v_cache,
-            biases: block.projections.biases.each_ref().map(Option::as_ref),
-            norms: block.head_norms.each_ref().map(Option::as_ref),
-            norm_eps: self.spec.norm_eps,
-        };
-        step.apply(&q, &k, &v)
-    }
-
-    /// Attention of the queries over the pages: `[tokens, heads * head_dim]`.
-    fn attend(
-        &self,
-        block: &Block,
-        q: &Tensor,
-        batch: &Batch,
-        (k_cache, v_cache): (&Tensor, &Tensor),
-    ) -> candle_core::Result<Tensor> {
-        let out = attention(q, k_cache, v_cache, &batch.plan, block.window, self.spec.attention_scale)?;
-        out.reshape((q.dim(0)?, self.spec.heads * self.spec.head_dim))
+    /// What block `i` brings in from other positions, before its output layer. `None` where nothing more is needed of
+    /// the last block than its keys and values, or its states, which are stored.
+    fn mixed(&self, i: usize, normed: &Tensor, angles: &Angles, batch: &Batch, kv: &KvCache) -> Result<Option<Tensor>> {
+        let ends = i + 1 == self.blocks.len() && batch.logit_rows.is_empty();
+        match &self.blocks[i].mixer {
+            Mixer::Attention(attention) => {
+                let pages = kv.layer(i)?;
+                let queries = attention.store(normed, angles.of(attention.rotation)?, batch, pages)?;
+                if ends { Ok(None) } else { Ok(Some(attention.attend(&queries, batch, pages)?)) }
+            }
+            Mixer::Delta(delta) => Ok(Some(delta.apply(normed, batch, kv.states(i)?)?).filter(|_| !ends)),
+        }
     }
 
     /// Cosines and sines of the batch's positions: f32 where a kernel of ours rotates by them.
@@ -366,50 +231,7 @@ impl Decoder {
         let pages = tokens.len().div_ceil(PAGE);
         let sequence = SequenceRows { start: 0, len: tokens.len(), pages: (0..pages as u32).collect() };
         let batch = Batch::new(tokens.to_vec(), vec![sequence], (0..tokens.len() as u32).collect());
+        let batch = batch.with_states(vec![StateRows { from: None, to: 0, saves: Vec::new() }]);
         Ok(self.forward(&batch, &self.kv_cache(pages)?)?.to_vec2()?)
-    }
-}
-
-/// Counts of linear layers' weights, by how they are multiplied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LinearWeights {
-    /// Weights multiplied as floats.
-    pub floats: usize,
-    /// Weights multiplied as int8.
-    pub quantised: usize,
-    /// Bytes of all of them.
-    pub bytes: usize,
-}
-
-impl LinearWeights {
-    fn and(self, other: Self) -> Self {
-        Self {
-            floats: self.floats + other.floats,
-            quantised: self.quantised + other.quantised,
-            bytes: self.bytes + other.bytes,
-        }
-    }
-
-    fn of<'a>(layers: impl IntoIterator<Item = &'a Linear>) -> Self {
-        layers.into_iter().fold(Self::default(), |mut all, layer| {
-            *(if layer.is_quantised() { &mut all.quantised } else { &mut all.floats }) += layer.elements();
-            all.bytes += layer.bytes();
-            all
-        })
-    }
-}
-
-impl Block {
-    fn linears(&self) -> impl Iterator<Item = &Linear> {
-        self.projections.linears().iter().chain([&self.attention_output]).chain(self.feed_forward.linears())
-    }
-
-    fn projecting(&self) -> LinearWeights {
-        LinearWeights::of(self.projections.linears())
-    }
-
-    /// The layers behind attention: in the last block they run for the rows with wanted logits.
-    fn after_attention(&self) -> LinearWeights {
-        LinearWeights::of([&self.attention_output]).and(self.feed_forward.of_a_token())
     }
 }

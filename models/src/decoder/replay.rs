@@ -1,7 +1,8 @@
 //! Decoding steps that a GPU repeats. A step of few rows takes less time to compute than to enqueue, launch by launch;
 //! captured as a graph, it is enqueued with two copies and one call.
 
-use super::{Block, Decoder};
+use super::Decoder;
+use super::block::Block;
 use crate::batch::Batch;
 use crate::error::{ModelError, Result};
 use crate::kv::KvCache;
@@ -169,6 +170,7 @@ impl Decoder {
         // A router's choice is read by the host.
         self.device.is_cuda()
             && self.spec.experts.is_none()
+            && self.spec.delta.is_none()
             && self.blocks.iter().all(|block| block.device.same_device(&self.device))
     }
 
@@ -214,6 +216,8 @@ impl Decoder {
             plan: batch.plan.captured(cascade, words(2 * rows, room.words())?, self.attention_shape())?,
             slots: batch.slots.captured(words(rows, rows)?),
             logit_rows: batch.logit_rows.clone(),
+            lens: batch.lens.clone(),
+            states: Vec::new(),
         };
         let angles = self.rotations.angles_in(&buffers.angles)?;
         let graph = Graph::capture(device, || {

@@ -1,5 +1,6 @@
 //! The layers of a decoder.
 
+mod delta_net;
 mod experts;
 mod feed_forward;
 mod joined;
@@ -7,6 +8,7 @@ mod linear;
 mod rotary;
 mod transfer;
 
+pub(crate) use delta_net::DeltaNet;
 pub(crate) use experts::MixtureOfExperts;
 pub(crate) use feed_forward::FeedForward;
 pub use feed_forward::FeedForwards;

@@ -11,6 +11,7 @@ use crate::spec::DecoderSpec;
 use crate::weights::Weights;
 use candle_core::DType;
 use moot_kernels::PAGE;
+use moot_kernels::ops::delta_net::DeltaShape;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use storage::{WIDEST, add, kind, planned_type, sorted};
@@ -83,12 +84,19 @@ pub struct Footprint {
     pub types: Vec<StoredType>,
     /// Bytes of keys and values a token takes, over all layers.
     pub kv_token_bytes: u64,
+    /// Bytes of a sequence's recurrent state, over all layers; 0 where there are no such layers.
+    pub state_bytes: u64,
     hidden: usize,
     /// Rows of query, key and value together.
     attention: usize,
     intermediate: usize,
     vocab: usize,
     placement: Placement,
+}
+
+/// Numbers of a token that a block's mixer takes, the widest: by attention, or by a recurrent layer.
+fn projected(attention: usize, delta: Option<DeltaShape>) -> usize {
+    attention.max(delta.map_or(0, |delta| 2 * delta.channels() + 2 * delta.outputs()))
 }
 
 /// Whether weights of this type are multiplied by their blocks on a GPU.
@@ -124,17 +132,28 @@ impl Footprint {
                 add(&mut types, name, count, (count * rows) as u64 * columns as u64);
             }
         };
+        let delta = shape.delta();
+        let attending = layers - delta.map_or(0, |(_, recurrent)| recurrent);
         // The output layer is stored more finely; so, in `Q4_K_M`, are values and `down` in every other block.
         matrix(1, shape.vocab_size, hidden, shape.tie_word_embeddings);
         matrix(usize::from(!shape.tie_word_embeddings), shape.vocab_size, hidden, true);
-        matrix(layers, heads * dim, hidden, false);
-        matrix(layers, kv_heads * dim, hidden, false);
-        matrix(layers, hidden, heads * dim, false);
+        matrix(attending, if delta.is_some() { 2 * heads * dim } else { heads * dim }, hidden, false);
+        matrix(attending, kv_heads * dim, hidden, false);
+        matrix(attending, hidden, heads * dim, false);
         matrix(2 * layers * experts, inner, hidden, false);
-        for (important, count) in [(true, layers / 2), (false, layers - layers / 2)] {
-            let important = important && quant.ends_with("_M");
-            matrix(count, kv_heads * dim, hidden, important);
-            matrix(count * experts, hidden, inner, important);
+        let halves = |count: usize| [(true, count / 2), (false, count - count / 2)];
+        for (important, count) in halves(attending) {
+            matrix(count, kv_heads * dim, hidden, important && quant.ends_with("_M"));
+        }
+        for (important, count) in halves(layers) {
+            matrix(count * experts, hidden, inner, important && quant.ends_with("_M"));
+        }
+        if let Some((delta, recurrent)) = delta {
+            matrix(recurrent, delta.channels() + delta.outputs() + 2 * delta.value_heads, hidden, false);
+            matrix(recurrent, hidden, delta.outputs(), false);
+            let vectors = delta.taps * delta.channels() + 2 * delta.value_heads + delta.value_dim;
+            add(&mut types, "F32", 4 * recurrent, (recurrent * vectors) as u64);
+            add(&mut types, "F32", 2 * attending, (attending * 2 * dim) as u64);
         }
         if shape.num_experts.is_some() {
             add(&mut types, "F32", layers, (layers * experts * hidden) as u64);
@@ -148,9 +167,10 @@ impl Footprint {
         }
         Self {
             types: sorted(types),
-            kv_token_bytes: (2 * layers * kv_heads * dim * KV.size_in_bytes()) as u64,
+            kv_token_bytes: (2 * attending * kv_heads * dim * KV.size_in_bytes()) as u64,
+            state_bytes: delta.map_or(0, |(delta, recurrent)| (recurrent * delta.state_len() * 4) as u64),
             hidden,
-            attention: (heads + 2 * kv_heads) * dim,
+            attention: projected((heads + 2 * kv_heads) * dim, delta.map(|(delta, _)| delta)),
             intermediate: inner * shape.num_experts_per_tok.unwrap_or(1),
             vocab: shape.vocab_size,
             placement: Placement::Cpu,
@@ -161,8 +181,9 @@ impl Footprint {
         Self {
             types: sorted(types),
             kv_token_bytes: (KvCache::page_bytes(spec, KV) / PAGE) as u64,
+            state_bytes: KvCache::state_bytes(spec) as u64,
             hidden: spec.hidden,
-            attention: (spec.heads + 2 * spec.kv_heads) * spec.head_dim,
+            attention: projected((spec.heads + 2 * spec.kv_heads) * spec.head_dim, spec.delta),
             intermediate: spec.intermediate * spec.experts.map_or(1, |experts| experts.used),
             vocab: spec.vocab,
             placement: Placement::Cpu,
@@ -221,11 +242,23 @@ impl Footprint {
         self.types.iter().map(bytes).sum::<u64>() + embedding
     }
 
-    /// Bytes of the pages of `agents` sequences of `tokens` each that share nothing.
+    /// Bytes of the pages of `agents` sequences of `tokens` each that share nothing, and of their recurrent states,
+    /// which get half of the memory.
     #[must_use]
     pub fn kv_bytes(&self, agents: usize, tokens: usize) -> u64 {
         let slots = (tokens as u64).div_ceil(PAGE as u64).saturating_mul(PAGE as u64);
-        self.kv_token_bytes.saturating_mul(slots).saturating_mul(agents as u64)
+        let pages = self.kv_token_bytes.saturating_mul(slots).saturating_mul(agents as u64);
+        match self.state_bytes {
+            0 => pages,
+            state => pages.max(state.saturating_mul(agents as u64)).saturating_mul(2),
+        }
+    }
+
+    /// The tokens whose keys and values fit into `bytes` of KV memory.
+    #[must_use]
+    pub fn tokens_within(&self, bytes: u64) -> u64 {
+        let pages = if self.state_bytes > 0 { bytes / 2 } else { bytes };
+        pages / self.kv_token_bytes.max(1)
     }
 
     /// Bytes that a step of `step_tokens` and `rows` takes beside weights, keys and values.

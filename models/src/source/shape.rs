@@ -1,5 +1,6 @@
 //! A model's shape as in its config.json, so that memory can be planned before the model is fetched.
 
+use moot_kernels::ops::delta_net::{DeltaShape, HeadOrder};
 use serde::{Deserialize, Serialize};
 
 /// Fields of a config.json, with the same names.
@@ -50,6 +51,27 @@ pub struct Shape {
     /// Whether the weights of the used experts are divided by their sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub norm_topk_prob: Option<bool>,
+    /// The part of a head that is rotated, where that is not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial_rotary_factor: Option<f64>,
+    /// Heads of queries and keys in recurrent layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear_num_key_heads: Option<usize>,
+    /// Heads of values in recurrent layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear_num_value_heads: Option<usize>,
+    /// Numbers of a query or key in recurrent layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear_key_head_dim: Option<usize>,
+    /// Numbers of a value in recurrent layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear_value_head_dim: Option<usize>,
+    /// Tokens that the convolution of recurrent layers takes in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear_conv_kernel_dim: Option<usize>,
+    /// Every so many layers one has attention, the others are recurrent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_attention_interval: Option<usize>,
     /// Whether the output layer shares the embedding's weights.
     pub tie_word_embeddings: bool,
 }
@@ -78,6 +100,20 @@ impl Shape {
     #[must_use]
     pub fn config(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("numbers and strings are JSON (bug)")
+    }
+
+    /// The sizes of recurrent layers and their number, where there are such layers.
+    #[must_use]
+    pub fn delta(&self) -> Option<(DeltaShape, usize)> {
+        let shape = DeltaShape {
+            key_heads: self.linear_num_key_heads?,
+            value_heads: self.linear_num_value_heads?,
+            key_dim: self.linear_key_head_dim?,
+            value_dim: self.linear_value_head_dim?,
+            taps: self.linear_conv_kernel_dim?,
+            order: HeadOrder::Grouped,
+        };
+        Some((shape, self.num_hidden_layers - self.num_hidden_layers / self.full_attention_interval?.max(1)))
     }
 
     /// Width of a head.

@@ -41,6 +41,11 @@ const QWEN2: &str = concat!(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 );
+/// Qwen3.5's: as Qwen2's, but marks belong to words.
+const QWEN35: &str = concat!(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}",
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
 /// Llama 3's, from OpenAI's cl100k: up to three digits are a word.
 const LLAMA3: &str = concat!(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}",
@@ -65,7 +70,7 @@ const fn row(name: &'static str, family: &'static str, rule: SplitRule) -> Split
 }
 
 /// Known splitters. A new one is a row here; the test over this table asks for its golden ids.
-pub static SPLITTERS: [Splitter; 6] = [
+pub static SPLITTERS: [Splitter; 7] = [
     Splitter {
         also: &["deepseek-r1-qwen"],
         nfc: true,
@@ -81,6 +86,7 @@ pub static SPLITTERS: [Splitter; 6] = [
     Splitter { ignore_merges: true, add_bos: true, ..row("tekken", "Mistral Nemo", SplitRule::Patterns(&[TEKKEN])) },
     row("gpt-2", "GPT-2", SplitRule::Gpt2),
     row("default", "llama.cpp's own default", SplitRule::Patterns(LLAMA_CPP)),
+    Splitter { nfc: true, ..row("qwen35", "Qwen3.5, Qwen3.6, Qwen3.8", SplitRule::Patterns(&[QWEN35])) },
 ];
 
 impl Splitter {

@@ -129,6 +129,18 @@ impl Metadata {
         }
     }
 
+    /// An array of booleans; `None` when the field is absent.
+    ///
+    /// # Errors
+    /// [`ModelError::Field`] when of another kind.
+    pub fn optional_bools(&self, field: &str) -> Result<Option<&[bool]>> {
+        match self.get(field) {
+            None => Ok(None),
+            Some(Value::BoolArray(all)) => Ok(Some(all)),
+            Some(_) => Err(self.wrong(field, "an array of booleans")),
+        }
+    }
+
     /// A text.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ pub use random::{Random, RandomOptions, storage_of};
 pub use rows::{Order, Rows};
 pub use safetensors::Safetensors;
 
-use crate::arch::names::Naming;
+use crate::arch::names::{Name, Naming};
 use crate::error::{ModelError, Result};
 use crate::spec::DecoderSpec;
 use ::safetensors::Dtype;
@@ -79,6 +79,9 @@ impl Weights {
     pub fn naming(&self) -> Naming {
         match self {
             Self::Gguf(_) | Self::Random(_) => Naming::Gguf,
+            Self::Safetensors(_) if self.contains(&Naming::HuggingFaceText.name(Name::Embedding)) => {
+                Naming::HuggingFaceText
+            }
             Self::Safetensors(_) => Naming::HuggingFace,
         }
     }

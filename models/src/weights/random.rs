@@ -59,6 +59,7 @@ impl Random {
             let inputs = shape.last().copied().unwrap_or(1);
             let (kind, dtype) = match shape.len() {
                 1 if name.ends_with(".bias") => (Kind::Bias, GgmlDType::F32),
+                1 if name.ends_with(".ssm_a") => (Kind::Decay, GgmlDType::F32),
                 1 => (Kind::Norm, GgmlDType::F32),
                 _ => (Kind::Matrix, storage_of(options.storage, inputs)),
             };
@@ -98,6 +99,8 @@ enum Kind {
     Norm,
     /// Deviation 0.1, mean 0.
     Bias,
+    /// About -1: recurrent states decay.
+    Decay,
 }
 
 /// One tensor, yet to be made.
@@ -130,6 +133,7 @@ impl RandomTensor {
             Kind::Matrix => (0.0, 1.0 / (self.inputs as f32).sqrt()),
             Kind::Norm => (1.0, 0.1),
             Kind::Bias => (0.0, 0.1),
+            Kind::Decay => (-1.0, 0.1),
         };
         match self.dtype {
             GgmlDType::F32 => {

@@ -196,3 +196,61 @@ fn rows_are_put_in_the_order_of_the_rotation() {
         }
     }
 }
+
+/// With the fields of published files.
+#[allow(clippy::needless_pass_by_value)] // literals
+fn qwen35(fields: Value) -> Value {
+    let mut config = json!({
+        "model_type": "qwen3_5_text", "head_dim": 32, "num_hidden_layers": 8, "linear_num_key_heads": 2,
+        "linear_num_value_heads": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4,
+        "rope_parameters": { "rope_type": "default", "rope_theta": 1e7, "mrope_section": [2, 1, 1] },
+    });
+    config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    config
+}
+
+#[test]
+fn recurrent_layers_are_read_or_refused() {
+    let recurrent = |fields: Value| {
+        let spec = accepted(qwen35(fields));
+        (0..8).map(|layer| spec.kind(layer).recurrent).collect::<Vec<_>>()
+    };
+    let every_fourth = [true, true, true, false, true, true, true, false];
+    assert_eq!(recurrent(json!({})), every_fourth);
+    let mut types = vec!["linear_attention"; 7];
+    types.push("full_attention");
+    assert_eq!(recurrent(json!({ "layer_types": types })), [true, true, true, true, true, true, true, false]);
+    assert_eq!(recurrent(json!({ "full_attention_interval": 2 }))[..2], [true, false]);
+    let spec = accepted(qwen35(json!({})));
+    assert_eq!((spec.rope.dims, spec.recurrent_layers(), spec.attention_gate), (8, 6, true));
+    for field in ["head_dim", "linear_num_key_heads", "linear_value_head_dim", "linear_conv_kernel_dim"] {
+        refused(qwen35(json!({ field: null })), &[field, "found nothing"]);
+    }
+    refused(qwen35(json!({ "layer_types": vec!["linear_attention"; 8] })), &["layers with attention", "found none"]);
+    refused(qwen35(json!({ "layer_types": ["sliding_attention"] })), &["layer_types", "linear_attention"]);
+    refused(qwen35(json!({ "linear_num_value_heads": 3 })), &["heads of recurrent layers", "found 2 and 3"]);
+    refused(qwen35(json!({ "linear_key_head_dim": 20 })), &["head sizes of recurrent layers", "found 20 and 16"]);
+    refused(qwen35(json!({ "linear_conv_kernel_dim": 1 })), &["convolution", "found 1"]);
+    refused(qwen35(json!({ "full_attention_interval": 0 })), &["full_attention_interval"]);
+    refused(qwen35(json!({ "attention_bias": true })), &["attention_bias"]);
+}
+
+#[test]
+fn the_text_of_a_model_with_images_is_in_its_section() {
+    let text = accepted(qwen35(json!({})));
+    let mut section = qwen35(json!({
+        "vocab_size": 320, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 96, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5,
+    }));
+    let outer = |section: &Value| {
+        let config = json!({ "model_type": "qwen3_5", "text_config": section, "tie_word_embeddings": true });
+        spec_of_config(&Config::of(Path::new("config.json"), config)?)
+    };
+    let found = outer(&section).unwrap();
+    assert_eq!(DecoderSpec { output: text.output, ..found.clone() }, text);
+    assert_eq!(found.output, moot_models::Output::Tied);
+    section["model_type"] = json!("llama");
+    assert!(outer(&section).unwrap_err().to_string().contains("text_config.model_type"));
+    let error = outer(&Value::Null).unwrap_err().to_string();
+    assert!(error.contains("text_config") && error.contains("found nothing"), "{error}");
+}

@@ -2,7 +2,9 @@
 
 use super::fixture::{MODELS, back, bytes, ids, json, lines, model, tiny, tiny_metadata};
 use moot_models::tokenizer::{SPLITTERS, Segment, Tokenizer};
+use moot_models::weights::{Metadata, Value};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 /// First 4 bytes of SHA-256 over little-endian ids.
 pub(crate) fn digest(ids: &[u32]) -> Vec<u8> {
@@ -42,6 +44,24 @@ fn every_splitter_on_the_tiny_vocabulary() {
         }
         assert_eq!(tokenizer.add_bos(), row.add_bos);
     }
+}
+
+/// Marks belong to words, where Qwen2's splitter cuts before them.
+#[test]
+fn qwen35_splits_words_with_marks() {
+    let (metadata, qwen2) = model("qwen2");
+    let mut values: BTreeMap<String, Value> =
+        metadata.iter().map(|(name, value)| (name.into(), value.clone())).collect();
+    values.insert("tokenizer.ggml.pre".into(), Value::String("qwen35".into()));
+    let tokenizer = Tokenizer::from_gguf(&Metadata::new(metadata.path().to_owned(), values)).unwrap();
+    let golden = json("qwen35.json");
+    let mut other = 0;
+    for case in golden.as_array().unwrap() {
+        let text = case["text"].as_str().unwrap();
+        assert_eq!(tokenizer.encode_text(text).unwrap(), ids(&case["ids"]), "{text:?}");
+        other += usize::from(qwen2.encode_text(text).unwrap() != ids(&case["ids"]));
+    }
+    assert!(other > 0, "no text shows the difference");
 }
 
 #[test]

@@ -62,6 +62,29 @@ fn instructions_may_be_put_into_the_first_turn() {
     assert_eq!(contents, 4, "{segments:?}");
 }
 
+/// A template in the form of Qwen3.5's: macros, namespaces, a search from the end, thoughts on by default. The expected
+/// text is jinja2's.
+#[test]
+fn thoughts_may_be_on_unless_they_are_switched_off() {
+    let source = include_str!("../golden/tokenizer/templates/qwen35.jinja");
+    let template = ChatTemplate::new(source, "qwen35", None, Some("<|im_end|>")).unwrap();
+    assert!(template.takes_system() && template.knows_thinking());
+    let messages = [
+        Message::new(Role::System, "Answer briefly."),
+        Message::new(Role::User, " Who built it? "),
+        Message::new(Role::Assistant, "A smith."),
+        Message::new(Role::User, "When?"),
+    ];
+    let before = "<|im_start|>system\nAnswer briefly.<|im_end|>\n<|im_start|>user\nWho built it?<|im_end|>\n\
+                  <|im_start|>assistant\nA smith.<|im_end|>\n<|im_start|>user\nWhen?<|im_end|>\n<|im_start|>assistant\n";
+    for (thinking, end) in [(Thinking::On, "<think>\n"), (Thinking::Off, "<think>\n\n</think>\n\n")] {
+        let segments = template.render(&messages, true, thinking).unwrap();
+        assert_eq!(text(&segments), [before, end].concat());
+        let contents = segments.iter().filter(|segment| matches!(segment, Segment::Content(_))).count();
+        assert_eq!(contents, 4, "{segments:?}");
+    }
+}
+
 #[test]
 fn contents_are_segments_of_their_own() {
     let segments = template("{% for m in messages %}[{{ m.role }}]{{ m.content }}!{% endfor %}").render(

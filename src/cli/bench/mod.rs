@@ -170,7 +170,9 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
     let of_experts = if experts_read > 0 { decoder.expert_bytes() * decoder.experts_of_a_token() } else { 0 };
     let weights =
         args.generate * (every.bytes + wanted.bytes).saturating_sub(of_experts) + experts_read * decoder.expert_bytes();
-    let read = (weights + page_reads * decoder.page_bytes()) as f64;
+    // A token's recurrent state is read and written.
+    let states = 2 * rows * args.generate * decoder.state_bytes();
+    let read = (weights + page_reads * decoder.page_bytes() + states) as f64;
     // Reading and multiplying overlap, so the slower of the two is the limit.
     let decode_limit = (read / limits.bytes).max(multiplying(decoded, decoded));
     Ok(Measured {

@@ -6,8 +6,10 @@ import re
 import gguf
 import numpy as np
 
+import delta
+
 # What llama.cpp calls the architecture, where it is not config.json's `model_type`.
-ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe"}
+ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35"}
 # llama.cpp rotates neighbours (its type NORM) in these, and halves, as transformers does, in the others.
 INTERLEAVED = ("llama", "smollm3")
 NAMES = {
@@ -35,6 +37,16 @@ GEMMA3_NAMES = NAMES | {
     "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
+QWEN35_NAMES = NAMES | {
+    "post_attention_layernorm": "post_attention_norm",
+    "linear_attn.in_proj_qkv": "attn_qkv",
+    "linear_attn.in_proj_z": "attn_gate",
+    "linear_attn.in_proj_b": "ssm_beta",
+    "linear_attn.in_proj_a": "ssm_alpha",
+    "linear_attn.conv1d": "ssm_conv1d",
+    "linear_attn.norm": "ssm_norm",
+    "linear_attn.out_proj": "ssm_out",
+}
 TOP_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
@@ -43,6 +55,8 @@ def gguf_name(name, names):
     if stem in TOP_NAMES:
         return f"{TOP_NAMES[stem]}.{kind}"
     _, _, layer, part = stem.split(".", 3)
+    if kind in ("A_log", "dt_bias"):
+        return f"blk.{layer}.ssm_a" if kind == "A_log" else f"blk.{layer}.ssm_dt.bias"
     return f"blk.{layer}.{names[part]}.{kind}"
 
 
@@ -70,6 +84,8 @@ def laid_out(key, array, architecture, config):
         array = interleave(array, config.num_key_value_heads)
     if architecture == "gemma3" and key.endswith("norm.weight"):
         array = array + 1  # transformers multiplies by 1 + w, llama.cpp by what the file says
+    if architecture == "qwen35":
+        array = delta.laid_out(key, array, config)
     return np.ascontiguousarray(array)
 
 
@@ -102,7 +118,7 @@ def add_rope(writer, architecture, config, dims):
         # No key says which layers have the window: all but every sixth.
         writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
         writer.add_sliding_window(config.sliding_window)
-    elif architecture not in ("qwen3", "qwen3moe"):
+    elif architecture not in ("qwen3", "qwen3moe", "qwen35"):
         writer.add_rope_dimension_count(dims)
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -123,12 +139,14 @@ def add_rope(writer, architecture, config, dims):
 
 def write_gguf(path, name, config, tensors, **options):
     architecture = ARCHITECTURES.get(config.model_type, config.model_type)
-    names = GEMMA3_NAMES if architecture == "gemma3" else NAMES
+    names = dict(gemma3=GEMMA3_NAMES, qwen35=QWEN35_NAMES).get(architecture, NAMES)
+    # Converters keep the block that predicts a second token.
+    blocks = config.num_hidden_layers + (1 if architecture == "qwen35" else 0)
     dims = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer = gguf.GGUFWriter(str(path), architecture, **options)
     writer.add_type("model")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
-    writer.add_block_count(config.num_hidden_layers)
+    writer.add_block_count(blocks)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
@@ -141,13 +159,17 @@ def write_gguf(path, name, config, tensors, **options):
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
-    if name in ("llama3", "mistral") or architecture in ("qwen3", "qwen3moe", "gemma3"):
+    if name in ("llama3", "mistral") or architecture in ("qwen3", "qwen3moe", "gemma3", "qwen35"):
         writer.add_key_length(dims)
         writer.add_value_length(dims)
     add_rope(writer, architecture, config, dims)
+    if architecture == "qwen35":
+        delta.add_fields(writer, config, blocks)
+        for unused in ("attn_norm", "nextn.enorm", "nextn.eh_proj"):
+            writer.add_tensor(f"blk.{blocks - 1}.{unused}.weight", np.full(16, 7.0, dtype=np.float32))
     for key, array in stacked(tensors).items():
         array = laid_out(key, array, architecture, config)
-        if array.ndim == 1 or key.endswith(".mlp.gate.weight"):
+        if array.ndim == 1 or key.endswith((".mlp.gate.weight", ".conv1d.weight")):
             writer.add_tensor(gguf_name(key, names), array)
         else:
             bf16 = gguf.GGMLQuantizationType.BF16

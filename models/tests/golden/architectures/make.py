@@ -27,6 +27,8 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | olmo3          | 4 x 16 of 64           | own    | yarn, full layers only      | folder only: windows, late norms   |
     | qwen3moe       | 4 x 16 of 48           | own    | plain                       | 2 of 8 experts, weights sum to one |
     | qwen3moe-plain | 4 x 16 of 48           | own    | plain                       | folder only: weights do not        |
+    | qwen35         | 4 x 32 of 48           | tied   | plain, on 1/4 of a head     | states of 6 heads by 2 keys        |
+    | qwen35-images  | 2 x 32 of 48           | own    | plain, on 1/4 of a head     | folder only: as many keys, images  |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
 these models are folders only, as is olmo3 (llama.cpp calls it olmo2). llama.cpp reads the window of phi3 and ignores it;
@@ -54,11 +56,13 @@ from transformers import (
     Olmo3Config,
     Phi3Config,
     Qwen2Config,
+    Qwen3_5TextConfig,
     Qwen3Config,
     Qwen3MoeConfig,
     SmolLM3Config,
 )
 
+import delta
 import experts
 from gguf_layout import write_gguf
 
@@ -101,6 +105,13 @@ OLMO3_ROPE = {
 QWEN3MOE_SIZES = dict(hidden_size=48, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16)
 # The dense width is not the experts': no layer has it.
 QWEN3MOE_SIZES |= dict(num_experts=8, num_experts_per_tok=2, moe_intermediate_size=32)
+QWEN35_ROPE = dict(rope_theta=1e6, rope_type="default", partial_rotary_factor=0.25)
+QWEN35_ROPE |= dict(mrope_section=[2, 1, 1], mrope_interleaved=True)
+LINEAR = "linear_attention"
+# The last layer has a state: what it needs of rows whose logits are not wanted is more than keys and values.
+QWEN35_LAYERS = 3 * [LINEAR] + [FULL, LINEAR]
+QWEN35_SIZES = dict(hidden_size=48, intermediate_size=40, head_dim=32, num_hidden_layers=5)
+QWEN35_SIZES |= dict(linear_key_head_dim=16, linear_value_head_dim=16, linear_conv_kernel_dim=4)
 # Said of a field in a row's last column: config.json lacks it, as published files do.
 ABSENT = object()
 
@@ -219,9 +230,25 @@ MODELS = {
         | dict(rope_parameters=dict(rope_theta=1e6, rope_type="default")),
         dict(rope_theta=1e6, rope_scaling=None),
     ),
+    "qwen35": (
+        Qwen3_5TextConfig,
+        QWEN35_SIZES | dict(num_attention_heads=4, num_key_value_heads=2)
+        | dict(linear_num_key_heads=2, linear_num_value_heads=6),
+        dict(tie_word_embeddings=True, layer_types=QWEN35_LAYERS, rope_parameters=QWEN35_ROPE),
+        dict(rope_parameters=QWEN35_ROPE, layer_types=QWEN35_LAYERS),
+    ),
+    # Layers by their interval, and a part of a head that is rotated by default.
+    "qwen35-images": (
+        Qwen3_5TextConfig,
+        QWEN35_SIZES | dict(num_attention_heads=2, num_key_value_heads=1)
+        | dict(linear_num_key_heads=4, linear_num_value_heads=4),
+        dict(tie_word_embeddings=False, layer_types=QWEN35_LAYERS, rope_parameters=QWEN35_ROPE),
+        dict(rope_parameters={k: v for k, v in QWEN35_ROPE.items() if k != "partial_rotary_factor"})
+        | dict(full_attention_interval=4, mtp_num_hidden_layers=1),
+    ),
 }  # fmt: skip
 
-FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "olmo3", "qwen3moe-plain")
+FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "olmo3", "qwen3moe-plain", "qwen35-images")
 # Seeds whose continuation leaves no step to a near tie and does not end in a short loop, nor any choice of experts to a
 # near tie. Other models count from 31.
 SEEDS = {
@@ -234,6 +261,8 @@ SEEDS = {
     "olmo3": 153,
     "qwen3moe": 81231,
     "qwen3moe-plain": 22844,
+    "qwen35": 28,
+    "qwen35-images": 208,
 }
 STEPS = 200
 # Standard deviation of a router's logits, about: few of its choices are near ties.
@@ -246,7 +275,8 @@ WRITTEN = (
     "sliding_window use_sliding_window max_window_layers bos_token_id eos_token_id pad_token_id "
     "hidden_activation query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping "
     "no_rope_layers no_rope_layer_interval "
-    "decoder_sparse_step mlp_only_layers num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob"
+    "decoder_sparse_step mlp_only_layers num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob "
+    "linear_conv_kernel_dim linear_key_head_dim linear_value_head_dim linear_num_key_heads linear_num_value_heads"
 ).split()
 
 
@@ -259,10 +289,16 @@ def norm_scale(name, noise, continued):
     return (1.6 if continued and ("q_norm" in name or "k_norm" in name) else 1.0) + 0.3 * noise
 
 
+# Norms multiply by one more than their numbers.
+LESS_ONE = ("gemma3_text", *delta.MODEL_TYPES)
+
+
 def drawn(name, noise, config, continued):
     """A parameter's numbers, from normal ones."""
+    if config.model_type in delta.MODEL_TYPES and (numbers := delta.drawn(name, noise)) is not None:
+        return numbers
     if "norm" in name:
-        return norm_scale(name, noise, continued) - (1.0 if config.model_type == "gemma3_text" else 0.0)
+        return norm_scale(name, noise, continued) - (1.0 if config.model_type in LESS_ONE else 0.0)
     if name.endswith(".bias"):
         return 0.5 * noise
     if "embed_tokens" in name:
@@ -297,8 +333,11 @@ def write_folder(folder, model, rope):
     fields = {name: getattr(model.config, name) for name in WRITTEN if hasattr(model.config, name)}
     fields |= dict(architectures=[type(model).__name__], torch_dtype="bfloat16") | rope
     fields = {name: value for name, value in fields.items() if value is not ABSENT}
-    (folder / "config.json").write_text(json.dumps(dict(sorted(fields.items())), indent=2) + "\n", encoding="utf-8")
     state = {name: tensor.to(torch.bfloat16) for name, tensor in stored(model).items()}
+    fields = dict(sorted(fields.items()))
+    if folder.name == "qwen35-images":
+        fields, state = delta.with_images(fields, state)
+    (folder / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
     save_torch(state, str(folder / "model.safetensors"), metadata={"format": "pt"})
 
 
@@ -429,7 +468,10 @@ def slips_of(name, model):
         changed["all rotated"] = dict(no_rope_layers=[1, 1, 1, 1])
         changed["first not rotated"] = dict(no_rope_layers=[0, 1, 1, 1])
     slips = {slip: (fields, same) for slip, fields in changed.items()}
-    neutral = 0.0 if config.model_type == "gemma3_text" else 1.0
+    if config.model_type in delta.MODEL_TYPES:
+        attention = "model.layers.3.self_attn"
+        slips |= delta.slips(config, same)
+    neutral = 0.0 if config.model_type in LESS_ONE else 1.0
     for tensor in model.state_dict():
         if tensor.startswith(attention) and ("norm" in tensor or "bias" in tensor):
             slips[tensor] = ({}, filled(tensor, neutral if "norm" in tensor else 0.0))

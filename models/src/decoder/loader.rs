@@ -1,0 +1,229 @@
+//! Tensors of a file as a decoder holds them.
+
+use super::options::{LoadOptions, Residency};
+use crate::arch::names::{Name, Naming};
+use crate::error::Result;
+use crate::layers::{Joined, Linear};
+use crate::spec::{DecoderSpec, NormWeights, QkNorm};
+use crate::weights::{Order, Rows, Weights};
+use candle_core::quantized::GgmlDType;
+use candle_core::{DType, Device, Tensor};
+use moot_kernels::{Weight, multiplies_blocks};
+
+/// The inputs of loading that every tensor shares.
+#[derive(Clone, Copy)]
+pub(super) struct Loader<'a> {
+    pub spec: &'a DecoderSpec,
+    pub naming: Naming,
+    pub weights: &'a Weights,
+    pub options: &'a LoadOptions,
+    /// The device that the tensors are loaded to.
+    pub device: &'a Device,
+}
+
+/// Rows of a stored tensor: `rows` from row `first` on, of a tensor `[of, inputs]`.
+#[derive(Clone, Copy)]
+pub(super) struct TensorSlice {
+    pub name: Name,
+    pub of: usize,
+    pub first: usize,
+    pub rows: usize,
+    pub inputs: usize,
+    /// How many matrices the tensor has, where it has several, one after the other.
+    pub stacked: Option<usize>,
+}
+
+/// A linear layer in the file.
+#[derive(Clone, Copy)]
+pub(super) struct Source {
+    pub from: TensorSlice,
+    pub bias: Option<Name>,
+    pub order: RowOrder,
+}
+
+/// The order of a layer's rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowOrder {
+    /// The file's.
+    Stored,
+    /// That of keys, which [`moot_kernels::ops::rope`] turns in an order of its own.
+    Keys,
+    /// That of queries, with gates behind them where attention is gated.
+    Queries,
+}
+
+impl<'a> Loader<'a> {
+    pub(super) fn dense(&self, name: Name, shape: &[usize]) -> Result<Tensor> {
+        self.weights.dense(&self.naming.name(name), shape, self.options.dtype, self.device)
+    }
+
+    /// The numbers of a small tensor of `shape`.
+    pub(super) fn numbers(&self, name: Name, shape: &[usize]) -> Result<Vec<f32>> {
+        let shape = self.naming.shape(name, shape.to_vec());
+        let tensor = self.weights.dense(&self.naming.name(name), &shape, DType::F32, &Device::Cpu)?;
+        Ok(tensor.flatten_all()?.to_vec1()?)
+    }
+
+    /// A norm's weights, `[width]`.
+    pub(super) fn norm(&self, name: Name, width: usize) -> Result<Tensor> {
+        self.whole(self.dense(name, &[width])?)
+    }
+
+    /// Norms' weights, from what is stored of them.
+    fn whole(&self, stored: Tensor) -> Result<Tensor> {
+        Ok(match self.spec.layout.norm_weights {
+            NormWeights::Whole => stored,
+            NormWeights::LessOne => (stored.to_dtype(DType::F32)? + 1.0)?.to_dtype(stored.dtype())?,
+        })
+    }
+
+    pub(super) fn linear(&self, from: TensorSlice, bias: Option<Name>) -> Result<Linear> {
+        self.layer(&Source { from, bias, order: RowOrder::Stored })
+    }
+
+    /// Layers of one input. Elsewhere than on the CPU, biases are left to what takes their results.
+    pub(super) fn joined<const N: usize>(&self, sources: [Source; N]) -> Result<Joined<N>> {
+        if self.device.is_cpu() {
+            let layers = all(sources.each_ref().map(|source| self.layer(source)))?;
+            return Ok(Joined::apart(layers, [const { None }; N]));
+        }
+        let biases = all(sources.each_ref().map(|source| self.bias(source)))?;
+        let bare = sources.map(|source| Source { bias: None, ..source });
+        match self.together(&bare)? {
+            Some(layer) => Ok(Joined::together(layer, sources.map(|source| source.from.rows), biases)),
+            None => Ok(Joined::apart(all(bare.each_ref().map(|source| self.layer(source)))?, biases)),
+        }
+    }
+
+    /// One matrix of several, on a CUDA device; `None` where they are multiplied as stored and are not stored alike.
+    fn together(&self, sources: &[Source]) -> Result<Option<Linear>> {
+        if !self.device.is_cuda() {
+            return Ok(None);
+        }
+        if self.keeps_blocks() {
+            let stored = sources.iter().map(|source| self.rows(source)).collect::<Result<Vec<_>>>()?;
+            if stored.iter().any(Rows::multiplies_as_stored) {
+                let orders: Vec<_> = sources.iter().map(|source| self.order(source)).collect();
+                let parts: Vec<(&Rows<'_>, Order<'_>)> =
+                    stored.iter().zip(&orders).map(|(rows, order)| (rows, order as Order<'_>)).collect();
+                let together = Rows::quantized_together(&parts, self.device)?;
+                return Ok(together.map(|matrix| Linear::quantized(matrix, None)).transpose()?);
+            }
+        }
+        let matrices = sources.iter().map(|source| self.widened(source)).collect::<Result<Vec<_>>>()?;
+        Ok(Some(Linear::dense(self.held(&Tensor::cat(&matrices, 0)?)?, None)))
+    }
+
+    /// A matrix and its bias; quantised where the device multiplies by what is stored.
+    fn layer(&self, source: &Source) -> Result<Linear> {
+        let bias = self.bias(source)?;
+        if self.keeps_blocks() {
+            let (stored, order) = (self.rows(source)?, self.order(source));
+            if let Some(matrix) = Rows::quantized_together(&[(&stored, &order)], self.device)? {
+                return Ok(Linear::quantized(matrix, bias)?);
+            }
+        }
+        Ok(Linear::dense(self.matrix(source)?, bias))
+    }
+
+    /// Whether blocks are multiplied as they are stored, by Candle.
+    fn keeps_blocks(&self) -> bool {
+        let asked = self.options.residency == Residency::AsStored && !self.options.exact;
+        asked && !self.device.is_cpu() && multiplies_blocks(self.device)
+    }
+
+    fn rows(&self, Source { from, .. }: &Source) -> Result<Rows<'a>> {
+        let name = self.naming.name(from.name);
+        let stored = match from.stacked {
+            Some(count) => self.weights.stacked(&name, [count, from.of / count, from.inputs])?,
+            None => self.weights.rows(&name, from.of, from.inputs)?,
+        };
+        Ok(stored.slice(from.first..from.first + from.rows))
+    }
+
+    /// Maps a row of the loaded matrix to the row of the file.
+    fn order(&self, source: &Source) -> impl Fn(usize) -> usize + Sync + use<'a> {
+        let (spec, order, in_order) = (self.spec, source.order, self.spec.rows_in_order());
+        move |row| match order {
+            RowOrder::Queries if spec.attention_gate || !in_order => spec.query_row(row),
+            RowOrder::Keys if !in_order => spec.file_row(row),
+            _ => row,
+        }
+    }
+
+    pub(super) fn matrix(&self, source: &Source) -> Result<Weight> {
+        if !self.device.is_cpu() {
+            return self.held(&self.widened(source)?);
+        }
+        let stored = self.rows(source)?;
+        let weight = self.packed(&stored, self.order(source));
+        stored.check_read()?;
+        Ok(weight)
+    }
+
+    /// A matrix elsewhere than on the CPU, in the working type.
+    fn widened(&self, source: &Source) -> Result<Tensor> {
+        let dense = self.rows(source)?.dense(self.options.dtype, self.device)?;
+        let order = self.order(source);
+        if (0..source.from.rows).all(|row| order(row) == row) {
+            return Ok(dense);
+        }
+        let order = Tensor::from_iter((0..source.from.rows).map(|row| order(row) as u32), self.device)?;
+        Ok(dense.index_select(&order, 0)?)
+    }
+
+    /// As it is multiplied elsewhere than on the CPU.
+    fn held(&self, dense: &Tensor) -> Result<Weight> {
+        let weight = Weight::new(dense)?;
+        Ok(if self.options.exact { weight.exact() } else { weight })
+    }
+
+    /// A matrix on the CPU, straight from the file's rows.
+    fn packed(&self, stored: &Rows<'_>, order: impl Fn(usize) -> usize + Sync) -> Weight {
+        let (outputs, inputs) = stored.shape();
+        if self.options.residency == Residency::AsStored {
+            if let GgmlDType::F16 | GgmlDType::BF16 = stored.dtype() {
+                let dtype = if stored.dtype() == GgmlDType::F16 { DType::F16 } else { DType::BF16 };
+                return Weight::from_halves(dtype, outputs, inputs, |row, out| stored.bits(order(row), out));
+            }
+            if let Some(weight) = Weight::from_blocks(stored.dtype(), outputs, inputs, |row| stored.stored(order(row)))
+            {
+                return weight;
+            }
+        }
+        Weight::from_rows(outputs, inputs, |row, out| stored.read(order(row), out))
+    }
+
+    fn bias(&self, source: &Source) -> Result<Option<Tensor>> {
+        let Some(name) = source.bias else { return Ok(None) };
+        let rows = source.from.rows;
+        match source.order {
+            RowOrder::Stored => self.dense(name, &[rows]).map(Some),
+            RowOrder::Keys | RowOrder::Queries => self.reordered(name, rows).map(Some),
+        }
+    }
+
+    /// A vector over the rows of queries or keys, in the decoder's order.
+    fn reordered(&self, name: Name, rows: usize) -> Result<Tensor> {
+        let stored = self.dense(name, &[rows])?;
+        if self.spec.rows_in_order() {
+            return Ok(stored);
+        }
+        let order = Tensor::from_iter((0..rows).map(|row| self.spec.file_row(row) as u32), self.device)?;
+        Ok(stored.index_select(&order, 0)?)
+    }
+
+    /// The norm of queries or keys, where the model has one.
+    pub(super) fn head_norm(&self, name: Name) -> Result<Option<Tensor>> {
+        match self.spec.qk_norm {
+            QkNorm::None => Ok(None),
+            QkNorm::PerHead => self.whole(self.reordered(name, self.spec.head_dim)?).map(Some),
+        }
+    }
+}
+
+/// All of them, or the first error.
+fn all<T: std::fmt::Debug, const N: usize>(results: [Result<T>; N]) -> Result<[T; N]> {
+    let all = results.into_iter().collect::<Result<Vec<T>>>()?;
+    Ok(all.try_into().expect("as many results as there were (bug)"))
+}

@@ -1,0 +1,145 @@
+//! A model with recurrent states: a prefix is computed once where a copy of the state was kept, and a request has the
+//! same bits wherever it began.
+
+use super::{CHANCE, VOCAB, bits, done, greedy, one, words};
+use candle_core::quantized::GgmlDType;
+use moot::engine::{Engine, EngineOptions, Request};
+use moot_models::arch::{Config, spec_of_config};
+use moot_models::weights::RandomOptions;
+use moot_models::{LoadOptions, Model};
+use serde_json::json;
+use std::path::Path;
+
+const PREFIX: usize = 48;
+
+/// Random weights: four recurrent layers of five, the last one among them.
+fn model() -> Model {
+    let config = json!({
+        "model_type": "qwen3_5_text", "vocab_size": VOCAB, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
+        "max_position_embeddings": 512, "rms_norm_eps": 1e-6, "rope_theta": 1e6, "partial_rotary_factor": 0.25,
+        "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 32,
+        "linear_conv_kernel_dim": 4, "full_attention_interval": 4, "tie_word_embeddings": false,
+    });
+    let spec = spec_of_config(&Config::of(Path::new("test"), config).unwrap()).unwrap();
+    Model::random(&spec, RandomOptions { seed: 3, storage: GgmlDType::Q8_0 }, &LoadOptions::default()).unwrap()
+}
+
+/// With memory for `states` states and `pages` pages.
+fn engine((states, pages): (usize, usize), options: EngineOptions) -> Engine {
+    let model = model();
+    let kv_memory = 2 * (states * model.decoder.state_bytes()).max(pages * model.decoder.page_bytes());
+    Engine::start(model, EngineOptions { kv_memory, ..options }).unwrap()
+}
+
+fn options(rows: usize, step_tokens: usize) -> EngineOptions {
+    EngineOptions { rows, step_tokens, ..EngineOptions::default() }
+}
+
+/// The bits of each request without any sharing.
+fn expected(requests: &[Request]) -> Vec<super::Bits> {
+    let alone = engine((1, 64), EngineOptions { share_prefixes: false, ..options(1, 4096) });
+    requests.iter().map(|request| bits(&one(&alone, clone(request)))).collect()
+}
+
+fn clone(request: &Request) -> Request {
+    Request { sampling: request.sampling, seed: request.seed, ..greedy(request.prompt.clone(), request.max_tokens) }
+}
+
+/// `prefix` tokens that all have, then `own` tokens of its own, of which the first differs for sure.
+fn sibling(prefix: usize, number: u64, own: usize) -> Request {
+    let tail = [&[number as u32][..], &words(1000 + number, own - 1)].concat();
+    greedy([&words(1, prefix)[..], &tail].concat(), 4)
+}
+
+#[test]
+fn siblings_compute_their_prefix_once_however_steps_are_cut() {
+    let siblings = || (0..6).map(|number| sibling(PREFIX, number, 5)).collect::<Vec<_>>();
+    let bits_alone = expected(&siblings());
+    for step_tokens in [1, 7, 16, 17, 50, 64, 4096] {
+        for rows in [1, 2, 64] {
+            let engine = engine((32, 256), options(rows, step_tokens));
+            let replies = done(&engine, siblings());
+            let stats = engine.stats();
+            assert_eq!(stats.prefilled, PREFIX + 6 * 5, "steps of {step_tokens}, {rows} rows");
+            assert_eq!((stats.states_reused, stats.drafted), (5, 0), "steps of {step_tokens}, {rows} rows");
+            for (number, (reply, expected)) in replies.iter().zip(&bits_alone).enumerate() {
+                assert_eq!(&bits(reply), expected, "{number}, steps of {step_tokens}, {rows} rows");
+                assert_eq!(reply.usage.reused, if number == 0 { 0 } else { PREFIX });
+            }
+        }
+    }
+}
+
+/// Eight agents in pairs: instructions of all, a document of each pair, a question of each.
+#[test]
+fn prefixes_part_more_than_once() {
+    let agent = |number: u64| {
+        let document = [&words(1, 32)[..], &[(number / 2) as u32], &words(50 + number / 2, 63)].concat();
+        greedy([&document[..], &[100 + number as u32], &words(70 + number, 9)].concat(), 3)
+    };
+    let agents = || (0..8).map(agent).collect::<Vec<_>>();
+    let bits_alone = expected(&agents());
+    for step_tokens in [40, 512] {
+        let engine = engine((32, 256), options(64, step_tokens));
+        let replies = done(&engine, agents());
+        assert_eq!(engine.stats().prefilled, 32 + 4 * 64 + 8 * 10, "steps of {step_tokens}");
+        for (reply, expected) in replies.iter().zip(&bits_alone) {
+            assert_eq!(&bits(reply), expected);
+        }
+    }
+}
+
+/// The prompt of the next round begins with the last one, but for what a template puts at its end.
+#[test]
+fn the_next_round_goes_on_near_the_end_of_the_last_prompt() {
+    let engine = engine((8, 64), options(4, 512));
+    let first = words(1, 100);
+    one(&engine, greedy(first.clone(), 8));
+    let next = || greedy([&first[..90], &words(2, 40)].concat(), 4);
+    let reply = one(&engine, next());
+    assert_eq!((reply.usage.reused, reply.usage.computed), (80, 50));
+    assert_eq!(vec![bits(&reply)], expected(&[next()]));
+}
+
+/// Where a prompt leaves a path that the tree has without a copy of the state, it leaves a copy for the next one.
+#[test]
+fn a_parting_that_was_not_foreseen_is_remembered() {
+    let engine = engine((8, 64), options(4, 512));
+    let computed: Vec<usize> = (0..3).map(|number| one(&engine, sibling(PREFIX, number, 40)).usage.computed).collect();
+    assert_eq!(computed, [88, 88, 40]);
+}
+
+/// So few states and pages that copies and pages are evicted and requests wait, in steps of all sizes.
+#[test]
+fn bits_are_the_same_with_little_memory_and_in_any_mix() {
+    let request = |number: u64| {
+        let dice = words(number ^ 0x5eed, 4);
+        let shared = [0, 16, 40, 70][dice[0] as usize % 4];
+        let own = 1 + dice[1] as usize % 50;
+        let sampling = if number.is_multiple_of(2) { CHANCE } else { moot::generation::Sampling::Greedy };
+        let base = sibling(shared, dice[2].into(), own);
+        Request { sampling, seed: number, max_tokens: 1 + dice[3] as usize % 20, ..base }
+    };
+    let requests = || (0..40).map(request).collect::<Vec<_>>();
+    let bits_alone = expected(&requests());
+    for ((states, pages), rows, step_tokens) in
+        [((1, 12), 8, 64), ((2, 20), 8, 7), ((5, 16), 64, 100), ((40, 12), 3, 33), ((9, 300), 64, 512)]
+    {
+        let engine = engine((states, pages), options(rows, step_tokens));
+        for round in 0..2 {
+            for (number, (reply, expected)) in done(&engine, requests()).iter().zip(&bits_alone).enumerate() {
+                assert_eq!(&bits(reply), expected, "{number}, round {round}, {states} states, {pages} pages");
+            }
+        }
+        assert_eq!(engine.stats().pages_held, 0);
+    }
+}
+
+#[test]
+fn memory_for_no_state_is_refused() {
+    let model = model();
+    let kv_memory = model.decoder.state_bytes();
+    let error = Engine::start(model, EngineOptions { kv_memory, ..EngineOptions::default() }).unwrap_err().to_string();
+    assert!(error.contains("--kv-memory") && error.contains("recurrent state"), "{error}");
+}
