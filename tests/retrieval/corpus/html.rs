@@ -162,6 +162,7 @@ fn soft_hyphens_are_no_text_of_a_passage() {
         let whole = content.chars().count() as u64;
         assert_eq!(passage.origin.characters.end, whole);
     }
+    assert!(passages("a.html", "<p>&shy;", 10, 0).is_empty(), "a text of a soft hyphen alone has no passage");
 }
 
 #[test]
