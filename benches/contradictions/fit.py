@@ -17,7 +17,7 @@ from score import HERE, lines, matches
 SIGNS = {
     "cosine": 1, "overlap": 1, "contained": 1, "number_differs": 1, "date_differs": 1, "both_differ": -1, "names_differ": 1,
     "polarity": 1, "no_difference": -1, "shared_value": -1, "date_agrees": -1, "corrected": -1, "changed": -1, "years_differ": -1, "scopes_differ": -1, "number_apart": 0,
-    "subject": 1, "subjects_differ": -1, "answers_differ": 1, "answers_agree": -1, "answers_unknown": -1, "answers_stray": -1, "truth": -1,
+    "subject": 1, "subjects_differ": -1, "answers_differ": 1, "answers_agree": -1, "answers_unknown": -1, "truth": -1,
 }
 
 

@@ -9,14 +9,12 @@ use super::words::{Words, overlap};
 /// Quantities of what was said of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Judged {
-    /// Directions in which the other document answers with its own statement's value, which is another one: from 0 to 2.
+    /// Directions in which the other document gives another value for what was asked about, from 0 to 2.
     pub(super) differ: f64,
     /// Directions in which it gives the same value.
     pub(super) agree: f64,
     /// Directions in which it does not say.
     pub(super) unknown: f64,
-    /// Directions in which it answers with a value of neither statement.
-    pub(super) stray: f64,
     /// Log-odds that the statements are true according to the other document.
     pub(super) truth: f64,
 }
@@ -27,8 +25,6 @@ enum Answered {
     Same,
     Other,
     Unknown,
-    /// A value of neither statement: of another sentence, or invented.
-    Stray,
     /// It cannot be compared.
     Unclear,
 }
@@ -43,7 +39,6 @@ impl Judged {
             differ: count(Answered::Other),
             agree: count(Answered::Same),
             unknown: count(Answered::Unknown),
-            stray: count(Answered::Stray),
             truth: said.truth,
         }
     }
@@ -67,19 +62,15 @@ fn answered(own: &Claim, other: &Claim, answer: Option<&str>) -> Answered {
         return Answered::Same;
     }
     if relations.contains(&Relation::Differ) || (relations.contains(&Relation::Apart) && wanted.is_some()) {
-        let stated = given.share_a_value(&other.numbers) || given.dates_with(&other.numbers) == Relation::Agree;
-        return if stated { Answered::Other } else { Answered::Stray };
+        return Answered::Other;
     }
     let (stated, words) =
         (Words::of(&format!("x {}", wanted.as_deref().unwrap_or(&own.text))), Words::of(&format!("x {answer}")));
     match wanted {
         Some(_) if !stated.names.is_disjoint(&words.names) => Answered::Same,
-        // A month is no name.
-        Some(_) if given.dates.is_empty() && words.names.iter().any(|name| other.words.names.contains(name)) => {
-            Answered::Other
-        }
+        Some(_) if words.names.iter().any(|name| other.words.names.contains(name)) => Answered::Other,
         Some(_) => Answered::Unclear,
-        None if (stated.oppose(&words) || stated.negate(&words)) && own.words.negate(&other.words) => Answered::Other,
+        None if stated.oppose(&words) || stated.negate(&words) => Answered::Other,
         None if overlap(&stated.content, &words.content, |_| 1.0).1 > 0.6 => Answered::Same,
         None => Answered::Unclear,
     }

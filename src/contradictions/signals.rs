@@ -120,7 +120,6 @@ impl Signals {
             ("answers_differ", judged.differ),
             ("answers_agree", judged.agree),
             ("answers_unknown", judged.unknown),
-            ("answers_stray", judged.stray),
             ("truth", judged.truth),
         ]
     }
