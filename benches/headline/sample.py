@@ -3,7 +3,7 @@ conflicting.
 
     python benches/headline/sample.py dev100.jsonl ConflictQA_train_dev.json FOLDER
 
-Writes ram100.jsonl, ram40.jsonl and qacc40.json.
+Writes ram100.jsonl, ram40.jsonl, qacc40.json and qacc100.json.
 """
 
 import hashlib
@@ -28,9 +28,11 @@ def main():
         (folder / f"ram{size}.jsonl").write_text("".join(json.dumps(item) + "\n" for item in questions[:size]))
     # QACC has NaN where an answer is missing, which differs from itself.
     answered = [item for item in ordered(json.loads(qacc.read_text())) if item["correctAnswer"] == item["correctAnswer"]]
-    conflicting, others = ([item for item in answered if item["secondAnswerExist"].strip().upper() == letter][:20] for letter in "AB")
-    chosen = [item for pair in zip(conflicting, others) for item in pair]
-    (folder / "qacc40.json").write_text(json.dumps(chosen))
+    for size in (40, 100):
+        kinds = ([item for item in answered if item["secondAnswerExist"].strip().upper() == letter] for letter in "AB")
+        conflicting, others = (items[: size // 2] for items in kinds)
+        chosen = [item for pair in zip(conflicting, others) for item in pair]
+        (folder / f"qacc{size}.json").write_text(json.dumps(chosen))
 
 
 if __name__ == "__main__":
