@@ -330,8 +330,8 @@ fn trials_build_estimate_test_and_draw() {
     let rows: Vec<&str> = said.lines().filter(|line| line.starts_with("| 3 |") || line.starts_with("| 4 |")).collect();
     assert_eq!(rows.len(), 4, "a row an x, of exact match and of calls: {said}");
     // Sources answer alone: MV asks all of them, Naive RAG once.
-    assert!(rows[2].ends_with("| 3.000 [3.000, 3.000] | 1.000 [1.000, 1.000] |"), "{}", rows[2]);
-    assert!(rows[3].ends_with("| 4.000 [4.000, 4.000] | 1.000 [1.000, 1.000] |"), "{}", rows[3]);
+    assert!(rows[2].ends_with(r"| 3.000 \[3.000, 3.000\] | 1.000 \[1.000, 1.000\] |"), "{}", rows[2]);
+    assert!(rows[3].ends_with(r"| 4.000 \[4.000, 4.000\] | 1.000 \[1.000, 1.000\] |"), "{}", rows[3]);
     for file in ["sources-exact-match.svg", "sources-calls.svg", "sources-calls.csv", "sources-4/trial-2/sources.json"]
     {
         assert!(workspace.path(&format!("trials/{file}")).exists(), "{file}");
