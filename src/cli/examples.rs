@@ -47,7 +47,8 @@ fn resolve(command: &clap::Command, matches: &ArgMatches) -> Result<(), String> 
     }
     let has = |id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
     let text = |id: &str| if has(id) { matches.get_one::<String>(id).map(String::as_str) } else { None };
-    if !has("preset") {
+    // Only what has all of a method's options can be resolved; `lab reproduce` has some, for methods of its tables.
+    if !has("preset") || !has("seed") {
         return text("method").map_or(Ok(()), |name| Row::named(name).map(drop).map_err(|e| e.to_string()));
     }
     let options = MethodArgs::from_arg_matches(matches).map_err(|e| e.to_string())?.options();

@@ -128,7 +128,7 @@ impl Folder {
             let pieces = cut(&document.text);
             folder.sources.push(source);
             let name = document.name.clone();
-            folder.take(&document.text, pieces, |range| {
+            folder.take(&document.text, &pieces, |range| {
                 let characters = |byte: usize| document.text[..byte].chars().count() as u64;
                 let line = 1 + document.text[..range.start].matches('\n').count() as u64;
                 let characters = characters(range.start)..characters(range.end);
@@ -215,11 +215,11 @@ impl Folder {
         let pieces = cut(&document.text);
         let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
         let mut origins = document.origins(&ranges).into_iter();
-        self.take(&document.text, pieces, |_| origins.next().unwrap_or_else(|| unknown(&document.file)));
+        self.take(&document.text, &pieces, |_| origins.next().unwrap_or_else(|| unknown(&document.file)));
     }
 
     /// Takes the sentences of the document that was added last.
-    fn take(&mut self, text: &str, pieces: Vec<Cut>, mut origin: impl FnMut(&std::ops::Range<usize>) -> Origin) {
+    fn take(&mut self, text: &str, pieces: &[Cut], mut origin: impl FnMut(&std::ops::Range<usize>) -> Origin) {
         let source = self.sources.len() - 1;
         let all = pieces.len();
         let before = self.sentences.iter().rev().take_while(|sentence| sentence.source == source).count();

@@ -198,7 +198,7 @@ fn date_at(words: &[String]) -> Option<(Date, usize)> {
 
 /// A date begins and ends with a number or a month, not with a word that may stand in one.
 fn is_dated(word: &str) -> bool {
-    word.bytes().any(|b| b.is_ascii_digit()) || MONTHS.iter().any(|month| *month == word)
+    word.bytes().any(|b| b.is_ascii_digit()) || MONTHS.contains(&word)
 }
 
 const MONTHS: [&str; 23] = [

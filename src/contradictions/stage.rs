@@ -6,7 +6,7 @@ use crate::error::{MootError, Result};
 use crate::prompts::File;
 use crate::protocol::Ask;
 use crate::protocol::ctx::{Ctx, Settings, Silent, Tools};
-use crate::protocol::formats::{CHOICE, SHORT, SUBJECTS, TEXT};
+use crate::protocol::formats::{CHOICE, Format, SHORT, SUBJECTS, TEXT};
 use crate::question::Question;
 use crate::transcript::CallRecord;
 
@@ -31,7 +31,7 @@ impl Stage<'_> {
             return Err(MootError::Interrupted);
         }
         let question = Question { id: "contradictions".into(), ..Question::default() };
-        let formats = [&SUBJECTS, &CHOICE, &SHORT, &TEXT].into_iter().flat_map(|format| format.files());
+        let formats = [&SUBJECTS, &CHOICE, &SHORT, &TEXT].into_iter().flat_map(Format::files);
         let files = self.prompts.iter().copied().chain(formats).collect();
         let mut ctx = Ctx::new("contradictions", files, &question, self.tools, self.settings, &Silent);
         let replies: Vec<Option<CallRecord>> = ctx.try_all(asks)?.into_iter().map(Result::ok).collect();

@@ -123,6 +123,6 @@ const UNITS: &[Row] = &[
 pub(super) fn unit(word: &str) -> Option<(Dimension, f64, f64)> {
     let singular = word.strip_suffix('s').filter(|word| word.len() > 2);
     let is = |spelling: &&str| *spelling == word || singular == Some(spelling);
-    let (_, name, dimension, factor, offset) = UNITS.iter().find(|row| row.0.iter().any(|spelling| is(&spelling)))?;
+    let (_, name, dimension, factor, offset) = UNITS.iter().find(|row| row.0.iter().any(&is))?;
     Some((dimension(name), *factor, *offset))
 }

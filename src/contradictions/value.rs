@@ -32,7 +32,7 @@ pub(super) fn shared(claim: &Claim, other: &Claim) -> Option<String> {
         let names = Words::of(&format!("x {word}")).names;
         !names.is_empty() && names.iter().all(|name| other.words.names.contains(name) || other.about.contains(name))
     };
-    let named = phrases(&words).filter(|phrase| phrase.iter().all(|word| known(word)));
+    let named = phrases(&words).filter(|phrase| phrase.iter().all(&known));
     let phrase = named.max_by_key(|phrase| phrase.len())?;
     Some(phrase.join(" ").trim_matches(|c: char| !c.is_alphanumeric()).to_owned()).filter(|name| !name.is_empty())
 }
@@ -41,7 +41,7 @@ pub(super) fn shared(claim: &Claim, other: &Claim) -> Option<String> {
 fn phrases<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
     let is_name = |word: &&str| word.starts_with(|c: char| c.is_uppercase());
     let runs = words.chunk_by(move |a, b| is_name(a) && is_name(b) && !a.ends_with([',', ';', '.', ':']));
-    runs.filter(move |phrase| phrase.iter().all(|word| is_name(word)))
+    runs.filter(move |phrase| phrase.iter().all(&is_name))
 }
 
 /// The values of `claim` that differ from those of `other`, in words: numbers and dates, else names.

@@ -145,7 +145,7 @@ pub(super) struct Partings {
 
 impl Partings {
     /// Of `running` sequences, and of the first `waiting` ones.
-    pub(super) fn of<'a>(running: &[Sequence], waiting: impl Iterator<Item = &'a Sequence> + Clone) -> Self {
+    pub(super) fn of<'a>(running: &[Sequence], waiting: &(impl Iterator<Item = &'a Sequence> + Clone)) -> Self {
         let mut parts: Vec<BTreeSet<usize>> =
             running.iter().map(|sequence| BTreeSet::from([sequence.near_end()])).collect();
         let mut waits = vec![false; running.len()];

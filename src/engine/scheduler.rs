@@ -176,7 +176,7 @@ impl Scheduler {
         }
         self.running.iter_mut().for_each(|sequence| sequence.adopt(&mut self.tree));
         let waiting = self.waiting.iter().take(self.limits.rows);
-        Partings::of(&self.running, waiting)
+        Partings::of(&self.running, &waiting)
     }
 
     /// Indices in the order in which sequences get room: rows that decode, the one that waits longest first, so that

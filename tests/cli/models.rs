@@ -85,10 +85,14 @@ fn every_alias_has_a_plan_without_a_network() {
         assert_eq!(info["context"], entry.shape.max_position_embeddings);
         assert_eq!(info["licence"], entry.licence);
         let (kv, shape) = (info["memory"]["kv"].as_u64().unwrap(), entry.shape);
-        assert_eq!(
-            kv as usize,
-            8 * 2048 * 2 * 2 * shape.num_hidden_layers * shape.num_key_value_heads * shape.head_dim()
-        );
+        let of_layer = 8 * 2048 * 2 * 2 * shape.num_key_value_heads * shape.head_dim();
+        let all = of_layer * shape.num_hidden_layers;
+        if shape.model_type.starts_with("qwen3_5") {
+            // One layer in four has keys and values; the states of the others get as much memory again, or more.
+            assert!((all / 2..all).contains(&(kv as usize)), "{}: {kv} of {all}", entry.alias);
+        } else {
+            assert_eq!(kv as usize, all);
+        }
         assert!(info["memory"]["total"].as_u64().unwrap() > kv);
         assert!(info["parameters"].as_u64().unwrap() > 100_000_000);
         assert!(!info["sources"].as_array().unwrap().is_empty());

@@ -94,7 +94,7 @@ fn figures_and_derived_numbers_name_rows_and_columns_that_exist() {
         }
         match &table.figure {
             Some(Figure::Rows { lines, .. }) => {
-                lines.iter().flat_map(|(_, rows)| *rows).for_each(|(_, name)| row(name))
+                lines.iter().flat_map(|(_, rows)| *rows).for_each(|(_, name)| row(name));
             }
             Some(Figure::Columns { at, .. }) => assert_eq!(at.len(), table.columns.len(), "{}", table.name),
             Some(Figure::Pair) => assert_eq!(table.columns.len(), 2, "{}", table.name),

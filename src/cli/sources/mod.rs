@@ -33,7 +33,7 @@ enum Command {
     Report(report::Args),
     Build(build::Args),
     Simulate(simulate::Args),
-    Trials(trials::Args),
+    Trials(Box<trials::Args>),
 }
 
 /// Runs the subcommand.

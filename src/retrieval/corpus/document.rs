@@ -158,7 +158,8 @@ impl Document {
     /// in the file. A passage that begins in a later row of a table begins with the table's first row.
     #[must_use]
     pub fn passages(&self, chunking: &Chunking) -> Vec<Passage> {
-        let is_shown = |range: &Range<usize>| self.text[range.clone()].contains(|c: char| c != '\u{ad}' && !c.is_whitespace());
+        let is_shown =
+            |range: &Range<usize>| self.text[range.clone()].contains(|c: char| c != '\u{ad}' && !c.is_whitespace());
         let ranges = chunking.cut(&self.text);
         let mut locator = Locator::new(self);
         ranges.into_iter().filter(is_shown).map(|range| self.passage(range, &mut locator)).collect()

@@ -198,12 +198,12 @@ impl Comparison {
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let (a, b) = (dot(given, given).sqrt(), dot(own, own).sqrt());
         let cosine = dot(given, own) / (a * b);
-        if !(cosine >= LEAST_COSINE) {
+        if !(LEAST_COSINE..).contains(&cosine) {
             return Err(format!(
                 "a cosine of {cosine:.3} to the embedder's own vector (expected at least {LEAST_COSINE})"
             ));
         }
-        if !(a / b <= RATIO && b / a <= RATIO) {
+        if !(1.0 / RATIO..=RATIO).contains(&(a / b)) {
             return Err(format!("a length of {a:.3}, where the embedder's own vector has {b:.3}"));
         }
         self.least.set(self.least.get().min(cosine));
