@@ -166,11 +166,13 @@ fn readings(parts: &[Part], joined: bool) -> Vec<Date> {
     dates.into_iter().flatten().collect()
 }
 
+/// The number of a month, from its name or its first three or four letters, in lower case.
+pub(crate) fn month(word: &str) -> Option<u32> {
+    let is = |name: &&str| *name == word || word.len() >= 3 && word.len() <= 4 && name.starts_with(word);
+    MONTHS.iter().position(is).and_then(|index| u32::try_from(index + 1).ok())
+}
+
 fn part(word: &str) -> Option<Part> {
-    let month = |word: &str| {
-        let is = |name: &&str| *name == word || word.len() >= 3 && word.len() <= 4 && name.starts_with(word);
-        MONTHS.iter().position(is).and_then(|index| u32::try_from(index + 1).ok())
-    };
     if let Some(month) = month(word) {
         return Some(Part::Month(month));
     }

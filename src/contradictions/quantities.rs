@@ -198,34 +198,8 @@ fn date_at(words: &[String]) -> Option<(Date, usize)> {
 
 /// A date begins and ends with a number or a month, not with a word that may stand in one.
 fn is_dated(word: &str) -> bool {
-    word.bytes().any(|b| b.is_ascii_digit()) || MONTHS.contains(&word)
+    word.bytes().any(|b| b.is_ascii_digit()) || dates::month(word).is_some()
 }
-
-const MONTHS: [&str; 23] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "sept",
-    "oct",
-    "dec",
-];
 
 /// Whether a word of four digits is a year: from 1000 to 2999, with no unit behind it.
 fn is_year(word: &str, next: Option<&String>) -> bool {

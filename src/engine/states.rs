@@ -44,7 +44,7 @@ pub(crate) struct StateCounts {
     pub kept: usize,
     /// Sequences that began from a copy, or went on from one.
     pub reused: usize,
-    /// Copies that made room for other states.
+    /// Copies dropped: for another state, or with their page.
     pub evicted: usize,
 }
 

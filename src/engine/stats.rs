@@ -34,11 +34,11 @@ pub struct Stats {
     pub reused_across_groups: usize,
     /// Pages of cached prefixes evicted.
     pub evicted: usize,
-    /// Recurrent states kept where prompts part, for other requests to begin from.
+    /// Copies of recurrent states kept in the prefix tree, for other requests to begin from.
     pub states_kept: usize,
     /// Times that a request began, or went on, from a kept state.
     pub states_reused: usize,
-    /// Kept states evicted.
+    /// Those copies evicted, for another state or with their page.
     pub states_evicted: usize,
     /// Pages that requests hold now; the others are free, or cache a prefix until they are evicted.
     pub pages_held: usize,

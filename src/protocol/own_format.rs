@@ -47,7 +47,9 @@ impl OwnFormat {
                 "format" => name = Some((number, value)),
                 "answer" | "explanation" | "unknown" => {
                     compiled(value).map_err(|reason| (number, format!("a regular expression ({reason})")))?;
-                    expressions.insert(key.to_owned(), value.into());
+                    if expressions.insert(key.to_owned(), value.into()).is_some() {
+                        return Err((number, format!("one line `{key}:`")));
+                    }
                 }
                 _ => return Err(expected()),
             }

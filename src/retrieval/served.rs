@@ -49,19 +49,7 @@ impl ServedEmbedder {
     /// # Errors
     /// [`MootError::Remote`] where no server answers there, or none that embeds.
     pub fn open(address: Address, key: Option<Key>, patience: Patience, prefixes: Prefixes) -> Result<Self> {
-        let mut config = Agent::config_builder()
-            .http_status_as_error(false)
-            // A redirection would receive the key.
-            .max_redirects(0)
-            .user_agent(concat!("moot/", env!("CARGO_PKG_VERSION")))
-            .timeout_resolve(Some(patience.connect))
-            .timeout_connect(Some(patience.connect))
-            .timeout_per_read(Some(patience.silence))
-            .timeout_per_write(Some(patience.silence))
-            .timeout_global(Some(patience.total));
-        if address.is_loopback() {
-            config = config.proxy(None);
-        }
+        let config = patience.connections(address.is_loopback()).timeout_global(Some(patience.total));
         let Prefixes { query, passage } = &prefixes;
         let identity = format!("{address} query {query:?} passage {passage:?}");
         let agent = resolver::agent(config.build());
@@ -125,6 +113,10 @@ impl ServedEmbedder {
             return Err(Fault { reason: hidden(&fault.reason), ..fault });
         }
         read.map_err(|e| Fault::broken(format!("the connection was cut: {e}")))?;
+        if bytes.len() as u64 == MAX_ANSWER {
+            let reason = format!("expected an answer of less than {MAX_ANSWER} bytes, found more");
+            return Err(Fault::new(RemoteFault::Broken, Again::Never, reason));
+        }
         let answer: Value = jsonl::parse_within(&bytes, MAX_VALUES).map_err(|_| {
             let text = hidden(&String::from_utf8_lossy(&bytes));
             Fault::new(RemoteFault::Broken, Again::Never, format!("the answer is no JSON: {}", beginning(text.trim())))

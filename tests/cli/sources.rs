@@ -332,6 +332,11 @@ fn trials_build_estimate_test_and_draw() {
     // Sources answer alone: MV asks all of them, Naive RAG once.
     assert!(rows[2].ends_with(r"| 3.000 \[3.000, 3.000\] | 1.000 \[1.000, 1.000\] |"), "{}", rows[2]);
     assert!(rows[3].ends_with(r"| 4.000 \[4.000, 4.000\] | 1.000 \[1.000, 1.000\] |"), "{}", rows[3]);
+    // Other options are no continuation of these trials.
+    let mut command = moot(typed);
+    command.args(["--mean", "0.9"]).env("MOOT_CACHE", workspace.path("")).current_dir(workspace.path(""));
+    let refused = text(&command.output().unwrap().stderr);
+    assert!(refused.contains("expected the benchmark of these options"), "{refused}");
     for file in ["sources-exact-match.svg", "sources-calls.svg", "sources-calls.csv", "sources-4/trial-2/sources.json"]
     {
         assert!(workspace.path(&format!("trials/{file}")).exists(), "{file}");

@@ -25,11 +25,15 @@ fn model() -> Model {
     Model::random(&spec, RandomOptions { seed: 3, storage: GgmlDType::Q8_0 }, &LoadOptions::default()).unwrap()
 }
 
-/// With memory for `states` states and `pages` pages.
+/// With memory for at least `states` states (but no more than rows can use) and `pages` pages.
 fn engine((states, pages): (usize, usize), options: EngineOptions) -> Engine {
     let model = model();
-    let kv_memory = 2 * (states * model.decoder.state_bytes()).max(pages * model.decoder.page_bytes());
-    Engine::start(model, EngineOptions { kv_memory, ..options }).unwrap()
+    let (state_bytes, page_bytes) = (model.decoder.state_bytes(), model.decoder.page_bytes());
+    let kv_memory = 2 * (states * state_bytes).max(pages * page_bytes);
+    let engine = Engine::start(model, EngineOptions { kv_memory, ..options }).unwrap();
+    let limits = engine.limits();
+    assert!(limits.states * state_bytes + limits.pages * page_bytes <= kv_memory, "{limits:?}");
+    engine
 }
 
 fn options(rows: usize, step_tokens: usize) -> EngineOptions {
@@ -129,7 +133,7 @@ fn bits_are_the_same_with_little_memory_and_in_any_mix() {
         let engine = engine((states, pages), options(rows, step_tokens));
         for round in 0..2 {
             for (number, (reply, expected)) in done(&engine, requests()).iter().zip(&bits_alone).enumerate() {
-                assert_eq!(&bits(reply), expected, "{number}, round {round}, {states} states, {pages} pages");
+                assert_eq!(&bits(reply), expected, "{number}, round {round}, {:?}", engine.limits());
             }
         }
         assert_eq!(engine.stats().pages_held, 0);
@@ -142,4 +146,19 @@ fn memory_for_no_state_is_refused() {
     let kv_memory = model.decoder.state_bytes();
     let error = Engine::start(model, EngineOptions { kv_memory, ..EngineOptions::default() }).unwrap_err().to_string();
     assert!(error.contains("--kv-memory") && error.contains("recurrent state"), "{error}");
+}
+
+/// A copy goes with its page.
+#[test]
+fn a_copy_is_evicted_with_its_page() {
+    let engine = engine((3, 31), options(1, 512));
+    let first = || greedy(words(1, 40), 4);
+    one(&engine, first());
+    // Takes all 31 pages and leaves no copy.
+    one(&engine, greedy(words(2, 10), 480));
+    let stats = engine.stats();
+    assert_eq!((stats.states_kept, stats.states_evicted), (1, 1));
+    let again = one(&engine, first());
+    assert_eq!(again.usage.reused, 0);
+    assert_eq!(vec![bits(&again)], expected(&[first()]));
 }

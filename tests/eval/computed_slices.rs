@@ -124,6 +124,7 @@ fn slices_by_the_kinds_of_documents() {
         by_label.filter(|slice| (slice.holds)(&record)).map(|slice| slice.name).collect()
     };
     assert_eq!(of(&["correct", "noise"]), ["factual"]);
+    assert_eq!(of(&["supporting", "distractor"]), ["factual"]);
     assert_eq!(of(&["misinfo", "misinfo"]), ["misinformation"]);
     assert_eq!(of(&["noise"]), ["irrelevant"]);
     assert_eq!(of(&["correct", "misinfo"]), [""; 0]);

@@ -6,6 +6,7 @@ mod given;
 mod index;
 mod qdrant;
 mod served;
+mod server;
 
 use moot::retrieval::{Embedder, Side};
 

@@ -2,67 +2,18 @@
 //! errors are one line.
 
 use super::Letters;
-use crate::llm::server::respond;
+use super::server::{Asked, serve};
 use moot::MootError;
 use moot::llm::remote::{Key, Patience};
 use moot::question::{Origin, Passage};
 use moot::retrieval::qdrant::{Address, Qdrant};
 use moot::retrieval::{Filter, Hit, Retriever, Wanted};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 const KEY: &str = "not-for-any-eye";
-
-/// A request as it came in.
-#[derive(Debug, Clone, PartialEq)]
-struct Asked {
-    method: String,
-    path: String,
-    head: String,
-    body: Value,
-}
-
-/// A server that gives each request to `answer`: a status and a body come back.
-fn serve(answer: impl Fn(&Asked) -> (String, String) + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<Asked>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base = format!("http://{}", listener.local_addr().unwrap());
-    let log: Arc<Mutex<Vec<Asked>>> = Arc::default();
-    let seen = log.clone();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let asked = receive(&stream);
-            seen.lock().unwrap().push(asked.clone());
-            let (status, body) = answer(&asked);
-            respond(&mut stream, &status, &["content-type: application/json"], body);
-        }
-    });
-    (base, log)
-}
-
-fn receive(stream: &TcpStream) -> Asked {
-    let mut reader = BufReader::new(stream);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        head.push_str(&line);
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    let mut first = head.split_whitespace().map(str::to_owned);
-    let (method, path) = (first.next().unwrap(), first.next().unwrap());
-    Asked { method, path, head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) }
-}
 
 fn impatient() -> Patience {
     let (short, long) = (Duration::from_millis(300), Duration::from_secs(3));

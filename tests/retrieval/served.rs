@@ -1,54 +1,20 @@
 //! Embedders on a server: both forms, prefixes, and answers that are none.
 
-use crate::llm::server::respond;
+use super::server::{self, Asked};
 use moot::MootError;
 use moot::llm::remote::{Address, Key, Patience};
 use moot::retrieval::{Embedder, ServedEmbedder, Side};
 use moot_models::encoder::Prefixes;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Path, head and body of a request.
-type Asked = (String, String, Value);
-
-fn receive(stream: &TcpStream) -> Asked {
-    let mut reader = BufReader::new(stream);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        head.push_str(&line);
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    let path = head.split_whitespace().nth(1).unwrap().to_owned();
-    (path, head, serde_json::from_slice(&body).unwrap())
-}
-
-/// A server that gives each request to `answer`; its address, and what it was asked.
-fn serve(answer: impl Fn(&Asked) -> (String, Value) + Send + 'static) -> (String, Arc<Mutex<Vec<Asked>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base = format!("http://{}", listener.local_addr().unwrap());
-    let log: Arc<Mutex<Vec<Asked>>> = Arc::default();
-    let seen = log.clone();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let asked = receive(&stream);
-            seen.lock().unwrap().push(asked.clone());
-            let (status, body) = answer(&asked);
-            respond(&mut stream, &status, &["content-type: application/json"], body.to_string());
-        }
-    });
-    (base, log)
+/// As [`server::serve`], with a body in JSON.
+fn serve(answer: impl Fn(&Asked) -> (String, Value) + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<Asked>>>) {
+    server::serve(move |asked| {
+        let (status, body) = answer(asked);
+        (status, body.to_string())
+    })
 }
 
 fn open(base: &str, model: &str) -> moot::Result<ServedEmbedder> {
@@ -76,7 +42,7 @@ const OK: &str = "200 OK";
 
 #[test]
 fn openai_s_form_in_batches_with_prefixes_and_in_any_order() {
-    let (base, log) = serve(|(path, _, body)| {
+    let (base, log) = serve(|Asked { path, body, .. }| {
         assert_eq!(path, "/v1/embeddings");
         let texts = body["input"].as_array().unwrap();
         let one = |(index, text): (usize, &Value)| json!({ "index": index, "embedding": vector(text) });
@@ -94,15 +60,15 @@ fn openai_s_form_in_batches_with_prefixes_and_in_any_order() {
     let found = embedder.embed(&texts, Side::Query).unwrap();
     assert_eq!(found.chunks(2).map(|v| v[0] as usize).collect::<Vec<_>>(), (7..77).collect::<Vec<_>>());
     let log = log.lock().unwrap();
-    let sizes: Vec<usize> = log.iter().map(|(_, _, body)| body["input"].as_array().unwrap().len()).collect();
+    let sizes: Vec<usize> = log.iter().map(|asked| asked.body["input"].as_array().unwrap().len()).collect();
     assert_eq!(sizes, [1, 2, 1, 32, 32, 6]);
-    assert_eq!(log[0].2["model"], "e5");
-    assert!(log[0].1.contains("authorization: Bearer not-for-any-eye"), "{}", log[0].1);
+    assert_eq!(log[0].body["model"], "e5");
+    assert!(log[0].head.contains("authorization: Bearer not-for-any-eye"), "{}", log[0].head);
 }
 
 #[test]
 fn text_embeddings_inference_is_asked_where_there_is_no_other_form() {
-    let (base, log) = serve(|(path, _, body)| match path.as_str() {
+    let (base, log) = serve(|Asked { path, body, .. }| match path.as_str() {
         "/embed" => {
             let texts = body["inputs"].as_array().unwrap();
             (OK.into(), texts.iter().map(vector).collect())
@@ -112,9 +78,9 @@ fn text_embeddings_inference_is_asked_where_there_is_no_other_form() {
     let embedder = open(&base, "").unwrap();
     assert_eq!(embedder.embed(&["ab"], Side::Passage).unwrap(), [11.0, 1.0]);
     let log = log.lock().unwrap();
-    let paths: Vec<&str> = log.iter().map(|(path, _, _)| path.as_str()).collect();
+    let paths: Vec<&str> = log.iter().map(|asked| asked.path.as_str()).collect();
     assert_eq!(paths, ["/v1/embeddings", "/embed", "/embed"]);
-    assert_eq!(log[1].2["truncate"], true);
+    assert_eq!(log[1].body["truncate"], true);
 }
 
 #[test]
@@ -142,7 +108,7 @@ fn answers_that_are_no_vectors_are_one_line() {
     let said = open(&base, "e5").err().unwrap().to_string();
     assert!(said.contains("401") && !said.contains("not-for-any-eye"), "{said}");
     // Another length later on.
-    let (base, _) = serve(|(_, _, body)| {
+    let (base, _) = serve(|Asked { body, .. }| {
         let texts = body["input"].as_array().unwrap();
         let length = if texts[0] == "query: moot" { 2 } else { 3 };
         let one = |index: usize| json!({ "index": index, "embedding": vec![1.0; length] });

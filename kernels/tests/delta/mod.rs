@@ -89,7 +89,11 @@ fn bits_do_not_depend_on_chunks_or_neighbours() -> Result<()> {
         for (start, end) in [(0, 2), (2, 3), (3, 20), (20, 21), (21, TOKENS)] {
             let from = (start > 0).then_some(3);
             let rows = case.run(&[(5, 7), (start, end - start)], &states, &[to(None, 1), to(from, 3)])?;
-            assert!(rows[..7] == case.run(&[(5, 7)], &states, &[to(None, 2)])?, "{:?}", case.shape);
+            assert!(
+                rows[..7] == case.run(&[(5, 7)], &DeltaStates::new(case.shape, 1), &[to(None, 0)])?,
+                "{:?}",
+                case.shape
+            );
             found.extend_from_slice(&rows[7..]);
         }
         assert!(found == alone, "{:?}", case.shape);
@@ -127,5 +131,9 @@ fn slots_in_use_twice_and_shapes_that_do_not_fit_are_refused() -> Result<()> {
     assert!(case.run(&[(0, 2)], &states, &[]).is_err(), "no state");
     let late = StateRows { from: None, to: 0, saves: vec![(3, 1)] };
     assert!(case.run(&[(0, 2)], &states, &[late]).is_err(), "saved after more tokens than there are");
+    let odd = Case::new(2, 2, [20, 32], HeadOrder::Grouped)?;
+    assert!(odd.run(&[(0, 2)], &DeltaStates::new(odd.shape, 1), &[to(None, 0)]).is_err(), "keys of 20");
+    let other = DeltaStates::new(DeltaShape { value_heads: 4, ..case.shape }, 1);
+    assert!(case.run(&[(0, 2)], &other, &[to(None, 0)]).is_err(), "inputs of another shape");
     Ok(())
 }

@@ -243,7 +243,7 @@ impl Footprint {
     }
 
     /// Bytes of the pages of `agents` sequences of `tokens` each that share nothing, and of their recurrent states,
-    /// which get half of the memory.
+    /// which get at most half of the memory.
     #[must_use]
     pub fn kv_bytes(&self, agents: usize, tokens: usize) -> u64 {
         let slots = (tokens as u64).div_ceil(PAGE as u64).saturating_mul(PAGE as u64);

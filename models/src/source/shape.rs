@@ -113,7 +113,10 @@ impl Shape {
             taps: self.linear_conv_kernel_dim?,
             order: HeadOrder::Grouped,
         };
-        Some((shape, self.num_hidden_layers - self.num_hidden_layers / self.full_attention_interval?.max(1)))
+        Some((
+            shape,
+            self.num_hidden_layers - self.num_hidden_layers / self.full_attention_interval.unwrap_or(4).max(1),
+        ))
     }
 
     /// Width of a head.

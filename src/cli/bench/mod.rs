@@ -55,6 +55,11 @@ struct Measured {
     decode_share: f64,
     page_reads: usize,
     page_reads_unshared: usize,
+    /// Of a model with recurrent states, in prefill and decoding: copies kept, requests that went on from one, and copies
+    /// evicted.
+    states_kept: usize,
+    states_reused: usize,
+    states_evicted: usize,
     /// Share of prefill's feed-forward layers that were computed in one pass, without writing inner activations as floats.
     one_pass_share: f64,
     /// Experts whose weights were read in decoding, each once a step and layer.
@@ -196,6 +201,9 @@ fn measure(args: &Args, llm: &Local, limits: limits::Limits, rows: usize, round:
         decode_share: decode_limit / decode_seconds,
         page_reads,
         page_reads_unshared: after.page_reads_unshared - between.page_reads_unshared,
+        states_kept: after.states_kept - before.states_kept,
+        states_reused: after.states_reused - before.states_reused,
+        states_evicted: after.states_evicted - before.states_evicted,
         one_pass_share: (layers.in_one_pass - layers_before.in_one_pass) as f64
             / (layers.applied - layers_before.applied).max(1) as f64,
         experts_read,

@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<()> {
     output::print(&match args.format {
         Format::Terminal => {
             let numbers = escape::lines(&aligned(&text::cells(&all, &derived)));
-            text::described(table, args, &data) + "\n" + &numbers + &text::footnotes(&all)
+            text::described(table, args, &data)? + "\n" + &numbers + &text::footnotes(&all)
         }
         Format::Markdown => markdown_table(&text::cells(&all, &derived)) + &text::footnotes(&all),
         Format::Csv => csv_rows(&text::cells(&all, &derived))?,

@@ -9,7 +9,7 @@ use crate::eval::reproduce::{Needed, PaperTable, Row};
 use crate::eval::reuse::Replies;
 use crate::files::outputs;
 use crate::llm::remote::Notice;
-use crate::workspace::{Control, MethodOptions, MethodPlan, Plan, PlanOptions, Recording, RunOptions, Workspace};
+use crate::workspace::{Control, MethodOptions, MethodPlan, PlanOptions, Recording, RunOptions};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,10 +80,7 @@ pub(super) fn run(
         run: Some(run),
         ..PlanOptions::default()
     };
-    let workspace = Workspace::open(Plan::of_batches(options, batches)?, control)?;
-    let reports = workspace.run()?;
-    workspace.note_counts();
-    runs::print_reports(reports).map_or(Ok(()), Err)
+    runs::make(options, batches, control)
 }
 
 /// The method of each row, with what was typed for all of them.

@@ -3,6 +3,7 @@
 use super::args::Args;
 use super::rows;
 use crate::cli::terminal::columns::printable;
+use crate::error::Result;
 use crate::escape;
 use crate::eval::reproduce::{Beside, DerivedBeside, PaperTable};
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ pub(super) fn path(path: &Path) -> String {
 }
 
 /// Paper, settings, datasets and methods, with what is at hand and what is missing.
-pub(super) fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'static str, PathBuf>) -> String {
+pub(super) fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'static str, PathBuf>) -> Result<String> {
     let mut text = format!("{}: {}\n", table.paper, table.about);
     table.settings.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
     text.push_str(&format!("  at most {} new tokens a reply (--max-tokens)\n", table.max_tokens));
@@ -28,13 +29,13 @@ pub(super) fn described(table: &PaperTable, args: &Args, data: &BTreeMap<&'stati
     }
     text.push_str("Methods (--row NAME)\n");
     for row in table.rows {
-        let lacking = rows::lacks(table, row, args).unwrap_or_default();
+        let lacking = rows::lacks(table, row, args)?;
         let missing = (!lacking.is_empty()).then(|| format!("missing: needs {}", lacking.join(" and ")));
         let more = [row.needs, row.note].into_iter().filter(|more| !more.is_empty()).map(str::to_owned);
         let more = missing.into_iter().chain(more).map(|more| format!(" ({more})")).collect::<String>();
         text.push_str(&format!("  {}: {}: {}{more}\n", row.name, row.label, row.typed()));
     }
-    text
+    Ok(text)
 }
 
 /// The numbers as a table with a head: a line for each row and column, then the numbers of the paper's text. A row that

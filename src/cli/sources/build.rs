@@ -1,6 +1,6 @@
 //! `moot sources build`.
 
-use super::weights::write;
+use super::weights;
 use crate::cli::args::values;
 use crate::cli::terminal::output;
 use crate::cli::terminal::tell;
@@ -186,10 +186,9 @@ fn labelled(args: &BenchArgs, lies: Lies) -> Result<Vec<Pool>> {
 }
 
 /// Writes the files of a benchmark into a folder that has none of them.
-pub(super) fn save(built: &Built, folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| MootError::io(folder, "create", e))?;
-    const FILES: [&str; 4] = ["estimate.jsonl", "test.jsonl", "corpus.jsonl", "oracle.json"];
-    if let Some(there) = FILES.iter().map(|name| folder.join(name)).find(|path| path.exists()) {
+fn save(built: &Built, folder: &Path) -> Result<()> {
+    let files = files(built)?;
+    if let Some(there) = files.iter().map(|(name, _)| folder.join(name)).find(|path| path.exists()) {
         return Err(MootError::Input {
             path: there,
             line: None,
@@ -197,10 +196,38 @@ pub(super) fn save(built: &Built, folder: &Path) -> Result<()> {
             found: "one that was built before".into(),
         });
     }
+    keep(&files, folder)
+}
+
+/// Writes the files that a folder does not have. A stopped run goes on with the benchmark of the same options.
+///
+/// # Errors
+/// [`MootError::Input`] if the folder has the benchmark of other options.
+pub(super) fn keep(files: &[(&str, String)], folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| MootError::io(folder, "create", e))?;
+    for (name, text) in files {
+        let path = folder.join(name);
+        match std::fs::read(&path) {
+            Ok(there) if there == text.as_bytes() => {}
+            Ok(_) => {
+                return Err(MootError::Input {
+                    path,
+                    line: None,
+                    expected: "the benchmark of these options (other options need another --output)".into(),
+                    found: "another benchmark".into(),
+                });
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => write_new(&path, text.as_bytes())?,
+            Err(e) => return Err(MootError::io(&path, "read", e)),
+        }
+    }
+    Ok(())
+}
+
+/// The files of a benchmark, by name.
+pub(super) fn files(built: &Built) -> Result<[(&'static str, String); 4]> {
     let lines =
         |questions: &[Question]| questions.iter().map(|question| format!("{}\n", object(question))).collect::<String>();
-    write_new(&folder.join(FILES[0]), lines(&built.estimate).as_bytes())?;
-    write_new(&folder.join(FILES[1]), lines(&built.test).as_bytes())?;
     let all = built.estimate.iter().chain(&built.test);
     // Noise is the factual document of another question: in the corpus, its source would have it for that question too, beyond
     // the planted coverage and reliability.
@@ -216,8 +243,12 @@ pub(super) fn save(built: &Built, folder: &Path) -> Result<()> {
         label: document.label.clone().unwrap_or_default(),
     };
     let corpus: String = all.enumerate().map(line).map(|line| format!("{}\n", json!(line))).collect();
-    write_new(&folder.join(FILES[2]), corpus.as_bytes())?;
-    write(&built.oracle, &folder.join(FILES[3]))
+    Ok([
+        ("estimate.jsonl", lines(&built.estimate)),
+        ("test.jsonl", lines(&built.test)),
+        ("corpus.jsonl", corpus),
+        ("oracle.json", weights::text(&built.oracle)?),
+    ])
 }
 
 /// A question in moot's own form (docs/data.md).

@@ -1,6 +1,6 @@
 //! `moot sources trials`.
 
-use super::build::{BenchArgs, plan, pools_of, save};
+use super::build::{BenchArgs, files, keep, plan, pools_of};
 use super::weights::write;
 use crate::answers::align::{self, Compared};
 use crate::cli::args::{corpus, model, values};
@@ -17,7 +17,7 @@ use crate::files::outputs;
 use crate::llm::remote::Notice;
 use crate::protocol::switches::Typed;
 use crate::sources::EstimatorSettings;
-use crate::workspace::{Control, MethodOptions, MethodPlan, Plan, PlanOptions, Recording, RunOptions, Workspace};
+use crate::workspace::{Control, MethodOptions, MethodPlan, PlanOptions, Recording, RunOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -173,10 +173,7 @@ fn built(args: &Args) -> Result<Vec<Trial>> {
 }
 
 fn deal(bench: &BenchArgs, pools: &[Pool], questions: (usize, usize), folder: &Path) -> Result<()> {
-    if folder.join("oracle.json").exists() {
-        return Ok(());
-    }
-    save(&build(pools, &plan(bench, questions)?), folder)
+    keep(&files(&build(pools, &plan(bench, questions)?))?, folder)
 }
 
 /// Estimates the weights of a trial from its record, as `moot sources estimate` does.
@@ -232,10 +229,7 @@ impl Args {
             run: Some(run),
             ..PlanOptions::default()
         };
-        let workspace = Workspace::open(Plan::of_batches(options, batches)?, control)?;
-        let reports = workspace.run()?;
-        workspace.note_counts();
-        runs::print_reports(reports).map_or(Ok(()), Err)
+        runs::make(options, batches, control)
     }
 }
 

@@ -10,9 +10,14 @@ use std::path::Path;
 
 /// Writes a file of weights; what stood at `path` before is there until the new file is complete.
 pub(super) fn write(weights: &SourceWeights, path: &Path) -> Result<()> {
+    outputs::write(path, text(weights)?.as_bytes())
+}
+
+/// The text of a file of weights.
+pub(super) fn text(weights: &SourceWeights) -> Result<String> {
     let text = serde_json::to_string_pretty(weights)
         .map_err(|e| MootError::Usage(format!("the weights cannot be written as JSON: {e} (bug)")))?;
-    outputs::write(path, (text + "\n").as_bytes())
+    Ok(text + "\n")
 }
 
 /// Prints the table of weights, then the notes.

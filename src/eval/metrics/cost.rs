@@ -2,6 +2,7 @@
 
 use crate::generation::Usage;
 use crate::methods::drag;
+use crate::question::Answer;
 use crate::transcript::{CallRecord, Event, Parsed, QuestionRecord};
 
 fn share(yes: bool) -> Option<f64> {
@@ -48,6 +49,15 @@ pub fn taken_over(record: &QuestionRecord) -> Option<f64> {
 #[must_use]
 pub fn not_held(record: &QuestionRecord) -> Option<f64> {
     Some(record.calls.iter().filter(|call| call.not_held.is_some()).count() as f64)
+}
+
+/// Values of `moot` whose documents read like notes about the answer.
+#[must_use]
+pub(crate) fn steering(record: &QuestionRecord) -> Option<f64> {
+    let conclusion = record.conclusion.as_ref()?;
+    let quantity = |answer: &Answer| answer.estimate.as_ref()?.features.get("steering").copied();
+    let known: Vec<f64> = conclusion.answers.iter().chain(&conclusion.rejected).filter_map(quantity).collect();
+    (!known.is_empty()).then(|| known.iter().filter(|excess| **excess > 0.0).count() as f64)
 }
 
 /// Rounds held; of a question that ended in an error, the last round that was asked.

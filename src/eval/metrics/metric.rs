@@ -3,6 +3,7 @@
 use crate::transcript::QuestionRecord;
 
 /// A row of [`METRICS`](super::METRICS).
+#[derive(Clone, Copy)]
 pub struct Metric {
     /// As printed and as the key in JSON.
     pub name: &'static str,
@@ -134,4 +135,9 @@ pub enum Unit {
     Count,
     /// Seconds in a question.
     Seconds,
+}
+
+/// The first count of a tally over the second.
+pub(super) fn ratio(tally: &Tally) -> Option<f64> {
+    (tally[1] > 0.0).then(|| tally[0] / tally[1])
 }

@@ -3,13 +3,16 @@
 use super::table::{Column, Derivation, Needed, PaperTable, Row};
 use crate::error::Result;
 use crate::eval::computed_slices;
-use crate::eval::metrics::METRICS;
+use crate::eval::metrics::Metric;
 use crate::eval::record::Header;
 use crate::eval::record::reader::Record;
 use crate::eval::scores;
 use crate::eval::stats::Estimate;
 use crate::generation::Sampling;
 use serde::Serialize;
+
+/// The embedder of the tables that search a corpus.
+const EMBEDDER: &str = "e5-base-v2";
 
 /// One number of the paper beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -57,7 +60,8 @@ pub fn beside(table: &PaperTable, record: &dyn Fn(&Row, &Needed) -> Result<Optio
                 let published: Vec<(&str, f64)> =
                     row.published.iter().filter_map(number).filter(|(_, value)| !value.is_nan()).collect();
                 let ours = own.as_ref().map(|record| ours(record, column)).transpose()?.flatten();
-                // A cell that the paper leaves open is kept where the row is measured, or has no number at all.
+                // A cell without a published number is left out unless there is one of ours, or the row has no published numbers
+                // and no record yet.
                 if published.is_empty() && ours.is_none() && (own.is_some() || !row.published.is_empty()) {
                     continue;
                 }
@@ -95,7 +99,7 @@ fn ours(record: &Record, column: &Column) -> Result<Option<Estimate>> {
     };
     let mut questions: Vec<_> = record.questions.iter().collect();
     questions.sort_by(|a, b| a.question.id.cmp(&b.question.id));
-    let metric = METRICS.iter().find(|metric| metric.name == column.metric);
+    let metric = Metric::named(column.metric);
     let estimate = metric.and_then(|metric| scores::estimate(metric, &questions));
     Ok(estimate.map(|e| Estimate {
         mean: e.mean * column.scale,
@@ -130,6 +134,10 @@ fn deviations(table: &PaperTable, row: &Row, header: Option<&Header>) -> Vec<Str
         && let Some(retriever) = header.retriever.as_ref().filter(|retriever| retriever.mode != "dense")
     {
         all.push(format!("search was {} instead of dense and exact", retriever.mode));
+    }
+    let embedder = header.retriever.as_ref().and_then(|retriever| retriever.embedder.as_deref());
+    if let Some(embedder) = embedder.filter(|name| table.corpus && !name.contains(EMBEDDER)) {
+        all.push(format!("vectors of {embedder} instead of {EMBEDDER}"));
     }
     all
 }

@@ -3,7 +3,7 @@
 use super::beside::Beside;
 use super::table::{Column, Figure, PaperTable};
 use crate::eval::chart::{Chart, Point, Scale, Series};
-use crate::eval::metrics::{METRICS, Unit};
+use crate::eval::metrics::{Metric, Unit};
 use crate::eval::stats::Estimate;
 
 /// A chart with the names of its lines.
@@ -44,7 +44,7 @@ fn found(all: &[Beside], row: &str, column: &Column) -> Option<Estimate> {
 }
 
 fn is_share(column: &Column) -> bool {
-    METRICS.iter().any(|metric| metric.name == column.metric && metric.unit == Unit::Share)
+    Metric::named(column.metric).is_some_and(|metric| metric.unit == Unit::Share)
 }
 
 /// Lines with their points, without those that have none.

@@ -1,12 +1,11 @@
 //! Trials of a benchmark of sources: the mean of a metric over them, and its interval (RA-RAG, section 5.1: ten trials).
 
 use crate::eval::chart::{Chart, Point, Scale, Series};
-use crate::eval::metrics::METRICS;
+use crate::eval::metrics::Metric;
 use crate::eval::record::reader::Record;
 use crate::eval::stats::{self, Estimate};
 
 /// Resamples of the interval over trials.
-const RESAMPLES: usize = 10_000;
 const SEED: u64 = 0;
 
 /// A metric of every method at every x, a value a trial.
@@ -29,7 +28,7 @@ impl Trials {
     /// The mean over trials, and its interval from a bootstrap over them; `None` without a value.
     #[must_use]
     pub fn estimate(&self, row: usize, method: usize) -> Option<Estimate> {
-        stats::bootstrap(&self.rows[row].1[method], RESAMPLES, SEED)
+        stats::bootstrap(&self.rows[row].1[method], stats::RESAMPLES, SEED)
     }
 
     /// A table with a head: a row an x, a column a method.
@@ -66,5 +65,5 @@ impl Trials {
 #[must_use]
 pub fn mean(record: &Record, metric: &str) -> Option<f64> {
     let questions: Vec<_> = record.questions.iter().collect();
-    METRICS.iter().find(|known| known.name == metric)?.over(&questions)
+    Metric::named(metric)?.over(&questions)
 }

@@ -61,22 +61,8 @@ impl Client {
 
     /// Connections of their own for one stage.
     pub(super) fn stage(&self, cancel: Cancel) -> Stage {
-        let patience = &self.patience;
-        let mut config = Agent::config_builder()
-            // A refusal's body says why.
-            .http_status_as_error(false)
-            // A redirection would send the key to another server.
-            .max_redirects(0)
-            .user_agent(concat!("moot/", env!("CARGO_PKG_VERSION")))
-            // Compression delays events: a server collects text before it compresses.
-            .accept_encoding(AutoHeaderValue::None)
-            .timeout_resolve(Some(patience.connect))
-            .timeout_connect(Some(patience.connect))
-            .timeout_per_read(Some(patience.silence))
-            .timeout_per_write(Some(patience.silence));
-        if self.address.is_loopback() {
-            config = config.proxy(None);
-        }
+        // Compression delays events: a server collects text before it compresses.
+        let mut config = self.patience.connections(self.address.is_loopback()).accept_encoding(AutoHeaderValue::None);
         if let Some(server) = &self.stand_in {
             config = config.middleware(server.clone());
         }

@@ -7,6 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use ureq::Agent;
+use ureq::config::ConfigBuilder;
+use ureq::typestate::AgentScope;
 
 /// Cancellation polling interval.
 const TICK: Duration = Duration::from_millis(50);
@@ -47,6 +50,20 @@ impl Default for Patience {
 }
 
 impl Patience {
+    /// Settings of connections to a server: a refusal's body is read, a redirection is not followed, because it
+    /// would receive the key, and no proxy is between this program and a server on the same machine.
+    pub(crate) fn connections(&self, is_loopback: bool) -> ConfigBuilder<AgentScope> {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .user_agent(concat!("moot/", env!("CARGO_PKG_VERSION")))
+            .timeout_resolve(Some(self.connect))
+            .timeout_connect(Some(self.connect))
+            .timeout_per_read(Some(self.silence))
+            .timeout_per_write(Some(self.silence));
+        if is_loopback { config.proxy(None) } else { config }
+    }
+
     /// The default of `total`, in units of `silence`: a reply that trickles in ends here.
     pub(crate) const TOTAL_PER_SILENCE: u32 = 12;
 

@@ -45,11 +45,10 @@ pub(super) struct Examined {
     pub(super) steering: f64,
 }
 
-/// One question to the model.
+/// What a call is about.
 #[derive(Clone, Copy)]
 enum Asked {
-    /// Probe, and which of its answers.
-    Probe(usize, usize),
+    Probe,
     /// Unit of documents.
     Screen(usize),
     /// Unit of documents, value.
@@ -63,25 +62,22 @@ pub(super) fn all(
     units: &[Vec<usize>],
     ctx: &mut Ctx<'_>,
 ) -> Result<Vec<Examined>> {
-    let gives =
-        |value: &Value, unit: usize| units[unit].iter().find(|&number| value.documents.contains(number)).copied();
-    let first = |unit: usize| values.iter().find_map(|value| gives(value, unit));
-    let probes = (0..PROBES.len()).flat_map(|probe| [Asked::Probe(probe, 2), Asked::Probe(probe, 3)]);
+    let probes = PROBES.iter().flat_map(|&[document, asked, stated, other]| {
+        [(stated, "probe, stated"), (other, "probe, not stated")]
+            .map(|(candidate, about)| (Asked::Probe, ask(document, asked, candidate).about(about)))
+    });
     // The calls of one document are adjacent: they share its prefix.
-    let of_unit = |unit: usize| {
-        let cells = (0..values.len()).filter(move |&value| gives(&values[value], unit).is_some());
-        let screened = first(unit).map(|_| Asked::Screen(unit));
-        screened.into_iter().chain(cells.map(move |value| Asked::Cell(unit, value)))
+    let of_unit = |(unit, numbers): (usize, &Vec<usize>)| {
+        let gives = |value: &Value| numbers.iter().find(|number| value.documents.contains(number)).copied();
+        let screened =
+            values.iter().filter_map(gives).min().map(|number| (Asked::Screen(unit), screen::ask(question, number)));
+        let cells = values
+            .iter()
+            .enumerate()
+            .filter_map(|(index, value)| Some((Asked::Cell(unit, index), of_cell(question, gives(value)?, value))));
+        screened.into_iter().chain(cells).collect::<Vec<_>>()
     };
-    let asked: Vec<Asked> = probes.chain((0..units.len()).flat_map(of_unit)).collect();
-    let asks: Vec<Ask> = asked
-        .iter()
-        .filter_map(|&asked| match asked {
-            Asked::Probe(probe, answer) => Some(of_probe(probe, answer)),
-            Asked::Screen(unit) => Some(screen::ask(question, first(unit)?)),
-            Asked::Cell(unit, value) => Some(of_cell(question, gives(&values[value], unit)?, &values[value])),
-        })
-        .collect();
+    let (asked, asks): (Vec<Asked>, Vec<Ask>) = probes.chain(units.iter().enumerate().flat_map(of_unit)).unzip();
     let replies = ctx.ask_all(&asks)?;
     Ok(found(values.len(), &asked, &replies))
 }
@@ -91,7 +87,7 @@ fn found(values: usize, asked: &[Asked], replies: &[CallRecord]) -> Vec<Examined
     let yes = |call: &CallRecord| log_odds(probability(call, OPTIONS), f64::INFINITY);
     let both = || asked.iter().copied().zip(replies);
     let probes: Vec<f64> =
-        both().filter(|(asked, _)| matches!(asked, Asked::Probe(..))).map(|(_, call)| yes(call)).collect();
+        both().filter(|(asked, _)| matches!(asked, Asked::Probe)).map(|(_, call)| yes(call)).collect();
     let level = probes.iter().sum::<f64>() / probes.len() as f64;
     let screened: Vec<(usize, f64)> = both()
         .filter_map(|(asked, call)| match asked {
@@ -118,11 +114,6 @@ fn found(values: usize, asked: &[Asked], replies: &[CallRecord]) -> Vec<Examined
 
 fn of_cell(question: &Question, number: usize, value: &Value) -> Ask {
     ask(&shown(&question.documents[number]), &question.text, &value.text).document(number).about(value.text.as_str())
-}
-
-fn of_probe(probe: usize, answer: usize) -> Ask {
-    let [document, question, ..] = PROBES[probe];
-    ask(document, question, PROBES[probe][answer]).about("calibration")
 }
 
 fn ask(document: &str, question: &str, candidate: &str) -> Ask {

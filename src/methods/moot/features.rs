@@ -33,7 +33,7 @@ pub(super) struct Features {
 const INTERCEPT: f64 = 0.102;
 const WEIGHTS: [f64; COUNT] = [1.191, 0.662, 38.245, 0.457, 1.448, -0.806, -11.981];
 
-/// `own` of an agreed value, which is not examined. Chosen, not fitted: the mean over the values that fit the model.
+/// `own` of an agreed value, which is not examined. Chosen, not fitted: the mean of `own` over the values that the weights were fitted on.
 const AGREED: f64 = 0.2;
 
 /// The line for readers mentions a preference against a value if it is larger than this.

@@ -1,7 +1,7 @@
 //! The comparison: which of two documents that give different values should be believed?
 //!
 //! The judge sees source and date of both documents. A small model prefers one by a little, and prefers document A by much; over
-//! both orders the preference for A cancels out, and what is left is right more often than votes (`docs/methods.md`).
+//! both orders the preference for A cancels out, and what is left is right more often than votes (`docs/methods/moot.md`).
 
 use super::values::Value;
 use crate::dates::Date;

@@ -42,7 +42,7 @@ const MOST_VALUES: usize = 12;
 /// The row of `moot`.
 pub(crate) static ROW: Row = Row {
     name: "moot",
-    paper: "none; of this project, section \"The method moot\" of docs/methods.md",
+    paper: "none; of this project, section \"How it decides\" of docs/methods/moot.md",
     about: "one reader a document, each value examined in its documents, a logistic model decides",
     protocol: "\
 1. A reader reads each document alone, and says what it is about and what it gives as the answer, or unknown. Words of the

@@ -121,19 +121,7 @@ impl Qdrant {
     }
 
     fn new(address: Address, key: Option<Key>, patience: Patience, embedder: Arc<dyn Embedder>) -> Self {
-        let mut config = Agent::config_builder()
-            .http_status_as_error(false)
-            // A redirection would receive the key.
-            .max_redirects(0)
-            .user_agent(concat!("moot/", env!("CARGO_PKG_VERSION")))
-            .timeout_resolve(Some(patience.connect))
-            .timeout_connect(Some(patience.connect))
-            .timeout_per_read(Some(patience.silence))
-            .timeout_per_write(Some(patience.silence))
-            .timeout_global(Some(patience.total));
-        if address.is_loopback() {
-            config = config.proxy(None);
-        }
+        let config = patience.connections(address.is_loopback()).timeout_global(Some(patience.total));
         Self { address, key, patience, agent: resolver::agent(config.build()), embedder }
     }
 

@@ -175,7 +175,7 @@ const COMPARED: u64 = 32;
 /// Least cosine to the embedder's vector. The same model gives more than 0.99 in other arithmetic, and less where titles are
 /// joined otherwise; other passages, and other models, give less than this.
 const LEAST_COSINE: f32 = 0.9;
-/// Largest ratio of two lengths: vectors that were not normalised, where the embedder normalises, have another length.
+/// Largest ratio of a given vector's length to the embedder's: more means that one of them was not normalised.
 const RATIO: f32 = 1.1;
 
 impl Comparison {

@@ -62,7 +62,12 @@ pub fn delta_net(
 /// The number of tokens.
 fn check(inputs: DeltaInputs<'_>, weights: &DeltaWeights, shape: &DeltaShape, lens: &[usize]) -> Result<usize> {
     let (tokens, heads) = (lens.iter().sum(), shape.value_heads);
-    let fits = inputs.qkv.dims() == [tokens, shape.channels()]
+    let whole = |dim: usize| dim > 0 && dim.is_multiple_of(16);
+    let sound = shape.key_heads > 0 && heads.is_multiple_of(shape.key_heads) && shape.taps > 0;
+    let fits = sound
+        && whole(shape.key_dim)
+        && whole(shape.value_dim)
+        && inputs.qkv.dims() == [tokens, shape.channels()]
         && [inputs.rate, inputs.step].iter().all(|x| x.dims() == [tokens, heads])
         && weights.conv.len() == shape.taps * shape.channels()
         && weights.decay.len() == heads

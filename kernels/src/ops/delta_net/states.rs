@@ -116,7 +116,7 @@ impl<'a> Writers<'a> {
         }
     }
 
-    /// Row `back` of the kept inputs of sequence `sequence`; `None` before its first token.
+    /// Row `row`, the oldest first, of the kept inputs of sequence `sequence`; `None` before its first token.
     fn kept(&self, sequence: usize, row: usize, channels: usize) -> Option<&[f32]> {
         let from = self.rows[sequence].from?;
         // SAFETY: a state begins with its kept inputs, which no task writes while others read them.

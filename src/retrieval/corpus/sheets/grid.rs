@@ -137,13 +137,13 @@ impl Sheet {
             return;
         };
         for row in self.rows[later..end].iter_mut().filter(|_| !value.is_empty()) {
-            *cells += 1;
-            *bytes += value.len();
-            if *cells > MAX_CELLS || *bytes > MAX_TEXT {
+            if *cells >= MAX_CELLS || *bytes + value.len() > MAX_TEXT {
                 return;
             }
             if let Err(gap) = row.cells.binary_search_by_key(&merged.column, |(column, _)| *column) {
                 row.cells.insert(gap, (merged.column, value.clone()));
+                *cells += 1;
+                *bytes += value.len();
             }
         }
     }
