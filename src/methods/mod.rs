@@ -28,6 +28,7 @@ pub(crate) mod self_consistency;
 pub(crate) mod self_rag;
 pub(crate) mod self_reflection;
 pub(crate) mod source_isolated_arbitration;
+pub(crate) mod source_pools;
 pub(crate) mod speculative_rag;
 pub(crate) mod sure;
 pub(crate) mod truthful_judge;
@@ -60,6 +61,7 @@ pub static METHODS: &[&Row] = &[
     &regenerated_rag::ROW,
     &conflict_report::ROW,
     &truthful_judge::ROW,
+    &source_pools::ROW,
 ];
 
 /// A method of earlier programs. Records that name it are read, shown and scored, but not run again.

@@ -85,9 +85,9 @@ pub(super) fn cases(row: &'static Row, switches: Vec<Typed>) -> Vec<Case> {
 }
 
 /// Every row whose replies the scripted model can write, and that answers. Methods that label claims quote their documents, and
-/// judges judge responses; their cases are in `conflict_score.rs`.
+/// judges judge responses, and the documents of a benchmark need a right answer; their cases are elsewhere.
 pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
-    let answers = METHODS.iter().copied().filter(|row| row.name != "truthful-judge");
+    let answers = METHODS.iter().copied().filter(|row| !["truthful-judge", "source-pools"].contains(&row.name));
     answers.filter(|row| row.formats.iter().all(|format| !format.name.starts_with("claim")))
 }
 

@@ -28,6 +28,7 @@ mod self_consistency;
 mod self_rag;
 mod self_reflection;
 mod source_isolated_arbitration;
+mod source_pools;
 mod source_weights;
 mod speculative_rag;
 mod sure;

@@ -6,7 +6,10 @@ use crate::cli::terminal::output;
 use crate::cli::terminal::tell;
 use crate::error::{MootError, Result};
 use crate::eval::datasets;
+use crate::eval::record::is_record;
+use crate::eval::record::reader::Record;
 use crate::eval::sources::bench::pools::{Pools, pools};
+use crate::eval::sources::bench::recorded::{Recorded, recorded};
 use crate::eval::sources::bench::{Built, Lies, Plan, Pool, build, reliabilities, synthetic};
 use crate::eval::sources::labels::CorpusLine;
 use crate::eval::sources::reliability::Prior;
@@ -19,7 +22,11 @@ const EXAMPLES: &str = "\
 Examples:
   moot sources build -o bench                                        invented questions, 200 to estimate and 1400 to test
   moot sources build ramdocs.jsonl -o bench --sources 5              40 % of the usable questions to estimate, the rest to test
-  moot sources build poisonedrag.json hotpotqa.jsonl -o bench        questions of the first file, documents of both";
+  moot sources build poisonedrag.json hotpotqa.jsonl -o bench        questions of the first file, documents of both
+  moot sources build pools.jsonl -o bench                            a record of moot run --method source-pools";
+
+/// The method that makes documents for benchmarks.
+const SOURCE_POOLS: &str = "source-pools";
 
 /// Build a benchmark of sources with planted reliabilities (RA-RAG, section 4)
 #[derive(Debug, clap::Args)]
@@ -36,7 +43,7 @@ pub(super) struct Args {
 /// What a benchmark is built of.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct BenchArgs {
-    /// Labelled datasets, as `moot run` reads them; without one, questions are invented
+    /// Labelled datasets, as `moot run` reads them, or a record of the method source-pools; without one, questions are invented
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
     /// Sources
@@ -159,7 +166,37 @@ fn planted(args: &BenchArgs) -> Result<Vec<f64>> {
     Ok(reliabilities(prior, args.sources, args.seed))
 }
 
+/// The pools of a record of the method `source-pools`.
+fn of_record(args: &BenchArgs, path: &Path) -> Result<Vec<Pool>> {
+    let record = Record::read(path)?;
+    if record.header.method != SOURCE_POOLS {
+        return Err(MootError::Input {
+            path: path.to_owned(),
+            line: Some(1),
+            expected: format!("a record of {SOURCE_POOLS}, or a labelled dataset"),
+            found: format!("a record of {}", record.header.method),
+        });
+    }
+    let Recorded { pools, nothing, unusable, left_out } = recorded(&record, args.wrong);
+    tell(&format!("{} of {} questions of {} are usable", pools.len(), record.questions.len(), path.display()));
+    for (count, why) in [
+        (nothing, "questions left out: not closed-ended, without a document that holds the right answer, or failed"),
+        (unusable, "questions left out: without a factual document, or with fewer than two wrong answers"),
+        (left_out, "texts left out: without their answer, or with the right one"),
+    ] {
+        if count > 0 {
+            tell(&format!("{count} {why}"));
+        }
+    }
+    Ok(pools)
+}
+
 fn labelled(args: &BenchArgs, lies: Lies) -> Result<Vec<Pool>> {
+    if let [path] = args.files.as_slice()
+        && is_record(path)?
+    {
+        return of_record(args, path);
+    }
     let files: Vec<Vec<Question>> =
         args.files.iter().map(|path| Ok(datasets::load(path)?.questions)).collect::<Result<_>>()?;
     let all = files.first().map_or(0, Vec::len);

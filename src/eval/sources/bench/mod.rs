@@ -10,6 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 pub mod pools;
+pub mod recorded;
 pub mod swap;
 pub mod synthetic;
 
