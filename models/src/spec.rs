@@ -111,6 +111,8 @@ pub struct Experts {
     pub used: usize,
     /// Whether the weights of the used experts are divided by their sum.
     pub normalised: bool,
+    /// Width of an expert that every token goes through as well, weighted by the sigmoid of a gate of its own.
+    pub shared: Option<usize>,
 }
 
 /// What limits [`DecoderSpec::context`].
@@ -242,6 +244,8 @@ pub enum ExpertTensors {
     Separate,
     /// All of a layer lie one after the other in one tensor a projection.
     Stacked,
+    /// As [`Self::Stacked`], each expert's gate and up under one another in one tensor.
+    StackedFused,
 }
 
 /// What is stored of the norms' weights.

@@ -2,7 +2,7 @@
 
 use super::rope;
 use crate::error::Result;
-use crate::spec::{Bias, ContextLimit, DecoderSpec, LayerKind, Layout, Norms, Output, QkNorm};
+use crate::spec::{Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm};
 use crate::weights::Metadata;
 use moot_kernels::Gate;
 
@@ -24,11 +24,28 @@ pub(super) fn partly_rotated(metadata: &Metadata, architecture: &'static str) ->
     if metadata.optional_usize(&experts)?.is_some_and(|count| count > 0) {
         return Err(metadata.wrong(&experts, &format!("0 (experts are not known of {architecture})")));
     }
-    with_experts(metadata, architecture)
+    fields(metadata, architecture, "feed_forward_length")
 }
 
-/// As [`partly_rotated`], of an architecture that may have experts.
+/// As [`partly_rotated`], of an architecture with a mixture of experts in every layer: a softmax over all experts, the
+/// weights of the used ones divided by their sum.
 pub(super) fn with_experts(metadata: &Metadata, architecture: &'static str) -> Result<DecoderSpec> {
+    let field = |name: &str| format!("{architecture}.{name}");
+    // 1 is a softmax; other numbers are other routers.
+    if metadata.optional_usize(&field("expert_gating_func"))?.is_some_and(|kind| kind > 1) {
+        return Err(metadata.wrong(&field("expert_gating_func"), "1, a softmax"));
+    }
+    if metadata.optional_f64(&field("expert_weights_scale"))?.is_some_and(|scale| scale != 0.0 && scale != 1.0) {
+        return Err(metadata.wrong(&field("expert_weights_scale"), "1"));
+    }
+    let (count, used) = (metadata.usize(&field("expert_count"))?, metadata.usize(&field("expert_used_count"))?);
+    let mut spec = fields(metadata, architecture, "expert_feed_forward_length")?;
+    spec.experts = Some(Experts { count, used, normalised: true, shared: None });
+    Ok(spec)
+}
+
+/// The fields of [`partly_rotated`]; `width` names that of the feed-forward's width.
+fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Result<DecoderSpec> {
     let field = |name: &str| format!("{architecture}.{name}");
     let heads = metadata.usize(&field("attention.head_count"))?;
     let hidden = metadata.usize(&field("embedding_length"))?;
@@ -49,7 +66,7 @@ pub(super) fn with_experts(metadata: &Metadata, architecture: &'static str) -> R
         heads,
         kv_heads: metadata.optional_usize(&field("attention.head_count_kv"))?.unwrap_or(heads),
         head_dim,
-        intermediate: metadata.usize(&field("feed_forward_length"))?,
+        intermediate: metadata.usize(&field(width))?,
         experts: None,
         context: metadata.usize(&field("context_length"))?,
         limit: ContextLimit::Trained,

@@ -3,8 +3,9 @@
 use super::config::Config;
 use super::rope;
 use crate::error::Result;
-use crate::spec::{Bias, ContextLimit, DecoderSpec, LayerKind, Layout, Norms, Output, QkNorm};
+use crate::spec::{Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm};
 use moot_kernels::Gate;
+use serde_json::Value;
 
 /// Gives windows to the layers that `layer_types` says, or without it to those that `windowed` says; none where the
 /// config has no `sliding_window`.
@@ -50,6 +51,17 @@ pub(super) fn gated_by_gelu(config: &Config, architecture: &'static str) -> Resu
     of_any_activation(config, architecture)
 }
 
+/// `spec` with a mixture of experts in every layer.
+pub(super) fn with_experts(config: &Config, mut spec: DecoderSpec, normalised: bool) -> Result<DecoderSpec> {
+    config.refuse("decoder_sparse_step", |value| value == 1, "1 (experts in every layer)")?;
+    let none = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    config.refuse("mlp_only_layers", none, "[] (experts in every layer)")?;
+    let (count, used) = (config.usize("num_experts")?, config.usize("num_experts_per_tok")?);
+    spec.intermediate = config.usize("moe_intermediate_size")?;
+    spec.experts = Some(Experts { count, used, normalised, shared: None });
+    Ok(spec)
+}
+
 fn of_any_activation(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
     config.refuse("quantization_config", |_| false, "weights that are not quantised (or a GGUF file of the model)")?;
     config.refuse("mlp_bias", |value| value == false, "false")?;
@@ -60,6 +72,9 @@ fn of_any_activation(config: &Config, architecture: &'static str) -> Result<Deco
         None => hidden.checked_div(heads).unwrap_or(0),
     };
     let context = config.usize("max_position_embeddings")?;
+    // Where every layer has experts, only their width may be there.
+    let experts_alone = !config.has("intermediate_size") && config.has("moe_intermediate_size");
+    let width = if experts_alone { "moe_intermediate_size" } else { "intermediate_size" };
     let (rope, reach) = rope::of_config(config, head_dim, context)?;
     let mut spec = DecoderSpec {
         architecture,
@@ -69,7 +84,7 @@ fn of_any_activation(config: &Config, architecture: &'static str) -> Result<Deco
         heads,
         kv_heads: config.optional_usize("num_key_value_heads")?.unwrap_or(heads),
         head_dim,
-        intermediate: config.usize("intermediate_size")?,
+        intermediate: config.usize(width)?,
         experts: None,
         context,
         limit: ContextLimit::Trained,

@@ -11,6 +11,7 @@ mod phi3;
 mod qwen2;
 mod qwen3;
 mod qwen35;
+mod qwen35moe;
 mod qwen3moe;
 mod rope;
 mod row;
@@ -20,10 +21,10 @@ pub use config::Config;
 pub use row::Arch;
 
 use crate::error::{ModelError, Result};
-use crate::spec::{Bias, DecoderSpec, Experts, Output};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output};
 use crate::weights::{Gguf, Weights};
 use moot_kernels::ops::delta_net::DeltaShape;
-use names::{BlockTensor, Name, Naming};
+use names::{BlockTensor, Inner, Name, Naming};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -38,6 +39,7 @@ pub const ARCHS: &[Arch] = &[
     gemma3::ARCH,
     smollm3::ARCH,
     qwen35::ARCH,
+    qwen35moe::ARCH,
 ];
 
 /// The spec of the model that `weights` hold; afterwards every tensor it needs is known to be there, in its shape, and
@@ -61,9 +63,20 @@ pub fn spec(weights: &Weights) -> Result<DecoderSpec> {
     if !weights.contains(&naming.name(Name::Output)) {
         spec.output = Output::Tied;
     }
+    spec.layout.experts = stored_experts(weights, naming);
     check(&origin, &spec)?;
     check_tensors(weights, &spec, naming)?;
     Ok(spec)
+}
+
+/// How experts are stored, by the first block's tensors.
+fn stored_experts(weights: &Weights, naming: Naming) -> ExpertTensors {
+    let has = |tensor| weights.contains(&naming.name(Name::Block(0, tensor)));
+    match (has(BlockTensor::ExpertsGateUp), has(BlockTensor::Experts(Inner::Gate))) {
+        (true, _) => ExpertTensors::StackedFused,
+        (false, true) => ExpertTensors::Stacked,
+        (false, false) => ExpertTensors::Separate,
+    }
 }
 
 /// The spec that a config.json describes by itself, and a row of the catalog in the same words. The vocabulary is its
@@ -78,7 +91,7 @@ pub fn spec_of_config(config: &Config) -> Result<DecoderSpec> {
 }
 
 /// `model_type` of models that take images too, and that of their text, whose fields are in `text_config`.
-const WITH_IMAGES: &[(&str, &str)] = &[("qwen3_5", "qwen3_5_text")];
+const WITH_IMAGES: &[(&str, &str)] = &[("qwen3_5", "qwen3_5_text"), ("qwen3_5_moe", "qwen3_5_moe_text")];
 
 fn of_config(config: &Config) -> Result<DecoderSpec> {
     let row = |name: &str| ARCHS.iter().find(|arch| arch.model_type == name);
@@ -149,9 +162,12 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     if !spec.head_dim.is_multiple_of(16) {
         return wrong("head size", "a multiple of 16", spec.head_dim.to_string());
     }
-    if let Some(Experts { count, used, .. }) = spec.experts {
+    if let Some(Experts { count, used, shared, .. }) = spec.experts {
         /// Experts of a layer: far beyond any model.
         const MOST: usize = 1 << 12;
+        if shared == Some(0) || shared.is_some_and(|width| width > 1 << 22) {
+            return wrong("width of the shared expert", &format!("1 to {}", 1 << 22), shared.unwrap_or(0).to_string());
+        }
         if count > MOST || used == 0 || used > count {
             let found = format!("{used} of {count}");
             return wrong("experts", &format!("at most {MOST}, of which a token uses 1 to all"), found);

@@ -1,4 +1,4 @@
-//! Qwen3.5, 3.6 and 3.8, dense, their text: three of four layers are gated delta nets, the others have gated attention
+//! Qwen3.5, 3.6 and 3.8, their text: three of four layers are gated delta nets, the others have gated attention
 //! whose heads are rotated in part.
 
 use super::config::Config;
@@ -22,8 +22,8 @@ pub(super) const ARCH: Arch = Arch {
     from_config: |config| from_config(config, "qwen35"),
 };
 
-/// Adds to `spec` what is Qwen3.5's, from a GGUF's metadata.
-fn from_gguf(metadata: &Metadata, mut spec: DecoderSpec) -> Result<DecoderSpec> {
+/// Adds to `spec` what is Qwen3.5's, with experts or without, from a GGUF's metadata.
+pub(super) fn from_gguf(metadata: &Metadata, mut spec: DecoderSpec) -> Result<DecoderSpec> {
     let field = |name: &str| format!("{}.{name}", spec.architecture);
     for name in ["attention.key_length", "rope.dimension_count"] {
         // Both have other defaults in other programs.
@@ -64,8 +64,8 @@ fn from_gguf(metadata: &Metadata, mut spec: DecoderSpec) -> Result<DecoderSpec> 
     Ok(spec)
 }
 
-/// From a config.json.
-fn from_config(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
+/// From a config.json; experts are left out.
+pub(super) fn from_config(config: &Config, architecture: &'static str) -> Result<DecoderSpec> {
     config.refuse("attention_bias", |value| value == false, "false")?;
     let mut spec = hugging_face::partly_rotated(config, architecture)?;
     let section = config.section("rope_parameters")?;

@@ -70,7 +70,7 @@ impl Following {
             Self::One(layers) => LinearWeights::of(layers.linears()),
             Self::Experts(experts) => {
                 let one = LinearWeights::of(experts.linears_of_one());
-                (0..experts.used()).fold(LinearWeights::of([experts.router()]), |all, _| all.and(one))
+                (0..experts.used()).fold(LinearWeights::of(experts.linears_of_all()), |all, _| all.and(one))
             }
         }
     }

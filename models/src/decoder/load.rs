@@ -8,10 +8,10 @@ use super::options::LoadOptions;
 use super::rotations::Rotations;
 use crate::arch::names::{BlockTensor, Inner, Name, Naming, ProjectionRows, feed_forward_norm};
 use crate::error::{ModelError, Result};
-use crate::layers::{DeltaNet, FeedForward, Linear, MixtureOfExperts};
+use crate::layers::{DeltaNet, FeedForward, Linear, MixtureOfExperts, SharedExpert};
 use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output};
 use crate::weights::Weights;
-use candle_core::{DType, Device};
+use candle_core::{DType, Device, Tensor};
 use moot_kernels::launch::{Element, attention_fits};
 use moot_kernels::math::exp_f32;
 use moot_kernels::ops::delta_net::{DeltaShape, DeltaWeights};
@@ -135,30 +135,51 @@ impl Loader<'_> {
 
     /// The experts of block `index`.
     fn experts(&self, index: usize, experts: Experts) -> Result<MixtureOfExperts> {
+        let (count, hidden, wide) = (experts.count, self.spec.hidden, self.spec.intermediate);
+        let whole = |tensor, [rows, inputs]: [usize; 2]| TensorSlice {
+            name: Name::Block(index, tensor),
+            of: rows,
+            first: 0,
+            rows,
+            inputs,
+            stacked: None,
+        };
+        // Rows `first..` of an expert's `each` rows, in a tensor of all experts.
+        let stacked = |tensor, expert: usize, (each, first): (usize, usize), [rows, inputs]: [usize; 2]| {
+            let (of, first) = (count * each, expert * each + first);
+            TensorSlice { name: Name::Block(index, tensor), of, first, rows, inputs, stacked: Some(count) }
+        };
         let slice = |expert: usize, inner: Inner| {
-            let [rows, inputs] = inner.shape(self.spec);
-            match self.spec.layout.experts {
-                ExpertTensors::Separate => {
-                    let name = Name::Block(index, BlockTensor::Expert(expert, inner));
-                    TensorSlice { name, of: rows, first: 0, rows, inputs, stacked: None }
+            let shape = inner.shape(hidden, wide);
+            match (self.spec.layout.experts, inner) {
+                (ExpertTensors::Separate, _) => whole(BlockTensor::Expert(expert, inner), shape),
+                (ExpertTensors::StackedFused, Inner::Gate) => {
+                    stacked(BlockTensor::ExpertsGateUp, expert, (2 * wide, 0), shape)
                 }
-                ExpertTensors::Stacked => {
-                    let name = Name::Block(index, BlockTensor::Experts(inner));
-                    let (of, first) = (experts.count * rows, expert * rows);
-                    TensorSlice { name, of, first, rows, inputs, stacked: Some(experts.count) }
+                (ExpertTensors::StackedFused, Inner::Up) => {
+                    stacked(BlockTensor::ExpertsGateUp, expert, (2 * wide, wide), shape)
+                }
+                (ExpertTensors::Stacked | ExpertTensors::StackedFused, _) => {
+                    stacked(BlockTensor::Experts(inner), expert, (shape[0], 0), shape)
                 }
             }
         };
-        let one = |expert: usize| {
-            let inward = |inner| Source { from: slice(expert, inner), bias: None, order: RowOrder::Stored };
-            let gate_up = self.joined([inward(Inner::Gate), inward(Inner::Up)])?;
-            Ok(FeedForward::new(gate_up, self.spec.gate, self.linear(slice(expert, Inner::Down), None)?))
+        let router = self.linear(whole(BlockTensor::Router, [count, hidden]), None)?;
+        let all = (0..count).map(|expert| self.expert(|inner| slice(expert, inner))).collect::<Result<_>>()?;
+        let shared = |width: usize| {
+            let layers = self.expert(|inner| whole(BlockTensor::SharedExpert(inner), inner.shape(hidden, width)))?;
+            let gate = self.numbers(Name::Block(index, BlockTensor::SharedExpertGate), &[hidden])?;
+            let gate = Tensor::from_vec(gate, (1, hidden), self.device)?.to_dtype(self.options.dtype)?;
+            Ok::<_, ModelError>(SharedExpert { layers, gate: Linear::dense(self.held(&gate)?, None) })
         };
-        let (count, hidden) = (experts.count, self.spec.hidden);
-        let name = Name::Block(index, BlockTensor::Router);
-        let router = TensorSlice { name, of: count, first: 0, rows: count, inputs: hidden, stacked: None };
-        let all = (0..count).map(one).collect::<Result<_>>()?;
-        Ok(MixtureOfExperts::new(experts, self.linear(router, None)?, all))
+        Ok(MixtureOfExperts::new(experts, router, all, experts.shared.map(shared).transpose()?))
+    }
+
+    /// A feed-forward from its three matrices.
+    fn expert(&self, slice: impl Fn(Inner) -> TensorSlice) -> Result<FeedForward> {
+        let inward = |inner| Source { from: slice(inner), bias: None, order: RowOrder::Stored };
+        let gate_up = self.joined([inward(Inner::Gate), inward(Inner::Up)])?;
+        Ok(FeedForward::new(gate_up, self.spec.gate, self.linear(slice(Inner::Down), None)?))
     }
 
     /// The recurrent layer of block `index`.

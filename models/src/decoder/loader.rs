@@ -173,7 +173,7 @@ impl<'a> Loader<'a> {
     }
 
     /// As it is multiplied elsewhere than on the CPU.
-    fn held(&self, dense: &Tensor) -> Result<Weight> {
+    pub(super) fn held(&self, dense: &Tensor) -> Result<Weight> {
         let weight = Weight::new(dense)?;
         Ok(if self.options.exact { weight.exact() } else { weight })
     }

@@ -6,13 +6,22 @@ use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// `Σ_e weight_e(x) · expert_e(x)` over the experts with the largest weights.
+/// `Σ_e weight_e(x) · expert_e(x)` over the experts with the largest weights, and the shared expert's result.
 #[derive(Debug)]
 pub(crate) struct MixtureOfExperts {
     spec: Experts,
     router: Linear,
     experts: Vec<FeedForward>,
+    shared: Option<SharedExpert>,
     read: AtomicUsize,
+}
+
+/// The expert of every token: `sigmoid(gate(x)) · layers(x)`.
+#[derive(Debug)]
+pub(crate) struct SharedExpert {
+    pub(crate) layers: FeedForward,
+    /// One output.
+    pub(crate) gate: Linear,
 }
 
 /// The tokens of an expert, ascending, and their weights.
@@ -24,8 +33,8 @@ struct Share {
 
 impl MixtureOfExperts {
     /// `router` has an output for each of `experts`.
-    pub(crate) fn new(spec: Experts, router: Linear, experts: Vec<FeedForward>) -> Self {
-        Self { spec, router, experts, read: AtomicUsize::new(0) }
+    pub(crate) fn new(spec: Experts, router: Linear, experts: Vec<FeedForward>, shared: Option<SharedExpert>) -> Self {
+        Self { spec, router, experts, shared, read: AtomicUsize::new(0) }
     }
 
     /// `[tokens, hidden]` to the same. A token's result is summed in the order of experts, so its bits do not depend on the
@@ -43,7 +52,9 @@ impl MixtureOfExperts {
         if x.device().is_cpu() {
             // Experts side by side: with few tokens each of them alone would keep few threads busy.
             let results = used.par_iter().map(apply).collect::<Result<Vec<_>>>()?;
-            return summed(&used, &results, x);
+            let results = used.iter().zip(&results).map(|((_, share), result)| (*share, result));
+            let shared = self.shared.as_ref().map(|shared| shared.apply(x)).transpose()?;
+            return summed(results.chain(shared.iter().map(|(share, result)| (share, result))), x);
         }
         let mut sum = x.zeros_like()?;
         for used in &used {
@@ -51,6 +62,11 @@ impl MixtureOfExperts {
             let weights = Tensor::new(&weights[..], x.device())?.to_dtype(x.dtype())?.reshape((tokens.len(), 1))?;
             let result = apply(used)?.broadcast_mul(&weights)?;
             sum = sum.index_add(&Tensor::new(&tokens[..], x.device())?, &result, 0)?;
+        }
+        if let Some(shared) = &self.shared {
+            let (share, result) = shared.apply(x)?;
+            let weights = Tensor::from_vec(share.weights, (x.dim(0)?, 1), x.device())?.to_dtype(x.dtype())?;
+            sum = (sum + result.broadcast_mul(&weights)?)?;
         }
         Ok(sum)
     }
@@ -69,7 +85,8 @@ impl MixtureOfExperts {
 
     /// `so_far` and those of this layer.
     pub(crate) fn count(&self, so_far: FeedForwards) -> FeedForwards {
-        let so_far = self.experts.iter().fold(so_far, |so_far, expert| expert.count(so_far));
+        let shared = self.shared.iter().map(|shared| &shared.layers);
+        let so_far = self.experts.iter().chain(shared).fold(so_far, |so_far, expert| expert.count(so_far));
         FeedForwards { experts_read: so_far.experts_read + self.read.load(Relaxed), ..so_far }
     }
 
@@ -78,9 +95,10 @@ impl MixtureOfExperts {
         self.spec.used
     }
 
-    /// The router.
-    pub(crate) fn router(&self) -> &Linear {
-        &self.router
+    /// The matrices that every token goes through: the router, and the shared expert's.
+    pub(crate) fn linears_of_all(&self) -> impl Iterator<Item = &Linear> {
+        let shared = self.shared.iter().flat_map(|shared| shared.layers.linears().chain([&shared.gate]));
+        [&self.router].into_iter().chain(shared)
     }
 
     /// The matrices of one expert; those of the others are alike.
@@ -88,9 +106,19 @@ impl MixtureOfExperts {
         self.experts.iter().take(1).flat_map(FeedForward::linears)
     }
 
-    /// The matrices of all experts, and the router.
+    /// All matrices.
     pub(crate) fn linears(&self) -> impl Iterator<Item = &Linear> {
-        [&self.router].into_iter().chain(self.experts.iter().flat_map(FeedForward::linears))
+        self.linears_of_all().chain(self.experts.iter().flat_map(FeedForward::linears))
+    }
+}
+
+impl SharedExpert {
+    /// Every token with its weight, and the layers' results.
+    fn apply(&self, x: &Tensor) -> Result<(Share, Tensor)> {
+        let gates = self.gate.apply(x)?.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.flatten_all()?;
+        let sigmoid = |gate: f32| 1.0 / (1.0 + moot_kernels::math::exp_f32(-gate));
+        let weights = gates.to_vec1::<f32>()?.into_iter().map(sigmoid).collect();
+        Ok((Share { tokens: (0..x.dim(0)? as u32).collect(), weights }, self.layers.apply(x)?))
     }
 }
 
@@ -108,11 +136,11 @@ fn chosen(logits: &[f32], spec: Experts) -> Vec<(usize, f32)> {
     order.into_iter().map(|expert| (expert, weight(expert) / divisor)).collect()
 }
 
-/// The weighted results of the experts, each added to its tokens' rows, in the order of experts.
-fn summed(used: &[(&FeedForward, &Share)], results: &[Tensor], x: &Tensor) -> Result<Tensor> {
+/// The weighted results of experts, each added to its tokens' rows, one after the other.
+fn summed<'a>(results: impl Iterator<Item = (&'a Share, &'a Tensor)>, x: &Tensor) -> Result<Tensor> {
     let (tokens, hidden) = x.dims2()?;
     let mut sum = vec![0.0_f32; tokens * hidden];
-    for ((_, share), result) in used.iter().zip(results) {
+    for (share, result) in results {
         moot_kernels::ops::read_floats(&result.contiguous()?, |result| {
             let rows = result.chunks_exact(hidden).zip(share.tokens.iter().zip(&share.weights));
             for (row, (&token, weight)) in rows {
@@ -130,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_largest_weights_are_taken_and_of_equal_ones_the_first() {
-        let spec = Experts { count: 4, used: 2, normalised: false };
+        let spec = Experts { count: 4, used: 2, normalised: false, shared: None };
         let all = chosen(&[0.0, 1.0, 1.0, 1.0], spec);
         assert_eq!(all.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [1, 2]);
         let e = std::f32::consts::E;

@@ -9,7 +9,7 @@ mod rotary;
 mod transfer;
 
 pub(crate) use delta_net::DeltaNet;
-pub(crate) use experts::MixtureOfExperts;
+pub(crate) use experts::{MixtureOfExperts, SharedExpert};
 pub(crate) use feed_forward::FeedForward;
 pub use feed_forward::FeedForwards;
 pub(crate) use joined::Joined;

@@ -125,6 +125,7 @@ impl Footprint {
         let (heads, kv_heads, dim) = (shape.num_attention_heads, shape.num_key_value_heads, shape.head_dim());
         let (hidden, layers, experts) = (shape.hidden_size, shape.num_hidden_layers, shape.num_experts.unwrap_or(1));
         let inner = shape.moe_intermediate_size.unwrap_or(shape.intermediate_size);
+        let shared = shape.shared_expert_intermediate_size.unwrap_or(0);
         let mut types = BTreeMap::new();
         let mut matrix = |count: usize, rows: usize, columns: usize, important: bool| {
             if count > 0 {
@@ -132,6 +133,8 @@ impl Footprint {
                 add(&mut types, name, count, (count * rows) as u64 * columns as u64);
             }
         };
+        matrix(2 * usize::from(shared > 0) * layers, shared, hidden, false);
+        matrix(usize::from(shared > 0) * layers, hidden, shared, false);
         let delta = shape.delta();
         let attending = layers - delta.map_or(0, |(_, recurrent)| recurrent);
         // The output layer is stored more finely; so, in `Q4_K_M`, are values and `down` in every other block.
@@ -158,6 +161,9 @@ impl Footprint {
         if shape.num_experts.is_some() {
             add(&mut types, "F32", layers, (layers * experts * hidden) as u64);
         }
+        if shared > 0 {
+            add(&mut types, "F32", layers, (layers * hidden) as u64);
+        }
         add(&mut types, "F32", 2 * layers + 1, ((2 * layers + 1) * hidden) as u64);
         match shape.model_type.as_str() {
             "qwen2" => add(&mut types, "F32", 3 * layers, (layers * (heads + 2 * kv_heads) * dim) as u64),
@@ -171,7 +177,7 @@ impl Footprint {
             state_bytes: delta.map_or(0, |(delta, recurrent)| (recurrent * delta.state_len() * 4) as u64),
             hidden,
             attention: projected((heads + 2 * kv_heads) * dim, delta.map(|(delta, _)| delta)),
-            intermediate: inner * shape.num_experts_per_tok.unwrap_or(1),
+            intermediate: inner * shape.num_experts_per_tok.unwrap_or(1) + shared,
             vocab: shape.vocab_size,
             placement: Placement::Cpu,
         }
@@ -184,7 +190,10 @@ impl Footprint {
             state_bytes: KvCache::state_bytes(spec) as u64,
             hidden: spec.hidden,
             attention: projected((spec.heads + 2 * spec.kv_heads) * spec.head_dim, spec.delta),
-            intermediate: spec.intermediate * spec.experts.map_or(1, |experts| experts.used),
+            intermediate: match spec.experts {
+                None => spec.intermediate,
+                Some(experts) => spec.intermediate * experts.used + experts.shared.unwrap_or(0),
+            },
             vocab: spec.vocab,
             placement: Placement::Cpu,
         }

@@ -48,6 +48,9 @@ pub struct Shape {
     /// Width between the layers of an expert.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moe_intermediate_size: Option<usize>,
+    /// Width between the layers of the expert that every token goes through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_expert_intermediate_size: Option<usize>,
     /// Whether the weights of the used experts are divided by their sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub norm_topk_prob: Option<bool>,

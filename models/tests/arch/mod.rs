@@ -1,7 +1,8 @@
 //! Fields to specs: what is taken from a config.json, and what is refused in one line.
 
+use moot_models::arch::names::{BlockTensor, Inner, Name, Naming};
 use moot_models::arch::{ARCHS, Arch, Config, spec_of_config};
-use moot_models::{ContextLimit, DecoderSpec, Layout, ModelError, QkRows, Rope, RopeScaling, Rotation};
+use moot_models::{ContextLimit, DecoderSpec, Experts, Layout, ModelError, QkRows, Rope, RopeScaling, Rotation};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -233,6 +234,43 @@ fn recurrent_layers_are_read_or_refused() {
     refused(qwen35(json!({ "linear_conv_kernel_dim": 1 })), &["convolution", "found 1"]);
     refused(qwen35(json!({ "full_attention_interval": 0 })), &["full_attention_interval"]);
     refused(qwen35(json!({ "attention_bias": true })), &["attention_bias"]);
+}
+
+#[test]
+fn experts_beside_recurrent_layers_are_read_or_refused() {
+    let config = |fields: Value| {
+        let mut config = qwen35(json!({
+            "model_type": "qwen3_5_moe_text", "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+            "shared_expert_intermediate_size": 48,
+        }));
+        config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        config
+    };
+    let spec = accepted(config(json!({ "intermediate_size": null })));
+    assert_eq!(spec.experts, Some(Experts { count: 8, used: 2, normalised: true, shared: Some(48) }));
+    assert_eq!((spec.intermediate, spec.recurrent_layers()), (32, 6));
+    for field in ["num_experts", "num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size"] {
+        refused(config(json!({ field: null })), &[field, "found nothing"]);
+    }
+    refused(config(json!({ "shared_expert_intermediate_size": 0 })), &["width of the shared expert", "found 0"]);
+    refused(config(json!({ "num_experts_per_tok": 9 })), &["experts", "found 9 of 8"]);
+    refused(config(json!({ "norm_topk_prob": false })), &["norm_topk_prob", "true"]);
+    refused(config(json!({ "mlp_only_layers": [0] })), &["mlp_only_layers"]);
+    refused(config(json!({ "decoder_sparse_step": 2 })), &["decoder_sparse_step"]);
+}
+
+#[test]
+fn experts_have_a_name_in_each_kind_of_file() {
+    let block = |tensor| Name::Block(3, tensor);
+    for (tensor, gguf, folder) in [
+        (BlockTensor::ExpertsGateUp, "ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj"),
+        (BlockTensor::Experts(Inner::Down), "ffn_down_exps.weight", "mlp.experts.down_proj"),
+        (BlockTensor::SharedExpert(Inner::Up), "ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight"),
+        (BlockTensor::SharedExpertGate, "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"),
+    ] {
+        assert_eq!(Naming::Gguf.name(block(tensor)), format!("blk.3.{gguf}"));
+        assert_eq!(Naming::HuggingFace.name(block(tensor)), format!("model.layers.3.{folder}"));
+    }
 }
 
 #[test]

@@ -4,7 +4,9 @@ use super::{TOLERANCES, argmax, assert_close, golden, held, reference, tokens};
 use moot_models::kernels::StateRows;
 use moot_models::kernels::ops::delta_net::HeadOrder;
 use moot_models::weights::Weights;
-use moot_models::{Batch, ContextLimit, Decoder, DecoderSpec, Experts, Residency, Rotation, SequenceRows, arch};
+use moot_models::{
+    Batch, ContextLimit, Decoder, DecoderSpec, ExpertTensors, Experts, Residency, Rotation, SequenceRows, arch,
+};
 use safetensors::SafeTensors;
 use std::path::Path;
 
@@ -144,7 +146,7 @@ fn smollm3_with_layers_that_are_not_rotated() {
 fn qwen3_with_experts() {
     let (folder, gguf) = check("qwen3moe");
     assert_eq!((folder.experts, folder.intermediate), (gguf.experts, gguf.intermediate));
-    assert_eq!(folder.experts, Some(Experts { count: 8, used: 2, normalised: true }));
+    assert_eq!(folder.experts, Some(Experts { count: 8, used: 2, normalised: true, shared: None }));
 }
 
 #[test]
@@ -160,6 +162,18 @@ fn qwen35_with_more_heads_of_values_than_of_keys() {
     let heads = |spec: &DecoderSpec| spec.delta.map(|delta| (delta.key_heads, delta.value_heads, delta.order));
     assert_eq!(heads(&folder), Some((2, 6, HeadOrder::Grouped)));
     assert_eq!(heads(&gguf), Some((2, 6, HeadOrder::Tiled)));
+}
+
+/// Published folders have the experts of a layer in one tensor, gate and up of each under one another.
+#[test]
+fn qwen35_with_experts_and_one_that_every_token_goes_through() {
+    let (folder, gguf) = check("qwen35moe");
+    for spec in [&folder, &gguf] {
+        assert_eq!(spec.experts, Some(Experts { count: 8, used: 2, normalised: true, shared: Some(48) }));
+        assert_eq!((spec.intermediate, spec.recurrent_layers()), (32, 2));
+    }
+    let stored = [folder.layout.experts, gguf.layout.experts];
+    assert_eq!(stored, [ExpertTensors::StackedFused, ExpertTensors::Stacked]);
 }
 
 /// Its tensors for images, and those that predict a second token, are left alone.
@@ -199,7 +213,7 @@ fn rows_have_the_same_bits_in_chunks_and_beside_others() {
 /// its 32nd token.
 #[test]
 fn recurrent_rows_have_the_same_bits_in_chunks_and_from_a_saved_state() {
-    for name in ["qwen35", "qwen35.gguf", "qwen35-images"] {
+    for name in ["qwen35", "qwen35.gguf", "qwen35-images", "qwen35moe", "qwen35moe.gguf"] {
         let folder = name.trim_end_matches(".gguf");
         let bytes = std::fs::read(golden("architectures").join(folder).join("expected.safetensors")).unwrap();
         let ids = reference(&SafeTensors::deserialize(&bytes).unwrap(), 2).ids;
@@ -242,6 +256,7 @@ fn any_file_of_a_split_model_loads_all() {
 /// Every row of the table has a model here or in `tiny`.
 #[test]
 fn every_architecture_has_golden_logits() {
-    let covered = ["llama", "mistral", "qwen2", "qwen3", "qwen3moe", "phi3", "gemma3", "smollm3", "qwen35"];
+    let covered =
+        ["llama", "mistral", "qwen2", "qwen3", "qwen3moe", "phi3", "gemma3", "smollm3", "qwen35", "qwen35moe"];
     assert!(arch::ARCHS.iter().all(|arch| covered.contains(&arch.name) && !arch.about.is_empty()));
 }

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-MODEL_TYPES = ("qwen3_5_text",)
+MODEL_TYPES = ("qwen3_5_text", "qwen3_5_moe_text")
 
 
 def drawn(name, noise):
@@ -52,7 +52,13 @@ def add_fields(writer, config, blocks):
     writer.add_ssm_group_count(config.linear_num_key_heads)
     writer.add_ssm_time_step_rank(config.linear_num_value_heads)
     writer.add_ssm_inner_size(config.linear_value_head_dim * config.linear_num_value_heads)
-    writer.add_full_attention_interval(4)
+    recurrent = [of == "linear_attention" for of in config.layer_types]
+    if all(recurrent[layer] == bool((layer + 1) % 4) for layer in range(len(recurrent))):
+        writer.add_full_attention_interval(4)
+    else:
+        # Blocks that predict more than the next token have attention.
+        recurrent += (blocks - len(recurrent)) * [False]
+        writer.add_array(f"{writer.arch}.attention.recurrent_layers", recurrent)
     writer.add_rope_dimension_count(int(config.head_dim * config.rope_parameters["partial_rotary_factor"]))
     writer.add_rope_dimension_sections([2, 1, 1, 0])
     if blocks > config.num_hidden_layers:
@@ -72,9 +78,14 @@ def with_images(fields, state):
     return fields, state
 
 
+def attention_of(config):
+    """The first layer with attention."""
+    return f"model.layers.{config.layer_types.index('full_attention')}.self_attn"
+
+
 def slips(config, same):
     """What a decoder may get wrong: fields of another configuration, and an edit of the model."""
-    layer, attention = "model.layers.0.linear_attn", "model.layers.3.self_attn"
+    layer, attention = "model.layers.0.linear_attn", attention_of(config)
     rope = config.rope_parameters
     heads, dim = config.num_attention_heads, config.head_dim
     qk = 2 * config.linear_num_key_heads * config.linear_key_head_dim

@@ -6,6 +6,7 @@ import torch
 FUSED = (".mlp.experts.gate_up_proj", ".mlp.experts.down_proj")
 # Least distance between the router's logits of the last expert used and of the first one not used.
 CLEAR = 0.02
+CLEAR_IN_F32 = 0.001
 
 
 def separate(tensors):
@@ -30,15 +31,23 @@ def routing(model, ids):
     return torch.stack(logits).numpy()
 
 
-def check_routing(name, model, sequences):
-    """At every position the choice of experts is clear, and every expert of every layer is used at some."""
+def least_gap(logits, used):
+    """The least distance between the last expert that is used and the first one that is not."""
+    ordered = np.sort(logits)[..., ::-1]
+    return float((ordered[..., used - 1] - ordered[..., used]).min())
+
+
+def check_routing(name, model, sequences, continued):
+    """At every position the choice of experts is clear, and every expert of every layer is used at some of `sequences`.
+
+    The choices of `continued` are compared in f32 alone.
+    """
     used = model.config.num_experts_per_tok
     logits = np.concatenate([routing(model, ids) for ids in sequences], axis=1)
-    ordered = np.sort(logits)[..., ::-1]
-    gap = float((ordered[..., used - 1] - ordered[..., used]).min())
+    gap, gap_in_f32 = (least_gap(of, used) for of in (logits, routing(model, continued)))
     uses = [np.bincount(layer.argsort()[:, -used:].ravel(), minlength=layer.shape[1]).tolist() for layer in logits]
-    print(name, "router: distance to the first unused", round(gap, 3), "uses by layer", uses)
-    assert gap > CLEAR and np.min(uses) > 0
+    print(name, "router: distance to the first unused", round(gap, 3), round(gap_in_f32, 4), "uses by layer", uses)
+    assert gap > CLEAR and gap_in_f32 > CLEAR_IN_F32 and np.min(uses) > 0
 
 
 def slips(config, same):
@@ -54,8 +63,20 @@ def slips(config, same):
             tensor = model.get_parameter(f"{experts}.{part}")
             tensor.copy_(tensor.clone().flip(0))
 
-    return {
-        "weights' sum": (dict(norm_topk_prob=not config.norm_topk_prob), same),
+    def edited(name, edit):
+        def apply(model):
+            parameter = model.get_parameter(f"model.layers.0.mlp.{name}")
+            parameter.copy_(edit(parameter.clone()))
+
+        return {}, apply
+
+    own = {}
+    if hasattr(config, "norm_topk_prob"):
+        own["weights' sum"] = (dict(norm_topk_prob=not config.norm_topk_prob), same)
+    if hasattr(config, "shared_expert_intermediate_size"):
+        own["no shared expert"] = edited("shared_expert.down_proj.weight", torch.zeros_like)
+        own["shared expert's gate"] = edited("shared_expert_gate.weight", lambda weight: 0.0 * weight + 9.0)
+    return own | {
         "one expert": (dict(num_experts_per_tok=1), same),
         "one expert more": (dict(num_experts_per_tok=config.num_experts_per_tok + 1), same),
         "gate and up of expert 3": ({}, swapped),

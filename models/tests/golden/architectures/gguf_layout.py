@@ -10,6 +10,11 @@ import delta
 
 # What llama.cpp calls the architecture, where it is not config.json's `model_type`.
 ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35"}
+ARCHITECTURES |= {"qwen3_5_moe_text": "qwen35moe"}
+# Gated delta nets.
+DELTA = ("qwen35", "qwen35moe")
+# Mixtures of experts.
+EXPERTS = ("qwen3moe", "qwen35moe")
 # llama.cpp rotates neighbours (its type NORM) in these, and halves, as transformers does, in the others.
 INTERLEAVED = ("llama", "smollm3")
 NAMES = {
@@ -28,6 +33,10 @@ NAMES = {
     "mlp.experts.gate_proj": "ffn_gate_exps",
     "mlp.experts.up_proj": "ffn_up_exps",
     "mlp.experts.down_proj": "ffn_down_exps",
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
+    "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp",
+    "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
     "input_layernorm": "attn_norm",
     "post_attention_layernorm": "ffn_norm",
 }
@@ -84,8 +93,10 @@ def laid_out(key, array, architecture, config):
         array = interleave(array, config.num_key_value_heads)
     if architecture == "gemma3" and key.endswith("norm.weight"):
         array = array + 1  # transformers multiplies by 1 + w, llama.cpp by what the file says
-    if architecture == "qwen35":
+    if architecture in DELTA:
         array = delta.laid_out(key, array, config)
+    if key.endswith(".shared_expert_gate.weight"):
+        array = array.squeeze(0)
     return np.ascontiguousarray(array)
 
 
@@ -118,7 +129,7 @@ def add_rope(writer, architecture, config, dims):
         # No key says which layers have the window: all but every sixth.
         writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
         writer.add_sliding_window(config.sliding_window)
-    elif architecture not in ("qwen3", "qwen3moe", "qwen35"):
+    elif architecture not in ("qwen3", *EXPERTS, *DELTA):
         writer.add_rope_dimension_count(dims)
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -139,9 +150,9 @@ def add_rope(writer, architecture, config, dims):
 
 def write_gguf(path, name, config, tensors, **options):
     architecture = ARCHITECTURES.get(config.model_type, config.model_type)
-    names = dict(gemma3=GEMMA3_NAMES, qwen35=QWEN35_NAMES).get(architecture, NAMES)
+    names = dict(gemma3=GEMMA3_NAMES, qwen35=QWEN35_NAMES, qwen35moe=QWEN35_NAMES).get(architecture, NAMES)
     # Converters keep the block that predicts a second token.
-    blocks = config.num_hidden_layers + (1 if architecture == "qwen35" else 0)
+    blocks = config.num_hidden_layers + (1 if architecture in DELTA else 0)
     dims = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer = gguf.GGUFWriter(str(path), architecture, **options)
     writer.add_type("model")
@@ -149,21 +160,24 @@ def write_gguf(path, name, config, tensors, **options):
     writer.add_block_count(blocks)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
+    if hasattr(config, "intermediate_size"):
+        writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     if architecture == "smollm3":
         writer.add_vocab_size(config.vocab_size)
-    if architecture == "qwen3moe":
+    if architecture in EXPERTS:
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
-    if name in ("llama3", "mistral") or architecture in ("qwen3", "qwen3moe", "gemma3", "qwen35"):
+    if architecture == "qwen35moe":
+        writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
+    if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3", *EXPERTS, *DELTA):
         writer.add_key_length(dims)
         writer.add_value_length(dims)
     add_rope(writer, architecture, config, dims)
-    if architecture == "qwen35":
+    if architecture in DELTA:
         delta.add_fields(writer, config, blocks)
         for unused in ("attn_norm", "nextn.enorm", "nextn.eh_proj"):
             writer.add_tensor(f"blk.{blocks - 1}.{unused}.weight", np.full(16, 7.0, dtype=np.float32))

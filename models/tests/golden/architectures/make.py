@@ -28,6 +28,7 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | qwen3moe       | 4 x 16 of 48           | own    | plain                       | 2 of 8 experts, weights sum to one |
     | qwen3moe-plain | 4 x 16 of 48           | own    | plain                       | folder only: weights do not        |
     | qwen35         | 4 x 32 of 48           | tied   | plain, on 1/4 of a head     | states of 6 heads by 2 keys        |
+    | qwen35moe      | 4 x 32 of 48           | own    | plain, on 1/4 of a head     | 2 of 8 experts and a shared one    |
     | qwen35-images  | 2 x 32 of 48           | own    | plain, on 1/4 of a head     | folder only: as many keys, images  |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
@@ -56,6 +57,7 @@ from transformers import (
     Olmo3Config,
     Phi3Config,
     Qwen2Config,
+    Qwen3_5MoeTextConfig,
     Qwen3_5TextConfig,
     Qwen3Config,
     Qwen3MoeConfig,
@@ -112,6 +114,12 @@ LINEAR = "linear_attention"
 QWEN35_LAYERS = 3 * [LINEAR] + [FULL, LINEAR]
 QWEN35_SIZES = dict(hidden_size=48, intermediate_size=40, head_dim=32, num_hidden_layers=5)
 QWEN35_SIZES |= dict(linear_key_head_dim=16, linear_value_head_dim=16, linear_conv_kernel_dim=4)
+QWEN35MOE_LAYERS = [LINEAR, FULL, LINEAR]
+QWEN35MOE_SIZES = {name: size for name, size in QWEN35_SIZES.items() if name != "intermediate_size"}
+QWEN35MOE_SIZES |= dict(num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2)
+QWEN35MOE_SIZES |= dict(linear_num_key_heads=2, linear_num_value_heads=4, num_experts=8, num_experts_per_tok=2)
+# The shared expert is not as wide as the others.
+QWEN35MOE_SIZES |= dict(moe_intermediate_size=32, shared_expert_intermediate_size=48)
 # Said of a field in a row's last column: config.json lacks it, as published files do.
 ABSENT = object()
 
@@ -237,6 +245,12 @@ MODELS = {
         dict(tie_word_embeddings=True, layer_types=QWEN35_LAYERS, rope_parameters=QWEN35_ROPE),
         dict(rope_parameters=QWEN35_ROPE, layer_types=QWEN35_LAYERS),
     ),
+    "qwen35moe": (
+        Qwen3_5MoeTextConfig,
+        QWEN35MOE_SIZES,
+        dict(tie_word_embeddings=False, layer_types=QWEN35MOE_LAYERS, rope_parameters=QWEN35_ROPE),
+        dict(rope_parameters=QWEN35_ROPE, layer_types=QWEN35MOE_LAYERS),
+    ),
     # Layers by their interval, and a part of a head that is rotated by default.
     "qwen35-images": (
         Qwen3_5TextConfig,
@@ -263,6 +277,7 @@ SEEDS = {
     "qwen3moe-plain": 22844,
     "qwen35": 28,
     "qwen35-images": 208,
+    "qwen35moe": 409,
 }
 STEPS = 200
 # Standard deviation of a router's logits, about: few of its choices are near ties.
@@ -275,7 +290,7 @@ WRITTEN = (
     "sliding_window use_sliding_window max_window_layers bos_token_id eos_token_id pad_token_id "
     "hidden_activation query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping "
     "no_rope_layers no_rope_layer_interval "
-    "decoder_sparse_step mlp_only_layers num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob "
+    "decoder_sparse_step mlp_only_layers num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob shared_expert_intermediate_size "
     "linear_conv_kernel_dim linear_key_head_dim linear_value_head_dim linear_num_key_heads linear_num_value_heads"
 ).split()
 
@@ -319,12 +334,16 @@ def random_model(config, seed, continued):
     return model
 
 
+# Published with the experts of a layer in one tensor.
+FUSED_EXPERTS = ("qwen3_5_moe_text",)
+
+
 def stored(model):
-    """The tensors a checkpoint holds: a tied output projection is not among them."""
+    """The tensors a checkpoint holds, the experts of a layer in one: a tied output projection is not among them."""
     state = {name: tensor.detach().clone().contiguous() for name, tensor in sorted(model.state_dict().items())}
     if model.config.tie_word_embeddings:
         del state["lm_head.weight"]
-    return experts.separate(state)
+    return state
 
 
 def write_folder(folder, model, rope):
@@ -334,6 +353,8 @@ def write_folder(folder, model, rope):
     fields |= dict(architectures=[type(model).__name__], torch_dtype="bfloat16") | rope
     fields = {name: value for name, value in fields.items() if value is not ABSENT}
     state = {name: tensor.to(torch.bfloat16) for name, tensor in stored(model).items()}
+    if model.config.model_type not in FUSED_EXPERTS:
+        state = experts.separate(state)
     fields = dict(sorted(fields.items()))
     if folder.name == "qwen35-images":
         fields, state = delta.with_images(fields, state)
@@ -469,7 +490,7 @@ def slips_of(name, model):
         changed["first not rotated"] = dict(no_rope_layers=[0, 1, 1, 1])
     slips = {slip: (fields, same) for slip, fields in changed.items()}
     if config.model_type in delta.MODEL_TYPES:
-        attention = "model.layers.3.self_attn"
+        attention = delta.attention_of(config)
         slips |= delta.slips(config, same)
     neutral = 0.0 if config.model_type in LESS_ONE else 1.0
     for tensor in model.state_dict():
@@ -487,7 +508,7 @@ def slips_of(name, model):
             gate_up.copy_(torch.cat(list(reversed(gate_up.clone().chunk(2)))))
 
         slips["gate and up"] = ({}, swap)
-    if config.model_type == "qwen3_moe":
+    if hasattr(config, "num_experts"):
         slips |= experts.slips(config, same)
     return slips
 
@@ -510,17 +531,16 @@ def main(names):
         model = random_model(kind(**SHARED | sizes | fields), seed, name in SEEDS)
         write_folder(HERE / name, model, rope)
         if name not in FOLDER_ONLY:
-            write_gguf(HERE / f"{name}.gguf", name, model.config, stored(model))
+            write_gguf(HERE / f"{name}.gguf", name, model.config, experts.separate(stored(model)))
         if name == "qwen3":
             shutil.rmtree(HERE / "split", ignore_errors=True)
             (HERE / "split").mkdir()
             write_gguf(HERE / "split" / "qwen3.gguf", name, model.config, stored(model), split_max_tensors=9)
         tensors = write_expected(HERE / name / "expected.safetensors", model, seed + 100, name in SEEDS)
         check_loads(HERE / name, tensors)
-        if model.config.model_type == "qwen3_moe":
+        if hasattr(model.config, "num_experts"):
             ids = [tensors[f"ids.{number}"].tolist() for number in range(len(LENGTHS))]
-            continued = ids[1] + tensors["greedy.1"].tolist()
-            experts.check_routing(name, model, [continued, *ids])
+            experts.check_routing(name, model, ids, ids[1] + tensors["greedy.1"].tolist())
         check_sensitivity(name, model, tensors)
 
 

@@ -1,7 +1,8 @@
 //! Names of a decoder's tensors in GGUF files and in transformers folders.
 
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output, Projections, QkNorm};
-use moot_kernels::ops::delta_net::DeltaShape;
+mod tensors;
+
+pub use tensors::{ProjectionRows, feed_forward_norm, tensors};
 
 /// A tensor of a decoder, by its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +85,12 @@ pub enum BlockTensor {
     Expert(usize, Inner),
     /// A projection of all experts, one after the other: `[experts, outputs, inputs]`.
     Experts(Inner),
+    /// Gate and up of each expert under one another: `[experts, 2 * intermediate, hidden]`.
+    ExpertsGateUp,
+    /// A projection of the expert of every token, as [`Self::Gate`], [`Self::Up`] or [`Self::Down`].
+    SharedExpert(Inner),
+    /// `[hidden]`: the weight of that expert's results, before the sigmoid.
+    SharedExpertGate,
 }
 
 /// A projection of a feed-forward.
@@ -109,12 +116,12 @@ impl Inner {
         }
     }
 
-    /// Outputs and inputs of one expert.
+    /// Outputs and inputs, of a feed-forward that is `wide` between its layers.
     #[must_use]
-    pub fn shape(self, spec: &DecoderSpec) -> [usize; 2] {
+    pub fn shape(self, hidden: usize, wide: usize) -> [usize; 2] {
         match self {
-            Self::Gate | Self::Up => [spec.intermediate, spec.hidden],
-            Self::Down => [spec.hidden, spec.intermediate],
+            Self::Gate | Self::Up => [wide, hidden],
+            Self::Down => [hidden, wide],
         }
     }
 }
@@ -149,6 +156,9 @@ impl Naming {
             (Self::HuggingFace | Self::HuggingFaceText, Name::Block(_, BlockTensor::DeltaConvolution), [out, taps]) => {
                 vec![*out, 1, *taps]
             }
+            (Self::HuggingFace | Self::HuggingFaceText, Name::Block(_, BlockTensor::SharedExpertGate), [hidden]) => {
+                vec![1, *hidden]
+            }
             _ => shape,
         }
     }
@@ -160,6 +170,7 @@ fn gguf_name(name: Name) -> String {
         Name::OutputNorm => "output_norm.weight".into(),
         Name::Output => "output.weight".into(),
         Name::Block(i, BlockTensor::Experts(inner)) => format!("blk.{i}.ffn_{}_exps.weight", inner.name()),
+        Name::Block(i, BlockTensor::SharedExpert(inner)) => format!("blk.{i}.ffn_{}_shexp.weight", inner.name()),
         Name::Block(i, tensor) => format!("blk.{i}.{}", tensor.names().0),
     }
 }
@@ -172,6 +183,10 @@ fn hugging_face_name(prefix: &str, name: Name) -> String {
         Name::Block(i, BlockTensor::Expert(expert, inner)) => {
             format!("{prefix}.layers.{i}.mlp.experts.{expert}.{}_proj.weight", inner.name())
         }
+        Name::Block(i, BlockTensor::SharedExpert(inner)) => {
+            format!("{prefix}.layers.{i}.mlp.shared_expert.{}_proj.weight", inner.name())
+        }
+        Name::Block(i, BlockTensor::Experts(inner)) => format!("{prefix}.layers.{i}.mlp.experts.{}_proj", inner.name()),
         Name::Block(i, tensor) => format!("{prefix}.layers.{i}.{}", tensor.names().1),
     }
 }
@@ -211,161 +226,12 @@ impl BlockTensor {
             Self::DeltaNorm => ("ssm_norm.weight", "linear_attn.norm.weight"),
             Self::DeltaOutput => ("ssm_out.weight", "linear_attn.out_proj.weight"),
             Self::Router => ("ffn_gate_inp.weight", "mlp.gate.weight"),
-            // Each kind of file stores experts in its own way, so these are no file's.
+            Self::ExpertsGateUp => ("ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj"),
+            Self::SharedExpertGate => ("ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"),
+            // No GGUF stores experts one by one. The others are named with their projection.
             Self::Expert(..) => ("expert of a GGUF", "expert"),
-            Self::Experts(_) => ("experts", "experts of a folder"),
+            Self::Experts(_) => ("experts", "experts"),
+            Self::SharedExpert(_) => ("shared expert", "shared expert"),
         }
     }
-}
-
-/// The rows of a stored tensor that are a projection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProjectionRows {
-    /// The stored tensor.
-    pub tensor: BlockTensor,
-    /// Its rows, which may be more than the projection's.
-    pub tensor_rows: usize,
-    /// The projection's first row.
-    pub first: usize,
-    /// The projection's number of rows.
-    pub rows: usize,
-}
-
-impl ProjectionRows {
-    /// Where `spec`'s file stores query, key, value, gate or up; any other tensor is stored by itself.
-    #[must_use]
-    pub fn of(spec: &DecoderSpec, wanted: BlockTensor) -> Self {
-        let (q, kv, wide) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim, spec.intermediate);
-        let rows = match wanted {
-            BlockTensor::Query if spec.attention_gate => 2 * q,
-            BlockTensor::Query => q,
-            BlockTensor::Key | BlockTensor::Value => kv,
-            BlockTensor::Gate | BlockTensor::Up => wide,
-            BlockTensor::QueryKeyValue => q + 2 * kv,
-            BlockTensor::GateUp => 2 * wide,
-            _ => spec.hidden,
-        };
-        let (tensor, tensor_rows, first) = match (spec.layout.projections, wanted) {
-            (Projections::Fused, BlockTensor::Query) => (BlockTensor::QueryKeyValue, q + 2 * kv, 0),
-            (Projections::Fused, BlockTensor::Key) => (BlockTensor::QueryKeyValue, q + 2 * kv, q),
-            (Projections::Fused, BlockTensor::Value) => (BlockTensor::QueryKeyValue, q + 2 * kv, q + kv),
-            (Projections::Fused, BlockTensor::Gate) => (BlockTensor::GateUp, 2 * wide, 0),
-            (Projections::Fused, BlockTensor::Up) => (BlockTensor::GateUp, 2 * wide, wide),
-            _ => (wanted, rows, 0),
-        };
-        Self { tensor, tensor_rows, first, rows }
-    }
-}
-
-/// Every tensor of `spec`'s file with its shape, row-major, outermost first; made as they are asked for.
-pub fn tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> {
-    let (attention, recurrent) = (block_tensors(spec, None), block_tensors(spec, spec.delta));
-    let block = move |i: usize| {
-        let of_block = if spec.kind(i).recurrent { &recurrent } else { &attention };
-        of_block.clone().into_iter().map(move |(tensor, shape)| (Name::Block(i, tensor), shape))
-    };
-    top_tensors(spec).chain((0..spec.layers).flat_map(block))
-}
-
-/// The norm between a block's two halves.
-#[must_use]
-pub fn feed_forward_norm(spec: &DecoderSpec) -> BlockTensor {
-    match spec.norms {
-        // Files of models with recurrent layers call it so, although it is no norm of attention's result.
-        Norms::Before if spec.delta.is_some() => BlockTensor::AttentionOutputNorm,
-        Norms::Before => BlockTensor::FeedForwardNorm,
-        Norms::Around => BlockTensor::FeedForwardInputNorm,
-    }
-}
-
-/// The tensors outside all blocks.
-fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> + use<> {
-    let matrix = vec![spec.vocab, spec.hidden];
-    let own = (spec.output == Output::Own).then(|| (Name::Output, matrix.clone()));
-    [(Name::Embedding, matrix), (Name::OutputNorm, vec![spec.hidden])].into_iter().chain(own)
-}
-
-/// The tensors of one block, which has a recurrent state by `delta` or else attention.
-#[must_use]
-fn block_tensors(spec: &DecoderSpec, delta: Option<DeltaShape>) -> Vec<(BlockTensor, Vec<usize>)> {
-    let q = spec.heads * spec.head_dim;
-    let mut tensors = vec![(BlockTensor::AttentionNorm, vec![spec.hidden])];
-    match delta {
-        Some(delta) => tensors.extend(delta_tensors(spec, delta)),
-        None => tensors.push((BlockTensor::AttentionOutput, vec![spec.hidden, q])),
-    }
-    tensors.push((feed_forward_norm(spec), vec![spec.hidden]));
-    match spec.experts {
-        None => tensors.push((BlockTensor::Down, vec![spec.hidden, spec.intermediate])),
-        Some(experts) => tensors.extend(expert_tensors(spec, experts)),
-    }
-    let inward: (&[BlockTensor], &[BlockTensor]) = match spec.layout.projections {
-        Projections::Separate => {
-            (&[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value], &[BlockTensor::Gate, BlockTensor::Up])
-        }
-        Projections::Fused => (&[BlockTensor::QueryKeyValue], &[BlockTensor::GateUp]),
-    };
-    let attention = if delta.is_none() { inward.0 } else { &[] };
-    let gate_up = if spec.experts.is_none() { inward.1 } else { &[] };
-    let projection = |&tensor: &BlockTensor| (tensor, vec![ProjectionRows::of(spec, tensor).rows, spec.hidden]);
-    tensors.extend(attention.iter().chain(gate_up).map(projection));
-    if delta.is_none() {
-        tensors.extend(attention_vectors(spec));
-    }
-    if spec.norms == Norms::Around {
-        let behind = [BlockTensor::AttentionOutputNorm, BlockTensor::FeedForwardOutputNorm];
-        tensors.extend(behind.map(|tensor| (tensor, vec![spec.hidden])));
-    }
-    tensors
-}
-
-/// The biases and the norms of heads in attention.
-fn attention_vectors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
-    let (q, kv) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
-    let mut tensors = Vec::new();
-    if spec.bias != Bias::None {
-        tensors.extend([
-            (BlockTensor::QueryBias, vec![q]),
-            (BlockTensor::KeyBias, vec![kv]),
-            (BlockTensor::ValueBias, vec![kv]),
-        ]);
-    }
-    if spec.bias == Bias::Attention {
-        tensors.push((BlockTensor::AttentionOutputBias, vec![spec.hidden]));
-    }
-    if spec.qk_norm == QkNorm::PerHead {
-        tensors.extend([(BlockTensor::QueryNorm, vec![spec.head_dim]), (BlockTensor::KeyNorm, vec![spec.head_dim])]);
-    }
-    tensors
-}
-
-/// The tensors of a recurrent layer in place of attention's.
-fn delta_tensors(spec: &DecoderSpec, delta: DeltaShape) -> [(BlockTensor, Vec<usize>); 9] {
-    let heads = delta.value_heads;
-    [
-        (BlockTensor::DeltaQkv, vec![delta.channels(), spec.hidden]),
-        (BlockTensor::DeltaGate, vec![delta.outputs(), spec.hidden]),
-        (BlockTensor::DeltaRate, vec![heads, spec.hidden]),
-        (BlockTensor::DeltaStep, vec![heads, spec.hidden]),
-        (BlockTensor::DeltaConvolution, vec![delta.channels(), delta.taps]),
-        (BlockTensor::DeltaDecay, vec![heads]),
-        (BlockTensor::DeltaStepBias, vec![heads]),
-        (BlockTensor::DeltaNorm, vec![delta.value_dim]),
-        (BlockTensor::DeltaOutput, vec![spec.hidden, delta.outputs()]),
-    ]
-}
-
-/// The router, and each expert's tensors or those of all.
-fn expert_tensors(spec: &DecoderSpec, experts: Experts) -> Vec<(BlockTensor, Vec<usize>)> {
-    let mut tensors = vec![(BlockTensor::Router, vec![experts.count, spec.hidden])];
-    let stacked = |inner: Inner| {
-        let [outputs, inputs] = inner.shape(spec);
-        (BlockTensor::Experts(inner), vec![experts.count, outputs, inputs])
-    };
-    let of = |expert: usize| Inner::ALL.map(|inner| (BlockTensor::Expert(expert, inner), inner.shape(spec).to_vec()));
-    match spec.layout.experts {
-        ExpertTensors::Stacked => tensors.extend(Inner::ALL.map(stacked)),
-        ExpertTensors::Separate => tensors.extend((0..experts.count).flat_map(of)),
-    }
-    tensors
 }

@@ -1,0 +1,169 @@
+//! The tensors of a spec, with their shapes.
+
+use super::{BlockTensor, Inner, Name};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output, Projections, QkNorm};
+use moot_kernels::ops::delta_net::DeltaShape;
+
+/// The rows of a stored tensor that are a projection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProjectionRows {
+    /// The stored tensor.
+    pub tensor: BlockTensor,
+    /// Its rows, which may be more than the projection's.
+    pub tensor_rows: usize,
+    /// The projection's first row.
+    pub first: usize,
+    /// The projection's number of rows.
+    pub rows: usize,
+}
+
+impl ProjectionRows {
+    /// Where `spec`'s file stores query, key, value, gate or up; any other tensor is stored by itself.
+    #[must_use]
+    pub fn of(spec: &DecoderSpec, wanted: BlockTensor) -> Self {
+        let (q, kv, wide) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim, spec.intermediate);
+        let rows = match wanted {
+            BlockTensor::Query if spec.attention_gate => 2 * q,
+            BlockTensor::Query => q,
+            BlockTensor::Key | BlockTensor::Value => kv,
+            BlockTensor::Gate | BlockTensor::Up => wide,
+            BlockTensor::QueryKeyValue => q + 2 * kv,
+            BlockTensor::GateUp => 2 * wide,
+            _ => spec.hidden,
+        };
+        let (tensor, tensor_rows, first) = match (spec.layout.projections, wanted) {
+            (Projections::Fused, BlockTensor::Query) => (BlockTensor::QueryKeyValue, q + 2 * kv, 0),
+            (Projections::Fused, BlockTensor::Key) => (BlockTensor::QueryKeyValue, q + 2 * kv, q),
+            (Projections::Fused, BlockTensor::Value) => (BlockTensor::QueryKeyValue, q + 2 * kv, q + kv),
+            (Projections::Fused, BlockTensor::Gate) => (BlockTensor::GateUp, 2 * wide, 0),
+            (Projections::Fused, BlockTensor::Up) => (BlockTensor::GateUp, 2 * wide, wide),
+            _ => (wanted, rows, 0),
+        };
+        Self { tensor, tensor_rows, first, rows }
+    }
+}
+
+/// Every tensor of `spec`'s file with its shape, row-major, outermost first; made as they are asked for.
+pub fn tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> {
+    let (attention, recurrent) = (block_tensors(spec, None), block_tensors(spec, spec.delta));
+    let block = move |i: usize| {
+        let of_block = if spec.kind(i).recurrent { &recurrent } else { &attention };
+        of_block.clone().into_iter().map(move |(tensor, shape)| (Name::Block(i, tensor), shape))
+    };
+    top_tensors(spec).chain((0..spec.layers).flat_map(block))
+}
+
+/// The norm between a block's two halves.
+#[must_use]
+pub fn feed_forward_norm(spec: &DecoderSpec) -> BlockTensor {
+    match spec.norms {
+        // Files of models with recurrent layers call it so, although it is no norm of attention's result.
+        Norms::Before if spec.delta.is_some() => BlockTensor::AttentionOutputNorm,
+        Norms::Before => BlockTensor::FeedForwardNorm,
+        Norms::Around => BlockTensor::FeedForwardInputNorm,
+    }
+}
+
+/// The tensors outside all blocks.
+fn top_tensors(spec: &DecoderSpec) -> impl Iterator<Item = (Name, Vec<usize>)> + use<> {
+    let matrix = vec![spec.vocab, spec.hidden];
+    let own = (spec.output == Output::Own).then(|| (Name::Output, matrix.clone()));
+    [(Name::Embedding, matrix), (Name::OutputNorm, vec![spec.hidden])].into_iter().chain(own)
+}
+
+/// The tensors of one block, which has a recurrent state by `delta` or else attention.
+#[must_use]
+fn block_tensors(spec: &DecoderSpec, delta: Option<DeltaShape>) -> Vec<(BlockTensor, Vec<usize>)> {
+    let q = spec.heads * spec.head_dim;
+    let mut tensors = vec![(BlockTensor::AttentionNorm, vec![spec.hidden])];
+    match delta {
+        Some(delta) => tensors.extend(delta_tensors(spec, delta)),
+        None => tensors.push((BlockTensor::AttentionOutput, vec![spec.hidden, q])),
+    }
+    tensors.push((feed_forward_norm(spec), vec![spec.hidden]));
+    match spec.experts {
+        None => tensors.push((BlockTensor::Down, vec![spec.hidden, spec.intermediate])),
+        Some(experts) => tensors.extend(expert_tensors(spec, experts)),
+    }
+    let inward: (&[BlockTensor], &[BlockTensor]) = match spec.layout.projections {
+        Projections::Separate => {
+            (&[BlockTensor::Query, BlockTensor::Key, BlockTensor::Value], &[BlockTensor::Gate, BlockTensor::Up])
+        }
+        Projections::Fused => (&[BlockTensor::QueryKeyValue], &[BlockTensor::GateUp]),
+    };
+    let attention = if delta.is_none() { inward.0 } else { &[] };
+    let gate_up = if spec.experts.is_none() { inward.1 } else { &[] };
+    let projection = |&tensor: &BlockTensor| (tensor, vec![ProjectionRows::of(spec, tensor).rows, spec.hidden]);
+    tensors.extend(attention.iter().chain(gate_up).map(projection));
+    if delta.is_none() {
+        tensors.extend(attention_vectors(spec));
+    }
+    if spec.norms == Norms::Around {
+        let behind = [BlockTensor::AttentionOutputNorm, BlockTensor::FeedForwardOutputNorm];
+        tensors.extend(behind.map(|tensor| (tensor, vec![spec.hidden])));
+    }
+    tensors
+}
+
+/// The biases and the norms of heads in attention.
+fn attention_vectors(spec: &DecoderSpec) -> Vec<(BlockTensor, Vec<usize>)> {
+    let (q, kv) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
+    let mut tensors = Vec::new();
+    if spec.bias != Bias::None {
+        tensors.extend([
+            (BlockTensor::QueryBias, vec![q]),
+            (BlockTensor::KeyBias, vec![kv]),
+            (BlockTensor::ValueBias, vec![kv]),
+        ]);
+    }
+    if spec.bias == Bias::Attention {
+        tensors.push((BlockTensor::AttentionOutputBias, vec![spec.hidden]));
+    }
+    if spec.qk_norm == QkNorm::PerHead {
+        tensors.extend([(BlockTensor::QueryNorm, vec![spec.head_dim]), (BlockTensor::KeyNorm, vec![spec.head_dim])]);
+    }
+    tensors
+}
+
+/// The tensors of a recurrent layer in place of attention's.
+fn delta_tensors(spec: &DecoderSpec, delta: DeltaShape) -> [(BlockTensor, Vec<usize>); 9] {
+    let heads = delta.value_heads;
+    [
+        (BlockTensor::DeltaQkv, vec![delta.channels(), spec.hidden]),
+        (BlockTensor::DeltaGate, vec![delta.outputs(), spec.hidden]),
+        (BlockTensor::DeltaRate, vec![heads, spec.hidden]),
+        (BlockTensor::DeltaStep, vec![heads, spec.hidden]),
+        (BlockTensor::DeltaConvolution, vec![delta.channels(), delta.taps]),
+        (BlockTensor::DeltaDecay, vec![heads]),
+        (BlockTensor::DeltaStepBias, vec![heads]),
+        (BlockTensor::DeltaNorm, vec![delta.value_dim]),
+        (BlockTensor::DeltaOutput, vec![spec.hidden, delta.outputs()]),
+    ]
+}
+
+/// The router, and each expert's tensors or those of all.
+fn expert_tensors(spec: &DecoderSpec, experts: Experts) -> Vec<(BlockTensor, Vec<usize>)> {
+    let mut tensors = vec![(BlockTensor::Router, vec![experts.count, spec.hidden])];
+    let (hidden, wide) = (spec.hidden, spec.intermediate);
+    let stacked = |inner: Inner| {
+        let [outputs, inputs] = inner.shape(hidden, wide);
+        (BlockTensor::Experts(inner), vec![experts.count, outputs, inputs])
+    };
+    let of = |expert: usize| {
+        Inner::ALL.map(|inner| (BlockTensor::Expert(expert, inner), inner.shape(hidden, wide).to_vec()))
+    };
+    match spec.layout.experts {
+        ExpertTensors::Stacked => tensors.extend(Inner::ALL.map(stacked)),
+        ExpertTensors::StackedFused => {
+            tensors.push((BlockTensor::ExpertsGateUp, vec![experts.count, 2 * wide, hidden]));
+            tensors.push(stacked(Inner::Down));
+        }
+        ExpertTensors::Separate => tensors.extend((0..experts.count).flat_map(of)),
+    }
+    if let Some(shared) = experts.shared {
+        tensors.push((BlockTensor::SharedExpertGate, vec![hidden]));
+        let of = |inner: Inner| (BlockTensor::SharedExpert(inner), inner.shape(hidden, shared).to_vec());
+        tensors.extend(Inner::ALL.map(of));
+    }
+    tensors
+}
