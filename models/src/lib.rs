@@ -48,5 +48,5 @@ pub use moot_kernels as kernels;
 pub use moot_kernels::{PAGE, SequenceRows};
 pub use spec::{
     Bias, ContextLimit, DecoderSpec, ExpertTensors, Experts, LayerKind, Layout, NormWeights, Norms, Output,
-    Projections, QkNorm, QkRows, Rope, RopeScaling, Rotation,
+    Projections, QkNorm, QkRows, QueryScaling, Rope, RopeScaling, Rotation,
 };

@@ -42,6 +42,8 @@ pub struct DecoderSpec {
     pub delta: Option<DeltaShape>,
     /// The factor of attention's scores.
     pub attention_scale: f32,
+    /// The factor of queries by their position, where they have one.
+    pub query_scaling: Option<QueryScaling>,
     /// Whether attention's results are multiplied by the sigmoid of a projection of the layer's input.
     pub attention_gate: bool,
     /// The factor of the embedding's rows.
@@ -126,6 +128,16 @@ pub enum ContextLimit {
         /// The file's own number.
         claimed: usize,
     },
+}
+
+/// Queries at position `p` are multiplied by `1 + beta ln(1 + floor(p / original))` after their rotation: attention stays
+/// sharp over long contexts. Of Llama 4 and Ministral 3, after <https://arxiv.org/abs/2501.19399>.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QueryScaling {
+    /// 0 to 100.
+    pub beta: f64,
+    /// Positions of the first training, at least 1: up to there the factor is 1.
+    pub original: f64,
 }
 
 /// Rotary embedding: pair `i` of a head turns by `position * theta^(-2i / dims)`, as scaled.

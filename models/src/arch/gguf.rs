@@ -2,7 +2,9 @@
 
 use super::rope;
 use crate::error::Result;
-use crate::spec::{Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm};
+use crate::spec::{
+    Bias, ContextLimit, DecoderSpec, Experts, LayerKind, Layout, Norms, Output, QkNorm, QueryScaling, RopeScaling,
+};
 use crate::weights::Metadata;
 use moot_kernels::Gate;
 
@@ -58,6 +60,15 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
     if metadata.optional_usize(&values)?.is_some_and(|dim| dim != head_dim) {
         return Err(metadata.wrong(&values, &format!("{head_dim}, as in keys")));
     }
+    let rope = rope::of_gguf(metadata, architecture, head_dim)?;
+    let beta = metadata.optional_f64(&field("attention.temperature_scale"))?.filter(|&beta| beta != 0.0);
+    let query_scaling =
+        beta.map(|beta| match rope.scaling {
+            RopeScaling::Yarn { original, .. } => Ok(QueryScaling { beta, original }),
+            _ => Err(metadata
+                .wrong(&field("rope.scaling.type"), "\"yarn\", whose context attention.temperature_scale needs")),
+        });
+    let query_scaling = query_scaling.transpose()?;
     let mut spec = DecoderSpec {
         architecture,
         vocab: 0,
@@ -75,12 +86,13 @@ fn fields(metadata: &Metadata, architecture: &'static str, width: &str) -> Resul
         layer_kinds: Vec::new(),
         delta: None,
         attention_scale: 1.0 / (head_dim as f32).sqrt(),
+        query_scaling,
         attention_gate: false,
         embedding_scale: 1.0,
         gate: Gate::Silu,
         norms: Norms::Before,
         norm_eps: eps.ok_or_else(|| metadata.wrong(&field("attention.layer_norm_rms_epsilon"), "a number"))? as f32,
-        rope: rope::of_gguf(metadata, architecture, head_dim)?,
+        rope,
         bias: Bias::None,
         qk_norm: QkNorm::None,
         output: Output::Own,

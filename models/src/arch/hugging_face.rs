@@ -76,6 +76,7 @@ fn of_any_activation(config: &Config, architecture: &'static str) -> Result<Deco
     let experts_alone = !config.has("intermediate_size") && config.has("moe_intermediate_size");
     let width = if experts_alone { "moe_intermediate_size" } else { "intermediate_size" };
     let (rope, reach) = rope::of_config(config, head_dim, context)?;
+    let query_scaling = rope::query_scaling(config)?;
     let mut spec = DecoderSpec {
         architecture,
         vocab: config.optional_usize("vocab_size")?.unwrap_or(0),
@@ -93,6 +94,7 @@ fn of_any_activation(config: &Config, architecture: &'static str) -> Result<Deco
         layer_kinds: Vec::new(),
         delta: None,
         attention_scale: 1.0 / (head_dim as f32).sqrt(),
+        query_scaling,
         attention_gate: false,
         embedding_scale: 1.0,
         gate: Gate::Silu,

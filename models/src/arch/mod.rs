@@ -5,6 +5,7 @@ mod gemma3;
 mod gguf;
 mod hugging_face;
 mod llama;
+mod ministral3;
 mod mistral;
 pub mod names;
 mod phi3;
@@ -16,12 +17,13 @@ mod qwen3moe;
 mod rope;
 mod row;
 mod smollm3;
+pub mod tensors;
 
 pub use config::Config;
 pub use row::Arch;
 
 use crate::error::{ModelError, Result};
-use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output};
+use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Output, QueryScaling};
 use crate::weights::{Gguf, Weights};
 use moot_kernels::ops::delta_net::DeltaShape;
 use names::{BlockTensor, Inner, Name, Naming};
@@ -32,6 +34,7 @@ use std::path::Path;
 pub const ARCHS: &[Arch] = &[
     llama::ARCH,
     mistral::ARCH,
+    ministral3::ARCH,
     qwen2::ARCH,
     qwen3::ARCH,
     qwen3moe::ARCH,
@@ -187,6 +190,14 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
     if spec.window_rope.as_ref().is_some_and(|rope| rope.dims != spec.rope.dims) {
         return wrong("rotated numbers of a head", "the same in all layers", format!("{:?}", spec.window_rope));
     }
+    if let Some(QueryScaling { beta, original }) = spec.query_scaling {
+        if !(0.0..=100.0).contains(&beta) {
+            return wrong("scaling of queries", "0 to 100", beta.to_string());
+        }
+        if !(original >= 1.0) {
+            return wrong("positions of the first training", "at least 1", original.to_string());
+        }
+    }
     for (field, scale) in [("attention scale", spec.attention_scale), ("embedding scale", spec.embedding_scale)] {
         if !(scale.is_finite() && scale > 0.0) {
             return wrong(field, "a number above 0", scale.to_string());
@@ -222,7 +233,7 @@ fn delta_fault(delta: &DeltaShape, spec: &DecoderSpec) -> Option<(&'static str, 
 fn check_tensors(weights: &Weights, spec: &DecoderSpec, naming: Naming) -> Result<()> {
     let mut known = BTreeSet::new();
     // The first that is missing ends this, so the work is bounded by the file and not by the number of layers it names.
-    for (name, expected) in names::tensors(spec) {
+    for (name, expected) in tensors::tensors(spec) {
         let (name, expected) = (naming.name(name), naming.shape(name, expected));
         let found = weights.shape(&name)?;
         if found != expected {

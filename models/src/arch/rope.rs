@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use crate::error::{ModelError, Result};
-use crate::spec::{ContextLimit, DecoderSpec, Rope, RopeScaling};
+use crate::spec::{ContextLimit, DecoderSpec, QueryScaling, Rope, RopeScaling};
 use crate::weights::{Metadata, Weights};
 use candle_core::{DType, Device};
 use moot_kernels::math::ln;
@@ -83,6 +83,13 @@ pub(super) fn of_section(
     Ok((Rope { theta, dims, scaling }, reach))
 }
 
+/// The factor of queries by their position, from `rope_parameters`.
+pub(super) fn query_scaling(config: &Config) -> Result<Option<QueryScaling>> {
+    let Some(section) = config.section("rope_parameters")? else { return Ok(None) };
+    let Some(beta) = section.optional_f64("llama_4_scaling_beta")?.filter(|&beta| beta != 0.0) else { return Ok(None) };
+    Ok(Some(QueryScaling { beta, original: section.usize("original_max_position_embeddings")? as f64 }))
+}
+
 fn factor(section: &Config, field: &str) -> Result<f64> {
     let factor = section.f64(field)?;
     if FACTORS.contains(&factor) { Ok(factor) } else { Err(section.wrong(field, "0.001 to 1000000")) }
@@ -98,14 +105,20 @@ fn llama3(section: &Config) -> Result<RopeScaling> {
 }
 
 fn yarn(section: &Config, context: usize) -> Result<RopeScaling> {
-    for field in ["mscale", "mscale_all_dim"] {
-        section.refuse(field, |_| false, "nothing (DeepSeek's magnitudes are not supported)")?;
-    }
     section.refuse("truncate", |value| value == true, "true")?;
     let or = |field: &str, otherwise: f64| if section.has(field) { factor(section, field) } else { Ok(otherwise) };
     let divisor = factor(section, "factor")?;
     let original = section.optional_usize("original_max_position_embeddings")?.unwrap_or(context) as f64;
-    let magnitude = or("attention_factor", yarn_magnitude(divisor))? as f32;
+    // DeepSeek's two multipliers of the logarithm: one alone has no effect in transformers, and no file has it so.
+    let magnitude = match (section.optional_f64("mscale")?, section.optional_f64("mscale_all_dim")?) {
+        (None, None) => yarn_magnitude(divisor, 1.0),
+        (Some(over), Some(under)) => yarn_magnitude(divisor, over) / yarn_magnitude(divisor, under),
+        (over, _) => {
+            let missing = if over.is_some() { "mscale_all_dim" } else { "mscale" };
+            return Err(section.wrong(missing, "a number, as the other of mscale and mscale_all_dim"));
+        }
+    };
+    let magnitude = or("attention_factor", magnitude)? as f32;
     Ok(RopeScaling::Yarn {
         factor: divisor,
         original,
@@ -115,9 +128,9 @@ fn yarn(section: &Config, context: usize) -> Result<RopeScaling> {
     })
 }
 
-/// The paper's `0.1 ln(factor) + 1`.
-fn yarn_magnitude(factor: f64) -> f64 {
-    if factor <= 1.0 { 1.0 } else { 0.1 * ln(factor) + 1.0 }
+/// The paper's `0.1 ln(factor) + 1`, its logarithm multiplied.
+fn yarn_magnitude(factor: f64, multiplier: f64) -> f64 {
+    if factor <= 1.0 { 1.0 } else { 0.1 * multiplier * ln(factor) + 1.0 }
 }
 
 /// `LongRoPE` with its first set of divisors, which is right for the positions of the first training.
@@ -166,8 +179,11 @@ fn gguf_yarn(metadata: &Metadata, architecture: &str) -> Result<RopeScaling> {
     };
     let (factor, context) = (number("factor", 1.0)?, metadata.usize(&format!("{architecture}.context_length"))?);
     let original = metadata.optional_usize(&format!("{architecture}.rope.scaling.original_context_length"))?;
-    // llama.cpp multiplies what the file says by the paper's magnitude.
-    let magnitude = (yarn_magnitude(factor) * number("attn_factor", 1.0)? * number("yarn_attn_factor", 1.0)?) as f32;
+    // llama.cpp multiplies what the file says by the paper's magnitude, which is divided by that of another multiplier
+    // where the file has one.
+    let multiplier = metadata.optional_f64(&format!("{architecture}.rope.scaling.yarn_log_multiplier"))?.unwrap_or(0.0);
+    let paper = yarn_magnitude(factor, 1.0) / yarn_magnitude(factor, multiplier);
+    let magnitude = (paper * number("attn_factor", 1.0)? * number("yarn_attn_factor", 1.0)?) as f32;
     let (fast, slow) = (number("yarn_beta_fast", FAST)?, number("yarn_beta_slow", SLOW)?);
     Ok(RopeScaling::Yarn { factor, original: original.unwrap_or(context) as f64, fast, slow, magnitude })
 }
@@ -206,6 +222,11 @@ pub(super) fn fault(rope: &Rope, head_dim: usize) -> Option<(&'static str, Strin
     }
     if rope.dims == 0 || rope.dims > head_dim || !rope.dims.is_multiple_of(2) {
         return Some(("rotated numbers of a head", format!("even, 2 to {head_dim}"), rope.dims.to_string()));
+    }
+    if let RopeScaling::Yarn { magnitude, .. } = rope.scaling
+        && !FACTORS.contains(&f64::from(magnitude))
+    {
+        return Some(("magnitude of YaRN", "0.001 to 1000000".into(), magnitude.to_string()));
     }
     let original = match rope.scaling {
         RopeScaling::Yarn { original, .. } | RopeScaling::Llama3 { original, .. } => original,

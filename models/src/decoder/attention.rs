@@ -1,5 +1,6 @@
 //! Attention of a block.
 
+use super::rotations::Angles;
 use crate::batch::Batch;
 use crate::layers::{Joined, Linear};
 use crate::spec::Rotation;
@@ -38,10 +39,11 @@ impl Attention {
     pub(super) fn store(
         &self,
         x: &Tensor,
-        (cos, sin): (&Tensor, &Tensor),
+        angles: &Angles,
         batch: &Batch,
         (k_cache, v_cache): (&Tensor, &Tensor),
     ) -> Result<Queries> {
+        let (cos, sin) = angles.of(self.rotation)?;
         let [q, k, v] = self.projections.apply(x)?;
         let (q, gate) = if self.gated {
             let width = q.dim(1)? / 2;
@@ -59,7 +61,12 @@ impl Attention {
             norms: self.head_norms.each_ref().map(Option::as_ref),
             norm_eps: self.norm_eps,
         };
-        Ok(Queries { rotated: step.apply(&q, &k, &v)?, gate })
+        let rotated = step.apply(&q, &k, &v)?;
+        let rotated = match &angles.query_factors {
+            Some(factors) => rotated.broadcast_mul(&factors.to_dtype(rotated.dtype())?)?,
+            None => rotated,
+        };
+        Ok(Queries { rotated, gate })
     }
 
     /// Attention of the queries over the pages: `[tokens, heads * head_dim]`.

@@ -207,7 +207,7 @@ impl Decoder {
         match &self.blocks[i].mixer {
             Mixer::Attention(attention) => {
                 let pages = kv.layer(i)?;
-                let queries = attention.store(normed, angles.of(attention.rotation)?, batch, pages)?;
+                let queries = attention.store(normed, angles, batch, pages)?;
                 if ends { Ok(None) } else { Ok(Some(attention.attend(&queries, batch, pages)?)) }
             }
             Mixer::Delta(delta) => Ok(Some(delta.apply(normed, batch, kv.states(i)?)?).filter(|_| !ends)),

@@ -167,10 +167,11 @@ impl Batch {
 impl Decoder {
     /// Whether its steps can be captured.
     fn is_capturable(&self) -> bool {
-        // A router's choice is read by the host.
+        // A router's choice is read by the host; factors of queries are not among the inputs of a captured step.
         self.device.is_cuda()
             && self.spec.experts.is_none()
             && self.spec.delta.is_none()
+            && self.spec.query_scaling.is_none()
             && self.blocks.iter().all(|block| block.device.same_device(&self.device))
     }
 

@@ -79,11 +79,11 @@ pub struct Shape {
     pub tie_word_embeddings: bool,
 }
 
-/// `rope_scaling` of Llama 3.1 and later, and of Gemma 3.
+/// `rope_scaling` of Llama 3.1 and later, of Gemma 3 and of Ministral 3.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RopeScaling {
-    /// "llama3" or "linear".
+    /// "llama3", "linear" or "yarn".
     pub rope_type: String,
     /// Wavelengths beyond the low-frequency bound are this much longer.
     pub factor: f64,

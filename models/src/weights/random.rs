@@ -5,7 +5,8 @@
 //! Blocks of a quantised type are random bits under a scale that gives this deviation; nothing is quantised.
 
 use super::blocks;
-use crate::arch::names::{self, Naming};
+use crate::arch::names::Naming;
+use crate::arch::tensors::tensors;
 use crate::spec::{DecoderSpec, ExpertTensors, Layout, NormWeights};
 use candle_core::quantized::GgmlDType;
 use half::{bf16, f16};
@@ -54,7 +55,7 @@ impl Random {
         // As a GGUF has them, whatever file the spec is of.
         let layout = Layout { norm_weights: NormWeights::Whole, experts: ExpertTensors::Stacked, ..spec.layout };
         let spec = &DecoderSpec { layout, ..spec.clone() };
-        let tensors = names::tensors(spec).enumerate().map(|(index, (name, shape))| {
+        let tensors = tensors(spec).enumerate().map(|(index, (name, shape))| {
             let name = Naming::Gguf.name(name);
             let inputs = shape.last().copied().unwrap_or(1);
             let (kind, dtype) = match shape.len() {

@@ -2,7 +2,9 @@
 
 use moot_models::arch::names::{BlockTensor, Inner, Name, Naming};
 use moot_models::arch::{ARCHS, Arch, Config, spec_of_config};
-use moot_models::{ContextLimit, DecoderSpec, Experts, Layout, ModelError, QkRows, Rope, RopeScaling, Rotation};
+use moot_models::{
+    ContextLimit, DecoderSpec, Experts, Layout, ModelError, QkRows, QueryScaling, Rope, RopeScaling, Rotation,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -35,7 +37,7 @@ fn names_are_unique() {
     }
     refused(
         json!({ "model_type": "mixtral" }),
-        &["\"mixtral\" is not supported", "llama, mistral, qwen2, qwen3, qwen3_moe, phi3, gemma3_text"],
+        &["\"mixtral\" is not supported", "llama, mistral, ministral3, qwen2, qwen3, qwen3_moe, phi3, gemma3_text"],
     );
     refused(json!({ "model_type": null }), &["model_type", "found nothing"]);
 }
@@ -79,8 +81,12 @@ fn a_scaling_that_is_not_known_or_not_sound_is_refused() {
     refused(long(json!(vec![0.0; 8])), &["rope divisors", "found 0"]);
     refused(long(json!("none")), &["rope_scaling.short_factor", "an array of numbers"]);
     assert_eq!(accepted(long(json!(vec![1.0; 8]))).context, 1024);
-    let deepseek = json!({ "rope_scaling": { "type": "yarn", "factor": 4.0, "mscale": 0.7 } });
-    refused(deepseek, &["rope_scaling.mscale"]);
+    let one = json!({ "rope_scaling": { "type": "yarn", "factor": 4.0, "mscale": 0.7 } });
+    refused(one, &["rope_scaling.mscale_all_dim", "mscale"]);
+    let both = json!({ "rope_scaling": { "type": "yarn", "factor": 4.0, "mscale": 0.7, "mscale_all_dim": 1.0 } });
+    let RopeScaling::Yarn { magnitude, .. } = accepted(both).rope.scaling else { panic!("no YaRN") };
+    let ln = 4f32.ln();
+    assert!((magnitude - (0.07 * ln + 1.0) / (0.1 * ln + 1.0)).abs() < 1e-6);
 }
 
 #[test]
@@ -234,6 +240,26 @@ fn recurrent_layers_are_read_or_refused() {
     refused(qwen35(json!({ "linear_conv_kernel_dim": 1 })), &["convolution", "found 1"]);
     refused(qwen35(json!({ "full_attention_interval": 0 })), &["full_attention_interval"]);
     refused(qwen35(json!({ "attention_bias": true })), &["attention_bias"]);
+}
+
+#[test]
+fn growing_queries_are_read_or_refused() {
+    let config = |fields: Value| {
+        let mut rope = json!({
+            "rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 16384, "mscale": 1.0,
+            "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1,
+        });
+        rope.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        json!({ "model_type": "ministral3", "rope_parameters": rope })
+    };
+    let scaling = |fields: Value| accepted(config(fields)).query_scaling;
+    assert_eq!(scaling(json!({})), Some(QueryScaling { beta: 0.1, original: 16384.0 }));
+    assert_eq!(scaling(json!({ "llama_4_scaling_beta": 0.0 })), None);
+    assert_eq!(scaling(json!({ "llama_4_scaling_beta": null })), None);
+    refused(config(json!({ "llama_4_scaling_beta": -0.1 })), &["scaling of queries", "0 to 100", "-0.1"]);
+    refused(config(json!({ "llama_4_scaling_beta": "a" })), &["llama_4_scaling_beta", "a number"]);
+    refused(config(json!({ "original_max_position_embeddings": null })), &["original_max_position_embeddings"]);
+    refused(config(json!({ "mscale": -40.0 })), &["magnitude of YaRN"]);
 }
 
 #[test]

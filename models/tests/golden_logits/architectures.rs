@@ -5,7 +5,8 @@ use moot_models::kernels::StateRows;
 use moot_models::kernels::ops::delta_net::HeadOrder;
 use moot_models::weights::Weights;
 use moot_models::{
-    Batch, ContextLimit, Decoder, DecoderSpec, ExpertTensors, Experts, Residency, Rotation, SequenceRows, arch,
+    Batch, ContextLimit, Decoder, DecoderSpec, ExpertTensors, Experts, Residency, RopeScaling, Rotation, SequenceRows,
+    arch,
 };
 use safetensors::SafeTensors;
 use std::path::Path;
@@ -73,6 +74,17 @@ fn mistral() {
     let (folder, gguf) = check("mistral");
     assert_eq!((folder.architecture, gguf.architecture), ("mistral", "llama"));
     assert_eq!((folder.context, folder.note()), (256, None));
+}
+
+/// Beyond the positions of the first training, where queries grow.
+#[test]
+fn ministral3_with_queries_that_grow() {
+    let (folder, gguf) = check("ministral3");
+    for spec in [folder, gguf] {
+        let scaling = spec.query_scaling.unwrap();
+        assert!((scaling.beta - 0.4).abs() < 1e-6 && scaling.original == 16.0, "{scaling:?}");
+        assert!(matches!(spec.rope.scaling, RopeScaling::Yarn { magnitude, .. } if magnitude == 1.0));
+    }
 }
 
 #[test]
@@ -186,7 +198,7 @@ fn qwen35_beside_a_part_for_images() {
 /// A prompt in chunks, beside a sequence that shares its first pages, with windows that begin within a page.
 #[test]
 fn rows_have_the_same_bits_in_chunks_and_beside_others() {
-    for name in ["gemma3", "mistral-window", "qwen3moe"] {
+    for name in ["gemma3", "mistral-window", "ministral3", "qwen3moe"] {
         let bytes = std::fs::read(golden("architectures").join(name).join("expected.safetensors")).unwrap();
         let ids = reference(&SafeTensors::deserialize(&bytes).unwrap(), 2).ids;
         let decoder = load(&golden("architectures").join(name), Residency::AsStored);
@@ -256,7 +268,18 @@ fn any_file_of_a_split_model_loads_all() {
 /// Every row of the table has a model here or in `tiny`.
 #[test]
 fn every_architecture_has_golden_logits() {
-    let covered =
-        ["llama", "mistral", "qwen2", "qwen3", "qwen3moe", "phi3", "gemma3", "smollm3", "qwen35", "qwen35moe"];
+    let covered = [
+        "llama",
+        "mistral",
+        "mistral3",
+        "qwen2",
+        "qwen3",
+        "qwen3moe",
+        "phi3",
+        "gemma3",
+        "smollm3",
+        "qwen35",
+        "qwen35moe",
+    ];
     assert!(arch::ARCHS.iter().all(|arch| covered.contains(&arch.name) && !arch.about.is_empty()));
 }

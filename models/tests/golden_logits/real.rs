@@ -3,7 +3,8 @@
 
 use super::{argmax, golden, held};
 use crate::cached;
-use moot_models::arch::names::{self, Naming};
+use moot_models::arch::names::Naming;
+use moot_models::arch::tensors;
 use moot_models::tokenizer::{Segment, Tokenizer};
 use moot_models::weights::Weights;
 use moot_models::{DType, Decoder, Device, LoadOptions, Residency, arch};
@@ -202,7 +203,7 @@ fn gemma_3_270m_greedy_as_stored() {
 /// halves, as transformers has them.
 fn write_folder(weights: &Weights, folder: &Path) {
     let spec = arch::spec(weights).unwrap();
-    let widened = names::tensors(&spec).map(|(name, shape)| {
+    let widened = tensors::tensors(&spec).map(|(name, shape)| {
         let tensor = weights.dense(&Naming::Gguf.name(name), &shape, DType::F32, &Device::Cpu).unwrap();
         let numbers = tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         let name = Naming::HuggingFace.name(name);

@@ -10,13 +10,13 @@ import delta
 
 # What llama.cpp calls the architecture, where it is not config.json's `model_type`.
 ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35"}
-ARCHITECTURES |= {"qwen3_5_moe_text": "qwen35moe"}
+ARCHITECTURES |= {"qwen3_5_moe_text": "qwen35moe", "ministral3": "mistral3"}
 # Gated delta nets.
 DELTA = ("qwen35", "qwen35moe")
 # Mixtures of experts.
 EXPERTS = ("qwen3moe", "qwen35moe")
 # llama.cpp rotates neighbours (its type NORM) in these, and halves, as transformers does, in the others.
-INTERLEAVED = ("llama", "smollm3")
+INTERLEAVED = ("llama", "smollm3", "mistral3")
 NAMES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -138,6 +138,9 @@ def add_rope(writer, architecture, config, dims):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        if architecture == "mistral3":
+            writer.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
+            writer.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
     elif rope["rope_type"] == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_divisors(config, dims))
     elif rope["rope_type"] == "longrope":
@@ -173,7 +176,7 @@ def write_gguf(path, name, config, tensors, **options):
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
     if architecture == "qwen35moe":
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
-    if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3", *EXPERTS, *DELTA):
+    if name in ("llama3", "mistral") or architecture in ("qwen3", "gemma3", "mistral3", *EXPERTS, *DELTA):
         writer.add_key_length(dims)
         writer.add_value_length(dims)
     add_rope(writer, architecture, config, dims)

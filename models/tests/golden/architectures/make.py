@@ -14,6 +14,7 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | llama3         | 4 x 16 of 48           | tied   | llama3, beyond the original | rope_freqs tensor in the GGUF      |
     | llama-linear   | 2 x 16 of 32           | own    | linear                      | biases on q, k, v and o            |
     | mistral        | 2 x 32 of 48           | own    | plain                       | the GGUF says llama                |
+    | ministral3     | 4 x 16 of 48           | own    | yarn, its magnitude is 1    | queries grow with their position   |
     | qwen3          | 4 x 16 of 32           | tied   | plain                       | norms of queries and keys          |
     | qwen3-yarn     | 4 x 16 of 32           | own    | yarn                        | norms of queries and keys          |
     | phi3           | 3 x 16 of 48           | own    | plain                       | fused, a sliding window            |
@@ -53,6 +54,7 @@ from transformers import (
     AutoModelForCausalLM,
     Gemma3TextConfig,
     LlamaConfig,
+    Ministral3Config,
     MistralConfig,
     Olmo3Config,
     Phi3Config,
@@ -85,6 +87,9 @@ SHARED = dict(
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
 # The first pair is kept, the second halfway, the others divided.
 YARN = dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=32)
+# Queries grow at positions 16, 32 and 48, more than published ones do.
+MINISTRAL3_ROPE = dict(rope_theta=1e4, rope_type="yarn", factor=8.0, original_max_position_embeddings=16)
+MINISTRAL3_ROPE |= dict(beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.4)
 SHORT = [1.0 + 0.1 * pair for pair in range(12)]
 LONG = [2.0 + 0.5 * pair for pair in range(12)]
 ORIGINAL = 64
@@ -142,6 +147,12 @@ MODELS = {
         dict(hidden_size=48, intermediate_size=40, num_attention_heads=2, num_key_value_heads=1, head_dim=32),
         dict(tie_word_embeddings=False, sliding_window=None, rope_parameters=dict(rope_theta=1e6, rope_type="default")),
         dict(rope_theta=1e6),
+    ),
+    "ministral3": (
+        Ministral3Config,
+        dict(hidden_size=48, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16),
+        dict(tie_word_embeddings=False, sliding_window=None, rope_parameters=MINISTRAL3_ROPE),
+        dict(rope_parameters=MINISTRAL3_ROPE),
     ),
     "qwen3": (
         Qwen3Config,
@@ -268,6 +279,7 @@ FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "olmo3", "qwen
 SEEDS = {
     "gemma3": 503,
     "gemma3-scalar": 401,
+    "ministral3": 572,
     "mistral-window": 7072,
     "qwen2-window": 3243,
     "phi3-window": 1339,
@@ -485,6 +497,12 @@ def slips_of(name, model):
     changed = {slip: dict(rope_parameters=rope) for slip, rope in rope_slips(config.rope_parameters).items()}
     if getattr(config, "sliding_window", None) == WINDOW:
         changed |= window_slips(config)
+    if name == "ministral3":
+        rope = config.rope_parameters
+        changed["no scaling"] = dict(rope_parameters=rope | dict(rope_type="default"))
+        changed["magnitude"] = dict(rope_parameters=rope | dict(attention_factor=1.2))
+        changed["queries do not grow"] = dict(rope_parameters=rope | dict(llama_4_scaling_beta=0.0))
+        changed["queries grow later"] = dict(rope_parameters=rope | dict(original_max_position_embeddings=32))
     if name == "smollm3":
         changed["all rotated"] = dict(no_rope_layers=[1, 1, 1, 1])
         changed["first not rotated"] = dict(no_rope_layers=[0, 1, 1, 1])

@@ -1,9 +1,5 @@
 //! Names of a decoder's tensors in GGUF files and in transformers folders.
 
-mod tensors;
-
-pub use tensors::{ProjectionRows, feed_forward_norm, tensors};
-
 /// A tensor of a decoder, by its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
@@ -148,7 +144,7 @@ impl Naming {
         }
     }
 
-    /// The tensor's shape in the file, of its shape by [`tensors`].
+    /// The tensor's shape in the file, of its shape by [`super::tensors::tensors`].
     #[must_use]
     pub fn shape(self, name: Name, shape: Vec<usize>) -> Vec<usize> {
         match (self, name, &shape[..]) {

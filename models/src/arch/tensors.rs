@@ -1,6 +1,6 @@
 //! The tensors of a spec, with their shapes.
 
-use super::{BlockTensor, Inner, Name};
+use super::names::{BlockTensor, Inner, Name};
 use crate::spec::{Bias, DecoderSpec, ExpertTensors, Experts, Norms, Output, Projections, QkNorm};
 use moot_kernels::ops::delta_net::DeltaShape;
 
