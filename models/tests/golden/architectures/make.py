@@ -25,7 +25,6 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | qwen2-window   | 3 x 16 of 48           | tied   | plain                       | folder only: windows but layer 0   |
     | phi3-window    | 3 x 16 of 48           | own    | plain                       | fused, windows                     |
     | smollm3        | 4 x 16 of 64           | tied   | plain, none on layer 3      | the GGUF's q and k are interleaved |
-    | olmo3          | 4 x 16 of 64           | own    | yarn, full layers only      | folder only: windows, late norms   |
     | qwen3moe       | 4 x 16 of 48           | own    | plain                       | 2 of 8 experts, weights sum to one |
     | qwen3moe-plain | 4 x 16 of 48           | own    | plain                       | folder only: weights do not        |
     | qwen35         | 4 x 32 of 48           | tied   | plain, on 1/4 of a head     | states of 6 heads by 2 keys        |
@@ -33,7 +32,7 @@ What the models cover between them (`../tiny` has llama and qwen2 without any of
     | qwen35-images  | 2 x 32 of 48           | own    | plain, on 1/4 of a head     | folder only: as many keys, images  |
 
 A window is 16 positions wide. GGUF has no key for the window of llama and qwen2 nor for the scale of Gemma 3's scores, so
-these models are folders only, as is olmo3 (llama.cpp calls it olmo2). llama.cpp reads the window of phi3 and ignores it;
+these models are folders only. llama.cpp reads the window of phi3 and ignores it;
 transformers does not. llama.cpp divides the weights of the experts of qwen3moe by their sum, whatever a file says.
 
 The models of SEEDS also have `greedy.1`, the continuation of `ids.1` by the most likely token at every step.
@@ -56,7 +55,6 @@ from transformers import (
     LlamaConfig,
     Ministral3Config,
     MistralConfig,
-    Olmo3Config,
     Phi3Config,
     Qwen2Config,
     Qwen3_5MoeTextConfig,
@@ -99,15 +97,6 @@ SLIDING, FULL = "sliding_attention", "full_attention"
 GEMMA3_ROPE = {
     FULL: dict(rope_theta=1e6, rope_type="linear", factor=8.0),
     SLIDING: dict(rope_theta=10000.0, rope_type="default"),
-}
-# The first pair is kept, the second halfway, the others divided. The base is the published one: from a config.json in
-# the older form, transformers gives it to the layers with a window whatever `rope_theta` says.
-OLMO3_BASE = 500000.0
-OLMO3_YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=ORIGINAL)
-OLMO3_YARN |= dict(beta_fast=32.0, beta_slow=1.0, attention_factor=1.138629436111989)
-OLMO3_ROPE = {
-    FULL: dict(rope_theta=OLMO3_BASE, **OLMO3_YARN),
-    SLIDING: dict(rope_theta=OLMO3_BASE, rope_type="default"),
 }
 QWEN3MOE_SIZES = dict(hidden_size=48, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16)
 # The dense width is not the experts': no layer has it.
@@ -229,12 +218,6 @@ MODELS = {
         dict(tie_word_embeddings=True, rope_parameters=dict(rope_theta=5e6, rope_type="default")),
         dict(rope_theta=5e6, rope_scaling=None),
     ),
-    "olmo3": (
-        Olmo3Config,
-        dict(hidden_size=64, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=4),
-        dict(tie_word_embeddings=False, sliding_window=WINDOW, rope_parameters=OLMO3_ROPE),
-        dict(rope_theta=OLMO3_BASE, rope_scaling=OLMO3_YARN, layer_types=3 * [SLIDING] + [FULL]),
-    ),
     "qwen3moe": (
         Qwen3MoeConfig,
         QWEN3MOE_SIZES,
@@ -273,7 +256,7 @@ MODELS = {
     ),
 }  # fmt: skip
 
-FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "olmo3", "qwen3moe-plain", "qwen35-images")
+FOLDER_ONLY = ("gemma3-scalar", "mistral-window", "qwen2-window", "qwen3moe-plain", "qwen35-images")
 # Seeds whose continuation leaves no step to a near tie and does not end in a short loop, nor any choice of experts to a
 # near tie. Other models count from 31.
 SEEDS = {
@@ -284,7 +267,6 @@ SEEDS = {
     "qwen2-window": 3243,
     "phi3-window": 1339,
     "smollm3": 533,
-    "olmo3": 153,
     "qwen3moe": 81231,
     "qwen3moe-plain": 22844,
     "qwen35": 28,
@@ -514,7 +496,7 @@ def slips_of(name, model):
     for tensor in model.state_dict():
         if tensor.startswith(attention) and ("norm" in tensor or "bias" in tensor):
             slips[tensor] = ({}, filled(tensor, neutral if "norm" in tensor else 0.0))
-    if config.model_type in ("gemma3_text", "olmo3"):
+    if config.model_type == "gemma3_text":
         slips["no norm after attention"] = ({}, without("post_attention_layernorm"))
         slips["no norm after feed-forward"] = ({}, without("post_feedforward_layernorm"))
     if config.model_type == "gemma3_text":
