@@ -1,11 +1,11 @@
 //! `moot ask`: one question over the user's own documents; prints what is concluded, and with `--full` the debate as it happens.
 
-use crate::cli::advice;
 use crate::cli::args::{corpus, method, model};
 use crate::cli::debate::live::Live;
 use crate::cli::debate::{DebatePrinter, View, Watched};
 use crate::cli::terminal::columns::wrap;
 use crate::cli::terminal::{interrupt, output};
+use crate::cli::{advice, choice};
 use crate::error::{MootError, Result};
 use crate::eval::record::{Header, INLINE};
 use crate::llm::Llm;
@@ -66,8 +66,9 @@ pub struct Args {
 /// Errors of documents, arguments, a model or a call.
 pub fn run(args: &Args) -> Result<()> {
     let control = interrupt::listen()?;
-    let plan = Plan::of(args.options()?, &control)?;
     asks(args)?;
+    let model = choice::model(&args.model, !args.json);
+    let plan = Plan::of(PlanOptions { model: model.clone(), ..args.options()? }, &control)?;
     let workspace = Workspace::open(plan, &control).map_err(|e| swallowed(args).unwrap_or(e))?;
     if args.json {
         return print_record(&workspace);
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> Result<()> {
     let Some(question) = workspace.question() else { return Ok(()) };
     let record = debate(args, &workspace, question)?;
     if let Some(record) = record {
-        advice::after_a_debate(&args.model.model, &workspace.plan().method().method.roles(), &record);
+        advice::after_a_debate(&model, &workspace.plan().method().method.roles(), &record);
     }
     Ok(())
 }
@@ -103,7 +104,7 @@ impl Args {
             corpus: self.retrieve.options(),
             method: self.method.options()?,
             classifier: self.classifier.options(),
-            model: self.model.model.clone(),
+            model: self.model.name(),
             runtime: self.model.runtime.options(),
             run: None,
         })

@@ -7,7 +7,7 @@ use crate::llm::remote::Notice;
 use crate::llm::roles::Assignment;
 use crate::methods::{ASK, METHODS, RUN};
 use crate::protocol::{Row, entailment};
-use crate::workspace::{MethodOptions, MethodPlan};
+use crate::workspace::{DEFAULT_MODEL, MethodOptions, MethodPlan};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ fn resolve(command: &clap::Command, matches: &ArgMatches) -> Result<(), String> 
         _ => options.resolve(RUN, &notice).map(|one| vec![one]),
     };
     let methods: Vec<MethodPlan> = methods.map_err(|e| e.to_string())?;
-    let model = text("model").unwrap_or_default();
+    let model = text("model").unwrap_or(DEFAULT_MODEL);
     let models = if model.contains('=') { vec![model] } else { model.split(',').collect() };
     for method in &methods {
         models.iter().try_for_each(|model| has_roles(method, model))?;

@@ -6,6 +6,7 @@ pub mod ask;
 pub mod bench;
 pub mod calls;
 pub mod check;
+mod choice;
 mod claims;
 pub mod compare;
 pub mod conflict;

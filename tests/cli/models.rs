@@ -60,6 +60,8 @@ fn every_alias_is_listed_here_and_in_the_docs() {
     let names = of("text");
     assert_eq!(names, aliases());
     assert!(listed.as_array().unwrap().iter().all(|row| row["here"].is_null()));
+    let fits = |name: &str| listed.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()["fits"].clone();
+    assert_eq!((fits("smollm2-135m"), fits("llama-3.1-70b").is_boolean()), (true.into(), true));
     let encoders = Catalog::embedded().encoders.len();
     assert_eq!(of("embedder").len() + of("classifier").len(), encoders);
     let table = done(&moot(folder.path(), "models list"));

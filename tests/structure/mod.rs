@@ -177,7 +177,7 @@ fn files_do_not_use_each_other_in_a_circle() {
 }
 
 /// Modules of `cli` that its subcommands share.
-const SHARED: &[&str] = &["advice", "args", "claims", "debate", "records", "report_page", "terminal"];
+const SHARED: &[&str] = &["advice", "args", "choice", "claims", "debate", "records", "report_page", "terminal"];
 
 /// `ask.rs:12 uses run`, for every use of a subcommand by another file of the command line than `mod.rs`.
 fn uses_of_subcommands(cli: &Path) -> Vec<String> {

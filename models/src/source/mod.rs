@@ -33,7 +33,7 @@ pub use inventory::{CacheLocations, Copy, cache_locations, copies, folder_bytes,
 pub use located::{Located, SourceUsed};
 pub use name::Name;
 pub use options::{Options, default_cache, offline_by_environment};
-pub use reach::{Reached, sources};
+pub use reach::{Reached, hub as reach_hub, sources};
 pub use shape::{RopeScaling, Shape};
 pub use verify::{Known, Verified, verify};
 

@@ -25,7 +25,6 @@ pub struct Reached {
 /// Connects to the hub and to the package index; takes a few seconds at most.
 #[must_use]
 pub fn sources() -> Vec<Reached> {
-    let hub = Hub::from_environment();
     let python = Python::from_environment();
     let unknown = |why| Reached { source: "wheels", address: "pip".into(), outcome: Err(why), proxied: false };
     let index = move || match python.index() {
@@ -33,12 +32,18 @@ pub fn sources() -> Vec<Reached> {
         Err(why) => unknown(why),
     };
     let index = Builder::new().spawn(index);
-    let hub = try_one("hub", hub.endpoint);
+    let hub = hub();
     match index.map(JoinHandle::join) {
         Ok(Ok(index)) => vec![hub, index],
         Ok(Err(_)) => vec![hub],
         Err(e) => vec![hub, unknown(no_thread(&e))],
     }
+}
+
+/// Connects to the hub alone; takes a few seconds at most.
+#[must_use]
+pub fn hub() -> Reached {
+    try_one("hub", Hub::from_environment().endpoint)
 }
 
 fn try_one(source: &'static str, address: String) -> Reached {

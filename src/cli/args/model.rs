@@ -10,13 +10,14 @@ use crate::workspace::{DEFAULT_MODEL, MAX_BYTES};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
-    /// A name of `moot models list`, a .gguf file, a folder, hf:org/repo, or http://host:port/v1#name
+    /// A name of `moot models list`, auto, a .gguf file, a folder, hf:org/repo, or http://host:port/v1#name [default:
+    /// qwen2.5-coder-1.5b]
     ///
-    /// In full: a short name of the catalog (`qwen2.5-7b:q8_0` in another quantisation), a .gguf file, a model folder,
+    /// In full: auto, the largest of a few models that fits this machine; a short name of the catalog (`qwen2.5-7b:q8_0` in another quantisation), a .gguf file, a model folder,
     /// hf:org/repo[/file.gguf][@revision], or a server, http://host:port/v1#name; one per role: agent=A,aggregator=B. `moot
     /// run` takes several, x,y, one after the other
-    #[arg(short, long, default_value = DEFAULT_MODEL, env = "MOOT_MODEL")]
-    pub model: String,
+    #[arg(short, long, env = "MOOT_MODEL")]
+    pub model: Option<String>,
     /// Runtime arguments.
     #[command(flatten)]
     pub runtime: Runtime,
@@ -77,6 +78,13 @@ pub struct Runtime {
     #[arg(long, value_name = "N", default_value_t = Patience::default().retries, value_parser = values::count_or_none, hide_short_help = true)]
     #[arg(allow_negative_numbers = true)]
     pub remote_retries: usize,
+}
+
+impl ModelArgs {
+    /// The model: the default one, the same on every machine, where none is named.
+    pub(in crate::cli) fn name(&self) -> String {
+        self.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned())
+    }
 }
 
 /// Parses `512M`, `4G`, `1.5GiB` or plain bytes.

@@ -31,7 +31,7 @@ impl PlanArgs {
             corpus: self.retrieve.options(),
             method: self.method.options()?,
             classifier: self.classifier.options(),
-            model: self.model.model.clone(),
+            model: self.model.name(),
             runtime: self.model.runtime.options(),
             ..PlanOptions::default()
         })

@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> Result<()> {
     runtime.set_threads(&control.notice())?;
     // Measured before the model is loaded, so that its memory is not counted as the model's.
     let limits = limits::measure().map_err(MootError::Usage)?;
-    let llm = open_single("moot lab bench", &args.model.model, &runtime, &control)?;
+    let llm = open_single("moot lab bench", &args.model.name(), &runtime, &control)?;
     let (prompt, generate) = (args.prompt, args.generate);
     let (needed, limit) = (prompt.saturating_add(generate), llm.engine().limits().context);
     if needed > limit {

@@ -57,7 +57,7 @@ struct Measured {
 pub(super) fn run(args: &Args, path: &Path) -> Result<()> {
     let questions = read(path)?;
     let control = interrupt::listen()?;
-    let llm = open_single("moot lab bench", &args.model.model, &args.model.runtime.options(), &control)?;
+    let llm = open_single("moot lab bench", &args.model.name(), &args.model.runtime.options(), &control)?;
     let started = Instant::now();
     let used = answer_all(&llm, &questions, args.in_flight)?;
     let measured = Measured {

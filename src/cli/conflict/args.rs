@@ -132,7 +132,7 @@ impl Args {
             corpus,
             method,
             classifier: self.classifier.options(),
-            model: self.model.model.clone(),
+            model: self.model.name(),
             runtime: self.model.runtime.options(),
             ..PlanOptions::default()
         })

@@ -120,7 +120,7 @@ impl Args {
     pub(super) fn plan(&self) -> PlanOptions {
         PlanOptions {
             method: MethodOptions::default(),
-            model: self.model.model.clone(),
+            model: self.model.name(),
             runtime: self.model.runtime.options(),
             ..PlanOptions::default()
         }

@@ -4,7 +4,9 @@ use super::local::{offline, place};
 use crate::cli::terminal::columns::table;
 use crate::cli::terminal::output;
 use crate::error::Result;
+use crate::memory::Memory;
 use crate::units::{compact, readable};
+use crate::workspace::models::fits;
 use moot_models::memory::Footprint;
 use moot_models::source::{self, Catalog, CatalogEntry, EncoderEntry, Options, Task};
 use serde::Serialize;
@@ -52,6 +54,8 @@ struct Row {
     /// Whether `bytes` is an estimate.
     estimated: bool,
     context: usize,
+    /// Whether a debate of eight agents with 2,048 tokens each fits into the free memory.
+    fits: bool,
     licence: String,
     /// "cache" or "hub cache"; `None` if it is not on this machine.
     here: Option<&'static str>,
@@ -62,9 +66,9 @@ struct Row {
 /// # Errors
 /// There is no cache folder.
 pub fn run(args: &Args) -> Result<()> {
-    let options = offline()?;
+    let (options, memory) = (offline()?, Memory::here());
     let mut rows: Vec<Row> =
-        Catalog::embedded().models.iter().map(|entry| row(entry, &options)).collect::<Result<_>>()?;
+        Catalog::embedded().models.iter().map(|entry| row(entry, &options, memory)).collect::<Result<_>>()?;
     rows.retain(|row| !args.here || row.here.is_some());
     let mut encoders: Vec<Encoder> =
         Catalog::embedded().encoders.iter().map(|entry| encoder(entry, &options)).collect::<Result<_>>()?;
@@ -73,7 +77,7 @@ pub fn run(args: &Args) -> Result<()> {
         let listed = rows.into_iter().map(Listed::Writes).chain(encoders.into_iter().map(Listed::Encodes));
         return output::print_pretty_json(&listed.collect::<Vec<_>>());
     }
-    let head = ["name", "weights", "quant", "file", "context", "licence", "here"].map(str::to_owned).to_vec();
+    let head = ["name", "weights", "quant", "file", "context", "fits", "licence", "here"].map(str::to_owned).to_vec();
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
     output::print(&table(&lines))?;
     if encoders.is_empty() {
@@ -95,7 +99,7 @@ fn encoder(entry: &EncoderEntry, options: &Options) -> Result<Encoder> {
     Ok(Encoder { name: entry.alias.clone(), task, licence: entry.licence.clone(), here })
 }
 
-fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
+fn row(entry: &CatalogEntry, options: &Options, memory: Memory) -> Result<Row> {
     let footprint = Footprint::planned(&entry.shape, &entry.quant);
     let copy = source::copies(&entry.alias, options)?.into_iter().next();
     let known = copy.as_ref().map(|copy| copy.bytes).or(entry.size);
@@ -107,6 +111,7 @@ fn row(entry: &CatalogEntry, options: &Options) -> Result<Row> {
         bytes: known.unwrap_or_else(|| footprint.stored_bytes()),
         estimated: known.is_none(),
         context: entry.shape.max_position_embeddings,
+        fits: fits(entry, memory),
         licence: entry.licence.clone(),
         here: copy.map(|copy| place(&copy.source)),
     })
@@ -120,6 +125,7 @@ fn cells(row: &Row) -> Vec<String> {
         row.quant.clone(),
         format!("{about}{}", readable(row.bytes)),
         row.context.to_string(),
+        if row.fits { "yes" } else { "no" }.to_owned(),
         row.licence.clone(),
         row.here.unwrap_or("-").to_owned(),
     ]

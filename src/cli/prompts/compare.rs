@@ -151,7 +151,7 @@ fn plan(args: &Args, variants: Vec<Variant>, dataset: &Arc<Dataset>, replies: &A
     let options = PlanOptions {
         corpus: args.retrieve.options(),
         classifier: args.classifier.options(),
-        model: args.model.model.clone(),
+        model: args.model.name(),
         runtime: args.model.runtime.options(),
         run: Some(run),
         ..PlanOptions::default()

@@ -96,7 +96,7 @@ pub enum Format {
 
 /// The record of a row on a dataset by the model. Rows of a paper's tables that are equal runs have one record.
 pub(super) fn record_path(folder: &Path, table: &PaperTable, row: &Row, needed: &Needed, args: &Args) -> PathBuf {
-    let model = model_label(&args.model.model);
+    let model = model_label(&args.model.name());
     let preset = args.preset.as_ref().filter(|preset| row.has(preset));
     let name = preset.map_or_else(|| row.record(), |preset| format!("{}+{preset}", row.record()));
     folder.join(format!("{}.{}.{name}.{model}.jsonl", table.key(), needed.name))

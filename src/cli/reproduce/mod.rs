@@ -118,11 +118,8 @@ impl<'a> Judged<'a> {
         }
         let record = Record::read(path)?;
         let Some((args, control)) = &self.0 else { return Ok(Some(record)) };
-        let options = PlanOptions {
-            model: args.model.model.clone(),
-            runtime: args.model.runtime.options(),
-            ..PlanOptions::default()
-        };
+        let options =
+            PlanOptions { model: args.model.name(), runtime: args.model.runtime.options(), ..PlanOptions::default() };
         Ok(labelled(vec![record], JUDGE, &options, control)?.pop())
     }
 }

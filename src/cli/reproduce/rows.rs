@@ -75,7 +75,7 @@ pub(super) fn run(
     let options = PlanOptions {
         corpus: args.retrieve.options(),
         classifier: args.classifier.options(),
-        model: args.model.model.clone(),
+        model: args.model.name(),
         runtime: args.model.runtime.options(),
         run: Some(run),
         ..PlanOptions::default()

@@ -132,7 +132,7 @@ impl Args {
             corpus: self.retrieve.options(),
             method: self.method.options()?,
             classifier: self.classifier.options(),
-            model: self.model.model.clone(),
+            model: self.model.name(),
             runtime: self.model.runtime.options(),
             run: Some(run),
         })

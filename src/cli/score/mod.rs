@@ -168,7 +168,7 @@ impl Args {
         let options = |switches| PlanOptions {
             method: MethodOptions { switches, ..MethodOptions::default() },
             classifier: self.classifier.options(),
-            model: self.model.model.clone(),
+            model: self.model.name(),
             runtime: self.model.runtime.options(),
             ..PlanOptions::default()
         };

@@ -224,7 +224,7 @@ impl Args {
         let run = RunOptions { in_flight: self.in_flight, ..RunOptions::default() };
         let options = PlanOptions {
             classifier: self.classifier.options(),
-            model: self.model.model.clone(),
+            model: self.model.name(),
             runtime: self.model.runtime.options(),
             run: Some(run),
             ..PlanOptions::default()

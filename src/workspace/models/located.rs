@@ -1,6 +1,7 @@
 //! A model that was located but not loaded: its identity and memory needs.
 
 use super::options::{Options, recipe};
+use super::recommended;
 use crate::cancel::Cancel;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{MootError, Result};
@@ -35,11 +36,12 @@ pub struct LocatedModel {
 }
 
 impl LocatedModel {
-    /// Finds the model `name`, fetching it if needed, and reads its header.
+    /// Finds the model `name`, which may be [`AUTO`](super::AUTO), fetching it if needed, and reads its header.
     ///
     /// # Errors
     /// It cannot be found or fetched; its header is invalid or of an unknown kind.
     pub fn find(name: &str, options: &Options, progress: &mut dyn FnMut(FetchEvent)) -> Result<Self> {
+        let name = recommended::named(name);
         let search = source::Options { cache: source::default_cache()?, offline: options.offline };
         let path = source::locate(name, &search, progress)?.path;
         Self::of(name, &path, &Weights::open(&path)?, options)

@@ -6,6 +6,7 @@ mod memory_plan;
 mod opening;
 mod options;
 mod random;
+mod recommended;
 mod runtime;
 mod storage;
 
@@ -15,6 +16,7 @@ pub(crate) use opening::served;
 pub use opening::{Opening, Purpose, open, open_all};
 pub use options::{Options, best_device, recipe};
 pub use random::random;
+pub use recommended::{AUTO, Offer, best, fits};
 pub use runtime::RuntimeOptions;
 pub(crate) use runtime::device;
 pub use storage::WeightStorage;

@@ -1,0 +1,122 @@
+//! The model of a person who names none: the one that they chose before; where they were never asked, they are, once.
+
+use crate::cli::args::model::ModelArgs;
+use crate::cli::terminal::tell;
+use crate::files::outputs::write_new;
+use crate::memory::Memory;
+use crate::units::readable;
+use crate::workspace::DEFAULT_MODEL;
+use crate::workspace::models::{AUTO, Offer, best};
+use moot_models::source::{Catalog, default_cache, offline_by_environment, reach_hub};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// The model of a command that a person reads. Only where `asks` may they be asked, at a terminal and with a network.
+pub(super) fn model(args: &ModelArgs, asks: bool) -> String {
+    let file = default_cache().map(|cache| cache.join("told/model")).ok();
+    if let Some(name) = &args.model {
+        if let (AUTO, Some(file), Some(offer)) = (&name[..], &file, best(Memory::here())) {
+            remember(file, offer.name);
+        }
+        return name.clone();
+    }
+    if let Some(name) = file.as_deref().and_then(remembered) {
+        tell(&format!("model {name}, as chosen before; --model takes another"));
+        return name;
+    }
+    let offline = args.runtime.offline || offline_by_environment().is_some();
+    let person = io::stdin().is_terminal() && io::stderr().is_terminal() && io::stdout().is_terminal();
+    if let (true, Some(file), Some(offer)) = (asks && person && !offline, &file, best(Memory::here()))
+        && (offer.here || reach_hub().outcome.is_ok())
+        && let Ok(Some(name)) = ask(&offer, &mut io::stdin().lock(), &mut io::stderr())
+    {
+        remember(file, name);
+        return name.to_owned();
+    }
+    DEFAULT_MODEL.to_owned()
+}
+
+/// The choice; `None` where nothing was chosen.
+fn ask(offer: &Offer, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Option<&'static str>> {
+    /// Replies that are no choice.
+    const PATIENCE: usize = 3;
+    let Offer { name, licence, bytes, here, slower } = offer;
+    let fetched = if *here { "on this machine" } else { "to be fetched" };
+    let size = readable(*bytes);
+    writeln!(
+        output,
+        "No model is named (--model). Which one shall read the documents? This is asked once.\n  1  {DEFAULT_MODEL}: small, \
+         made for tests; it does not judge reliably\n  2  {name}: about {size}, {fetched}, {licence}; about {slower:.0} times \
+         as slow"
+    )?;
+    for _ in 0..PATIENCE {
+        write!(output, "1 or 2 [1]: ")?;
+        output.flush()?;
+        let mut line = String::new();
+        if input.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        match line.trim() {
+            "" | "1" => return Ok(Some(DEFAULT_MODEL)),
+            "2" => return Ok(Some(name)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The name in `file`, if it is one of the catalog.
+fn remembered(file: &Path) -> Option<String> {
+    let name = std::fs::read_to_string(file).ok()?;
+    let name = name.trim();
+    Catalog::embedded().models.iter().any(|entry| entry.alias == name).then(|| name.to_owned())
+}
+
+/// Notes the choice. Where nothing can be written, they are asked again the next time.
+fn remember(file: &PathBuf, name: &str) {
+    let folder = file.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
+    if folder && remembered(file).as_deref() != Some(name) {
+        let _ = std::fs::remove_file(file);
+        let _ = write_new(file, format!("{name}\n").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer() -> Offer {
+        Offer { name: "qwen3-4b", licence: "Apache-2.0".into(), bytes: 2_500_000_000, here: false, slower: 2.3 }
+    }
+
+    fn asked(typed: &str) -> (Option<&'static str>, String) {
+        let mut shown = Vec::new();
+        let chosen = ask(&offer(), &mut typed.as_bytes(), &mut shown).unwrap();
+        (chosen, String::from_utf8(shown).unwrap())
+    }
+
+    #[test]
+    fn a_person_is_asked_with_size_and_licence() {
+        let (chosen, shown) = asked("2\n");
+        assert_eq!(chosen, Some("qwen3-4b"));
+        for part in ["qwen3-4b", "to be fetched", "Apache-2.0", "2 times as slow", DEFAULT_MODEL] {
+            assert!(shown.contains(part), "{shown}");
+        }
+        assert_eq!((asked("\n").0, asked("1\n").0), (Some(DEFAULT_MODEL), Some(DEFAULT_MODEL)));
+        assert_eq!((asked("").0, asked("what\nno\nyes\n2\n").0), (None, None));
+        assert_eq!(asked("what\n2\n").0, Some("qwen3-4b"));
+    }
+
+    #[test]
+    fn a_choice_is_remembered_and_only_a_name_of_the_catalog_is_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("told/model");
+        assert_eq!(remembered(&file), None);
+        for name in ["qwen3-4b", DEFAULT_MODEL] {
+            remember(&file, name);
+            assert_eq!(remembered(&file).as_deref(), Some(name));
+        }
+        std::fs::write(&file, "/etc/passwd\n").unwrap();
+        assert_eq!(remembered(&file), None);
+    }
+}
