@@ -84,10 +84,9 @@ fn make_records() {
         let _ = std::fs::remove_file(&path);
         let llm = Scripted::new(reply);
         let mut writer = Writer::open(&path, &header(&method)).unwrap();
-        for id in ["q1", "q2"] {
-            let (record, _) = method.record(&question(id), Tools::new(&llm), &Settings::default(), &Silent);
-            writer.append(&record).unwrap();
-        }
+        let records =
+            ["q1", "q2"].map(|id| method.record(&question(id), Tools::new(&llm), &Settings::default(), &Silent).0);
+        writer.append_run(&records, true).unwrap();
     }
 }
 

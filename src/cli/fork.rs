@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<()> {
     let course = fork.hold(header, opened.method()?, old, opened.workspace.tools(), &Silent)?;
     if let Some(path) = &args.output {
         let header = fork::header(&opened.record, &opened.method()?, &opened.chain, old, &fork);
-        Writer::write_new(path, &header, |writer| writer.append(&course.record))?;
+        Writer::write_new(path, &header, |writer| writer.append_run(std::slice::from_ref(&course.record), true))?;
     }
     if args.json {
         let object = json!({

@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<()> {
     let (questions, report) = replay.run()?;
     if let Some(output) = &args.output {
         Writer::write_new(output, &replay.header(&ledger.chain), |writer| {
-            questions.iter().try_for_each(|question| writer.append(question))
+            writer.append_run(&questions, record.is_whole(&ledger))
         })?;
     }
     if args.json {

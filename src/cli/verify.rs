@@ -23,7 +23,7 @@ Examples:
 
 /// Check that a record is as it was written, then repeat its calls in other batches and check that every token is the same
 ///
-/// The hash of every line is compared first; with --hashes, nothing else is, and no model is needed. Each call is asked twice, mixed with unrelated calls: all at once in another order, and a few at a time or alone.
+/// The hash of every line is compared first; with --hashes, nothing else is, and no model is needed: a record whose run did not end, or that lost its end, then has exit code 1 too. Each call is asked twice, mixed with unrelated calls: all at once in another order, and a few at a time or alone.
 /// Ends with exit code 1 if one differs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -31,7 +31,7 @@ pub struct Args {
     /// A record, as `moot run -o` writes it
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
-    /// Only compare the hashes of its lines
+    /// Only compare the hashes of its lines, and look whether its run ended
     #[arg(long)]
     pub hashes: bool,
     /// Only N of its calls, chosen at random
@@ -97,17 +97,25 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Prints which lines are not as they were written.
 fn hashes(args: &Args, record: &Record, ledger: &Ledger) -> Result<()> {
-    let Ledger { altered, chain, lines, journal: _ } = ledger;
+    let Ledger { altered, chain, lines, .. } = ledger;
+    let hashed = !chain.is_empty();
+    let whole = record.is_whole(ledger);
     if args.json {
-        let object = serde_json::json!({ "lines": lines, "altered": altered, "chain": chain });
+        let questions = record.questions.len();
+        let object = serde_json::json!({
+            "lines": lines, "altered": altered, "chain": chain, "questions": questions, "whole": whole,
+        });
         output::print_json(&object.to_string())?;
-    } else if chain.is_empty() && altered.is_empty() {
+    } else if !hashed && altered.is_empty() {
         let version = record.header.moot_record;
         output::print(&format!(
             "{lines} lines; records of version {version} have no hashes, so changes go unnoticed\n"
         ))?;
     } else if altered.is_empty() {
         output::print(&format!("{lines} lines are as they were written; the last hash is {chain}\n"))?;
+        if !whole {
+            output::print(&format!("{}\n", unfinished(record)))?;
+        }
     } else {
         let told = altered.iter().map(|line| {
             format!(
@@ -118,7 +126,17 @@ fn hashes(args: &Args, record: &Record, ledger: &Ledger) -> Result<()> {
             &(told.collect::<String>() + &format!("{} of {lines} lines are not as they were written\n", altered.len())),
         )?;
     }
-    if altered.is_empty() { Ok(()) } else { Err(MootError::Differ) }
+    if altered.is_empty() && (whole || !hashed) { Ok(()) } else { Err(MootError::Differ) }
+}
+
+/// What a record lacks whose lines are sound and whose run did not end. A cut at a line's end leaves no other trace.
+fn unfinished(record: &Record) -> String {
+    let questions = record.questions.len();
+    let of = record.header.dataset.as_ref().map(|dataset| format!(" of {}", dataset.questions)).unwrap_or_default();
+    format!(
+        "{questions}{of} questions, and the last line is not the end of a run: the run did not finish, or the record was \
+         cut at its end"
+    )
 }
 
 /// Notes on what was not compared.

@@ -31,11 +31,12 @@ pub struct Merged {
 /// a record that is corrupt or altered, or a question that two records answer differently. Nothing is left of `output` then.
 pub fn merge(inputs: &[PathBuf], output: &Path) -> Result<Merged> {
     refuse_existing(output)?;
-    let (mut all, mut journal) = (All::default(), Journal::new());
+    let (mut all, mut journal, mut ended) = (All::default(), Journal::new(), true);
     let mut header: Option<(Header, &Path)> = None;
     for path in inputs {
         let (record, ledger) = Record::read_whole(path)?;
         ledger.check(path)?;
+        ended &= record.is_whole(&ledger);
         let own = Header { moot_record: VERSION, ..record.header };
         match &header {
             None => header = Some((own, path)),
@@ -62,7 +63,12 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> Result<Merged> {
         unfinished: journal.values().map(Vec::len).sum(),
         expected: header.dataset.as_ref().map(|dataset| dataset.questions),
     };
-    Writer::write_new(output, &header, |writer| write(writer, &all, &journal))?;
+    Writer::write_new(output, &header, |writer| {
+        if ended {
+            writer.ends_after(all.questions.len());
+        }
+        write(writer, &all, &journal)
+    })?;
     Ok(merged)
 }
 

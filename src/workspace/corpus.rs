@@ -9,7 +9,7 @@ use crate::retrieval::corpus::{Corpus, is_index};
 use crate::retrieval::index::{Builder, Cutoff, Index, IndexRetriever, Limits, Manifest, Mode, Search, Storage};
 use crate::retrieval::qdrant::{self, Qdrant};
 use crate::retrieval::{Embedder, Filter, Remembering, Retriever, Wanted};
-use crate::units::hex;
+use crate::units::{hex, plural};
 use crate::workspace::control::Control;
 use crate::workspace::embedder::EmbedderOptions;
 use crate::workspace::index_state;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// The version of what readers make of files. Raised when the same files and settings give other passages, so that cached
 /// indexes are built again.
-const READERS: u32 = 6;
+const READERS: u32 = 7;
 
 /// What an option of a corpus decides.
 #[derive(Debug, Clone, Copy)]
@@ -273,10 +273,10 @@ fn indexed(
     if let Some(name) = name {
         builder.called(name)?;
     }
-    let word = if files == 1 { "file" } else { "files" };
+    let (passages, files) = (plural(total, "passage", "passages"), plural(files, "file", "files"));
     let is_long = embedder.is_some() && total >= MANY_VECTORS;
     let hint = if is_long { " (--retriever bm25 searches by words alone, without vectors)" } else { "" };
-    control.note(&format!("indexing {total} passages of {files} {word}, once{hint}"));
+    control.note(&format!("indexing {passages} of {files}, once{hint}"));
     // Before the build: an index that is finished always has its list.
     if !counted.lines.is_empty() {
         outputs::write(&lines, counted.lines.join("\n").as_bytes())?;

@@ -227,3 +227,69 @@ fn a_changed_line_is_noticed_by_its_hash() {
     let old = hashes("old.jsonl");
     assert!(old.status.success() && text(&old.stdout).contains("version 2 have no hashes"), "{old:?}");
 }
+
+/// Every hash of what is left is right then, and the last hash is simply another one.
+#[test]
+fn a_record_that_lost_its_end_is_no_finished_run() {
+    let workspace = recorded();
+    let whole = fs::read_to_string(workspace.path("out.jsonl")).unwrap();
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let hashes = |name: &str, typed: &[&str]| verify(&workspace, name, &[&["--hashes"], typed].concat());
+    let fine = hashes("out.jsonl", &[]);
+    assert!(fine.status.success() && text(&fine.stdout).lines().count() == 1, "{fine:?}");
+    for kept in 1..lines.len() {
+        fs::write(workspace.path("cut.jsonl"), lines[..kept].concat()).unwrap();
+        let (output, questions) =
+            (hashes("cut.jsonl", &[]), lines[..kept].iter().filter(|line| line.starts_with("{\"question\"")).count());
+        let said = text(&output.stdout);
+        assert!(output.status.code() == Some(1) && said.starts_with(&format!("{kept} lines are as")), "{output:?}");
+        let of = format!("{questions} of 3 questions, and the last line is not the end of a run: ");
+        assert!(last_line(&output).starts_with(&of), "{said}");
+    }
+    let json: Value = serde_json::from_slice(&hashes("cut.jsonl", &["--json"]).stdout).unwrap();
+    assert_eq!((&json["whole"], &json["questions"], &json["altered"]), (&json!(false), &json!(2), &json!([])));
+    // The same command ends the run.
+    let mut resumed = workspace.run_of(1, "cut.jsonl");
+    resumed.args(["--temperature", "1"]);
+    run(resumed);
+    let again = hashes("cut.jsonl", &[]);
+    assert!(again.status.success() && text(&again.stdout).lines().count() == 1, "{again:?}");
+}
+
+/// The run of a part of a dataset says where it ended, and so does what is made of it.
+#[test]
+fn a_run_of_two_questions_ends_with_the_second() {
+    let workspace = Workspace::new();
+    let two = |record: &str| {
+        let mut command = workspace.run_of(1, record);
+        command.args(["--limit", "2"]);
+        command
+    };
+    run(two("out.jsonl"));
+    let lines = fs::read_to_string(workspace.path("out.jsonl")).unwrap();
+    let lines: Vec<&str> = lines.split_inclusive('\n').collect();
+    fs::write(workspace.path("cut.jsonl"), lines[..lines.len() - 1].concat()).unwrap();
+    let here = |typed: &[&str]| {
+        let mut command = moot(typed.iter().copied());
+        command.current_dir(workspace.path("")).output().unwrap().status.code()
+    };
+    for name in ["out", "cut"] {
+        let (record, whole) = (format!("{name}.jsonl"), i32::from(name == "cut"));
+        let made = ["replay", "merge"].map(|kind| format!("{name}-{kind}.jsonl"));
+        assert_eq!(here(&["record", "replay", &record, "-o", &made[0]]), Some(0));
+        assert_eq!(here(&["record", "merge", &record, "-o", &made[1]]), Some(0));
+        for record in [&record, &made[0], &made[1]] {
+            assert_eq!(here(&["record", "verify", record, "--hashes"]), Some(whole), "{record}");
+        }
+    }
+    // Continued with the third question, both lines have the mark, and the last one counts.
+    run(workspace.run_of(1, "out.jsonl"));
+    let lines = fs::read_to_string(workspace.path("out.jsonl")).unwrap();
+    assert_eq!(lines.matches(",\"last\":true,\"chain\"").count(), 2);
+    let lines: Vec<&str> = lines.split_inclusive('\n').collect();
+    fs::write(workspace.path("cut.jsonl"), lines[..lines.len() - 1].concat()).unwrap();
+    assert_eq!(
+        (here(&["record", "verify", "out.jsonl", "--hashes"]), here(&["record", "verify", "cut.jsonl", "--hashes"])),
+        (Some(0), Some(1))
+    );
+}

@@ -55,6 +55,24 @@ fn cells_that_are_repeated_are_counted() {
 }
 
 #[test]
+fn sheets_are_counted() {
+    let sheets = |count: usize| {
+        let content = format!(
+            "<a>{}<table:table>{}</table:table></a>",
+            "<table:table/>".repeat(count - 1),
+            ["Boat", "Aurora"]
+                .map(|cell| format!(
+                    "<table:table-row><table:table-cell><text:p>{cell}</text:p></table:table-cell></table:table-row>"
+                ))
+                .concat()
+        );
+        one("a.ods", &package(&[("content.xml", content.as_bytes())]))
+    };
+    assert!(sheets(10_000).unwrap().ends_with("Aurora"));
+    assert_eq!(sheets(10_001).unwrap_err(), "a.ods: expected at most 10000 sheets, found more");
+}
+
+#[test]
 fn the_size_that_a_workbook_declares_is_not_trusted() {
     let parts: &[(&str, &[u8])] = &[
         ("xl/workbook.xml", b"<workbook xmlns:r=\"r\"><sheet name=\"a\" r:id=\"r1\"/></workbook>"),

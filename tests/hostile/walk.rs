@@ -150,12 +150,12 @@ fn links_do_not_lead_out_of_a_folder() {
 fn an_unclosed_quotation_mark_merges_no_rows() {
     let whole = "text,title\n\"a \"\"b\"\"\nc\",t\n5\" pipe,u\n\"d\",v";
     assert_eq!(one("a.csv", whole.as_bytes()).unwrap(), "a \"b\"\nc\u{c}5\" pipe\u{c}d");
-    let expected = "a.csv: line 3: expected a quotation mark that closes the one on this line, found the end of the file \
-        (3 of 4 lines cannot be read)";
     let open = "text,title\na,t\nb,\"u\nc,v\nd,w\n";
-    assert_eq!(one("a.csv", open.as_bytes()).unwrap_err(), expected);
-    let marked = format!("\u{feff}{open}");
-    assert_eq!(one("a.csv", marked.as_bytes()).unwrap_err(), expected);
+    for open in [open.to_owned(), format!("\u{feff}{open}")] {
+        let expected = "a.csv: 1 line cannot be read: line 3: expected a quotation mark that closes the one on this line, found the \
+            end of the file";
+        assert_eq!(one("a.csv", open.as_bytes()).unwrap_err(), expected);
+    }
     // Where nothing is quoted, a mark is a letter.
     assert_eq!(one("a.tsv", b"1\tsaid \"a\n2\t\"b").unwrap(), "said \"a\u{c}\"b");
 }

@@ -111,6 +111,39 @@ fn links_of_pages_lead_somewhere() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// Where paths of the table of limits begin, as its page says.
+const LIMITS_IN: &[&str] = &["", "src/retrieval/corpus", "src/eval", "models/src", "models/src/tokenizer"];
+
+/// The files that a row of the table of limits names and that do not exist. One without a folder is beside the one before.
+fn absent(row: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (cell, mut before) = (row.split('|').nth(3).unwrap_or_default(), PathBuf::new());
+    let mut found = Vec::new();
+    for name in cell.split('`').skip(1).step_by(2) {
+        let mut places = LIMITS_IN.iter().map(|place| root.join(place).join(name)).chain([before.join(name)]);
+        match places.find(|path| path.exists()) {
+            Some(path) => before = path.parent().unwrap().to_owned(),
+            None => found.push(name.to_owned()),
+        }
+    }
+    found
+}
+
+#[test]
+fn limits_are_rows_of_one_table_and_name_files_that_exist() {
+    let page = include_str!("../../docs/limits-input.md");
+    let lines: Vec<&str> = page.lines().collect();
+    let first = lines.iter().position(|line| line.starts_with('|')).unwrap();
+    let rows: Vec<&str> = lines[first..].iter().copied().take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), lines.iter().filter(|line| line.starts_with('|')).count(), "a row is no part of the table");
+    for row in &rows[2..] {
+        assert_eq!(row.split('|').count(), 6, "{row}");
+        assert!(row.split('|').nth(3).is_some_and(|cell| cell.contains('`')), "{row}");
+        assert_eq!(absent(row), [""; 0], "{row}");
+    }
+    assert_eq!(absent("| a | b | `src/jsonl.rs`, `escape.rs`, `nowhere.rs` | c |"), ["nowhere.rs"]);
+}
+
 #[test]
 fn wide_lines_and_broken_links_are_found() {
     let long = "word ".repeat(30);

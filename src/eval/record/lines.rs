@@ -113,6 +113,9 @@ pub(super) struct CallLine {
 pub(super) struct QuestionEnd {
     #[serde(default)]
     pub(super) entries: Vec<usize>,
+    /// The run that wrote it had no other question left.
+    #[serde(default)]
+    pub(super) last: bool,
     #[serde(default)]
     pub(super) times: Times,
 }
@@ -126,8 +129,14 @@ pub(super) fn call(chain: &mut Chain, of: &str, entry: usize, call: &CallRecord,
     chain.link_with(&content, Some(&times))
 }
 
-/// The line of a question whose calls are the entries `entries` of its journal.
-pub(super) fn question(chain: &mut Chain, record: &QuestionRecord, entries: &[usize]) -> io::Result<Vec<u8>> {
+/// The line of a question whose calls are the entries `entries` of its journal; the `last` one of a run says so, since the
+/// hashes alone do not show that lines behind it were cut off.
+pub(super) fn question(
+    chain: &mut Chain,
+    record: &QuestionRecord,
+    entries: &[usize],
+    last: bool,
+) -> io::Result<Vec<u8>> {
     let mut record = QuestionRecord { calls: Vec::new(), ..record.clone() };
     let seconds = std::mem::take(&mut record.seconds);
     let taken: Vec<f64> =
@@ -137,7 +146,7 @@ pub(super) fn question(chain: &mut Chain, record: &QuestionRecord, entries: &[us
     content.truncate(content.len() - 1);
     content.extend_from_slice(b",\"entries\":");
     serde_json::to_writer(&mut content, entries)?;
-    content.push(b'}');
+    content.extend_from_slice(if last { b",\"last\":true}" } else { b"}" });
     chain.link_with(&content, Some(&Times { seconds, elapsed: 0.0, events }))
 }
 

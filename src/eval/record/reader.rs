@@ -3,7 +3,7 @@
 use super::header;
 use super::lines::{self, CallLine, Chain, QuestionEnd};
 use super::shape::{self, Behind, Fault};
-use super::{Header, INLINE};
+use super::{DatasetIdentity, Header, INLINE};
 use crate::error::{MootError, Result};
 use crate::files;
 use crate::jsonl::{MAX_LINE, json_fault, shortened};
@@ -38,6 +38,8 @@ pub struct Reader<R = BufReader<File>> {
     torn: bool,
     /// Whether the last line read ended in a line end.
     ended: bool,
+    /// Whether the last line read is that of the last question of a run.
+    at_end: bool,
     /// By question id: the line it was recorded on, and whether with an error, so that it may come again.
     seen: HashMap<String, (usize, bool)>,
     header: Header,
@@ -72,6 +74,7 @@ impl<R: BufRead> Reader<R> {
             whole: bytes.len() as u64,
             torn: false,
             ended: bytes.ends_with(b"\n"),
+            at_end: false,
             seen: HashMap::new(),
             header,
             chain: Chain::default(),
@@ -142,6 +145,7 @@ impl<R: BufRead> Reader<R> {
                 return Ok(None);
             }
             self.line += 1;
+            self.at_end = false;
             let Some(line) = self.parse(&bytes)? else {
                 self.torn = true;
                 return Ok(None);
@@ -204,6 +208,7 @@ impl<R: BufRead> Reader<R> {
     fn whole_question(&mut self, mut record: QuestionRecord, end: QuestionEnd) -> Result<QuestionRecord> {
         let id = record.question.id.clone();
         let failed = record.error.is_some();
+        self.at_end = end.last;
         if let Some((first, false)) = self.seen.insert(id.clone(), (self.line, failed)) {
             let found = format!("question {:?} again, as on line {first}", shortened(&id));
             return Err(self.complaint("each question once", found));
@@ -298,6 +303,9 @@ pub struct Ledger {
     pub chain: String,
     /// Lines, the header included and a torn one left out.
     pub lines: usize,
+    /// The run that wrote the last line ended with it. Always false for versions 1 and 2, and for records written before
+    /// lines had the mark.
+    pub ended: bool,
     /// Calls of questions that are not finished, or that ended in an error.
     pub journal: Journal,
 }
@@ -323,6 +331,13 @@ pub(super) fn altered(path: &Path, line: usize) -> MootError {
 }
 
 impl Record {
+    /// Whether the run that wrote it ended: its last line says so, or all questions of the dataset are there.
+    #[must_use]
+    pub fn is_whole(&self, ledger: &Ledger) -> bool {
+        let all = |dataset: &DatasetIdentity| dataset.questions == self.questions.len();
+        ledger.ended || self.header.dataset.as_ref().is_some_and(all)
+    }
+
     /// Reads all of the record at `path`.
     ///
     /// # Errors
@@ -350,7 +365,8 @@ impl Record {
         }
         let lines = reader.line - usize::from(reader.torn);
         let chain = if reader.hashed() { reader.chain.last().to_owned() } else { String::new() };
-        let ledger = Ledger { altered: reader.altered, chain, lines, journal: reader.journal };
+        let (altered, ended) = (reader.altered, reader.at_end);
+        let ledger = Ledger { altered, chain, lines, ended, journal: reader.journal };
         Ok((Self { path: path.into(), header: reader.header, questions, torn: reader.torn }, ledger))
     }
 }

@@ -57,6 +57,8 @@ pub struct Writer {
     journal: Journal,
     /// By question: calls in its journal.
     counts: HashMap<String, usize>,
+    /// Questions that the run has left, where that is known: the line of the last one is marked.
+    left: Option<usize>,
     /// A write failed, so the content of the disk is not known any more.
     failed: bool,
 }
@@ -127,6 +129,7 @@ impl Writer {
             chain: Chain::default(),
             journal: Journal::new(),
             counts: HashMap::new(),
+            left: None,
             failed: false,
         }
     }
@@ -182,11 +185,26 @@ impl Writer {
         &self.finished
     }
 
+    /// Says how many questions the run is going to append. The last of them is marked as such, so that a record which lost
+    /// its end is no finished run.
+    pub fn ends_after(&mut self, questions: usize) {
+        self.left = Some(questions);
+    }
+
     /// The calls of questions that are still to be finished, as they were when the record was opened. They are not asked
     /// again; the next call of such a question continues their numbers. Leaves nothing behind.
     #[must_use]
     pub(crate) fn take_journal(&mut self) -> Journal {
         std::mem::take(&mut self.journal)
+    }
+
+    /// Appends `questions` as [`Writer::append`] does; with `ended`, the last of them is marked as the last one of its run.
+    ///
+    /// # Errors
+    /// As [`Writer::append_all`].
+    pub fn append_run(&mut self, questions: &[QuestionRecord], ended: bool) -> Result<()> {
+        self.left = ended.then_some(questions.len());
+        questions.iter().try_for_each(|question| self.append(question))
     }
 
     /// Appends one question with its calls; it is on the disk when this returns. Calls that its journal holds already are not
@@ -228,16 +246,19 @@ impl Writer {
             let e = io::Error::other("an earlier write failed, so later lines would follow lines that are lost");
             return Err(MootError::io(&self.path, "write", e));
         }
-        let (mut chain, mut bytes) = (self.chain.clone(), Vec::new());
+        let (mut chain, mut left, mut bytes) = (self.chain.clone(), self.left, Vec::new());
         for entry in entries {
             let line = match *entry {
                 Entry::Call { of, entry, call, elapsed } => lines::call(&mut chain, of, entry, call, elapsed),
-                Entry::Question { record, entries } => lines::question(&mut chain, record, entries),
+                Entry::Question { record, entries } => {
+                    left = left.and_then(|left| left.checked_sub(1));
+                    lines::question(&mut chain, record, entries, left == Some(0))
+                }
             };
             bytes.append(&mut line.map_err(|e| MootError::io(&self.path, "write", e))?);
         }
         self.write_bytes(&bytes)?;
-        self.chain = chain;
+        (self.chain, self.left) = (chain, left);
         for entry in entries {
             match *entry {
                 Entry::Call { of, entry, .. } => {

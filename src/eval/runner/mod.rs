@@ -60,6 +60,7 @@ pub fn run_all(
         let left = run.questions.iter().enumerate().filter(|(_, q)| !writer.finished().contains(&q.id));
         let before = jobs.len();
         jobs.extend(left.map(|(number, question)| Job { number, run: index, question }));
+        writer.ends_after(jobs.len() - before);
         let done = run.questions.len() - (jobs.len() - before);
         states.push(Progress { total: run.questions.len(), done, before: done, ..Progress::default() });
         works.push(Work { run, index, journal: Mutex::new(writer.take_journal()), flags: &flags });

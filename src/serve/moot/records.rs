@@ -67,7 +67,7 @@ impl Records {
     /// A record that cannot be written.
     pub(super) fn keep(&self, header: &Header, record: &QuestionRecord, answered: &Answered) -> Result<()> {
         let id = record.question.id.clone();
-        Writer::write_new(&self.file(&id), header, |writer| writer.append(record))?;
+        Writer::write_new(&self.file(&id), header, |writer| writer.append_run(std::slice::from_ref(record), true))?;
         let answers = answered.answers.iter().map(|answer| answer.text.clone()).collect();
         let entry = Listed { id, question: answered.question.clone(), method: answered.method.clone(), answers };
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);

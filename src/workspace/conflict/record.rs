@@ -34,7 +34,7 @@ impl Workspace {
         let (record, error) = method.method.record(question, self.tools(), &method.settings, observer);
         if let Some(path) = output {
             let record = QuestionRecord { error: error.as_ref().map(ToString::to_string), ..record.clone() };
-            Writer::write_new(path, &self.header(), |writer| writer.append(&record))?;
+            Writer::write_new(path, &self.header(), |writer| writer.append_run(&[record], true))?;
         }
         error.map_or(Ok(record), Err)
     }

@@ -101,17 +101,36 @@ fn a_file_of_which_most_lines_are_bad_is_refused() {
 }
 
 #[test]
-fn an_unclosed_quotation_mark_loses_the_rest() {
-    let (read, skipped) = texts("a.csv", b"text\n\"a\"\nb\nc\n\"d\ne\n").unwrap();
-    assert_eq!(read, ["a", "b", "c"]);
+fn an_unclosed_quotation_mark_loses_its_line() {
+    let (read, skipped) = texts("a.csv", b"text\n\"a\"\nb\nc\n\"d\ne\nf\n").unwrap();
+    assert_eq!(read, ["a", "b", "c", "e", "f"]);
+    let line = |count: &str, line: usize, found: &str| {
+        format!(
+            "corpus/a.csv: {count} line {line}: expected a quotation mark that closes the one on this line, found {found}"
+        )
+    };
+    let end = "the end of the file";
+    assert_eq!(skipped, [line("1 line cannot be read:", 5, end)]);
+    // Two such marks pair up over the lines between them: what follows the second one shows that it opened a field.
+    let table = "n,text\n1,a\n2,\"b\n3,c\n4,d\n5,\"e\n6,f\n7,\"g\nh\"\n8,i \"j\"\n";
+    for end_of_line in ["\n", "\r\n", "\r"] {
+        let (read, skipped) = texts("a.csv", table.replace('\n', end_of_line).as_bytes()).unwrap();
+        let g = format!("g{}h", if end_of_line == "\r\n" { end_of_line } else { "\n" });
+        assert_eq!(read, ["a", "c", "d", "f", &g, "i \"j\""], "{end_of_line:?}");
+        assert_eq!(skipped, [line("2 lines cannot be read; the first:", 3, "one in front of text, on another line")]);
+    }
+    // The mark is in the last line of a record that is quoted over two: both lines are lost, and no more.
+    let (read, skipped) = texts("a.csv", b"text,note\na,1\n\"b\nc\",\"d\ne,2\nf,3\n").unwrap();
     assert_eq!(
-        skipped,
-        [
-            "corpus/a.csv: 2 lines cannot be read; the first: line 5: expected a quotation mark that closes the one on this line, \
-          found the end of the file"
-        ]
+        (read, skipped),
+        (vec!["a".to_owned(), "e".into(), "f".into()], vec![line("2 lines cannot be read; the first:", 4, end)])
     );
-    let said = texts("a.csv", b"text\n\"a\nb\nc\n").unwrap_err();
+    // As many readings from the beginning as the limit says; then the rest is lost.
+    let many = format!("text\n{}", "a\na\na\na\na\n\"b\n".repeat(40));
+    let (read, skipped) = texts("a.csv", many.as_bytes()).unwrap();
+    assert!(read.iter().all(|text| text == "a") && read.len() > 85 && read.len() < 195, "{read:?}");
+    assert!(skipped[0].contains("lines cannot be read; the first: line 7: "), "{skipped:?}");
+    let said = texts("a.csv", b"text\n\"a\n\"b\nc\n").unwrap_err();
     assert!(said.starts_with("corpus/a.csv:2: expected a quotation mark that closes the one on this line, "), "{said}");
     let said = texts("a.csv", b"\"text\na\nb\n").unwrap_err();
     assert!(said.starts_with("corpus/a.csv:1: expected a quotation mark that closes the one on this line, "), "{said}");

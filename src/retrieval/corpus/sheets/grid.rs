@@ -4,6 +4,8 @@ use crate::retrieval::corpus::flow::first_words;
 use crate::retrieval::corpus::notes::Notes;
 use crate::retrieval::corpus::package::{Fault, MAX_TEXT, fault};
 
+/// Maximum sheets of a workbook.
+pub(super) const MAX_SHEETS: usize = 10_000;
 /// Maximum filled cells of a workbook.
 const MAX_CELLS: usize = 2_000_000;
 /// Maximum columns and rows of a sheet, as Excel has them.

@@ -1,6 +1,6 @@
 //! OpenDocument spreadsheets (ISO/IEC 26300).
 
-use super::grid::{Book, MAX_COLUMNS, MAX_ROWS};
+use super::grid::{Book, MAX_COLUMNS, MAX_ROWS, MAX_SHEETS};
 use crate::retrieval::corpus::flow::{Flow, Gap};
 use crate::retrieval::corpus::package::odt::refuse_encrypted;
 use crate::retrieval::corpus::package::xml::{self, Tag, Visit};
@@ -36,6 +36,8 @@ struct Cells {
     /// The style being defined, and styles of hidden sheets.
     style: Option<String>,
     hidden: HashSet<String>,
+    /// Sheets so far, hidden ones included.
+    count: usize,
     /// Open elements that are left out.
     out: usize,
     /// Open sheets that are seen: a sheet within a cell is a part of it.
@@ -64,6 +66,12 @@ struct Cells {
 
 impl Cells {
     fn start_sheet(&mut self, tag: &Tag<'_>) {
+        self.count += 1;
+        if self.count > MAX_SHEETS {
+            self.fault = Some(fault(format!("at most {MAX_SHEETS} sheets"), "more"));
+            self.out = 1;
+            return;
+        }
         let name = tag.value("name").unwrap_or_default();
         let style = tag.value("style-name").unwrap_or_default();
         if self.hidden.contains(&style) {

@@ -1,7 +1,7 @@
 //! Workbooks of Excel 97 to 2003 ([MS-XLS], BIFF8): records of a stream in a compound file.
 
 use super::format::Format;
-use super::grid::Book;
+use super::grid::{Book, MAX_SHEETS};
 use super::number::plain;
 use crate::retrieval::corpus::package::{Fault, fault};
 use std::collections::{HashMap, HashSet};
@@ -9,8 +9,6 @@ use std::io::{Cursor, Read};
 
 /// Maximum bytes of the workbook's stream.
 const MAX_STREAM: u64 = 256 << 20;
-/// Maximum sheets of a workbook.
-const MAX_SHEETS: usize = 10_000;
 const WHAT: &str = "a workbook of Excel 97 to 2003 (.xls)";
 
 // Types of records, [MS-XLS] section 2.3.1.

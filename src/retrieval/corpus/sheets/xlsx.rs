@@ -1,7 +1,7 @@
 //! Workbooks of Office Open XML (ISO/IEC 29500, SpreadsheetML).
 
 use super::format::Format;
-use super::grid::Book;
+use super::grid::{Book, MAX_SHEETS};
 use crate::retrieval::corpus::flow::Flow;
 use crate::retrieval::corpus::package::xml::{self, Tag, Visit};
 use crate::retrieval::corpus::package::{Fault, Package, fault, relations};
@@ -9,8 +9,6 @@ use crate::unicode::baseline::Shift;
 use std::collections::HashMap;
 
 const WORKBOOK: &str = "xl/workbook.xml";
-/// Maximum sheets of a workbook.
-const MAX_SHEETS: usize = 10_000;
 
 /// The sheets of a workbook.
 ///

@@ -18,6 +18,10 @@ pub(super) struct Bounded {
     /// Lines end with a carriage return, which is read as a line feed: lines are counted by those.
     returns: bool,
     ended: bool,
+    /// Lines that are read as if they were empty.
+    dropped: Vec<usize>,
+    /// The line of the next byte, from 1.
+    line: usize,
     /// Bytes read.
     length: u64,
     /// Offsets of the line feeds that were read and not passed.
@@ -25,10 +29,11 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
-    /// Quotation marks mean something where there is a `delimiter` that they protect.
-    pub(super) fn new(text: Transcoder<File>, delimiter: Option<u8>, returns: bool) -> Self {
-        let (quotes, since) = (delimiter.map(Quotes::new), AtomicU64::default());
-        Self { text, since, quotes, returns, ended: false, length: 0, line_feeds: VecDeque::new() }
+    /// Quotation marks mean something where there is a `delimiter` that they protect. The lines `dropped` are read as if they
+    /// were empty.
+    pub(super) fn new(text: Transcoder<File>, delimiter: Option<u8>, returns: bool, dropped: &[usize]) -> Self {
+        let (quotes, since, dropped) = (delimiter.map(Quotes::new), AtomicU64::default(), dropped.to_vec());
+        Self { text, since, quotes, returns, ended: false, dropped, line: 1, length: 0, line_feeds: VecDeque::new() }
     }
 
     /// Notes on the character set.
@@ -50,10 +55,47 @@ impl Bounded {
         last.is_some_and(|at| at + 1 == end)
     }
 
-    /// The line of the quotation mark that was not closed when the table ended, and the number of lines from there on.
-    pub(super) fn unclosed(&self) -> Option<(usize, u64)> {
-        self.quotes.as_ref().filter(|_| self.ended)?.unclosed()
+    /// The quotation mark that was not closed when the table ended, or that opened a field which ends, lines later and before
+    /// `until`, with a mark in front of text: that mark was to open a field of its own.
+    pub(super) fn unclosed(&mut self, until: u64) -> Option<Unclosed> {
+        let ended = self.ended;
+        let quotes = self.quotes.as_mut()?;
+        let first = quotes.joined.front().copied().filter(|(_, closed)| (*closed as u64) < until);
+        while quotes.joined.front().is_some_and(|(_, closed)| (*closed as u64) < until) {
+            quotes.joined.pop_front();
+        }
+        match first {
+            Some((opened, closed)) => Some(Unclosed { opened, lines: (closed - opened) as u64, at_end: false }),
+            None => quotes.unclosed().filter(|_| ended),
+        }
     }
+
+    /// Takes the bytes of dropped lines out of `bytes`, but for the line ends, and returns the number of the others.
+    fn keep(&mut self, bytes: &mut [u8]) -> usize {
+        if self.dropped.is_empty() {
+            return bytes.len();
+        }
+        let mut kept = 0;
+        for at in 0..bytes.len() {
+            let ends = bytes[at] == b'\n';
+            if ends || !self.dropped.contains(&self.line) {
+                bytes[kept] = bytes[at];
+                kept += 1;
+            }
+            self.line += usize::from(ends);
+        }
+        kept
+    }
+}
+
+/// A quotation mark that opens a field and does not close it.
+pub(super) struct Unclosed {
+    /// Its line, from 1.
+    pub(super) opened: usize,
+    /// Lines that it takes into the field.
+    pub(super) lines: u64,
+    /// It is not closed before the end of the table.
+    pub(super) at_end: bool,
 }
 
 impl Read for Bounded {
@@ -62,10 +104,16 @@ impl Read for Bounded {
             let found = format!("one of more than {MAX_LINE} bytes: a quotation mark is not closed");
             return Err(io::Error::new(io::ErrorKind::InvalidData, found));
         }
-        let read = self.text.read(buffer)?;
-        if self.returns {
-            buffer[..read].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
-        }
+        let read = loop {
+            let read = self.text.read(buffer)?;
+            if self.returns {
+                buffer[..read].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+            }
+            let kept = self.keep(&mut buffer[..read]);
+            if kept > 0 || read == 0 {
+                break kept;
+            }
+        };
         self.since.fetch_add(read as u64, Ordering::Relaxed);
         self.ended |= read == 0 && !buffer.is_empty();
         let line_feeds = (self.length..).zip(&buffer[..read]).filter(|(_, byte)| **byte == b'\n');
@@ -86,6 +134,8 @@ struct Quotes {
     line: usize,
     /// Of the last mark that opened a field.
     opened: usize,
+    /// Fields of several lines that end with a mark in front of text: the lines of both marks.
+    joined: VecDeque<(usize, usize)>,
     /// Bytes of a byte-order mark that may still come.
     mark: &'static [u8],
     at_line_start: bool,
@@ -103,7 +153,8 @@ enum State {
 
 impl Quotes {
     fn new(delimiter: u8) -> Self {
-        Self { delimiter, state: State::Start, line: 1, opened: 1, mark: b"\xef\xbb\xbf", at_line_start: true }
+        let (line, opened, mark) = (1, 1, b"\xef\xbb\xbf");
+        Self { delimiter, state: State::Start, line, opened, joined: VecDeque::new(), mark, at_line_start: true }
     }
 
     fn byte(&mut self, byte: u8) {
@@ -121,6 +172,10 @@ impl Quotes {
             }
             (State::Quoted, b'"') => State::Mark,
             (State::Mark, b'"') | (State::Quoted, _) => State::Quoted,
+            (State::Mark, _) if !ends && !byte.is_ascii_whitespace() && self.line > self.opened => {
+                self.joined.push_back((self.opened, self.line));
+                State::Bare
+            }
             _ if ends => State::Start,
             _ => State::Bare,
         };
@@ -128,8 +183,8 @@ impl Quotes {
         self.at_line_start = byte == b'\n';
     }
 
-    fn unclosed(&self) -> Option<(usize, u64)> {
-        let lines = (self.line - self.opened + usize::from(!self.at_line_start)) as u64;
-        (self.state == State::Quoted).then_some((self.opened, lines.max(1)))
+    fn unclosed(&self) -> Option<Unclosed> {
+        let lines = ((self.line - self.opened + usize::from(!self.at_line_start)) as u64).max(1);
+        (self.state == State::Quoted).then_some(Unclosed { opened: self.opened, lines, at_end: true })
     }
 }

@@ -12,7 +12,7 @@ use super::notes::Notes;
 use super::reader::Reader;
 use crate::error::{MootError, Result};
 use crate::retrieval::text::input;
-use bounded::Bounded;
+use bounded::{Bounded, Unclosed};
 pub(super) use columns::Columns;
 use csv::{ByteRecord, ErrorKind};
 use form::Form;
@@ -20,6 +20,8 @@ use std::io;
 
 /// Read buffer in bytes.
 const BUFFER: usize = 1 << 18;
+/// Lines with a quotation mark that is not closed and behind which the table is read on; each takes a reading from the beginning.
+const MOST_UNCLOSED: usize = 16;
 
 /// A table being read.
 pub(super) struct Table {
@@ -32,6 +34,8 @@ pub(super) struct Table {
     /// Records that are shorter than the header.
     short: Bad,
     bad: Bad,
+    /// Lines with a quotation mark that is not closed.
+    dropped: Vec<usize>,
     good: u64,
     ended: bool,
     /// The current record ends with a line feed, not with a carriage return or the end of the file.
@@ -54,20 +58,22 @@ impl Table {
     /// The table before its first record.
     fn begin(entry: &Entry) -> Result<Self> {
         let form = form::detect(&entry.path, entry.kind)?;
-        let text = form::open(&entry.path)?;
-        let bounded = Bounded::new(text, form.quoted.then_some(form.delimiter), form.returns);
-        let mut builder = csv::ReaderBuilder::new();
-        builder
-            .has_headers(false)
-            .flexible(true)
-            .delimiter(form.delimiter)
-            .quoting(form.quoted)
-            .buffer_capacity(BUFFER);
         let (short, bad) = (Bad::default(), Bad::default());
-        let reader = builder.from_reader(bounded);
-        let (entry, record) = (entry.clone(), ByteRecord::new());
-        let mut table =
-            Self { entry, reader, form, record, empty: 0, short, bad, good: 0, ended: false, ends_line: false };
+        let reader = reader(entry, &form, &[])?;
+        let (entry, record, dropped) = (entry.clone(), ByteRecord::new(), Vec::new());
+        let mut table = Self {
+            entry,
+            reader,
+            form,
+            record,
+            empty: 0,
+            short,
+            bad,
+            dropped,
+            good: 0,
+            ended: false,
+            ends_line: false,
+        };
         table.skip_header()?;
         Ok(table)
     }
@@ -78,15 +84,34 @@ impl Table {
         for _ in 0..lines {
             self.advance()?;
         }
-        self.unclosed().map_or(Ok(()), |(wrong, _)| Err(wrong))
+        self.unclosed().map_or(Ok(()), |unclosed| Err(self.complaint(&unclosed)))
     }
 
-    /// The error of a quotation mark that was not closed when the table ended, and the number of lines behind it. The reader
-    /// takes the end of the table for the end of the field, and of all records within it.
-    fn unclosed(&self) -> Option<(MootError, u64)> {
-        let (opened, lines) = self.reader.get_ref().unclosed()?;
-        let expected = "a quotation mark that closes the one on this line";
-        Some((input(&self.entry.path, Some(opened), expected, "the end of the file"), lines))
+    /// The quotation mark that made one field of the current record of its own and what follows. The reader takes the end of
+    /// the table for the end of the field, and of all records within it.
+    fn unclosed(&mut self) -> Option<Unclosed> {
+        let until = self.reader.position().line() + u64::from(!self.ends_line);
+        self.reader.get_mut().unclosed(until)
+    }
+
+    fn complaint(&self, unclosed: &Unclosed) -> MootError {
+        let found = if unclosed.at_end { "the end of the file" } else { "one in front of text, on another line" };
+        input(&self.entry.path, Some(unclosed.opened), "a quotation mark that closes the one on this line", found)
+    }
+
+    /// Leaves out the line of a quotation mark that is not closed, and reads on behind it: `false` where too many were left
+    /// out already, and all lines that the mark took are lost.
+    fn read_on(&mut self, unclosed: &Unclosed) -> Result<bool> {
+        let wrong = self.complaint(unclosed);
+        if self.dropped.len() == MOST_UNCLOSED {
+            self.bad.add(unclosed.lines, &wrong);
+            return Ok(!unclosed.at_end);
+        }
+        self.bad.add(1, &wrong);
+        self.dropped.push(unclosed.opened);
+        self.reader = reader(&self.entry, &self.form, &self.dropped)?;
+        self.skip_header()?;
+        Ok(true)
     }
 
     /// Reads the next record into `self.record`. Returns whether there was one.
@@ -109,9 +134,15 @@ impl Table {
     fn document(&mut self) -> Result<Option<Document>> {
         while self.advance()? {
             let line = self.line();
-            if let Some((wrong, lines)) = self.unclosed() {
-                self.bad.add(lines, &wrong);
-                break;
+            if let Some(unclosed) = self.unclosed() {
+                match self.read_on(&unclosed)? {
+                    true => continue,
+                    false => break,
+                }
+            }
+            // Read before the last line was left out.
+            if self.dropped.iter().any(|dropped| line <= *dropped as u64) {
+                continue;
             }
             if let Some(wrong) = self.wrong(line) {
                 self.bad.add(1, &wrong);
@@ -182,6 +213,15 @@ impl Reader for Table {
         short.filter(|_| self.ended).iter().for_each(|note| notes.add(note));
         notes
     }
+}
+
+/// The records of a table, `dropped` lines left out.
+fn reader(entry: &Entry, form: &Form, dropped: &[usize]) -> Result<csv::Reader<Bounded>> {
+    let quoted = form.quoted.then_some(form.delimiter);
+    let text = Bounded::new(form::open(&entry.path)?, quoted, form.returns, dropped);
+    let mut builder = csv::ReaderBuilder::new();
+    builder.has_headers(false).flexible(true).delimiter(form.delimiter).quoting(form.quoted).buffer_capacity(BUFFER);
+    Ok(builder.from_reader(text))
 }
 
 /// Converts an error of the csv reader.
