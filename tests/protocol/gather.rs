@@ -169,6 +169,7 @@ fn a_corpus_wins_for_methods_that_retrieve() {
         "self-rag",
         "speculative-rag",
         "conflict-score",
+        "source-pools",
     ];
     assert_eq!(names, want);
 }
