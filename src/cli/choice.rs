@@ -14,19 +14,21 @@ use std::path::{Path, PathBuf};
 /// The model of a command that a person reads. Only where `asks` may they be asked, at a terminal and with a network.
 pub(super) fn model(args: &ModelArgs, asks: bool) -> String {
     let file = default_cache().map(|cache| cache.join("told/model")).ok();
+    let offline = args.runtime.offline || offline_by_environment().is_some();
     if let Some(name) = &args.model {
-        if let (AUTO, Some(file), Some(offer)) = (&name[..], &file, best(Memory::here())) {
+        if let (AUTO, Some(file), Some(offer)) = (&name[..], &file, best(Memory::here(), offline)) {
             remember(file, offer.name);
         }
         return name.clone();
     }
     if let Some(name) = file.as_deref().and_then(remembered) {
-        tell(&format!("model {name}, as chosen before; --model takes another"));
+        if name != DEFAULT_MODEL {
+            tell(&format!("model {name}, as chosen before; --model takes another"));
+        }
         return name;
     }
-    let offline = args.runtime.offline || offline_by_environment().is_some();
     let person = io::stdin().is_terminal() && io::stderr().is_terminal() && io::stdout().is_terminal();
-    if let (true, Some(file), Some(offer)) = (asks && person && !offline, &file, best(Memory::here()))
+    if let (true, Some(file), Some(offer)) = (asks && person && !offline, &file, best(Memory::here(), false))
         && (offer.here || reach_hub().outcome.is_ok())
         && let Ok(Some(name)) = ask(&offer, &mut io::stdin().lock(), &mut io::stderr())
     {

@@ -41,7 +41,7 @@ impl LocatedModel {
     /// # Errors
     /// It cannot be found or fetched; its header is invalid or of an unknown kind.
     pub fn find(name: &str, options: &Options, progress: &mut dyn FnMut(FetchEvent)) -> Result<Self> {
-        let name = recommended::named(name);
+        let name = recommended::named(name, options.offline || source::offline_by_environment().is_some());
         let search = source::Options { cache: source::default_cache()?, offline: options.offline };
         let path = source::locate(name, &search, progress)?.path;
         Self::of(name, &path, &Weights::open(&path)?, options)

@@ -30,11 +30,12 @@ pub struct Offer {
     pub slower: f64,
 }
 
-/// The largest offered model that fits into `memory`.
+/// The largest offered model that fits into `memory`; without a network, of those on this machine.
 #[must_use]
-pub fn best(memory: Memory) -> Option<Offer> {
+pub fn best(memory: Memory, offline: bool) -> Option<Offer> {
     let catalog = Catalog::embedded();
-    OFFERED.into_iter().find_map(|name| offer(name, &catalog, memory))
+    let offers = OFFERED.into_iter().filter_map(|name| offer(name, &catalog, memory));
+    offers.filter(|offer| offer.here || !offline).max_by_key(|offer| offer.bytes)
 }
 
 fn offer(name: &'static str, catalog: &Catalog, memory: Memory) -> Option<Offer> {
@@ -65,8 +66,8 @@ pub fn fits(entry: &CatalogEntry, memory: Memory) -> bool {
 }
 
 /// The name of a model, where `name` may be [`AUTO`].
-pub(super) fn named(name: &str) -> &str {
-    if name == AUTO { best(Memory::here()).map_or(DEFAULT_MODEL, |offer| offer.name) } else { name }
+pub(super) fn named(name: &str, offline: bool) -> &str {
+    if name == AUTO { best(Memory::here(), offline).map_or(DEFAULT_MODEL, |offer| offer.name) } else { name }
 }
 
 #[cfg(test)]
@@ -75,12 +76,13 @@ mod tests {
 
     #[test]
     fn the_largest_that_fits_is_offered() {
-        let of = |gib: u64| best(Memory { total: gib << 30, available: gib << 30 });
+        let of = |gib: u64| best(Memory { total: gib << 30, available: gib << 30 }, false);
         let (large, middle) = (of(64).unwrap(), of(6).unwrap());
         assert_eq!((large.name, middle.name), ("qwen3-8b", "qwen3-4b"));
         assert!(large.slower > middle.slower && middle.slower > 1.5 && large.bytes > 4 << 30, "{large:?}");
         assert_eq!(of(2), None);
-        assert_eq!((named("a.gguf"), named("smollm2-135m")), ("a.gguf", "smollm2-135m"));
-        assert!(OFFERED.contains(&named(AUTO)) || named(AUTO) == DEFAULT_MODEL);
+        assert_eq!((named("a.gguf", false), named("smollm2-135m", true)), ("a.gguf", "smollm2-135m"));
+        let auto = named(AUTO, false);
+        assert!(OFFERED.contains(&auto) || auto == DEFAULT_MODEL, "{auto}");
     }
 }
