@@ -3,8 +3,8 @@
     python3 benches/contradictions/fit.py PAIRS.jsonl... [--penalty 1.0]
 
 PAIRS.jsonl is what `score.py choose --keep FOLDER` leaves there. A pair is positive where it is a planted one. Weights are fitted by
-Newton's method with a quadratic penalty on standardised quantities; cross-validation leaves out the pairs of one document at a
-time. Prints the constants of src/contradictions/weights.rs.
+projected gradient steps with a quadratic penalty on standardised quantities; cross-validation leaves out the pairs whose first
+statement is of one document, one document at a time. Prints the constants of src/contradictions/weights.rs.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Scores `moot contradictions` on a folder with planted contradictions and traps.
 
-    python3 benches/contradictions/score.py choose -m qwen2.5-coder-1.5b [--moot PATH] [--pairs FILE]
+    python3 benches/contradictions/score.py choose -m qwen2.5-coder-1.5b [--moot PATH] [--keep FOLDER]
 
 Prints precision and recall of what is reported, and the funnel: of the planted pairs, how many have both statements among the
-claims' pairs, and how many of these are reported. With --pairs, an earlier run's pairs are scored and nothing is run.
+claims' pairs, and how many of these are reported. With --keep, the pairs and the report are left in FOLDER.
 """
 
 import argparse

@@ -53,9 +53,14 @@ impl Claim {
         self.stated[0].0
     }
 
-    /// Whether its sentence has this word, with or without a capital.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.words.content.contains(&stem(name))
+    /// Whether this name, in lower case, is one of its sentence, its subject or its headings.
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.words.names.contains(name) || self.about.contains(name)
+    }
+
+    /// Whether it names this or has it as a word of its sentence, with or without a capital.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.names(name) || self.words.content.contains(&stem(name))
     }
 
     /// As it is embedded.
@@ -121,7 +126,7 @@ fn wanted(sentences: &[Sentence]) -> Vec<usize> {
 fn ask(folder: &Folder, sentences: &[Sentence]) -> Ask {
     let source = &folder.sources[sentences[0].source];
     let heading = &sentences[0].heading;
-    let title = source.title.clone().unwrap_or_else(|| stem_of(&source.file));
+    let title = source.name();
     let texts: Vec<&str> = sentences.iter().map(|sentence| sentence.text.as_str()).collect();
     let before = &sentences[0].before;
     let text = format!("{title}. {heading}. {before} {}", texts.join(" "));
@@ -131,13 +136,6 @@ fn ask(folder: &Folder, sentences: &[Sentence]) -> Ask {
     Ask::new(READER, SUBJECTS_PROMPT, values, &SUBJECTS)
         .format_values(json!({ "numbers": numbers, "text": text }))
         .max_tokens(tokens)
-}
-
-/// A file's name without folder and ending, as words.
-pub(super) fn stem_of(file: &str) -> String {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    stem.replace(['-', '_'], " ")
 }
 
 /// Claims, each once.
@@ -164,7 +162,7 @@ impl Claims {
         let source = &folder.sources[sentence.source];
         let title = source.title.as_deref().unwrap_or_default();
         let above = format!("x {subject} x {} x {title}", sentence.heading);
-        let dates = Numbers::of(&format!("{} ; {title} ; {}", sentence.heading, stem_of(&source.file))).dates;
+        let dates = Numbers::of(&format!("{} ; {title} ; {}", sentence.heading, source.stem())).dates;
         self.all.push(Claim {
             stated: vec![stated],
             text: sentence.text.clone(),

@@ -30,7 +30,7 @@ impl Kind {
         let number = signals.quantities == Relation::Differ;
         let date = signals.dates == Relation::Differ;
         match () {
-            () if (number && date) || signals.years_differ => Self::Scope,
+            () if (number && date) || signals.years_differ || signals.scopes_differ => Self::Scope,
             () if signals.changed => Self::Superseded,
             () if number => Self::Number,
             () if date => Self::Date,

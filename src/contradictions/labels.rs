@@ -1,10 +1,10 @@
 //! Labels of pairs: each statement becomes a question that the other document answers, and each document is asked whether the
 //! other's statement is true. Code compares the answers.
 //!
-//! Asked whether two statements contradict each other, models of 0.5B to 1.5B reply at chance. They read an answer off a text, so
-//! that is what they are asked for (`benches/results/contradictions.md`).
+//! Asked whether two statements contradict each other, a model of 1.5B replies hardly better than chance without examples, and not
+//! well enough with twelve. It reads an answer off a text, so that is what it is asked for (`benches/results/contradictions.md`).
 
-use super::claims::{Claim, READER, stem_of};
+use super::claims::{Claim, READER};
 use super::folder::Folder;
 use super::journal::Journal;
 use super::pairs::Pair;
@@ -48,7 +48,7 @@ pub(super) struct Journals {
     pub(super) labels: Journal<Said>,
 }
 
-/// What is said of each pair; `None` where a call failed.
+/// The model's replies for each pair, in the order of `pairs`; `None` for a pair with a failed call.
 pub(super) fn all(
     folder: &Folder,
     claims: &[Claim],
@@ -106,33 +106,30 @@ impl Asking<'_> {
             _ => None,
         });
         questions.add(written.collect())?;
-        let question = |at: usize| questions.get(&keys[at]).map_or("", String::as_str);
-        let seconds: Vec<Ask> = directions
+        // A pair of which a question is missing is not labelled: its call is made again in the next run.
+        let question = |at: usize| questions.get(&keys[at]).map(String::as_str);
+        let both: Vec<Option<[&str; 2]>> =
+            (0..pairs.len()).map(|pair| Some([question(2 * pair)?, question(2 * pair + 1)?])).collect();
+        let seconds: Vec<Ask> = pairs
             .iter()
-            .enumerate()
-            .flat_map(|(at, &direction)| [self.answer(direction, question(at)), self.exam(direction)])
+            .zip(&both)
+            .filter_map(|(pair, questions)| Some((Self::directions(pair), (*questions)?)))
+            .flat_map(|(directions, questions)| {
+                let asks = |(direction, question)| [self.answer(direction, question), self.exam(direction)];
+                directions.into_iter().zip(questions).flat_map(asks)
+            })
             .collect();
         let replies = stage.ask(&seconds)?;
-        let said = |(at, replies): (usize, &[Option<CallRecord>])| {
-            let replies = replies.iter().cloned().collect::<Option<Vec<_>>>()?;
-            let answer = |at: usize| replies[2 * at].answer().map(str::to_owned);
-            let truth = |at: usize| log_odds(probability(&replies[2 * at + 1], OPTIONS), MOST);
-            Some(Said {
-                questions: [question(2 * at).to_owned(), question(2 * at + 1).to_owned()],
-                answers: [answer(0), answer(1)],
-                truth: (truth(0) + truth(1)) / 2.0,
-            })
-        };
-        Ok(replies.chunks_exact(4).enumerate().map(said).collect())
+        let mut replies = replies.chunks_exact(4);
+        Ok(both.into_iter().map(|questions| said(questions?, replies.next()?)).collect())
     }
 
     /// A claim with what stands beside it.
     fn shown(&self, claim: usize) -> Value {
         let claim = &self.claims[claim];
         let source = &self.folder.sources[claim.source()];
-        let title = source.title.clone().unwrap_or_else(|| stem_of(&source.file));
         json!({
-            "title": title,
+            "title": source.name(),
             "date": source.date,
             "heading": claim.heading,
             "before": claim.before,
@@ -168,4 +165,16 @@ impl Asking<'_> {
             .max_tokens(TOKENS)
             .logprobs(Logprobs { top: TOP, ..Logprobs::default() })
     }
+}
+
+/// What was said in reply to the four calls after a pair's questions; `None` where one failed.
+fn said(questions: [&str; 2], replies: &[Option<CallRecord>]) -> Option<Said> {
+    let replies = replies.iter().map(Option::as_ref).collect::<Option<Vec<_>>>()?;
+    let answer = |at: usize| replies[2 * at].answer().map(str::to_owned);
+    let truth = |at: usize| log_odds(probability(replies[2 * at + 1], OPTIONS), MOST);
+    Some(Said {
+        questions: questions.map(str::to_owned),
+        answers: [answer(0), answer(1)],
+        truth: (truth(0) + truth(1)) / 2.0,
+    })
 }

@@ -22,7 +22,6 @@ mod run;
 mod said;
 mod signals;
 mod stage;
-mod units;
 mod value;
 mod weights;
 mod words;

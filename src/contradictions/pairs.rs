@@ -96,7 +96,7 @@ impl Vectors {
     }
 }
 
-/// How much a word says: the logarithm of the share of claims that have it.
+/// How much a word says: the logarithm of the number of claims divided by the number of those that have it, smoothed.
 pub(super) struct Weights {
     counts: HashMap<String, usize>,
     all: f64,

@@ -39,7 +39,7 @@ pub fn find(
     let lock = cache.map(journal::lock).transpose()?.flatten();
     let cache = cache.filter(|_| lock.is_some());
     if lock.is_none() && options.cache.is_some() {
-        follow.note("another process compares these documents: finished work of this one is not kept");
+        follow.note("another process compares these documents: this one keeps no finished work and takes none");
     }
     let stage = Stage { tools, settings, follow, prompts: PROMPTS, calls: Cell::default() };
     let claims = claims::read(folder, &mut Journal::open(cache, "claims.jsonl")?, &stage)?;
@@ -55,7 +55,8 @@ pub fn find(
     let left_out = pairs::bound(&mut pairs, &claims, options.of_document);
     if left_out > 0 {
         let most = options.of_document;
-        follow.note(&format!("{left_out} less promising pairs are left out: {most} of each document are labelled"));
+        follow
+            .note(&format!("{left_out} less promising pairs are left out: about {most} of each document are labelled"));
     }
     let counted = Event::Pairs { claims: claims.len(), pairs: pairs.len(), calls: pairs.len() * CALLS };
     follow.event(&counted);

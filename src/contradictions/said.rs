@@ -1,8 +1,8 @@
-//! What was said of a pair.
+//! The replies of the reader and the judge for one pair.
 
 use serde::{Deserialize, Serialize};
 
-/// What was said of a pair.
+/// The replies of the reader and the judge for one pair.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Said {
     /// The question that each statement answers.

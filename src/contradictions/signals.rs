@@ -21,8 +21,6 @@ pub(super) struct Signals {
     pub(super) dates: Relation,
     /// Each has names that the other lacks.
     pub(super) names_differ: bool,
-    /// Both have a name, in the sentence or above it.
-    pub(super) names_shared: bool,
     /// One negates what the other does not.
     pub(super) negated: bool,
     /// One has the opposite of a word of the other.
@@ -45,17 +43,9 @@ impl Signals {
     /// Of two claims whose vectors have this cosine; `weight` is a word's.
     pub(super) fn of(a: &Claim, b: &Claim, cosine: f64, weight: &dyn Fn(&str) -> f64) -> Self {
         let (share, contained) = overlap(&a.words.content, &b.words.content, weight);
-        let lacks = |a: &Claim, b: &Claim| {
-            a.words.names.iter().any(|name| !b.words.names.contains(name) && !b.about.contains(name) && !b.has(name))
-        };
+        let foreign = |own: &Words, other: &Claim| own.names.iter().any(|name| !other.knows(name));
         let subjects = (Words::of(&format!("x {}", a.subject)), Words::of(&format!("x {}", b.subject)));
         let (_, subject) = overlap(&subjects.0.content, &subjects.1.content, weight);
-        let foreign = |own: &Words, other: &Claim| {
-            own.names
-                .iter()
-                .any(|name| !other.words.names.contains(name) && !other.about.contains(name) && !other.has(name))
-        };
-        let names = |claim: &Claim| -> BTreeSet<String> { claim.words.names.union(&claim.about).cloned().collect() };
         let beside = |claim: &Claim| {
             let near = [&claim.before, &claim.after];
             claim.words.corrects() || near.iter().any(|text| Words::of(text).corrects())
@@ -68,8 +58,7 @@ impl Signals {
             quantities: a.numbers.quantities_with(&b.numbers),
             shared_value: a.numbers.share_a_value(&b.numbers),
             dates: a.numbers.dates_with(&b.numbers),
-            names_differ: lacks(a, b) && lacks(b, a),
-            names_shared: !names(a).is_disjoint(&names(b)),
+            names_differ: foreign(&a.words, b) && foreign(&b.words, a),
             negated: a.words.negate(&b.words),
             opposed: a.words.oppose(&b.words),
             corrected: beside(a) || beside(b),
@@ -101,14 +90,12 @@ impl Signals {
             ("overlap", self.overlap),
             ("contained", self.contained),
             ("number_differs", number),
-            ("number_agrees", is(self.quantities, Relation::Agree)),
             ("number_apart", is(self.quantities, Relation::Apart)),
             ("shared_value", flag(self.shared_value)),
             ("date_differs", date),
             ("date_agrees", is(self.dates, Relation::Agree)),
             ("both_differ", number * date),
             ("names_differ", flag(self.names_differ)),
-            ("names_shared", flag(self.names_shared)),
             ("polarity", flag(self.negated || self.opposed)),
             ("no_difference", flag(!self.differs())),
             ("corrected", flag(self.corrected)),

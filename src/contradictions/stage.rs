@@ -53,6 +53,7 @@ impl Stage<'_> {
             &format,
             &ask.format_values.to_string(),
             &format!("{:?} {}", self.settings.sampling, self.settings.free_form),
+            &format!("{:?} {:?}", ask.max_tokens, ask.logprobs),
         ])
     }
 
@@ -62,5 +63,37 @@ impl Stage<'_> {
 
     pub(super) fn labelling(&self, done: usize, of: usize) {
         self.follow.event(&Event::Labelling { done, of });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ask, Settings, Stage, TEXT, Tools};
+    use crate::contradictions::claims::SUBJECTS_PROMPT;
+    use crate::contradictions::follow::Follow;
+    use crate::generation::Logprobs;
+    use crate::llm::scripted::Scripted;
+    use serde_json::json;
+    use std::collections::BTreeSet;
+
+    struct Nobody;
+    impl Follow for Nobody {}
+
+    #[test]
+    fn whatever_decides_a_reply_is_in_its_key() {
+        let (llm, settings) = (Scripted::new(|_| String::new()), Settings::default());
+        let calls = std::cell::Cell::default();
+        let stage = Stage { tools: Tools::new(&llm), settings: &settings, follow: &Nobody, prompts: &[], calls };
+        let ask = || Ask::new("reader", SUBJECTS_PROMPT, json!({}), &TEXT);
+        let asks = [
+            ask(),
+            Ask::new("reader", SUBJECTS_PROMPT, json!({ "title": "a" }), &TEXT),
+            ask().options(["yes", "no"]),
+            ask().max_tokens(8),
+            ask().max_tokens(9),
+            ask().logprobs(Logprobs::default()),
+        ];
+        let keys: BTreeSet<String> = asks.iter().map(|ask| stage.key(ask)).collect();
+        assert_eq!((keys.len(), stage.key(&ask())), (asks.len(), stage.key(&ask())));
     }
 }

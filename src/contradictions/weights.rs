@@ -36,14 +36,32 @@ pub(super) fn probability(signals: &Signals, judged: &Judged) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::WEIGHTS;
+    use super::{Judged, Signals, WEIGHTS};
+    use crate::contradictions::quantities::Relation;
 
     #[test]
-    fn a_weight_is_named_once() {
-        let mut names: Vec<&str> = WEIGHTS.iter().map(|(name, _)| *name).collect();
-        names.sort_unstable();
-        let all = names.len();
-        names.dedup();
-        assert_eq!(names.len(), all);
+    fn every_weight_is_that_of_one_quantity() {
+        let signals = Signals {
+            cosine: 0.0,
+            overlap: 0.0,
+            contained: 0.0,
+            quantities: Relation::Absent,
+            shared_value: false,
+            dates: Relation::Absent,
+            names_differ: false,
+            negated: false,
+            opposed: false,
+            corrected: false,
+            changed: false,
+            years_differ: false,
+            scopes_differ: false,
+            subject: 0.0,
+            subjects_differ: false,
+        };
+        let known: Vec<&str> = signals.named(&Judged::default()).into_iter().map(|(name, _)| name).collect();
+        for (index, (name, _)) in WEIGHTS.iter().enumerate() {
+            assert_eq!(known.iter().filter(|quantity| *quantity == name).count(), 1, "{name}");
+            assert!(WEIGHTS[..index].iter().all(|(before, _)| before != name), "{name} twice");
+        }
     }
 }

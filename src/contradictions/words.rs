@@ -126,7 +126,7 @@ impl Words {
             let has_digit = piece.bytes().any(|b| b.is_ascii_digit());
             let capital = piece.chars().next().is_some_and(char::is_uppercase);
             let inner = piece.chars().skip(1).any(char::is_uppercase);
-            let is_stop = STOP.contains(&lower.as_str());
+            let is_stop = is_stop(&lower);
             if capital && !is_stop && (!begins || inner || (has_digit && piece.len() > 2)) {
                 found.names.insert(possessed(&lower).to_owned());
             }
@@ -186,6 +186,11 @@ impl Words {
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }
+}
+
+/// Whether a word, in lower case, has no content.
+pub(super) fn is_stop(word: &str) -> bool {
+    STOP.contains(&word)
 }
 
 fn possessed(word: &str) -> &str {
