@@ -15,7 +15,7 @@ use crate::transcript::Parsed;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
-/// The role that names what pronouns stand for, and writes questions.
+/// The role that names what pronouns stand for.
 pub const READER: &str = "reader";
 
 /// Its prompt.
@@ -28,7 +28,7 @@ const BATCH: usize = 24;
 const TOKENS: usize = 20;
 
 /// A statement of a document.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Claim {
     /// Its document and its position; further ones where others state the same in the same words.
     pub(super) stated: Vec<(usize, Origin)>,
@@ -41,6 +41,10 @@ pub(super) struct Claim {
     pub(super) after: String,
     pub(super) words: Words,
     pub(super) numbers: Numbers,
+    /// Stems of the words of its sentence that name what it is about; of its subject, where it has one.
+    pub(super) head: BTreeSet<String>,
+    /// Stems of its sentence, its subject and its headings.
+    pub(super) known: BTreeSet<String>,
     /// Names of its subject and its headings, in lower case.
     pub(super) about: BTreeSet<String>,
     /// Years that its headings and the title of its document name: what it says holds for them.
@@ -61,6 +65,14 @@ impl Claim {
     /// Whether it names this or has it as a word of its sentence, with or without a capital.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.names(name) || self.words.content.contains(&stem(name))
+    }
+
+    /// One of this text, without document and headings.
+    #[cfg(test)]
+    pub(super) fn of_text(text: &str) -> Self {
+        let words = Words::of(text);
+        let (head, known) = (words.head(), words.content.clone());
+        Self { text: text.to_owned(), head, known, numbers: Numbers::of(text), words, ..Self::default() }
     }
 
     /// As it is embedded.
@@ -162,6 +174,8 @@ impl Claims {
         let source = &folder.sources[sentence.source];
         let title = source.title.as_deref().unwrap_or_default();
         let above = format!("x {subject} x {} x {title}", sentence.heading);
+        let (words, over) = (Words::of(&sentence.text), Words::of(&above));
+        let head = if subject.is_empty() { words.head() } else { Words::of(subject).content };
         let dates = Numbers::of(&format!("{} ; {title} ; {}", sentence.heading, source.stem())).dates;
         self.all.push(Claim {
             stated: vec![stated],
@@ -170,9 +184,11 @@ impl Claims {
             heading: sentence.heading.clone(),
             before: sentence.before.clone(),
             after: sentence.after.clone(),
-            words: Words::of(&sentence.text),
+            head,
+            known: words.content.union(&over.content).cloned().collect(),
+            words,
             numbers: Numbers::of(&sentence.text),
-            about: Words::of(&above).names,
+            about: over.names,
             years: dates.iter().filter_map(|(date, _)| date.year()).collect(),
         });
     }

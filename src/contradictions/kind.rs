@@ -34,7 +34,7 @@ impl Kind {
             () if signals.changed => Self::Superseded,
             () if number => Self::Number,
             () if date => Self::Date,
-            () if signals.negated || signals.opposed => Self::Negation,
+            () if signals.negated || signals.denied || signals.opposed => Self::Negation,
             () if signals.names_differ => Self::Name,
             () => Self::Statement,
         }

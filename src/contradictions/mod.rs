@@ -6,6 +6,7 @@
 
 mod claims;
 mod cut;
+mod explained;
 mod findings;
 mod folder;
 mod follow;
@@ -17,6 +18,7 @@ mod options;
 mod pages;
 mod pairs;
 mod quantities;
+mod relation;
 mod report;
 mod run;
 mod said;

@@ -2,9 +2,6 @@
 
 use std::path::PathBuf;
 
-/// Calls of a pair, at most: a question, an answer and an examination in each direction.
-pub(super) const CALLS: usize = 6;
-
 /// How documents are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {

@@ -19,7 +19,7 @@ const NEAREST: usize = 24;
 const NEAR: f32 = 0.3;
 
 /// The least promise of a pair that is labelled.
-const PROMISING: f64 = 1.7;
+const PROMISING: f64 = 1.5;
 
 /// Two claims of different documents.
 #[derive(Debug, Clone, Copy, PartialEq)]

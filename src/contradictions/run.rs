@@ -1,14 +1,16 @@
 //! A comparison from documents to a report.
 
 use super::claims::{self, Claim, SUBJECTS_PROMPT};
+use super::explained;
 use super::findings;
 use super::folder::Folder;
 use super::follow::{Event, Follow};
 use super::journal::{self, Journal};
 use super::judged::Judged;
-use super::labels::{self, Journals, PAIR_PROMPTS};
-use super::options::{CALLS, Options};
+use super::labels::{self, BLANK_PROMPT, CALLS};
+use super::options::Options;
 use super::pairs::{self, Pair, Vectors, Weights};
+use super::relation::RELATION_PROMPT;
 use super::report::{Counts, Report};
 use super::said::Said;
 use super::stage::Stage;
@@ -20,7 +22,7 @@ use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
 /// Every prompt.
-pub const PROMPTS: &[File] = &[SUBJECTS_PROMPT, PAIR_PROMPTS[0], PAIR_PROMPTS[1], PAIR_PROMPTS[2]];
+pub const PROMPTS: &[File] = &[SUBJECTS_PROMPT, BLANK_PROMPT, RELATION_PROMPT];
 
 /// Compares the documents of `folder` with each other.
 ///
@@ -58,11 +60,10 @@ pub fn find(
         follow
             .note(&format!("{left_out} less promising pairs are left out: about {most} of each document are labelled"));
     }
+    explained::mark(&mut pairs, &claims);
     let counted = Event::Pairs { claims: claims.len(), pairs: pairs.len(), calls: pairs.len() * CALLS };
     follow.event(&counted);
-    let mut journals =
-        Journals { questions: Journal::open(cache, "questions.jsonl")?, labels: Journal::open(cache, "labels.jsonl")? };
-    let said = labels::all(folder, &claims, &pairs, &mut journals, &stage)?;
+    let said = labels::all(&claims, &pairs, &mut Journal::open(cache, "labels.jsonl")?, &stage)?;
     let judged: Vec<Judged> = pairs
         .iter()
         .zip(&said)

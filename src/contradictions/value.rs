@@ -1,29 +1,63 @@
 //! The values by which two claims differ, and the words that they share.
 
 use super::claims::Claim;
-use super::quantities::parts;
+use super::quantities::{Numbers, parts};
 use super::words::{Words, is_stop};
 use std::collections::BTreeSet;
 
-/// The value of `claim`, as its text has it, by which it differs from `other`: a number or a date, else a name; `None` where there
-/// is none.
-pub(super) fn value(claim: &Claim, other: &Claim) -> Option<String> {
-    if let Some(value) = claim.numbers.differing(&other.numbers).into_iter().next() {
-        return Some(value);
+/// What stands for a value that is left out.
+const BLANK: &str = "____";
+
+/// Most words of a number or a date.
+const LONGEST: usize = 5;
+
+/// The text of `claim` with a blank for the value by which it differs from `other`: a number or a date, else a name; `None` where
+/// there is none.
+pub(super) fn blank(claim: &Claim, other: &Claim) -> Option<String> {
+    let value = number(claim, other).or_else(|| name(claim, other))?;
+    let at = value.as_ptr() as usize - claim.text.as_ptr() as usize;
+    Some(format!("{}{BLANK}{}", &claim.text[..at], &claim.text[at + value.len()..]))
+}
+
+/// The shortest words of `claim` that are a number or a date which `other` has not, where `other` has one that is comparable.
+pub(super) fn number<'a>(claim: &'a Claim, other: &Claim) -> Option<&'a str> {
+    let differs = !claim.numbers.differing(&other.numbers).is_empty();
+    if !differs && claim.numbers.loose(&other.numbers).is_none() {
+        return None;
     }
-    if let Some(count) = claim.numbers.loose(&other.numbers) {
-        return Some(count);
+    let wanted = if differs { claim.numbers.opposed(&other.numbers) } else { claim.numbers.clone() };
+    let words: Vec<&str> = claim.text.split_whitespace().collect();
+    let windows = (1..=LONGEST.min(words.len())).flat_map(|length| words.windows(length));
+    let found = windows.map(|window| trimmed(&claim.text, window));
+    found.into_iter().find(|text| Numbers::of(text).have(&wanted, &other.numbers))
+}
+
+/// The name of `claim` of which `other` lacks the most words, without words at its ends that `other` has; `None` where `other` has no
+/// name that `claim` lacks.
+fn name<'a>(claim: &'a Claim, other: &Claim) -> Option<&'a str> {
+    if !other.words.names.iter().any(|name| !claim.knows(name)) {
+        return None;
     }
-    let lacking = |word: &&&str| {
+    let lacks = |word: &str| {
         let names = Words::of(&format!("x {word}")).names;
-        names.iter().any(|name| !other.knows(name))
+        names.iter().any(|name| claim.words.names.contains(name) && !other.knows(name))
     };
     let words: Vec<&str> = claim.text.split_whitespace().skip(1).collect();
-    let named = phrases(&words);
     // The last of those with the most words that the other lacks: a name stands behind what it names.
-    let count = |phrase: &&[&str]| phrase.iter().filter(lacking).count();
-    let phrase = named.filter(|phrase| count(phrase) > 0).max_by_key(count)?;
-    Some(phrase.join(" ").trim_matches(|c: char| !c.is_alphanumeric()).to_owned()).filter(|value| !value.is_empty())
+    let count = |phrase: &&[&str]| phrase.iter().filter(|word| lacks(word)).count();
+    let phrase = phrases(&words).filter(|phrase| count(phrase) > 0).max_by_key(count)?;
+    let (first, last) = (phrase.iter().position(|word| lacks(word))?, phrase.iter().rposition(|word| lacks(word))?);
+    Some(trimmed(&claim.text, &phrase[first..=last])).filter(|value| !value.is_empty())
+}
+
+/// The words of a part of `text`, without punctuation around them.
+fn trimmed<'a>(text: &'a str, words: &[&str]) -> &'a str {
+    let (Some(first), Some(last)) = (words.first(), words.last()) else { return "" };
+    let begin = first.as_ptr() as usize - text.as_ptr() as usize;
+    let end = last.as_ptr() as usize - text.as_ptr() as usize + last.len();
+    let marks = |c: char| !(c.is_alphanumeric() || matches!(c, '%' | '£' | '$' | '€' | '°'));
+    let value = text[begin..end].trim_matches(marks);
+    value.strip_suffix("'s").or_else(|| value.strip_suffix("\u{2019}s")).unwrap_or(value)
 }
 
 /// What both claims are about: the longest name that both have, in words of the first.
@@ -109,7 +143,28 @@ pub(super) fn shared_words(one: &str, other: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{as_written, shared_words};
+    use super::{as_written, blank, shared_words};
+    use crate::contradictions::claims::Claim;
+
+    #[test]
+    fn the_value_that_differs_is_left_out() {
+        let of = |own: &str, other: &str| blank(&Claim::of_text(own), &Claim::of_text(other));
+        for (own, other, expected) in [
+            ("It opened on 3 May, 1911.", "It opened on 9 June 1914.", "It opened on ____."),
+            ("It has 240 seats in 3 rows.", "It has 310 seats in 3 rows.", "It has ____ seats in 3 rows."),
+            ("It is two hundred and forty feet deep.", "It is 90 feet deep.", "It is ____ deep."),
+            ("It opened on 3 May 1911.", "It opened on 9 June 1911.", "It opened on ____."),
+            ("It closes at 5.30 pm.", "It closes at 17:00.", "It closes at ____."),
+            ("It feeds 40 guests.", "It has 52 beds.", "It feeds ____ guests."),
+            ("It was built by Ada Brook, a smith.", "It was built by Olive Ruhl.", "It was built by ____, a smith."),
+            ("Ask for Nurse Ada Brook’s desk.", "Ask for Nurse Olive Ruhl.", "Ask for Nurse ____’s desk."),
+        ] {
+            assert_eq!(of(own, other).as_deref(), Some(expected), "{own} / {other}");
+        }
+        assert_eq!(of("It has 240 seats.", "It has 240 seats."), None);
+        assert_eq!(of("It is shut from May on.", "It is never shut."), None, "the other one has no name");
+        assert_eq!(of("Dogs are allowed.", "Dogs are not allowed."), None);
+    }
 
     #[test]
     fn values_are_written_as_in_the_text() {

@@ -30,9 +30,10 @@ pub(super) struct Numbers {
 }
 
 /// How the numbers or the dates of two sentences relate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Relation {
     /// One of the sentences has none of this kind.
+    #[default]
     Absent,
     /// A value of one is a value of the other.
     Agree,
@@ -62,12 +63,32 @@ impl Numbers {
         self.quantities.iter().any(|one| other.quantities.iter().any(|two| one.equals(two)))
     }
 
+    /// Whether a value of `self` is one of `claim` that `against` has not. A date may be given in part.
+    pub(super) fn give(&self, claim: &Self, against: &Self) -> bool {
+        let mut dates = claim.dates.iter().filter(|(one, _)| against.dates.iter().all(|(two, _)| one.contradicts(two)));
+        self.counts(claim, against) || dates.any(|(one, _)| self.dates.iter().any(|(two, _)| compatible(one, two)))
+    }
+
+    /// Whether a whole value of `self` is one of `claim` that `against` has not.
+    pub(super) fn have(&self, claim: &Self, against: &Self) -> bool {
+        self.counts(claim, against) || self.dates.iter().any(|(one, _)| claim.dates.iter().any(|(two, _)| one == two))
+    }
+
+    /// Whether a number of `self` is one of `claim` that `against` has not, whatever it counts where one of two does not say.
+    fn counts(&self, claim: &Self, against: &Self) -> bool {
+        let like = |one: &Quantity, two: &Quantity| {
+            let counts = matches!(one.dimension, Dimension::Count(_)) || matches!(two.dimension, Dimension::Count(_));
+            (counts || one.dimension.is_like(&two.dimension)) && one.equals(two)
+        };
+        let own = |one: &&Quantity| !against.quantities.iter().any(|two| like(one, two));
+        claim.quantities.iter().filter(own).any(|one| self.quantities.iter().any(|two| like(one, two)))
+    }
+
     /// How the dates relate.
     pub(super) fn dates_with(&self, other: &Self) -> Relation {
         if self.dates.is_empty() || other.dates.is_empty() {
             return Relation::Absent;
         }
-        let compatible = |one: &Date, two: &Date| one == two || one.is_part_of(two) || two.is_part_of(one);
         if self.dates.iter().any(|(one, _)| other.dates.iter().any(|(two, _)| compatible(one, two))) {
             return Relation::Agree;
         }
@@ -83,12 +104,18 @@ impl Numbers {
         alike.peek().is_some() && alike.all(|two| !two.is_among(&self.quantities))
     }
 
+    /// The values of `self` that no value of `other` equals and that one of `other` is comparable to.
+    pub(super) fn opposed(&self, other: &Self) -> Self {
+        let quantities = self.quantities.iter().filter(|one| self.opposes(one, other)).cloned().collect();
+        let opposed = |date: &&(Date, String)| other.dates.iter().any(|(two, _)| date.0.contradicts(two));
+        Self { quantities, dates: self.dates.iter().filter(opposed).cloned().collect() }
+    }
+
     /// The texts of values of `self` that no value of `other` equals and that one of `other` is comparable to; where there is none
     /// and both count things, those of all counts that differ.
     pub(super) fn differing(&self, other: &Self) -> Vec<String> {
-        let quantities = self.quantities.iter().filter(|one| self.opposes(one, other));
-        let dates = self.dates.iter().filter(|(one, _)| other.dates.iter().any(|(two, _)| one.contradicts(two)));
-        quantities.map(|quantity| quantity.text.clone()).chain(dates.map(|(_, text)| text.clone())).collect()
+        let Self { quantities, dates } = self.opposed(other);
+        quantities.into_iter().map(|quantity| quantity.text).chain(dates.into_iter().map(|(_, text)| text)).collect()
     }
 
     /// The text of a count of `self` that may count the same as one of `other` by another name: "has beds for 40 guests" and
@@ -100,6 +127,11 @@ impl Numbers {
         let own = self.quantities.iter().filter(is_count).find(|one| one.value > 1.0);
         own.filter(|_| counts(other) && !self.share_a_value(other)).map(|one| one.text.clone())
     }
+}
+
+/// Whether both can be the same date.
+fn compatible(one: &Date, two: &Date) -> bool {
+    one == two || one.is_part_of(two) || two.is_part_of(one)
 }
 
 impl Quantity {
