@@ -1,8 +1,7 @@
 //! The documents of a folder as sentences: where each stands, the headings above it, and the sentences beside it.
 
 use super::cut::{Cut, cut};
-use super::labels::CALLS;
-use super::options::Options;
+use super::options::{CALLS, Options};
 use super::words::Words;
 use crate::error::{MootError, Result};
 use crate::question::{self, Origin};

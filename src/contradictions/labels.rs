@@ -7,7 +7,7 @@
 use super::claims::Claim;
 use super::journal::Journal;
 use super::pairs::Pair;
-use super::relation;
+use super::relation::{self, JUDGE};
 use super::said::Said;
 use super::stage::Stage;
 use super::value::blank;
@@ -20,14 +20,8 @@ use crate::protocol::formats::SHORT;
 use crate::transcript::CallRecord;
 use serde_json::json;
 
-/// The role that answers questions about pairs.
-pub const JUDGE: &str = "judge";
-
 /// The prompt of a blank.
 pub(super) const BLANK_PROMPT: File = prompt_file!("contradictions/blank.jinja");
-
-/// Calls of a pair, at most: a blank and a relation in each direction.
-pub(super) const CALLS: usize = 4;
 
 /// Pairs labelled at once.
 const BATCH: usize = 24;

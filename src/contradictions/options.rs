@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// Calls of a pair, at most: a blank and a relation in each direction.
+pub(super) const CALLS: usize = 4;
+
 /// How documents are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {

@@ -1,7 +1,6 @@
 //! How a statement stands to another one, as probabilities read from one token, after worked examples.
 
 use super::claims::Claim;
-use super::labels::JUDGE;
 use crate::error::Result;
 use crate::generation::{Logprobs, Message, Role};
 use crate::prompt_file;
@@ -11,6 +10,9 @@ use crate::protocol::formats::CHOICE;
 use crate::protocol::scored::{TOKENS, TOP, probabilities};
 use crate::transcript::CallRecord;
 use serde_json::json;
+
+/// The role that fills blanks and says how statements stand to each other.
+pub const JUDGE: &str = "judge";
 
 /// The prompt.
 pub(super) const RELATION_PROMPT: File = prompt_file!("contradictions/relation.jinja");
