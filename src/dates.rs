@@ -189,6 +189,15 @@ fn leading_number(text: &str, digits: usize) -> Option<(u32, &str)> {
     if is_whole { Some((number.parse().ok()?, rest)) } else { None }
 }
 
+/// Days from 1970-01-01 to a day of the Gregorian calendar: Howard Hinnant's `days_from_civil`. Years begin in March there, so that
+/// the leap day comes last.
+pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let (year, shifted) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * shifted + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
 /// Every date in a running text, each part of a date included: "14 June 1952" holds "June 1952" and "1952" too.
 #[must_use]
 pub fn found_in(text: &str) -> Vec<Date> {
@@ -216,8 +225,15 @@ pub fn found_in(text: &str) -> Vec<Date> {
 
 #[cfg(test)]
 mod tests {
-    use super::Date;
+    use super::{Date, days_from_civil};
     use std::cmp::Ordering::{Equal, Greater, Less};
+
+    #[test]
+    fn days_are_counted_from_1970() {
+        let days = [(1970, 1, 1), (1970, 2, 1), (2000, 3, 1), (2028, 2, 29), (1969, 12, 31), (1600, 2, 29)];
+        let counted = days.map(|(year, month, day)| days_from_civil(year, month, day));
+        assert_eq!(counted, [0, 31, 11_017, 21_243, -1, -135_081]);
+    }
 
     #[test]
     fn dates_of_documents_have_one_order() {

@@ -1,10 +1,10 @@
-"""Fits the logistic model of `moot contradictions` to labelled pairs of the choosing folder.
+"""Fits the logistic model of `moot contradictions` to labelled pairs of folders with planted contradictions.
 
-    python3 benches/contradictions/fit.py PAIRS.jsonl... [--penalty 1.0]
+    python3 benches/contradictions/fit.py choose=PAIRS.jsonl confirm=PAIRS.jsonl [--penalty 3.0]
 
-PAIRS.jsonl is what `score.py choose --keep FOLDER` leaves there. A pair is positive where it is a planted one. Weights are fitted by
-Newton's method with a quadratic penalty on standardised quantities; cross-validation leaves out the pairs of one document at a
-time. Prints the constants of src/contradictions/weights.rs.
+PAIRS.jsonl is what `score.py FOLDER --keep` leaves there. A pair is positive where it is a planted one. Weights are fitted by
+projected gradient steps with a quadratic penalty on standardised quantities; cross-validation leaves out all pairs of two documents
+at a time. Prints the constants of src/contradictions/weights.rs.
 """
 
 import argparse
@@ -15,9 +15,10 @@ from score import HERE, lines, matches
 
 # Quantities that decide; the signs that a weight may have, where only one makes sense.
 SIGNS = {
-    "cosine": 1, "overlap": 1, "contained": 1, "number_differs": 1, "date_differs": 1, "both_differ": -1, "names_differ": 1,
-    "polarity": 1, "no_difference": -1, "shared_value": -1, "date_agrees": -1, "corrected": -1, "changed": -1, "years_differ": -1, "scopes_differ": -1, "number_apart": 0,
-    "subject": 1, "subjects_differ": -1, "answers_differ": 1, "answers_agree": -1, "answers_unknown": -1, "truth": -1,
+    "cosine": 1, "overlap": 1, "number_differs": 1, "date_differs": 1, "both_differ": -1, "names_differ": 1, "denied": 1,
+    "no_difference": -1, "corrected": -1, "reported": -1, "planned": -1, "explained": -1, "years_differ": -1, "scopes_differ": -1,
+    "then": -1, "head_least": 1, "head_most": 1, "subjects_differ": -1, "answers_differ": 1, "answers_both": 1, "answers_agree": -1,
+    "conflict": 1, "conflict_of_words": 1,
 }
 
 
@@ -52,27 +53,31 @@ def report(name, p, y):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("pairs", nargs="+")
-    parser.add_argument("--penalty", type=float, default=1.0)
+    parser.add_argument("pairs", nargs="+", help="FOLDER=PAIRS.jsonl")
+    parser.add_argument("--penalty", type=float, default=3.0)
     parser.add_argument("--without", default="", help="quantities left out, a,b")
-    parser.add_argument("--folder", default="choose")
+    parser.add_argument("--wrong", type=int, default=12, help="pairs shown that are wrong")
     args = parser.parse_args()
-    planted = lines(os.path.join(HERE, args.folder + ".planted.jsonl"))
-    pairs = [pair for path in args.pairs for pair in lines(path)]
+    pairs, y = [], []
+    for given in args.pairs:
+        folder, path = given.split("=")
+        planted = lines(os.path.join(HERE, folder + ".planted.jsonl"))
+        for pair in lines(path):
+            pairs.append(pair)
+            y.append(float(any(matches(pair, plant) for plant in planted)))
+    y = numpy.array(y)
     names = [name for name in SIGNS if name not in args.without.split(",")]
     signs = numpy.array([SIGNS[name] for name in names])
     raw = numpy.array([[pair["features"][name] for name in names] for pair in pairs])
-    y = numpy.array([float(any(matches(pair, plant) for plant in planted)) for pair in pairs])
     mean, deviation = raw.mean(0), raw.std(0)
     deviation[deviation == 0] = 1
     x = (raw - mean) / deviation
     print(f"{len(pairs)} pairs, {int(y.sum())} planted")
     held = numpy.zeros(len(y))
-    files = sorted({pair["a"]["file"] for pair in pairs})
-    for file in files:
-        out = numpy.array([pair["a"]["file"] == file for pair in pairs])
-        weights = fit(x[~out], y[~out], args.penalty, signs)
-        held[out] = predict(x[out], weights)
+    documents = [tuple(sorted((pair["a"]["file"], pair["b"]["file"]))) for pair in pairs]
+    for two in sorted(set(documents)):
+        out = numpy.array([own == two for own in documents])
+        held[out] = predict(x[out], fit(x[~out], y[~out], args.penalty, signs))
     report("cross-validated", held, y)
     weights = fit(x, y, args.penalty, signs)
     report("fitted", predict(x, weights), y)
@@ -81,7 +86,7 @@ def main():
     for name, weight in zip(names, plain):
         if abs(weight) > 5e-4:
             print(f'    ("{name}", {weight:.3f}),')
-    wrong = sorted(zip(held, y, pairs), key=lambda item: -abs(item[0] - item[1]))[:12]
+    wrong = sorted(zip(held, y, pairs), key=lambda item: -abs(item[0] - item[1]))[: args.wrong]
     for p, truth, pair in wrong:
         print(f"{p:.2f} {int(truth)} {pair['a']['quote'][:60]} / {pair['b']['quote'][:60]} {pair['said'] and pair['said']['answers']}")
 

@@ -1,9 +1,9 @@
 """Scores `moot contradictions` on a folder with planted contradictions and traps.
 
-    python3 benches/contradictions/score.py choose -m qwen2.5-coder-1.5b [--moot PATH] [--pairs FILE]
+    python3 benches/contradictions/score.py choose -m qwen2.5-coder-1.5b [--moot PATH] [--keep FOLDER] [arguments of moot]
 
 Prints precision and recall of what is reported, and the funnel: of the planted pairs, how many have both statements among the
-claims' pairs, and how many of these are reported. With --pairs, an earlier run's pairs are scored and nothing is run.
+claims' pairs, and how many of these are reported. With --keep, the pairs and the report are left in FOLDER.
 """
 
 import argparse
@@ -50,8 +50,7 @@ def main():
     parser.add_argument("-m", "--model", default="qwen2.5-coder-1.5b")
     parser.add_argument("--moot", default="target/release/moot")
     parser.add_argument("--keep", help="where pairs and report are written")
-    parser.add_argument("rest", nargs="*", help="further arguments of moot")
-    args = parser.parse_args()
+    args, rest = parser.parse_known_args()  # The rest are arguments of moot.
     folder = os.path.join(HERE, args.folder)
     planted, traps = lines(folder + ".planted.jsonl"), lines(folder + ".traps.jsonl")
     keep = args.keep or tempfile.mkdtemp()
@@ -59,7 +58,7 @@ def main():
     pairs_file, report_file = os.path.join(keep, "pairs.jsonl"), os.path.join(keep, "report.json")
     began = time.time()
     subprocess.run(
-        [args.moot, "contradictions", folder, "-m", args.model, "--json", "--pairs", pairs_file, "-o", report_file, *args.rest],
+        [args.moot, "contradictions", folder, "-m", args.model, "--json", "--pairs", pairs_file, "-o", report_file, *rest],
         check=True, stdout=subprocess.DEVNULL,
     )
     seconds = time.time() - began

@@ -41,11 +41,16 @@ pub fn page(assessment: &Assessment) -> String {
     }
     body.push_str("<h2>Documents</h2>\n");
     assessment.documents.iter().for_each(|document| body.push_str(&source(assessment, document)));
+    frame("Claims and evidence", STYLE, &body)
+}
+
+/// A page with this title, these styles and this body; the browser opens no address and runs no script of it.
+pub(crate) fn frame(title: &str, style: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>Claims and evidence</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+         <title>{title}</title>\n<style>\n{style}\n</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
     )
 }
 

@@ -15,7 +15,7 @@ use crate::transcript::Parsed;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
-/// The role that names what pronouns stand for, and writes questions.
+/// The role that names what pronouns stand for.
 pub const READER: &str = "reader";
 
 /// Its prompt.
@@ -28,7 +28,7 @@ const BATCH: usize = 24;
 const TOKENS: usize = 20;
 
 /// A statement of a document.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Claim {
     /// Its document and its position; further ones where others state the same in the same words.
     pub(super) stated: Vec<(usize, Origin)>,
@@ -41,6 +41,10 @@ pub(super) struct Claim {
     pub(super) after: String,
     pub(super) words: Words,
     pub(super) numbers: Numbers,
+    /// Stems of the words of its sentence that name what it is about; of its subject, where it has one.
+    pub(super) head: BTreeSet<String>,
+    /// Stems of its sentence, its subject and its headings.
+    pub(super) known: BTreeSet<String>,
     /// Names of its subject and its headings, in lower case.
     pub(super) about: BTreeSet<String>,
     /// Years that its headings and the title of its document name: what it says holds for them.
@@ -53,9 +57,22 @@ impl Claim {
         self.stated[0].0
     }
 
-    /// Whether its sentence has this word, with or without a capital.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.words.content.contains(&stem(name))
+    /// Whether this name, in lower case, is one of its sentence, its subject or its headings.
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.words.names.contains(name) || self.about.contains(name)
+    }
+
+    /// Whether it names this or has it as a word of its sentence, with or without a capital.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.names(name) || self.words.content.contains(&stem(name))
+    }
+
+    /// One of this text, without document and headings.
+    #[cfg(test)]
+    pub(super) fn of_text(text: &str) -> Self {
+        let words = Words::of(text);
+        let (head, known) = (words.head(), words.content.clone());
+        Self { text: text.to_owned(), head, known, numbers: Numbers::of(text), words, ..Self::default() }
     }
 
     /// As it is embedded.
@@ -121,7 +138,7 @@ fn wanted(sentences: &[Sentence]) -> Vec<usize> {
 fn ask(folder: &Folder, sentences: &[Sentence]) -> Ask {
     let source = &folder.sources[sentences[0].source];
     let heading = &sentences[0].heading;
-    let title = source.title.clone().unwrap_or_else(|| stem_of(&source.file));
+    let title = source.name();
     let texts: Vec<&str> = sentences.iter().map(|sentence| sentence.text.as_str()).collect();
     let before = &sentences[0].before;
     let text = format!("{title}. {heading}. {before} {}", texts.join(" "));
@@ -131,13 +148,6 @@ fn ask(folder: &Folder, sentences: &[Sentence]) -> Ask {
     Ask::new(READER, SUBJECTS_PROMPT, values, &SUBJECTS)
         .format_values(json!({ "numbers": numbers, "text": text }))
         .max_tokens(tokens)
-}
-
-/// A file's name without folder and ending, as words.
-pub(super) fn stem_of(file: &str) -> String {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    stem.replace(['-', '_'], " ")
 }
 
 /// Claims, each once.
@@ -164,7 +174,9 @@ impl Claims {
         let source = &folder.sources[sentence.source];
         let title = source.title.as_deref().unwrap_or_default();
         let above = format!("x {subject} x {} x {title}", sentence.heading);
-        let dates = Numbers::of(&format!("{} ; {title} ; {}", sentence.heading, stem_of(&source.file))).dates;
+        let (words, over) = (Words::of(&sentence.text), Words::of(&above));
+        let head = if subject.is_empty() { words.head() } else { Words::of(subject).content };
+        let dates = Numbers::of(&format!("{} ; {title} ; {}", sentence.heading, source.stem())).dates;
         self.all.push(Claim {
             stated: vec![stated],
             text: sentence.text.clone(),
@@ -172,9 +184,11 @@ impl Claims {
             heading: sentence.heading.clone(),
             before: sentence.before.clone(),
             after: sentence.after.clone(),
-            words: Words::of(&sentence.text),
+            head,
+            known: words.content.union(&over.content).cloned().collect(),
+            words,
             numbers: Numbers::of(&sentence.text),
-            about: Words::of(&above).names,
+            about: over.names,
             years: dates.iter().filter_map(|(date, _)| date.year()).collect(),
         });
     }

@@ -37,7 +37,7 @@ pub(super) fn cut(text: &str) -> Vec<Cut> {
             if is_rule(own) {
                 continue;
             }
-            let begins = table.as_ref().is_none_or(|(end, _)| !text[*end..range.start].trim().is_empty_or_rule());
+            let begins = table.as_ref().is_none_or(|(end, _)| !is_gap(&text[*end..range.start]));
             let first = if begins { own.to_owned() } else { table.take().map(|(_, first)| first).unwrap_or_default() };
             table = Some((range.end, first.clone()));
             if !begins {
@@ -60,14 +60,9 @@ pub(super) fn cut(text: &str) -> Vec<Cut> {
     found
 }
 
-trait EmptyOrRule {
-    fn is_empty_or_rule(&self) -> bool;
-}
-
-impl EmptyOrRule for str {
-    fn is_empty_or_rule(&self) -> bool {
-        self.chars().all(|c| matches!(c, '|' | '-' | ':' | '+' | '=') || c.is_whitespace())
-    }
+/// Whether nothing but a table's rule stands in `text`.
+fn is_gap(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, '|' | '-' | ':' | '+' | '=') || c.is_whitespace())
 }
 
 fn path(headings: &[(usize, String)]) -> String {

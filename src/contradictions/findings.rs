@@ -1,12 +1,13 @@
 //! Contradictions from labelled pairs: those about one fact are one finding, with a side for each value.
 
-use super::claims::{Claim, stem_of};
+use super::claims::Claim;
 use super::folder::{Folder, Source};
 use super::kind::Kind;
 use super::pairs::Pair;
 use super::quantities::Relation;
-use super::value::{differing, shared};
+use super::value::{as_written, differing, shared, shared_words};
 use super::words::{Words, overlap};
+use crate::dates::Date;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -83,10 +84,17 @@ impl Statement {
         }
     }
 
-    /// Its document's publisher and date, as far as they are known.
-    pub fn details(&self) -> impl Iterator<Item = &str> {
-        [&self.source, &self.date].into_iter().flatten().map(String::as_str)
+    /// " (Harbour Board, 2019-03)": its document's publisher and date as far as they are known, as `shown` writes them, in brackets
+    /// after a blank; empty where neither is.
+    pub fn in_brackets(&self, shown: impl Fn(&str) -> String) -> String {
+        in_brackets([&self.source, &self.date], shown)
     }
+}
+
+/// " (Harbour Board, 2019-03)": the details that are known.
+pub(super) fn in_brackets(details: [&Option<String>; 2], shown: impl Fn(&str) -> String) -> String {
+    let details: Vec<String> = details.into_iter().flatten().map(|detail| shown(detail)).collect();
+    if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) }
 }
 
 impl Side {
@@ -214,12 +222,15 @@ impl Gathering<'_> {
         let first: Vec<&Claim> =
             sides.iter().filter_map(|side| side.first()).map(|&claim| &self.claims[claim]).collect();
         let [one, other, ..] = first.as_slice() else { return String::new() };
-        let last = |claim: &Claim| claim.heading.rsplit(" > ").next().unwrap_or_default().to_owned();
-        let named = [one.subject.clone(), other.subject.clone()].into_iter().find(|subject| !subject.is_empty());
-        let is_title = |heading: &String| !heading.is_empty() && !heading.starts_with('|');
-        let subject =
-            named.or_else(|| shared(one, other)).or_else(|| [last(one), last(other)].into_iter().find(is_title));
-        subject.unwrap_or_else(|| stem_of(&self.folder.sources[one.source()].file))
+        let both = [*one, *other];
+        let source = |claim: &Claim| &self.folder.sources[claim.source()];
+        let named = both.map(|claim| claim.subject.clone()).into_iter().find(|subject| !subject.is_empty());
+        named
+            .or_else(|| shared(one, other))
+            .or_else(|| both.into_iter().find_map(heading))
+            .or_else(|| both.into_iter().find_map(|claim| source(claim).title.clone()))
+            .or_else(|| shared_words(&one.text, &other.text))
+            .unwrap_or_else(|| source(one).name())
     }
 
     fn grouped(mut self) -> Vec<Group> {
@@ -241,6 +252,12 @@ impl Gathering<'_> {
     }
 }
 
+/// The innermost heading of a claim that is no first row of a table.
+fn heading(claim: &Claim) -> Option<String> {
+    let heading = claim.heading.rsplit(" > ").find(|heading| !heading.is_empty() && !heading.starts_with('|'));
+    heading.map(str::to_owned)
+}
+
 /// Adds statements of documents that have none there yet.
 fn push(statements: &mut Vec<Statement>, more: Vec<Statement>) {
     for statement in more {
@@ -250,17 +267,27 @@ fn push(statements: &mut Vec<Statement>, more: Vec<Statement>) {
     }
 }
 
-/// Marks the sides that more documents contradict, and the side of the newest document.
+/// Marks the sides that more documents contradict, and the side of the newest document; writes values as the texts do.
 fn mark(finding: &mut Finding) {
     let counts: Vec<usize> = finding.sides.iter().map(|side| side.documents().len()).collect();
     let most = counts.iter().copied().max().unwrap_or_default();
-    let newest = |side: &Side| side.statements.iter().filter_map(|statement| statement.date.clone()).max();
-    let dates: Vec<Option<String>> = finding.sides.iter().map(newest).collect();
-    let last = dates.iter().flatten().max().cloned();
-    let alone = dates.iter().filter(|date| **date == last).count() == 1 && dates.iter().all(Option::is_some);
-    for ((side, count), date) in finding.sides.iter_mut().zip(counts).zip(dates) {
+    let newest = newest(&finding.sides);
+    for (index, (side, count)) in finding.sides.iter_mut().zip(counts).enumerate() {
         side.odd = most > 1 && count < most;
-        side.newest = alone && date == last;
+        side.newest = newest == Some(index);
+        side.values = as_written(&side.values, side.statements.first().map_or("", |statement| &statement.quote));
     }
     finding.sides.sort_by_key(|side| Reverse(side.documents().len()));
+}
+
+/// The side whose latest document is newer than those of all others; `None` where a side has no date, or none is known to be.
+fn newest(sides: &[Side]) -> Option<usize> {
+    let latest = |side: &Side| {
+        let dates = side.statements.iter().filter_map(|statement| Date::of_document(statement.date.as_deref()?));
+        dates.max_by_key(|date| date.sort_key())
+    };
+    let dates: Vec<Date> = sides.iter().map(latest).collect::<Option<_>>()?;
+    let is_newest =
+        |one: &usize| (0..dates.len()).all(|other| other == *one || dates[*one].order(dates[other]).is_gt());
+    (0..dates.len()).find(is_newest)
 }

@@ -35,9 +35,23 @@ pub struct Source {
     /// Files with the same text, which are not read again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<String>,
-    /// Whether its file changed, where only changes are looked at.
+    /// Whether its file or a copy of it changed, where only changes are looked at.
     #[serde(skip)]
     pub changed: bool,
+}
+
+impl Source {
+    /// Its title, else its file's name as words.
+    pub(super) fn name(&self) -> String {
+        self.title.clone().unwrap_or_else(|| self.stem())
+    }
+
+    /// Its file's name without folder and ending, as words.
+    pub(super) fn stem(&self) -> String {
+        let name = self.file.rsplit(['/', '\\']).next().unwrap_or(&self.file);
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        stem.replace(['-', '_'], " ")
+    }
 }
 
 /// A sentence of a document.
@@ -193,9 +207,11 @@ impl Folder {
             Some(&index) => index,
             None => {
                 let index = self.sources.len();
+                let is_changed = changed.is_none_or(|changed| is_among(changed, &document.file));
                 if let Some(first) = exact.original(&document.text, document.title.as_deref(), index) {
                     self.copies += 1;
                     self.sources[first].copies.push(file);
+                    self.sources[first].changed |= is_changed;
                     return;
                 }
                 let by_heading = document.by_heading();
@@ -204,7 +220,7 @@ impl Folder {
                     title: document.title.clone().filter(|_| !by_heading),
                     source: document.source.clone().filter(|_| !document.by_folder()),
                     date: document.date.clone(),
-                    changed: changed.is_none_or(|changed| is_among(changed, &document.file)),
+                    changed: is_changed,
                     ..Source::default()
                 });
                 known.insert(file, index);
@@ -258,9 +274,10 @@ impl Folder {
     }
 
     fn check(&self, paths: &[String]) -> Result<()> {
-        let named = if paths.is_empty() { "the documents".to_owned() } else { paths.join(", ") };
+        let named = if paths.is_empty() { "documents".to_owned() } else { paths.join(", ") };
         if self.sentences.is_empty() {
-            return Err(MootError::Usage(format!("{named}: expected documents with statements, found none")));
+            let hint = "headings, questions and lines of fewer than 3 words state nothing";
+            return Err(MootError::Usage(format!("{named}: expected documents with statements, found none ({hint})")));
         }
         if self.sources.len() == 1 && self.copies == 0 {
             return Err(MootError::Usage(format!(

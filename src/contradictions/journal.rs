@@ -119,8 +119,11 @@ mod tests {
         drop(journal);
         let path = folder.path().join("labels.jsonl");
         let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, format!("{text}{{\"key\":\"c\",\"val")).unwrap();
+        // Longer than what is added next, which could otherwise hide it.
+        let cut = format!("{{\"key\":\"c\",\"value\":[{}", "0.5,".repeat(100));
+        std::fs::write(&path, format!("{text}{cut}")).unwrap();
         let mut journal = open();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         assert_eq!(journal.get(&key(&["b"])), Some(&vec![0.25]));
         journal.add(vec![(key(&["d"]), vec![1.0])]).unwrap();
         drop(journal);

@@ -1,77 +1,88 @@
-//! What was said of a pair, as quantities: code compares each answer with the statement that was asked about.
+//! What was said of a pair, as quantities: code sees whose value an answer has.
 
 use super::claims::Claim;
-use super::quantities::{Numbers, Relation};
+use super::quantities::Numbers;
 use super::said::Said;
-use super::value::value;
-use super::words::{Words, overlap};
+use super::value::number;
+use super::words::Words;
+use crate::protocol::scored::log_odds;
+
+/// The largest log-odds.
+const MOST: f64 = 5.0;
 
 /// Quantities of what was said of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Judged {
-    /// Directions in which the other document gives another value for what was asked about, from 0 to 2.
+    /// Directions in which the value of the other statement fills the blank, from 0 to 2.
     pub(super) differ: f64,
-    /// Directions in which it gives the same value.
+    /// Directions in which the statement's own value does.
     pub(super) agree: f64,
-    /// Directions in which it does not say.
-    pub(super) unknown: f64,
-    /// Log-odds that the statements are true according to the other document.
-    pub(super) truth: f64,
+    /// Log-odds that a statement contradicts the other, the mean of both directions.
+    pub(super) conflict: f64,
+    /// The mean, where no blank can be filled: of statements that differ in their words alone.
+    pub(super) conflict_of_words: f64,
 }
 
-/// How an answer relates to the statement that was asked about.
+/// Whose value an answer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answered {
-    Same,
+enum Whose {
+    /// That of the statement with the blank.
+    Own,
+    /// That of the other one.
     Other,
-    Unknown,
-    /// It cannot be compared.
-    Unclear,
 }
 
 impl Judged {
     /// Of two claims; without what was said, of a pair whose calls failed, all are 0.
     pub(super) fn of(a: &Claim, b: &Claim, said: Option<&Said>) -> Self {
         let Some(said) = said else { return Self::default() };
-        let answered = [answered(a, b, said.answers[0].as_deref()), answered(b, a, said.answers[1].as_deref())];
-        let count = |wanted: Answered| answered.iter().filter(|answered| **answered == wanted).count() as f64;
+        let filled = [(a, b), (b, a)].into_iter().zip(&said.answers);
+        let values: Vec<Whose> =
+            filled.filter_map(|((own, other), answer)| whose(own, other, answer.as_deref()?)).collect();
+        let count = |wanted: Whose| values.iter().filter(|value| **value == wanted).count() as f64;
+        let [one, other] = said.relations.map(|[contradicts, ..]| log_odds(contradicts, MOST));
+        let conflict = (one + other) / 2.0;
         Self {
-            differ: count(Answered::Other),
-            agree: count(Answered::Same),
-            unknown: count(Answered::Unknown),
-            truth: said.truth,
+            differ: count(Whose::Other),
+            agree: count(Whose::Own),
+            conflict,
+            conflict_of_words: if said.blanks.iter().all(Option::is_none) { conflict } else { 0.0 },
         }
     }
 }
 
-/// Whether an answer says in a sentence that the document does not say.
-fn is_evasive(answer: &str) -> bool {
-    let lower = answer.to_lowercase();
-    ["does not", "doesn't", "not provide", "not mention", "not specif", "not stated", "no information"]
-        .iter()
-        .any(|part| lower.contains(part) && (lower.contains("document") || lower.contains("information")))
+/// Whose value `answer`, read from `other`, has; `None` where it has neither, or both.
+fn whose(own: &Claim, other: &Claim, answer: &str) -> Option<Whose> {
+    let (numbers, words) = (Numbers::of(answer), Words::of(&format!("x {answer}")));
+    let is_number = number(own, other).is_some();
+    let gives = |claim: &Claim, against: &Claim| match is_number {
+        true => numbers.give(&claim.numbers, &against.numbers),
+        false => claim.words.names.iter().any(|name| !against.knows(name) && words.names.contains(name)),
+    };
+    match (gives(own, other), gives(other, own)) {
+        (true, false) => Some(Whose::Own),
+        (false, true) => Some(Whose::Other),
+        _ => None,
+    }
 }
 
-/// How `answer`, of the document of `other`, relates to what `own` states.
-fn answered(own: &Claim, other: &Claim, answer: Option<&str>) -> Answered {
-    let Some(answer) = answer.filter(|answer| !is_evasive(answer)) else { return Answered::Unknown };
-    let wanted = value(own, other);
-    let (asked, given) = (Numbers::of(wanted.as_deref().unwrap_or(&own.text)), Numbers::of(answer));
-    let relations = [asked.quantities_with(&given), asked.dates_with(&given)];
-    if relations.contains(&Relation::Agree) || asked.share_a_value(&given) {
-        return Answered::Same;
-    }
-    if relations.contains(&Relation::Differ) || (relations.contains(&Relation::Apart) && wanted.is_some()) {
-        return Answered::Other;
-    }
-    let (stated, words) =
-        (Words::of(&format!("x {}", wanted.as_deref().unwrap_or(&own.text))), Words::of(&format!("x {answer}")));
-    match wanted {
-        Some(_) if !stated.names.is_disjoint(&words.names) => Answered::Same,
-        Some(_) if words.names.iter().any(|name| other.words.names.contains(name)) => Answered::Other,
-        Some(_) => Answered::Unclear,
-        None if stated.oppose(&words) || stated.negate(&words) => Answered::Other,
-        None if overlap(&stated.content, &words.content, |_| 1.0).1 > 0.6 => Answered::Same,
-        None => Answered::Unclear,
+#[cfg(test)]
+mod tests {
+    use super::{Whose, whose};
+    use crate::contradictions::claims::Claim;
+
+    #[test]
+    fn an_answer_has_the_value_of_one_statement() {
+        let of = |own: &str, other: &str, answer: &str| whose(&Claim::of_text(own), &Claim::of_text(other), answer);
+        let (own, other) = ("It has 240 seats.", "It has 310 seats.");
+        assert_eq!(of(own, other, "310"), Some(Whose::Other));
+        assert_eq!(of(own, other, "240 seats"), Some(Whose::Own));
+        assert_eq!(of(own, other, "12"), None);
+        assert_eq!(of(own, other, "The text does not mention it."), None);
+        let (own, other) = ("It was led by Nurse Ada Brook.", "It was led by Nurse Olive Ruhl.");
+        assert_eq!(of(own, other, "Nurse Olive Ruhl"), Some(Whose::Other));
+        assert_eq!(of(own, other, "Nurse"), None);
+        let (own, other) = ("It was led by Ada in 1899.", "It was led by Olive in 1904.");
+        assert_eq!(of(own, other, "by Ada in 1904"), Some(Whose::Other), "the blank was a date");
     }
 }

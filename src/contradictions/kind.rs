@@ -30,11 +30,11 @@ impl Kind {
         let number = signals.quantities == Relation::Differ;
         let date = signals.dates == Relation::Differ;
         match () {
-            () if (number && date) || signals.years_differ => Self::Scope,
+            () if (number && date) || signals.years_differ || signals.scopes_differ => Self::Scope,
             () if signals.changed => Self::Superseded,
             () if number => Self::Number,
             () if date => Self::Date,
-            () if signals.negated || signals.opposed => Self::Negation,
+            () if signals.negated || signals.denied || signals.opposed => Self::Negation,
             () if signals.names_differ => Self::Name,
             () => Self::Statement,
         }

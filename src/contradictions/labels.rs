@@ -1,171 +1,100 @@
-//! Labels of pairs: each statement becomes a question that the other document answers, and each document is asked whether the
-//! other's statement is true. Code compares the answers.
+//! Labels of pairs: each statement gets a blank for the value that differs, which the judge fills from the other one, and the judge
+//! says how each statement stands to the other. Code compares what fills the blanks.
 //!
-//! Asked whether two statements contradict each other, models of 0.5B to 1.5B reply at chance. They read an answer off a text, so
-//! that is what they are asked for (`benches/results/contradictions.md`).
+//! Asked whether two statements contradict each other, a model of 1.5B replies hardly better than chance without examples, and not
+//! well enough with twelve. It reads a value off a text, so that is what it is asked for (`benches/results/contradictions.md`).
 
-use super::claims::{Claim, READER, stem_of};
-use super::folder::Folder;
+use super::claims::Claim;
 use super::journal::Journal;
 use super::pairs::Pair;
+use super::relation::{self, JUDGE};
 use super::said::Said;
 use super::stage::Stage;
-use super::value::value;
+use super::value::blank;
 use crate::error::Result;
-use crate::generation::Logprobs;
+use crate::generation::Message;
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::Ask;
-use crate::protocol::formats::{CHOICE, SHORT, TEXT};
-use crate::protocol::scored::{TOKENS, TOP, log_odds, probability};
-use crate::transcript::{CallRecord, Parsed};
-use serde_json::{Value, json};
+use crate::protocol::formats::SHORT;
+use crate::transcript::CallRecord;
+use serde_json::json;
 
-/// The role that answers questions about pairs.
-pub const JUDGE: &str = "judge";
-
-/// Prompts of a question, of its answer and of the examination of a statement.
-pub(super) const PAIR_PROMPTS: [File; 3] = [
-    prompt_file!("contradictions/question.jinja"),
-    prompt_file!("contradictions/answer.jinja"),
-    prompt_file!("contradictions/exam.jinja"),
-];
-
-const OPTIONS: [&str; 2] = ["yes", "no"];
+/// The prompt of a blank.
+pub(super) const BLANK_PROMPT: File = prompt_file!("contradictions/blank.jinja");
 
 /// Pairs labelled at once.
 const BATCH: usize = 24;
 
-/// The largest log-odds of an examination.
-const MOST: f64 = 5.0;
+/// Tokens of what fills a blank.
+const LENGTH: usize = 16;
 
-/// Tokens of a question, and of an answer.
-const LENGTH: usize = 32;
-
-/// Finished work on pairs.
-pub(super) struct Journals {
-    pub(super) questions: Journal<String>,
-    pub(super) labels: Journal<Said>,
-}
-
-/// What is said of each pair; `None` where a call failed.
+/// The model's replies for each pair, in the order of `pairs`; `None` for a pair with a failed call.
 pub(super) fn all(
-    folder: &Folder,
     claims: &[Claim],
     pairs: &[Pair],
-    journals: &mut Journals,
+    journal: &mut Journal<Said>,
     stage: &Stage<'_>,
 ) -> Result<Vec<Option<Said>>> {
-    let asking = Asking { folder, claims };
-    let keys: Vec<String> = pairs.iter().map(|pair| asking.key(pair, stage)).collect();
-    let open: Vec<usize> = (0..pairs.len()).filter(|&index| journals.labels.get(&keys[index]).is_none()).collect();
+    let examples = relation::examples()?;
+    let asked: Vec<Asked> = pairs.iter().map(|pair| Asked::of(pair, claims, &examples)).collect();
+    let keys: Vec<String> = asked.iter().map(|asked| asked.key(stage)).collect();
+    let open: Vec<usize> = (0..pairs.len()).filter(|&index| journal.get(&keys[index]).is_none()).collect();
     let known = pairs.len() - open.len();
     stage.labelling(known, pairs.len());
     for (number, batch) in open.chunks(BATCH).enumerate() {
-        let batched: Vec<&Pair> = batch.iter().map(|&index| &pairs[index]).collect();
-        let said = asking.label(&batched, &mut journals.questions, stage)?;
-        let labelled = batch.iter().zip(said).filter_map(|(&index, said)| Some((keys[index].clone(), said?)));
-        journals.labels.add(labelled.collect())?;
-        stage.labelling((known + number * BATCH + batch.len()).min(pairs.len()), pairs.len());
+        let asks: Vec<Ask> = batch.iter().flat_map(|&index| asked[index].asks.iter().cloned()).collect();
+        let mut replies = stage.ask(&asks)?.into_iter();
+        // A pair of which a call failed is not labelled: its calls are made again in the next run.
+        let said = |&index: &usize| {
+            let own: Vec<Option<CallRecord>> = replies.by_ref().take(asked[index].asks.len()).collect();
+            Some((keys[index].clone(), asked[index].said(&own.into_iter().collect::<Option<Vec<_>>>()?)))
+        };
+        let labelled: Vec<Option<(String, Said)>> = batch.iter().map(said).collect();
+        journal.add(labelled.into_iter().flatten().collect())?;
+        stage.labelling(known + number * BATCH + batch.len(), pairs.len());
     }
-    Ok(keys.iter().map(|key| journals.labels.get(key).cloned()).collect())
+    Ok(keys.iter().map(|key| journal.get(key).cloned()).collect())
 }
 
-struct Asking<'a> {
-    folder: &'a Folder,
-    claims: &'a [Claim],
+/// The calls of a pair: how the statements stand to each other in both directions, then one for each blank.
+struct Asked {
+    blanks: [Option<String>; 2],
+    asks: Vec<Ask>,
 }
 
-impl Asking<'_> {
-    /// The directions of a pair: whose statement is asked about, and whose document answers.
-    fn directions(pair: &Pair) -> [(usize, usize); 2] {
-        [(pair.of.0, pair.of.1), (pair.of.1, pair.of.0)]
+impl Asked {
+    fn of(pair: &Pair, claims: &[Claim], examples: &[Message]) -> Self {
+        let (a, b) = (&claims[pair.of.0], &claims[pair.of.1]);
+        let directions = [(a, b), (b, a)];
+        let blanks = directions.map(|(own, other)| blank(own, other));
+        let relations = directions.iter().map(|(own, other)| relation::ask(own, other, examples));
+        let filled = directions.iter().zip(&blanks).filter_map(|((own, other), blank)| {
+            let values = json!({
+                "text": other.text, "about": other.subject, "blank": blank.as_ref()?, "own": own.subject,
+            });
+            Some(Ask::new(JUDGE, BLANK_PROMPT, values, &SHORT).max_tokens(LENGTH))
+        });
+        let asks = relations.chain(filled).collect();
+        Self { blanks, asks }
     }
 
     /// Hash of everything that decides what is said of a pair.
-    fn key(&self, pair: &Pair, stage: &Stage<'_>) -> String {
-        let [one, other] = Self::directions(pair);
-        let asks = [self.question(one), self.question(other), self.answer(one, ""), self.answer(other, "")];
-        let exams = [self.exam(one), self.exam(other)];
-        let keys: Vec<String> = asks.iter().chain(&exams).map(|ask| stage.key(ask)).collect();
+    fn key(&self, stage: &Stage<'_>) -> String {
+        let keys: Vec<String> = self.asks.iter().map(|ask| stage.key(ask)).collect();
         super::journal::key(&keys.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    fn label(&self, pairs: &[&Pair], questions: &mut Journal<String>, stage: &Stage<'_>) -> Result<Vec<Option<Said>>> {
-        let directions: Vec<(usize, usize)> = pairs.iter().flat_map(|pair| Self::directions(pair)).collect();
-        let asks: Vec<Ask> = directions.iter().map(|&direction| self.question(direction)).collect();
-        let keys: Vec<String> = asks.iter().map(|ask| stage.key(ask)).collect();
-        let mut open: Vec<usize> = (0..asks.len()).filter(|&index| questions.get(&keys[index]).is_none()).collect();
-        open.sort_by(|a, b| keys[*a].cmp(&keys[*b]));
-        open.dedup_by(|a, b| keys[*a] == keys[*b]);
-        open.sort_unstable();
-        let asked: Vec<Ask> = open.iter().map(|&index| asks[index].clone()).collect();
-        let replies = stage.ask(&asked)?;
-        let written = replies.into_iter().zip(&open).filter_map(|(reply, &index)| match reply?.parsed {
-            Parsed::Text(text) => Some((keys[index].clone(), text.lines().next().unwrap_or_default().to_owned())),
-            _ => None,
-        });
-        questions.add(written.collect())?;
-        let question = |at: usize| questions.get(&keys[at]).map_or("", String::as_str);
-        let seconds: Vec<Ask> = directions
-            .iter()
-            .enumerate()
-            .flat_map(|(at, &direction)| [self.answer(direction, question(at)), self.exam(direction)])
-            .collect();
-        let replies = stage.ask(&seconds)?;
-        let said = |(at, replies): (usize, &[Option<CallRecord>])| {
-            let replies = replies.iter().cloned().collect::<Option<Vec<_>>>()?;
-            let answer = |at: usize| replies[2 * at].answer().map(str::to_owned);
-            let truth = |at: usize| log_odds(probability(&replies[2 * at + 1], OPTIONS), MOST);
-            Some(Said {
-                questions: [question(2 * at).to_owned(), question(2 * at + 1).to_owned()],
-                answers: [answer(0), answer(1)],
-                truth: (truth(0) + truth(1)) / 2.0,
-            })
-        };
-        Ok(replies.chunks_exact(4).enumerate().map(said).collect())
-    }
-
-    /// A claim with what stands beside it.
-    fn shown(&self, claim: usize) -> Value {
-        let claim = &self.claims[claim];
-        let source = &self.folder.sources[claim.source()];
-        let title = source.title.clone().unwrap_or_else(|| stem_of(&source.file));
-        json!({
-            "title": title,
-            "date": source.date,
-            "heading": claim.heading,
-            "before": claim.before,
-            "text": claim.text,
-            "after": claim.after,
-            "subject": claim.subject,
-        })
-    }
-
-    fn with(&self, claim: usize, more: &[(&str, Value)]) -> Value {
-        let mut values = self.shown(claim);
-        more.iter().for_each(|(name, value)| values[*name] = value.clone());
-        values
-    }
-
-    /// The question that the first claim answers: about the value by which it differs from the second.
-    fn question(&self, (own, other): (usize, usize)) -> Ask {
-        let value = value(&self.claims[own], &self.claims[other]);
-        Ask::new(READER, PAIR_PROMPTS[0], self.with(own, &[("value", json!(value))]), &TEXT).max_tokens(LENGTH)
-    }
-
-    /// What the second claim's document answers to it.
-    fn answer(&self, (_, other): (usize, usize), question: &str) -> Ask {
-        let values = self.with(other, &[("question", json!(question))]);
-        Ask::new(JUDGE, PAIR_PROMPTS[1], values, &SHORT).max_tokens(LENGTH)
-    }
-
-    /// Whether the first claim is true according to the second's document.
-    fn exam(&self, (own, other): (usize, usize)) -> Ask {
-        let values = self.with(other, &[("statement", json!(self.claims[own].text)), ("asked", json!("true"))]);
-        Ask::new(JUDGE, PAIR_PROMPTS[2], values, &CHOICE)
-            .options(OPTIONS)
-            .max_tokens(TOKENS)
-            .logprobs(Logprobs { top: TOP, ..Logprobs::default() })
+    /// What the replies to its calls say.
+    fn said(&self, replies: &[CallRecord]) -> Said {
+        let (relations, filled) = replies.split_at(2);
+        let mut filled = filled.iter();
+        let answers =
+            self.blanks.each_ref().map(|blank| blank.as_ref().and_then(|_| filled.next()?.answer().map(str::to_owned)));
+        Said {
+            blanks: self.blanks.clone(),
+            answers,
+            relations: [relation::read(&relations[0]), relation::read(&relations[1])],
+        }
     }
 }

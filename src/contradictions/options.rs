@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-/// Calls of a pair, at most: a question, an answer and an examination in each direction.
-pub(super) const CALLS: usize = 6;
+/// Calls of a pair, at most: a blank and a relation in each direction.
+pub(super) const CALLS: usize = 4;
 
 /// How documents are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Pairs of each claim that are labelled, at most.
     pub pairs: usize,
-    /// Pairs of each document that are labelled, at most, as long as the pair's other document has its number too.
+    /// About how many pairs of each document are labelled: a further one only where the pair's other document has fewer.
     pub of_document: usize,
     /// The least probability of a contradiction that is reported.
     pub least: f64,

@@ -19,7 +19,7 @@ const NEAREST: usize = 24;
 const NEAR: f32 = 0.3;
 
 /// The least promise of a pair that is labelled.
-const PROMISING: f64 = 1.7;
+const PROMISING: f64 = 1.5;
 
 /// Two claims of different documents.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,7 +96,7 @@ impl Vectors {
     }
 }
 
-/// How much a word says: the logarithm of the share of claims that have it.
+/// How much a word says: the logarithm of the number of claims divided by the number of those that have it, smoothed.
 pub(super) struct Weights {
     counts: HashMap<String, usize>,
     all: f64,

@@ -15,11 +15,11 @@ pub struct Counts {
     pub sentences: usize,
     /// Claims, equal ones counted once.
     pub claims: usize,
-    /// Pairs labelled.
+    /// Pairs compared.
     pub pairs: usize,
     /// Calls made in this run; kept ones are not made again.
     pub calls: usize,
-    /// Calls that failed: their passages have no subjects, their pairs are not labelled.
+    /// Calls that failed: their passages have no subjects, and code alone decides on their pairs.
     pub failed: usize,
 }
 
@@ -50,10 +50,11 @@ impl Report {
     #[must_use]
     pub fn told(&self) -> String {
         let count = |n: usize, one: &str, many: &str| plural(n, one, many);
-        let Counts { documents, claims, pairs, .. } = self.counts;
+        let Counts { documents, claims, pairs, failed, .. } = self.counts;
         let found = self.findings().count();
         let documents = count(documents, "document", "documents");
-        let compared = format!("{}, {}", count(claims, "claim", "claims"), count(pairs, "pair", "pairs"));
+        let failed = if failed == 0 { String::new() } else { format!(", {} failed", count(failed, "call", "calls")) };
+        let compared = format!("{}, {}{failed}", count(claims, "claim", "claims"), count(pairs, "pair", "pairs"));
         if found == 0 {
             return format!("no contradictions in {documents}: {compared}");
         }

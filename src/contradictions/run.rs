@@ -1,14 +1,16 @@
 //! A comparison from documents to a report.
 
 use super::claims::{self, Claim, SUBJECTS_PROMPT};
+use super::explained;
 use super::findings;
 use super::folder::Folder;
 use super::follow::{Event, Follow};
 use super::journal::{self, Journal};
 use super::judged::Judged;
-use super::labels::{self, Journals, PAIR_PROMPTS};
+use super::labels::{self, BLANK_PROMPT};
 use super::options::{CALLS, Options};
 use super::pairs::{self, Pair, Vectors, Weights};
+use super::relation::RELATION_PROMPT;
 use super::report::{Counts, Report};
 use super::said::Said;
 use super::stage::Stage;
@@ -20,7 +22,7 @@ use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
 /// Every prompt.
-pub const PROMPTS: &[File] = &[SUBJECTS_PROMPT, PAIR_PROMPTS[0], PAIR_PROMPTS[1], PAIR_PROMPTS[2]];
+pub const PROMPTS: &[File] = &[SUBJECTS_PROMPT, BLANK_PROMPT, RELATION_PROMPT];
 
 /// Compares the documents of `folder` with each other.
 ///
@@ -39,7 +41,7 @@ pub fn find(
     let lock = cache.map(journal::lock).transpose()?.flatten();
     let cache = cache.filter(|_| lock.is_some());
     if lock.is_none() && options.cache.is_some() {
-        follow.note("another process compares these documents: finished work of this one is not kept");
+        follow.note("another process compares these documents: this one keeps no finished work and takes none");
     }
     let stage = Stage { tools, settings, follow, prompts: PROMPTS, calls: Cell::default() };
     let claims = claims::read(folder, &mut Journal::open(cache, "claims.jsonl")?, &stage)?;
@@ -55,13 +57,13 @@ pub fn find(
     let left_out = pairs::bound(&mut pairs, &claims, options.of_document);
     if left_out > 0 {
         let most = options.of_document;
-        follow.note(&format!("{left_out} less promising pairs are left out: {most} of each document are labelled"));
+        follow
+            .note(&format!("{left_out} less promising pairs are left out: about {most} of each document are labelled"));
     }
+    explained::mark(&mut pairs, &claims);
     let counted = Event::Pairs { claims: claims.len(), pairs: pairs.len(), calls: pairs.len() * CALLS };
     follow.event(&counted);
-    let mut journals =
-        Journals { questions: Journal::open(cache, "questions.jsonl")?, labels: Journal::open(cache, "labels.jsonl")? };
-    let said = labels::all(folder, &claims, &pairs, &mut journals, &stage)?;
+    let said = labels::all(&claims, &pairs, &mut Journal::open(cache, "labels.jsonl")?, &stage)?;
     let judged: Vec<Judged> = pairs
         .iter()
         .zip(&said)

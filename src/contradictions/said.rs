@@ -1,14 +1,14 @@
-//! What was said of a pair.
+//! The replies of the judge for one pair.
 
 use serde::{Deserialize, Serialize};
 
-/// What was said of a pair.
+/// The replies of the judge for one pair.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Said {
-    /// The question that each statement answers.
-    pub(super) questions: [String; 2],
-    /// What the other document answers to it; `None` where it does not say.
+    /// Each statement with a blank for the value that differs; `None` where code sees no such value.
+    pub(super) blanks: [Option<String>; 2],
+    /// What fills the blank according to the other statement; `None` where it does not say.
     pub(super) answers: [Option<String>; 2],
-    /// Log-odds that a statement is true according to the other document, the mean of both directions.
-    pub(super) truth: f64,
+    /// Probabilities that the other statement contradicts each statement, supports it, or does neither.
+    pub(super) relations: [[f64; 3]; 2],
 }

@@ -7,7 +7,7 @@ use super::words::{Words, overlap};
 use std::collections::BTreeSet;
 
 /// What code sees of two claims.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Signals {
     /// Cosine of their vectors.
     pub(super) cosine: f64,
@@ -16,25 +16,34 @@ pub(super) struct Signals {
     /// The same, of the shorter one's.
     pub(super) contained: f64,
     pub(super) quantities: Relation,
-    /// A number of one is one of the other, whatever it counts.
-    pub(super) shared_value: bool,
     pub(super) dates: Relation,
     /// Each has names that the other lacks.
     pub(super) names_differ: bool,
-    /// Both have a name, in the sentence or above it.
-    pub(super) names_shared: bool,
     /// One negates what the other does not.
     pub(super) negated: bool,
+    /// One negates a word that the other affirms, or one permits and the other forbids.
+    pub(super) denied: bool,
     /// One has the opposite of a word of the other.
     pub(super) opposed: bool,
-    /// The sentence of one, or one beside it, calls something an error.
+    /// The sentence of one calls something an error, or the next one calls it an error.
     pub(super) corrected: bool,
+    /// One reports what somebody says.
+    pub(super) reported: bool,
+    /// One speaks of something that is not settled or has not happened.
+    pub(super) planned: bool,
     /// One says that something changed or was to.
     pub(super) changed: bool,
     /// Their headings or titles name different years.
     pub(super) years_differ: bool,
     /// They speak of different parts: one of weekdays and one of Sundays, one of the free plan and one of the team plan.
     pub(super) scopes_differ: bool,
+    /// One is about the past and the other is not.
+    pub(super) tenses_differ: bool,
+    /// A sentence of the folder names the values of both, and says that one replaced or corrects the other.
+    pub(super) explained: bool,
+    /// The share of the words that name what one is about that the other has: the smaller and the larger one of both directions.
+    pub(super) head_least: f64,
+    pub(super) head_most: f64,
     /// Their subjects have words in common, of the shorter one's.
     pub(super) subject: f64,
     /// Each subject has a name that the other document's subject, headings and sentence lack.
@@ -45,37 +54,32 @@ impl Signals {
     /// Of two claims whose vectors have this cosine; `weight` is a word's.
     pub(super) fn of(a: &Claim, b: &Claim, cosine: f64, weight: &dyn Fn(&str) -> f64) -> Self {
         let (share, contained) = overlap(&a.words.content, &b.words.content, weight);
-        let lacks = |a: &Claim, b: &Claim| {
-            a.words.names.iter().any(|name| !b.words.names.contains(name) && !b.about.contains(name) && !b.has(name))
-        };
+        let foreign = |own: &Words, other: &Claim| own.names.iter().any(|name| !other.knows(name));
         let subjects = (Words::of(&format!("x {}", a.subject)), Words::of(&format!("x {}", b.subject)));
         let (_, subject) = overlap(&subjects.0.content, &subjects.1.content, weight);
-        let foreign = |own: &Words, other: &Claim| {
-            own.names
-                .iter()
-                .any(|name| !other.words.names.contains(name) && !other.about.contains(name) && !other.has(name))
-        };
-        let names = |claim: &Claim| -> BTreeSet<String> { claim.words.names.union(&claim.about).cloned().collect() };
-        let beside = |claim: &Claim| {
-            let near = [&claim.before, &claim.after];
-            claim.words.corrects() || near.iter().any(|text| Words::of(text).corrects())
-        };
+        let wrong = |claim: &Claim| claim.words.corrects() || Words::of(&claim.after).corrects_what_is_before();
         let apart = |a: &BTreeSet<u32>, b: &BTreeSet<u32>| !a.is_empty() && !b.is_empty() && a.is_disjoint(b);
+        let heads = [head(a, b, weight), head(b, a, weight)];
         Self {
             cosine,
             overlap: share,
             contained,
             quantities: a.numbers.quantities_with(&b.numbers),
-            shared_value: a.numbers.share_a_value(&b.numbers),
             dates: a.numbers.dates_with(&b.numbers),
-            names_differ: lacks(a, b) && lacks(b, a),
-            names_shared: !names(a).is_disjoint(&names(b)),
+            names_differ: foreign(&a.words, b) && foreign(&b.words, a),
             negated: a.words.negate(&b.words),
+            denied: a.words.deny(&b.words),
             opposed: a.words.oppose(&b.words),
-            corrected: beside(a) || beside(b),
+            corrected: wrong(a) || wrong(b),
+            reported: a.words.reports() || b.words.reports(),
+            planned: a.words.plans() || b.words.plans(),
             changed: a.words.changes() || b.words.changes(),
             years_differ: apart(&a.years, &b.years),
             scopes_differ: a.words.other_scope(&b.words),
+            tenses_differ: a.words.is_past() != b.words.is_past(),
+            explained: false,
+            head_least: heads[0].min(heads[1]),
+            head_most: heads[0].max(heads[1]),
             subject,
             subjects_differ: foreign(&subjects.0, b) && foreign(&subjects.1, a),
         }
@@ -87,40 +91,39 @@ impl Signals {
             || self.dates == Relation::Differ
             || self.names_differ
             || self.negated
+            || self.denied
             || self.opposed
     }
 
     /// By name, with what the judge says.
     pub(super) fn named(&self, judged: &Judged) -> Vec<(&'static str, f64)> {
-        let is = |relation: Relation, wanted: Relation| f64::from(u8::from(relation == wanted));
         let flag = |flag: bool| f64::from(u8::from(flag));
-        let number = is(self.quantities, Relation::Differ);
-        let date = is(self.dates, Relation::Differ);
+        let number = flag(self.quantities == Relation::Differ);
+        let date = flag(self.dates == Relation::Differ);
         vec![
             ("cosine", self.cosine),
             ("overlap", self.overlap),
-            ("contained", self.contained),
             ("number_differs", number),
-            ("number_agrees", is(self.quantities, Relation::Agree)),
-            ("number_apart", is(self.quantities, Relation::Apart)),
-            ("shared_value", flag(self.shared_value)),
             ("date_differs", date),
-            ("date_agrees", is(self.dates, Relation::Agree)),
-            ("both_differ", number * date),
+            ("both_differ", date * flag(matches!(self.quantities, Relation::Differ | Relation::Apart))),
             ("names_differ", flag(self.names_differ)),
-            ("names_shared", flag(self.names_shared)),
-            ("polarity", flag(self.negated || self.opposed)),
+            ("denied", flag(self.denied || self.opposed)),
             ("no_difference", flag(!self.differs())),
             ("corrected", flag(self.corrected)),
-            ("changed", flag(self.changed)),
+            ("reported", flag(self.reported)),
+            ("planned", flag(self.planned)),
+            ("explained", flag(self.explained)),
             ("years_differ", flag(self.years_differ)),
             ("scopes_differ", flag(self.scopes_differ)),
-            ("subject", self.subject),
+            ("then", number * flag(self.tenses_differ)),
+            ("head_least", self.head_least),
+            ("head_most", self.head_most),
             ("subjects_differ", flag(self.subjects_differ)),
             ("answers_differ", judged.differ),
+            ("answers_both", flag(judged.differ > 1.0)),
             ("answers_agree", judged.agree),
-            ("answers_unknown", judged.unknown),
-            ("truth", judged.truth),
+            ("conflict", judged.conflict),
+            ("conflict_of_words", judged.conflict_of_words),
         ]
     }
 
@@ -131,9 +134,16 @@ impl Signals {
             + self.overlap
             + self.contained
             + flag(self.differs(), 0.8)
-            + flag(self.quantities == Relation::Differ || self.dates == Relation::Differ, 0.4)
+            + flag(self.quantities == Relation::Differ || self.dates == Relation::Differ || self.denied, 0.4)
             + 0.3 * self.subject
             - flag(self.subjects_differ, 0.5)
             - flag(self.years_differ || self.scopes_differ, 0.3)
     }
+}
+
+/// The share of the words that name what `own` is about that `other` has.
+fn head(own: &Claim, other: &Claim, weight: &dyn Fn(&str) -> f64) -> f64 {
+    let sum = |words: &mut dyn Iterator<Item = &String>| words.map(|word| weight(word)).sum::<f64>();
+    let all = sum(&mut own.head.iter());
+    if all > 0.0 { sum(&mut own.head.intersection(&other.known)) / all } else { 0.5 }
 }

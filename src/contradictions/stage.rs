@@ -6,7 +6,7 @@ use crate::error::{MootError, Result};
 use crate::prompts::File;
 use crate::protocol::Ask;
 use crate::protocol::ctx::{Ctx, Settings, Silent, Tools};
-use crate::protocol::formats::{CHOICE, Format, SHORT, SUBJECTS, TEXT};
+use crate::protocol::formats::{CHOICE, Format, SHORT, SUBJECTS};
 use crate::question::Question;
 use crate::transcript::CallRecord;
 
@@ -31,7 +31,7 @@ impl Stage<'_> {
             return Err(MootError::Interrupted);
         }
         let question = Question { id: "contradictions".into(), ..Question::default() };
-        let formats = [&SUBJECTS, &CHOICE, &SHORT, &TEXT].into_iter().flat_map(Format::files);
+        let formats = [&SUBJECTS, &CHOICE, &SHORT].into_iter().flat_map(Format::files);
         let files = self.prompts.iter().copied().chain(formats).collect();
         let mut ctx = Ctx::new("contradictions", files, &question, self.tools, self.settings, &Silent);
         let replies: Vec<Option<CallRecord>> = ctx.try_all(asks)?.into_iter().map(Result::ok).collect();
@@ -53,6 +53,7 @@ impl Stage<'_> {
             &format,
             &ask.format_values.to_string(),
             &format!("{:?} {}", self.settings.sampling, self.settings.free_form),
+            &format!("{:?} {:?} {:?}", ask.max_tokens, ask.logprobs, ask.turns),
         ])
     }
 
@@ -62,5 +63,38 @@ impl Stage<'_> {
 
     pub(super) fn labelling(&self, done: usize, of: usize) {
         self.follow.event(&Event::Labelling { done, of });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ask, SHORT, Settings, Stage, Tools};
+    use crate::contradictions::claims::SUBJECTS_PROMPT;
+    use crate::contradictions::follow::Follow;
+    use crate::generation::{Logprobs, Message, Role};
+    use crate::llm::scripted::Scripted;
+    use serde_json::json;
+    use std::collections::BTreeSet;
+
+    struct Nobody;
+    impl Follow for Nobody {}
+
+    #[test]
+    fn whatever_decides_a_reply_is_in_its_key() {
+        let (llm, settings) = (Scripted::new(|_| String::new()), Settings::default());
+        let calls = std::cell::Cell::default();
+        let stage = Stage { tools: Tools::new(&llm), settings: &settings, follow: &Nobody, prompts: &[], calls };
+        let ask = || Ask::new("reader", SUBJECTS_PROMPT, json!({}), &SHORT);
+        let asks = [
+            ask(),
+            Ask::new("reader", SUBJECTS_PROMPT, json!({ "title": "a" }), &SHORT),
+            ask().options(["yes", "no"]),
+            ask().max_tokens(8),
+            ask().max_tokens(9),
+            ask().logprobs(Logprobs::default()),
+            ask().after(vec![Message::new(Role::User, "b")]),
+        ];
+        let keys: BTreeSet<String> = asks.iter().map(|ask| stage.key(ask)).collect();
+        assert_eq!((keys.len(), stage.key(&ask())), (asks.len(), stage.key(&ask())));
     }
 }

@@ -9,20 +9,34 @@ pub(crate) const TOKENS: usize = 4;
 /// Likeliest tokens that are read: spellings of both options are among them.
 pub(crate) const TOP: usize = 12;
 
+/// Fewest letters of a token that stands for the option it begins.
+const BEGINNING: usize = 2;
+
 /// The probability of the first of two options beside the second, by the first token. Without log-probabilities it is 1 or 0, by
 /// the reply. A malformed reply is 1/2.
 pub(crate) fn probability(call: &CallRecord, options: [&str; 2]) -> f64 {
+    probabilities(call, options)[0]
+}
+
+/// The probabilities of options beside each other, by the first token, which is an option or begins one. Without
+/// log-probabilities that of the reply is 1. Those of a malformed reply are equal.
+pub(crate) fn probabilities<const N: usize>(call: &CallRecord, options: [&str; N]) -> [f64; N] {
+    let equal = [1.0 / N as f64; N];
     let Some(first) = call.logprobs.first().filter(|first| !first.top.is_empty()) else {
-        return match call.parsed {
-            Parsed::Choice { option, .. } => f64::from(u8::from(option == 0)),
-            _ => 0.5,
-        };
+        let Parsed::Choice { option: chosen, .. } = call.parsed else { return equal };
+        return std::array::from_fn(|option| f64::from(u8::from(option == chosen)));
     };
-    let [one, other] = options.map(|word| -> f64 {
-        let spelt = first.top.iter().filter(|token| token.text.trim().eq_ignore_ascii_case(word));
+    let spells = |token: &str, word: &str| {
+        let begins =
+            || token.len() >= BEGINNING && word.get(..token.len()).is_some_and(|own| own.eq_ignore_ascii_case(token));
+        token.eq_ignore_ascii_case(word) || begins()
+    };
+    let masses = options.map(|word| -> f64 {
+        let spelt = first.top.iter().filter(|token| spells(token.text.trim(), word));
         spelt.map(|token| exp(f64::from(token.logprob))).sum()
     });
-    if one + other > 0.0 { one / (one + other) } else { 0.5 }
+    let all: f64 = masses.iter().sum();
+    if all > 0.0 { masses.map(|mass| mass / all) } else { equal }
 }
 
 /// The log-odds of a probability, at most `most` in size.
@@ -33,7 +47,7 @@ pub(crate) fn log_odds(probability: f64, most: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{log_odds, probability};
+    use super::{log_odds, probabilities, probability};
     use crate::generation::{Alternative, TokenLogprob};
     use crate::transcript::{CallRecord, Parsed};
 
@@ -53,6 +67,16 @@ mod tests {
         let of = |parsed| probability(&CallRecord { parsed, ..CallRecord::default() }, YES_NO);
         let choice = |option| Parsed::Choice { option, explanation: String::new() };
         assert_eq!((of(choice(0)), of(choice(1)), of(Parsed::Malformed)), (1.0, 0.0, 0.5));
+    }
+
+    #[test]
+    fn a_token_stands_for_the_option_that_it_begins() {
+        let token = |text: &str, p: f32| Alternative { id: None, text: text.into(), logprob: p.ln() };
+        let top = vec![token("contr", 0.3), token("ne", 0.1), token("c", 0.5), token("supports", 0.1)];
+        let first = TokenLogprob { id: None, text: "c".into(), logprob: 0.5_f32.ln(), top, watched: Vec::new() };
+        let call = CallRecord { logprobs: vec![first], ..CallRecord::default() };
+        let [contradicts, supports, neither] = probabilities(&call, ["contradicts", "supports", "neither"]);
+        assert!((contradicts - 0.6).abs() < 1e-6 && (supports - 0.2).abs() < 1e-6 && (neither - 0.2).abs() < 1e-6);
     }
 
     #[test]

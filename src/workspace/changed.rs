@@ -1,5 +1,6 @@
 //! The files that changed since a git revision or a date.
 
+use crate::dates::days_from_civil;
 use crate::error::{MootError, Result};
 use crate::retrieval::check_date;
 use crate::retrieval::corpus::Corpus;
@@ -20,12 +21,13 @@ pub struct Changed {
 impl Changed {
     /// The files of `paths` that changed since `since`: a date, or a revision of the git repository that each path is in. Changes
     /// that are not committed count, and so do files that git does not know. A date is that of the last commit before it in a
-    /// repository, elsewhere that of the files.
+    /// repository, elsewhere that of the files; a year or a month is its first day.
     ///
     /// # Errors
     /// A date that is none; a revision that git does not know; no git.
     pub fn since(since: &str, paths: &[String]) -> Result<Self> {
         let is_date = since.starts_with(|c: char| c.is_ascii_digit()) && since.len() >= 4 && check_date(since).is_ok();
+        let day = is_date.then(|| first_day(since));
         let mut files = BTreeSet::new();
         for path in paths {
             let path = Path::new(path);
@@ -34,16 +36,16 @@ impl Changed {
             } else {
                 path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
             };
-            match (is_date, top(folder)) {
-                (true, None) => files.extend(modified(since, path)?),
-                (true, Some(top)) => {
-                    let before = git(folder, &["rev-list", "-1", &format!("--before={since} 00:00"), "HEAD"])?;
+            match (&day, top(folder)) {
+                (Some(day), None) => files.extend(modified(day, path)?),
+                (Some(day), Some(top)) => {
+                    let before = git(folder, &["rev-list", "-1", &format!("--before={day} 00:00"), "HEAD"])?;
                     let before = before.trim();
                     // The empty tree: everything is newer.
                     let before = if before.is_empty() { "4b825dc642cb6eb9a060e54bf8d69288fbee4904" } else { before };
                     files.extend(differing(before, folder, &top)?);
                 }
-                (false, Some(top)) => {
+                (None, Some(top)) => {
                     let named = git(
                         folder,
                         &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{since}^{{commit}}")],
@@ -55,7 +57,7 @@ impl Changed {
                     })?;
                     files.extend(differing(commit.trim(), folder, &top)?);
                 }
-                (false, None) => {
+                (None, None) => {
                     let folder = folder.display();
                     return Err(MootError::Usage(format!(
                         "--since {since}: expected a date as 2024-05-31, or a git repository in {folder}"
@@ -87,25 +89,24 @@ fn differing(commit: &str, folder: &Path, top: &Path) -> Result<BTreeSet<PathBuf
     Ok(paths.filter_map(|path| std::fs::canonicalize(top.join(path)).ok()).collect())
 }
 
-/// Files of `path` that were written on the day `date` or later.
-fn modified(date: &str, path: &Path) -> Result<BTreeSet<PathBuf>> {
+/// Files of `path` that were written on `day` or later.
+fn modified(day: &str, path: &Path) -> Result<BTreeSet<PathBuf>> {
     let corpus = Corpus::open(&[path.display().to_string()])?;
-    let from = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * days(date));
+    let from = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * days(day));
     let newer = |path: &&Path| std::fs::metadata(path).and_then(|file| file.modified()).is_ok_and(|time| time >= from);
     Ok(corpus.paths().filter(newer).filter_map(|path| std::fs::canonicalize(path).ok()).collect())
 }
 
-/// Days from 1970 to `date`, which was checked; 0 for an earlier one.
-fn days(date: &str) -> u64 {
-    let mut parts = date.split('-').map(|part| part.parse::<i64>().unwrap_or(1));
-    let (year, month, day) = (parts.next().unwrap_or(1970), parts.next().unwrap_or(1), parts.next().unwrap_or(1));
-    // Howard Hinnant's days_from_civil.
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year - era * 400;
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-    u64::try_from(days).unwrap_or_default()
+/// Days from 1970 to `day`, a whole date that was checked; 0 for an earlier one.
+fn days(day: &str) -> u64 {
+    let mut parts = day.split('-').map(|part| part.parse().unwrap_or(1));
+    let mut part = || parts.next().unwrap_or(1);
+    u64::try_from(days_from_civil(part(), part(), part())).unwrap_or_default()
+}
+
+/// The first day of a year, a month or a day that was checked: git would take a part that is missing from today.
+fn first_day(date: &str) -> String {
+    format!("{date}{}", &"-01-01"[date.len().saturating_sub(4).min(6)..])
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
@@ -121,10 +122,12 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::days;
+    use super::{days, first_day};
 
     #[test]
-    fn days_are_those_of_the_calendar() {
-        assert_eq!((days("1970"), days("1970-02"), days("2000-03-01"), days("1950")), (0, 31, 11_017, 0));
+    fn a_date_begins_on_its_first_day() {
+        let first = ["1970", "1970-02", "2000-03-01"].map(first_day);
+        assert_eq!(first, ["1970-01-01", "1970-02-01", "2000-03-01"]);
+        assert_eq!((first.map(|day| days(&day)), days("1950-01-01")), ([0, 31, 11_017], 0));
     }
 }

@@ -65,6 +65,8 @@ fn the_exit_code_says_whether_a_contradiction_is_probable() {
     assert_eq!(code("docs --least 0 --fail-above 0"), Some(1));
     assert_eq!(code("docs --least 0 --fail-above 1"), Some(0));
     assert_eq!(code("docs --fail-above 2"), Some(2));
+    refused(&workspace, "missing --fail-above 0.3", &["--fail-above 0.3", "--least 0.5"]);
+    refused(&workspace, "missing --least 0.9 --fail-above 0.8", &["--fail-above 0.8", "--least 0.9"]);
 }
 
 #[test]
@@ -94,6 +96,26 @@ fn only_changes_since_a_revision_or_a_date_are_compared() {
     );
     assert_eq!(pairs("docs --least 0 --since 2001-01-01 --json"), 3, "everything is newer");
     refused(&workspace, "docs --since nowhere", &["--since nowhere", "a revision that git knows"]);
+}
+
+#[test]
+fn a_year_or_a_month_begins_on_its_first_day() {
+    let workspace = workspace();
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]).args(arguments);
+        command.env("GIT_COMMITTER_DATE", "2018-01-01T12:00:00").env("GIT_AUTHOR_DATE", "2018-01-01T12:00:00");
+        assert!(command.current_dir(workspace.path("")).output().unwrap().status.success(), "{arguments:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "docs"]);
+    git(&["commit", "-q", "-m", "first"]);
+    for (since, changed) in
+        [("2018", "2 files"), ("2018-01", "2 files"), ("2018-01-01", "2 files"), ("2018-02", "0 files")]
+    {
+        let said = text(&run(&workspace, &format!("docs --dry-run --since {since}")).stderr);
+        assert!(said.contains(&format!("{changed} changed since {since}")), "{said}");
+    }
 }
 
 #[test]

@@ -34,15 +34,16 @@ fn asked(call: &Call) -> &str {
     call.prompt.messages().last().map_or("", |message| &message.content)
 }
 
-/// A reader that names the mill for every sentence, and asks about it; a judge that answers with the first year of the document.
+/// A reader that names the mill for every sentence; a judge that fills blanks with the first year of the text, and sees a
+/// contradiction where 1790 stands beside a later year.
 fn reply(call: &Call) -> String {
     let text = asked(call);
     let grammar = call.grammar.as_ref().map_or("", |grammar| &*grammar.name);
     match grammar {
         "reply/subjects.lark" => (1..=8).map(|number| format!("{number}: The mill\n")).collect(),
-        "reply/choice.lark" => "no".into(),
-        "reply/short.lark" => ["1790", "1811"].into_iter().find(|year| text.contains(year)).unwrap_or("unknown").into(),
-        _ => "When was Harlow Mill built?".into(),
+        "reply/choice.lark" if text.contains("1790") && text.contains("18") => "contradicts".into(),
+        "reply/choice.lark" => "neither".into(),
+        _ => ["1790", "1811"].into_iter().find(|year| text.contains(year)).unwrap_or("unknown").into(),
     }
 }
 
@@ -141,10 +142,12 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
     // Everything is known now, and a cut line is dropped.
     let labels = cache.as_ref().unwrap().join("labels.jsonl");
     let text = std::fs::read_to_string(&labels).unwrap();
-    std::fs::write(&labels, format!("{text}{{\"key\":\"12")).unwrap();
+    let cut = format!("{{\"key\":\"{}", "12".repeat(400));
+    std::fs::write(&labels, format!("{text}{cut}")).unwrap();
     let silent = Scripted::failing(|call| Err(MootError::Usage(format!("asked again: {}", call.what))));
     let again = find_with(&folder, &silent, cache, &Watch::default()).unwrap();
     assert_eq!((again.groups, again.counts.calls), (whole.groups, 0));
+    assert_eq!(std::fs::read_to_string(&labels).unwrap(), text);
 }
 
 #[test]
@@ -255,4 +258,99 @@ fn pairs_of_a_document_are_bounded() {
     };
     assert_eq!(pairs(9), 45);
     assert!((10..=20).contains(&pairs(2)), "{}", pairs(2));
+}
+
+/// Everything that is compared, however improbable.
+fn find_all(folder: &Folder) -> Report {
+    let options = Options { least: 0.0, ..Options::default() };
+    let (llm, settings) = (Scripted::new(reply), Settings::default());
+    contradictions::find(folder, Tools::new(&llm), &settings, &options, &Watch::default()).unwrap()
+}
+
+/// The first finding of two files, its subject, and the values of its sides.
+fn compared(one: (&str, &str), other: (&str, &str)) -> (Kind, String, Vec<Vec<String>>) {
+    let files = folder(&[one, other]);
+    let report = find_all(&read(files.path()).unwrap());
+    let group = report.groups.first().unwrap_or_else(|| panic!("nothing is compared: {one:?}, {other:?}"));
+    let values = group.findings[0].sides.iter().map(|side| side.values.clone()).collect();
+    (group.findings[0].kind, group.subject.clone(), values)
+}
+
+#[test]
+fn values_are_shown_as_the_text_writes_them() {
+    let (_, _, values) = compared(
+        ("a.txt", "Harlow Mill shut for ever on 3 May, 1911.\n"),
+        ("b.txt", "Harlow Mill shut for ever on 9 June 1914.\n"),
+    );
+    assert_eq!(values, [["3 May 1911"], ["9 June 1914"]]);
+    let (_, _, values) = compared(
+        ("a.txt", "The mill by the river was built by Ada Brook.\n"),
+        ("b.txt", "The mill by the river was built by Olive Renshaw.\n"),
+    );
+    assert_eq!(values, [["Ada Brook"], ["Olive Renshaw"]]);
+}
+
+#[test]
+fn a_group_without_a_subject_has_a_title_or_shared_words_as_heading() {
+    let row = |seats: usize| format!("# Rooms\n\n| room | seats |\n|---|---|\n| hall | {seats} seats in all |\n");
+    assert_eq!(compared(("a.md", &row(80)), ("b.md", &row(95))).1, "Rooms", "not the head of the table");
+    let deep = |feet: usize| format!("The old pump of the lower field is {feet} feet deep.\n");
+    assert_eq!(compared(("a.txt", &deep(12)), ("b.txt", &deep(30))).1, "old pump of the lower field");
+}
+
+#[test]
+fn statements_on_other_parts_have_another_scope() {
+    let (kind, ..) = compared(
+        ("a.txt", "On weekdays Harlow Mill opens at 9:00.\n"),
+        ("b.txt", "On Sundays Harlow Mill opens at 10:30.\n"),
+    );
+    assert_eq!(kind, Kind::Scope);
+}
+
+#[test]
+fn the_newest_side_is_that_of_the_latest_date_however_it_is_written() {
+    let document = |name: &str, year: u32, date: &str| moot::question::Document {
+        name: name.into(),
+        text: format!("Harlow Mill was built in {year} by Ada Brook.\n"),
+        date: Some(date.into()),
+        ..moot::question::Document::default()
+    };
+    let newest = |first: &str, second: &str| -> Vec<bool> {
+        let report = find(&Folder::of(&[document("a", 1790, first), document("b", 1811, second)]).unwrap());
+        report.findings().next().unwrap().sides.iter().map(|side| side.newest).collect()
+    };
+    assert_eq!(newest("May 2000", "2019-01-01"), [false, true]);
+    assert_eq!(newest("14 June 2019", "2019-01-01"), [true, false]);
+    assert_eq!(newest("2019", "2019-01-01"), [false, false], "neither is known to be newer");
+    assert_eq!(newest("long ago", "2019-01-01"), [false, false]);
+}
+
+#[test]
+fn a_pair_of_which_a_call_failed_has_no_label_and_the_failure_is_told() {
+    let files = folder(&[GUIDE, LEAFLET]);
+    let (folder, cache) = (read(files.path()).unwrap(), tempfile::tempdir().unwrap());
+    let broken = Scripted::failing(|call| match call.grammar.as_ref().map(|grammar| &*grammar.name) {
+        Some("reply/short.lark") => Err(MootError::Question("the prompt cannot be rendered".into())),
+        _ => Ok(reply(call)),
+    });
+    let cache = cache.path().join("work");
+    let report = find_with(&folder, &broken, Some(cache.clone()), &Watch::default()).unwrap();
+    assert!(report.counts.failed > 0 && report.counts.pairs > 0, "{:?}", report.counts);
+    let of_dates = |pair: &serde_json::Value| pair["features"]["date_differs"] == 1.0;
+    let (dated, rest): (Vec<_>, Vec<_>) = report.labelled.iter().partition(|pair| of_dates(pair));
+    assert!(dated.len() == 1 && dated[0]["said"].is_null(), "a blank could not be filled: {dated:?}");
+    assert!(rest.iter().all(|pair| pair["said"].is_object()), "{rest:?}");
+    assert_eq!(std::fs::read_to_string(cache.join("labels.jsonl")).unwrap().lines().count(), rest.len());
+    let told = format!("{} calls failed", report.counts.failed);
+    for page in [report.told(), html::page(&report), markdown::page(&report)] {
+        assert!(page.contains(&told), "{page}");
+    }
+}
+
+#[test]
+fn a_changed_copy_of_an_unchanged_file_is_compared() {
+    let files = folder(&[GUIDE, LEAFLET, ("moved.md", GUIDE.1)]);
+    let changed = BTreeSet::from([std::fs::canonicalize(files.path().join("moved.md")).unwrap()]);
+    let report = find(&Folder::read(&[files.path().display().to_string()], Some(&changed)).unwrap());
+    assert_eq!(report.findings().count(), 1, "{report:#?}");
 }

@@ -275,6 +275,26 @@ fn what_cannot_be_asked_is_refused_with_its_field() {
     assert_eq!(server.post("/moot/v1/search", &json!({ "query": "ferry" })).status, 404);
 }
 
+#[test]
+fn documents_that_cannot_be_compared_are_refused_and_a_missing_embedder_is_told() {
+    let server = Started::new();
+    let ask = |texts: &[&str]| {
+        let documents: Vec<Value> = texts.iter().map(|text| json!({ "text": text })).collect();
+        server.post("/moot/v1/contradictions", &json!({ "documents": documents }))
+    };
+    for (texts, expected) in [
+        (&["Who is it?", "Why?"][..], "documents: expected sentences that state something, found none"),
+        (&["The ferry stopped in 1974."], "documents: expected two documents or more, found 1"),
+        (&[], "documents: expected two documents or more, found 0"),
+    ] {
+        let refused = ask(texts);
+        assert_eq!((refused.status, refused.error()), (400, expected.into()));
+    }
+    let compared = ask(&["The ferry stopped in 1974.", "The ferry stopped in 1968."]).json();
+    let read = compared["read"].to_string();
+    assert!(read.contains("pairs are found by words alone") && read.contains("--embedder"), "{read}");
+}
+
 /// A server with a corpus of two notes, of which it finds `top`.
 fn with_notes(top: Option<usize>) -> Started {
     Started::with(|options| {

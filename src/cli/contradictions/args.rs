@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().pairs, value_parser = values::count)]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     pub most_pairs: usize,
-    /// Pairs of each document that are labelled, at most; the most promising first
+    /// About how many pairs of each document are labelled; the most promising first
     #[arg(long, value_name = "N", default_value_t = Options::default().of_document, value_parser = values::count)]
     #[arg(allow_negative_numbers = true, hide_short_help = true)]
     pub document_pairs: usize,
@@ -106,6 +106,21 @@ impl Form {
 }
 
 impl Args {
+    /// Checks what clap cannot.
+    ///
+    /// # Errors
+    /// A `--fail-above` below `--least`: contradictions between the two are not reported.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.fail_above.filter(|fails| *fails < self.least) {
+            Some(fails) => Err(MootError::Usage(format!(
+                "--fail-above {fails}: expected a probability from --least {least} on, below which nothing is reported \
+                 (--least {fails} lowers it)",
+                least = self.least
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// What is printed on standard output.
     pub(super) fn form(&self) -> Form {
         if self.json { Form::Json } else { self.format }

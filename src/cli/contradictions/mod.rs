@@ -21,6 +21,7 @@ use watch::Bars;
 /// Documents or a model that cannot be used; an output that cannot be written; [`MootError::Differ`] where a contradiction is at
 /// least as probable as `--fail-above`.
 pub fn run(args: &Args) -> Result<()> {
+    args.check()?;
     let control = interrupt::listen()?;
     let outputs: Vec<(&str, &Path)> = args.output.iter().map(|path| ("-o", path.as_path())).collect();
     let all: Vec<_> =

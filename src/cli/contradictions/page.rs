@@ -1,6 +1,6 @@
 //! The report for a terminal.
 
-use crate::cli::terminal::columns::{pad, printable, width, wrap};
+use crate::cli::terminal::columns::{printable, width, wrap};
 use crate::contradictions::{Finding, Report, Side, Statement};
 use anstyle::{AnsiColor, Style};
 
@@ -81,7 +81,5 @@ fn lines(side: &Side, room: usize) -> Vec<Line> {
 
 /// "notes/a.md:12 (Harbour Board, 2019-03)".
 fn place(statement: &Statement) -> String {
-    let details: Vec<&str> = statement.details().collect();
-    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
-    pad(&format!("{}{details}", statement.position()), 0)
+    format!("{}{}", statement.position(), statement.in_brackets(str::to_owned))
 }

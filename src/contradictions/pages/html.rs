@@ -1,8 +1,8 @@
 //! The report as one HTML page, without anything from elsewhere.
 
 use super::markdown::head;
-use crate::assess::html::text;
-use crate::contradictions::findings::{Finding, Side, Statement};
+use crate::assess::html::{frame, text};
+use crate::contradictions::findings::{Finding, Side, Statement, in_brackets};
 use crate::contradictions::report::Report;
 use std::fmt::Write;
 
@@ -28,19 +28,13 @@ pub fn page(report: &Report) -> String {
     }
     body.push_str("<h2>Documents</h2>\n<ol>\n");
     for document in &report.documents {
-        let details: Vec<String> = [&document.source, &document.date].into_iter().flatten().map(|x| text(x)).collect();
+        let details = in_brackets([&document.source, &document.date], text);
         let copies: Vec<String> = document.copies.iter().map(|copy| text(copy)).collect();
         let copies = if copies.is_empty() { String::new() } else { format!("; copies: {}", copies.join(", ")) };
-        let details = details.join(", ");
-        let _ = writeln!(body, "<li>{} <span class=\"note\">{details}{copies}</span></li>", text(&document.file));
+        let _ = writeln!(body, "<li>{}<span class=\"note\">{details}{copies}</span></li>", text(&document.file));
     }
     body.push_str("</ol>\n");
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>Contradictions</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
-    )
+    frame("Contradictions", STYLE, &body)
 }
 
 fn section(finding: &Finding) -> String {
@@ -59,8 +53,7 @@ fn column(side: &Side) -> String {
 }
 
 fn quote(statement: &Statement) -> String {
-    let details: Vec<String> = statement.details().map(text).collect();
-    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+    let details = statement.in_brackets(text);
     let position = text(&statement.position());
     format!(
         "<blockquote>“{}”<br><span class=\"note\">{position}{details}</span></blockquote>\n",

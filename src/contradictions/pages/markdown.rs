@@ -1,7 +1,7 @@
 //! The report as Markdown.
 
 use crate::assess::markdown::inline;
-use crate::contradictions::findings::{Finding, Side, Statement};
+use crate::contradictions::findings::{Finding, Side, Statement, in_brackets};
 use crate::contradictions::report::Report;
 use std::fmt::Write;
 
@@ -18,9 +18,7 @@ pub fn page(report: &Report) -> String {
     }
     page.push_str("\n## Documents\n\n");
     for (number, document) in (1..).zip(&report.documents) {
-        let details = [&document.source, &document.date].into_iter().flatten();
-        let details: Vec<String> = details.map(|detail| inline(detail)).collect();
-        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+        let details = in_brackets([&document.source, &document.date], inline);
         let _ = writeln!(page, "{number}. {}{details}", inline(&document.file));
     }
     page
@@ -53,7 +51,6 @@ pub(in crate::contradictions) fn head(side: &Side) -> String {
 }
 
 fn cell(statement: &Statement) -> String {
-    let details: Vec<String> = statement.details().map(inline).collect();
-    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+    let details = statement.in_brackets(inline);
     format!("“{}” {}{details}", inline(&statement.quote), inline(&statement.position()))
 }

@@ -2,9 +2,11 @@
 
 use super::fault::Again;
 use crate::cancel::Cancel;
+use crate::dates::days_from_civil;
 use crate::error::{MootError, Result};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ureq::Agent;
@@ -112,13 +114,10 @@ fn date(text: &str) -> Option<u64> {
     let parts: Vec<&str> = text.strip_suffix(" GMT")?.split_once(", ")?.1.split([' ', ':']).collect();
     let [day, month, year, hour, minute, second] = parts[..] else { return None };
     let number = |text: &str| text.parse::<u64>().ok();
-    let (day, year) = (number(day)?, number(year).filter(|year| (1970..10_000).contains(year))?);
-    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
-    // Howard Hinnant's days_from_civil: years begin in March, so that the leap day comes last.
-    let (year, shifted) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let (era, of_era) = (year / 400, year % 400);
-    let of_year = (153 * shifted + 2) / 5 + day.checked_sub(1)?;
-    let days = (era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year).checked_sub(719_468)?;
+    let within = |text: &str, range: Range<i64>| text.parse().ok().filter(|number| range.contains(number));
+    let (day, year) = (within(day, 1..32)?, within(year, 1970..10_000)?);
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    let days = u64::try_from(days_from_civil(year, month, day)).ok()?;
     Some(days * 86_400 + number(hour)? * 3600 + number(minute)? * 60 + number(second)?)
 }
 

@@ -58,7 +58,11 @@ pub(in crate::serve) fn found(state: &State, body: Body, cancel: &Cancel, sink: 
         return Err(Refusal::field("least", "a probability from 0 to 1", least));
     }
     let (documents, read) = given::documents(body.documents)?;
-    let folder = Folder::of(&documents).map_err(|error| Refusal::field("documents", "two documents or more", error))?;
+    if documents.len() < 2 {
+        return Err(Refusal::field("documents", "two documents or more", documents.len()));
+    }
+    let folder = Folder::of(&documents);
+    let folder = folder.map_err(|_| Refusal::field("documents", "sentences that state something", "none"))?;
     let (control, lines) = ask::control(cancel, sink);
     let workspace = state.workspace()?.share(comparing(PlanOptions::default()), false, &control)?;
     let options = Options { least, ..Options::default() };
@@ -66,8 +70,13 @@ pub(in crate::serve) fn found(state: &State, body: Body, cancel: &Cancel, sink: 
     let report = workspace.contradictions(&folder, &options, &told);
     let report = report.map_err(|error| refused(error, &state.limits, cancel))?;
     state.metrics.question();
-    Ok(Reply { report, read: read.into_iter().chain(ask::taken(&lines)).collect() })
+    let by_words = workspace.tools().embedder.is_none().then(|| BY_WORDS.to_owned());
+    Ok(Reply { report, read: read.into_iter().chain(ask::taken(&lines)).chain(by_words).collect() })
 }
+
+/// Told where the server has no embedder.
+const BY_WORDS: &str =
+    "pairs are found by words alone: start the server with --embedder NAME to find them by meaning too";
 
 /// Sends what happens as events, each by its own name.
 struct Told {

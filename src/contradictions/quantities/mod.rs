@@ -1,0 +1,230 @@
+//! Numbers with their units, dates and times of day in a sentence, and whether those of two sentences agree.
+
+mod clock;
+mod parts;
+mod read;
+mod units;
+
+use crate::dates::Date;
+use units::Dimension;
+
+pub(super) use parts::parts;
+
+/// A number with what it counts or measures.
+#[derive(Debug, Clone, PartialEq)]
+struct Quantity {
+    /// In the dimension's base unit.
+    value: f64,
+    dimension: Dimension,
+    /// As it is read, in lower case and in digits: "240 seats".
+    text: String,
+    /// The text hedges it: "about", "nearly", "over".
+    rough: bool,
+}
+
+/// The quantities and dates of a sentence.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Numbers {
+    quantities: Vec<Quantity>,
+    pub(super) dates: Vec<(Date, String)>,
+}
+
+/// How the numbers or the dates of two sentences relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Relation {
+    /// One of the sentences has none of this kind.
+    #[default]
+    Absent,
+    /// A value of one is a value of the other.
+    Agree,
+    /// Both have some, of different kinds.
+    Apart,
+    /// The same is counted or measured, and every value differs.
+    Differ,
+}
+
+impl Numbers {
+    /// How the quantities relate: by dimension; numbers that count things, by the thing.
+    pub(super) fn quantities_with(&self, other: &Self) -> Relation {
+        if self.quantities.is_empty() || other.quantities.is_empty() {
+            return Relation::Absent;
+        }
+        let agree = self.quantities.iter().any(|one| one.is_among(&other.quantities));
+        let differ = self.quantities.iter().any(|one| self.opposes(one, other));
+        match (agree, differ) {
+            (_, true) => Relation::Differ,
+            (true, false) => Relation::Agree,
+            (false, false) => Relation::Apart,
+        }
+    }
+
+    /// Whether a value of `self` is one of `other`, whatever it counts.
+    pub(super) fn share_a_value(&self, other: &Self) -> bool {
+        self.quantities.iter().any(|one| other.quantities.iter().any(|two| one.equals(two)))
+    }
+
+    /// Whether a value of `self` is one of `claim` that `against` has not. A date may be given in part.
+    pub(super) fn give(&self, claim: &Self, against: &Self) -> bool {
+        let mut dates = claim.dates.iter().filter(|(one, _)| against.dates.iter().all(|(two, _)| one.contradicts(two)));
+        self.counts(claim, against) || dates.any(|(one, _)| self.dates.iter().any(|(two, _)| compatible(one, two)))
+    }
+
+    /// Whether a whole value of `self` is one of `claim` that `against` has not.
+    pub(super) fn have(&self, claim: &Self, against: &Self) -> bool {
+        self.counts(claim, against) || self.dates.iter().any(|(one, _)| claim.dates.iter().any(|(two, _)| one == two))
+    }
+
+    /// Whether a number of `self` is one of `claim` that `against` has not, whatever it counts where one of two does not say.
+    fn counts(&self, claim: &Self, against: &Self) -> bool {
+        let like = |one: &Quantity, two: &Quantity| {
+            let counts = matches!(one.dimension, Dimension::Count(_)) || matches!(two.dimension, Dimension::Count(_));
+            (counts || one.dimension.is_like(&two.dimension)) && one.equals(two)
+        };
+        let own = |one: &&Quantity| !against.quantities.iter().any(|two| like(one, two));
+        claim.quantities.iter().filter(own).any(|one| self.quantities.iter().any(|two| like(one, two)))
+    }
+
+    /// How the dates relate.
+    pub(super) fn dates_with(&self, other: &Self) -> Relation {
+        if self.dates.is_empty() || other.dates.is_empty() {
+            return Relation::Absent;
+        }
+        if self.dates.iter().any(|(one, _)| other.dates.iter().any(|(two, _)| compatible(one, two))) {
+            return Relation::Agree;
+        }
+        let opposed = self.dates.iter().any(|(one, _)| other.dates.iter().any(|(two, _)| one.contradicts(two)));
+        if opposed { Relation::Differ } else { Relation::Apart }
+    }
+
+    /// Whether `other` has values of the kind of `one`, a value of `self`, and none of them is a value of `self`: "20, formerly
+    /// 10" and "20" agree.
+    fn opposes(&self, one: &Quantity, other: &Self) -> bool {
+        let like = |two: &&Quantity| one.dimension.is_like(&two.dimension);
+        let mut alike = other.quantities.iter().filter(like).peekable();
+        alike.peek().is_some() && alike.all(|two| !two.is_among(&self.quantities))
+    }
+
+    /// The values of `self` that no value of `other` equals and that one of `other` is comparable to.
+    pub(super) fn opposed(&self, other: &Self) -> Self {
+        let quantities = self.quantities.iter().filter(|one| self.opposes(one, other)).cloned().collect();
+        let opposed = |date: &&(Date, String)| other.dates.iter().any(|(two, _)| date.0.contradicts(two));
+        Self { quantities, dates: self.dates.iter().filter(opposed).cloned().collect() }
+    }
+
+    /// The texts of values of `self` that no value of `other` equals and that one of `other` is comparable to; where there is none
+    /// and both count things, those of all counts that differ.
+    pub(super) fn differing(&self, other: &Self) -> Vec<String> {
+        let Self { quantities, dates } = self.opposed(other);
+        quantities.into_iter().map(|quantity| quantity.text).chain(dates.into_iter().map(|(_, text)| text)).collect()
+    }
+
+    /// The text of a count of `self` that may count the same as one of `other` by another name: "has beds for 40 guests" and
+    /// "has 52 beds".
+    pub(super) fn loose(&self, other: &Self) -> Option<String> {
+        let counts =
+            |numbers: &'_ Self| numbers.quantities.iter().any(|one| matches!(one.dimension, Dimension::Count(_)));
+        let is_count = |one: &&Quantity| matches!(one.dimension, Dimension::Count(_));
+        let own = self.quantities.iter().filter(is_count).find(|one| one.value > 1.0);
+        own.filter(|_| counts(other) && !self.share_a_value(other)).map(|one| one.text.clone())
+    }
+}
+
+/// Whether both can be the same date.
+fn compatible(one: &Date, two: &Date) -> bool {
+    one == two || one.is_part_of(two) || two.is_part_of(one)
+}
+
+impl Quantity {
+    /// Whether one of `others` is the same value of the same kind.
+    fn is_among(&self, others: &[Self]) -> bool {
+        others.iter().any(|other| self.dimension.is_like(&other.dimension) && self.equals(other))
+    }
+
+    /// Whether both are the same value, allowing for rounding: a converted value is rounded, and so is a hedged one.
+    fn equals(&self, other: &Self) -> bool {
+        let size = self.value.abs().max(other.value.abs());
+        let converted = self.dimension.unit_name() != other.dimension.unit_name();
+        let within = match (self.rough || other.rough, converted) {
+            (true, _) => 0.06,
+            (false, true) => 0.02,
+            (false, false) => 1e-9,
+        };
+        (self.value - other.value).abs() <= size * within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Numbers, Relation};
+
+    fn quantities(a: &str, b: &str) -> Relation {
+        Numbers::of(a).quantities_with(&Numbers::of(b))
+    }
+
+    fn dates(a: &str, b: &str) -> Relation {
+        Numbers::of(a).dates_with(&Numbers::of(b))
+    }
+
+    #[test]
+    fn units_that_convert_to_the_same_value_agree() {
+        for (a, b) in [
+            ("It is 5 miles long.", "Its length is 8.05 km."),
+            ("It weighs 10 kg.", "It weighs 22 lb."),
+            ("Store it at 25 °C.", "Store it at 77 °F."),
+            ("It holds two hundred and forty people.", "It holds 240 people."),
+            ("The doors open at 5.30 pm.", "The doors open at 17:30."),
+            ("A budget of £1.2 million", "A budget of £1,200,000"),
+            ("It takes 90 minutes.", "It takes 1.5 hours."),
+            ("a limit of 2 GB", "a limit of 2000 MB"),
+            ("about 1,200 visitors", "1,187 visitors"),
+            ("12 per cent of users", "12% of users"),
+            ("The limit was 30 mph until 2021 and is now 20 mph.", "The limit is 20 mph."),
+        ] {
+            assert_eq!(quantities(a, b), Relation::Agree, "{a} / {b}: {:?} {:?}", Numbers::of(a), Numbers::of(b));
+        }
+    }
+
+    #[test]
+    fn other_values_of_the_same_thing_differ() {
+        for (a, b) in [
+            ("It is 5 miles long.", "It is 5 km long."),
+            ("The hall has 240 seats.", "The hall has 310 seats."),
+            ("The doors open at 9 am.", "The doors open at 10:00."),
+            ("It costs $40.", "It costs $45."),
+            ("a 30-day limit", "a limit of 14 days"),
+            ("It runs on Python 3.8 and newer.", "It needs Python 3.10 or newer."),
+        ] {
+            let (one, two) = (Numbers::of(a), Numbers::of(b));
+            let relation = one.quantities_with(&two);
+            assert!(relation == Relation::Differ, "{a} / {b}: {one:?} {two:?}");
+        }
+        assert_eq!(quantities("It has 240 seats.", "It has 3 doors."), Relation::Apart);
+        assert_eq!(quantities("It has seats.", "It has 3 doors."), Relation::Absent);
+    }
+
+    #[test]
+    fn a_decade_is_no_duration_and_midnight_is_one_time() {
+        assert_eq!(quantities("It was built in the 1990s.", "It took 3 seconds."), Relation::Absent);
+        assert_eq!(quantities("a house of the 1500s", "3 seconds"), Relation::Absent);
+        assert_eq!(quantities("a limit of 90s", "a limit of 90 seconds"), Relation::Agree);
+        for other in ["00:00", "12 am", "24:00"] {
+            assert_eq!(
+                quantities("It shuts at midnight.", &format!("It shuts at {other}.")),
+                Relation::Agree,
+                "{other}"
+            );
+        }
+        assert_eq!(quantities("It shuts at midnight.", "It shuts at noon."), Relation::Differ);
+    }
+
+    #[test]
+    fn dates_are_read_whole() {
+        assert_eq!(dates("It opened on 14 June 1952.", "It opened in June 1952."), Relation::Agree);
+        assert_eq!(dates("It opened on 14 June 1952.", "It opened on June 14, 1952."), Relation::Agree);
+        assert_eq!(dates("It opened in 1952.", "It opened in 1954."), Relation::Differ);
+        assert_eq!(dates("It opened on 2021-05-03.", "It opened on 3 May 2021."), Relation::Agree);
+        assert_eq!(dates("It closes on 3 May.", "It closes on 5 May."), Relation::Differ);
+        assert_eq!(Numbers::of("It weighs 1200 kg.").dates, []);
+        assert_eq!(Numbers::of("version 2.4.1 of 3 files").quantities.len(), 1);
+    }
+}
