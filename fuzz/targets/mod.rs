@@ -17,6 +17,7 @@ pub(crate) use package::pack;
 pub(crate) use sealed::sealed;
 use std::fs;
 use std::path::PathBuf;
+use tempfile::TempDir;
 
 /// A row of [`TARGETS`].
 pub(crate) struct Target {
@@ -159,12 +160,14 @@ fn tokens(bytes: &mut Vec<u8>, random: &mut Random, words: &[&str]) {
     }
 }
 
+thread_local! {
+    /// Removed when the thread ends.
+    static FOLDER: TempDir = tempfile::Builder::new().prefix("moot-fuzz-").tempdir().unwrap();
+}
+
 /// A folder of this thread's own.
 fn folder() -> PathBuf {
-    let name = format!("moot-fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
-    let folder = std::env::temp_dir().join(name.replace(['(', ')'], ""));
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    FOLDER.with(|folder| folder.path().to_owned())
 }
 
 /// A corpus of one file, cut into passages.

@@ -252,9 +252,9 @@ fn parse_claims(reply: &str, finish: Finish) -> Option<Parsed> {
     };
     // A list directly follows the marker, or begins the reply: an item may hold a bracket.
     let behind = marked(&text, "claims").unwrap_or(&text).trim_start();
-    let list = behind.starts_with('[').then(|| text.len() - behind.len());
+    let list = behind.strip_prefix('[');
     let claims = match list {
-        Some(at) => items(&text[at + 1..], finish)?,
+        Some(list) => items(list, finish)?,
         None => bullets(&text),
     };
     if claims.is_empty() && list.is_none() {
