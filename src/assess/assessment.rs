@@ -5,6 +5,7 @@ use super::score::{Neither, Scores, scores};
 use crate::methods::conflict_score::claims::ROLE;
 use crate::question::{ClaimRelation, DocumentLabel, JudgedClaim, LabelFault, Quote};
 use crate::transcript::{Event, QuestionRecord};
+use crate::units::plural;
 use serde::Serialize;
 
 /// The claims of a response or of documents, judged.
@@ -84,10 +85,12 @@ pub struct Claim {
 pub struct Evidence {
     /// The document's number, from 1.
     pub document: usize,
-    /// Exactly as in the document, with its position there.
-    pub quote: Quote,
+    /// Exactly as in the document, with its position there; none for a label that counts without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Quote>,
     /// The line of the document's text on which the quote begins, from 1.
-    pub line: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
     /// The reasons given.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -122,10 +125,23 @@ impl Source {
 }
 
 impl Evidence {
-    /// "probability 0.97", where one was asked for.
+    /// Its words as `shown`, in quotation marks; else "without a quote of the document".
     #[must_use]
-    pub fn sureness(&self) -> Option<String> {
-        self.probability.map(|probability| format!("probability {probability:.2}"))
+    pub fn words(&self, shown: impl Fn(&str) -> String) -> String {
+        let without = || "without a quote of the document".to_owned();
+        self.quote.as_ref().map_or_else(without, |quote| format!("“{}”", shown(&quote.text)))
+    }
+
+    /// "line 3", "characters 40-71" and "probability 0.97", as far as they are known.
+    #[must_use]
+    pub fn details(&self) -> Vec<String> {
+        let line = self.line.map(|line| format!("line {line}"));
+        let range = self
+            .quote
+            .as_ref()
+            .map(|Quote { characters, .. }| format!("characters {}-{}", characters.start, characters.end));
+        let sureness = self.probability.map(|probability| format!("probability {probability:.2}"));
+        [line, range, sureness].into_iter().flatten().collect()
     }
 }
 
@@ -259,11 +275,21 @@ fn claim(judged: &JudgedClaim, documents: &[Source]) -> Claim {
 }
 
 fn evidence(label: &DocumentLabel, documents: &[Source]) -> Option<Evidence> {
-    let quote = label.quote.clone()?;
     let text = &documents.get(label.document)?.text;
-    let line = 1 + text.chars().take(quote.characters.start).filter(|&c| c == '\n').count();
+    let quote = label.quote.clone();
+    let line = quote.as_ref().map(|quote| 1 + text.chars().take(quote.characters.start).filter(|&c| c == '\n').count());
     let (reason, by, probability) = (label.reason.clone(), label.by.clone(), label.probability);
     Some(Evidence { document: label.document + 1, line, quote, reason, by, probability })
+}
+
+/// "6 claims: 3 supported, 1 contradicted, 1 both, 1 without evidence".
+#[must_use]
+pub fn tally(scores: &Scores) -> String {
+    let Scores { supported, contradicted, conflicting, neither, .. } = scores;
+    let claims = plural(scores.claims as u32, "claim", "claims");
+    format!(
+        "{claims}: {supported} supported, {contradicted} contradicted, {conflicting} both, {neither} without evidence"
+    )
 }
 
 /// A score with three decimals; a dash where it is undefined.

@@ -57,9 +57,12 @@ pub(crate) fn frame(title: &str, style: &str, body: &str) -> String {
 fn numbers(assessment: &Assessment) -> String {
     let scores = &assessment.scores;
     format!(
-        "<table><tr><th>claims</th><th>conflicting</th><th>with neither</th><th>CS-C</th><th>CS-R</th></tr>\n\
-         <tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr></table>\n<p class=\"note\">{}</p>\n",
+        "<table><tr><th>claims</th><th>supported</th><th>contradicted</th><th>both</th><th>without evidence</th>\
+         <th>CS-C</th><th>CS-R</th></tr>\n<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+         <td>{}</td></tr></table>\n<p class=\"note\">{}</p>\n",
         scores.claims,
+        scores.supported,
+        scores.contradicted,
         scores.conflicting,
         scores.neither,
         number(scores.cs_c),
@@ -113,19 +116,11 @@ fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
 }
 
 fn quote(assessment: &Assessment, evidence: &Evidence) -> String {
-    let (number, characters) = (evidence.document, &evidence.quote.characters);
-    let mut html = format!(
-        "“{}”<br><a class=\"note\" href=\"#d{number}-{}\">{}, line {}, characters {}-{}</a>",
-        text(&evidence.quote.text),
-        characters.start,
-        text(assessment.name(number)),
-        evidence.line,
-        characters.start,
-        characters.end
-    );
-    if let Some(sureness) = evidence.sureness() {
-        let _ = write!(html, " <span class=\"note\">{sureness}</span>");
-    }
+    let number = evidence.document;
+    let start = evidence.quote.as_ref().map(|quote| format!("-{}", quote.characters.start)).unwrap_or_default();
+    let place = [vec![assessment.name(number).to_owned()], evidence.details()].concat().join(", ");
+    let words = evidence.words(text);
+    let mut html = format!("{words}<br><a class=\"note\" href=\"#d{number}{start}\">{}</a>", text(&place));
     if !evidence.reason.is_empty() {
         let _ = write!(html, "<br><span class=\"reason\">{}</span>", text(&evidence.reason));
     }
@@ -137,7 +132,8 @@ fn source(assessment: &Assessment, document: &Source) -> String {
     let details: Vec<String> = document.details().map(text).collect();
     let evidence = assessment.claims.iter().flat_map(|claim| claim.supporters.iter().chain(&claim.contradictors));
     let quotes = evidence.filter(|evidence| evidence.document == document.number);
-    let mut ranges: Vec<Range<usize>> = quotes.map(|evidence| evidence.quote.characters.clone()).collect();
+    let ranges = quotes.filter_map(|evidence| Some(evidence.quote.as_ref()?.characters.clone()));
+    let mut ranges: Vec<Range<usize>> = ranges.collect();
     ranges.sort_by_key(|range| (range.start, range.end));
     format!(
         "<details id=\"d{0}\" open><summary>{0}. {1} <span class=\"note\">{2}</span></summary><pre>{3}</pre></details>\n",

@@ -18,9 +18,11 @@ pub fn page(assessment: &Assessment) -> String {
         });
         page.push('\n');
     }
-    let _ = writeln!(page, "| claims | conflicting | with neither | CS-C | CS-R |\n|---|---|---|---|---|");
+    page.push_str("| claims | supported | contradicted | both | without evidence | CS-C | CS-R |\n|---|---|---|---|---|---|---|\n");
     let (cs_c, cs_r) = (number(scores.cs_c), number(scores.cs_r));
-    let _ = writeln!(page, "| {} | {} | {} | {cs_c} | {cs_r} |\n", scores.claims, scores.conflicting, scores.neither);
+    let counts_of = [scores.claims, scores.supported, scores.contradicted, scores.conflicting, scores.neither];
+    let cells = counts_of.map(|count| count.to_string()).join(" | ");
+    let _ = writeln!(page, "| {cells} | {cs_c} | {cs_r} |\n");
     let _ = writeln!(page, "{}\n", counts(assessment));
     for note in &assessment.notes {
         let _ = writeln!(page, "Note: {}\n", inline(note));
@@ -56,7 +58,8 @@ fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
     for (sign, evidence) in [("for", &claim.supporters), ("against", &claim.contradictors)] {
         for evidence in evidence {
             let name = inline(assessment.name(evidence.document));
-            let _ = writeln!(text, "- {sign}: {name}, {}: “{}”", location(evidence), inline(&evidence.quote.text));
+            let place = [vec![name], evidence.details()].concat().join(", ");
+            let _ = writeln!(text, "- {sign}: {place}: {}", evidence.words(inline));
             if !evidence.reason.is_empty() {
                 let _ = writeln!(text, "  {}", inline(&evidence.reason));
             }
@@ -71,14 +74,7 @@ fn section(assessment: &Assessment, number: usize, claim: &Claim) -> String {
 }
 
 fn cell(evidence: &Evidence) -> String {
-    format!("“{}” ({})", inline(&evidence.quote.text), evidence.document)
-}
-
-/// "line 3, characters 40-71".
-fn location(evidence: &Evidence) -> String {
-    let characters = &evidence.quote.characters;
-    let sureness = evidence.sureness().map(|sureness| format!(", {sureness}")).unwrap_or_default();
-    format!("line {}, characters {}-{}{sureness}", evidence.line, characters.start, characters.end)
+    format!("{} ({})", evidence.words(inline), evidence.document)
 }
 
 /// Text in which nothing is markup, on one line.

@@ -22,6 +22,10 @@ pub enum Neither {
 pub struct Scores {
     /// Claims.
     pub claims: usize,
+    /// Claims with supporters alone.
+    pub supported: usize,
+    /// Claims with contradictors alone. They are in neither number: CS-C counts claims with both.
+    pub contradicted: usize,
     /// Claims with supporters and contradictors.
     pub conflicting: usize,
     /// Claims with neither.
@@ -60,10 +64,14 @@ pub fn scores(claims: &[JudgedClaim], neither: Neither) -> Scores {
         Neither::Zero => claims.iter().map(|claim| ratio(claim).unwrap_or(0.0)).collect(),
     };
     let conflicting = claims.iter().filter(|claim| claim.conflicts()).count();
+    let has = |claim: &JudgedClaim, relation| claim.of(relation).next().is_some();
+    let alone = |relation, other| claims.iter().filter(|claim| has(claim, relation) && !has(claim, other)).count();
     let labels = || claims.iter().flat_map(|claim| &claim.labels);
     let faults = |fault| labels().filter(|label| label.fault == Some(fault)).count();
     Scores {
         claims: claims.len(),
+        supported: alone(ClaimRelation::Supports, ClaimRelation::Contradicts),
+        contradicted: alone(ClaimRelation::Contradicts, ClaimRelation::Supports),
         conflicting,
         neither: claims.iter().filter(|claim| ratio(claim).is_none()).count(),
         cs_c: (!claims.is_empty() && !unlabelled).then(|| conflicting as f64 / claims.len() as f64),

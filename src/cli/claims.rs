@@ -1,7 +1,7 @@
 //! An assessment on a terminal.
 
 use crate::assess::Neither;
-use crate::assess::assessment::{Assessment, Claim, Evidence, Source, counts, number};
+use crate::assess::assessment::{Assessment, Claim, Evidence, Source, counts, number, tally};
 use crate::cli::terminal::columns::{pad, printable, shorten, width, wrap};
 use crate::cli::terminal::output;
 use crate::generation::Usage;
@@ -93,7 +93,7 @@ fn one(assessment: &Assessment, number: usize, claim: &Claim, columns: usize) ->
 /// "for  2 notes.md, line 3: “...”", and the reason below.
 fn entry(assessment: &Assessment, word: &str, style: Style, evidence: &Evidence, columns: usize) -> String {
     let margin = MARGIN + 9;
-    let quoted = format!("{}: “{}”", location(assessment, evidence), printable(&evidence.quote.text));
+    let quoted = format!("{}: {}", location(assessment, evidence), evidence.words(printable));
     let lines = wrap(&quoted, columns - margin);
     let label = format!("{}{style}{}{style:#}", " ".repeat(MARGIN), pad(word, 9));
     let mut text = String::new();
@@ -113,7 +113,7 @@ fn side_by_side(assessment: &Assessment, for_it: &Evidence, against: &Evidence, 
     let room = (columns - MARGIN - BETWEEN.chars().count()) / 2;
     let column = |word: &str, style: Style, evidence: &Evidence| -> Vec<(Style, String)> {
         let head = wrap(&format!("{word}: {}", location(assessment, evidence)), room);
-        let quote = wrap(&format!("“{}”", printable(&evidence.quote.text)), room);
+        let quote = wrap(&evidence.words(printable), room);
         let reason = if evidence.reason.is_empty() { Vec::new() } else { wrap(&printable(&evidence.reason), room) };
         let styled = |style: Style, lines: Vec<String>| lines.into_iter().map(move |line| (style, line));
         styled(style, head).chain(styled(Style::new(), quote)).chain(styled(FAINT, reason)).collect()
@@ -133,10 +133,7 @@ fn side_by_side(assessment: &Assessment, for_it: &Evidence, against: &Evidence, 
 
 /// "2 notes.md, line 3".
 fn location(assessment: &Assessment, evidence: &Evidence) -> String {
-    let characters = &evidence.quote.characters;
-    let (line, start, end) = (evidence.line, characters.start, characters.end);
-    let sureness = evidence.sureness().map(|sureness| format!(", {sureness}")).unwrap_or_default();
-    format!("{}, line {line} ({start}-{end}){sureness}", name(assessment, evidence.document))
+    [vec![name(assessment, evidence.document)], evidence.details()].concat().join(", ")
 }
 
 fn name(assessment: &Assessment, number: usize) -> String {
@@ -147,14 +144,13 @@ fn scores(assessment: &Assessment) -> String {
     let scores = &assessment.scores;
     let in_mean = if assessment.neither == Neither::Zero { "counted as 0" } else { "left out" };
     format!(
-        "\n{STRONG}CS-C{STRONG:#}  {}  {} of {} claims have supporters and contradictors\n\
-         {STRONG}CS-R{STRONG:#}  {}  contradictors of supporters and contradictors, mean over claims; {} with neither, \
-         {in_mean}\n{}\n",
+        "\n{}\n\
+         {STRONG}CS-C{STRONG:#}  {}  claims with both / claims\n\
+         {STRONG}CS-R{STRONG:#}  {}  contradictors of supporters and contradictors, mean over claims; those without \
+         evidence {in_mean}\n{}\n",
+        tally(scores),
         number(scores.cs_c),
-        scores.conflicting,
-        scores.claims,
         number(scores.cs_r),
-        scores.neither,
         counts(assessment)
     )
 }

@@ -10,6 +10,7 @@ pub mod dry;
 pub mod fit;
 pub mod fork;
 pub mod judgement;
+pub mod label_fit;
 pub mod merge;
 pub mod metrics;
 pub mod predictions;

@@ -3,11 +3,11 @@
 use crate::error::Result;
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
 use crate::methods::conflict_score::settings::{self, Labelling};
-use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABELLER, LABELS, SURE, claims, judge};
+use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABEL_WEIGHTS, LABELLER, LABELS, SCORED, claims, judge};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
-use crate::protocol::formats::{SCORES, TEXT};
+use crate::protocol::formats::{CHOICE, TEXT};
 use crate::protocol::passages::all_texts;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
@@ -36,8 +36,8 @@ pub(crate) static ROW: Row = Row {
 An empty report is malformed.",
     calls: "2 + claims x documents, where the report is one part; a longer report has more parts",
     headline: "ConflictingQA, 100 reports: GPT-4.1 CS-C 0.524 plain, 0.523 balanced, 0.543 super-balanced (table 3)",
-    prompts: &[REPORT, DECOMPOSER, LABELLER, AGAIN],
-    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &SCORES],
+    prompts: &[REPORT, DECOMPOSER, LABELLER, SCORED, AGAIN],
+    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CHOICE],
     roles: &["writer", claims::ROLE, settings::ROLE],
     switches: &[
         Switch {
@@ -47,7 +47,7 @@ An empty report is malformed.",
             default: "plain",
         },
         LABELS,
-        SURE,
+        LABEL_WEIGHTS,
     ],
     presets: &[],
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
@@ -60,7 +60,7 @@ struct ConflictReport {
 }
 
 fn build(values: &mut Values) -> Result<Box<dyn Method>> {
-    Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling: Labelling::of(values) }))
+    Ok(Box::new(ConflictReport { strength: values.choice("strength").to_owned(), labelling: Labelling::of(values)? }))
 }
 
 impl Method for ConflictReport {

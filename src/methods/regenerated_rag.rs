@@ -7,11 +7,13 @@ use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::methods::conflict_score::claims::{Extent, Text, decompose};
 use crate::methods::conflict_score::settings::{self, Labelling};
-use crate::methods::conflict_score::{AGAIN as RETRY, DECOMPOSER, LABELLER, LABELS, SURE, claims, judge};
+use crate::methods::conflict_score::{
+    AGAIN as RETRY, DECOMPOSER, LABEL_WEIGHTS, LABELLER, LABELS, SCORED, claims, judge,
+};
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
-use crate::protocol::formats::{SCORES, TEXT};
+use crate::protocol::formats::{CHOICE, TEXT};
 use crate::protocol::passages::{all_texts, short_answer};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
@@ -40,8 +42,8 @@ pub(crate) static ROW: Row = Row {
 A malformed second reply leaves the first answer, which is recorded as a fallback.",
     calls: "3 + claims x documents, at most; without a conflict 2 + claims x documents; feedback=warning and none 1",
     headline: "TruthfulQA, gpt-4.1-mini, two options: RAG 84.21, Control-RAG 84.47, Regenerated-RAG 85.24 (table 5)",
-    prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, RETRY],
-    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &SCORES],
+    prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, SCORED, RETRY],
+    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CHOICE],
     roles: &["reader", claims::ROLE, settings::ROLE],
     switches: &[
         Switch {
@@ -51,7 +53,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
             default: "score",
         },
         LABELS,
-        SURE,
+        LABEL_WEIGHTS,
     ],
     presets: &[],
     needs: Needs { entailment: true, ..Needs::DOCUMENTS },
@@ -74,7 +76,7 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     Ok(Box::new(RegeneratedRag {
         scored: feedback == "score",
         warned: feedback == "warning",
-        labelling: Labelling::of(values),
+        labelling: Labelling::of(values)?,
     }))
 }
 

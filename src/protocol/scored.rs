@@ -39,6 +39,25 @@ pub(crate) fn probabilities<const N: usize>(call: &CallRecord, options: [&str; N
     if all > 0.0 { masses.map(|mass| mass / all) } else { equal }
 }
 
+/// The log-probability of each option, by the first token: of spellings that begin this option and no other. An option without one
+/// has the log-probability of the least likely token that is known, less 1. -1 for all without log-probabilities.
+pub(crate) fn log_probabilities<const N: usize>(call: &CallRecord, options: [&str; N]) -> [f64; N] {
+    let top = call.logprobs.first().map_or(&[][..], |first| &first.top);
+    let begins = |option: &str, text: &str| {
+        let text = text.trim();
+        !text.is_empty() && option.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
+    };
+    let of_one = |option: &str, text: &str| {
+        begins(option, text) && options.iter().filter(|other| begins(other, text)).count() == 1
+    };
+    let least = top.iter().map(|token| f64::from(token.logprob)).fold(0.0, f64::min);
+    options.map(|option| {
+        let spelt = top.iter().filter(|token| of_one(option, &token.text));
+        let sum: f64 = spelt.map(|token| exp(f64::from(token.logprob))).sum();
+        if sum > 0.0 { ln(sum) } else { least - 1.0 }
+    })
+}
+
 /// The log-odds of a probability, at most `most` in size.
 pub(crate) fn log_odds(probability: f64, most: f64) -> f64 {
     let within = probability.clamp(1e-3, 1.0 - 1e-3);
@@ -47,7 +66,7 @@ pub(crate) fn log_odds(probability: f64, most: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{log_odds, probabilities, probability};
+    use super::{log_odds, log_probabilities, probabilities, probability};
     use crate::generation::{Alternative, TokenLogprob};
     use crate::transcript::{CallRecord, Parsed};
 
@@ -60,6 +79,20 @@ mod tests {
         let first = TokenLogprob { id: None, text: "no".into(), logprob: 0.2_f32.ln(), top, watched: Vec::new() };
         let call = CallRecord { logprobs: vec![first], ..CallRecord::default() };
         assert!((probability(&call, YES_NO) - 4.0 / 6.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn tokens_that_begin_one_option_alone_are_its_log_probability() {
+        let token = |text: &str, p: f32| Alternative { id: None, text: text.into(), logprob: p.ln() };
+        let top =
+            vec![token("CONT", 0.3), token(" c", 0.1), token("SUPPORTS", 0.2), token("", 0.1), token("Not", 0.05)];
+        let first = TokenLogprob { id: None, text: "CONT".into(), logprob: 0.3_f32.ln(), top, watched: Vec::new() };
+        let call = CallRecord { logprobs: vec![first], ..CallRecord::default() };
+        let found = log_probabilities(&call, ["SUPPORTS", "CONTRADICTS", "IRRELEVANT"]);
+        let want = [0.2_f64.ln(), 0.4_f64.ln(), 0.05_f64.ln() - 1.0];
+        assert!(found.iter().zip(want).all(|(found, want)| (found - want).abs() < 1e-6), "{found:?}");
+        // A token that begins two options tells neither.
+        assert_eq!(log_probabilities(&call, ["CONTRADICTS", "CONTAINS"]).map(f64::exp).map(|p| p < 0.03), [true; 2]);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub enum Kind {
     Flag,
     /// One of these.
     Choice(&'static [&'static str]),
+    /// A JSON object, or "none". On the command line the name of a file that has it, so that records hold the object itself.
+    Object,
 }
 
 impl Kind {
@@ -38,6 +40,7 @@ impl Kind {
             Self::Count(least, most) => format!("a whole number from {least} to {most}"),
             Self::Number(least, most) => format!("a number from {least} to {most}"),
             Self::Flag => "true or false".into(),
+            Self::Object => "a file with a JSON object, or none".into(),
             Self::Choice(choices) => match choices {
                 [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
                 _ => choices.concat(),
@@ -55,6 +58,8 @@ impl Kind {
             }
             Self::Flag => typed.parse::<bool>().ok().map(Value::from),
             Self::Choice(choices) => choices.contains(&typed).then(|| Value::from(typed)),
+            Self::Object if typed == "none" => Some(Value::from(typed)),
+            Self::Object => serde_json::from_str(typed).ok().map(Value::Object),
         }
     }
 }
@@ -142,6 +147,12 @@ impl Values {
     #[must_use]
     pub fn choice(&self, name: &str) -> &str {
         self.value(name).as_str().expect("a choice is a text (bug)")
+    }
+
+    /// The value of a [`Kind::Object`]; `None` for none.
+    #[must_use]
+    pub fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.value(name).as_object()
     }
 
     /// All values, for the record.

@@ -46,14 +46,16 @@ fn an_assessment_has_every_claim_with_the_origins_of_its_quotes() {
     let found = Assessment::of(&record(), Neither::LeftOut).unwrap();
     let first = &found.claims[0];
     assert!(first.conflict && first.supporters.len() == 1 && first.contradictors.len() == 1);
-    assert_eq!((first.supporters[0].document, first.supporters[0].line), (1, 2));
-    assert_eq!(first.supporters[0].quote.characters, 21..36);
+    assert_eq!((first.supporters[0].document, first.supporters[0].line), (1, Some(2)));
+    assert_eq!(first.supporters[0].quote.as_ref().unwrap().characters, 21..36);
     assert_eq!((first.contradictors[0].document, first.irrelevant.as_slice()), (2, &[3][..]));
     let why: Vec<String> = found.claims[1].unsupported.iter().map(Unsupported::why).collect();
     assert_eq!(why[0], "labelled as contradicting, but the quote is not in the document: \"never said\"");
     assert_eq!(why[2], "no label: the server is gone");
     assert_eq!(found.labelled_by, [("labeller".to_owned(), 6)]);
     assert_eq!((found.scores.cs_c, found.scores.cs_r), (Some(0.5), Some(0.5)));
+    let scores = &found.scores;
+    assert_eq!((scores.supported, scores.contradicted, scores.conflicting, scores.neither), (0, 0, 1, 1));
     let json = serde_json::to_value(&found).unwrap();
     assert_eq!(json["claims"][0]["supporters"][0]["quote"]["text"], "opened in 1931.");
     assert!(json["documents"][0].get("text").is_none(), "the documents are the reader's own");

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Output, Stdio};
 
-fn workspace() -> Workspace {
+pub(super) fn workspace() -> Workspace {
     let workspace = Workspace::new();
     fs::write(workspace.path("council.txt"), "The bridge at Orm was planned.\nIt opened\nin 1931 <b>.\n").unwrap();
     fs::write(workspace.path("diary.md"), "---\ntitle: The diary\n---\nIt opened in 1947. Über den Fluss.\n").unwrap();
@@ -25,11 +25,11 @@ fn command(workspace: &Workspace, name: &str, typed: &str) -> std::process::Comm
     command
 }
 
-fn on_the_tiny_model(workspace: &Workspace, name: &str, typed: &str) -> Output {
+pub(super) fn on_the_tiny_model(workspace: &Workspace, name: &str, typed: &str) -> Output {
     command(workspace, name, typed).output().unwrap()
 }
 
-fn conflict(workspace: &Workspace, typed: &str, stdin: Option<&str>) -> Output {
+pub(super) fn conflict(workspace: &Workspace, typed: &str, stdin: Option<&str>) -> Output {
     let mut command = command(workspace, "conflict", typed);
     let Some(stdin) = stdin else { return command.output().unwrap() };
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -43,7 +43,7 @@ fn printed(workspace: &Workspace, typed: &str, stdin: Option<&str>) -> String {
     text(&output.stdout)
 }
 
-fn refused(workspace: &Workspace, typed: &str, stdin: Option<&str>, parts: &[&str]) {
+pub(super) fn refused(workspace: &Workspace, typed: &str, stdin: Option<&str>, parts: &[&str]) {
     let output = conflict(workspace, typed, stdin);
     let said = text(&output.stderr);
     assert!(!output.status.success() && output.stdout.is_empty(), "{typed}: {said}");
@@ -256,11 +256,7 @@ fn calibration_is_printed_on_request() {
     let workspace = workspace();
     let csv = "id,evidence,claim,label,question\n1,It opened in 1931.,It opened in 1931.,Supports,When?\n";
     fs::write(workspace.path("pairs.csv"), csv).unwrap();
-    for (switch, want) in [
-        ("sure=0.1", "CONTRADICTS from"),
-        ("sure=0.2", "recall: of the dataset's labels CONTRADICTS whose pair"),
-        ("sure=0", "no label has a probability"),
-    ] {
+    for (switch, want) in [("labels=scored", "CONTRADICTS from"), ("labels=labeller", "no label has a probability")] {
         let out = format!("{switch}.jsonl");
         let typed = format!("pairs.csv -o {out} --method conflict-score --set {switch}");
         let output = on_the_tiny_model(&workspace, "run", &typed);

@@ -10,6 +10,7 @@ mod fork;
 mod journal;
 mod judgement;
 mod kill;
+mod label_fit;
 mod merge;
 mod metrics;
 mod old_records;

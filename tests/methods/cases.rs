@@ -41,7 +41,7 @@ pub(super) fn modes(row: &'static Row) -> Vec<Typed> {
         let values: &[&str] = match switch.kind {
             Kind::Flag => &["true", "false"],
             Kind::Choice(choices) => choices,
-            Kind::Count(..) | Kind::Number(..) => continue,
+            Kind::Count(..) | Kind::Number(..) | Kind::Object => continue,
         };
         let others: Vec<&&str> = values.iter().filter(|value| **value != switch.default).collect();
         let before = all.clone();
@@ -60,7 +60,7 @@ pub(super) fn extremes(row: &Row) -> Vec<Typed> {
     let values = |kind| match kind {
         Kind::Count(least, most) => vec![least.to_string(), most.min(least + 2).to_string()],
         Kind::Number(least, most) => vec![least.to_string(), most.to_string()],
-        Kind::Flag | Kind::Choice(_) => Vec::new(),
+        Kind::Flag | Kind::Choice(_) | Kind::Object => Vec::new(),
     };
     let of = |switch: &moot::protocol::switches::Switch| -> Vec<Typed> {
         values(switch.kind).iter().map(|value| typed(&[(switch.name, value)])).collect()

@@ -91,6 +91,7 @@ fn values() -> Value {
         "fact": "A. Tor wrote {{ it }}.",
         "pairs": [{ "question": "Who wrote it?", "answer": "A. Tor" }, { "question": "{{ question }}", "answer": "B. Ley" }],
         "claim": "A. Tor wrote \"Ash & Elm\".",
+        "label": "CONTRADICTS",
         "label_first": false,
         "quote": "It is by <b>A. Tor</b>.",
         "responses": ["Response 1 (score 1.20): A. Tor", "Response 2 (score 0.30): {{ question }}"],

@@ -31,12 +31,12 @@ class Evidence:
 
     document: int
     """Its number."""
-    quote: Quote
-    """The words."""
-    line: int
-    """The line of the document on which they begin, from 1."""
     by: str
     """`labeller`, `classifier` or `entailment`."""
+    quote: Quote | None = None
+    """The words; none for a label that counts without."""
+    line: int | None = None
+    """The line of the document on which they begin, from 1."""
     reason: str = ""
     """The reasons given."""
     probability: float | None = None
@@ -85,6 +85,10 @@ class Scores:
 
     claims: int
     """Claims."""
+    supported: int
+    """Claims with supporters alone."""
+    contradicted: int
+    """Claims with contradictors alone."""
     conflicting: int
     """Claims with supporters and contradictors."""
     neither: int

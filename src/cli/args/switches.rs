@@ -3,11 +3,18 @@
 use crate::cli::args::corpus::CorpusArgs;
 use crate::cli::args::model::ModelArgs;
 use crate::error::{MootError, Result};
+use crate::files;
 use crate::methods::METHODS;
 use crate::protocol::switches::{Kind, Switch, Typed};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
 use std::sync::OnceLock;
+
+/// Bytes of a file that a switch names, at most.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Switches as typed.
 #[derive(Debug, Clone, Default)]
@@ -31,8 +38,31 @@ impl Switches {
                 return Err(MootError::Usage(format!("--set {set}: {name} is set twice")));
             }
         }
+        for (name, value) in &mut typed {
+            if takes_file(name) && value != "none" && !value.starts_with('{') {
+                *value = object_of(name, Path::new(value.as_str()))?;
+            }
+        }
         Ok(typed)
     }
+}
+
+fn takes_file(name: &str) -> bool {
+    METHODS.iter().flat_map(|row| row.switches).any(|switch| switch.name == name && switch.kind == Kind::Object)
+}
+
+/// The JSON object in a file that a switch names.
+fn object_of(name: &str, path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let read = files::open(path)?.take(MOST_BYTES).read_to_string(&mut text);
+    read.map_err(|e| MootError::io(path, "read", e))?;
+    serde_json::from_str::<serde_json::Map<String, Value>>(&text).map_err(|e| MootError::Input {
+        path: path.to_owned(),
+        line: Some(e.line()),
+        expected: format!("a JSON object for --{name}"),
+        found: e.to_string(),
+    })?;
+    Ok(text.trim().to_owned())
 }
 
 /// The description of a switch, and the methods that have it so.

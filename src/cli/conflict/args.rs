@@ -1,5 +1,6 @@
 //! The arguments of `moot conflict`.
 
+use super::calibrate;
 use crate::assess::Neither;
 use crate::cli::args::{Switches, corpus, model, values};
 use crate::error::Result;
@@ -21,8 +22,11 @@ Examples:
 ///
 /// Without a text, the claims are those of the documents themselves, each compared with the others.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
+    /// Instead of labelling.
+    #[command(subcommand)]
+    pub command: Option<Subcommand>,
     /// The text whose claims are checked: a .txt or .md file, or - for standard input
     #[arg(value_name = "RESPONSE", conflicts_with = "record")]
     pub response: Option<String>,
@@ -50,6 +54,9 @@ pub struct Args {
     /// How claims with neither supporters nor contradictors count in CS-R
     #[arg(long, value_name = "HOW", default_value = "left-out")]
     pub neither: Counted,
+    /// Exit with 1 if a claim is contradicted by a document, or is unsupported by all
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
     /// Switches of the method conflict-score.
     #[command(flatten)]
     pub switches: Switches,
@@ -68,6 +75,13 @@ pub struct Args {
     pub model: model::ModelArgs,
 }
 
+/// What is done instead of labelling.
+#[derive(Debug, clap::Subcommand)]
+pub enum Subcommand {
+    /// Fit the weights of scored labels to a record of labelled claims
+    Calibrate(calibrate::Args),
+}
+
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
@@ -79,6 +93,15 @@ pub enum Form {
     Markdown,
     /// One HTML page, without anything from elsewhere
     Html,
+}
+
+/// What makes the command fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A claim with a contradictor
+    Contradicted,
+    /// A claim without a supporter
+    Unsupported,
 }
 
 /// How claims with neither supporters nor contradictors count.

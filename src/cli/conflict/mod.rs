@@ -1,9 +1,10 @@
 //! `moot conflict`: the claims of a text, and the documents that support and that contradict each.
 
 mod args;
+pub mod calibrate;
 mod input;
 
-pub use args::{Args, Counted, Form};
+pub use args::{Args, Counted, FailOn, Form, Subcommand};
 
 use crate::assess::{Assessment, html, markdown};
 use crate::cli::claims;
@@ -26,9 +27,16 @@ use std::path::Path;
 /// A text, documents, a record or a model that cannot be used; a text without words; a single document without a text; a call
 /// that failed.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(Subcommand::Calibrate(args)) = &args.command {
+        return calibrate::run(args);
+    }
     let control = interrupt::listen()?;
     let plan = Plan::of(args.options()?, &control)?;
     let input = input::read(args)?;
+    if matches!(input, Input::All(_)) && !args.fail_on.is_empty() {
+        let text = "--fail-on: expected a text, or one answer of a record; found all answers of a record";
+        return Err(MootError::Usage(text.into()));
+    }
     if let Some(path) = &args.output {
         outputs::distinct(&[("-o", path)], &args.inputs())?;
         outputs::check(path)?;
@@ -55,7 +63,17 @@ pub fn run(args: &Args) -> Result<()> {
     print(args, &record?, &workspace.header().model_of(settings::ROLE).name)
 }
 
-/// Prints the assessment; `model` is the labeller's, as far as it labelled.
+/// Fails if the claims are as `--fail-on` forbids.
+fn passed(on: &[FailOn], assessment: &Assessment) -> Result<()> {
+    let scores = &assessment.scores;
+    let fails = on.iter().any(|on| match on {
+        FailOn::Contradicted => scores.contradicted + scores.conflicting > 0,
+        FailOn::Unsupported => scores.contradicted + scores.neither > 0,
+    });
+    if fails { Err(MootError::Differ) } else { Ok(()) }
+}
+
+/// Prints the assessment, and fails as `--fail-on` says; `model` is the labeller's, as far as it labelled.
 fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
     let mut assessment = Assessment::of(record, args.neither.into())
         .ok_or_else(|| MootError::Usage(format!("{} concluded no claims (bug)", ROW.name)))?;
@@ -66,13 +84,17 @@ fn print(args: &Args, record: &QuestionRecord, model: &str) -> Result<()> {
         Form::Text => claims::page(&assessment, record, output::columns()),
         Form::Markdown => markdown::page(&assessment),
         // A page keeps marks of writing direction, which a browser needs.
-        Form::Html => return output::write(html::page(&assessment).as_bytes()).map(drop),
+        Form::Html => {
+            let _ = output::write(html::page(&assessment).as_bytes())?;
+            return passed(&args.fail_on, &assessment);
+        }
         Form::Json => {
             let json = serde_json::to_string_pretty(&assessment);
             let json = json.map_err(|e| MootError::Usage(format!("the assessment cannot be JSON: {e} (bug)")))?;
             escape::json(&json) + "\n"
         }
-    })
+    })?;
+    passed(&args.fail_on, &assessment)
 }
 
 /// Counts calls on a terminal while they are made.

@@ -59,7 +59,7 @@ pub struct Args {
     /// Print one JSON object, with every metric
     #[arg(long)]
     pub json: bool,
-    /// Also print how often labels of each probability are right (records of conflict-score with --sure)
+    /// Also print how often labels of each probability are right (records of conflict-score with --labels scored)
     #[arg(long, conflicts_with = "json")]
     pub calibration: bool,
     /// Also print how many answers of the first record each other record keeps, corrects and spoils

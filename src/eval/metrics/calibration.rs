@@ -35,18 +35,24 @@ pub fn weighed(record: &QuestionRecord) -> Vec<Weighed> {
     weighed.collect()
 }
 
-/// For each bin its labels, the sum of their probabilities, and those that are right.
+/// The bins of a question's labels; `None` without any.
 #[must_use]
 pub fn tally(record: &QuestionRecord) -> Option<Bins> {
     let labels = weighed(record);
+    (!labels.is_empty()).then(|| bins(&labels))
+}
+
+/// For each bin its labels, the sum of their probabilities, and those that are right.
+#[must_use]
+pub fn bins(labels: &[Weighed]) -> Bins {
     let mut bins = [0.0; 3 * BINS];
-    for label in &labels {
+    for label in labels {
         let bin = ((label.probability * BINS as f64) as usize).min(BINS - 1);
         bins[3 * bin] += 1.0;
         bins[3 * bin + 1] += label.probability;
         bins[3 * bin + 2] += f64::from(u8::from(label.found == label.gold));
     }
-    (!labels.is_empty()).then_some(bins)
+    bins
 }
 
 /// Expected calibration error: sum over bins of |right - sum of probabilities| / labels.

@@ -26,6 +26,7 @@ const MOVED: [(&str, &str); 6] = [
 ///   prompts that are `wording=tuned` today, under the names of today's others.
 /// - `majority-vote` had `provenance`, which is left out: its votes depend on replies alone. A call that is made anew shows
 ///   neither source nor date.
+/// - ConflictScore's methods had `sure`, a least probability of labels, which is left out: labels below it count.
 pub struct RecordedMethod {
     /// The method's row.
     pub row: &'static Row,
@@ -50,6 +51,7 @@ impl RecordedMethod {
                 typed.entry("wording".to_owned()).or_insert_with(|| "tuned".to_owned());
             }
             "majority-vote" => drop(typed.remove("provenance")),
+            "conflict-score" | "conflict-report" | "regenerated-rag" => drop(typed.remove("sure")),
             _ => {}
         }
         let row = Row::named(name)?;

@@ -1,14 +1,15 @@
-//! Claims against documents: a label for each pair, by a model's replies, by entailment, or by both.
+//! Claims against documents: a label for each pair, by a model's replies or scores, by entailment, or by both.
 
 use super::inference::entailed;
 use super::pairs::{ClaimDocument, Work, irrelevant, malformed};
-use super::replies::{each, prompt};
+use super::replies::each;
+use super::scored::{is_fitted, scored};
 use super::settings::{By, Labelling, ROLE};
-use super::sure::weigh;
 use super::together::together;
+use super::weights::LabelWeights;
 use crate::error::Result;
 use crate::protocol::Ctx;
-use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
+use crate::question::DocumentLabel;
 use std::collections::BTreeMap;
 
 /// The labels of `pairs`, in their order: each an index in `claims` and a document's number.
@@ -30,27 +31,19 @@ pub(crate) fn label(
         labels.insert(pair, irrelevant(pair.1, "the document is empty"));
     }
     let mut left = full;
-    if how.by != By::Labeller {
+    if matches!(how.by, By::Entailment | By::Both) {
         let found = entailed(ctx, &work, &left)?;
         left.retain(|pair| !found.contains_key(pair));
         labels.extend(found);
     }
     // Document by document: the calls of one share its keys and values, and its grammar.
     left.sort_by_key(|&(claim, document)| (document, claim));
-    let mut replied = if how.together { together(ctx, &work, &left)? } else { each(ctx, &work, &left)? };
-    if how.sure > 0.0 {
-        weigh(ctx, &mut replied, |pair| prompt(&work, pair, true))?;
-    }
-    labels.extend(replied);
-    labels.values_mut().for_each(|label| hold_to(label, how.sure));
+    let program = LabelWeights::program();
+    labels.extend(match &how.by {
+        By::Scored(weights) => scored(ctx, &work, weights, &left)?,
+        By::Auto if how.can_be_scored() && is_fitted(ctx, &program) => scored(ctx, &work, &program, &left)?,
+        _ if how.together => together(ctx, &work, &left)?,
+        _ => each(ctx, &work, &left)?,
+    });
     Ok(pairs.iter().map(|pair| labels.remove(pair).unwrap_or_else(|| malformed(pair.1, ROLE, Vec::new()))).collect())
-}
-
-/// A label for or against whose probability is less than `sure` does not count, be it the labeller's or the
-/// classifier's.
-fn hold_to(label: &mut DocumentLabel, sure: f32) {
-    let unsure = label.probability.is_some_and(|probability| probability < sure);
-    if unsure && label.counts() && label.relation != ClaimRelation::Irrelevant {
-        label.fault = Some(LabelFault::Unsure);
-    }
 }

@@ -9,25 +9,30 @@ mod inference;
 pub mod labels;
 mod pairs;
 mod replies;
+mod scored;
 pub mod settings;
-pub(crate) mod sure;
 mod together;
+pub mod weights;
 
 pub(super) use claims::DECOMPOSER;
+pub(crate) use replies::SCORED;
 pub(super) use replies::{AGAIN, LABELLER};
-pub(super) use settings::{LABELS, SURE};
+pub(crate) use scored::quantities;
+pub(super) use settings::LABELS;
+pub(crate) use weights::LABEL_WEIGHTS;
 
 use crate::error::Result;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::equality::Equality;
-use crate::protocol::formats::SCORES;
+use crate::protocol::formats::CHOICE;
+use crate::protocol::presets::Preset;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ctx, Method, Needs, Row};
 use crate::question::{Answer, Conclusion, JudgedClaim, Question};
 use crate::retrieval::fold;
 use claims::{Extent, Text, decompose};
 use pairs::ClaimDocument;
-use settings::Labelling;
+use settings::{By, Labelling, Quotes};
 use together::TOGETHER;
 
 /// The answer where a claim has supporters and contradictors.
@@ -45,18 +50,23 @@ pub static ROW: Row = Row {
    those that it finds in each document (`per-document` at most), copies merged. A list that cannot be read: its sentences.
 2. The evidence: the documents of the question; without any, the passages found for each claim.
 3. The labeller labels every claim against every document SUPPORTS, CONTRADICTS or IRRELEVANT with a quote of the document and a
-   reason. With `labels` entailment decides instead, or first: then the labeller decides what is uncertain.
+   reason. With labels=scored, and for the default model without that, its log-probabilities of the three words, weighed
+   (`label-weights`), are the probabilities of the labels instead: the most probable one counts, and its quote is requested with
+   the label given. With labels=entailment or both entailment decides, or decides first: then the labeller decides what is uncertain.
 4. A quote that does not stand in the document is asked for once more where no grammar constrained the reply. A label without
-   one, and a malformed or failed one, does not count and is shown. With `sure` the labeller's model scores the three words of a
-   label after the same prompt; a label for or against of a lower probability, a classifier's too, does not count.
+   one, and a malformed or failed one, does not count and is shown. With quotes=any or none a label counts without a quote.
 5. Conflict if some claim has supporters and contradictors, else No Conflict; malformed where every label is malformed or failed.",
-    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; `sure` three more a label",
+    calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; labels=scored one more a label for or against",
     headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
-    prompts: &[DECOMPOSER, LABELLER, TOGETHER, AGAIN],
-    formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &SCORES],
+    prompts: &[DECOMPOSER, LABELLER, SCORED, TOGETHER, AGAIN],
+    formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &CHOICE],
     roles: &[claims::ROLE, settings::ROLE],
-    switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS, SURE],
-    presets: &[],
+    switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, LABEL_WEIGHTS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS],
+    presets: &[Preset {
+        name: "table-7",
+        about: "table 7: snippet and reasoning before the label, which counts whether the document has the snippet or not",
+        switches: &[("labels", "labeller"), ("order", "quote-first"), ("quotes", "any")],
+    }],
     needs: Needs { entailment: true, ..Needs::PASSAGES },
     build,
 };
@@ -94,8 +104,8 @@ const ORDER: Switch = Switch {
 };
 const QUOTES: Switch = Switch {
     name: "quotes",
-    about: "what a quote may be: one or two whole sentences, or any run of words",
-    kind: Kind::Choice(&["sentences", "words"]),
+    about: "what a quote may be: one or two whole sentences, a run of words, or any text, without which a label counts too; with none no quote is requested (labels=scored)",
+    kind: Kind::Choice(&["sentences", "words", "any", "none"]),
     default: "sentences",
 };
 const TOGETHER_SWITCH: Switch = Switch {
@@ -135,11 +145,23 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
     let labelling = Labelling {
         certain: values.number("certain") as f32,
         label_first: values.choice("order") == "label-first",
-        words: values.choice("quotes") == "words",
+        quotes: match values.choice("quotes") {
+            "words" => Quotes::Words,
+            "any" => Quotes::Any,
+            "none" => Quotes::None,
+            _ => Quotes::Sentences,
+        },
         together: values.flag("together"),
         reasons: values.flag("reasons"),
-        ..Labelling::of(values)
+        ..Labelling::of(values)?
     };
+    if matches!(labelling.by, By::Scored(_)) {
+        refuse_beside_scores(values)?;
+    } else if labelling.quotes == Quotes::None {
+        return Err(values.wrong("quotes none: a label without a quote counts if it is scored: expected labels scored"));
+    } else if values.object(LABEL_WEIGHTS.name).is_some() {
+        return Err(values.wrong("label-weights weigh scores: expected labels scored beside them"));
+    }
     let (most, per_document) = (values.count("most"), values.count("per-document"));
     Ok(Box::new(ConflictScore { extent, most, per_document, labelling }))
 }
@@ -147,25 +169,24 @@ fn build(values: &mut Values) -> Result<Box<dyn Method>> {
 /// Refuses switches that would have no effect together.
 fn refuse(values: &Values) -> Result<()> {
     let quote_first = values.choice("order") == "quote-first";
-    let sure = values.number(SURE.name) > 0.0;
     if quote_first && values.is_typed("reasons") && !values.flag("reasons") {
         return Err(values.wrong("with order quote-first the label follows the reason: expected order label-first"));
     }
-    if quote_first && sure {
-        return Err(
-            values.wrong("sure scores labels that begin a reply: expected order label-first, found quote-first")
-        );
-    }
     if values.flag("together") {
-        if sure {
-            return Err(values.wrong("sure scores the label of one document: expected no switch together"));
-        }
         if let Some(name) = ["order", "quotes", "reasons"].into_iter().find(|name| values.is_typed(name)) {
             let reason = "with together a reply has a label and a sentence for each document, without reasons";
             return Err(values.wrong(&format!("{reason}: expected no switch {name}")));
         }
     }
     Ok(())
+}
+
+/// Refuses switches of replies beside labels that are scored.
+fn refuse_beside_scores(values: &Values) -> Result<()> {
+    match ["order", "together"].into_iter().find(|name| values.is_typed(name)) {
+        Some(name) => Err(values.wrong(&format!("labels scored score each pair first: expected no switch {name}"))),
+        None => Ok(()),
+    }
 }
 
 impl Method for ConflictScore {

@@ -5,6 +5,7 @@ use crate::answers::quote;
 use crate::error::MootError;
 use crate::protocol::Ctx;
 use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
+use std::collections::BTreeMap;
 
 /// A claim and a document, by their indices.
 pub(super) type ClaimDocument = (usize, usize);
@@ -15,11 +16,23 @@ pub(super) struct Work<'a> {
     pub(super) claims: &'a [String],
     /// The texts of all documents, by number.
     texts: Vec<String>,
+    /// Labels that are decided already: of these pairs quotes alone are requested.
+    decided: BTreeMap<ClaimDocument, ClaimRelation>,
 }
 
 impl<'a> Work<'a> {
     pub(super) fn new(how: &'a Labelling, claims: &'a [String], ctx: &Ctx<'_>) -> Self {
-        Self { how, claims, texts: ctx.documents().map(|document| document.text.clone()).collect() }
+        let texts = ctx.documents().map(|document| document.text.clone()).collect();
+        Self { how, claims, texts, decided: BTreeMap::new() }
+    }
+
+    /// The same, with labels that are decided.
+    pub(super) fn with(&self, decided: BTreeMap<ClaimDocument, ClaimRelation>) -> Self {
+        Self { how: self.how, claims: self.claims, texts: self.texts.clone(), decided }
+    }
+
+    pub(super) fn decided(&self, pair: ClaimDocument) -> Option<ClaimRelation> {
+        self.decided.get(&pair).copied()
     }
 
     pub(super) fn text(&self, document: usize) -> &str {

@@ -1,21 +1,23 @@
 //! Labels by the labeller's replies, a call for each pair.
 
 use super::pairs::{ClaimDocument, Work, failed, malformed, plain, quoted};
-use super::settings::ROLE;
+use super::settings::{Quotes, ROLE};
 use crate::answers::quote::{self, LEAST};
 use crate::error::Result;
 use crate::generation::{Message, Role};
 use crate::prompt_file;
 use crate::prompts::File;
-use crate::protocol::claims::{CLAIM_LABEL, relation};
+use crate::protocol::claims::{CLAIM_LABEL, relation, word};
 use crate::protocol::{Ask, Ctx};
-use crate::question::{DocumentLabel, LabelFault};
+use crate::question::{ClaimRelation, DocumentLabel, LabelFault};
 use crate::transcript::{CallRecord, Parsed};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The prompt that labels a claim against a document.
 pub(in crate::methods) const LABELLER: File = prompt_file!("conflict_score/labeller.jinja");
+/// The prompt whose reply is scored; with a label it asks for the quote.
+pub(crate) const SCORED: File = prompt_file!("conflict_score/scored.jinja");
 /// The turn that asks again.
 pub(in crate::methods) const AGAIN: File = prompt_file!("conflict_score/again.jinja");
 
@@ -51,7 +53,7 @@ pub(super) fn each(
                 continue;
             }
         };
-        let label = read(&call, work.text(pair.1), pair.1);
+        let label = read(&call, work, pair.1);
         if can_be_asked_again(&call, &label) {
             again.push(retry(ask, &call, &label));
             retried.push((pair, label));
@@ -75,7 +77,7 @@ pub(super) fn retry_all(
     for ((pair, first), result) in firsts.into_iter().zip(ctx.try_all(asks)?) {
         let label = match result {
             Ok(call) => {
-                let second = read(&call, work.text(pair.1), pair.1);
+                let second = read(&call, work, pair.1);
                 let kept = if second.fault == Some(LabelFault::Malformed) { first.clone() } else { second };
                 DocumentLabel { calls: [first.calls, vec![call.number]].concat(), ..kept }
             }
@@ -86,11 +88,22 @@ pub(super) fn retry_all(
     Ok(labels)
 }
 
-/// The question for a pair's label, without its format.
-pub(super) fn prompt(work: &Work<'_>, (claim, document): ClaimDocument, label_first: bool) -> Ask {
-    let values =
-        json!({ "claim": work.claims[claim], "document": work.text(document).trim(), "label_first": label_first });
-    Ask::new(ROLE, LABELLER, values, &CLAIM_LABEL).document(document)
+/// The question for a pair's label, or for the quote of one that is decided, without its format.
+fn prompt(work: &Work<'_>, pair: ClaimDocument) -> Ask {
+    let (claim, document) = pair;
+    let (prompt, values) = match work.decided(pair) {
+        Some(label) => (SCORED, scored_values(work, pair, Some(label))),
+        None => {
+            let (claim, document) = (&work.claims[claim], work.text(document).trim());
+            (LABELLER, json!({ "claim": claim, "document": document, "label_first": work.how.label_first }))
+        }
+    };
+    Ask::new(ROLE, prompt, values, &CLAIM_LABEL).document(document)
+}
+
+/// The values of the prompt [`SCORED`].
+pub(super) fn scored_values(work: &Work<'_>, (claim, document): ClaimDocument, label: Option<ClaimRelation>) -> Value {
+    json!({ "claim": work.claims[claim], "document": work.text(document).trim(), "label": label.map(word) })
 }
 
 /// The call for a pair's label.
@@ -100,11 +113,18 @@ pub(super) fn labeller(work: &Work<'_>, pair: ClaimDocument) -> Ask {
     let least = LEAST.min(pieces.iter().map(|piece| piece.chars().count()).sum());
     // A reason may be cut, but not one that the label follows.
     let reason = if how.label_first { 0 } else { REASON };
-    let tokens = LABEL_TOKENS.max(quote::tokens(&pieces, how.words) + MARKER_TOKENS + reason);
-    let format_values = json!({
-        "pieces": pieces, "least": least, "words": how.words, "label_first": how.label_first, "reasons": how.reasons,
+    let words = how.quotes == Quotes::Words;
+    let tokens = LABEL_TOKENS.max(quote::tokens(&pieces, words) + MARKER_TOKENS + reason);
+    let mut format_values = json!({
+        "pieces": pieces, "least": least, "words": words, "label_first": how.label_first, "reasons": how.reasons,
     });
-    prompt(work, pair, how.label_first).format_values(format_values).max_tokens(tokens)
+    if how.quotes == Quotes::Any {
+        format_values["any"] = true.into();
+    }
+    if let Some(label) = work.decided(pair) {
+        format_values["decided"] = word(label).into();
+    }
+    prompt(work, pair).format_values(format_values).max_tokens(tokens)
 }
 
 /// The same call after its first reply, with the fault of that reply.
@@ -116,12 +136,17 @@ fn retry(ask: &Ask, call: &CallRecord, label: &DocumentLabel) -> Ask {
 }
 
 /// The label that a call gave, its quote looked up in the document.
-fn read(call: &CallRecord, document: &str, number: usize) -> DocumentLabel {
+fn read(call: &CallRecord, work: &Work<'_>, number: usize) -> DocumentLabel {
     let Parsed::Fields(fields) = &call.parsed else { return malformed(number, ROLE, vec![call.number]) };
     let field = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let Some(relation) = relation(field("label")) else { return malformed(number, ROLE, vec![call.number]) };
     let label = DocumentLabel { calls: vec![call.number], ..plain(number, relation, ROLE) };
-    quoted(DocumentLabel { reason: whole_words(field("reason")), ..label }, document, field("quote"))
+    let label = DocumentLabel { reason: whole_words(field("reason")), ..label };
+    let label = quoted(label, work.text(number), field("quote"));
+    match label.fault {
+        Some(LabelFault::Unquoted) if work.how.quotes == Quotes::Any => DocumentLabel { fault: None, ..label },
+        _ => label,
+    }
 }
 
 /// A reason that the grammar cut at its last character, cut at its last word instead.

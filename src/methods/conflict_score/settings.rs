@@ -1,5 +1,6 @@
 //! How claims are labelled: the switches, and what they mean.
 
+use super::weights::LabelWeights;
 use crate::error::{MootError, Result};
 use crate::protocol::switches::{Kind, Switch, Values};
 use serde_json::Value;
@@ -7,17 +8,9 @@ use serde_json::Value;
 /// The switch `labels`: how a claim is labelled against a document.
 pub(crate) const LABELS: Switch = Switch {
     name: "labels",
-    about: "how pairs are labelled: by the labeller, by entailment, or by a classifier where it is certain, else by the labeller",
-    kind: Kind::Choice(&["labeller", "entailment", "both"]),
-    default: "labeller",
-};
-
-/// The probability from which on a label counts.
-pub(crate) const SURE: Switch = Switch {
-    name: "sure",
-    about: "probability from which on a label for or against counts, a classifier's or by scoring the three words; 0 asks for none",
-    kind: Kind::Number(0.0, 1.0),
-    default: "0",
+    about: "how pairs are labelled: by the labeller's replies, by its scores, by entailment, or by a classifier where it is certain, else by replies; auto is by scores for the model that the program's weights were fitted to, else by replies",
+    kind: Kind::Choice(&["auto", "labeller", "scored", "entailment", "both"]),
+    default: "auto",
 };
 
 /// The role that labels.
@@ -32,35 +25,64 @@ pub(crate) struct Labelling {
     pub certain: f32,
     /// The label precedes quote and reason.
     pub label_first: bool,
-    /// Quotes begin and end at words; otherwise they are one or two sentences.
-    pub words: bool,
+    /// What a quote may be.
+    pub quotes: Quotes,
     /// All documents of a claim in one call.
     pub together: bool,
     /// Replies go on with a reason; only where the label stands first can it be left out.
     pub reasons: bool,
-    /// Labels for or against count from this probability on; 0 asks for no probabilities.
-    pub sure: f32,
 }
 
 impl Labelling {
-    /// As the switches [`LABELS`] and [`SURE`] say, a call a pair, the label before a quote of sentences.
-    #[must_use]
-    pub(crate) fn of(values: &Values) -> Self {
+    /// As the switches [`LABELS`] and [`LABEL_WEIGHTS`](super::LABEL_WEIGHTS) say, a pair at a time, the label before a quote of
+    /// sentences.
+    ///
+    /// # Errors
+    /// As [`LabelWeights::of`].
+    pub(crate) fn of(values: &Values) -> Result<Self> {
+        let weights = LabelWeights::of(values)?;
         let by = match values.choice(LABELS.name) {
+            "scored" => By::Scored(Box::new(weights)),
             "entailment" => By::Entailment,
             "both" => By::Both,
-            _ => By::Labeller,
+            "labeller" => By::Labeller,
+            _ => By::Auto,
         };
-        let (certain, label_first, words, together, reasons) = (0.9, true, false, false, true);
-        Self { by, certain, label_first, words, together, reasons, sure: values.number(SURE.name) as f32 }
+        let (certain, label_first, together, reasons) = (0.9, true, false, true);
+        Ok(Self { by, certain, label_first, quotes: Quotes::Sentences, together, reasons })
     }
 }
 
-/// How pairs are labelled.
+impl Labelling {
+    /// No switch of replies is set that has no meaning for scores.
+    pub(super) fn can_be_scored(&self) -> bool {
+        self.label_first && !self.together && self.quotes != Quotes::Any
+    }
+}
+
+/// What a quote may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quotes {
+    /// One or two sentences of the document.
+    Sentences,
+    /// A run of its words.
+    Words,
+    /// Any text: it is looked up in the document, and a label counts also if it is not there.
+    Any,
+    /// No quote is requested, and a label counts without one.
+    None,
+}
+
+/// How pairs are labelled.
+#[derive(Debug, Clone, PartialEq)]
 pub enum By {
     /// The labeller's replies.
     Labeller,
+    /// The labeller's scores, weighed by the program's weights, for the model and the prompt that these were fitted to; replies for
+    /// others.
+    Auto,
+    /// The labeller's scores, weighed.
+    Scored(Box<LabelWeights>),
     /// The most probable relation of entailment.
     Entailment,
     /// Relations of entailment that are certain; the labeller decides the others.
@@ -71,13 +93,11 @@ pub enum By {
 /// chooses a relation, and a choice has none.
 ///
 /// # Errors
-/// [`MootError::Usage`] for labels by both, and for labels by entailment that must be sure.
+/// [`MootError::Usage`] for labels by both.
 pub fn without_classifier(switches: &Value) -> Result<()> {
-    let sure = switches[SURE.name].as_f64().is_some_and(|sure| sure > 0.0);
-    let what = match switches[LABELS.name].as_str() {
-        Some("both") => "labels both",
-        Some("entailment") if sure => "sure with labels entailment",
-        _ => return Ok(()),
-    };
-    Err(MootError::Usage(format!("{what} needs probabilities of entailment: expected --classifier NAME, found none")))
+    if switches[LABELS.name] != "both" {
+        return Ok(());
+    }
+    let text = "labels both needs probabilities of entailment: expected --classifier NAME, found none";
+    Err(MootError::Usage(text.into()))
 }

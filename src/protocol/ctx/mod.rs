@@ -342,6 +342,11 @@ impl<'a> Ctx<'a> {
         self.tools.llm.capabilities(role)
     }
 
+    /// Hex SHA-256 of a prompt as it is used: of the user's own where there is one.
+    pub(crate) fn hash(&self, file: File) -> String {
+        self.prompts.map_or(file, |prompts| prompts.of(file)).sha256()
+    }
+
     /// The id of the token that the model of `role` writes as `text`.
     #[must_use]
     pub fn token(&self, role: &str, text: &str) -> Option<u32> {

@@ -61,7 +61,7 @@ fn of_equal_sentences_the_one_nearest_to_the_claim_is_quoted() {
 }
 
 #[test]
-fn the_switch_sure_applies_to_labels_of_a_classifier() {
+fn pages_show_the_probabilities_of_a_classifier() {
     let classifier = ScriptedClassifier::new(|pair| {
         let contradiction = if pair.premise.contains("1947") { 0.7 } else { 0.1 };
         let entailment = if pair.premise.contains("1931") { 0.85 } else { 0.05 };
@@ -69,15 +69,8 @@ fn the_switch_sure_applies_to_labels_of_a_classifier() {
     });
     let llm = Scripted::new(labeller);
     let tools = Tools { classifier: Some(&classifier), ..Tools::new(&llm) };
-    let faults = |switches: &[(&str, &str)]| -> Vec<Option<LabelFault>> {
-        let record = hold(&asked(&BRIDGE), switches, tools, &Settings::default());
-        assert!(record.calls.is_empty());
-        claims(&record)[0].labels.iter().map(|label| label.fault).collect()
-    };
-    assert_eq!(faults(&[("labels", "entailment")]), [None, None, None]);
-    assert_eq!(faults(&[("labels", "entailment"), ("sure", "0.8")]), [None, Some(LabelFault::Unsure), None]);
-    // Each page shows the probabilities.
     let record = hold(&asked(&BRIDGE), &[("labels", "entailment")], tools, &Settings::default());
+    assert!(record.calls.is_empty());
     let shown = Assessment::of(&record, Neither::LeftOut).unwrap();
     for page in [html::page(&shown), markdown::page(&shown)] {
         assert!(page.contains("probability 0.85") && page.contains("probability 0.70"), "{page}");
@@ -102,39 +95,10 @@ fn a_document_may_have_a_relation_that_no_sentence_shows_alone() {
 
 #[test]
 fn probabilities_need_a_classifier() {
-    assert!(without_classifier(&json!({ "labels": "entailment", "sure": 0.0 })).is_ok());
-    assert!(without_classifier(&json!({ "labels": "labeller", "sure": 0.5 })).is_ok());
-    assert!(without_classifier(&json!({ "rounds": 3 })).is_ok());
-    for (switches, part) in [
-        (json!({ "labels": "both", "sure": 0.0 }), "labels both needs"),
-        (json!({ "labels": "entailment", "sure": 0.5 }), "sure with labels entailment needs"),
-    ] {
-        let error = without_classifier(&switches).unwrap_err().to_string();
-        assert!(error.contains(part) && error.contains("expected --classifier NAME"), "{error}");
+    for labels in ["entailment", "labeller", "scored"] {
+        assert!(without_classifier(&json!({ "labels": labels })).is_ok());
     }
-}
-
-/// Claims of documents that say the same in other words are one claim, where a classifier says so in both directions.
-#[test]
-fn claims_of_documents_are_merged_by_meaning() {
-    let mut question = question("", &BRIDGE);
-    question.responses.clear();
-    let llm = Scripted::new(|call: &Call| match (call.role.as_str(), call.document) {
-        ("decomposer", Some(0)) => r#"Claims: ["The bridge at Orm opened in 1931."]"#.into(),
-        ("decomposer", Some(1)) => r#"Claims: ["1931 is when Orm got its crossing into use."]"#.into(),
-        ("decomposer", _) => r#"Claims: ["A structure was opened in some year."]"#.into(),
-        _ => "Label: IRRELEVANT".into(),
-    });
-    // The general claim follows from the others and does not entail them.
-    let classifier = ScriptedClassifier::new(|pair| {
-        let entailment = if pair.premise.contains("1931") { 0.9 } else { 0.1 };
-        Some(Relation { entailment, neutral: 1.0 - entailment, contradiction: 0.0 })
-    });
-    let texts = |tools| -> Vec<String> {
-        let record = hold(&question, &[], tools, &Settings::default());
-        claims(&record).iter().map(|claim| claim.text.clone()).collect()
-    };
-    assert_eq!(texts(Tools::new(&llm)).len(), 3, "by words they are three");
-    let merged = texts(Tools { classifier: Some(&classifier), ..Tools::new(&llm) });
-    assert_eq!(merged, ["The bridge at Orm opened in 1931.", "A structure was opened in some year."]);
+    assert!(without_classifier(&json!({ "rounds": 3 })).is_ok());
+    let error = without_classifier(&json!({ "labels": "both" })).unwrap_err().to_string();
+    assert!(error.contains("labels both needs") && error.contains("expected --classifier NAME"), "{error}");
 }

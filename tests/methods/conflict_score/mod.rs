@@ -3,7 +3,8 @@
 mod faults;
 mod feedback;
 mod inference;
-mod sure;
+mod replies;
+mod scored;
 mod together;
 
 use super::{prompt, typed};

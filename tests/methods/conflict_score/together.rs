@@ -74,8 +74,10 @@ fn switches_without_effect_are_refused() {
         (&[("together", "true"), ("quotes", "words")][..], "expected no switch quotes"),
         (&[("together", "true"), ("order", "quote-first")], "expected no switch order"),
         (&[("together", "true"), ("reasons", "false")], "expected no switch reasons"),
-        (&[("together", "true"), ("sure", "0.5")], "sure scores the label of one document"),
-        (&[("order", "quote-first"), ("sure", "0.5")], "expected order label-first"),
+        (&[("labels", "scored"), ("together", "true")], "expected no switch together"),
+        (&[("labels", "scored"), ("order", "quote-first")], "expected no switch order"),
+        (&[("quotes", "none")], "expected labels scored"),
+        (&[("label-weights", "{}")], "expected label weights, version 1"),
     ] {
         let error = methods::build("conflict-score", &typed(switches)).err().unwrap().to_string();
         assert!(error.contains(part), "{switches:?}: {error}");

@@ -18,6 +18,12 @@ pub(super) const ROWS: &[Metric] = &[
     )
     .headline(),
     count!("claims", Neither, Calls, "claims labelled", SCORE, |r| Some(labels::of(r)?.claims as f64)),
+    count!("claims-supported", Neither, Calls, "claims with supporters alone", SCORE, |r| {
+        Some(labels::of(r)?.supported as f64)
+    }),
+    count!("claims-contradicted", Neither, Calls, "claims with contradictors alone", SCORE, |r| {
+        Some(labels::of(r)?.contradicted as f64)
+    }),
     count!(
         "claims-with-neither",
         Neither,
