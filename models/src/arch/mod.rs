@@ -194,7 +194,7 @@ fn check(path: &Path, spec: &DecoderSpec) -> Result<()> {
         if !(0.0..=100.0).contains(&beta) {
             return wrong("scaling of queries", "0 to 100", beta.to_string());
         }
-        if !(original >= 1.0) {
+        if original.is_nan() || original < 1.0 {
             return wrong("positions of the first training", "at least 1", original.to_string());
         }
     }
