@@ -13,6 +13,7 @@ use crate::methods::conflict_score::{SCORED, quantities, settings};
 use crate::question::ClaimRelation;
 use moot_models::kernels::math::exp;
 use sha2::{Digest, Sha256};
+use std::array;
 use std::collections::BTreeMap;
 
 /// The penalty on the square of a weight, of quantities with a standard deviation of 1.
@@ -162,22 +163,19 @@ fn newton(pairs: &[Pair]) -> [LogOdds; 2] {
         pairs.iter().map(|pair| (scale.apply(pair.found.with_intercept()), pair.gold)).collect();
     let mut weights = [0.0; ALL];
     for _ in 0..STEPS {
-        let (mut gradient, mut hessian) = ([0.0; ALL], [[0.0; ALL]; ALL]);
         // The intercepts are free.
-        for index in 0..ALL {
-            let ridge = if index % N == 0 { 1e-6 } else { RIDGE };
-            gradient[index] = ridge * weights[index];
-            hessian[index][index] = ridge;
-        }
+        let ridge = |index: usize| if index.is_multiple_of(N) { 1e-6 } else { RIDGE };
+        let mut gradient: [f64; ALL] = array::from_fn(|index| ridge(index) * weights[index]);
+        let mut hessian: [[f64; ALL]; ALL] =
+            array::from_fn(|a| array::from_fn(|b| if a == b { ridge(a) } else { 0.0 }));
         for (x, gold) in &rows {
             let shares = shares(&weights, x);
-            for a in 0..ALL {
+            for (a, (slope, curvatures)) in gradient.iter_mut().zip(&mut hessian).enumerate() {
                 let (label, weight) = (a / N, x[a % N]);
-                gradient[a] += weight * (shares[label] - f64::from(u8::from(label == *gold)));
-                for b in 0..ALL {
-                    let other = b / N;
-                    let same = f64::from(u8::from(label == other));
-                    hessian[a][b] += weight * x[b % N] * shares[label] * (same - shares[other]);
+                *slope += weight * (shares[label] - f64::from(u8::from(label == *gold)));
+                for (b, curvature) in curvatures.iter_mut().enumerate() {
+                    let same = f64::from(u8::from(label == b / N));
+                    *curvature += weight * x[b % N] * shares[label] * (same - shares[b / N]);
                 }
             }
         }
@@ -187,7 +185,7 @@ fn newton(pairs: &[Pair]) -> [LogOdds; 2] {
             break;
         }
     }
-    [0, 1].map(|label| scale.undo(std::array::from_fn(|index| weights[label * N + index])))
+    [0, 1].map(|label| scale.undo(array::from_fn(|index| weights[label * N + index])))
 }
 
 /// The probabilities of SUPPORTS and CONTRADICTS.
@@ -209,9 +207,9 @@ impl Scale {
     fn of(pairs: &[Pair]) -> Self {
         let rows = || pairs.iter().map(|pair| pair.found.with_intercept());
         let count = pairs.len() as f64;
-        let mut means: [f64; N] = std::array::from_fn(|index| rows().map(|row| row[index]).sum::<f64>() / count);
+        let mut means: [f64; N] = array::from_fn(|index| rows().map(|row| row[index]).sum::<f64>() / count);
         let variance = |index: usize| rows().map(|row| (row[index] - means[index]).powi(2)).sum::<f64>() / count;
-        let deviations = std::array::from_fn(|index| match variance(index).sqrt() {
+        let deviations = array::from_fn(|index| match variance(index).sqrt() {
             deviation if deviation > 1e-9 => deviation,
             _ => 1.0,
         });
@@ -220,12 +218,12 @@ impl Scale {
     }
 
     fn apply(&self, row: [f64; N]) -> [f64; N] {
-        std::array::from_fn(|index| (row[index] - self.means[index]) / self.deviations[index])
+        array::from_fn(|index| (row[index] - self.means[index]) / self.deviations[index])
     }
 
     /// Weights of scaled quantities as weights of the quantities themselves.
     fn undo(&self, scaled: [f64; N]) -> LogOdds {
-        let mut weights: [f64; N] = std::array::from_fn(|index| scaled[index] / self.deviations[index]);
+        let mut weights: [f64; N] = array::from_fn(|index| scaled[index] / self.deviations[index]);
         weights[0] -= (1..N).map(|index| weights[index] * self.means[index]).sum::<f64>();
         LogOdds::from(weights)
     }
@@ -234,12 +232,13 @@ impl Scale {
 /// The solution of a system whose matrix is positive definite, by Gaussian elimination.
 fn solved(mut matrix: [[f64; ALL]; ALL], mut right: [f64; ALL]) -> [f64; ALL] {
     for pivot in 0..ALL {
-        for row in pivot + 1..ALL {
-            let factor = matrix[row][pivot] / matrix[pivot][pivot];
-            for column in pivot..ALL {
-                matrix[row][column] -= factor * matrix[pivot][column];
-            }
-            right[row] -= factor * right[pivot];
+        let (above, below) = matrix.split_at_mut(pivot + 1);
+        let (known, open) = right.split_at_mut(pivot + 1);
+        let (row, value) = (&above[pivot], known[pivot]);
+        for (other, right) in below.iter_mut().zip(open) {
+            let factor = other[pivot] / row[pivot];
+            other.iter_mut().zip(row).for_each(|(entry, own)| *entry -= factor * own);
+            *right -= factor * value;
         }
     }
     for row in (0..ALL).rev() {
