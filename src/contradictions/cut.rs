@@ -17,6 +17,10 @@ const LEAST: usize = 3;
 /// Most words of a line without a full stop that counts as a heading of plain text.
 const HEADING: usize = 8;
 
+/// What lines at the beginning of a text are about.
+const OF_THE_TEXT: &[&str] =
+    &["author", "by", "cc", "date", "from", "last updated", "published", "source", "subject", "to", "updated"];
+
 /// Fewest words on each side of a semicolon that separates two statements.
 const CLAUSE: usize = 4;
 
@@ -48,16 +52,30 @@ pub(super) fn cut(text: &str) -> Vec<Cut> {
             continue;
         }
         table = None;
-        if own.ends_with('?') || is_rule(own) {
+        if own.ends_with('?') || is_rule(own) || !is_sentence(own) {
             continue;
         }
         let heading = path(&headings);
-        let clauses = clauses(text, range).into_iter();
+        let clauses = clauses(text, without_emphasis(text, range)).into_iter();
         found.extend(
             clauses.filter(|range| states(&text[range.clone()])).map(|range| Cut { range, heading: heading.clone() }),
         );
     }
     found
+}
+
+/// Whether `own` is punctuated as a sentence, is an item of a list, or gives the value of something: a title, a salutation and a
+/// line with the author or the day of the text are none.
+fn is_sentence(own: &str) -> bool {
+    let marker = own.split_whitespace().next().unwrap_or_default();
+    let numbered = marker.trim_end_matches(['.', ')']);
+    let is_number =
+        numbered.len() < marker.len() && !numbered.is_empty() && numbered.chars().all(|c| c.is_ascii_digit());
+    let is_item = matches!(marker, "-" | "*" | "+" | ">" | "\u{2022}") || is_number;
+    let words = own.trim_end_matches(['*', '_', '`', '"', '\'', ')', '\u{201d}', '\u{2019}', '\u{bb}']);
+    let open = words.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ',' | ':'));
+    let names_a_value = own.split_once(": ").is_some_and(|(name, _)| !OF_THE_TEXT.contains(&&*name.to_lowercase()));
+    !open || is_item || names_a_value
 }
 
 /// Whether nothing but a table's rule stands in `text`.
@@ -115,6 +133,16 @@ fn heading(text: &str, range: &Range<usize>) -> Option<(usize, String)> {
     (first && alone(gap) && short && open && !marked && capital).then(|| (7, own.trim_end_matches(':').to_owned()))
 }
 
+/// Without a mark of emphasis that ended before the sentence: `**When?** At noon.` leaves `** At noon.`
+fn without_emphasis(text: &str, range: Range<usize>) -> Range<usize> {
+    let own = &text[range.clone()];
+    let bare = ["**", "__"].into_iter().find_map(|mark| own.strip_prefix(mark)).filter(|rest| rest.starts_with(' '));
+    match bare {
+        Some(rest) => range.end - rest.trim_start().len()..range.end,
+        None => range,
+    }
+}
+
 /// The statements that semicolons separate.
 fn clauses(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let own = &text[range.clone()];
@@ -167,6 +195,20 @@ mod tests {
         let text = "| room | seats |\n|---|---|\n| hall | 80 people |\n| attic | 12 people |\n";
         let expected = [("| room | seats |", "| hall | 80 people |"), ("| room | seats |", "| attic | 12 people |")];
         assert_eq!(cuts(text), pairs(&expected));
+    }
+
+    #[test]
+    fn titles_salutations_and_lines_about_the_text_state_nothing() {
+        let text = "PRESS RELEASE Wildlife Trust, 22 July 2019\n\nLast updated: 11 January 2024\n\n*An essay by Ada Brook*\n\n\
+                    Dear Dr Brook,\n\nOpened: 1790 by Ada Brook\n\n- 80 seats in the hall\n\n2. 12 seats in the attic\n\n**Did it burn?** It burnt **down in 1811.**\n";
+        let expected = [
+            ("", "Opened: 1790 by Ada Brook"),
+            ("", "- 80 seats in the hall"),
+            ("", "2. 12 seats in the attic"),
+            ("", "It burnt **down in 1811."),
+        ];
+        let found: Vec<(String, String)> = cuts(text).into_iter().map(|(_, own)| (String::new(), own)).collect();
+        assert_eq!(found, pairs(&expected));
     }
 
     #[test]

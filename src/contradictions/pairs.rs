@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::retrieval::{Embedder, Side};
 use moot_models::kernels::math::ln;
 use rayon::prelude::*;
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
 /// Texts embedded at once.
@@ -26,7 +27,17 @@ const PROMISING: f64 = 1.5;
 pub(super) struct Pair {
     /// Indices of the claims, the lower one first.
     pub(super) of: (usize, usize),
+    /// Each is the nearest claim of another document to the other one: they are labelled, however little they promise.
+    mutual: bool,
     pub(super) signals: Signals,
+}
+
+impl Pair {
+    /// The most promising first.
+    fn order(&self, other: &Self) -> Ordering {
+        let by_promise = || other.signals.promise().total_cmp(&self.signals.promise());
+        other.mutual.cmp(&self.mutual).then_with(by_promise).then(self.of.cmp(&other.of))
+    }
 }
 
 /// Vectors of length 1, one a claim.
@@ -119,18 +130,22 @@ impl Weights {
 
 /// The pairs to be labelled: of each claim the `most` promising, by promise.
 pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights: &Weights, most: usize) -> Vec<Pair> {
-    let found: Vec<Vec<Pair>> = (0..claims.len())
-        .into_par_iter()
-        .map(|a| {
-            let nearest = nearest(folder, claims, vectors, a);
-            let pair = |(cosine, b): (f32, usize)| {
-                let of = (a.min(b), a.max(b));
-                let signals = Signals::of(&claims[of.0], &claims[of.1], f64::from(cosine), &|word| weights.of(word));
-                Pair { of, signals }
+    let all: Vec<Vec<(f32, usize)>> =
+        (0..claims.len()).into_par_iter().map(|claim| nearest(folder, claims, vectors, claim)).collect();
+    let first = |claim: usize| all[claim].first().map(|(_, nearest)| *nearest);
+    let found: Vec<Vec<Pair>> = all
+        .par_iter()
+        .enumerate()
+        .map(|(a, nearest)| {
+            let pair = |(cosine, b): &(f32, usize)| {
+                let of = (a.min(*b), a.max(*b));
+                let cosine = f64::from(*cosine);
+                let signals = Signals::of(&claims[of.0], &claims[of.1], cosine, &|word| weights.of(word));
+                Pair { of, mutual: first(a) == Some(*b) && first(*b) == Some(a), signals }
             };
-            let mut pairs: Vec<Pair> = nearest.into_iter().map(pair).collect();
-            pairs.retain(|pair| pair.signals.promise() >= PROMISING);
-            pairs.sort_by(|a, b| b.signals.promise().total_cmp(&a.signals.promise()));
+            let mut pairs: Vec<Pair> = nearest.iter().map(pair).collect();
+            pairs.retain(|pair| pair.mutual || pair.signals.promise() >= PROMISING);
+            pairs.sort_by(Pair::order);
             pairs.truncate(most);
             pairs
         })
@@ -145,10 +160,10 @@ pub(super) fn find(folder: &Folder, claims: &[Claim], vectors: &Vectors, weights
 pub(super) fn bound(pairs: &mut Vec<Pair>, claims: &[Claim], most: usize) -> usize {
     let all = pairs.len();
     let mut counts: HashMap<usize, usize> = HashMap::new();
-    pairs.sort_by(|a, b| b.signals.promise().total_cmp(&a.signals.promise()).then(a.of.cmp(&b.of)));
+    pairs.sort_by(Pair::order);
     pairs.retain(|pair| {
         let sources = [claims[pair.of.0].source(), claims[pair.of.1].source()];
-        let keep = sources.iter().any(|source| counts.get(source).copied().unwrap_or_default() < most);
+        let keep = pair.mutual || sources.iter().any(|source| counts.get(source).copied().unwrap_or_default() < most);
         if keep {
             sources.iter().for_each(|source| *counts.entry(*source).or_default() += 1);
         }

@@ -7,7 +7,7 @@ use crate::methods::conflict_score::{AGAIN, DECOMPOSER, LABEL_WEIGHTS, LABELLER,
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
-use crate::protocol::formats::{CHOICE, TEXT};
+use crate::protocol::formats::TEXT;
 use crate::protocol::passages::all_texts;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
@@ -37,7 +37,7 @@ An empty report is malformed.",
     calls: "2 + claims x documents, where the report is one part; a longer report has more parts",
     headline: "ConflictingQA, 100 reports: GPT-4.1 CS-C 0.524 plain, 0.523 balanced, 0.543 super-balanced (table 3)",
     prompts: &[REPORT, DECOMPOSER, LABELLER, SCORED, AGAIN],
-    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CHOICE],
+    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL],
     roles: &["writer", claims::ROLE, settings::ROLE],
     switches: &[
         Switch {

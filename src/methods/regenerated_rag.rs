@@ -13,7 +13,7 @@ use crate::methods::conflict_score::{
 use crate::prompt_file;
 use crate::prompts::File;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIMS};
-use crate::protocol::formats::{CHOICE, TEXT};
+use crate::protocol::formats::TEXT;
 use crate::protocol::passages::{all_texts, short_answer};
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ask, Ctx, Method, Needs, Row};
@@ -43,7 +43,7 @@ A malformed second reply leaves the first answer, which is recorded as a fallbac
     calls: "3 + claims x documents, at most; without a conflict 2 + claims x documents; feedback=warning and none 1",
     headline: "TruthfulQA, gpt-4.1-mini, two options: RAG 84.21, Control-RAG 84.47, Regenerated-RAG 85.24 (table 5)",
     prompts: &[READER, AGAIN, DECOMPOSER, LABELLER, SCORED, RETRY],
-    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL, &CHOICE],
+    formats: &[&TEXT, &CLAIMS, &CLAIM_LABEL],
     roles: &["reader", claims::ROLE, settings::ROLE],
     switches: &[
         Switch {

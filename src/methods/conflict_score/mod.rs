@@ -24,7 +24,6 @@ pub(crate) use weights::LABEL_WEIGHTS;
 use crate::error::Result;
 use crate::protocol::claims::{CLAIM_LABEL, CLAIM_LABELS, CLAIMS};
 use crate::protocol::equality::Equality;
-use crate::protocol::formats::CHOICE;
 use crate::protocol::presets::Preset;
 use crate::protocol::switches::{Kind, Switch, Values};
 use crate::protocol::{Ctx, Method, Needs, Row};
@@ -52,14 +51,14 @@ pub static ROW: Row = Row {
 3. The labeller labels every claim against every document SUPPORTS, CONTRADICTS or IRRELEVANT with a quote of the document and a
    reason. With labels=scored, and for the default model without that, its log-probabilities of the three words, weighed
    (`label-weights`), are the probabilities of the labels instead: the most probable one counts, and its quote is requested with
-   the label given. With labels=entailment or both entailment decides, or decides first: then the labeller decides what is uncertain.
+   the label given. With labels=entailment, entailment decides; with both it decides first, and the labeller what is uncertain.
 4. A quote that does not stand in the document is asked for once more where no grammar constrained the reply. A label without
    one, and a malformed or failed one, does not count and is shown. With quotes=any or none a label counts without a quote.
 5. Conflict if some claim has supporters and contradictors, else No Conflict; malformed where every label is malformed or failed.",
     calls: "1 + claims x documents, where the response is one part; with `together` 1 + claims, more where documents do not fit into one call; a retry is one more; labels=scored one more a label for or against",
     headline: "ConflictBench F1 0.937, accuracy 0.932 with GPT-4.1 (table 2)",
     prompts: &[DECOMPOSER, LABELLER, SCORED, TOGETHER, AGAIN],
-    formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS, &CHOICE],
+    formats: &[&CLAIMS, &CLAIM_LABEL, &CLAIM_LABELS],
     roles: &[claims::ROLE, settings::ROLE],
     switches: &[CLAIMS_SWITCH, MOST, PER_DOCUMENT, LABELS, LABEL_WEIGHTS, CERTAIN, ORDER, QUOTES, TOGETHER_SWITCH, REASONS],
     presets: &[Preset {
@@ -172,11 +171,11 @@ fn refuse(values: &Values) -> Result<()> {
     if quote_first && values.is_typed("reasons") && !values.flag("reasons") {
         return Err(values.wrong("with order quote-first the label follows the reason: expected order label-first"));
     }
-    if values.flag("together") {
-        if let Some(name) = ["order", "quotes", "reasons"].into_iter().find(|name| values.is_typed(name)) {
-            let reason = "with together a reply has a label and a sentence for each document, without reasons";
-            return Err(values.wrong(&format!("{reason}: expected no switch {name}")));
-        }
+    if values.flag("together")
+        && let Some(name) = ["order", "quotes", "reasons"].into_iter().find(|name| values.is_typed(name))
+    {
+        let reason = "with together a reply has a label and a sentence for each document, without reasons";
+        return Err(values.wrong(&format!("{reason}: expected no switch {name}")));
     }
     Ok(())
 }
