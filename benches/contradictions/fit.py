@@ -1,10 +1,10 @@
 """Fits the logistic model of `moot contradictions` to labelled pairs of folders with planted contradictions.
 
-    python3 benches/contradictions/fit.py choose=PAIRS.jsonl confirm=PAIRS.jsonl [--penalty 3.0]
+    python3 benches/contradictions/fit.py choose=PAIRS.jsonl confirm=PAIRS.jsonl [--penalty 3.0] [--by-folder]
 
 PAIRS.jsonl is what `score.py FOLDER --keep` leaves there. A pair is positive where it is a planted one. Weights are fitted by
 projected gradient steps with a quadratic penalty on standardised quantities; cross-validation leaves out all pairs of two documents
-at a time. Prints the constants of src/contradictions/weights.rs.
+at a time, or with --by-folder a whole folder, and then reports each folder. Prints the constants of src/contradictions/weights.rs.
 """
 
 import argparse
@@ -42,12 +42,13 @@ def predict(x, weights):
     return 1 / (1 + numpy.exp(-(weights[0] + x @ weights[1:])))
 
 
-def report(name, p, y):
+def report(name, p, y, planted):
+    """`planted` counts the contradictions that are no pair too."""
     order = numpy.argsort(-p)
     hits = numpy.cumsum(y[order])
     best = max((2 * hits[k] / (k + 1 + y.sum()), p[order[k]]) for k in range(len(y)))
     told = p >= 0.5
-    precision, recall = y[told].mean() if told.any() else 0, y[told].sum() / y.sum()
+    precision, recall = y[told].mean() if told.any() else 0, y[told].sum() / planted
     print(f"{name}: at 0.5 precision {precision:.2f} recall {recall:.2f}; best F1 {best[0]:.2f} at {best[1]:.2f}")
 
 
@@ -55,15 +56,18 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("pairs", nargs="+", help="FOLDER=PAIRS.jsonl")
     parser.add_argument("--penalty", type=float, default=3.0)
+    parser.add_argument("--by-folder", action="store_true")
     parser.add_argument("--without", default="", help="quantities left out, a,b")
     parser.add_argument("--wrong", type=int, default=12, help="pairs shown that are wrong")
     args = parser.parse_args()
-    pairs, y = [], []
+    pairs, y, folders, counts = [], [], [], {}
     for given in args.pairs:
         folder, path = given.split("=")
         planted = lines(os.path.join(HERE, folder + ".planted.jsonl"))
+        counts[folder] = len(planted)
         for pair in lines(path):
             pairs.append(pair)
+            folders.append(folder)
             y.append(float(any(matches(pair, plant) for plant in planted)))
     y = numpy.array(y)
     names = [name for name in SIGNS if name not in args.without.split(",")]
@@ -75,12 +79,16 @@ def main():
     print(f"{len(pairs)} pairs, {int(y.sum())} planted")
     held = numpy.zeros(len(y))
     documents = [tuple(sorted((pair["a"]["file"], pair["b"]["file"]))) for pair in pairs]
-    for two in sorted(set(documents)):
-        out = numpy.array([own == two for own in documents])
+    groups = folders if args.by_folder else documents
+    for group in sorted(set(groups)):
+        out = numpy.array([own == group for own in groups])
         held[out] = predict(x[out], fit(x[~out], y[~out], args.penalty, signs))
-    report("cross-validated", held, y)
+    for folder, planted in counts.items() if args.by_folder else ():
+        own = numpy.array([folder == of for of in folders])
+        report(folder, held[own], y[own], planted)
+    report("cross-validated", held, y, sum(counts.values()))
     weights = fit(x, y, args.penalty, signs)
-    report("fitted", predict(x, weights), y)
+    report("fitted", predict(x, weights), y, sum(counts.values()))
     plain = weights[1:] / deviation
     print(f"const INTERCEPT: f64 = {weights[0] - plain @ mean:.3f};")
     for name, weight in zip(names, plain):

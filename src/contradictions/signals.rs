@@ -27,7 +27,7 @@ pub(super) struct Signals {
     pub(super) opposed: bool,
     /// The sentence of one calls something an error, or the next one calls it an error.
     pub(super) corrected: bool,
-    /// One reports what somebody says.
+    /// One of them quotes a person: "she said that".
     pub(super) reported: bool,
     /// One speaks of something that is not settled or has not happened.
     pub(super) planned: bool,
