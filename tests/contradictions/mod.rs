@@ -68,6 +68,16 @@ fn find(folder: &Folder) -> Report {
     find_with(folder, &Scripted::new(reply), None, &Watch::default()).unwrap()
 }
 
+/// They have three of seven words in common and no value that differs: a pair that promises little.
+#[test]
+fn claims_that_are_each_others_nearest_are_labelled() {
+    let files = folder(&[
+        ("a.txt", "The old harbour crane lifts heavy granite blocks.\n"),
+        ("b.txt", "The old harbour crane needs fresh orange paint.\n"),
+    ]);
+    assert_eq!(find(&read(files.path()).unwrap()).counts.pairs, 1);
+}
+
 #[test]
 fn a_planted_contradiction_is_found_with_both_quotes_and_lines() {
     let files = folder(&[GUIDE, LEAFLET]);
