@@ -31,6 +31,8 @@ pub struct Lines {
     offset: usize,
     /// A line had no end within the limit: what follows is a part of it.
     broken: bool,
+    /// Whether lines without text are items too.
+    blank: bool,
 }
 
 impl Lines {
@@ -42,7 +44,13 @@ impl Lines {
         let text = charset::transcoder(files::open(path)?).map_err(|e| MootError::io(path, "read", e))?;
         let wrong = |found| MootError::Input { path: path.into(), line: None, expected: "text".into(), found };
         let reader = BufReader::new(text.map_err(wrong)?);
-        Ok(Self { reader, path: path.into(), number: 0, offset: 0, broken: false })
+        Ok(Self { reader, path: path.into(), number: 0, offset: 0, broken: false, blank: false })
+    }
+
+    /// The same lines, with those that have no text, where the number of a line is its meaning.
+    #[must_use]
+    pub fn with_blank(self) -> Self {
+        Self { blank: true, ..self }
     }
 
     /// Notes on the character set of the file: what was assumed, and what was lost.
@@ -110,7 +118,7 @@ impl Iterator for Lines {
             let text = self.text(bytes);
             self.offset += length;
             match text {
-                Ok(text) if text.trim().is_empty() => {}
+                Ok(text) if text.trim().is_empty() && !self.blank => {}
                 Ok(text) => return Some(Ok((self.number, text))),
                 Err(e) => return Some(Err(e)),
             }

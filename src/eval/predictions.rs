@@ -1,7 +1,8 @@
 //! Answers of another system as a record, so that the same metrics score them.
 //!
 //! A file of predictions is JSON lines, a JSON array, CSV or TSV: an `id` of the dataset and an `answer` (a text) or `answers` (a
-//! list; a list as JSON text in a table). A record of moot's gives its own conclusions.
+//! list; a list as JSON text in a table). A text file has one answer a line, in the order of the dataset. A record of moot's
+//! gives its own conclusions.
 
 use crate::answers::unknown::is_unknown;
 use crate::answers::words::Level;
@@ -9,7 +10,7 @@ use crate::error::{MootError, Result};
 use crate::eval::datasets::{self, Dataset, Item};
 use crate::eval::record::reader::Record;
 use crate::eval::record::{Header, VERSION, is_record};
-use crate::jsonl::{self, Object};
+use crate::jsonl::{self, Lines, Object};
 use crate::llm::ModelIdentity;
 use crate::protocol::ctx::Settings;
 use crate::question::{Answer, Conclusion, Question};
@@ -40,9 +41,15 @@ impl Predictions {
     ///
     /// # Errors
     /// [`MootError::Io`]; [`MootError::Input`] with line and field for an item without an id or an answer, an id that is there
-    /// twice, a record that was altered, or a file without any prediction for the dataset.
+    /// twice, a text with more or fewer lines than the dataset has questions, a record that was altered, or a file without any
+    /// prediction for the dataset.
     pub fn read(path: &Path, dataset: &Dataset) -> Result<Self> {
-        let (header, mut found) = if is_record(path)? { recorded(path)? } else { (header(), answered(path)?) };
+        let is_text = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("txt"));
+        let (header, mut found) = match () {
+            () if is_record(path)? => recorded(path)?,
+            () if is_text => (header(), lines_of_text(path, dataset)?),
+            () => (header(), answered(path)?),
+        };
         let mut missing = Vec::new();
         let mut one = |(index, question): (usize, &Question)| match found.remove(&question.id) {
             Some(record) => QuestionRecord { place: Some(index), ..about(record, question) },
@@ -122,12 +129,38 @@ fn answered(path: &Path) -> Result<Found> {
             let again = format!("{:?} again, as in item {first}", jsonl::shortened(&id));
             return Err(object.complaint("each id once", again));
         }
-        let texts = texts(&object)?.into_iter().filter(|text| !is_unknown(text));
-        let answers = Level::Voted.without_repeats(texts).iter().map(|text| Answer::new(text)).collect();
-        let conclusion = Some(Conclusion { answers, rounds: 1, ..Conclusion::default() });
-        found.insert(id, QuestionRecord { conclusion, ..QuestionRecord::default() });
+        found.insert(id, concluded(texts(&object)?));
     }
     Ok(found)
+}
+
+/// One answer a line, in the order of the dataset; a line without text is "unknown".
+fn lines_of_text(path: &Path, dataset: &Dataset) -> Result<Found> {
+    let count = dataset.questions.len();
+    // One more tells that there are too many.
+    let lines = Lines::open(path)?.with_blank().take(count + 1).collect::<Result<Vec<_>>>()?;
+    if lines.len() != count {
+        let found = if lines.len() > count { "more".to_owned() } else { lines.len().to_string() };
+        return Err(MootError::Input {
+            path: path.into(),
+            line: None,
+            expected: format!("{count} lines, an answer to each question of {} in its order", dataset.identity.name),
+            found,
+        });
+    }
+    let answers = dataset.questions.iter().zip(lines);
+    let one = |(question, (_, line)): (&Question, (usize, String))| {
+        (question.id.clone(), concluded(vec![line.trim().to_owned()]))
+    };
+    Ok(answers.map(one).collect())
+}
+
+/// A question with these answers; "unknown" and the like are none.
+fn concluded(texts: Vec<String>) -> QuestionRecord {
+    let texts = texts.into_iter().filter(|text| !is_unknown(text));
+    let answers = Level::Voted.without_repeats(texts).iter().map(|text| Answer::new(text)).collect();
+    let conclusion = Some(Conclusion { answers, rounds: 1, ..Conclusion::default() });
+    QuestionRecord { conclusion, ..QuestionRecord::default() }
 }
 
 fn id(object: &Object) -> Result<String> {

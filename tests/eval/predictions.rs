@@ -50,7 +50,15 @@ fn every_form_gives_the_same_numbers() {
         {"id":"d","answer":"blue"}]"#;
     let csv = "id,answers,more\na,\"[\"\"1884\"\"]\",x\nb,\"[\"\"Ana Lind\"\"]\",\n7,,\nd,\"[\"\"blue\"\"]\",\n";
     let tsv = "answer\tid\n1884\ta\nAna Lind\tb\nunknown\t7\nblue\td\n";
-    for (name, content) in [("p.jsonl", lines), ("p.json", list), ("p.csv", csv), ("p.tsv", tsv)] {
+    let text = "in 1884\nAna Lind\n\nblue\n";
+    for (name, content) in [
+        ("p.jsonl", lines),
+        ("p.json", list),
+        ("p.csv", csv),
+        ("p.tsv", tsv),
+        ("p.txt", text),
+        ("P.TXT", text.trim_end()),
+    ] {
         let read = read(name, content).unwrap();
         assert!(read.missing.is_empty() && read.unknown.is_empty(), "{name}: {read:?}");
         assert_eq!(value(&read, "em"), Some(0.5), "{name}");
@@ -92,6 +100,11 @@ fn a_file_of_another_form_is_refused_with_its_line() {
     ] {
         let said = read("p.jsonl", content).unwrap_err();
         assert!(said.contains(why), "{said}");
+    }
+    for (content, found) in [("1884\nAna\n\n", "3"), ("1884\nAna\n\nblue\n\n", "more"), ("", "0")] {
+        let said = read("p.txt", content).unwrap_err();
+        let expected = "expected 4 lines, an answer to each question of set.jsonl in its order";
+        assert!(said.contains(&format!("p.txt: {expected}, found {found}")), "{said}");
     }
 }
 

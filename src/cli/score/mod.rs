@@ -41,7 +41,8 @@ pub struct Args {
     /// Records, as `moot run -o` writes them
     #[arg(required_unless_present = "predictions", value_name = "RECORD")]
     pub records: Vec<PathBuf>,
-    /// Also score what another system answered: JSON lines or CSV with `id` and `answer` (or a list, `answers`), or a record
+    /// Also score what another system answered: JSON lines or CSV with `id` and `answer` (or a list, `answers`), a .txt with an
+    /// answer a line, or a record
     #[arg(long, value_name = "FILE", requires = "dataset", conflicts_with_all = ["conflict", "judge"])]
     pub predictions: Vec<PathBuf>,
     /// The dataset of the predictions, as `moot run` reads it

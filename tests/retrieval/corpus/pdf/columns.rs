@@ -279,3 +279,51 @@ fn a_page_of_many_letters_takes_linear_time() {
     assert!(one("a.pdf", &one_page(&wide)).is_ok());
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
+
+/// Rows of text that are padded with blanks to columns of so many letters, in a font whose letters have different widths.
+fn padded(width: usize, rows: &[&[&str]]) -> String {
+    let row = |cells: &&[&str]| -> String {
+        let padded: String = cells.iter().map(|cell| format!("{cell:width$}")).collect();
+        padded.trim_end().to_owned()
+    };
+    let rows: Vec<String> = rows.iter().map(row).collect();
+    lines(40.0, 700.0, 8.0, 10.0, &rows.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn columns_that_blanks_alone_part_are_read_one_after_the_other_with_a_note() {
+    let read = |content: &str| {
+        let pages = one("a.pdf", &one_page(content)).unwrap();
+        assert_eq!(pages[0].notes, ["the reading order of page 1 of 1 is uncertain: columns, or rows of a table"]);
+        pages[0].text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // "will" and "map" are as many letters as "mill" and "hum", but not as wide.
+    let left = [
+        "Willi will fill till bills lilt ill,",
+        "mammoth mummies hum among moms,",
+        "fill it till Will lifts it, still,",
+    ];
+    let left = [left[0], left[1], left[2], "warm swamps mow many women,", "illicit lilies tilt in little inns,"];
+    let right = ["it is in the old mill that we", "all met and said what had been", "lost by both of the boats as"];
+    let right = [right[0], right[1], right[2], "they came in from the sea and", "went up the long river."];
+    let pairs: Vec<[&str; 2]> = left.into_iter().zip(right).map(|(left, right)| [left, right]).collect();
+    let mut pairs: Vec<&[&str]> = pairs.iter().map(|pair| &pair[..]).collect();
+    let expected = format!("{} {}", joined(&left), joined(&right));
+    assert_eq!(read(&padded(40, &pairs)), expected);
+    // The left column is longer.
+    pairs.push(&["and so on."]);
+    assert_eq!(read(&padded(40, &pairs)), format!("{} and so on. {}", joined(&left), joined(&right)));
+}
+
+#[test]
+fn a_table_that_blanks_alone_part_is_read_row_by_row() {
+    let table: &[&[&str]] = &[
+        &["Boat", "Length", "Price"],
+        &["Willi Illy", "12 m", "40 crowns"],
+        &["Mammoth Wommy", "9 m", "15 crowns"],
+        &["Petrel", "17 m", "220 crowns"],
+        &["Wmmmmm", "8 m", "9 crowns"],
+    ];
+    let expected: Vec<String> = table.iter().map(|row| row.join(" ")).collect();
+    assert_eq!(flat(&padded(16, table)), expected.join(" "));
+}

@@ -7,6 +7,7 @@
 use super::glyph::Glyph;
 use super::gutter::best;
 use super::judge::{Order, Reading, judge};
+use super::ragged::ragged;
 use super::rows::Row;
 
 /// Maximum rows of a page that is cut; a poster has some hundred.
@@ -44,7 +45,7 @@ pub(super) fn cut(rows: Vec<Row>, glyphs: &[Glyph]) -> Parts {
             }
             Area::Uncut(rows) => rows,
         };
-        let gutter = if cuts < MAX_CUTS { best(&rows) } else { None };
+        let gutter = if cuts < MAX_CUTS { ragged(&rows).or_else(|| best(&rows)) } else { None };
         let Some(gutter) = gutter else {
             parts.parts.extend((!rows.is_empty()).then_some(rows));
             continue;
@@ -54,9 +55,9 @@ pub(super) fn cut(rows: Vec<Row>, glyphs: &[Glyph]) -> Parts {
         let below = above.split_off(gutter.rows.end);
         let band = above.split_off(gutter.rows.start);
         areas.push(Area::Uncut(below));
-        let pairs: Vec<_> = band.iter().map(|row| row.parted(gutter.middle)).collect();
+        let pairs: Vec<_> = band.iter().zip(&gutter.middles).map(|(row, middle)| row.parted(*middle)).collect();
         let Reading { order, is_certain } = judge(&pairs, glyphs);
-        parts.is_uncertain |= !is_certain;
+        parts.is_uncertain |= !is_certain || gutter.is_ragged;
         match order {
             Order::Rows => areas.push(Area::Part(band)),
             Order::Columns { groups, from_right } => areas.extend(columns(pairs, &groups, from_right)),

@@ -10,15 +10,18 @@ const WIDTHS: [(usize, f64); 4] = [(6, GUTTER), (4, 1.0), (3, 1.3), (2, 1.5)];
 /// Strips that are followed from row to row.
 const MAX_STRIPS: usize = 64;
 /// Minimum distance of a heading or footer from the columns that it does not belong to, in distances of lines.
-const APART: f64 = 1.8;
+pub(super) const APART: f64 = 1.8;
 /// Maximum words of such a heading or footer.
 const APART_WORDS: usize = 8;
 
-/// An empty strip between columns.
+/// What is between columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gutter {
     pub(super) rows: Range<usize>,
-    pub(super) middle: f64,
+    /// Where each of the rows is parted.
+    pub(super) middles: Vec<f64>,
+    /// Whether it is at another position in each row, so that no empty strip runs through the rows.
+    pub(super) is_ragged: bool,
 }
 
 /// An empty strip from row `start` to the row that was read last.
@@ -69,7 +72,8 @@ pub(super) fn best(rows: &[Row]) -> Option<Gutter> {
     let (start, end) = (best.strip.start, longest.unwrap_or(best).end);
     let middle = longest.map_or(best.strip, |longest| longest.strip);
     let middle = f64::midpoint(middle.x0, middle.x1);
-    Some(Gutter { rows: without_apart(start..end, rows), middle })
+    let rows = without_apart(start..end, rows);
+    Some(Gutter { middles: vec![middle; rows.len()], rows, is_ragged: false })
 }
 
 impl Candidate {
@@ -133,12 +137,12 @@ fn without_apart(mut range: Range<usize>, rows: &[Row]) -> Range<usize> {
 }
 
 /// The distance of row `at` from the next one.
-fn distance(at: usize, rows: &[Row]) -> f64 {
+pub(super) fn distance(at: usize, rows: &[Row]) -> f64 {
     rows[at].y - rows[at + 1].y
 }
 
 /// The median distance of lines.
-fn usual_distance(range: Range<usize>, rows: &[Row]) -> Option<f64> {
+pub(super) fn usual_distance(range: Range<usize>, rows: &[Row]) -> Option<f64> {
     let mut distances: Vec<f64> = (range.start..range.end - 1).map(|at| distance(at, rows)).collect();
     distances.sort_by(f64::total_cmp);
     distances.get(distances.len() / 2).copied()

@@ -8,6 +8,7 @@ mod direction;
 mod glyph;
 mod gutter;
 mod judge;
+mod ragged;
 mod rows;
 mod text;
 
